@@ -1,0 +1,64 @@
+"""Packaging of npu_shim (the library) and convert_tf2npu (the migration tool)."""
+import os
+import re
+
+from setuptools import find_packages, setup
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def read(*path):
+    with open(os.path.join(HERE, *path), encoding='utf-8') as f:
+        return f.read()
+
+
+def version():
+    """Reads the version as text: importing npu_shim would need TensorFlow."""
+    path = os.path.join('npu_shim', '_version.py')
+    match = re.search(r'^__version__\s*(?::\s*str\s*)?=\s*[\'"]([^\'"]+)[\'"]', read(path), re.M)
+    if match is None:
+        raise RuntimeError('%s must have a line such as __version__ = "1.2.3"' % path)
+    return match.group(1)
+
+
+def long_description():
+    return read('README.md') if os.path.exists(os.path.join(HERE, 'README.md')) else ''
+
+
+# The tool lives in tools/ so that it also runs as a plain script from there.
+TOOL_PACKAGES = find_packages('tools', include=['convert_tf2npu', 'convert_tf2npu.*'])
+
+setup(
+    name='npu_shim',
+    version=version(),
+    description='Migrate TensorFlow training scripts to Ascend NPUs and run them '
+                'faithfully on CPU as well',
+    long_description=long_description(),
+    long_description_content_type='text/markdown',
+    license='Apache-2.0',
+    python_requires='>=3.7',
+    packages=find_packages(include=['npu_shim', 'npu_shim.*']) + TOOL_PACKAGES,
+    package_dir={'convert_tf2npu': 'tools/convert_tf2npu'},
+    package_data={'': ['*.json', '*.md', '*.html', 'py.typed']},
+    install_requires=[
+        'tensorflow>=1.15',
+        # TensorFlow 1.15 to 2.8 breaks with protobuf 3.21 and does not say so in
+        # its own requirements; these releases exist for Python up to 3.9 or so.
+        'protobuf>=3.8,<3.21; python_version < "3.10"',
+        'protobuf>=3.20; python_version >= "3.10"',
+        'numpy>=1.16',
+        'absl-py>=0.9',
+    ],
+    extras_require={
+        # 2.15 is the last TensorFlow which has tf.estimator.
+        'samples': ['tensorflow>=1.15.5,<2.16', 'scikit-learn>=0.24'],
+        'test': ['pytest>=7', 'scikit-learn>=0.24', 'setuptools>=61', 'wheel'],
+    },
+    entry_points={'console_scripts': ['convert_tf2npu = convert_tf2npu.main:main']},
+    classifiers=[
+        'License :: OSI Approved :: Apache Software License',
+        'Operating System :: POSIX :: Linux',
+        'Programming Language :: Python :: 3',
+        'Topic :: Scientific/Engineering :: Artificial Intelligence',
+    ],
+)
