@@ -56,7 +56,6 @@ setup(
     },
     entry_points={'console_scripts': ['convert_tf2npu = convert_tf2npu.main:main']},
     classifiers=[
-        'License :: OSI Approved :: Apache Software License',
         'Operating System :: POSIX :: Linux',
         'Programming Language :: Python :: 3',
         'Topic :: Scientific/Engineering :: Artificial Intelligence',

@@ -1,0 +1,271 @@
+"""Migrates the samples, trains original and migrated script, compares them.
+
+    python samples/compare.py                     all three samples
+    python samples/compare.py digits_session      one of them
+
+Every script is run twice. With dropout 0 nothing is random but what the seed
+fixes, so original and migrated script must print the same loss at every logged
+step. With its default dropout the two draw different random masks, so only the
+accuracy at the end can be compared. Exit code 0: everything within the stated
+tolerance; 1: something was not, or a script failed; 2: wrong usage.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+from typing import NamedTuple, Sequence
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+BUILD = ROOT / 'build' / 'samples'
+TOOL = ROOT / 'tools' / 'convert_tf2npu' / 'main.py'
+LOSS_LINE = re.compile(r'\bstep (\d+) loss (\S+)')
+ACCURACY_LINE = re.compile(r'^accuracy (\S+)', re.M)
+
+
+class Sample(NamedTuple):
+    """What is known of a sample, and how close its two scripts must be."""
+    name: str
+    loss_tolerance: float      # largest difference of a logged loss, dropout 0
+    accuracy_tolerance: float  # largest difference of the accuracy, default dropout
+    min_accuracy: float
+
+
+# The tolerances are argued for in tests/samples/test_samples.py.
+SAMPLES = (
+    Sample('digits_estimator', 1e-5, 0.02, 0.95),
+    Sample('digits_session', 1e-5, 0.02, 0.95),
+    Sample('text_keras', 1e-3, 0.02, 0.50),
+)
+
+
+class Run(NamedTuple):
+    """What one training run printed."""
+    losses: dict[int, float]  # by step
+    accuracy: float
+    seconds: float
+    output: str
+
+    @property
+    def final_loss(self) -> float:
+        return self.losses[max(self.losses)]
+
+
+class SampleError(Exception):
+    """A step which did not work; the text says what, where and what to look at."""
+
+
+def parse(output: str, seconds: float = 0.0) -> Run:
+    """Reads losses and accuracy from what a sample printed.
+
+    Raises:
+        SampleError: there is no loss line or no accuracy line.
+    """
+    # A dict, because absl and TensorFlow may each print the same log line.
+    losses = {int(step): float(loss) for step, loss in LOSS_LINE.findall(output)}
+    accuracy = ACCURACY_LINE.findall(output)
+    if not losses or not accuracy:
+        raise SampleError('the output has %d lines "step N loss X" and %d lines "accuracy X"; '
+                          'at least one of each is needed' % (len(losses), len(accuracy)))
+    return Run(losses, float(accuracy[-1]), seconds, output)
+
+
+def largest_difference(a: Run, b: Run) -> float:
+    """Largest absolute difference of the losses over all logged steps.
+
+    Raises:
+        SampleError: the runs did not log the same steps, or a loss is not finite.
+    """
+    if a.losses.keys() != b.losses.keys():
+        raise SampleError('the runs logged different steps: only one of them has %s'
+                          % sorted(a.losses.keys() ^ b.losses.keys()))
+    difference = max(abs(a.losses[step] - b.losses[step]) for step in a.losses)
+    if difference != difference:
+        raise SampleError('a logged loss is not a number')
+    return difference
+
+
+def environment() -> dict[str, str]:
+    """The environment of a run: this checkout first, one process, quiet TensorFlow."""
+    env = {name: value for name, value in os.environ.items()
+           if name not in ('RANK_ID', 'RANK_SIZE', 'RANK_TABLE_FILE')}
+    path = [str(ROOT)] + [p for p in [env.get('PYTHONPATH')] if p]
+    env.update(PYTHONPATH=os.pathsep.join(path), PYTHONUNBUFFERED='1')
+    env.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
+    env.setdefault('CUDA_VISIBLE_DEVICES', '')
+    return env
+
+
+def migrate(name: str, out: pathlib.Path) -> pathlib.Path:
+    """Runs the migration tool on a sample; returns the migrated script.
+
+    Raises:
+        SampleError: the tool failed or wrote nothing.
+    """
+    if out.exists():
+        shutil.rmtree(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, str(TOOL), '-i', str(HERE / name / 'original.py'), '-o', str(out)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True)
+    script = out / 'original.py'
+    if done.returncode != 0 or not script.exists():
+        raise SampleError('%s ended with code %d and %s\n%s' % (
+            ' '.join(command), done.returncode,
+            'wrote %s' % script if script.exists() else 'did not write %s' % script,
+            done.stdout))
+    return script
+
+
+class Progress:
+    """One line per run; on a terminal it counts the steps while they go."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._live = sys.stdout.isatty()
+        self._begin = time.time()
+
+    def show(self, text: str, end: bool = False) -> None:
+        if self._live or end:
+            line = '%-46s %-28s %5.1f s' % (self._title, text, time.time() - self._begin)
+            print(('\r' if self._live else '') + line, end='\n' if end else '', flush=True)
+
+
+def train(script: pathlib.Path, flags: Sequence[str], log: pathlib.Path, title: str) -> Run:
+    """Runs one script to its end and shows how far it is.
+
+    Raises:
+        SampleError: it ended with a code other than 0 or printed no losses.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    progress = Progress(title)
+    progress.show('starting')
+    begin = time.time()
+    lines = []
+    with open(log, 'w', encoding='utf-8') as log_file:
+        process = subprocess.Popen(
+            [sys.executable, str(script), *flags], cwd=str(log.parent), env=environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            universal_newlines=True, encoding='utf-8', errors='replace')
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                log_file.write(line)
+                match = LOSS_LINE.search(line)
+                if match:
+                    progress.show('step %s loss %.8s' % match.groups())
+            code = process.wait()
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    try:
+        if code != 0:
+            raise SampleError('it ended with code %d' % code)
+        run = parse(''.join(lines), time.time() - begin)
+    except SampleError as error:
+        progress.show('FAILED', end=True)
+        raise SampleError('%s %s: %s\nThe last lines of its log, %s:\n\n%s' % (
+            script, ' '.join(flags), error, log,
+            ''.join('    ' + line for line in lines[-25:]))) from None
+    progress.show('loss %.8f accuracy %.4f' % (run.final_loss, run.accuracy), end=True)
+    return run
+
+
+class Row(NamedTuple):
+    """A sample's four runs."""
+    sample: Sample
+    original: Run              # dropout 0
+    migrated: Run
+    original_with_dropout: Run
+    migrated_with_dropout: Run
+
+    def complaints(self) -> list[str]:
+        """What is out of tolerance, each with the value and what is allowed."""
+        sample, found = self.sample, []
+        difference = largest_difference(self.original, self.migrated)
+        if difference > sample.loss_tolerance:
+            worst = max(self.original.losses, key=lambda step: abs(
+                self.original.losses[step] - self.migrated.losses[step]))
+            found.append('%s: at step %d the losses are %.8f and %.8f; they may differ by %g' % (
+                sample.name, worst, self.original.losses[worst], self.migrated.losses[worst],
+                sample.loss_tolerance))
+        accuracies = self.original_with_dropout.accuracy, self.migrated_with_dropout.accuracy
+        if abs(accuracies[0] - accuracies[1]) > sample.accuracy_tolerance:
+            found.append('%s: the accuracies are %.4f and %.4f; they may differ by %g' % (
+                (sample.name,) + accuracies + (sample.accuracy_tolerance,)))
+        if min(accuracies) < sample.min_accuracy:
+            found.append('%s: the accuracies are %.4f and %.4f; at least %g is expected' % (
+                (sample.name,) + accuracies + (sample.min_accuracy,)))
+        return found
+
+
+def compare(sample: Sample) -> Row:
+    """Migrates one sample and runs both scripts with and without dropout."""
+    folder = BUILD / sample.name
+    original = HERE / sample.name / 'original.py'
+    migrated = migrate(sample.name, folder / 'migrated')
+    print('\n%s: migrated to %s' % (sample.name, migrated.relative_to(ROOT)))
+    runs = []
+    for label, flags in (('dropout 0', ['--dropout=0']), ('default dropout', [])):
+        for kind, script in (('original', original), ('migrated', migrated)):
+            log = folder / ('%s %s.log' % (kind, label)).replace(' ', '_')
+            runs.append(train(script, flags, log, '  %s script, %s' % (kind, label)))
+    return Row(sample, *runs)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The figures of all samples, and below them what each column means."""
+    head = ('%-17s  %-34s  %-16s  %s\n' % ('', 'loss with dropout 0', 'accuracy', 'seconds')
+            + '%-17s  %10s %10s %12s  %8s %8s  %8s %8s' % (
+                'sample', 'original', 'migrated', 'largest diff',
+                'original', 'migrated', 'original', 'migrated'))
+    lines = [head]
+    for row in rows:
+        lines.append('%-17s  %10.8f %10.8f %12.1e  %8.4f %8.4f  %8.1f %8.1f' % (
+            row.sample.name, row.original.final_loss, row.migrated.final_loss,
+            largest_difference(row.original, row.migrated),
+            row.original_with_dropout.accuracy, row.migrated_with_dropout.accuracy,
+            row.original.seconds + row.original_with_dropout.seconds,
+            row.migrated.seconds + row.migrated_with_dropout.seconds))
+    steps = ', '.join('%d' % len(row.original.losses) for row in rows)
+    return '\n'.join(lines) + (
+        '\n\nloss: at the last logged step, both scripts run with --dropout=0 and the same seed;\n'
+        'largest diff: over all logged steps (%s of them) of these two runs.\n'
+        'accuracy: on the test set, of a second pair of runs with the default dropout; the two\n'
+        'draw different random masks. seconds: of both runs, start of TensorFlow included.'
+        % steps)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    names = [sample.name for sample in SAMPLES]
+    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
+    parser.add_argument('samples', nargs='*', metavar='SAMPLE',
+                        help='one or more of %s; all when none is given' % ', '.join(names))
+    chosen = parser.parse_args(argv).samples or names
+    unknown = sorted(set(chosen) - set(names))
+    if unknown:
+        parser.error('no such sample: %s; there are %s' % (', '.join(unknown), ', '.join(names)))
+    try:
+        rows = [compare(sample) for sample in SAMPLES if sample.name in chosen]
+        complaints = [text for row in rows for text in row.complaints()]
+        print('\n' + table(rows) + '\n')
+    except SampleError as error:
+        print('\nsamples/compare.py: %s' % error, file=sys.stderr)
+        return 1
+    for text in complaints:
+        print('NOT EQUAL: ' + text, file=sys.stderr)
+    if not complaints:
+        print('Original and migrated scripts agree within the tolerance of every sample.')
+    return 1 if complaints else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

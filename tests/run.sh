@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Runs the tests, each environment in a virtual environment of its own.
+#
+#   bash tests/run.sh                    the default environment, tf215
+#   bash tests/run.sh --all              every environment of the support matrix
+#   bash tests/run.sh --env tf115        that one (may be given several times)
+#   bash tests/run.sh -k dropout -x      all other arguments go to pytest
+#   bash tests/run.sh tests/ops          only these tests
+#
+# The environments are made on first use from tests/envs/*.txt and kept in
+# $NPU_SHIM_CACHE, or else in .envs/ of the checkout. A change of those files
+# makes a new one.
+set -euo pipefail
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+envs_dir="${NPU_SHIM_CACHE:-$root/.envs}"
+default_env=tf215
+all_envs=(tf215 tf115 tf26 tf221)
+fast_suite=(tests/fast tests/convert)
+
+python_version_of() {
+  case "$1" in
+    tf115) echo 3.7 ;;
+    tf26) echo 3.9 ;;
+    tf215 | tf221) echo 3.11 ;;
+    *) return 1 ;;
+  esac
+}
+
+say() { printf '%s\n' "$*"; }
+usage_error() { say "tests/run.sh: $*" >&2; exit 2; }
+
+# --- arguments ---------------------------------------------------------------
+envs=()
+pytest_args=()
+own_paths=no
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --all) envs=("${all_envs[@]}") ;;
+    --env)
+      [ $# -ge 2 ] || usage_error "--env needs a name: one of ${all_envs[*]}"
+      python_version_of "$2" > /dev/null ||
+        usage_error "--env $2: no such environment; there are ${all_envs[*]}"
+      envs+=("$2")
+      shift ;;
+    -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p;}' "${BASH_SOURCE[0]}"; exit 0 ;;
+    *)
+      case "$1" in -*) ;; *) [ ! -e "$root/${1%%::*}" ] || own_paths=yes ;; esac
+      pytest_args+=("$1") ;;
+  esac
+  shift
+done
+[ ${#envs[@]} -gt 0 ] || envs=("$default_env")
+
+# --- interpreters ------------------------------------------------------------
+is_python() {  # PATH VERSION: a pyenv shim may exist and yet not run
+  [ "$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null)" = "$2" ]
+}
+
+pyenv_root() {
+  if [ -n "${PYENV_ROOT:-}" ]; then say "$PYENV_ROOT"
+  elif command -v pyenv > /dev/null; then pyenv root
+  else say "$HOME/.pyenv"
+  fi
+}
+
+find_python() {  # VERSION -> path of an interpreter, or what is wrong and code 1
+  local candidate
+  for candidate in "python$1" $(ls -d "$(pyenv_root)/versions/$1".*/bin/python 2> /dev/null | sort -rV) python3 python; do
+    if is_python "$candidate" "$1"; then command -v "$candidate"; return; fi
+  done
+  say "no Python $1: tried python$1, python3 and python on PATH and $1.* in $(pyenv_root)/versions." \
+      "Install it ('pyenv install $1', or your distribution's python$1 with its venv module) and run again."
+  return 1
+}
+
+# --- environments ------------------------------------------------------------
+# Prints the folder of a ready environment, or what is wrong with code 1;
+# progress goes to stderr. The mark .complete is written last, so that an
+# interrupted installation is begun anew.
+make_env() {  # NAME
+  local name=$1 version python key dir
+  version="$(python_version_of "$name")"
+  python="$(find_python "$version")" || { say "$python"; return 1; }
+  key="$({ "$python" -VV; cat "$root/tests/envs/common.txt" "$root/tests/envs/$name.txt"; } | sha256sum | cut -c1-12)"
+  dir="$envs_dir/$name-$key"
+  mkdir -p "$envs_dir" 2> /dev/null && [ -w "$envs_dir" ] ||
+    { say "cannot write to $envs_dir; set NPU_SHIM_CACHE to a folder of yours"; return 1; }
+  exec 9> "$envs_dir/$name.lock"
+  if command -v flock > /dev/null; then flock 9; fi
+  if [ ! -f "$dir/.complete" ]; then
+    say "== $name: making $dir with $("$python" -V) ($python)" >&2
+    rm -rf "$dir"
+    {
+      "$python" -m venv "$dir" &&
+        "$dir/bin/python" -m pip install -q --disable-pip-version-check -U pip &&
+        "$dir/bin/python" -m pip install -q --disable-pip-version-check -r "$root/tests/envs/$name.txt" &&
+        touch "$dir/.complete"
+    } >&2 9>&- || { say "could not install tests/envs/$name.txt into $dir: see above"; return 1; }
+  fi
+  exec 9>&-
+  say "$dir"
+}
+
+# --- tests -------------------------------------------------------------------
+results="$(mktemp -d "${TMPDIR:-/tmp}/npu_shim_tests.XXXXXX")"
+trap 'rm -rf "$results"' EXIT
+summary=()
+failed=0 n_passed=0 n_failed=0
+
+count() {  # XML ATTRIBUTE -> number in pytest's own result file
+  sed -n "s/.*<testsuite [^>]*\b$2=\"\([0-9]*\)\".*/\1/p" "$1" | head -n 1
+}
+
+not_run() {  # WHAT WHY: what could not even start counts as one failure
+  failed=1 n_failed=$((n_failed + 1))
+  summary+=("$1: NOT RUN: $2")
+  say "== $1: NOT RUN: $2" >&2
+}
+
+run_pytest() {  # NAME DIR PART PATHS...
+  local name=$1 dir=$2 part=$3 code=0 log xml bad total
+  shift 3
+  log="$results/$name-$part.log" xml="$results/$name-$part.xml"
+  say "== $name, $part tests: $("$dir/bin/python" -V)"
+  # The tests see the checkout and nothing that the caller may have on PYTHONPATH.
+  PYTHONPATH="$root:$root/tools" "$dir/bin/python" -m pytest --junitxml="$xml" \
+    -p no:cacheprovider "$@" ${pytest_args[@]+"${pytest_args[@]}"} 2>&1 | tee "$log" || code=$?
+  if [ ! -f "$xml" ]; then
+    not_run "$name $part" "pytest ended with code $code before it wrote its results"
+    return
+  fi
+  total="$(count "$xml" tests)"
+  bad=$(($(count "$xml" failures) + $(count "$xml" errors)))
+  n_failed=$((n_failed + bad))
+  n_passed=$((n_passed + total - bad - $(count "$xml" skipped)))
+  # 5 is "nothing collected": right for one part when -k asks for the other.
+  [ "$code" -eq 0 ] || [ "$code" -eq 5 ] || failed=1
+  summary+=("$name $part: $(tail -n 1 "$log")")
+}
+
+tensorflow_suite() {  # every other folder of tests/ which has tests
+  local folder
+  for folder in tests/*/; do
+    case " ${fast_suite[*]} " in *" ${folder%/} "*) continue ;; esac
+    [ -z "$(find "$folder" -name 'test_*.py' -print -quit)" ] || say "${folder%/}"
+  done
+}
+
+cd "$root"
+for name in "${envs[@]}"; do
+  if ! dir="$(make_env "$name")"; then
+    not_run "$name" "$dir"
+    continue
+  fi
+  if [ "$own_paths" = yes ]; then
+    run_pytest "$name" "$dir" chosen
+  else
+    run_pytest "$name" "$dir" fast "${fast_suite[@]}"
+    mapfile -t slow_suite < <(tensorflow_suite)
+    run_pytest "$name" "$dir" tensorflow "${slow_suite[@]}"
+  fi
+done
+
+if [ $((n_passed + n_failed)) -eq 0 ]; then
+  not_run "${envs[*]}" "no test matches ${pytest_args[*]-}"
+fi
+say
+printf '%s\n' "${summary[@]}"
+say "$n_passed passed, $n_failed failed"
+exit "$failed"
