@@ -1,0 +1,100 @@
+"""Each rule's docstring is its test: Before becomes After, Untouched stays."""
+from __future__ import annotations
+
+import ast
+import textwrap
+from typing import Iterator, List, Tuple
+
+import pytest
+
+from convert_tf2npu.convert import Converter, FileResult
+from convert_tf2npu.registry import Registry, Rule
+
+CONVERTER = Converter()
+RULES = Registry().rules
+
+
+def blocks(rule: Rule) -> List[Tuple[str, str]]:
+    """The labelled code blocks of a rule's docstring, in order."""
+    found: List[Tuple[str, str]] = []
+    lines = (rule.module.__doc__ or '').split('\n')
+    for number, line in enumerate(lines):
+        if line in ('Before::', 'After::', 'Untouched::'):
+            body = []
+            for following in lines[number + 1:]:
+                if following and not following.startswith(' '):
+                    break
+                body.append(following)
+            found.append((line[:-2], textwrap.dedent('\n'.join(body)).strip('\n') + '\n'))
+    return found
+
+
+def pairs() -> Iterator[Tuple[str, str, str]]:
+    for rule in RULES:
+        found = blocks(rule)
+        for index, (label, text) in enumerate(found):
+            if label == 'Before':
+                assert found[index + 1][0] == 'After', rule.code
+                yield '%s example %d becomes what it says' % (rule.code, index), text, \
+                    found[index + 1][1]
+
+
+def untouched() -> Iterator[Tuple[str, str]]:
+    for rule in RULES:
+        for index, (label, text) in enumerate(blocks(rule)):
+            if label == 'Untouched':
+                yield '%s example %d stays' % (rule.code, index), text
+
+
+def convert(text: str) -> FileResult:
+    return CONVERTER.convert(text.encode('utf-8'))
+
+
+PAIRS = list(pairs())
+UNTOUCHED = list(untouched())
+
+
+@pytest.mark.parametrize('before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+def test_before_becomes_after(before: str, after: str) -> None:
+    result = convert(before)
+    assert result.new is not None, result.diagnostics
+    assert result.new.decode('utf-8') == after
+    ast.parse(result.new)
+
+
+@pytest.mark.parametrize('after', [p[2] for p in PAIRS], ids=[p[0] for p in PAIRS])
+def test_a_second_run_changes_nothing(after: str) -> None:
+    assert convert(after).new is None
+
+
+@pytest.mark.parametrize('newline', ['\r\n', '\r'], ids=['CRLF', 'CR'])
+@pytest.mark.parametrize('before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+def test_line_ends_survive(before: str, after: str, newline: str) -> None:
+    result = convert(before.replace('\n', newline))
+    assert result.new is not None
+    assert result.new.decode('utf-8') == after.replace('\n', newline)
+
+
+@pytest.mark.parametrize('before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+def test_comments_survive(before: str, after: str) -> None:
+    assert [line.split('#', 1)[1] for line in before.split('\n') if '#' in line] == [
+        line.split('#', 1)[1] for line in after.split('\n') if '#' in line]
+
+
+@pytest.mark.parametrize('text', [u[1] for u in UNTOUCHED], ids=[u[0] for u in UNTOUCHED])
+def test_untouched_stays(text: str) -> None:
+    assert convert(text).new is None
+
+
+@pytest.mark.parametrize('rule', RULES, ids=[r.code for r in RULES])
+def test_a_rule_shows_at_least_as_much_untouched_as_changed(rule: Rule) -> None:
+    labels = [label for label, _ in blocks(rule)]
+    assert labels.count('Untouched') >= labels.count('Before') > 0 or (
+        rule.code.startswith('NPU2') and labels.count('Untouched') > 0)
+
+
+def test_rule_codes_are_unique_and_rewrites_come_before_findings() -> None:
+    codes = [rule.code for rule in RULES]
+    assert len(set(codes)) == len(codes)
+    assert all(code[:4] in ('NPU1', 'NPU2', 'NPU3') and len(code) == 6 for code in codes)
+    assert all(rule.title.endswith('.') for rule in RULES)

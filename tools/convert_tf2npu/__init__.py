@@ -1,0 +1,11 @@
+"""The migration tool: TensorFlow training scripts to npu_shim, by meaning and not by spelling.
+
+It needs nothing but the standard library of Python 3.7 or later and never imports TensorFlow.
+
+* ``source``: a file as bytes, text and tree, and edits of the text;
+* ``names``: what a name is, by imports, aliases and scopes;
+* ``infer``: what an expression evaluates to (a dataset, a Keras model, a run configuration);
+* ``phase``: whether code feeds training, evaluation or prediction;
+* ``registry``, ``rules``: the rules, one file each;
+* ``convert``: one file's text through all rules; ``run``: files and folders; ``main``: the command.
+"""

@@ -1,0 +1,85 @@
+"""The few ways in which rules edit a call."""
+from __future__ import annotations
+
+import ast
+import re
+from decimal import Decimal
+from typing import Optional, Tuple
+
+from .signatures import constant
+from .source import Edit, Source
+
+_LOW_PRECEDENCE = (ast.IfExp, ast.Lambda, ast.BoolOp, ast.Compare)
+
+
+def wrap(source: Source, node: ast.AST, before: str, after: str) -> Tuple[Edit, Edit]:
+    """Put text around an expression."""
+    start, end = source.start(node), source.end(node)
+    return Edit(start, start, before), Edit(end, end, after, closing=True)
+
+
+def rename(source: Source, node: ast.AST, new: str) -> Edit:
+    """Write another name where an expression stands."""
+    return Edit(source.start(node), source.end(node), new)
+
+
+def add_argument(source: Source, call: ast.Call, text: str) -> Optional[Edit]:
+    """Add an argument behind the last one of a call.
+
+    Returns:
+        the edit; None where the last argument is a bare generator, behind which none may stand.
+    """
+    close = source.end(call) - 1
+    values = list(call.args) + [k.value for k in call.keywords]
+    if not values:
+        opening = source.skip_trivia(source.end(call.func))
+        while source.text[opening] == ')':  # of parentheses around the called expression
+            opening = source.skip_trivia(opening + 1)
+        return Edit(opening + 1, opening + 1, text)
+    last = max(values, key=source.end)
+    if isinstance(last, ast.GeneratorExp) and source.end(last) > close:
+        return None
+    end = source.end(last)
+    position = source.skip_trivia(end)
+    while position < close and source.text[position] == ')':  # of parentheses around the value
+        end = position + 1
+        position = source.skip_trivia(end)
+    return Edit(end, end, ', ' + text)
+
+
+def keyword_start(source: Source, keyword: ast.keyword) -> Optional[int]:
+    """Where a keyword argument's name starts; None where a comment stands between it and its value."""
+    before = source.text[:source.start(keyword.value)]
+    found = re.search(r'\b%s[\s\\]*=[\s\\(]*\Z' % re.escape(keyword.arg or ''), before[-400:])
+    return len(before) - len(before[-400:]) + found.start() if found else None
+
+
+def rename_keyword(source: Source, keyword: ast.keyword, new: str) -> Optional[Edit]:
+    """Give a keyword argument another name."""
+    start = keyword_start(source, keyword)
+    return None if start is None else Edit(start, start + len(keyword.arg or ''), new)
+
+
+def one_minus(source: Source, node: ast.expr) -> Tuple[Edit, ...]:
+    """Turn a drop rate into a keep probability: 1 - rate, as a person would write it."""
+    start, end = source.start(node), source.end(node)
+    value = constant(node)
+    if value and isinstance(value[0], (int, float)) and not isinstance(value[0], bool):
+        text = source.text[start:end]
+        if re.fullmatch(r'[0-9.]+', text):
+            return Edit(start, end, _plain(Decimal(1) - Decimal(text))),
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        one = constant(node.left)
+        if one and one[0] == 1 and not isinstance(node.right, _LOW_PRECEDENCE):
+            # 1 - keep: what is left once more is keep, with whatever parentheses it had
+            right = source.skip_trivia(source.text.index('-', source.end(node.left)) + 1)
+            return Edit(start, right, ''),
+    if isinstance(node, _LOW_PRECEDENCE) or (
+            isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))):
+        return Edit(start, start, '1 - ('), Edit(end, end, ')', closing=True)
+    return Edit(start, start, '1 - '),
+
+
+def _plain(value: Decimal) -> str:
+    text = format(value.normalize(), 'f')
+    return text if '.' in text else text + '.0'

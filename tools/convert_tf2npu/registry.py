@@ -1,0 +1,130 @@
+"""What a rule is, what it yields, and the table of all rules.
+
+A rule is a module of the package ``rules``: its docstring is its help, its page in the
+documentation and its tests, ``CODE`` its code. It defines one or more of
+
+* ``CALLS`` (dotted names) and ``check_call(context, call, name)`` for calls of these names;
+* ``METHODS`` (names) and ``check_method(context, call)`` for calls of attributes so called;
+* ``check_function(context, function)`` for each function and lambda;
+* ``check_file(context)`` once for each file.
+
+Each yields :class:`Change` and :class:`Finding` objects and touches nothing itself.
+"""
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from types import ModuleType
+from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+from .names import Call, Names, Where
+from .infer import Types
+from .source import Edit, Source
+
+
+class Change(NamedTuple):
+    """A rewrite: what is done at a node, the edits, and the names of npu_init they use."""
+    node: ast.AST
+    message: str
+    edits: Tuple[Edit, ...]
+    uses: Tuple[str, ...] = ()
+
+
+class Finding(NamedTuple):
+    """Something left as it is: where, why, and what to write."""
+    node: ast.AST
+    message: str
+
+
+Result = Union[Change, Finding]
+
+
+class Context(NamedTuple):
+    """All that a rule may look at."""
+    source: Source
+    names: Names
+    types: Types
+
+    def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
+        """The canonical dotted name of an expression, or None."""
+        return self.names.resolve(node, where)
+
+
+class Rule(NamedTuple):
+    """A rule module with its code and title."""
+    code: str
+    title: str
+    module: ModuleType
+
+    @property
+    def doc(self) -> str:
+        """The rule's help."""
+        return (self.module.__doc__ or '').strip()
+
+    @property
+    def calls(self) -> FrozenSet[str]:
+        """The dotted names whose calls it looks at."""
+        return frozenset(getattr(self.module, 'CALLS', ()))
+
+    @property
+    def methods(self) -> FrozenSet[str]:
+        """The attribute names whose calls it looks at."""
+        return frozenset(getattr(self.module, 'METHODS', ()))
+
+
+class Registry:
+    """All rules, by what they look at.
+
+    Args:
+        rules: the rules; by default every module of the package ``rules``.
+    """
+
+    def __init__(self, rules: Optional[List[Rule]] = None) -> None:
+        self.rules = load() if rules is None else rules
+        self._by_call: Dict[str, List[Rule]] = {}
+        self._by_method: Dict[str, List[Rule]] = {}
+        for rule in self.rules:
+            for name in rule.calls:
+                self._by_call.setdefault(name, []).append(rule)
+            for name in rule.methods:
+                self._by_method.setdefault(name, []).append(rule)
+
+    def check(self, context: Context) -> Iterator[Tuple[Rule, Result]]:
+        """What all rules have to say of a file, in the order of its calls."""
+        for rule in self.rules:
+            if hasattr(rule.module, 'check_file'):
+                for result in rule.module.check_file(context):
+                    yield rule, result
+            if hasattr(rule.module, 'check_function'):
+                for function in context.names.functions:
+                    for result in rule.module.check_function(context, function):
+                        yield rule, result
+        for call in context.names.calls:
+            yield from self._check_call(context, call)
+
+    def _check_call(self, context: Context, call: Call) -> Iterator[Tuple[Rule, Result]]:
+        function = call.node.func
+        if isinstance(function, ast.Attribute):
+            for rule in self._by_method.get(function.attr, ()):
+                for result in rule.module.check_method(context, call):
+                    yield rule, result
+        name = context.resolve(function, call.where)
+        for rule in self._by_call.get(name or '', ()):
+            for result in rule.module.check_call(context, call, name):
+                yield rule, result
+
+    def by_code(self, code: str) -> Optional[Rule]:
+        """The rule of a code."""
+        return next((rule for rule in self.rules if rule.code == code.upper()), None)
+
+
+def load() -> List[Rule]:
+    """Every rule of the package ``rules``, by code."""
+    from . import rules
+    found = []
+    for info in pkgutil.iter_modules(rules.__path__):
+        module: Any = importlib.import_module('%s.%s' % (rules.__name__, info.name))
+        if hasattr(module, 'CODE'):
+            found.append(Rule(module.CODE, (module.__doc__ or '').strip().split('\n')[0], module))
+    return sorted(found, key=lambda rule: rule.code)

@@ -1,0 +1,1 @@
+"""The rules, one file each; see ``registry``."""

@@ -1,0 +1,71 @@
+"""Prepare the run configuration of ready-made Estimators for the NPU.
+
+The Estimators that TensorFlow brings keep their classes; ``npu_run_config_init`` gives the run
+configuration they are made with a session configuration for the NPU.
+
+Before::
+
+    import tensorflow as tf
+
+    model = tf.estimator.DNNClassifier([32, 16], columns, config=run_config)
+    other = tf.estimator.LinearRegressor(feature_columns=columns)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    model = tf.estimator.DNNClassifier([32, 16], columns, config=npu_run_config_init(run_config=run_config))
+    other = tf.estimator.LinearRegressor(feature_columns=columns, config=npu_run_config_init())
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    model = tf.estimator.DNNClassifier([32], columns, config=npu_run_config_init())
+
+Untouched::
+
+    from sklearn.neural_network import MLPClassifier as DNNClassifier
+    import tensorflow as tf
+
+    model = DNNClassifier([32], solver='sgd')
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ..edits import add_argument, wrap
+from ..infer import PREPARED
+from ..names import Call
+from ..registry import Change, Context, Finding, Result
+
+CODE = 'NPU104'
+CALLS = frozenset('tensorflow.estimator.' + name for name in '''
+BaselineClassifier BaselineRegressor BaselineEstimator BoostedTreesClassifier BoostedTreesRegressor
+BoostedTreesEstimator DNNClassifier DNNRegressor DNNEstimator DNNLinearCombinedClassifier
+DNNLinearCombinedRegressor DNNLinearCombinedEstimator LinearClassifier LinearRegressor
+LinearEstimator'''.split())
+# In none of their signatures is config among the first three, which is all that people give by place.
+_BY_PLACE = 3
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    short = (name or '').rsplit('.', 1)[1]
+    keywords = {k.arg: k.value for k in call.node.keywords}
+    if None in keywords or len(call.node.args) > _BY_PLACE:
+        yield Finding(call.node, 'cannot tell which argument of %s is its run configuration; write '
+                      'config=npu_run_config_init(run_config=...)' % short)
+        return
+    message = '%s gets its run configuration prepared for the NPU' % short
+    uses = ('npu_run_config_init',)
+    config = keywords.get('config')
+    if config is not None:
+        if context.types.of(config, call.where) != PREPARED:
+            yield Change(call.node, message, wrap(
+                context.source, config, 'npu_run_config_init(run_config=', ')'), uses)
+        return
+    edit = add_argument(context.source, call.node, 'config=npu_run_config_init()')
+    if edit:
+        yield Change(call.node, message, (edit,), uses)

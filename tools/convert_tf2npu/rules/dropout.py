@@ -1,0 +1,141 @@
+"""Use the NPU's dropout operator.
+
+``npu_ops.dropout`` takes the probability to keep; where the script gives a rate to drop, it becomes
+one minus it. A ``noise_shape`` stays with ``tf.nn.dropout``, because the NPU's operator draws one
+number for each element. In TensorFlow 1 the second argument by place is the keep probability, in
+TensorFlow 2 the rate; a file that shows neither version is told.
+
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    net = tf.nn.dropout(net, keep_prob)
+    net = tf.nn.dropout(net, keep_prob=0.5, seed=7)
+    net = tf.nn.dropout(net, rate=0.1)
+    net = tf.nn.dropout(net, rate=1 - FLAGS.keep)
+    net = tf.nn.dropout(net, rate=high if training else low)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_ops
+
+    net = npu_ops.dropout(net, keep_prob)
+    net = npu_ops.dropout(net, keep_prob=0.5, seed=7)
+    net = npu_ops.dropout(net, keep_prob=0.9)
+    net = npu_ops.dropout(net, keep_prob=FLAGS.keep)
+    net = npu_ops.dropout(net, keep_prob=1 - (high if training else low))
+
+Before::
+
+    import tensorflow as tf
+
+    @tf.function
+    def layer(x):
+        return tf.nn.dropout(x, 0.25)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    @tf.function
+    def layer(x):
+        return npu_ops.dropout(x, 0.75)
+
+Untouched::
+
+    import tensorflow.compat.v1 as tf
+
+    net = tf.nn.dropout(net, 0.9, noise_shape=[1, 1, depth])
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Layer:
+        def __call__(self, x):
+            return self.dropout(x, 0.5)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def layer(x):
+        return tf.nn.dropout(x, 0.5)
+"""
+from __future__ import annotations
+
+from typing import Iterator, List, Optional
+
+from ..edits import one_minus, rename, rename_keyword
+from ..names import Call
+from ..registry import Change, Context, Finding, Result
+from ..signatures import DROPOUT_V1, DROPOUT_V2, bind
+from ..source import Edit
+from ..tfnames import is_version1
+
+CODE = 'NPU106'
+CALLS = frozenset({'tensorflow.nn.dropout'})
+_ONLY_IN_1 = frozenset('tensorflow.' + name for name in '''
+Session InteractiveSession ConfigProto placeholder get_variable variable_scope app.run layers.dense
+layers.conv2d global_variables_initializer train.AdamOptimizer train.GradientDescentOptimizer
+set_random_seed reset_default_graph trainable_variables get_default_graph'''.split())
+_ONLY_IN_2 = frozenset({'tensorflow.function', 'tensorflow.GradientTape', 'tensorflow.random.set_seed',
+                        'tensorflow.keras.optimizers.Adam'})
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    source = context.source
+    node = call.node
+    spelled = context.names.spelled(node.func, call.where) or ''
+    version = 1 if is_version1(spelled) else _version(context)
+    if version is None:
+        if len(node.args) > 1:
+            yield Finding(node, 'the second argument of tf.nn.dropout is the keep probability in '
+                          'TensorFlow 1 and the rate in TensorFlow 2, and nothing in this file '
+                          'tells which is meant; give it its name')
+            return
+        version = 1
+    bound = bind(node, DROPOUT_V1 if version == 1 else DROPOUT_V2)
+    if bound.hidden:
+        yield Finding(node, 'the arguments of dropout are hidden behind * or **; write '
+                      'npu_ops.dropout(x, keep_prob=...)')
+        return
+    if bound.given('noise_shape'):
+        yield Finding(node, 'dropout with a noise_shape stays as it is; the NPU draws one number '
+                      'for each element (npu_ops.dropout without noise_shape is the faster one)')
+        return
+    edits: List[Edit] = [rename(source, node.func, 'npu_ops.dropout')]
+    if version == 1 and 'rate' in bound.positional:
+        yield Finding(node, 'its rate is given by place; write npu_ops.dropout(x, keep_prob=...)')
+        return
+    if bound.given('rate'):
+        if bound.given('keep_prob'):
+            return  # TensorFlow itself refuses both
+        edits += one_minus(source, bound.args['rate'])
+        keyword = bound.keywords.get('rate')
+        renamed = rename_keyword(source, keyword, 'keep_prob') if keyword else None
+        if keyword and renamed is None:
+            yield Finding(node, 'write npu_ops.dropout(..., keep_prob=1 - rate)')
+            return
+        if renamed:
+            edits.append(renamed)
+    elif not bound.given('keep_prob'):
+        return
+    yield Change(node, 'dropout becomes the operator of the NPU', tuple(edits), ('npu_ops',))
+
+
+def _version(context: Context) -> Optional[int]:
+    """Which TensorFlow the plain name ``tensorflow`` stands for, by what else the file calls."""
+    one = two = False
+    for call in context.names.calls:
+        spelled = context.names.spelled(call.node.func, call.where)
+        if spelled:
+            one = one or spelled in _ONLY_IN_1 or spelled.startswith('tensorflow.contrib.')
+            two = two or spelled in _ONLY_IN_2 or spelled.startswith('tensorflow.compat.v1.')
+    for function in context.names.functions:
+        for decorator in getattr(function.node, 'decorator_list', ()):
+            name = context.names.spelled(decorator, function.where)
+            two = two or name in _ONLY_IN_2
+    return None if one == two else 1 if one else 2

@@ -1,0 +1,136 @@
+"""Make Estimators NPU Estimators.
+
+``NPUEstimator`` is a ``tf.estimator.Estimator`` whose session carries the options of its
+``NPURunConfig``. Where the run configuration only arrives as a value that this file does not make,
+the Estimator keeps its class and the value is prepared by ``npu_run_config_init``.
+
+Before::
+
+    import tensorflow as tf
+
+    config = tf.estimator.RunConfig(save_checkpoints_steps=500)
+    estimator = tf.estimator.Estimator(model_fn, FLAGS.model_dir, config, params)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    config = NPURunConfig(save_checkpoints_steps=500)
+    estimator = NPUEstimator(model_fn, FLAGS.model_dir, config, params)
+
+Before::
+
+    import tensorflow as tf
+
+    estimator = tf.estimator.Estimator(model_fn=model_fn)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    estimator = NPUEstimator(model_fn=model_fn, config=NPURunConfig())
+
+Before::
+
+    import tensorflow as tf
+
+    def make(config):
+        return tf.estimator.Estimator(model_fn, config=config)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def make(config):
+        return tf.estimator.Estimator(model_fn, config=npu_run_config_init(run_config=config))
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def make(config):
+        return tf.estimator.Estimator(model_fn, config=npu_run_config_init(run_config=config))
+
+Untouched::
+
+    import tensorflow as tf
+    from sklearn.base import BaseEstimator as Estimator
+
+    estimator = Estimator(model_fn)
+
+Untouched::
+
+    import tensorflow as tf
+
+    estimator = tf.estimator.Estimator(*arguments)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator, List, Optional
+
+from ..edits import add_argument, rename, wrap
+from ..infer import NPU_RUN_CONFIG, PREPARED, RUN_CONFIG
+from ..names import Call, Where
+from ..registry import Change, Context, Finding, Result
+from ..signatures import ESTIMATOR, bind
+from ..source import Edit
+from .run_config import becomes_npu_run_config
+
+CODE = 'NPU103'
+CALLS = frozenset({'tensorflow.estimator.Estimator'})
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    source = context.source
+    bound = bind(call.node, ESTIMATOR)
+    if bound.hidden or bound.unknown:
+        yield Finding(call.node, 'the arguments of Estimator are not all to be seen; write '
+                      'NPUEstimator(..., config=NPURunConfig(...))')
+        return
+    config = bound.args.get('config')
+    edits: List[Edit] = []
+    uses = ['NPUEstimator']
+    if bound.given('config'):
+        kind = context.types.of(config, call.where)
+        if kind == PREPARED:
+            return
+        if not (kind == NPU_RUN_CONFIG or kind == RUN_CONFIG and _all_convert(
+                context, config, call.where)):
+            yield Change(call.node, 'Estimator gets its run configuration prepared for the NPU',
+                         wrap(source, config, 'npu_run_config_init(run_config=', ')'),
+                         ('npu_run_config_init',))
+            return
+    elif config is not None:
+        edits.append(rename(source, config, 'NPURunConfig()'))
+        uses.append('NPURunConfig')
+    else:
+        added = add_argument(source, call.node, 'config=NPURunConfig()')
+        if added is None:
+            return
+        edits.append(added)
+        uses.append('NPURunConfig')
+    edits.append(rename(source, call.node.func, 'NPUEstimator'))
+    if 'warm_start_from' in bound.positional:  # NPUEstimator has job_start_file in its place
+        start = source.start(bound.args['warm_start_from'])
+        edits.append(Edit(start, start, 'warm_start_from='))
+    yield Change(call.node, 'Estimator becomes NPUEstimator', tuple(edits), tuple(uses))
+
+
+def _all_convert(context: Context, node: Optional[ast.AST], where: Where) -> bool:
+    """Whether each RunConfig that an expression may be becomes an NPURunConfig."""
+    if isinstance(node, ast.Call):
+        if context.resolve(node.func, where) == 'tensorflow.estimator.RunConfig':
+            return becomes_npu_run_config(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == 'replace':
+            return _all_convert(context, node.func.value, where)
+        return False
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, where) or []
+        return bool(bindings) and all(
+            b.kind == 'value' and _all_convert(context, b.node, b.where) for b in bindings)
+    return False

@@ -1,0 +1,120 @@
+"""Use the NPU's gelu operator.
+
+A function is taken for gelu by what it computes, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), in
+whatever way it is written, and not by its name. Its docstring and comments stay. The form with erf is
+another function (up to 5e-4 away) and is only told.
+
+Before::
+
+    import numpy as np
+    import tensorflow as tf
+
+    def activation(x):
+        \"\"\"The smooth relu of the paper.\"\"\"
+        # the cumulative distribution, approximated
+        cdf = 0.5 * (1.0 + tf.tanh(
+            (np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3)))))
+        return x * cdf
+
+After::
+
+    import numpy as np
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def activation(x):
+        \"\"\"The smooth relu of the paper.\"\"\"
+        # the cumulative distribution, approximated
+        return npu_unary_ops.gelu(x)
+
+Before::
+
+    import math
+    from tensorflow import tanh
+
+    gelu = lambda z: 0.5 * z * (1 + tanh(0.7978845608 * z * (1 + 0.044715 * z * z)))
+    C = math.sqrt(2 / math.pi)
+
+    class Block:
+        def act(self, h, name=None):
+            return h * 0.5 * (1 + tanh(C * (h + 0.044715 * h ** 3)))
+
+After::
+
+    import math
+    from tensorflow import tanh
+    from npu_shim.npu_init import *
+
+    gelu = lambda z: npu_unary_ops.gelu(z)
+    C = math.sqrt(2 / math.pi)
+
+    class Block:
+        def act(self, h, name=None):
+            return npu_unary_ops.gelu(h)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def gelu(x):
+        return 0.5 * x * (1.0 + tf.erf(x / tf.sqrt(2.0)))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def gelu(x):
+        return x * tf.sigmoid(1.702 * x)
+
+Untouched::
+
+    import numpy as np
+
+    def gelu(x):
+        return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
+"""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator
+
+from ..formula import argument_name, meaning, statements
+from ..names import Function
+from ..registry import Change, Context, Finding, Result
+from ..source import Edit
+
+CODE = 'NPU108'
+_COMMENT = re.compile(r'[ \t]*(#[^\r\n]*)')
+
+
+def check_function(context: Context, function: Function) -> Iterator[Result]:
+    source = context.source
+    if 'tanh' not in source.text and 'erf' not in source.text:
+        return
+    found = meaning(function, context.names)
+    if found == 'erf gelu':
+        yield Finding(function.node, 'this is gelu in its erf form; npu_unary_ops.gelu computes the '
+                      'tanh form, up to 5e-4 away: write it where that is near enough')
+    if found != 'gelu':
+        return
+    body = statements(function.node)
+    call = 'npu_unary_ops.gelu(%s)' % argument_name(function, context.names)
+    start, end = source.start(body[0]), source.end(body[-1])
+    if not isinstance(function.node, ast.Lambda):
+        call = 'return ' + call
+        indent = source.text[source.line_start(start):start]
+        if not indent.strip():  # else the body stands in the line of its def
+            call = ''.join(c + source.newline + indent for c in _comments(context, body)) + call
+    yield Change(function.node, 'gelu becomes the operator of the NPU', (Edit(start, end, call),),
+                 ('npu_unary_ops',))
+
+
+def _comments(context: Context, body: list) -> Iterator[str]:
+    """The comments between and inside a function's statements."""
+    source = context.source
+    first, last = body[0].lineno, body[-1].end_lineno
+    for number in range(first, last):
+        found = _COMMENT.search(source.line(number))
+        if found:
+            yield found.group(1)

@@ -1,0 +1,165 @@
+"""Use the NPU's dropout operator for tf.layers.dropout.
+
+``tf.layers.dropout`` drops only while it trains. Where its ``training`` argument is a test that
+Python decides when the graph is made, the call becomes the operator of the NPU under that test.
+Where it may be a tensor, it stays and is told.
+
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    def model_fn(features, labels, mode):
+        net = tf.layers.dropout(net, rate=0.4, training=mode == tf.estimator.ModeKeys.TRAIN)
+        net = tf.layers.dropout(net, FLAGS.rate, training=True, name='drop')
+        return net
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_ops
+
+    def model_fn(features, labels, mode):
+        net = npu_ops.dropout(net, keep_prob=0.6) if mode == tf.estimator.ModeKeys.TRAIN else net
+        net = npu_ops.dropout(net, 1 - FLAGS.rate, name='drop')
+        return net
+
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    def model_fn(features, labels, mode):
+        training = mode == tf.estimator.ModeKeys.TRAIN
+        return tf.layers.dropout(features, rate=0.5, training=training) + 1
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_ops
+
+    def model_fn(features, labels, mode):
+        training = mode == tf.estimator.ModeKeys.TRAIN
+        return (npu_ops.dropout(features, keep_prob=0.5) if training else features) + 1
+
+Untouched::
+
+    import tensorflow.compat.v1 as tf
+
+    is_training = tf.placeholder(tf.bool)
+    net = tf.layers.dropout(net, rate=0.4, training=is_training)
+
+Untouched::
+
+    import tensorflow.compat.v1 as tf
+
+    net = tf.layers.dropout(net, rate=0.4)
+
+Untouched::
+
+    import mylayers as layers
+    import tensorflow as tf
+
+    net = layers.dropout(net, rate=0.4, training=True)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator, List, Optional
+
+from ..edits import one_minus, rename, rename_keyword
+from ..names import Call, Where
+from ..registry import Change, Context, Finding, Result
+from ..signatures import LAYERS_DROPOUT, bind, constant
+from ..source import Edit
+
+CODE = 'NPU107'
+CALLS = frozenset({'tensorflow.layers.dropout'})
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    source, node = context.source, call.node
+    bound = bind(node, LAYERS_DROPOUT)
+    training = bound.args.get('training')
+    inputs = bound.args.get('inputs')
+    literal = constant(training)
+    if not bound.hidden and (training is None or literal and not literal[0]):
+        return  # it never drops
+    reason = ''
+    if bound.hidden or bound.unknown or inputs is None or 'training' not in bound.keywords or \
+            'inputs' in bound.keywords or 'noise_shape' in bound.positional:
+        reason = 'its arguments are given in a way that cannot be turned over'
+    elif bound.given('noise_shape'):
+        reason = 'it has a noise_shape'
+    elif not literal and not _decided_by_python(context, training, call.where):
+        reason = 'its training argument may be a tensor'
+    elif not literal and not isinstance(inputs, ast.Name):
+        reason = 'its input is computed in the call'
+    edits: Optional[List[Edit]] = None if reason else _edits(context, call, bool(literal))
+    if edits is None:
+        yield Finding(node, 'tf.layers.dropout stays as it is, because %s; write npu_ops.dropout(x, '
+                      'keep_prob=1 - rate) where it trains' % (reason or 'a comment is in the way'))
+        return
+    yield Change(node, 'dropout becomes the operator of the NPU', tuple(edits), ('npu_ops',))
+
+
+def _edits(context: Context, call: Call, always: bool) -> Optional[List[Edit]]:
+    source, node = context.source, call.node
+    bound = bind(node, LAYERS_DROPOUT)
+    edits = [rename(source, node.func, 'npu_ops.dropout')]
+    if 'rate' in bound.args:
+        edits += one_minus(source, bound.args['rate'])
+        if 'rate' in bound.keywords:
+            renamed = rename_keyword(source, bound.keywords['rate'], 'keep_prob')
+            if renamed is None:
+                return None
+            edits.append(renamed)
+        removed = _without(context, node, bound.keywords['training'], '')
+    else:
+        removed = _without(context, node, bound.keywords['training'], 'keep_prob=0.5')
+    if removed is None:
+        return None
+    edits.append(removed)
+    if not always:
+        start, end = source.start(node), source.end(node)
+        test = source.segment(bound.args['training'])
+        if isinstance(bound.args['training'], (ast.IfExp, ast.Lambda)):
+            test = '(%s)' % test
+        parent = context.names.parents[node]
+        around = not isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)) and not (
+            isinstance(parent, (ast.Call, ast.keyword)) and getattr(parent, 'func', None) is not node)
+        tail = ' if %s else %s' % (test, source.segment(bound.args['inputs']))
+        if around:
+            edits.insert(0, Edit(start, start, '('))
+        edits.append(Edit(end, end, tail + (')' if around else ''), closing=True))
+        if '\n' in source.segment(node) and not around and not isinstance(parent, ast.Call):
+            return edits if '\n' not in test else None
+    return edits
+
+
+def _without(context: Context, node: ast.Call, keyword: ast.keyword, instead: str) -> Optional[Edit]:
+    """Take a keyword argument out of a call, with the comma before it."""
+    source = context.source
+    end = source.end(keyword.value)
+    values = list(node.args) + [k.value for k in node.keywords]
+    before = [v for v in values if source.start(v) < source.start(keyword.value)]
+    start = source.end(max(before, key=source.start))
+    between = source.text[start:source.start(keyword.value)]
+    close = source.text[end:source.end(node)].lstrip()[:1]
+    if '#' in between or ')' in between or '(' in between or close not in ',)':
+        return None
+    return Edit(start, end, ', ' + instead if instead else '')
+
+
+def _decided_by_python(context: Context, node: Optional[ast.AST], where: Where) -> bool:
+    """Whether a test is decided by Python when the graph is made: a comparison with a mode key."""
+    if isinstance(node, ast.Compare):
+        for side in [node.left] + node.comparators:
+            name = context.resolve(side, where) or ''
+            if name.startswith(('tensorflow.estimator.ModeKeys.',
+                                'tensorflow.contrib.learn.ModeKeys.')):
+                return True
+        return False
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, where) or []
+        return bool(bindings) and all(
+            b.kind == 'value' and _decided_by_python(context, b.node, b.where) for b in bindings)
+    return False

@@ -1,0 +1,110 @@
+"""Make run configurations NPU run configurations.
+
+``NPURunConfig`` is a ``tf.estimator.RunConfig`` that also takes the options of the NPU. Positional
+arguments get their names, because NPURunConfig has others in front. A RunConfig with an argument
+that has no meaning on a card keeps its class and is prepared by ``npu_run_config_init``.
+
+Before::
+
+    import tensorflow as tf
+
+    config = tf.estimator.RunConfig(FLAGS.model_dir, save_checkpoints_steps=500)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    config = NPURunConfig(model_dir=FLAGS.model_dir, save_checkpoints_steps=500)
+
+Before::
+
+    from tensorflow import estimator as est
+
+    config = est.RunConfig(train_distribute=strategy)
+
+After::
+
+    from tensorflow import estimator as est
+    from npu_shim.npu_init import *
+
+    config = npu_run_config_init(run_config=est.RunConfig(train_distribute=strategy))
+
+Untouched::
+
+    import tensorflow as tf
+    from mycompany.jobs import RunConfig
+
+    config = RunConfig('night', retries=3)
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    config = NPURunConfig(model_dir=FLAGS.model_dir)
+
+Untouched::
+
+    import tensorflow as tf
+
+    config = tf.estimator.RunConfig(**run_arguments)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator, List, Optional
+
+from ..edits import rename, wrap
+from ..names import Call, Names, Where
+from ..registry import Change, Context, Finding, Result
+from ..signatures import NPU_RUN_CONFIG, RUN_CONFIG, bind
+from ..source import Edit
+
+CODE = 'NPU102'
+CALLS = frozenset({'tensorflow.estimator.RunConfig'})
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    source = context.source
+    if _prepared(context.names, call.node, call.where):
+        return
+    bound = bind(call.node, RUN_CONFIG)
+    if bound.hidden or bound.unknown:
+        yield Finding(call.node, 'the arguments of RunConfig are not all to be seen; write '
+                      'NPURunConfig(...) with those among %s' % ', '.join(sorted(NPU_RUN_CONFIG)))
+        return
+    if not becomes_npu_run_config(call.node):
+        foreign = [a for a in bound.args if a not in NPU_RUN_CONFIG]
+        yield Change(call.node, 'RunConfig keeps its class for the sake of %s and is prepared for '
+                     'the NPU' % ', '.join(foreign),
+                     wrap(source, call.node, 'npu_run_config_init(run_config=', ')'),
+                     ('npu_run_config_init',))
+        return
+    edits: List[Edit] = [rename(source, call.node.func, 'NPURunConfig')]
+    for parameter, value in zip(bound.positional, call.node.args):
+        start = source.start(value)
+        while source.text[:start].rstrip().endswith('(') and start > source.end(call.node.func) + 1:
+            start = source.text.rindex('(', 0, start)
+            if start <= source.end(call.node.func):
+                start += 1
+                break
+        edits.append(Edit(start, start, parameter + '='))
+    yield Change(call.node, 'RunConfig becomes NPURunConfig', tuple(edits), ('NPURunConfig',))
+
+
+def becomes_npu_run_config(call: ast.Call) -> bool:
+    """Whether a call of RunConfig has only arguments that NPURunConfig takes."""
+    bound = bind(call, RUN_CONFIG)
+    return not (bound.hidden or bound.unknown) and all(a in NPU_RUN_CONFIG for a in bound.args)
+
+
+def _prepared(names: Names, node: ast.AST, where: Where) -> bool:
+    """Whether a RunConfig already stands inside npu_run_config_init(...)."""
+    for parent in names.ancestors(node):
+        if isinstance(parent, ast.stmt):
+            return False
+        if isinstance(parent, ast.Call) and names.resolve(parent.func, where) == \
+                'npu_shim.npu_init.npu_run_config_init':
+            return True
+    return False

@@ -1,0 +1,92 @@
+"""The arguments of the TensorFlow calls that rules rewrite, and the binding of a call to them."""
+from __future__ import annotations
+
+import ast
+from typing import Dict, NamedTuple, Optional, Tuple
+
+SESSION = ('target', 'graph', 'config')
+RUN_CONFIG = (
+    'model_dir', 'tf_random_seed', 'save_summary_steps', 'save_checkpoints_steps',
+    'save_checkpoints_secs', 'session_config', 'keep_checkpoint_max',
+    'keep_checkpoint_every_n_hours', 'log_step_count_steps', 'train_distribute', 'device_fn',
+    'protocol', 'eval_distribute', 'experimental_distribute', 'experimental_max_worker_delay_secs',
+    'session_creation_timeout_secs', 'checkpoint_save_graph_def')
+# What NPURunConfig takes of them; the others have no meaning on a card.
+NPU_RUN_CONFIG = frozenset(RUN_CONFIG[:9])
+ESTIMATOR = ('model_fn', 'model_dir', 'config', 'params', 'warm_start_from')
+NPU_ESTIMATOR = ('model_fn', 'model_dir', 'config', 'params', 'job_start_file', 'warm_start_from')
+DROPOUT_V1 = ('x', 'keep_prob', 'noise_shape', 'seed', 'name', 'rate')
+DROPOUT_V2 = ('x', 'rate', 'noise_shape', 'seed', 'name')
+LAYERS_DROPOUT = ('inputs', 'rate', 'noise_shape', 'seed', 'training', 'name')
+
+
+class Bound(NamedTuple):
+    """A call's arguments by parameter name.
+
+    ``args`` maps a name to its value, ``positional`` tells which came without their name,
+    ``keywords`` maps a name to its ``ast.keyword``. ``hidden`` is true when ``*args`` or
+    ``**kwargs`` may hold more, ``unknown`` names a keyword or surplus argument that the signature
+    lacks.
+    """
+    args: Dict[str, ast.expr]
+    positional: Tuple[str, ...]
+    keywords: Dict[str, ast.keyword]
+    hidden: bool
+    unknown: Optional[str]
+
+    def given(self, name: str) -> bool:
+        """Whether an argument is there and is not the constant None."""
+        value = self.args.get(name)
+        return value is not None and not is_none(value)
+
+
+def bind(call: ast.Call, parameters: Tuple[str, ...]) -> Bound:
+    """Bind a call's arguments as Python would.
+
+    Args:
+        call: the call.
+        parameters: the names of the callee's parameters, in their order.
+    """
+    args: Dict[str, ast.expr] = {}
+    positional = []
+    keywords: Dict[str, ast.keyword] = {}
+    hidden = False
+    unknown: Optional[str] = None
+    for index, value in enumerate(call.args):
+        if isinstance(value, ast.Starred):
+            hidden = True
+            break
+        if index >= len(parameters):
+            unknown = 'argument %d' % (index + 1)
+            break
+        args[parameters[index]] = value
+        positional.append(parameters[index])
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            hidden = True
+            continue
+        if keyword.arg not in parameters:
+            unknown = keyword.arg
+        args[keyword.arg] = keyword.value
+        keywords[keyword.arg] = keyword
+    return Bound(args, tuple(positional), keywords, hidden, unknown)
+
+
+def is_none(node: ast.AST) -> bool:
+    """Whether an expression is the literal None."""
+    return constant(node) == (None,)
+
+
+def constant(node: Optional[ast.AST]) -> Optional[tuple]:
+    """The value of a literal, in a 1-tuple; None where the expression is no literal."""
+    if isinstance(node, ast.Constant):
+        return (node.value,)
+    # Python 3.7 has a class per kind of literal; later ones warn when these are so much as named.
+    kind = type(node).__name__
+    if kind in ('NameConstant', 'Num', 'Str', 'Bytes'):
+        return (getattr(node, {'NameConstant': 'value', 'Num': 'n'}.get(kind, 's')),)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = constant(node.operand)
+        if value and isinstance(value[0], (int, float)):
+            return (-value[0],)
+    return None

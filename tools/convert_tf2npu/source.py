@@ -1,0 +1,200 @@
+"""A Python file as bytes, text and tree, and byte-exact edits of it.
+
+The text is decoded as Python itself would decode it (byte order mark, coding cookie), edited at
+the positions of tree nodes, and encoded back: whatever no edit touches keeps every byte.
+"""
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+import warnings
+from bisect import bisect_right
+from typing import Iterable, List, NamedTuple, Tuple
+
+_BOM = b'\xef\xbb\xbf'
+_LINE_END = re.compile(r'\r\n|\r|\n')
+_PYTHON2_HINT = re.compile(r'print|exec|backtick|leading zeros|invalid token|exception group|'
+                           r'multiple exception types|except|raise|<>')
+
+
+class SourceError(Exception):
+    """A file that cannot be read as Python 3.
+
+    Args:
+        message: what is wrong.
+        line: 1-based line, 0 where no line can be named.
+        col: 1-based column, 0 where none can be named.
+    """
+
+    def __init__(self, message: str, line: int = 0, col: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.col = col
+
+    def __reduce__(self) -> tuple:
+        return SourceError, (self.message, self.line, self.col)
+
+
+class Edit(NamedTuple):
+    """Replace ``text[start:end]`` by ``new``.
+
+    ``closing`` matters only for insertions that meet at one position: closing ones come first, the
+    innermost before the outermost, then opening ones, the outermost first.
+    """
+    start: int
+    end: int
+    new: str
+    closing: bool = False
+
+
+class Source:
+    """One Python file.
+
+    Args:
+        raw: the bytes of the file.
+
+    Raises:
+        SourceError: the bytes are not text in the declared encoding, or the text is not Python 3.
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        self._bom = _BOM if raw.startswith(_BOM) else b''
+        body = raw[len(self._bom):]
+        self.encoding = _encoding(raw)
+        try:
+            self.text = body.decode(self.encoding)
+        except UnicodeDecodeError as error:
+            before = body[:error.start]
+            line_start = max(before.rfind(b'\n'), before.rfind(b'\r')) + 1
+            raise SourceError(
+                'byte 0x%02x is not %s text; declare the encoding in the first line, as in '
+                '"# -*- coding: latin-1 -*-"' % (body[error.start], self.encoding),
+                1 + len(re.findall(rb'\r\n|\r|\n', before)), error.start - line_start + 1)
+        if self.text.encode(self.encoding) != body:
+            raise SourceError('its %s text does not encode back to the same bytes' % self.encoding)
+        self._line_starts = [0] + [m.end() for m in _LINE_END.finditer(self.text)]
+        self.tree = self._parse()
+
+    def _parse(self) -> ast.Module:
+        nul = self.text.find('\0')
+        if nul >= 0:
+            raise SourceError('it holds a NUL character', *self.line_col(nul))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter('ignore')  # invalid escapes are the author's business
+                tree = ast.parse(self.text)
+        except SyntaxError as error:
+            message = 'not Python %d.%d: %s' % (sys.version_info[:2] + (error.msg,))
+            if _PYTHON2_HINT.search('%s %s' % (error.msg, error.text or '')):
+                message += ' (Python 2? convert it with 2to3 first)'
+            raise SourceError(message, error.lineno or 0, error.offset or 0)
+        except (RecursionError, MemoryError):
+            raise SourceError('its code is nested too deeply for the Python parser')
+        except ValueError as error:
+            raise SourceError(str(error))
+        if sys.version_info < (3, 8):
+            from .node_ends import add_ends
+            add_ends(tree, self.text)
+        return tree
+
+    @property
+    def newline(self) -> str:
+        """The line end that the file uses (of its first line)."""
+        first = _LINE_END.search(self.text)
+        return first.group() if first else '\n'
+
+    def line_col(self, offset: int) -> Tuple[int, int]:
+        """1-based line and column (in characters) of a text offset."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of a 1-based line, with its line end."""
+        ends = self._line_starts[number:number + 1]
+        return self.text[self._line_starts[number - 1]:ends[0] if ends else len(self.text)]
+
+    def line_start(self, offset: int) -> int:
+        """The offset at which the line of ``offset`` starts."""
+        return self._line_starts[bisect_right(self._line_starts, offset) - 1]
+
+    def next_line(self, offset: int) -> int:
+        """The offset at which the line after that of ``offset`` starts; the text's end for the last."""
+        index = bisect_right(self._line_starts, offset)
+        return self._line_starts[index] if index < len(self._line_starts) else len(self.text)
+
+    def _offset(self, line: int, byte_col: int) -> int:
+        start = self._line_starts[line - 1]
+        piece = self.text[start:start + byte_col]
+        if piece.isascii():
+            return start + len(piece)
+        return start + len(self.line(line).encode('utf-8')[:byte_col].decode('utf-8'))
+
+    def start(self, node: ast.AST) -> int:
+        """Text offset of a node's first character."""
+        return self._offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+    def end(self, node: ast.AST) -> int:
+        """Text offset just behind a node's last character."""
+        return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def segment(self, node: ast.AST) -> str:
+        """The text of a node."""
+        return self.text[self.start(node):self.end(node)]
+
+    def skip_trivia(self, offset: int) -> int:
+        """The first offset from ``offset`` on that is not blank, a line continuation or a comment."""
+        text = self.text
+        while offset < len(text):
+            char = text[offset]
+            if char == '#':
+                found = _LINE_END.search(text, offset)
+                offset = found.end() if found else len(text)
+            elif char.isspace() or char == '\\':
+                offset += 1
+            else:
+                break
+        return offset
+
+    def edited(self, edits: Iterable[Edit]) -> bytes:
+        """The file's bytes with the edits made.
+
+        Raises:
+            ValueError: two edits overlap.
+            UnicodeEncodeError: new text that the file's encoding lacks.
+        """
+        pieces: List[str] = []
+        done = 0
+        for edit in ordered(edits):
+            if edit.start < done:
+                raise ValueError('edits overlap at offset %d' % edit.start)
+            pieces += [self.text[done:edit.start], edit.new]
+            done = edit.end
+        pieces.append(self.text[done:])
+        return self._bom + ''.join(pieces).encode(self.encoding)
+
+
+def ordered(edits: Iterable[Edit]) -> List[Edit]:
+    """Edits by position; see :class:`Edit` for insertions that meet at one place."""
+    def key(item: Tuple[int, Edit]) -> Tuple[int, int, int]:
+        index, edit = item
+        if edit.closing:
+            return edit.start, 0, -index
+        return edit.start, 1 if edit.start == edit.end else 2, index
+    return [edit for _, edit in sorted(enumerate(edits), key=key)]
+
+
+def _encoding(raw: bytes) -> str:
+    # Only the first two lines can hold a cookie; tokenize would take a file with lone carriage
+    # returns for one single line.
+    head = b'\n'.join(re.split(rb'\r\n|\r|\n', raw, 2)[:2]) + b'\n'
+    try:
+        found = tokenize.detect_encoding(io.BytesIO(head).readline)[0]
+    except SyntaxError as error:
+        if 'unknown encoding' in str(error):
+            raise SourceError('%s in its coding cookie' % error, 1, 1)
+        return 'utf-8'  # not UTF-8 at all: said with its place when the whole is decoded
+    return 'utf-8' if found == 'utf-8-sig' else found
