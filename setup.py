@@ -14,7 +14,7 @@ def read(*path):
 
 def version():
     """Reads the version as text: importing npu_shim would need TensorFlow."""
-    path = os.path.join('npu_shim', '_version.py')
+    path = os.path.join('npu_shim', '__init__.py')
     match = re.search(r'^__version__\s*(?::\s*str\s*)?=\s*[\'"]([^\'"]+)[\'"]', read(path), re.M)
     if match is None:
         raise RuntimeError('%s must have a line such as __version__ = "1.2.3"' % path)

@@ -12,6 +12,7 @@ tolerance; 1: something was not, or a script failed; 2: wrong usage.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import pathlib
 import re
@@ -85,10 +86,11 @@ def largest_difference(a: Run, b: Run) -> float:
     if a.losses.keys() != b.losses.keys():
         raise SampleError('the runs logged different steps: only one of them has %s'
                           % sorted(a.losses.keys() ^ b.losses.keys()))
-    difference = max(abs(a.losses[step] - b.losses[step]) for step in a.losses)
-    if difference != difference:
-        raise SampleError('a logged loss is not a number')
-    return difference
+    for step in a.losses:  # before max(), whose result with a NaN depends on the order
+        if not (math.isfinite(a.losses[step]) and math.isfinite(b.losses[step])):
+            raise SampleError('the loss at step %d is %s and %s, which is not a number' % (
+                step, a.losses[step], b.losses[step]))
+    return max(abs(a.losses[step] - b.losses[step]) for step in a.losses)
 
 
 def environment() -> dict[str, str]:

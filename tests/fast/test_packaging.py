@@ -64,7 +64,7 @@ def test_a_command_points_to_a_function_of_a_module(repo_root: pathlib.Path) -> 
 
 def test_the_version_is_the_one_in_the_source(
         repo_root: pathlib.Path, wheel: zipfile.ZipFile) -> None:
-    source = (repo_root / 'npu_shim' / '_version.py').read_text(encoding='utf-8')
+    source = (repo_root / 'npu_shim' / '__init__.py').read_text(encoding='utf-8')
     version = re.search(r'^Version: (.+)$', metadata(wheel, 'METADATA'), re.M)
     assert version is not None
     assert re.search(r'[\'"]%s[\'"]' % re.escape(version.group(1)), source)

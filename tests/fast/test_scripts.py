@@ -1,0 +1,122 @@
+"""The shell scripts: what they say and return when something is missing or wrong."""
+from __future__ import annotations
+
+import os
+import pathlib
+import stat
+import subprocess
+
+import pytest
+
+SAMPLES = ('digits_estimator', 'digits_session', 'text_keras')
+
+
+def bash(script: pathlib.Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs a script with this environment and the given changes to it."""
+    return subprocess.run(['bash', str(script), *args], env={**os.environ, **env},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True)
+
+
+def program(path: pathlib.Path, text: str) -> pathlib.Path:
+    path.write_text('#!/bin/sh\n' + text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.fixture
+def no_python(tmp_path: pathlib.Path) -> dict[str, str]:
+    """An environment in which only the usual small programs are found."""
+    folder = tmp_path / 'bin'
+    folder.mkdir()
+    for name in ('bash', 'cat', 'cut', 'dirname', 'find', 'flock', 'head', 'ls', 'mkdir', 'mktemp',
+                 'rm', 'sed', 'sha256sum', 'sort', 'tail', 'tee', 'touch'):
+        for place in ('/usr/bin', '/bin'):
+            if os.path.exists(os.path.join(place, name)):
+                (folder / name).symlink_to(os.path.join(place, name))
+                break
+    return {'PATH': str(folder), 'PYENV_ROOT': str(tmp_path / 'no_pyenv'),
+            'NPU_SHIM_CACHE': str(tmp_path / 'cache')}
+
+
+# --- tests/run.sh --------------------------------------------------------------
+def test_run_sh_says_which_interpreter_is_missing_and_how_to_get_it(
+        repo_root: pathlib.Path, no_python: dict[str, str]) -> None:
+    done = bash(repo_root / 'tests/run.sh', '--env', 'tf115', '--env', 'tf26', **no_python)
+    assert done.returncode == 1
+    for version, name in (('3.7', 'tf115'), ('3.9', 'tf26')):
+        assert '%s: NOT RUN: no Python %s: tried python%s' % (name, version, version) in done.stdout
+        assert 'pyenv install %s' % version in done.stdout
+    assert done.stdout.splitlines()[-1] == '0 passed, 2 failed'
+
+
+def test_run_sh_does_not_take_a_pyenv_shim_which_cannot_run_for_an_interpreter(
+        repo_root: pathlib.Path, no_python: dict[str, str]) -> None:
+    program(pathlib.Path(no_python['PATH']) / 'python3.7', 'echo "not installed" >&2; exit 127\n')
+    done = bash(repo_root / 'tests/run.sh', '--env', 'tf115', **no_python)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, '0 passed, 1 failed')
+    assert 'no Python 3.7' in done.stdout
+
+
+def test_run_sh_does_not_count_a_half_made_environment_as_made(
+        repo_root: pathlib.Path, no_python: dict[str, str]) -> None:
+    # This Python makes the folder and then fails, as one that is interrupted would.
+    program(pathlib.Path(no_python['PATH']) / 'python3.7', (
+        'case "$1" in -c) echo 3.7;; -VV|-V) echo "Python 3.7.0";;'
+        ' -m) mkdir -p "$3/bin"; exit 1;; esac\n'))
+    for _ in range(2):
+        done = bash(repo_root / 'tests/run.sh', '--env', 'tf115', **no_python)
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (1, '0 passed, 1 failed')
+        assert '== tf115: making ' in done.stdout
+        assert 'NOT RUN: could not install tests/envs/tf115.txt' in done.stdout
+
+
+@pytest.mark.parametrize('args, text', [
+    (['--env', 'tf114'], '--env tf114: no such environment; there are tf215 tf115 tf26 tf221'),
+    (['--env'], '--env needs a name'),
+])
+def test_run_sh_explains_wrong_usage(
+        args: list[str], text: str, repo_root: pathlib.Path) -> None:
+    done = bash(repo_root / 'tests/run.sh', *args)
+    assert done.returncode == 2
+    assert text in done.stdout
+
+
+# --- samples/quickstart.sh -----------------------------------------------------
+def test_quickstart_says_what_to_do_without_python(
+        repo_root: pathlib.Path, no_python: dict[str, str]) -> None:
+    done = bash(repo_root / 'samples/quickstart.sh', **no_python)
+    assert done.returncode == 1
+    assert "cannot run 'python3.11'" in done.stdout
+    assert 'PYTHON=/path/to/python3.11' in done.stdout
+
+
+def test_quickstart_refuses_a_python_which_has_no_tensorflow_with_estimator(
+        repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    python = program(tmp_path / 'python', 'echo 3.13\n')
+    done = bash(repo_root / 'samples/quickstart.sh', PYTHON=str(python))
+    assert done.returncode == 1
+    assert 'is Python 3.13' in done.stdout and 'PYTHON=/path/to/python3.11' in done.stdout
+
+
+# --- samples/*/train_1p.sh -----------------------------------------------------
+@pytest.mark.parametrize('sample', SAMPLES)
+def test_train_1p_sets_the_variables_passes_the_flags_and_the_exit_code(
+        sample: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    python = program(tmp_path / 'python', (
+        'echo "args $*"; echo "$JOB_ID/$RANK_ID/$RANK_SIZE/$ASCEND_DEVICE_ID/${RANK_TABLE_FILE-none}"\n'
+        'exit 7\n'))
+    done = bash(repo_root / 'samples' / sample / 'train_1p.sh', '--steps=5', '--model_dir=a b',
+                PYTHON=str(python), LOG_DIR=str(tmp_path / 'logs'), ASCEND_DEVICE_ID='3',
+                RANK_TABLE_FILE='/left/over.json', JOB_ID='job7', RANK_SIZE='8')
+    assert done.returncode == 7
+    log = (tmp_path / 'logs' / 'train_3.log').read_text().splitlines()
+    assert log == ['args %s --steps=5 --model_dir=a b' % (
+        repo_root / 'samples' / sample / 'expected_npu.py'), 'job7/0/1/3/none']
+
+
+@pytest.mark.parametrize('sample', SAMPLES)
+def test_an_original_knows_nothing_of_an_npu(sample: str, repo_root: pathlib.Path) -> None:
+    text = (repo_root / 'samples' / sample / 'original.py').read_text(encoding='utf-8').lower()
+    assert [word for word in ('npu_', 'npu ', 'ascend', 'hccl') if word in text] == []
+    assert 80 <= len(text.splitlines()) <= 150
