@@ -1,0 +1,99 @@
+"""The only place that knows whether there is an NPU, and why not.
+
+An NPU counts as there when the vendor's package ``npu_bridge`` can be imported
+and the driver shows a card (``/dev/davinci0`` and so on). Everything else runs
+on the CPU. ``NPU_SHIM_FALLBACK`` says what a script hears of that: ``warn``
+(once, the default), ``error`` or ``silent``.
+"""
+from __future__ import annotations
+
+import functools
+import glob
+import importlib
+import importlib.util
+import sys
+import warnings
+from dataclasses import dataclass
+from types import ModuleType
+
+from npu_shim import _env
+
+VENDOR_PACKAGE = "npu_bridge"
+CARD_FILES = "/dev/davinci[0-9]*"
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where ops run: ``kind`` is ``'npu'`` or ``'cpu'``; ``reason`` says why."""
+
+    kind: str
+    reason: str
+
+    @property
+    def is_npu(self) -> bool:
+        return self.kind == "npu"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}"
+
+
+def device() -> Device:
+    """Says where ops run on this machine, and why; starts nothing and imports nothing.
+
+    Returns:
+        A Device with ``kind`` ('npu' or 'cpu') and ``reason``.
+    Raises:
+        ValueError: NPU_SHIM_FALLBACK (or another variable read by npu_shim) has
+            a value that is not allowed.
+    """
+    _env.read()
+    if not _importable(VENDOR_PACKAGE):
+        return Device("cpu", f"the vendor's package {VENDOR_PACKAGE} is not installed for {sys.executable}")
+    cards = sorted(glob.glob(CARD_FILES))
+    if not cards:
+        return Device("cpu", f"{VENDOR_PACKAGE} is installed, but the driver shows no card ({CARD_FILES} matches nothing)")
+    return Device("npu", f"{VENDOR_PACKAGE} is installed and the driver shows {len(cards)} card(s), first {cards[0]}")
+
+
+def resolve() -> Device:
+    """The device for a script that is about to use it: applies NPU_SHIM_FALLBACK.
+
+    Returns:
+        The Device; on an NPU the vendor's op library has been loaded.
+    Raises:
+        RuntimeError: there is no NPU and NPU_SHIM_FALLBACK is 'error'.
+    """
+    found = device()
+    if found.is_npu:
+        vendor(VENDOR_PACKAGE + ".estimator.npu_ops")  # loading it registers NpuOptimizer with TensorFlow
+        return found
+    policy = _env.read().fallback
+    if policy == "error":
+        raise RuntimeError(
+            f"There is no NPU here ({found.reason}) and NPU_SHIM_FALLBACK=error forbids the CPU. Install the vendor's "
+            "driver and npu_bridge, or export NPU_SHIM_FALLBACK=warn (or silent) to run on the CPU."
+        )
+    if policy == "warn":
+        _warn_once(found.reason)
+    return found
+
+
+def vendor(module: str) -> ModuleType:
+    """Imports a module of the vendor's package; only called where there is an NPU."""
+    return importlib.import_module(module)
+
+
+@functools.lru_cache(maxsize=None)
+def _warn_once(reason: str) -> None:
+    warnings.warn(
+        f"npu_shim runs on the CPU: {reason}. Results are the CPU's; set NPU_SHIM_FALLBACK=silent to hide this, "
+        "=error to forbid it.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
+def _importable(package: str) -> bool:
+    if package in sys.modules:
+        return sys.modules[package] is not None
+    return importlib.util.find_spec(package) is not None

@@ -1,0 +1,155 @@
+"""The one reader of the environment: rank, device, job and npu_shim's own variables.
+
+``read()`` looks at ``os.environ`` each time it is called and returns a frozen
+record, so that nothing here can go stale. What one process does not need has a
+default; what contradicts itself is an error that names variable and value.
+"""
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Mapping, Optional, Tuple
+
+FALLBACKS = ("warn", "error", "silent")
+DEFAULT_JOB_ID = "local"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What the launch script said about this process.
+
+    rank_id is None only where the master node hands out the ranks (``CM_*``
+    with more than one worker): it is then not known before the job has met.
+    """
+
+    rank_id: Optional[int]
+    rank_size: int
+    rank_table_file: Optional[str]
+    job_id: str
+    device_id: int
+    cm_chief_ip: Optional[str]
+    cm_chief_port: Optional[int]
+    cm_chief_device: Optional[int]
+    cm_worker_ip: Optional[str]
+    fallback: str
+    defaulted: Tuple[str, ...]
+
+    @property
+    def is_distributed(self) -> bool:
+        """True when the job has more than one rank."""
+        return self.rank_size > 1
+
+
+def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
+    """Reads the variables of this process.
+
+    Args:
+        environ: where to read; ``os.environ`` when None.
+    Returns:
+        An Environment. ``defaulted`` names what was not set and got a default.
+    Raises:
+        ValueError: a value is not allowed, or two variables contradict each
+            other; the text names variable, value, what is allowed and what to do.
+    """
+    env = _Reader(os.environ if environ is None else environ)
+    chief_ip = env.text("CM_CHIEF_IP")
+    table = env.text("RANK_TABLE_FILE")
+    if chief_ip and table:
+        raise ValueError(
+            f"CM_CHIEF_IP={chief_ip!r} and RANK_TABLE_FILE={table!r} are both set, but a job is described by one of "
+            "them: unset RANK_TABLE_FILE, or unset the CM_* variables."
+        )
+    chief_port = env.integer("CM_CHIEF_PORT", 0, 65520)
+    chief_device = env.integer("CM_CHIEF_DEVICE", 0)
+    if chief_ip:
+        for name, value in (("CM_CHIEF_PORT", chief_port), ("CM_CHIEF_DEVICE", chief_device)):
+            if value is None:
+                raise ValueError(f"CM_CHIEF_IP={chief_ip!r} needs {name}, which is not set: export {name}.")
+    rank_size = _rank_size(env)
+    rank_id = _rank_id(env, rank_size, by_chief=chief_ip is not None)
+    job_id = env.text("JOB_ID")
+    if job_id is not None and not re.match(r"^[A-Za-z0-9_-]+$", job_id):
+        raise ValueError(f"JOB_ID={job_id!r} is not allowed: use letters, digits, '-' and '_' only.")
+    logical, physical = env.integer("ASCEND_DEVICE_ID", 0), env.integer("DEVICE_ID", 0)
+    device_id = logical if logical is not None else physical
+    known = {
+        "RANK_ID": env.text("RANK_ID"),
+        "RANK_SIZE": env.text("RANK_SIZE") or env.text("CM_WORKER_SIZE"),
+        "JOB_ID": job_id,
+        "ASCEND_DEVICE_ID": device_id,
+    }
+    return Environment(
+        rank_id=rank_id,
+        rank_size=rank_size,
+        rank_table_file=table,
+        job_id=DEFAULT_JOB_ID if job_id is None else job_id,
+        device_id=0 if device_id is None else device_id,
+        cm_chief_ip=chief_ip,
+        cm_chief_port=chief_port,
+        cm_chief_device=chief_device,
+        cm_worker_ip=env.text("CM_WORKER_IP"),
+        fallback=env.choice("NPU_SHIM_FALLBACK", FALLBACKS),
+        defaulted=tuple(name for name, value in known.items() if value is None),
+    )
+
+
+def _rank_size(env: "_Reader") -> int:
+    size, workers = env.integer("RANK_SIZE", 1), env.integer("CM_WORKER_SIZE", 0, 32768)
+    if size is not None and workers is not None:
+        raise ValueError(
+            f"RANK_SIZE={size} and CM_WORKER_SIZE={workers} are both set, but both say how many ranks there are: "
+            "unset CM_WORKER_SIZE with a rank table, RANK_SIZE with a master node."
+        )
+    given = size if size is not None else workers
+    return given if given else 1
+
+
+def _rank_id(env: "_Reader", rank_size: int, by_chief: bool) -> Optional[int]:
+    if by_chief and rank_size > 1:
+        return None
+    rank_id = env.integer("RANK_ID", 0)
+    if rank_id is None:
+        if rank_size > 1:
+            raise ValueError(
+                f"RANK_SIZE={rank_size} needs RANK_ID, which is not set: export RANK_ID as this process's number, "
+                f"0 to {rank_size - 1}."
+            )
+        return 0
+    if rank_id >= rank_size:
+        raise ValueError(
+            f"RANK_ID={rank_id} is not allowed with RANK_SIZE={rank_size}: ranks are 0 to {rank_size - 1}. "
+            f"Export a smaller RANK_ID, or RANK_SIZE as the number of all processes."
+        )
+    return rank_id
+
+
+class _Reader:
+    """Typed access to a mapping; an empty text counts as not set."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def text(self, name: str) -> Optional[str]:
+        value = self._environ.get(name, "").strip()
+        return value or None
+
+    def integer(self, name: str, low: int, high: Optional[int] = None) -> Optional[int]:
+        value = self.text(name)
+        if value is None:
+            return None
+        allowed = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
+        if not re.match(r"^[+-]?\d+$", value) or int(value) < low or (high is not None and int(value) > high):
+            raise ValueError(f"{name}={value!r} is not allowed: it must be {allowed}. Export it so, or unset it.")
+        return int(value)
+
+    def choice(self, name: str, allowed: Tuple[str, ...]) -> str:
+        value = self.text(name)
+        if value is None:
+            return allowed[0]
+        if value not in allowed:
+            raise ValueError(
+                f"{name}={value!r} is not allowed: it must be one of {', '.join(allowed)}. "
+                f"Unset it for the default, {allowed[0]}."
+            )
+        return value

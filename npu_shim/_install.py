@@ -1,0 +1,56 @@
+"""Owns every patch npu_shim makes, and takes each back exactly."""
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Dict, Tuple
+
+_originals: Dict[Tuple[type, str], Any] = {}  # the one piece of global state: what install() replaced
+
+
+def install() -> None:
+    """Makes every new Session and InteractiveSession carry the NPU config.
+
+    The Keras session and those of Estimator and MonitoredTrainingSession are
+    sessions too, so they carry it as well. Sessions made before stay as they
+    are. Calling it again changes nothing.
+
+    Raises:
+        RuntimeError: there is no NPU and NPU_SHIM_FALLBACK=error.
+    """
+    from npu_shim import _device, _tf
+
+    _device.resolve()
+    for owner in (_tf.Session, _tf.InteractiveSession):
+        replace(owner, "__init__", decorator_tf_session)
+
+
+def uninstall() -> None:
+    """Puts back every original exactly; calling it again, or without install(), changes nothing."""
+    while _originals:
+        (owner, name), original = _originals.popitem()
+        setattr(owner, name, original)
+
+
+def replace(owner: type, name: str, make: Callable[[Any], Any]) -> None:
+    """Replaces ``owner.name`` by ``make(original)`` until uninstall(); once."""
+    if (owner, name) not in _originals:
+        original = owner.__dict__[name]
+        setattr(owner, name, make(original))
+        _originals[owner, name] = original
+
+
+def decorator_tf_session(func: Callable) -> Callable:
+    """Wraps the ``__init__`` of a session class so that its config goes through session_config.
+
+    Args:
+        func: ``Session.__init__`` or one with the same arguments.
+    Returns:
+        The wrapper.
+    """
+    from npu_shim.config.session import session_config
+
+    @functools.wraps(func)
+    def with_npu_config(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
+        func(self, target=target, graph=graph, config=session_config(config))
+
+    return with_npu_config

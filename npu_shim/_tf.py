@@ -1,0 +1,149 @@
+"""The only place that touches private TensorFlow symbols or TF-version differences.
+
+Import it only from modules that need TensorFlow anyway.
+"""
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
+
+import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
+from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
+from tensorflow.python.client import session as session_module
+from tensorflow.python.framework import function as _function
+from tensorflow.python.training import session_run_hook
+
+v1 = tf.compat.v1
+LAST_TF_WITH_ESTIMATOR = "2.15"
+
+ConfigProto = config_pb2.ConfigProto
+RewriterConfig = rewriter_config_pb2.RewriterConfig
+SessionRunHook = session_run_hook.SessionRunHook
+Session = session_module.Session
+InteractiveSession = session_module.InteractiveSession
+
+logging = v1.logging
+
+
+def estimator() -> Optional[Any]:
+    """The ``tf.estimator`` namespace, or None where TensorFlow no longer has it."""
+    try:
+        api = tf.estimator
+        api.Estimator  # the lazy loader raises only here
+        return api
+    except (AttributeError, ImportError):
+        return None
+
+
+def no_estimator_text(name: str) -> str:
+    return (
+        f"{name} needs tf.estimator, which TensorFlow {tf.__version__} does not have; the last TensorFlow that has it "
+        f"is {LAST_TF_WITH_ESTIMATOR}. Install tensorflow=={LAST_TF_WITH_ESTIMATOR}.*, or train with tf.compat.v1.Session."
+    )
+
+
+def keras_backend() -> Any:
+    """The Keras backend with graph-mode sessions (``tf.compat.v1.keras.backend``); of Keras 3 where that is all there is."""
+    return v1.keras.backend
+
+
+def has_keras_sessions() -> bool:
+    """False with Keras 3 (TF 2.16 and later), which has no sessions."""
+    return hasattr(keras_backend(), "set_session")
+
+
+def static_value(tensor: Any) -> Any:
+    """The value of a constant tensor as numpy, None when it is not constant."""
+    return tf.get_static_value(tensor) if hasattr(tf, "get_static_value") else v1.get_static_value(tensor)
+
+
+def attr_scope(attrs: Dict[str, Union[bool, int, str]]) -> Any:
+    """Context manager: every op made inside carries these node attributes."""
+    return v1.get_default_graph()._attr_scope({name: attr_value(value) for name, value in attrs.items()})
+
+
+def attr_value(value: Union[bool, int, str]) -> attr_value_pb2.AttrValue:
+    if isinstance(value, bool):
+        return attr_value_pb2.AttrValue(b=value)
+    if isinstance(value, int):
+        return attr_value_pb2.AttrValue(i=value)
+    return attr_value_pb2.AttrValue(s=tf.compat.as_bytes(value))
+
+
+def set_op_attr(op: Any, name: str, value: Union[bool, int, str]) -> None:
+    op._set_attr(name, attr_value(value))
+
+
+def graph_function(body: Callable, dtypes: Sequence[tf.DType], gradient: Optional[Callable]) -> Callable:
+    """One graph function with a Python gradient, which holds inside loops and branches in every TF version.
+
+    Args:
+        body: builds the outputs from tensors.
+        dtypes: of the inputs.
+        gradient: ``gradient(op, *dy)`` as for tf.RegisterGradient, or None.
+    """
+    options = {} if gradient is None else {"python_grad_func": gradient}
+    return _function.Defun(*dtypes, **options)(body)
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """Broadcasting select."""
+    return tf.compat.v2.where(condition, x, y)
+
+
+# ---- tf.data
+
+
+def dataset_inputs(dataset: Any) -> List[Any]:
+    """The datasets a dataset reads from."""
+    return [unwrap_dataset(d) for d in unwrap_dataset(dataset)._inputs()]
+
+
+def unwrap_dataset(dataset: Any) -> Any:
+    """A TF 1 dataset is a shell around the real one."""
+    while isinstance(dataset, v1.data.Dataset) and hasattr(dataset, "_dataset"):
+        dataset = dataset._dataset
+    return dataset
+
+
+def dataset_kind(dataset: Any) -> str:
+    """What a dataset is, without the version's spelling: 'Batch', 'Repeat', 'Map' ..."""
+    name = type(unwrap_dataset(dataset)).__name__.lstrip("_")
+    return name[: -len("Dataset")] if name.endswith("Dataset") else name
+
+
+def dataset_batch_size(dataset: Any) -> Optional[int]:
+    """The constant batch size of a batching dataset; None when it is not constant."""
+    real = unwrap_dataset(dataset)
+    size = getattr(real, "_batch_size_t", None)
+    value = static_value(real._batch_size if size is None else size)
+    return None if value is None else int(value)
+
+
+def element_structure(dataset: Any) -> Any:
+    """Nested TensorSpecs of one element (``element_spec``)."""
+    return v1.data.get_output_shapes(dataset), v1.data.get_output_types(dataset), v1.data.get_output_classes(dataset)
+
+
+def cardinality(dataset: Any) -> int:
+    """How many elements a dataset has; negative when infinite or unknown. Runs no input op.
+
+    Evaluated in a session of its own on the dataset's graph, before the graph is finalized.
+    """
+    tensor = tf.data.experimental.cardinality(dataset)
+    if tf.executing_eagerly():
+        return int(tensor)
+    with v1.Session(graph=tensor.graph) as sess:
+        return int(sess.run(tensor))
+
+
+@contextlib.contextmanager
+def control_flow_v2(on: bool) -> Iterator[None]:
+    """Builds loops and branches in the given style; used by tests that try both."""
+    before = v1.control_flow_v2_enabled()
+    (v1.enable_control_flow_v2 if on else v1.disable_control_flow_v2)()
+    try:
+        yield
+    finally:
+        (v1.enable_control_flow_v2 if before else v1.disable_control_flow_v2)()

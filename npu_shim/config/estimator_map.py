@@ -1,0 +1,82 @@
+"""What NPUEstimator writes into the parameter_map: a pure function of the run config's arguments."""
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Mapping, Optional
+
+from npu_shim.options import option as o
+from npu_shim.options.table import KEYS, TABLE, arguments_of
+
+
+def estimator_options(values: Mapping[str, Any], tf_config: Optional[str] = None) -> Dict[str, Any]:
+    """The options of an estimator job.
+
+    Args:
+        values: NPURunConfig's arguments by name.
+        tf_config: content of the variable TF_CONFIG, for job and task_index.
+    Returns:
+        parameter_map key to value. An option whose row says so is written with
+        its default; a switch that is off is left out where the option it
+        excludes is given, because the vendor's C++ refuses the mere presence of both.
+    """
+    held = _held(values)
+    written: Dict[str, Any] = {}
+    for row in KEYS.values():
+        if row.write == o.FORCED:
+            written[row.name] = row.estimator
+        else:
+            value = _value(row, values, held)
+            if value is not None:
+                written[row.name] = value
+    task = json.loads(tf_config or "{}").get("task", {})
+    written["job"] = task.get("type", written["job"])
+    written["task_index"] = int(task.get("index", written["task_index"]))
+    for name in [n for n, v in written.items() if v is False]:
+        if any(written.get(other) not in (None, False) for other in KEYS[name].excludes):
+            del written[name]
+    return written
+
+
+def given_options(values: Mapping[str, Any], names: Any) -> Dict[str, Any]:
+    """The options the user gave himself, by key, for the checks of what goes together."""
+    held = _held(values)
+    given = {row.name: values[arg] for arg, row in arguments_of(None).items() if row.field and arg in names}
+    for row in TABLE:
+        if row.holder in held and row.name in KEYS:
+            value = getattr(held[row.holder], row.arg or "")
+            if value != row.estimator:
+                given[row.name] = value
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _held(values: Mapping[str, Any]) -> Dict[str, Any]:
+    """Config objects by class name, also those inside others."""
+    found: Dict[str, Any] = {}
+    waiting = [value for value in values.values() if hasattr(type(value), "__signature__") and value is not None]
+    while waiting:
+        one = waiting.pop()
+        found[type(one).__name__] = one
+        for arg, row in arguments_of(type(one).__name__).items():
+            if row.holds is not None and getattr(one, arg) is not None:
+                waiting.append(getattr(one, arg))
+    return found
+
+
+def _value(row: o.Option, values: Mapping[str, Any], held: Mapping[str, Any]) -> Any:
+    """The value to write, None to leave the option out."""
+    if row.write == o.NEVER or row.arg is None:
+        return None
+    if row.holder is not None and row.holder not in held:
+        return row.estimator if row.write == o.ALWAYS else None
+    source = held[row.holder] if row.holder else None
+    value = values[row.arg] if source is None else getattr(source, row.arg)
+    if row.write == o.WITH_AOE:
+        if values["aoe_mode"] is None:
+            return None
+        return row.session if value is None else value
+    if row.write == o.WITH_PROFILING:
+        return (value or "") if source.enable_profiling else None
+    if row.write == o.HELD_TOGETHER:
+        together = [getattr(source, arg) for arg in arguments_of(row.holder)]
+        return None if None in together else value
+    return value

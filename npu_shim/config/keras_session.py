@@ -1,0 +1,55 @@
+"""The session of graph-mode Keras, with the NPU config."""
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from npu_shim import _tf
+from npu_shim.config.session import session_config
+
+
+def set_keras_session_npu_config(config: Optional[_tf.ConfigProto] = None) -> _tf.Session:
+    """Makes a session with the NPU config on the default graph and hands it to Keras.
+
+    Call it before the first model is built, in the script that trains.
+
+    Args:
+        config: a ConfigProto to start from, or None.
+    Returns:
+        The tf.compat.v1.Session; the user closes it (``close_session(sess)``).
+    Raises:
+        TypeError: config is no ConfigProto.
+        RuntimeError: this Keras has no sessions (Keras 3, TF 2.16 and later).
+    """
+    backend = _backend("set_keras_session_npu_config")
+    sess = _tf.v1.Session(config=session_config(config))
+    backend.set_session(sess)
+    return sess
+
+
+def npu_clear_session(config: Optional[_tf.ConfigProto] = None) -> None:
+    """Clears the Keras state and its graph, then gives Keras a new session with the NPU config.
+
+    Args:
+        config: a ConfigProto to start from, or None.
+    Raises:
+        TypeError: config is no ConfigProto.
+        RuntimeError: this Keras has no sessions (Keras 3, TF 2.16 and later).
+    """
+    new_config = session_config(config)
+    _backend("npu_clear_session").clear_session()
+    set_keras_session_npu_config(new_config)
+
+
+def close_session(sess: _tf.Session) -> None:
+    """Closes a session (``sess.close()``)."""
+    sess.close()
+
+
+def _backend(name: str) -> Any:
+    if not _tf.has_keras_sessions():
+        raise RuntimeError(
+            f"{name} needs Keras sessions, which the Keras 3 of TensorFlow {_tf.tf.__version__} does not have; the "
+            f"last TensorFlow that has them is {_tf.LAST_TF_WITH_ESTIMATOR}. Install "
+            f"tensorflow=={_tf.LAST_TF_WITH_ESTIMATOR}.*, or train with tf.compat.v1.Session."
+        )
+    return _tf.keras_backend()

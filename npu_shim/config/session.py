@@ -1,0 +1,87 @@
+"""session_config: the one function that turns a session config into an NPU session config."""
+from __future__ import annotations
+
+import warnings
+from typing import Any, Optional
+
+from npu_shim import _tf
+from npu_shim.config import parameter_map
+from npu_shim.config.parameter_map import NPU_OPTIMIZER
+from npu_shim.options.check import check_session_options, check_together
+
+
+def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> _tf.ConfigProto:
+    """Returns a copy of a session config that runs the graph on the NPU, and on the CPU where there is none.
+
+    The copy has one custom optimizer named ``NpuOptimizer``, the graph passes
+    ``remapping`` and ``memory_optimization`` off, ``allow_soft_placement`` on
+    and XLA's global jit off. Everything else stays as the user set it: his
+    device log, his own custom optimizers, the parameters of an NpuOptimizer
+    that is there already. Applying it twice equals applying it once.
+
+    On the card the vendor's graph pass reads the entry; on the CPU TensorFlow
+    passes over it, which costs nothing.
+
+    Args:
+        config: a tf.compat.v1.ConfigProto to start from, or None. It is not changed.
+        **options: NPU options by their parameter_map name, such as
+            ``precision_mode="allow_mix_precision"``; they win over what the
+            entry has. None counts as not given.
+    Returns:
+        A new ConfigProto.
+    Raises:
+        TypeError: config is no ConfigProto, or an option has the wrong type.
+        ValueError: an option is unknown, not allowed, or contradicts another.
+    """
+    checked = check_session_options(options)
+    result = _copy(config)
+    rewrite = result.graph_options.rewrite_options
+    entry = _single_entry(rewrite)
+    for text in parameter_map.problems(entry):
+        warnings.warn(text, UserWarning, stacklevel=2)
+    if checked:
+        check_together({**parameter_map.read(entry), **checked})
+        parameter_map.write(entry, checked)
+    rewrite.remapping = _tf.RewriterConfig.OFF
+    rewrite.memory_optimization = _tf.RewriterConfig.OFF
+    result.allow_soft_placement = True
+    result.graph_options.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
+    return result
+
+
+def has_npu_optimizer(config: Optional[_tf.ConfigProto]) -> bool:
+    """True when a config carries an NpuOptimizer entry."""
+    if config is None:
+        return False
+    return any(c.name == NPU_OPTIMIZER for c in config.graph_options.rewrite_options.custom_optimizers)
+
+
+def _copy(config: Optional[_tf.ConfigProto]) -> _tf.ConfigProto:
+    if config is not None and not isinstance(config, _tf.ConfigProto):
+        raise TypeError(
+            f"config={config!r} is {type(config).__name__}, but must be a tf.compat.v1.ConfigProto or None: "
+            "write config=tf.compat.v1.ConfigProto(...)."
+        )
+    result = _tf.ConfigProto()
+    if config is not None:
+        result.CopyFrom(config)
+    return result
+
+
+def _single_entry(rewrite: Any) -> Any:
+    """The NpuOptimizer entry, made where there is none; several become one, in which the later value wins."""
+    found = [c for c in rewrite.custom_optimizers if c.name == NPU_OPTIMIZER]
+    if not found:
+        return rewrite.custom_optimizers.add(name=NPU_OPTIMIZER)
+    if len(found) == 1:
+        return found[0]
+    for later in found[1:]:
+        for name, value in later.parameter_map.items():
+            found[0].parameter_map[name].CopyFrom(value)
+    kept = []
+    for custom in rewrite.custom_optimizers:
+        if custom.name != NPU_OPTIMIZER or not any(k.name == NPU_OPTIMIZER for k in kept):
+            kept.append(type(custom).FromString(custom.SerializeToString()))
+    del rewrite.custom_optimizers[:]
+    rewrite.custom_optimizers.extend(kept)
+    return next(c for c in rewrite.custom_optimizers if c.name == NPU_OPTIMIZER)

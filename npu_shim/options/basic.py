@@ -1,0 +1,48 @@
+"""Options of every job: what runs where, how often, on which card."""
+from __future__ import annotations
+
+from npu_shim.options.domain import any_text, at_least, between, matching, one_of
+from npu_shim.options.option import ALWAYS, FORCED, flag, number, text
+
+ROWS = (
+    number("graph_run_mode", "Whether graphs train (1) or only infer (0).", one_of(0, 1), 1, write=ALWAYS,
+           cpu="execution"),
+    number("session_device_id", "Logical card of this session, when one script drives several.", at_least(0),
+           cpu="distributed"),
+    number("deterministic", "1 asks for kernels that repeat bit by bit, which are slower.", one_of(0, 1), 0,
+           write=ALWAYS, cpu="numeric"),
+    flag("use_off_line", "Offload the graph to the NPU; False leaves all of it on the host.", True, argument=None,
+         write=FORCED, cpu="execution"),
+    text("job", "Name of this process's job in a TensorFlow cluster.", any_text("a job name of TF_CONFIG"),
+         "localhost", argument=None, write=FORCED, cpu="distributed"),
+    number("task_index", "Index of this process in its cluster job.", at_least(0), 0, argument=None, write=FORCED,
+           cpu="distributed"),
+    number("iterations_per_loop", "Training steps the device makes for one session.run.", at_least(1), 1,
+           write=ALWAYS, cpu="execution"),
+    flag("enable_data_pre_proc", "Feed the iterator through a device queue, as loops on the device need.",
+         session=False, estimator=True, write=ALWAYS, cpu="execution"),
+    number("local_rank_id", "Rank on its host, where one process reads the data for all.", between(0, 7),
+           requires=("local_device_list",), cpu="distributed"),
+    text("local_device_list", "Cards fed by the process that reads the data.",
+         matching(r"^\d+(,\d+)*,?$", "card numbers separated by commas, like '0,1'"), requires=("local_rank_id",),
+         cpu="distributed"),
+    flag("mix_compile_mode", "Let operators the NPU lacks run on the host.", False, write=ALWAYS, cpu="execution"),
+    text("in_out_pair", "Nodes that bound the part of the graph to offload.",
+         any_text("the text of a list [[[inputs], [outputs]], ...]"), argument=None, requires=("mix_compile_mode",),
+         cpu="execution"),
+    flag("in_out_pair_flag", "True offloads the part named by in_out_pair, False keeps it on the host.",
+         session=True, argument=None, estimator=None, requires=("in_out_pair",), cpu="execution"),
+    text("const_input", "Inputs taken as constants when the graph is split.",
+         any_text("node names separated by commas"), argument=None),
+    text("variable_placement", "Where variables live; Host saves card memory.", one_of("Host", "Device"), "Device",
+         write=ALWAYS),
+    flag("lower_functional_ops", "Lower functional loops and branches before offloading.", session=False,
+         estimator=None, argument=None),
+    flag("frozen_variable", "Treat variables as constants (inference).", False, write=ALWAYS, cpu="execution"),
+    number("graph_max_parallel_model_num", "Graphs that may run at the same time.", between(1, 2147483647), 1),
+    text("device_type", "Kind of device the graph is meant for.", any_text("a device type"), "default_device_type",
+         write=ALWAYS),
+    text("soc_config", "Name of the chip version.", any_text("a chip version name")),
+    flag("min_group_size", "Once the smallest part to offload; no longer read.", session=None, estimator=True,
+         argument=None, write=FORCED, deprecated="It has no effect; leave it out."),
+)

@@ -1,0 +1,100 @@
+"""One NPU option = one row: everything npu_shim knows of it, said once."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional, Tuple
+
+from npu_shim.options.domain import BOOL, Domain
+
+REQUIRED = object()  # an argument without default
+SAME = object()  # "the argument is called as the option"
+
+# When NPUEstimator writes an option into the parameter_map
+ALWAYS = "always"  # with its default too
+GIVEN = "given"  # when not None
+HELD = "held"  # when its config object is given, and not None
+HELD_TOGETHER = "held together"  # when its config object is given and no field of it is None
+WITH_AOE = "with aoe_mode"  # only next to aoe_mode
+WITH_PROFILING = "with profiling"  # only next to profiling_mode=True, None as an empty text
+FORCED = "forced"  # by the estimator itself, users have no argument
+NEVER = "never"
+
+_TYPES = {"b": bool, "i": int, "s": str}
+
+
+@dataclass(frozen=True)
+class Option:
+    """A row of the table.
+
+    Attributes:
+        name: key in the parameter_map of the NpuOptimizer entry.
+        field: the map's field: b, i or s (None: an argument that is not a key).
+        doc: what it does, in one line.
+        allowed: its Domain.
+        session: default of a session that does not set it (None: unset).
+        estimator: default of the NPURunConfig (or config class) argument.
+        argument: that argument's name; None when there is none.
+        holder: the config class that has the argument; None for NPURunConfig itself.
+        write: when NPUEstimator writes it; see the constants above.
+        in_session: may be given to session_config.
+        numbers_too: an int is accepted and written as its decimal text.
+        deprecated: says what to do instead; empty while it is current.
+        excludes: options that must not be given at the same time.
+        requires: options that must be given as well.
+        holds: name of the config class an argument is an instance of.
+        cpu: what it means on the CPU: numeric, execution, side_output, distributed or perf_only.
+    """
+
+    name: str
+    field: Optional[str]
+    doc: str
+    allowed: Domain = BOOL
+    session: Any = None
+    estimator: Any = None
+    argument: Any = SAME
+    holder: Optional[str] = None
+    write: str = GIVEN
+    in_session: bool = True
+    numbers_too: bool = False
+    deprecated: str = ""
+    excludes: Tuple[str, ...] = ()
+    requires: Tuple[str, ...] = ()
+    holds: Optional[str] = None
+    cpu: str = "perf_only"
+
+    @property
+    def type(self) -> Optional[type]:
+        """bool, int or str; None for an argument that is no key."""
+        return _TYPES.get(self.field or "")
+
+    @property
+    def arg(self) -> Optional[str]:
+        """Name of the constructor argument, None when there is none."""
+        return self.name if self.argument is SAME else self.argument
+
+
+def flag(name: str, doc: str, default: Optional[bool] = None, **rest: Any) -> Option:
+    """A row of type bool."""
+    rest.setdefault("session", default)
+    rest.setdefault("estimator", default)
+    return Option(name, "b", doc, BOOL, **rest)
+
+
+def number(name: str, doc: str, allowed: Domain, default: Optional[int] = None, **rest: Any) -> Option:
+    """A row of type int."""
+    rest.setdefault("session", default)
+    rest.setdefault("estimator", default)
+    return Option(name, "i", doc, allowed, **rest)
+
+
+def text(name: str, doc: str, allowed: Domain, default: Optional[str] = None, **rest: Any) -> Option:
+    """A row of type str."""
+    rest.setdefault("session", default)
+    rest.setdefault("estimator", default)
+    return Option(name, "s", doc, allowed, **rest)
+
+
+def argument(name: str, doc: str, default: Any = None, **rest: Any) -> Option:
+    """A row for a constructor argument that is no key of the parameter_map."""
+    return Option(name, None, doc, Domain("anything RunConfig takes", lambda v: True), estimator=default,
+                  write=NEVER, in_session=False, **rest)

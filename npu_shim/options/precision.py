@@ -1,0 +1,32 @@
+"""Options of precision: which types operators compute in."""
+from __future__ import annotations
+
+from npu_shim.options.domain import any_text, one_of, path
+from npu_shim.options.option import ALWAYS, flag, number, text
+
+ROWS = (
+    text("precision_mode", "Which types operators compute in when the network says float32.",
+         one_of("force_fp32", "allow_fp32_to_fp16", "force_fp16", "must_keep_origin_dtype", "allow_mix_precision",
+                "cube_fp16in_fp32out", "allow_mix_precision_fp16", "allow_mix_precision_bf16", "allow_fp32_to_bf16"),
+         excludes=("precision_mode_v2",), cpu="numeric"),
+    text("precision_mode_v2", "The newer spelling of precision_mode.",
+         one_of("fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16", "cube_hif8", "mixed_hif8"),
+         excludes=("precision_mode",), cpu="numeric"),
+    text("modify_mixlist", "File that moves operators between the lists of mixed precision.",
+         path("the name of a .json file"), cpu="numeric"),
+    text("customize_dtypes", "File that gives single operators their types.", path("the name of a .cfg file"),
+         cpu="numeric"),
+    flag("enable_reduce_precision", "Once allowed lower precision; no longer read.", session=None, estimator=False,
+         write=ALWAYS, in_session=False),
+    text("op_precision_mode", "File that gives operators high precision or high speed.",
+         path("the name of an .ini file"), cpu="numeric"),
+    text("op_select_implmode", "High precision or high speed for the operators of optypelist_for_implmode.",
+         one_of("high_precision", "high_performance", "high_precision_for_all", "high_performance_for_all"),
+         deprecated="Use op_precision_mode."),
+    text("optypelist_for_implmode", "The operators op_select_implmode is for.",
+         any_text("operator types separated by commas"), requires=("op_select_implmode",),
+         deprecated="Use op_precision_mode."),
+    flag("is_tailing_optimization", "Overlap the update with the tail of the backward pass.", False, write=ALWAYS),
+    number("enable_small_channel", "Faster convolutions with few channels.", one_of(0, 1), 0, write=ALWAYS),
+    text("quant_dumpable", "Keep the tensors of a quantised graph for dumping.", one_of("0", "1")),
+)
