@@ -19,6 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from typing import NamedTuple, Sequence
 
@@ -125,60 +126,90 @@ def migrate(name: str, out: pathlib.Path) -> pathlib.Path:
     return script
 
 
-class Progress:
-    """One line per run; on a terminal it counts the steps while they go."""
+class Training:
+    """A script which trains in a process of its own; its output goes to a log file too."""
 
-    def __init__(self, title: str) -> None:
-        self._title = title
-        self._live = sys.stdout.isatty()
+    def __init__(self, script: pathlib.Path, flags: Sequence[str], log: pathlib.Path) -> None:
+        self._script, self._flags, self._log = script, list(flags), log
+        self.last_step = 'starting'  # what it said of itself last, for the terminal
+        self._lines: list[str] = []
         self._begin = time.time()
-
-    def show(self, text: str, end: bool = False) -> None:
-        if self._live or end:
-            line = '%-46s %-28s %5.1f s' % (self._title, text, time.time() - self._begin)
-            print(('\r' if self._live else '') + line, end='\n' if end else '', flush=True)
-
-
-def train(script: pathlib.Path, flags: Sequence[str], log: pathlib.Path, title: str) -> Run:
-    """Runs one script to its end and shows how far it is.
-
-    Raises:
-        SampleError: it ended with a code other than 0 or printed no losses.
-    """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    progress = Progress(title)
-    progress.show('starting')
-    begin = time.time()
-    lines = []
-    with open(log, 'w', encoding='utf-8') as log_file:
-        process = subprocess.Popen(
+        self._seconds = 0.0
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self._process = subprocess.Popen(
             [sys.executable, str(script), *flags], cwd=str(log.parent), env=environment(),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             universal_newlines=True, encoding='utf-8', errors='replace')
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                lines.append(line)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with open(self._log, 'w', encoding='utf-8') as log_file:
+            for line in self._process.stdout:
+                self._lines.append(line)
                 log_file.write(line)
                 match = LOSS_LINE.search(line)
                 if match:
-                    progress.show('step %s loss %.8s' % match.groups())
-            code = process.wait()
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
+                    self.last_step = 'step %s loss %.8s' % match.groups()
+        self._process.wait()
+        self._seconds = time.time() - self._begin
+
+    def running(self) -> bool:
+        return self._reader.is_alive()
+
+    def failed(self) -> bool:
+        return not self.running() and self._process.returncode != 0
+
+    def stop(self) -> None:
+        """Ends the process, if it still runs."""
+        self._process.kill()
+        self._reader.join()
+
+    def result(self) -> Run:
+        """Waits for the end.
+
+        Raises:
+            SampleError: the script failed, or printed no losses or no accuracy.
+        """
+        self._reader.join()
+        try:
+            if self._process.returncode != 0:
+                raise SampleError('it ended with code %d' % self._process.returncode)
+            return parse(''.join(self._lines), self._seconds)
+        except SampleError as error:
+            raise SampleError('%s %s: %s\nThe last lines of its log, %s:\n\n%s' % (
+                self._script, ' '.join(self._flags), error, self._log,
+                ''.join('    ' + line for line in self._lines[-25:]))) from None
+
+
+def train_side_by_side(original: Training, migrated: Training, title: str) -> tuple[Run, Run]:
+    """Waits for both and shows how far they are: live on a terminal, else at the end.
+
+    Raises:
+        SampleError: one of them failed; the other is ended.
+    """
+    def show(first: str, second: str, end: str) -> None:
+        line = '  %-17s  original %-24s  migrated %-24s' % (title, first, second)
+        print(('\r' if sys.stdout.isatty() else '') + line, end=end, flush=True)
+
+    both = (original, migrated)
     try:
-        if code != 0:
-            raise SampleError('it ended with code %d' % code)
-        run = parse(''.join(lines), time.time() - begin)
-    except SampleError as error:
-        progress.show('FAILED', end=True)
-        raise SampleError('%s %s: %s\nThe last lines of its log, %s:\n\n%s' % (
-            script, ' '.join(flags), error, log,
-            ''.join('    ' + line for line in lines[-25:]))) from None
-    progress.show('loss %.8f accuracy %.4f' % (run.final_loss, run.accuracy), end=True)
-    return run
+        while any(training.running() for training in both):
+            for training in both:
+                if training.failed():
+                    training.result()  # raises; no need to wait for the other
+            if sys.stdout.isatty():
+                show(original.last_step, migrated.last_step, '')
+            time.sleep(0.1)
+        runs = original.result(), migrated.result()
+    except BaseException as error:
+        for training in both:
+            training.stop()
+        show(original.last_step, migrated.last_step, '\n')
+        raise error
+    show(*['loss %.6f, acc %.4f' % (run.final_loss, run.accuracy) for run in runs], end='\n')
+    return runs
 
 
 class Row(NamedTuple):
@@ -215,11 +246,11 @@ def compare(sample: Sample) -> Row:
     original = HERE / sample.name / 'original.py'
     migrated = migrate(sample.name, folder / 'migrated')
     print('\n%s: migrated to %s' % (sample.name, migrated.relative_to(ROOT)))
-    runs = []
-    for label, flags in (('dropout 0', ['--dropout=0']), ('default dropout', [])):
-        for kind, script in (('original', original), ('migrated', migrated)):
-            log = folder / ('%s %s.log' % (kind, label)).replace(' ', '_')
-            runs.append(train(script, flags, log, '  %s script, %s' % (kind, label)))
+    runs: list[Run] = []
+    for title, flags in (('dropout 0', ['--dropout=0']), ('default dropout', [])):
+        runs.extend(train_side_by_side(*[
+            Training(script, flags, folder / ('%s %s.log' % (kind, title)).replace(' ', '_'))
+            for kind, script in (('original', original), ('migrated', migrated))], title=title))
     return Row(sample, *runs)
 
 
@@ -242,7 +273,8 @@ def table(rows: Sequence[Row]) -> str:
         '\n\nloss: at the last logged step, both scripts run with --dropout=0 and the same seed;\n'
         'largest diff: over all logged steps (%s of them) of these two runs.\n'
         'accuracy: on the test set, of a second pair of runs with the default dropout; the two\n'
-        'draw different random masks. seconds: of both runs, start of TensorFlow included.'
+        'draw different random masks. seconds: of the two runs of a script together, the start of\n'
+        'TensorFlow included, while the two runs of the other script share the processors.'
         % steps)
 
 

@@ -64,7 +64,8 @@ environment with pip. Move it away, or give its Python: PYTHON=$venv/bin/python 
     [ ! -e "$name" ] || cp -R "$name" "$copy"
   done)
   "$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar off \
-    --upgrade-strategy only-if-needed "$copy[samples]" > "$venv/install.log" 2>&1 || {
+    --upgrade-strategy only-if-needed "$copy[samples]" 2>&1 | tee "$venv/install.log" |
+    sed -un 's/^ *Downloading /  downloading /p' || {
     tail -n 15 "$venv/install.log" >&2
     fail "could not install the package into $venv; all of pip's output is in $venv/install.log.
 Is there a network? Run this again when it is mended: nothing is lost."

@@ -86,11 +86,21 @@ def test_a_sample_which_fails_shows_the_end_of_its_log_and_where_it_is(
     script.write_text('print("step 1 loss 2.0")\nraise RuntimeError("no such thing")\n')
     log = tmp_path / 'logs' / 'broken.log'
     with pytest.raises(compare.SampleError) as error:
-        compare.train(script, ['--dropout=0'], log, 'broken')
+        compare.Training(script, ['--dropout=0'], log).result()
     text = str(error.value)
     assert 'broken.py --dropout=0: it ended with code 1' in text
     assert str(log) in text and 'RuntimeError: no such thing' in text
     assert 'RuntimeError: no such thing' in log.read_text()
+
+
+def test_when_one_of_two_fails_the_other_is_ended_and_the_error_is_its_own(
+        tmp_path: pathlib.Path) -> None:
+    good, bad = tmp_path / 'good.py', tmp_path / 'bad.py'
+    good.write_text('print("step 1 loss 2.0")\nprint("accuracy 0.5")\n')
+    bad.write_text('raise SystemExit(3)\n')
+    with pytest.raises(compare.SampleError, match='bad.py : it ended with code 3'):
+        compare.train_side_by_side(compare.Training(good, [], tmp_path / 'good.log'),
+                                   compare.Training(bad, [], tmp_path / 'bad.log'), 'title')
 
 
 def test_an_unknown_sample_is_wrong_usage_and_the_known_ones_are_named(
