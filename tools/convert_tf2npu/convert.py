@@ -9,6 +9,7 @@ import ast
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
+from .config import Settings
 from .imports import import_edit, taken
 from .infer import Types
 from .names import Names
@@ -42,17 +43,6 @@ class FileResult(NamedTuple):
     def unreadable(self) -> bool:
         """Whether the file could not be read as Python."""
         return any(d.kind == ERROR for d in self.diagnostics)
-
-
-class Settings(NamedTuple):
-    """Which rules act: codes or their beginnings; an empty ``select`` means all."""
-    select: Tuple[str, ...] = ()
-    ignore: Tuple[str, ...] = ()
-
-    def enabled(self, code: str) -> bool:
-        """Whether a rule acts."""
-        return (not self.select or code.startswith(self.select)) and not (
-            self.ignore and code.startswith(self.ignore))
 
 
 class Converter:

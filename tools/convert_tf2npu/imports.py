@@ -57,7 +57,10 @@ def import_edit(source: Source, names: Names, uses: Set[str], first: int) -> Opt
     if after is None:
         head = _head(source, names.tree)
         return Edit(head, head, line + source.newline)
-    position = source.next_line(source.end(after))
+    end = source.end(after)
+    if source.text[end:end + 1] == ';':
+        return Edit(end, end, '; ' + line)
+    position = source.next_line(end)
     if position == len(source.text) and not source.text.endswith(('\n', '\r')):
         return Edit(position, position, source.newline + line)
     return Edit(position, position, line + source.newline)
@@ -98,15 +101,9 @@ def _after(source: Source, tree: ast.Module, first: int) -> Optional[ast.stmt]:
             leading = statement
         elif not _is_docstring(statement, index):
             in_head = False
-    found = chosen or leading
-    if found is None:
-        return tree.body[0] if tree.body and _is_docstring(tree.body[0], 0) else None
-    # statements that share its line come along
-    for statement in tree.body:
-        if source.start(statement) > source.start(found) and \
-                source.line_start(source.start(statement)) == source.line_start(source.end(found)):
-            found = statement
-    return found
+    if chosen or leading:
+        return chosen or leading
+    return tree.body[0] if tree.body and _is_docstring(tree.body[0], 0) else None
 
 
 def _imported(statement: ast.stmt) -> List[str]:

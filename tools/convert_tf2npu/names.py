@@ -348,6 +348,36 @@ class Names:
             return others[0] + '.' + name
         return None
 
+    def handed(self, parameter: Binding) -> Optional[List[Tuple[ast.expr, Where]]]:
+        """What the calls in this module hand to a function's parameter, each with its place.
+
+        Returns:
+            None where the module does not show all: the function is used otherwise than by calls of
+            its name, or never, or a call leaves the parameter out or hides its arguments.
+        """
+        function = parameter.where.scope.node
+        if not isinstance(function, ast.FunctionDef) or parameter.kind != 'arg':
+            return None
+        parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
+        name = getattr(parameter.node, 'arg', '')
+        called = {id(c.node.func): c for c in self.calls}
+        values: List[Tuple[ast.expr, Where]] = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Attribute) and node.attr == function.name:
+                return None
+            if not (isinstance(node, ast.Name) and node.id == function.name):
+                continue
+            call = called.get(id(node))
+            if call is None:
+                return None
+            hidden = any(isinstance(a, ast.Starred) for a in call.node.args)
+            given = dict(zip(parameters, call.node.args))
+            given.update((k.arg, k.value) for k in call.node.keywords if k.arg)
+            if hidden or name not in given:
+                return None
+            values.append((given[name], call.where))
+        return values or None
+
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, the innermost first."""
         parent = self.parents.get(node)

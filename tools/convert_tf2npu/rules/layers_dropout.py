@@ -40,6 +40,27 @@ After::
         training = mode == tf.estimator.ModeKeys.TRAIN
         return (npu_ops.dropout(features, keep_prob=0.5) if training else features) + 1
 
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    def cnn(images, training):
+        return tf.layers.dropout(images, FLAGS.dropout, training=training)
+
+    def model_fn(features, labels, mode):
+        return cnn(features, training=mode == tf.estimator.ModeKeys.TRAIN)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_ops
+
+    def cnn(images, training):
+        return npu_ops.dropout(images, 1 - FLAGS.dropout) if training else images
+
+    def model_fn(features, labels, mode):
+        return cnn(features, training=mode == tf.estimator.ModeKeys.TRAIN)
+
 Untouched::
 
     import tensorflow.compat.v1 as tf
@@ -55,6 +76,13 @@ Untouched::
 
 Untouched::
 
+    import tensorflow.compat.v1 as tf
+
+    def cnn(images, training):
+        return tf.layers.dropout(images, rate=0.4, training=training)
+
+Untouched::
+
     import mylayers as layers
     import tensorflow as tf
 
@@ -66,7 +94,7 @@ import ast
 from typing import Iterator, List, Optional
 
 from ..edits import one_minus, rename, rename_keyword
-from ..names import Call, Where
+from ..names import Binding, Call, Where
 from ..registry import Change, Context, Finding, Result
 from ..signatures import LAYERS_DROPOUT, bind, constant
 from ..source import Edit
@@ -150,7 +178,8 @@ def _without(context: Context, node: ast.Call, keyword: ast.keyword, instead: st
 
 
 def _decided_by_python(context: Context, node: Optional[ast.AST], where: Where) -> bool:
-    """Whether a test is decided by Python when the graph is made: a comparison with a mode key."""
+    """Whether a test is decided by Python when the graph is made: a literal, a comparison with a mode
+    key, or an argument that is handed nothing else."""
     if isinstance(node, ast.Compare):
         for side in [node.left] + node.comparators:
             name = context.resolve(side, where) or ''
@@ -160,6 +189,13 @@ def _decided_by_python(context: Context, node: Optional[ast.AST], where: Where) 
         return False
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
-        return bool(bindings) and all(
-            b.kind == 'value' and _decided_by_python(context, b.node, b.where) for b in bindings)
-    return False
+        return bool(bindings) and all(_binding_decided(context, b) for b in bindings)
+    return constant(node) in ((True,), (False,))
+
+
+def _binding_decided(context: Context, binding: Binding) -> bool:
+    if binding.kind == 'arg':
+        handed = context.names.handed(binding)
+        return handed is not None and all(
+            _decided_by_python(context, value, at) for value, at in handed)
+    return binding.kind == 'value' and _decided_by_python(context, binding.node, binding.where)

@@ -1,0 +1,1 @@
+"""What the tool says of a run, in several forms."""
