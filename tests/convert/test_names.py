@@ -30,6 +30,8 @@ RESOLVED = [
     ('import tensorflow as tf\nkeras = tf.keras\nkeras.Sequential()', 'tensorflow.keras.Sequential'),
     ('try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    import tensorflow as tf\n'
      'tf.Session()', 'tensorflow.Session'),
+    ('try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None\ntf.Session()',
+     'tensorflow.Session'),
     ('def f():\n    import tensorflow as tf\n    return tf.Session()', 'tensorflow.Session'),
     ('import tensorflow as tf\nclass A:\n    def f(self):\n        return tf.Session()',
      'tensorflow.Session'),
@@ -55,7 +57,7 @@ UNKNOWN = [
     'import tensorflow as tf\nx = [tf.Session() for tf in frameworks]',
     'import tensorflow as tf\nx = lambda tf: tf.Session()',
     'import tensorflow as tf\nclass tf:\n    pass\ntf.Session()',
-    'import tensorflow as tf\nif x:\n    tf = None\ntf.Session()',
+    'import tensorflow as tf\nif x:\n    tf = 1\ntf.Session()',
     'try:\n    import keras\nexcept ImportError:\n    from tensorflow import keras\nkeras.Sequential()',
     'from utils import *\nSession()',
     'Session()',

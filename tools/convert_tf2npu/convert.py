@@ -10,7 +10,7 @@ import re
 from typing import List, NamedTuple, Optional, Tuple
 
 from .config import Settings
-from .imports import import_edit, taken
+from .imports import import_edits, taken
 from .infer import Types
 from .names import Names
 from .registry import Change, Context, Finding, Registry, Result, Rule
@@ -79,12 +79,10 @@ class Converter:
         names = Names(source.tree)
         context = Context(source, names, Types(names))
         changes, diagnostics = self._collect(context)
-        edits = [edit for change in changes for edit in change.edits]
-        if not edits:
+        if not changes:
             return FileResult(None, _by_place(diagnostics))
-        added = import_edit(source, names, {use for c in changes for use in c.uses},
-                            min(edit.start for edit in edits))
-        new = source.edited(edits + ([added] if added else []))
+        new = source.edited([edit for change in changes for edit in change.edits] +
+                            import_edits(source, names, changes))
         Source(new)  # what is written is Python, or nothing is written
         return FileResult(new, _by_place(diagnostics))
 

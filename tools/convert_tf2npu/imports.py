@@ -6,9 +6,11 @@ in the file; then only what is used is imported, by name.
 from __future__ import annotations
 
 import ast
-from typing import Iterable, List, Optional, Set
+from typing import Dict, Iterable, List, Optional, Sequence, Set
 
 from .names import STAR, Names
+from .registry import Change
+from .signatures import constant
 from .source import Edit, Source
 from .tfnames import canonical
 
@@ -33,37 +35,47 @@ def taken(uses: Iterable[str], names: Names) -> Optional[str]:
     return None
 
 
-def import_edit(source: Source, names: Names, uses: Set[str], first: int) -> Optional[Edit]:
-    """The edit that imports what the changes of a file use.
+def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> List[Edit]:
+    """The edits that import what the changes of a file use.
+
+    The import stands behind that of TensorFlow, and in the same block where that one is only tried or
+    made under a condition; where TensorFlow is imported inside functions alone, it goes there too, so
+    that importing the file costs and needs no more than before.
 
     Args:
         source: the file.
         names: its names.
-        uses: names of npu_init.
-        first: the text offset of the first change.
-
-    Returns:
-        None when nothing has to be imported.
+        changes: what is changed in it.
     """
-    missing = sorted(u for u in uses if not _available(u, names))
-    if not missing:
-        return None
-    what = '*' if _star_is_safe(names) else ', '.join(missing)
+    first = min(edit.start for change in changes for edit in change.edits)
+    top = _behind(source, names.tree.body, first)
+    wanted: Dict[ast.AST, Set[str]] = {}
+    for change in changes:
+        place: Optional[ast.AST] = top or _in_function(source, names, change)
+        uses = {use for use in change.uses if not _available(use, names)}
+        if uses:
+            wanted.setdefault(place or _head(source, names.tree), set()).update(uses)
+    return [_edit(source, names, place, uses) for place, uses in wanted.items()]
+
+
+def _edit(source: Source, names: Names, place: ast.AST, uses: Set[str]) -> Edit:
+    at_top = isinstance(names.places[place].scope.node, ast.Module)
+    what = '*' if at_top and _star_is_safe(names) else ', '.join(sorted(uses))
     line = 'from %s import %s' % (MODULE, what)
+    start = source.start(place)
+    indent = source.text[source.line_start(start):start]
+    if not _is_import_like(place) and not _is_docstring(place):  # nothing to stand behind
+        return Edit(start, start, line + source.newline + indent)
     if len(line) > 100:
-        line = 'from %s import (\n    %s)' % (MODULE, ',\n    '.join(missing))
-        line = line.replace('\n', source.newline)
-    after = _after(source, names.tree, first)
-    if after is None:
-        head = _head(source, names.tree)
-        return Edit(head, head, line + source.newline)
-    end = source.end(after)
-    if source.text[end:end + 1] == ';':
+        line = 'from %s import (\n    %s)' % (MODULE, ',\n    '.join(sorted(uses)))
+        line = line.replace('\n', source.newline + indent)
+    end = source.end(place)
+    if source.text[end:end + 1] == ';' or indent.strip():
         return Edit(end, end, '; ' + line)
     position = source.next_line(end)
     if position == len(source.text) and not source.text.endswith(('\n', '\r')):
-        return Edit(position, position, source.newline + line)
-    return Edit(position, position, line + source.newline)
+        return Edit(position, position, source.newline + indent + line)
+    return Edit(position, position, indent + line + source.newline)
 
 
 def _available(name: str, names: Names) -> bool:
@@ -85,29 +97,37 @@ def _star_is_safe(names: Names) -> bool:
     return True
 
 
-def _after(source: Source, tree: ast.Module, first: int) -> Optional[ast.stmt]:
-    """The statement behind which the import goes: the last of TensorFlow's imports before the first
-    change, else the last of the leading imports."""
+def _behind(source: Source, body: List[ast.stmt], first: int) -> Optional[ast.stmt]:
+    """The last import of TensorFlow in a block before the first change, or where it is made.
+
+    An import that is tried, or made under a condition, and has no other one in its place, is gone
+    into.
+    """
     chosen: Optional[ast.stmt] = None
-    leading: Optional[ast.stmt] = None
-    in_head = True
-    for index, statement in enumerate(tree.body):
-        if source.end(statement) > first:
+    for statement in body:
+        if source.start(statement) > first:
             break
-        imports = _imported(statement)
-        if any(name.split('.')[0].startswith('tensorflow') for name in imports):
+        if any(name.split('.')[0].startswith('tensorflow') for name in _imported(statement)):
             chosen = statement
-        if in_head and imports:
-            leading = statement
-        elif not _is_docstring(statement, index):
-            in_head = False
-    if chosen or leading:
-        return chosen or leading
-    return tree.body[0] if tree.body and _is_docstring(tree.body[0], 0) else None
+    if isinstance(chosen, (ast.Try, ast.If)):
+        others = [h.body for h in chosen.handlers] if isinstance(chosen, ast.Try) else [chosen.orelse]
+        if not all(_behind(source, other, len(source.text)) for other in others):
+            return _behind(source, chosen.body, first) or chosen
+    return chosen
+
+
+def _in_function(source: Source, names: Names, change: Change) -> Optional[ast.stmt]:
+    """The import of TensorFlow in the innermost function around a change that has one."""
+    for parent in names.ancestors(change.node):
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found = _behind(source, parent.body, change.edits[0].start)
+            if found is not None:
+                return found
+    return None
 
 
 def _imported(statement: ast.stmt) -> List[str]:
-    """The modules that a top-level statement imports, in itself or in the blocks of try and if."""
+    """The modules that a statement imports, in itself or in the blocks of try and if."""
     if isinstance(statement, ast.Import):
         return [alias.name for alias in statement.names]
     if isinstance(statement, ast.ImportFrom):
@@ -120,11 +140,21 @@ def _imported(statement: ast.stmt) -> List[str]:
     return found
 
 
-def _is_docstring(statement: ast.stmt, index: int) -> bool:
-    return index == 0 and isinstance(statement, ast.Expr) and \
-        type(statement.value).__name__ in ('Str', 'Constant')
+def _head(source: Source, tree: ast.Module) -> ast.stmt:
+    """The last of the leading imports, else the docstring, else the first statement."""
+    chosen = tree.body[0]
+    for index, statement in enumerate(tree.body):
+        if _imported(statement) and not isinstance(statement, ast.If):
+            chosen = statement
+        elif index or not _is_docstring(statement):
+            break
+    return chosen
 
 
-def _head(source: Source, tree: ast.Module) -> int:
-    """The line of the first statement, which comes after the leading comments."""
-    return source.line_start(source.start(tree.body[0])) if tree.body else 0
+def _is_import_like(statement: ast.AST) -> bool:
+    return isinstance(statement, ast.stmt) and bool(_imported(statement))
+
+
+def _is_docstring(statement: ast.AST) -> bool:
+    return isinstance(statement, ast.Expr) and \
+        isinstance((constant(statement.value) or (None,))[0], str)

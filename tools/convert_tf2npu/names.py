@@ -11,6 +11,7 @@ import ast
 import builtins
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
+from .signatures import constant
 from .tfnames import canonical
 
 FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
@@ -307,7 +308,8 @@ class Names:
         bindings = self.lookup(node.id, where)
         if bindings is None:
             return self._from_star(node.id)
-        found = {self._binding_name(b) for b in bindings}
+        # Nothing can be had of None: where a name is used, it is what else it may be.
+        found = {self._binding_name(b) for b in bindings if not _is_none(b)}
         if len(found) > 1 and None not in found:
             # import tensorflow.compat.v1 as tf, or plain tensorflow where that fails: one thing
             if len({canonical(f) for f in found if f}) == 1:
@@ -384,6 +386,10 @@ class Names:
         while parent is not None:
             yield parent
             parent = self.parents.get(parent)
+
+
+def _is_none(binding: Binding) -> bool:
+    return binding.kind == 'value' and constant(binding.node) == (None,)
 
 
 def _reaching(bindings: List[Binding], use: Path) -> List[Binding]:
