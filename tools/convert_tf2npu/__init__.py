@@ -3,7 +3,7 @@
 It needs nothing but the standard library of Python 3.7 or later and never imports TensorFlow.
 
 * ``source``: a file as bytes, text and tree, and edits of the text;
-* ``names``: what a name is, by imports, aliases and scopes;
+* ``scopes``, ``names``: what binds each name and what a name is, by imports, aliases and scopes;
 * ``infer``: what an expression evaluates to (a dataset, a Keras model, a run configuration);
 * ``phase``: whether code feeds training, evaluation or prediction;
 * ``registry``, ``rules``: the rules, one file each;

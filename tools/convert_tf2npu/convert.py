@@ -71,6 +71,9 @@ class Converter:
             return _failed(error.message, error.line, error.col)
         except RecursionError:
             return _failed('its code is nested too deeply')
+        except Exception as error:  # one file never ends the run of the others
+            return _failed('the tool itself fails on it, please report that: %s: %s' % (
+                type(error).__name__, error))
 
     def _convert(self, raw: bytes) -> FileResult:
         source = Source(raw)

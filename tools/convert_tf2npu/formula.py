@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from typing import Callable, Dict, List, Optional, Tuple, Union
+from typing import Callable, Dict, List, Optional
 
-from .names import Function, Names, Where
+from .names import Names
+from .scopes import Function, Where
 from .signatures import constant
 
 _POINTS = (-3.1, -2.0, -1.3, -0.5, -0.01, 0.0, 0.4, 1.0, 1.7, 2.5, 3.3)

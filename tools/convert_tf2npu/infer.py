@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from typing import Dict, FrozenSet, Iterable, List, Optional, Tuple
 
-from .names import Binding, Function, Names, Where
+from .names import Names
+from .scopes import Binding, Function, Where
 
 DATASET = 'tensorflow.data.Dataset'
 RUN_CONFIG = 'tensorflow.estimator.RunConfig'

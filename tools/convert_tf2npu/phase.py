@@ -11,7 +11,8 @@ import ast
 import re
 from typing import NamedTuple, Optional, Set
 
-from .names import Names, Where
+from .names import Names
+from .scopes import Where
 from .signatures import constant
 
 TRAIN, EVAL, PREDICT = 'training', 'evaluation', 'prediction'
@@ -78,7 +79,9 @@ def phase_of(node: ast.AST, where: Where, names: Names, text: str) -> Phase:
 def mode_parameter(function: ast.AST) -> Optional[str]:
     """The parameter by which a function is told whether it trains, if it has one by name."""
     arguments = getattr(function, 'args', None)
-    for arg in (arguments.args + arguments.kwonlyargs) if arguments else ():
+    if not isinstance(arguments, ast.arguments):
+        return None
+    for arg in arguments.args + arguments.kwonlyargs:
         if arg.arg in ('is_training', 'training', 'is_train', 'train', 'mode'):
             return arg.arg
     return None

@@ -18,8 +18,9 @@ import pkgutil
 from types import ModuleType
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple, Union
 
-from .names import Call, Names, Where
 from .infer import Types
+from .names import Names
+from .scopes import Call, Where
 from .source import Edit, Source
 
 

@@ -97,9 +97,9 @@ from typing import Iterator
 
 from ..edits import add_argument
 from ..infer import DATASET
-from ..names import Call, Where
 from ..phase import TRAIN, mode_parameter, phase_of
 from ..registry import Change, Context, Finding, Result
+from ..scopes import Call, Where
 from ..signatures import bind, constant
 
 CODE = 'NPU109'

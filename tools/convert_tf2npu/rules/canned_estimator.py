@@ -38,8 +38,8 @@ from typing import Iterator, Optional
 
 from ..edits import add_argument, wrap
 from ..infer import PREPARED
-from ..names import Call
 from ..registry import Change, Context, Finding, Result
+from ..scopes import Call
 
 CODE = 'NPU104'
 CALLS = frozenset('tensorflow.estimator.' + name for name in '''

@@ -48,8 +48,8 @@ import ast
 import re
 from typing import Iterator, Optional
 
-from ..names import Call
 from ..registry import Change, Context, Finding, Result
+from ..scopes import Call
 from ..signatures import constant
 from ..source import Edit
 

@@ -69,8 +69,8 @@ from __future__ import annotations
 from typing import Iterator, List, Optional
 
 from ..edits import one_minus, rename, rename_keyword
-from ..names import Call
 from ..registry import Change, Context, Finding, Result
+from ..scopes import Call
 from ..signatures import DROPOUT_V1, DROPOUT_V2, bind
 from ..source import Edit
 from ..tfnames import is_version1

@@ -75,8 +75,8 @@ from typing import Iterator, List, Optional
 
 from ..edits import add_argument, rename, wrap
 from ..infer import NPU_RUN_CONFIG, PREPARED, RUN_CONFIG
-from ..names import Call, Where
 from ..registry import Change, Context, Finding, Result
+from ..scopes import Call, Where
 from ..signatures import ESTIMATOR, bind
 from ..source import Edit
 from .run_config import becomes_npu_run_config

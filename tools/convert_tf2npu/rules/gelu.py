@@ -80,8 +80,8 @@ import re
 from typing import Iterator
 
 from ..formula import argument_name, meaning, statements
-from ..names import Function
 from ..registry import Change, Context, Finding, Result
+from ..scopes import Function
 from ..source import Edit
 
 CODE = 'NPU108'

@@ -92,8 +92,8 @@ import ast
 from typing import Iterator, List, Optional, Tuple
 
 from ..infer import MODEL, own_returns
-from ..names import Call
 from ..registry import Change, Context, Finding, Result
+from ..scopes import Call
 from ..signatures import constant
 from ..source import Edit
 

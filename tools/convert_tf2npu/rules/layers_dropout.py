@@ -94,8 +94,8 @@ import ast
 from typing import Iterator, List, Optional
 
 from ..edits import one_minus, rename, rename_keyword
-from ..names import Binding, Call, Where
 from ..registry import Change, Context, Finding, Result
+from ..scopes import Binding, Call, Where
 from ..signatures import LAYERS_DROPOUT, bind, constant
 from ..source import Edit
 
@@ -104,7 +104,7 @@ CALLS = frozenset({'tensorflow.layers.dropout'})
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    source, node = context.source, call.node
+    node = call.node
     bound = bind(node, LAYERS_DROPOUT)
     training = bound.args.get('training')
     inputs = bound.args.get('inputs')

@@ -56,8 +56,9 @@ import ast
 from typing import Iterator, List, Optional
 
 from ..edits import rename, wrap
-from ..names import Call, Names, Where
+from ..names import Names
 from ..registry import Change, Context, Finding, Result
+from ..scopes import Call, Where
 from ..signatures import NPU_RUN_CONFIG, RUN_CONFIG, bind
 from ..source import Edit
 

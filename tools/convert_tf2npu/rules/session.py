@@ -82,8 +82,8 @@ from typing import Iterator, Optional
 
 from ..edits import add_argument, wrap
 from ..infer import NPU_CONFIG
-from ..names import Call
 from ..registry import Change, Context, Finding, Result
+from ..scopes import Call
 from ..signatures import SESSION, bind
 
 CODE = 'NPU101'

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ..names import Call
 from ..registry import Context, Finding, Result
+from ..scopes import Call
 
 CODE = 'NPU202'
 _ADVICE = {
