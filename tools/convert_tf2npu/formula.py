@@ -28,10 +28,11 @@ _TENSOR: Dict[str, Callable[..., float]] = {
     'tensorflow.math.exp': math.exp, 'tensorflow.math.divide': operator.truediv,
     'tensorflow.divide': operator.truediv, 'tensorflow.subtract': operator.sub,
     'tensorflow.math.subtract': operator.sub}
-_CONSTANT: Dict[str, Callable[..., float]] = {
-    module + '.' + name: function for module in ('numpy', 'math') for name, function in {
-        'sqrt': math.sqrt, 'power': math.pow, 'pow': math.pow, 'square': lambda v: v * v,
-        'float32': float, 'array': float}.items()}
+_SCALAR: Dict[str, Callable[..., float]] = {
+    'sqrt': math.sqrt, 'power': math.pow, 'pow': math.pow, 'square': lambda v: v * v,
+    'float32': float, 'array': float}
+_CONSTANT = {module + '.' + name: function for module in ('numpy', 'math')
+             for name, function in _SCALAR.items()}
 _VALUES = {'numpy.pi': math.pi, 'math.pi': math.pi}
 _SAME = frozenset({'tensorflow.cast', 'tensorflow.constant', 'tensorflow.identity',
                    'tensorflow.convert_to_tensor'})

@@ -64,6 +64,7 @@ class Types:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._memo: Dict[Tuple[int, int], Optional[str]] = {}
+        self._assigned: Dict[ast.ClassDef, Dict[str, List[Tuple[ast.expr, Where]]]] = {}
         self._functions: Dict[ast.AST, Function] = {f.node: f for f in names.functions}
 
     def of(self, node: Optional[ast.AST], where: Where) -> Optional[str]:
@@ -157,16 +158,20 @@ class Types:
             return parent
         return None
 
-    def _attributes(self, owner: ast.ClassDef) -> Dict[str, list]:
-        found: Dict[str, list] = {}
-        for function in self._names.functions:
-            if self._names.parents.get(function.node) is not owner:
+    def _attributes(self, owner: ast.ClassDef) -> Dict[str, List[Tuple[ast.expr, Where]]]:
+        """What the methods of a class assign to the attributes of its objects."""
+        if owner in self._assigned:
+            return self._assigned[owner]
+        found: Dict[str, List[Tuple[ast.expr, Where]]] = {}
+        for method in owner.body:
+            if not isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
-            for assign in ast.walk(function.node):
-                for target in assign.targets if isinstance(assign, ast.Assign) else ():
+            for assign in [n for n in ast.walk(method) if isinstance(n, ast.Assign)]:
+                for target in assign.targets:
                     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                         found.setdefault(target.attr, []).append(
                             (assign.value, self._names.places[assign]))
+        self._assigned[owner] = found
         return found
 
     def definition(self, node: ast.AST, where: Where) -> Optional[ast.AST]:

@@ -53,7 +53,7 @@ def phase_of(node: ast.AST, where: Where, names: Names, text: str) -> Phase:
         elif isinstance(parent, (ast.Assign, ast.AnnAssign)):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
             for target in targets:
-                found |= _named(getattr(target, 'id', None) or getattr(target, 'attr', ''))
+                found |= _named(getattr(target, 'id', getattr(target, 'attr', '')))
             because = 'the name it is assigned to'
         elif isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found, because = _named(parent.name), 'the name %s' % parent.name
@@ -118,8 +118,8 @@ def _meaning(test: ast.expr) -> Optional[str]:
                 return found.pop() if len(found) == 1 else None
         return None
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        found = {_meaning(v) for v in test.values} - {None}
-        return found.pop() if len(found) == 1 else None
+        meanings = {_meaning(v) for v in test.values} - {None}
+        return meanings.pop() if len(meanings) == 1 else None
     if isinstance(test, (ast.Name, ast.Attribute)):
         name = test.id if isinstance(test, ast.Name) else test.attr
         found = _named(name)

@@ -182,8 +182,9 @@ class Scopes:
                         self._expression(child, node, where)
                     elif isinstance(child, ast.AST) and hasattr(child, 'body'):
                         self.parents[child] = node
-                        if getattr(child, 'name', None):
-                            self._bind(child.name, Binding('other', where))
+                        name = getattr(child, 'name', None)
+                        if name:  # except E as name
+                            self._bind(name, Binding('other', where))
                         for part in ast.iter_child_nodes(child):
                             if isinstance(part, ast.expr):
                                 self._expression(part, child, where)

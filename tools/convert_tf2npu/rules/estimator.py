@@ -95,7 +95,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     config = bound.args.get('config')
     edits: List[Edit] = []
     uses = ['NPUEstimator']
-    if bound.given('config'):
+    if config is not None and bound.given('config'):
         kind = context.types.of(config, call.where)
         if kind == PREPARED:
             return
