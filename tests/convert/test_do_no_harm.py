@@ -105,6 +105,14 @@ CHANGED = {
         's = tf.Session("", None, cfg)\n', 's = tf.Session("", None, npu_config_proto(config_proto=cfg))\n'),
     'a run configuration given by place in parentheses': (
         'c = tf.estimator.RunConfig(("x"), (1))\n', 'c = NPURunConfig(model_dir=("x"), tf_random_seed=(1))\n'),
+    'a session inside blocks of blocks': (
+        'try:\n    with a:\n        if b:\n            s = tf.Session()\nexcept E as e:\n    if e:\n'
+        '        s = tf.Session()\nelse:\n    for c in d:\n        while c:\n            s = tf.Session()\n'
+        'finally:\n    if c:\n        s = tf.Session()\n',
+        'try:\n    with a:\n        if b:\n            s = tf.Session(config=npu_config_proto())\n'
+        'except E as e:\n    if e:\n        s = tf.Session(config=npu_config_proto())\nelse:\n'
+        '    for c in d:\n        while c:\n            s = tf.Session(config=npu_config_proto())\n'
+        'finally:\n    if c:\n        s = tf.Session(config=npu_config_proto())\n'),
     'a chained session': (
         'v = tf.Session().run(x)\n', 'v = tf.Session(config=npu_config_proto()).run(x)\n'),
 }

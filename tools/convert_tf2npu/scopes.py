@@ -180,7 +180,7 @@ class Scopes:
                 for child in value if isinstance(value, list) else [value]:
                     if isinstance(child, ast.expr):
                         self._expression(child, node, where)
-                    elif isinstance(child, ast.AST) and hasattr(child, 'body'):
+                    elif hasattr(child, 'body') and not isinstance(child, ast.stmt):
                         self.parents[child] = node
                         name = getattr(child, 'name', None)
                         if name:  # except E as name
