@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from typing import Optional
 
 import pytest
@@ -80,3 +81,20 @@ def test_what_is_not_certain_is_not_known(text: str) -> None:
 
 def test_the_star_has_the_names_of_the_library() -> None:
     assert len(STAR) == 71 and {'tf', 'os', 'npu_ops', 'npu_config_proto', 'NPUEstimator'} <= STAR
+
+
+def test_every_call_function_and_class_of_the_standard_library_is_recorded_once() -> None:
+    folder = os.path.dirname(os.__file__)
+    files = sorted(name for name in os.listdir(folder) if name.endswith('.py'))
+    seen = 0
+    for name in files[::2]:
+        with open(os.path.join(folder, name), 'rb') as stream:
+            tree = ast.parse(stream.read())
+        names = Names(tree)
+        recorded = [c.node for c in names.calls] + [f.node for f in names.functions] + [
+            node for node, _ in names.classes]
+        kinds = (ast.Call, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+        expected = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+        assert len(recorded) == len(expected) and set(recorded) == set(expected), name
+        seen += len(expected)
+    assert seen > 10000
