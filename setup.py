@@ -7,12 +7,12 @@ from setuptools import find_packages, setup
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def read(*path):
+def read(*path: str) -> str:
     with open(os.path.join(HERE, *path), encoding='utf-8') as f:
         return f.read()
 
 
-def version():
+def version() -> str:
     """Reads the version as text: importing npu_shim would need TensorFlow."""
     path = os.path.join('npu_shim', '__init__.py')
     match = re.search(r'^__version__\s*(?::\s*str\s*)?=\s*[\'"]([^\'"]+)[\'"]', read(path), re.M)
@@ -21,7 +21,7 @@ def version():
     return match.group(1)
 
 
-def long_description():
+def long_description() -> str:
     return read('README.md') if os.path.exists(os.path.join(HERE, 'README.md')) else ''
 
 

@@ -42,18 +42,17 @@ source_hash() {
 begin=$SECONDS
 wanted="$(source_hash)"
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
-  if [ ! -e "$venv" ]; then
-    mkdir "$venv"
-    touch "$mark"
-  fi
   if [ "$("$venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null)" != "$version" ] ||
     ! "$venv/bin/python" -m pip --version > /dev/null 2>&1; then
-    [ -f "$mark" ] || fail "$venv exists, was not made by this script and is not a Python $version
-environment with pip. Move it away, or give its Python: PYTHON=$venv/bin/python ..."
+    [ ! -e "$venv" ] || [ -f "$mark" ] || [ -z "$(ls -A "$venv")" ] ||
+      fail "$venv exists, was not made by this script and is not an environment of
+Python $version with pip. Move it away and run this again."
     printf 'Making %s with Python %s\n' "$venv" "$version"
-    "$python" -m venv --clear "$venv" || fail "could not make $venv: see above
+    rm -rf "$venv"
+    mkdir "$venv"
+    touch "$mark"  # first of all: a half-made environment is ours, too
+    "$python" -m venv "$venv" || fail "could not make $venv: see above
 (on Debian and Ubuntu the package python$version-venv is needed)"
-    touch "$mark"
   fi
   rm -f "$stamp"
   printf 'Installing npu_shim and TensorFlow (about 0.6 GB to download the first time)\n'

@@ -99,6 +99,21 @@ def test_quickstart_refuses_a_python_which_has_no_tensorflow_with_estimator(
     assert 'is Python 3.13' in done.stdout and 'PYTHON=/path/to/python3.11' in done.stdout
 
 
+def test_quickstart_leaves_a_venv_alone_which_it_did_not_make(
+        repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    for name in ('samples/quickstart.sh', 'setup.py', 'pyproject.toml', 'npu_shim/__init__.py',
+                 'tools/convert_tf2npu/main.py'):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((repo_root / name).read_bytes())
+    (tmp_path / '.venv').mkdir()
+    (tmp_path / '.venv' / 'of_mine').write_text('precious')
+    python = program(tmp_path / 'python', 'echo 3.11\n')
+    done = bash(tmp_path / 'samples/quickstart.sh', PYTHON=str(python))
+    assert done.returncode == 1
+    assert '.venv exists, was not made by this script' in done.stdout
+    assert (tmp_path / '.venv' / 'of_mine').read_text() == 'precious'
+
+
 # --- samples/*/train_1p.sh -----------------------------------------------------
 @pytest.mark.parametrize('sample', SAMPLES)
 def test_train_1p_sets_the_variables_passes_the_flags_and_the_exit_code(
