@@ -6,80 +6,101 @@ positions are wrong (multi-line strings, parenthesised tuples, decorated
 definitions, ...).  Patching each quirk would leave the unknown ones, so
 `add_ends` reads no position of the tree at all: the tree says which node comes
 next, the token stream says where it is, and one walk over both, in source
-order, places every node.  It takes linear time.
+order, places every node in linear time.
 
 The only real ambiguity is which node a parenthesis belongs to.  It belongs to
-the innermost node that it encloses exactly: ``(a)`` to the name, ``(a + b) * c``
-to the sum.  A node may claim only a '(' that was reached while walking that
-node, hence the '(' of a call, consumed by the call before it walks its
-arguments, cannot be mistaken for a parenthesis around an argument.
+the innermost node that it encloses exactly: ``(a)`` to the name in ``(a) + b``,
+``(a + b)`` to the sum in ``(a + b) * c``.  A node may claim only a '(' that was
+reached while walking that node; the '(' of a call, which the call consumes
+before it walks its arguments, cannot be taken for one around an argument.
+
+Syntax newer than 3.7 is supported too, so that the result can be compared with
+the positions of newer Pythons; merely the insides of ``match`` patterns and of
+type parameter lists keep the positions they have.
 """
 from __future__ import annotations
 
 import ast
 import re
 import tokenize
-from typing import Callable, Dict, Iterator, List, Tuple
+from typing import Callable, Dict, FrozenSet, List, Optional, Tuple
 
 _Position = Tuple[int, int]
 
-# Every string literal is represented by this token: its text never matters.
+# Stands for every string literal: the text of a literal never matters.
 _STRING = '"'
-_IGNORED = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT}
-# Python 3.12 splits f-strings into many tokens; older versions have no such types.
+_IGNORED = frozenset([tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT])
+# Python 3.12+ splits f-strings into many tokens; older ones have no such types.
 _FSTRING_START = getattr(tokenize, "FSTRING_START", None)
 _FSTRING_END = getattr(tokenize, "FSTRING_END", None)
-_CLOSING = {")": "(", "]": "[", "}": "{"}
+_OPENING = frozenset("([{")
+_CLOSING = frozenset(")]}")
 
 # What may stand between a node and the next expression.  None of these can begin
 # an expression, so they are skipped without asking which construct they are in.
 _BEFORE_EXPR = frozenset(
-    ", : = := -> @ ** and or if else for in async as from with "
+    ", : = := -> @ / ** and or if else for in async as from with "
     "+= -= *= /= //= %= @= &= |= ^= >>= <<= **=".split()
 ) | {"\n"}
 _BEFORE_STMT = frozenset(["\n", ";", ":", "else", "finally"])
+_BEFORE_PARAMETER = frozenset([",", "*", "**", "/"])
 
 # Nodes that begin with a child, and that child.
 _LEFTMOST = {
-    "Attribute": "value", "BinOp": "left", "BoolOp": "values", "Call": "func",
-    "Compare": "left", "GeneratorExp": "elt", "IfExp": "body", "NamedExpr": "target",
-    "Subscript": "value", "Tuple": "elts",
+    "Attribute": "value",
+    "BinOp": "left",
+    "BoolOp": "values",
+    "Call": "func",
+    "Compare": "left",
+    "GeneratorExp": "elt",
+    "IfExp": "body",
+    "NamedExpr": "target",
+    "Subscript": "value",
+    "Tuple": "elts",
 }
-# Nodes whose own text includes the parentheses around them.
-_OWN_PARENTHESES = frozenset(["GeneratorExp", "Tuple"])
-
-# The children, in source order, of the nodes that need no code of their own
-# (what follows the leftmost child, for the nodes above).
-_BRACKETED = {
-    "List": ("elts",), "Set": ("elts",), "ListComp": ("elt", "generators"),
-    "SetComp": ("elt", "generators"), "DictComp": ("key", "value", "generators"),
-}
-_PREFIXED = {
-    "Await": ("value",), "Starred": ("value",), "UnaryOp": ("operand",),
-    "Yield": ("value",), "YieldFrom": ("value",), "Lambda": ("args", "body"),
-}
-_INFIX = {
-    "GeneratorExp": ("generators",), "IfExp": ("test", "orelse"), "NamedExpr": ("value",),
-}
-_PARTS = {
-    "comprehension": ("target", "iter", "ifs"), "withitem": ("context_expr", "optional_vars"),
-}
-# Simple statements that begin with an expression; all others begin with a keyword.
-_EXPR_FIRST = {
-    "AnnAssign": ("target", "annotation", "value"), "Assign": ("targets", "value"),
-    "AugAssign": ("target", "value"), "Expr": ("value",),
-}
-_SIMPLE = {
-    "Assert": ("test", "msg"), "Delete": ("targets",), "Raise": ("exc", "cause"),
-    "Return": ("value",),
-}
+# The children, in source order (without the leftmost one of above), of the nodes
+# that need no code of their own to find them.
 _LOOP = ("target", "iter", "body", "orelse")
 _TRY = ("body", "handlers", "orelse", "finalbody")
-_COMPOUND = {
-    "AsyncFor": _LOOP, "For": _LOOP, "If": ("test", "body", "orelse"),
-    "Match": ("subject", "cases"), "Try": _TRY, "TryStar": _TRY,
+_CHILDREN = {
+    "AnnAssign": ("target", "annotation", "value"),
+    "Assert": ("test", "msg"),
+    "Assign": ("targets", "value"),
+    "AsyncFor": _LOOP,
+    "AugAssign": ("target", "value"),
+    "Await": ("value",),
+    "Delete": ("targets",),
+    "DictComp": ("key", "value", "generators"),
+    "Expr": ("value",),
+    "For": _LOOP,
+    "GeneratorExp": ("generators",),
+    "If": ("test", "body", "orelse"),
+    "IfExp": ("test", "orelse"),
+    "Lambda": ("args", "body"),
+    "List": ("elts",),
+    "ListComp": ("elt", "generators"),
+    "Match": ("subject", "cases"),
+    "Module": ("body",),
+    "NamedExpr": ("value",),
+    "Raise": ("exc", "cause"),
+    "Return": ("value",),
+    "Set": ("elts",),
+    "SetComp": ("elt", "generators"),
+    "Starred": ("value",),
+    "Try": _TRY,
+    "TryStar": _TRY,
+    "UnaryOp": ("operand",),
     "While": ("test", "body", "orelse"),
+    "Yield": ("value",),
+    "YieldFrom": ("value",),
+    "comprehension": ("target", "iter", "ifs"),
+    "withitem": ("context_expr", "optional_vars"),
 }
+_EXPR_FIRST = frozenset(["AnnAssign", "Assign", "AugAssign", "Expr"])
+_COMPOUND = frozenset(
+    "AsyncFor AsyncFunctionDef AsyncWith ClassDef For FunctionDef If Match Try TryStar "
+    "While With".split()
+)
 
 
 def add_ends(tree: ast.Module, text: str) -> None:
@@ -91,9 +112,7 @@ def add_ends(tree: ast.Module, text: str) -> None:
 
     Raises ValueError if *tree* and *text* do not belong together.
     """
-    walker = _Walker(text)
-    walker.children(tree, ("body",))
-    walker.finish()
+    _Walker(text).module(tree)
 
 
 class _Tokens:
@@ -117,55 +136,52 @@ class _Tokens:
         for kind, string, start, end, _ in tokenize.generate_tokens(lambda: next(source, "")):
             if kind in _IGNORED:
                 continue
-            if kind == _FSTRING_END:
-                fstring_depth -= 1
+            if fstring_depth:
+                fstring_depth += (kind == _FSTRING_START) - (kind == _FSTRING_END)
                 if not fstring_depth:
                     self.ends[-1] = self._position(end)
                 continue
-            if fstring_depth:
-                fstring_depth += kind == _FSTRING_START
-                continue
-            if kind == _FSTRING_START:
-                fstring_depth = 1
-            elif kind == tokenize.NEWLINE:
-                string = "\n"
             begin = self._position(start)
-            # The tokenizer in pure Python does not know a few rare characters of
-            # identifiers; in legal source nothing else is an ERRORTOKEN.
+            # The tokenizer written in Python does not know some rare characters
+            # of identifiers; nothing else is an ERRORTOKEN in legal source.
             if (
-                tokenize.ERRORTOKEN in (kind, previous)
+                tokenize.ERRORTOKEN in (previous, kind)
                 and previous in (tokenize.ERRORTOKEN, tokenize.NAME)
-                and kind in (tokenize.ERRORTOKEN, tokenize.NAME, tokenize.NUMBER)
                 and begin == self.ends[-1]
+                and kind in (tokenize.ERRORTOKEN, tokenize.NAME, tokenize.NUMBER)
             ):
                 previous = tokenize.ERRORTOKEN
-                self.strings[-1] += string
                 self.ends[-1] = self._position(end)
                 continue
             previous = kind
-            is_string = kind == tokenize.STRING or kind == _FSTRING_START
-            self.strings.append(_STRING if is_string else string)
+            fstring_depth = int(kind == _FSTRING_START)
+            if fstring_depth or kind == tokenize.STRING:
+                string = _STRING
+            elif kind == tokenize.NEWLINE:
+                string = "\n"
+            self.strings.append(string)
             self.starts.append(begin)
             self.ends.append(self._position(end))
 
     def _position(self, position: _Position) -> _Position:
-        """Columns of tokens are characters; positions are asked for in order."""
+        """Turn characters into bytes; the positions come in ascending order."""
         if self._ascii:
             return position
         line, column = position
         if line != self._line:
             self._line, self._column, self._byte = line, 0, 0
-        if line <= len(self._lines):
-            passed = self._lines[line - 1][self._column : column]
-            self._byte += len(passed.encode("utf-8"))
+        # The end of the file may be one line behind the last one.
+        for text in self._lines[line - 1 : line]:
+            self._byte += len(text[self._column : column].encode("utf-8"))
         self._column = column
         return line, self._byte
 
     def _match_brackets(self) -> List[int]:
+        """For each bracket the index of its partner, -1 for other tokens."""
         match = [-1] * len(self.strings)
         opened: List[int] = []
         for index, string in enumerate(self.strings):
-            if string in ("(", "[", "{"):
+            if string in _OPENING:
                 opened.append(index)
             elif string in _CLOSING:
                 match[index] = opened.pop()
@@ -182,19 +198,27 @@ class _Walker:
         self.starts, self.ends = tokens.starts, tokens.ends
         self.at = 0
 
-    def finish(self) -> None:
-        while self.tokens[self.at] in _BEFORE_STMT:
-            self.at += 1
-        if self.at != len(self.tokens) - 1:
+    def module(self, tree: ast.Module) -> None:
+        try:
+            self.children(tree)
+            self.skip(_BEFORE_STMT)
+            in_step = self.at == len(self.tokens) - 1
+        except IndexError:
+            in_step = False
+        if not in_step:
             raise ValueError("the syntax tree does not belong to this text")
+
+    def skip(self, unwanted: FrozenSet[str]) -> None:
+        while self.tokens[self.at] in unwanted:
+            self.at += 1
 
     def place(self, node: ast.AST, first: int) -> None:
         """The node begins with token *first* and ends with the one before ``at``."""
         node.lineno, node.col_offset = self.starts[first]
         node.end_lineno, node.end_col_offset = self.ends[self.at - 1]
 
-    def children(self, node: ast.AST, fields: Tuple[str, ...]) -> None:
-        for field in fields:
+    def children(self, node: ast.AST) -> None:
+        for field in _CHILDREN[type(node).__name__]:
             value = getattr(node, field)
             for child in value if isinstance(value, list) else (value,):
                 if isinstance(child, ast.expr):
@@ -202,25 +226,17 @@ class _Walker:
                 elif isinstance(child, ast.stmt):
                     self.stmt(child)
                 elif child is not None:
-                    self.part(child)
+                    _PARTS.get(type(child).__name__, _Walker.children)(self, child)
 
-    def part(self, node: ast.AST) -> None:
-        kind = type(node).__name__
-        if kind in _PARTS:
-            self.children(node, _PARTS[kind])
-        else:
-            _PART_CODE[kind](self, node)
-
-    # ---- expressions
+    # Expressions.
 
     def expr(self, node: ast.expr) -> None:
         """Place an expression; ``at`` ends up behind it and its parentheses."""
         tokens, match = self.tokens, self.match
-        while tokens[self.at] in _BEFORE_EXPR:
-            self.at += 1
+        self.skip(_BEFORE_EXPR)
         start = self.at
-        # A loop down the left edge instead of recursion: 'a' + 'b' + ... and
-        # chains of calls may be very deep there.
+        # A loop down the left edge, not recursion: sums of many strings and
+        # chains of method calls can be very deep there.
         outer: List[ast.expr] = []
         kind = type(node).__name__
         while kind in _LEFTMOST:
@@ -235,14 +251,8 @@ class _Walker:
         while tokens[self.at] == "(" and match[self.at] != self.at + 1:
             self.at += 1
         first = self.at
-        if kind in _HEAD_CODE:
-            _HEAD_CODE[kind](self, node)
-        else:
-            self.atom()
+        _HEADS.get(kind, _Walker.atom)(self, node)
         while True:
-            if kind in _OWN_PARENTHESES and first > start and match[self.at] == first - 1:
-                first -= 1
-                self.at += 1
             self.place(node, first)
             while first > start and match[self.at] == first - 1:
                 first -= 1
@@ -251,4 +261,283 @@ class _Walker:
                 return
             node = outer.pop()
             kind = type(node).__name__
-            _TAIL_CODE[kind](self, node)
+            _TAILS.get(kind, _Walker.children)(self, node)
+            if kind in ("GeneratorExp", "Tuple"):
+                # Their own text includes one pair of parentheses.
+                if first > start and match[self.at] == first - 1:
+                    first -= 1
+                    self.at += 1
+
+    # Heads: expressions that begin with a token of their own.
+
+    def atom(self, node: ast.expr) -> None:
+        self.at += 1
+        if self.tokens[self.at - 1] == _STRING:
+            self.skip(_STRINGS)
+
+    def fstring(self, node: ast.JoinedStr) -> None:
+        first = self.at
+        self.atom(node)
+        for inner in ast.walk(node):
+            # Not on every node: the likes of Load() are shared by all trees.
+            if isinstance(inner, (ast.expr, ast.arg, ast.keyword)):
+                self.place(inner, first)
+
+    def prefixed(self, node: ast.expr) -> None:
+        self.at += 1
+        self.children(node)
+
+    def bracketed(self, node: ast.expr) -> None:
+        end = self.match[self.at] + 1
+        self.at += 1
+        self.children(node)
+        self.at = end
+
+    def dictionary(self, node: ast.Dict) -> None:
+        end = self.match[self.at] + 1
+        self.at += 1
+        for key, value in zip(node.keys, node.values):
+            if key is not None:
+                self.expr(key)
+            self.expr(value)
+        self.at = end
+
+    def empty_tuple(self, node: ast.Tuple) -> None:
+        self.at += 2
+
+    # Tails: what follows the leftmost child of an expression.
+
+    def attribute(self, node: ast.Attribute) -> None:
+        self.at += 2
+
+    def binary(self, node: ast.BinOp) -> None:
+        self.at += 1
+        self.expr(node.right)
+
+    def boolean(self, node: ast.BoolOp) -> None:
+        for value in node.values[1:]:
+            self.expr(value)
+
+    def compare(self, node: ast.Compare) -> None:
+        for operator, right in zip(node.ops, node.comparators):
+            self.at += 2 if isinstance(operator, (ast.IsNot, ast.NotIn)) else 1
+            self.expr(right)
+
+    def tuple(self, node: ast.Tuple) -> None:
+        for element in node.elts[1:]:
+            self.expr(element)
+        if self.tokens[self.at] == ",":
+            self.at += 1
+
+    def call(self, node: ast.Call) -> None:
+        end = self.match[self.at] + 1
+        if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
+            # f(x for x in y): the parentheses of the call are the generator's too.
+            # Those of f((x for x in y), k=1) are not, and it does not claim them.
+            self.expr(node.args[0])
+            self.arguments([], node.keywords)
+        else:
+            self.at += 1
+            self.arguments(node.args, node.keywords)
+        self.at = end
+
+    def arguments(self, args: List[ast.expr], keywords: List[ast.keyword]) -> None:
+        """Arguments of a call or a class; keywords may precede *args."""
+        tokens = self.tokens
+        args_left, keywords_left = iter(args), iter(keywords)
+        for _ in range(len(args) + len(keywords)):
+            if tokens[self.at] == ",":
+                self.at += 1
+            first = self.at
+            # Python 3.7 accepts f((k)=1).
+            name_end = self.match[first] if tokens[first] == "(" else first
+            if tokens[name_end + 1] == "=":
+                self.at = name_end + 1
+            elif tokens[first] != "**":
+                self.expr(next(args_left))
+                continue
+            keyword = next(keywords_left)
+            self.expr(keyword.value)
+            self.place(keyword, first)
+
+    def subscript(self, node: ast.Subscript) -> None:
+        end = self.match[self.at] + 1
+        self.at += 1
+        self.index(node.slice)
+        self.at = end
+
+    def index(self, node: ast.AST) -> None:
+        """What a subscript contains; slices are no expressions before Python 3.9."""
+        first = self.at
+        kind = type(node).__name__
+        if kind == "Index":
+            self.expr(node.value)
+        elif kind == "Slice":
+            if node.lower is not None:
+                self.expr(node.lower)
+            self.at += 1
+            if node.upper is not None:
+                self.expr(node.upper)
+            if self.tokens[self.at] == ":":
+                self.at += 1
+            if node.step is not None:
+                self.expr(node.step)
+            self.place(node, first)
+        elif kind == "ExtSlice":
+            self.dimensions(node, node.dims)
+        elif kind == "Tuple" and any(isinstance(item, ast.Slice) for item in node.elts):
+            self.dimensions(node, node.elts)
+        else:
+            self.expr(node)
+
+    def dimensions(self, node: ast.AST, items: List[ast.AST]) -> None:
+        first = self.at
+        for item in items:
+            self.index(item)
+            if self.tokens[self.at] == ",":
+                self.at += 1
+        self.place(node, first)
+
+    def parameters(self, node: ast.arguments) -> None:
+        args = getattr(node, "posonlyargs", []) + node.args
+        defaults: List[Optional[ast.expr]] = [None] * (len(args) - len(node.defaults))
+        pairs = list(zip(args, defaults + node.defaults))
+        pairs += [(node.vararg, None), *zip(node.kwonlyargs, node.kw_defaults), (node.kwarg, None)]
+        for arg, default in pairs:
+            if arg is None:
+                continue
+            self.skip(_BEFORE_PARAMETER)
+            first = self.at
+            self.at += 1
+            if arg.annotation is not None:
+                self.expr(arg.annotation)
+            self.place(arg, first)
+            if default is not None:
+                self.expr(default)
+
+    # Statements.
+
+    def stmt(self, node: ast.stmt) -> None:
+        self.skip(_BEFORE_STMT)
+        kind = type(node).__name__
+        for decorator in getattr(node, "decorator_list", ()):
+            self.expr(decorator)
+            self.skip(_BEFORE_STMT)
+        first = self.at
+        if kind not in _EXPR_FIRST:
+            self.at += 1  # the keyword
+        if kind in _STATEMENTS:
+            _STATEMENTS[kind](self, node)
+        elif kind in _CHILDREN:
+            self.children(node)
+        if kind in _COMPOUND:
+            self.end_block()
+        else:
+            # Names and modules are no nodes, or have no positions.
+            while self.tokens[self.at] not in _LINE_END:
+                self.at += 1
+        self.place(node, first)
+
+    def end_block(self) -> None:
+        # The last ';' of "if x: a;" does not belong to a but to the whole.
+        if self.tokens[self.at] == ";":
+            self.at += 1
+
+    def body(self, statements: List[ast.stmt]) -> None:
+        for statement in statements:
+            self.stmt(statement)
+
+    def with_(self, node: ast.With) -> None:
+        for item in node.items:
+            self.children(item)
+        while self.tokens[self.at] != ":":  # the ')' around all items
+            self.at += 1
+        self.body(node.body)
+
+    def function(self, node: ast.FunctionDef) -> None:
+        # Behind "def" or "async", an opening bracket is the first certain token.
+        while self.tokens[self.at] not in _OPENING:
+            self.at += 1
+        self.type_parameters()
+        end = self.match[self.at] + 1
+        self.at += 1
+        self.parameters(node.args)
+        self.at = end
+        if node.returns is not None:
+            self.expr(node.returns)
+        self.body(node.body)
+
+    def class_(self, node: ast.ClassDef) -> None:
+        self.at += 1
+        self.type_parameters()
+        if self.tokens[self.at] == "(":
+            end = self.match[self.at] + 1
+            self.at += 1
+            self.arguments(node.bases, node.keywords)
+            self.at = end
+        self.body(node.body)
+
+    def type_alias(self, node: ast.stmt) -> None:
+        self.expr(node.name)
+        self.type_parameters()
+        self.expr(node.value)
+
+    def type_parameters(self) -> None:
+        if self.tokens[self.at] == "[":
+            self.at = self.match[self.at] + 1
+
+    def handler(self, node: ast.ExceptHandler) -> None:
+        self.skip(_BEFORE_STMT)
+        first = self.at
+        self.at += 1
+        if self.tokens[self.at] == "*":
+            self.at += 1
+        if node.type is not None:
+            self.expr(node.type)
+        if node.name is not None:
+            self.at += 2
+        self.body(node.body)
+        self.end_block()
+        self.place(node, first)
+
+    def match_case(self, node: ast.AST) -> None:
+        self.skip(_BEFORE_STMT)
+        while self.tokens[self.at] not in (":", "if"):
+            self.at = max(self.at, self.match[self.at]) + 1
+        if node.guard is not None:
+            self.expr(node.guard)
+        self.body(node.body)
+
+
+_STRINGS = frozenset([_STRING])
+_LINE_END = frozenset("\n;")
+_Method = Callable[[_Walker, ast.AST], None]
+_HEADS: Dict[str, _Method] = {
+    "Dict": _Walker.dictionary,
+    "JoinedStr": _Walker.fstring,
+    "Tuple": _Walker.empty_tuple,
+    **dict.fromkeys(["List", "Set", "DictComp", "ListComp", "SetComp"], _Walker.bracketed),
+    **dict.fromkeys("Await Lambda Starred UnaryOp Yield YieldFrom".split(), _Walker.prefixed),
+}
+_TAILS: Dict[str, _Method] = {
+    "Attribute": _Walker.attribute,
+    "BinOp": _Walker.binary,
+    "BoolOp": _Walker.boolean,
+    "Call": _Walker.call,
+    "Compare": _Walker.compare,
+    "Subscript": _Walker.subscript,
+    "Tuple": _Walker.tuple,
+}
+_PARTS: Dict[str, _Method] = {
+    "ExceptHandler": _Walker.handler,
+    "arguments": _Walker.parameters,
+    "match_case": _Walker.match_case,
+}
+_STATEMENTS: Dict[str, _Method] = {
+    "AsyncFunctionDef": _Walker.function,
+    "AsyncWith": _Walker.with_,
+    "ClassDef": _Walker.class_,
+    "FunctionDef": _Walker.function,
+    "TypeAlias": _Walker.type_alias,
+    "With": _Walker.with_,
+}
