@@ -5,17 +5,19 @@ Import it only from modules that need TensorFlow anyway.
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.python.client import session as session_module
 from tensorflow.python.framework import function as _function
+from tensorflow.python.ops import summary_ops_v2 as _summary_ops
 from tensorflow.python.training import session_run_hook
 
 v1 = tf.compat.v1
 LAST_TF_WITH_ESTIMATOR = "2.15"
+UNKNOWN_CARDINALITY = -2
 
 ConfigProto = config_pb2.ConfigProto
 RewriterConfig = rewriter_config_pb2.RewriterConfig
@@ -122,20 +124,24 @@ def dataset_batch_size(dataset: Any) -> Optional[int]:
 
 
 def element_structure(dataset: Any) -> Any:
-    """Nested TensorSpecs of one element (``element_spec``)."""
+    """Shapes, types and classes of one element, each nested as the element is."""
     return v1.data.get_output_shapes(dataset), v1.data.get_output_types(dataset), v1.data.get_output_classes(dataset)
 
 
 def cardinality(dataset: Any) -> int:
-    """How many elements a dataset has; negative when infinite or unknown. Runs no input op.
+    """How many elements a dataset has; negative when infinite or unknown. Reads no element.
 
-    Evaluated in a session of its own on the dataset's graph, before the graph is finalized.
+    In graph mode it is evaluated in a session of its own; a dataset made from
+    placeholders or tables cannot be, and counts as unknown.
     """
     tensor = tf.data.experimental.cardinality(dataset)
     if tf.executing_eagerly():
         return int(tensor)
-    with v1.Session(graph=tensor.graph) as sess:
-        return int(sess.run(tensor))
+    try:
+        with v1.Session(graph=tensor.graph) as sess:
+            return int(sess.run(tensor))
+    except tf.errors.OpError:
+        return UNKNOWN_CARDINALITY
 
 
 @contextlib.contextmanager
@@ -147,3 +153,25 @@ def control_flow_v2(on: bool) -> Iterator[None]:
         yield
     finally:
         (v1.enable_control_flow_v2 if before else v1.disable_control_flow_v2)()
+
+
+def summary_writer_ops() -> Tuple[List[Any], List[Any]]:
+    """Ops that open and that flush the summary writers of the default graph."""
+    opened = list(_summary_ops.summary_writer_initializer_op())
+    flush = getattr(_summary_ops, "legacy_raw_flush", _summary_ops.flush)
+    return opened, [flush(writer=op.inputs[0]) for op in opened]
+
+
+def warm_start_of(estimator: Any) -> Any:
+    """What an Estimator starts from, to hand it on to another one."""
+    return estimator._warm_start_settings
+
+
+def smart_cond(pred: Any, true_fn: Callable, false_fn: Callable) -> Any:
+    """A branch decided now where pred is known, and in the graph where it is not."""
+    if isinstance(pred, tf.Variable):
+        return v1.cond(tf.cast(pred, tf.bool), true_fn, false_fn)
+    known = static_value(pred) if isinstance(pred, tf.Tensor) else pred
+    if known is not None:
+        return true_fn() if known else false_fn()
+    return v1.cond(tf.cast(pred, tf.bool), true_fn, false_fn)

@@ -40,12 +40,10 @@ def estimator_options(values: Mapping[str, Any], tf_config: Optional[str] = None
 def given_options(values: Mapping[str, Any], names: Any) -> Dict[str, Any]:
     """The options the user gave himself, by key, for the checks of what goes together."""
     held = _held(values)
-    given = {row.name: values[arg] for arg, row in arguments_of(None).items() if row.field and arg in names}
+    given = {row.name: values[arg] for arg, row in arguments_of(None).items() if row.field and arg in names and arg in values}
     for row in TABLE:
         if row.holder in held and row.name in KEYS:
-            value = getattr(held[row.holder], row.arg or "")
-            if value != row.estimator:
-                given[row.name] = value
+            given[row.name] = getattr(held[row.holder], row.arg or "")
     return {name: value for name, value in given.items() if value is not None}
 
 

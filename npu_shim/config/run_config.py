@@ -41,6 +41,7 @@ if _API is not None:
         Two defaults differ from RunConfig's, as the vendor has it: no
         summaries (save_summary_steps=0), and a checkpoint every 100 steps where
         neither save argument is given.
+
         On the card the options steer the compiler; on the CPU they are checked
         and carried along in the session config.
 
@@ -52,6 +53,7 @@ if _API is not None:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             extra = {name: kwargs.pop(name) for name in list(kwargs) if name in _parent_only()}
             names = tuple(_ARGUMENTS)[: len(args)] + tuple(kwargs)
+            self._npu_given = frozenset(names)
             values = dict(bind("NPURunConfig", type(self).__signature__, args, kwargs).arguments)
             self._set_npu_values(values, names)
             super().__init__(**_parent_arguments(values), **extra)
@@ -59,7 +61,7 @@ if _API is not None:
         def _set_npu_values(self, values: Dict[str, Any], names: Iterable[str]) -> None:
             checked = {name: check_argument(_ARGUMENTS[name], name, value) for name, value in values.items()}
             for name in names:
-                if checked[name] is not None:
+                if checked.get(name) is not None:
                     warn_if_deprecated(_ARGUMENTS[name], name)
             check_together(given_options(checked, names))
             _check_cluster(checked)
@@ -71,12 +73,17 @@ if _API is not None:
             """What NPUEstimator writes into the parameter_map: key to value."""
             return estimator_options(self._npu_values, os.environ.get("TF_CONFIG"))
 
+        def given_npu_options(self) -> Dict[str, Any]:
+            """The part of npu_options that was given as an argument rather than left at its default."""
+            return given_options(self._npu_values, self._npu_given)
+
         def replace(self, **kwargs: Any) -> "NPURunConfig":
             """A copy with some arguments replaced: those of RunConfig.replace and every NPU argument."""
             npu = {name: kwargs.pop(name) for name in list(kwargs) if name in self._npu_values}
             result = super().replace(**kwargs)
             if npu:
-                result._set_npu_values({**self._npu_values, **npu}, tuple(npu))
+                result._npu_given |= frozenset(npu)
+                result._set_npu_values({**self._npu_values, **npu}, result._npu_given)
             return result
 
     NPURunConfig.__signature__ = signature_of(None)

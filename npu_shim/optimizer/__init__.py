@@ -1,0 +1,1 @@
+"""Optimizers: wrappers for several ranks, loss scaling, loops of steps."""

@@ -8,10 +8,10 @@ _PROFILES = dict(holder="DynamicInputConfig", write=HELD_TOGETHER, estimator=REQ
 
 ROWS = (
     text("input_shape", "Shapes of the inputs that change, -1 where a profile fills in.",
-         matching(r"^[^:;]+:-?\d+(,-?\d+)*(;[^:;]+:-?\d+(,-?\d+)*)*;?$", "like 'data:1,-1;label:-1'"),
+         matching(r"^[^:;]+:-?\d+(,-?\d+)*(;[^:;]+:-?\d+(,-?\d+)*)*;?$", "a text like 'data:1,-1;label:-1'"),
          requires=("dynamic_dims", "dynamic_node_type"), **_PROFILES),
     text("dynamic_dims", "The profiles: for each the numbers that replace every -1.",
-         matching(r"^\d+(,\d+)*(;\d+(,\d+)*)*;?$", "like '1,2;3,4'"),
+         matching(r"^\d+(,\d+)*(;\d+(,\d+)*)*;?$", "a text like '1,2;3,4'"),
          requires=("input_shape", "dynamic_node_type"), **_PROFILES),
     number("dynamic_node_type", "Whether the changing inputs are datasets (0) or placeholders (1).", one_of(0, 1),
            requires=("input_shape", "dynamic_dims"), **_PROFILES),
@@ -27,7 +27,7 @@ ROWS = (
          one_of("lazy_recompile", "dynamic_execute"), "dynamic_execute",
          deprecated="Leave it out, or use compile_dynamic_mode.", cpu="execution"),
     text("dynamic_inputs_shape_range", "Ranges of the changing inputs, like getnext:[128,3~5,-1].",
-         any_text("like 'getnext:[128,3~5,-1];data:[]'"), requires=("dynamic_input",),
+         any_text("a text like 'getnext:[128,3~5,-1];data:[]'"), requires=("dynamic_input",),
          deprecated="Leave it out, or use compile_dynamic_mode.", cpu="execution"),
     text("shape_generalization_mode", "How far a compiled shape is widened for reuse.",
          one_of("STRICT", "FULL", "ADAPTIVE"), "STRICT"),

@@ -1,0 +1,104 @@
+"""Starting the backend from keyword options, as the vendor's npu_plugin does. On the CPU there is no backend."""
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+from npu_shim import _device
+from npu_shim.options.check import check_session_options
+
+_VENDOR = "npu_bridge.estimator.npu.npu_plugin"
+
+
+def npu_resource_init(graph_run_mode: int = 1, op_debug_level: int = 0, enable_profiling: bool = False,
+                      profiling_options: Optional[str] = None, precision_mode: Optional[str] = None,
+                      enable_scope_fusion_passes: Optional[str] = None, enable_exception_dump: int = 2,
+                      aoe_mode: Optional[str] = None, work_path: Optional[str] = None,
+                      op_compiler_cache_mode: Optional[str] = None, op_compiler_cache_dir: Optional[str] = None,
+                      debug_dir: Optional[str] = None, hcom_multi_mode: bool = False,
+                      distribute_config: Optional[str] = None, aoe_config_file: Optional[str] = None,
+                      precision_mode_v2: Optional[str] = None, export_compile_stat: int = 1,
+                      aicore_num: Optional[str] = None, oo_constant_folding: bool = True, input_batch_cpy: bool = False,
+                      oo_level: str = "O3", optimization_switch: Optional[str] = None) -> None:
+    """Starts the backend. On the CPU the options are checked, and there is nothing to start.
+
+    Args: the NPU options of the same names; enable_profiling is profiling_mode.
+    Raises:
+        TypeError, ValueError: as session_config does.
+    """
+    options = dict(locals())
+    call = dict(options)
+    options["profiling_mode"] = options.pop("enable_profiling")
+    options["op_debug_level"] = options["op_debug_level"] or None
+    check_session_options(options)
+    if enable_profiling and profiling_options is None:
+        raise ValueError("npu_resource_init: enable_profiling=True needs profiling_options: give a JSON text.")
+    if _device.device().is_npu:
+        _device.vendor(_VENDOR).npu_resource_init(**call)
+
+
+def npu_resource_shutdown() -> None:
+    """Stops what npu_resource_init started; nothing on the CPU."""
+    if _device.device().is_npu:
+        _device.vendor(_VENDOR).npu_resource_shutdown()
+
+
+def npu_close() -> None:
+    """Closes the backend; nothing on the CPU."""
+    if _device.device().is_npu:
+        _device.vendor(_VENDOR).npu_close()
+
+
+def check_graph_run_mode(graph_run_mode: int) -> None:
+    """Raises ValueError for another mode than 0 and 1."""
+    check_session_options({"graph_run_mode": graph_run_mode})
+
+
+def init_rdma_pool(mem_size: int) -> None:
+    """Makes a pool of remote memory; nothing on the CPU.
+
+    Raises:
+        ValueError: mem_size is no int.
+    """
+    if not isinstance(mem_size, int):
+        raise ValueError(f"mem_size={mem_size!r} is not allowed: it must be an int, in bytes.")
+    if _device.device().is_npu:
+        _device.vendor(_VENDOR).init_rdma_pool(mem_size)
+
+
+def rdma_remote_register(remote_var_list: Sequence[Any]) -> None:
+    """Registers variables as remote memory; nothing on the CPU.
+
+    Raises:
+        ValueError: remote_var_list is no list or tuple.
+    """
+    if not isinstance(remote_var_list, (list, tuple)):
+        raise ValueError(f"remote_var_list={remote_var_list!r} is not allowed: it must be a list.")
+    if _device.device().is_npu:
+        _device.vendor(_VENDOR).rdma_remote_register(remote_var_list)
+
+
+def rdma_remote_init(remote_var_list: Sequence[Any], mem_size: int) -> None:
+    """init_rdma_pool and rdma_remote_register."""
+    init_rdma_pool(mem_size)
+    rdma_remote_register(remote_var_list)
+
+
+def set_device_sat_mode(mode: int) -> None:
+    """Chooses what an overflow gives: 0 the largest number, 1 infinity and NaN.
+
+    The CPU always computes with infinity and NaN, so there only 1 is taken.
+
+    Raises:
+        ValueError: another mode; or 0 on the CPU.
+    """
+    if mode not in (0, 1):
+        raise ValueError(f"mode={mode!r} is not allowed: it must be 0 or 1.")
+    if _device.device().is_npu:
+        _device.vendor(_VENDOR).set_device_sat_mode(mode)
+    elif mode == 0:
+        raise ValueError("set_device_sat_mode(0) is not possible on the CPU, which has infinity and NaN: use mode 1.")
+
+
+def is_inf_nan_enabled() -> bool:
+    """Whether an overflow gives infinity and NaN; always True on the CPU."""
+    return bool(_device.vendor(_VENDOR).is_inf_nan_enabled()) if _device.device().is_npu else True

@@ -1,0 +1,147 @@
+"""The hooks scripts name: broadcast, checkpoint, loop variables, outputs, training progress."""
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Dict, List, Optional
+
+from npu_shim import _tf
+from npu_shim.distributed.ranks import check_root, require_single_process
+from npu_shim.optimizer import loop_variables
+
+tf = _tf.tf
+_train = _tf.v1.train
+
+
+class NpuEmptyHook(_tf.SessionRunHook):
+    """A hook that does nothing; it stands where a script had a hook the NPU does not need."""
+
+
+class NPUBroadcastGlobalVariablesHook(_tf.SessionRunHook):
+    """Gives every rank the root's variables before the first step.
+
+    On one process there is nobody to give them to, so it does nothing. With
+    several ranks it raises RuntimeError: that is not part of this release.
+
+    Args:
+        root_rank: whose variables count.
+        index: this process's rank; not used, as with the vendor.
+    """
+
+    def __init__(self, root_rank: Optional[int] = None, index: Optional[int] = None) -> None:
+        self._root_rank = root_rank
+
+    def begin(self) -> None:
+        require_single_process("NPUBroadcastGlobalVariablesHook")
+        check_root(self._root_rank, "NPUBroadcastGlobalVariablesHook")
+
+
+class NPUCheckpointSaverHook(_train.CheckpointSaverHook):
+    """A CheckpointSaverHook that also logs the global step of every run."""
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Saves when it is time, and logs the step."""
+        super().after_run(run_context, run_values)
+        _tf.logging.info("npu_shim: global step %s", run_values.results)
+
+    def end(self, session: Any) -> None:
+        """Saves the last step."""
+        super().end(session)
+
+
+class SetIterationsVarHook(_tf.SessionRunHook):
+    """Makes the variables that steer the loop on the device, and sets them for N steps per run.
+
+    On the CPU they are made and set too, and nothing reads them.
+
+    Args:
+        iterations_per_loop: N, at least 1.
+    Raises:
+        TypeError, ValueError: N is no int of at least 1.
+    """
+
+    def __init__(self, iterations_per_loop: Optional[int] = None) -> None:
+        loop_variables.check_iterations(iterations_per_loop)
+        self._iterations = int(iterations_per_loop or 1)
+        self._load: List[Any] = []
+
+    def begin(self) -> None:
+        self._load = loop_variables.load_ops(self._iterations)
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        session.run(self._load)
+
+
+class NPUOutputTensorHook(_train.LoggingTensorHook):
+    """Collects the values of tensors and hands them to a function.
+
+    Args:
+        tensors: dict from tag to tensor (or tensor name), or a list of tensors.
+        dependencies: ops that must run before the tensors are read.
+        output_fn: called with a list of dicts, one for each step since the last call.
+        output_every_n_steps: how many steps between calls; 0 calls it once, at the end.
+    Raises:
+        ValueError: no tensors, or a negative number of steps.
+    """
+
+    def __init__(self, tensors: Any, dependencies: Any = None, output_fn: Optional[Callable[[List[Dict]], Any]] = None,
+                 output_every_n_steps: int = 0) -> None:
+        if not tensors:
+            raise ValueError(f"tensors={tensors!r} is not allowed: name at least one tensor.")
+        if output_every_n_steps < 0:
+            raise ValueError(f"output_every_n_steps={output_every_n_steps} is not allowed: it must be 0 or more.")
+        super().__init__(tensors, every_n_iter=max(1, output_every_n_steps))
+        self._wanted = dict(tensors) if isinstance(tensors, dict) else {getattr(t, "name", t): t for t in tensors}
+        self._dependencies = dependencies
+        self._output_fn = output_fn
+        self._every = output_every_n_steps
+        self._collected: List[Dict] = []
+
+    def begin(self) -> None:
+        graph = _tf.v1.get_default_graph()
+        found = {k: graph.as_graph_element(t, allow_operation=False) for k, t in self._wanted.items()}
+        before = [] if self._dependencies is None else tf.nest.flatten(self._dependencies)
+        with tf.control_dependencies(before):
+            self._fetches = {k: tf.identity(t) for k, t in found.items()}
+
+    def before_run(self, run_context: Any) -> Any:
+        return _train.SessionRunArgs(self._fetches)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self._collected.append(run_values.results)
+        if self._every and len(self._collected) >= self._every:
+            self._hand_over()
+
+    def end(self, session: Any) -> None:
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        collected, self._collected = self._collected, []
+        if collected and self._output_fn is not None:
+            self._output_fn(collected)
+
+
+class TellMeStepOrLossHook(_tf.SessionRunHook):
+    """Publishes progress in the environment, where accelerated training looks for it.
+
+    Writes STEP_NOW and TOTAL_STEP, or LOSS_NOW and TARGET_LOSS, after every run.
+
+    Args:
+        step, loss: tensor or tensor name of the current value.
+        total_step, final_loss: tensor, tensor name or number to compare with.
+    Raises:
+        ValueError: neither step nor loss is given.
+    """
+
+    def __init__(self, step: Any = None, total_step: Any = None, loss: Any = None, final_loss: Any = None) -> None:
+        if step is None and loss is None:
+            raise ValueError("TellMeStepOrLossHook needs step (with total_step) or loss (with final_loss).")
+        given = {"STEP_NOW": step, "TOTAL_STEP": total_step, "LOSS_NOW": loss, "TARGET_LOSS": final_loss}
+        self._given = {name: value for name, value in given.items() if value is not None}
+
+    def before_run(self, run_context: Any) -> Any:
+        fetched = {n: v for n, v in self._given.items() if not isinstance(v, (int, float))}
+        return _train.SessionRunArgs(fetched)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        for name, value in {**self._given, **run_values.results}.items():
+            os.environ[name] = str(value)

@@ -1,0 +1,64 @@
+"""Runs NPUEstimatorSpec.host_call in every step."""
+from __future__ import annotations
+
+from typing import Any, Callable, List, Optional, Tuple
+
+from npu_shim import _tf
+
+tf = _tf.tf
+
+
+class HostCallHook(_tf.SessionRunHook):
+    """Calls a function with the step's tensors.
+
+    The function is called once with the tensors while the graph is built; the
+    ops it returns run in every step. A function that returns no op, or cannot
+    work on tensors that have no value yet, is called after every step with the
+    step's values as numpy arrays.
+
+    Args:
+        host_call: a pair (function, tensors), checked already.
+    """
+
+    def __init__(self, host_call: Tuple[Callable, Any]) -> None:
+        self._function, self._tensors = host_call
+        self._ops: List[Any] = []
+        self._start: List[Any] = []
+        self._finish: List[Any] = []
+        self._graph_error: Optional[Exception] = None
+
+    def begin(self) -> None:
+        """Builds what the function builds; no graph is changed later."""
+        try:
+            built = self._call(self._tensors)
+        except Exception as error:  # kept: it is raised, with its cause, if numpy values do not work either
+            self._graph_error = error
+            built = None
+        self._ops = [op for op in tf.nest.flatten(built) if isinstance(op, (tf.Tensor, tf.Operation, tf.Variable))]
+        if self._ops:
+            self._start, self._finish = _tf.summary_writer_ops()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        session.run(self._start)
+
+    def before_run(self, run_context: Any) -> Any:
+        return _tf.v1.train.SessionRunArgs(self._ops or self._tensors)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        if self._ops:
+            return
+        try:
+            self._call(run_values.results)
+        except Exception as error:
+            if self._graph_error is None:
+                raise
+            raise RuntimeError(
+                f"host_call's function failed on the graph's tensors ({self._graph_error!r}) and on a step's values "
+                f"({error!r}): it must take one of them."
+            ) from self._graph_error
+
+    def end(self, session: Any) -> None:
+        session.run(self._finish)
+
+    def _call(self, values: Any) -> Any:
+        return self._function(**values) if isinstance(values, dict) else self._function(*values)

@@ -1,0 +1,11 @@
+"""The vendor's npu_bridge.estimator.npu.npu_callbacks. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+from __future__ import annotations
+
+from npu_shim.distributed.callbacks import NPUBroadcastGlobalVariablesCallback
+from npu_shim.ops.not_yet import functions as _functions
+
+__all__ = [
+    "NPUBroadcastGlobalVariablesCallback",
+]
+globals().update(_functions("npu_callbacks"))
+__all__ += list(_functions("npu_callbacks"))

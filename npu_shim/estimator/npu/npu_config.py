@@ -1,0 +1,24 @@
+"""The vendor's npu_bridge.estimator.npu.npu_config. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+from __future__ import annotations
+
+from npu_shim._install import decorator_tf_session
+from npu_shim.config.nested import DumpConfig
+from npu_shim.config.nested import DynamicInputConfig
+from npu_shim.config.nested import ExperimentalConfig
+from npu_shim.config.nested import GraphMemoryOptimizeConfig
+from npu_shim.config.nested import MemoryConfig
+from npu_shim.config.nested import ProfilingConfig
+from npu_shim.config.run_config import NPURunConfig
+from npu_shim.ops.scopes import NpuExecutePlacement
+
+__all__ = [
+    "DumpConfig",
+    "DynamicInputConfig",
+    "ExperimentalConfig",
+    "GraphMemoryOptimizeConfig",
+    "MemoryConfig",
+    "NPURunConfig",
+    "NpuExecutePlacement",
+    "ProfilingConfig",
+    "decorator_tf_session",
+]

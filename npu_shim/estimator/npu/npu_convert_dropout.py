@@ -1,0 +1,12 @@
+"""The vendor's npu_bridge.estimator.npu.npu_convert_dropout. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+from __future__ import annotations
+
+from npu_shim.ops.convert_dropout import dropout_call
+from npu_shim.ops.convert_dropout import switch_keras_dropout
+
+__all__ = [
+    "dropout_call",
+    "switch_keras_dropout",
+]
+
+switch_keras_dropout()

@@ -1,0 +1,9 @@
+"""The vendor's npu_bridge.estimator.npu.npu_dynamic_rnn. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+from __future__ import annotations
+
+from npu_shim.ops.not_yet import functions as _functions
+
+__all__ = [
+]
+globals().update(_functions("npu_dynamic_rnn"))
+__all__ += list(_functions("npu_dynamic_rnn"))

@@ -1,0 +1,187 @@
+"""The vendor's functions that are not in this release, by module: each is there, and says so when it is called.
+
+A default that is a TensorFlow type on the card is None in these signatures.
+"""
+from __future__ import annotations
+
+from typing import Callable, Dict
+
+from npu_shim._later import later
+
+SIGNATURES: Dict[str, Dict[str, str]] = {
+    "npu_ops": {
+        "LARS": "(inputs_w, inputs_g, weight_decay, hyperpara=0.001, epsilon=1e-05, name=None)",
+        "LARSV2": (
+            "(input_weight, input_grad, weight_decay, learning_rate, hyperpara=0.001, epsilon=1e-05, "
+            "use_clip=False, name=None)"
+        ),
+        "outfeed_dequeue_op": "(channel_name, output_types, output_shapes, name=None)",
+        "outfeed_enqueue_op": "(channel_name, inputs, name=None)",
+        "stop_outfeed_dequeue_op": "(channel_name, name=None)",
+        "basic_lstm_cell": "(x, h, c, w, b, keep_prob, forget_bias, state_is_tuple, activation, name=None)",
+        "adam_apply_one_assign": (
+            "(input0, input1, input2, input3, input4, mul0_x, mul1_x, mul2_x, mul3_x, add2_y, name=None)"
+        ),
+        "adam_apply_one_with_decay_assign": (
+            "(input0, input1, input2, input3, input4, mul0_x, mul1_x, mul2_x, mul3_x, mul4_x, add2_y, "
+            "name=None)"
+        ),
+        "scatter_elements": "(data, indices, updates, axis=0, name=None)",
+        "k_means_centroids": "(x, y, sum_square_y, sum_square_x, use_actual_distance=False, name=None)",
+        "npu_onnx_graph_op": "(inputs, tout, model_path, name=None)",
+        "channel_get_next": "(channel_name, output_types, output_shapes)",
+    },
+    "npu_aicore_ops": {
+        "fast_gelu_v2": "(x, name=None)",
+        "centralization": "(x, axes, name=None)",
+        "prelu": "(x, weight)",
+        "dropout_v3": "(x, keep_prob, noise_shape=None, seed=None, name=None)",
+        "dropout_v4": "(x, keep_prob, noise_shape=None, seed=None, output_dtype=None, name=None)",
+        "lru_cache_v2": "(index_list, data, cache, tag, is_last_call, pre_route_count, name=None)",
+        "nonzero": "(x, transpose=False, output_type=None, name=None)",
+        "nonzerowithvalue": "(x, transpose=False, output_type=None, name=None)",
+        "layer_norm": "(x, gamma, beta, begin_norm_axis=0, begin_params_axis=0, epsilon=1e-07, name=None)",
+        "prod_env_mat_a": (
+            "(coord, types, natoms, box, mesh, davg, dstd, rcut_a=0.0, rcut_r=0.0, rcut_r_smth=0.0, "
+            "sel_a=None, sel_r=None, name=None)"
+        ),
+        "prodvirialsea": "(net_deriv, in_deriv, rij, nlist, natoms, n_a_sel=0, n_r_sel=0, name=None)",
+        "prodforcesea": "(net_deriv, in_deriv, nlist, natoms, n_a_sel=0, n_r_sel=0, name=None)",
+        "tabulatefusionsea": "(table, table_info, em_x, em, last_layer_size=128, name=None)",
+        "tabulatefusion": "(table, table_info, em_x, em, last_layer_size=128, name=None)",
+    },
+    "npu_dynamic_rnn": {
+        "DynamicGRUV2": (
+            "(hidden_size, dtype, direction='UNIDIRECTIONAL', cell_depth=1, keep_prob=1.0, cell_clip=-1.0, "
+            "num_proj=0, time_major=True, activation='tanh', gate_order='zrh', reset_after=True, "
+            "is_training=True)"
+        ),
+        "DynamicAUGRU": (
+            "(hidden_size, dtype, direction='UNIDIRECTIONAL', cell_depth=1, keep_prob=1.0, cell_clip=-1.0, "
+            "num_proj=0, time_major=True, activation='tanh', gate_order='zrh', reset_after=True, "
+            "is_training=True)"
+        ),
+        "DynamicRNN": (
+            "(hidden_size, dtype, cell_type='LSTM', direction='UNIDIRECTIONAL', cell_depth=1, "
+            "use_peephole=False, keep_prob=1.0, cell_clip=-1.0, num_proj=0, time_major=True, "
+            "activation='tanh', forget_bias=0.0, is_training=True)"
+        ),
+    },
+    "npu_hook": {
+        "NPUShutDownHook": "(scaffold=None)",
+        "NPULogOutfeedSessionHook": "(output_stream)",
+        "NPUInfeedOutfeedSessionHook": "(dequeue_ops, channel_name)",
+        "broadcast_global_variables": "(root_rank)",
+    },
+    "npu_callbacks": {
+        "broadcast_global_variables": "(root_rank)",
+    },
+    "npu_optimizer": {
+        "reduce": "(tensor, root_rank, average=True, fusion=0, fusion_id=-1)",
+    },
+    "npu_plugin": {
+        "init_op_compiler_cache_mode": "(init, op_compiler_cache_mode)",
+        "init_op_compiler_cache_dir": "(init, op_compiler_cache_dir)",
+        "init_debug_dir": "(init, debug_dir)",
+        "get_var_addr_and_size": "(var_name)",
+        "malloc_shared_memory": "(var_name, shape, data_type)",
+        "get_rdma_cache": "(data_type, shape, name='rdma_w')",
+    },
+    "util": {
+        "register_func": "(var_name)",
+        "fair_division": "(inputs, number)",
+        "GradDivisionItem": "(grad, var)",
+        "add_grads_and_vars": "(grads_and_vars, rank_size)",
+        "get_gid_by_grad": "(grad)",
+        "get_gid_by_weight": "(weight)",
+        "get_all_grad_item": "()",
+        "global_dict_init": "()",
+        "set_value": "(key, value)",
+        "get_value": "(key, def_value=None)",
+    },
+    "npu_cpu_ops": {
+        "embedding_hashtable_lookup_or_insert": (
+            "(table_handle, keys, bucket_size, embedding_dim, filter_mode, filter_freq, "
+            "default_key_or_value, default_key, default_value, filter_key_flag, filter_key)"
+        ),
+        "embeddingrankid": "(addr_tensor, index, row_memory=320, mode='mod')",
+        "embedding_local_index": "(addr_tensor, index, row_memory=320, mode='mod')",
+        "randomchoicewithmask": "(x, count, seed=0, seed2=0)",
+        "dense_image_warp": "(image, flow, name=None)",
+        "stateless_dropout": "(x, noise_shape, p, seed, offset)",
+        "dense_image_warp_grad": "(op, grad)",
+        "batch_enqueue": "(x, queue_id=0, batch_size=8, queue_name='', queue_depth=100, pad_mode='REPLICATE')",
+        "ocr_recognition_pre_handle": (
+            "(imgs_data, imgs_offset, imgs_size, langs, langs_score, batch_size=8, data_format='NHWC', "
+            "pad_mode='REPLICATE')"
+        ),
+        "ocr_detection_pre_handle": "(img, data_format='NHWC')",
+        "ocr_identify_pre_handle": "(imgs_data, imgs_offset, imgs_size, size, data_format='NHWC')",
+        "batch_dilate_polys": (
+            "(polys_data, polys_offset, polys_size, score, min_border, min_area_thr, score_thr, expand_scale)"
+        ),
+        "ocr_find_contours": "(img, value_mode=0)",
+        "dequeue": "(queue_id, output_type, output_shape, queue_name='')",
+        "ocr_detection_post_handle": "(img, polys_data, polys_offset, polys_size, data_format='NHWC')",
+        "warp_affine_v2": (
+            "(x, matrix, dst_size, interploation='INTEL_BILINEAR', border_type='BORDER_CONSTANT', "
+            "border_value=0)"
+        ),
+        "resize_v2": "(x, dst_size, interploation='INTEL_BILINEAR')",
+        "resize_and_clip_polys": "(polys_data, polys_offset, polys_size, h_scale, w_scale, img_h, img_w)",
+        "non_zero_with_value_shape": "(value, index, count)",
+        "non_zero_with_value_shape_v2": "(value, index, count)",
+        "host_feature_mapping": "(feature_id, threshold=1, table_name='default_table_name')",
+        "device_feature_mapping": "(feature_id)",
+        "init_embedding_hashmap_v2": "(table_id, bucket_size, load_factor, embedding_dim, dtype)",
+        "deinit_embedding_hashmap_v2": "(table_id)",
+        "table_to_resource_v2": "(table_id, bucket_size, load_factor, embedding_dim, dtype)",
+        "embedding_hashmap_table_size_v2": "(table_ids, filter_export_flag, export_mode)",
+        "embedding_hashmap_export_v2": (
+            "(file_path, table_ids, table_names, global_step, keys, counters, filter_flag, values, num)"
+        ),
+        "embedding_hashmap_file_size_v2": "(file_path, table_ids, table_names, global_step, embedding_dims)",
+        "embedding_hashmap_import_v2": (
+            "(file_path, table_ids, table_sizes, table_names, global_step, embedding_dims, num)"
+        ),
+        "init_embedding_hashtable": (
+            "(table_handle, sampled_values, bucket_size, embedding_dim, initializer_mode, constant_value)"
+        ),
+        "embedding_hash_table_import": (
+            "(table_handles, embedding_dims, bucket_sizes, keys, counters, filter_flags, values)"
+        ),
+        "stateless_random_choice_with_mask": "(x, count, seed, offset)",
+        "embedding_hash_table_export": (
+            "(table_handles, table_sizes, embedding_dims, bucket_sizes, export_mode='all', "
+            "filter_export_flag=False)"
+        ),
+        "embedding_hashtable_apply_adam_w": (
+            "(table_handle, keys, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, "
+            "grad, max_grad_norm, embedding_dim, bucket_size, amsgrad, maximize)"
+        ),
+    },
+    "npu_cube_ops": {
+        "deformable_conv2d": (
+            "(x, filter, offsets, strides=None, pads=None, data_format='NHWC', dilations=(1, 1, 1, 1), "
+            "groups=1, deformable_groups=1, modulated=True, name=None)"
+        ),
+    },
+    "npu_vector_ops": {
+        "lamb_apply_optimizer_assign": (
+            "(input0, input1, input2, input3, mul0_x, mul1_x, mul2_x, mul3_x, add2_y, steps, do_use_weight, "
+            "weight_decay_rate, name=None)"
+        ),
+        "lamb_apply_weight_assign": "(input0, input1, input2, input3, input4, name=None)",
+        "PReLU": (
+            "(alpha_initializer='zeros', alpha_regularizer=None, alpha_constraint=None, shared_axes=None, "
+            "**kwargs)"
+        ),
+    },
+}
+
+_INSTEAD = "Write it in TensorFlow's own ops, or run it on a card with the vendor's package."
+
+
+def functions(module: str) -> Dict[str, Callable]:
+    """The functions of a module, by name."""
+    return {name: later(f"{module}.{name}", signature, _INSTEAD) for name, signature in SIGNATURES[module].items()}

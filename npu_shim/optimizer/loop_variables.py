@@ -1,0 +1,44 @@
+"""The variables that steer a loop of training steps on the device (iterations_per_loop)."""
+from __future__ import annotations
+
+from typing import Any, List
+
+from npu_shim import _tf
+
+tf = _tf.tf
+_SCOPE = "npu_runconfig/"
+
+
+def check_iterations(value: Any, name: str = "iterations_per_loop") -> None:
+    """Checks a number of steps.
+
+    Raises:
+        TypeError: it is no int.
+        ValueError: it is less than 1.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r} is not allowed: it must be an int of at least 1.")
+    if value < 1:
+        raise ValueError(f"{name}={value} is not allowed: it must be an int of at least 1.")
+
+
+def create_or_get_var(var_name: str) -> Any:
+    """The int64 scalar npu_runconfig/<var_name>: a local resource variable, first 0.
+
+    Args:
+        var_name: 'iterations_per_loop', 'loop_cond', 'one' or 'zero'.
+    Returns:
+        The variable; it is made once per graph.
+    """
+    full = _SCOPE + var_name
+    for variable in _tf.v1.get_collection(_tf.v1.GraphKeys.LOCAL_VARIABLES):
+        if variable.op.name == full:
+            return variable
+    return _tf.v1.Variable(0, dtype=tf.int64, trainable=False, name=full, use_resource=True,
+                           collections=[_tf.v1.GraphKeys.LOCAL_VARIABLES])
+
+
+def load_ops(iterations_per_loop: int) -> List[Any]:
+    """Ops that set the loop variables for a number of steps per run."""
+    values = {"iterations_per_loop": iterations_per_loop - 1, "loop_cond": 0, "zero": 0, "one": 1}
+    return [create_or_get_var(name).assign(value).op for name, value in values.items()]

@@ -1,0 +1,109 @@
+"""Loss scaling: small gradients survive half precision, and a step that overflows is skipped whole."""
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from npu_shim import _tf
+from npu_shim.distributed.ranks import require_single_process
+
+tf = _tf.tf
+
+
+def scale_loss(loss: Any, scale: Any) -> Any:
+    """The loss times the scale; of a function, a function."""
+    if callable(loss):
+        return lambda: scale_loss(loss(), scale)
+    return loss * tf.cast(scale, loss.dtype)
+
+
+def unscale(gradient: Any, scale: Any) -> Any:
+    """A gradient divided by the scale; None and sparse gradients keep their form."""
+    if gradient is None:
+        return None
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(unscale(gradient.values, scale), gradient.indices, gradient.dense_shape)
+    return gradient * tf.cast(tf.math.reciprocal(scale), gradient.dtype)
+
+
+def all_finite(grads_and_vars: Any) -> Any:
+    """A bool scalar: no gradient has an infinity or NaN."""
+    values = [g.values if isinstance(g, tf.IndexedSlices) else g for g, _ in grads_and_vars if g is not None]
+    return tf.reduce_all([tf.reduce_all(tf.math.is_finite(v)) for v in values])
+
+
+class NPULossScaleOptimizer(_tf.v1.train.Optimizer):
+    """Wraps an optimizer with loss scaling.
+
+    compute_gradients scales the loss and divides the gradients by the scale;
+    apply_gradients skips the whole step, slots and global step included, when a
+    gradient is not finite, and then lets the manager move the scale. On the CPU
+    there is no overflow register, so the gradients themselves are looked at.
+
+    Args:
+        opt: a tf.compat.v1.train.Optimizer.
+        loss_scale_manager: a FixedLossScaleManager or ExponentialUpdateLossScaleManager.
+        is_distributed: also skip the step when another rank overflowed; on one process there is none.
+    Raises:
+        TypeError: opt is no optimizer.
+    """
+
+    def __init__(self, opt: Any, loss_scale_manager: Any, is_distributed: bool = False) -> None:
+        if not isinstance(opt, _tf.v1.train.Optimizer):
+            raise TypeError(
+                f"opt={opt!r} is {type(opt).__name__}, but must be a tf.compat.v1.train.Optimizer."
+            )
+        super().__init__(use_locking=False, name="NPULossScale" + opt.get_name())
+        self._opt = opt
+        self._loss_scale_manager = loss_scale_manager
+        self._is_distributed = is_distributed
+
+    def __getattr__(self, attr: str) -> Any:
+        """What this class lacks is asked of the wrapped optimizer."""
+        if attr == "_opt":  # not there yet while it is copied
+            raise AttributeError(attr)
+        return getattr(self._opt, attr)
+
+    def compute_gradients(self, loss: Any, var_list: Any = None, gate_gradients: int = _tf.v1.train.Optimizer.GATE_OP,
+                          aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
+                          grad_loss: Any = None) -> Any:
+        """Gradients of the loss, computed with the scaled loss and divided by the scale."""
+        scale = self._loss_scale_manager.get_loss_scale()
+        pairs = self._opt.compute_gradients(
+            scale_loss(loss, scale), var_list=var_list, gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method, colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss)
+        return [(unscale(gradient, scale), variable) for gradient, variable in pairs]
+
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
+        """The op that applies finite gradients, skips others, and updates the scale."""
+        if self._is_distributed:
+            require_single_process("NPULossScaleOptimizer(is_distributed=True)")
+        pairs = tuple(grads_and_vars)
+        return apply_if_finite(self._opt, self._loss_scale_manager, pairs, global_step, name)
+
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        """The wrapped optimizer's."""
+        return self._opt.get_slot(*args, **kwargs)
+
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
+        """The wrapped optimizer's."""
+        return self._opt.get_slot_names(*args, **kwargs)
+
+    def variables(self) -> Any:
+        """The wrapped optimizer's."""
+        return self._opt.variables()
+
+
+def apply_if_finite(opt: Any, manager: Any, pairs: Any, global_step: Any, name: Optional[str]) -> Any:
+    """Applies gradients where all are finite (or nobody checks), then updates the scale."""
+    if not manager.get_enable_overflow_check():
+        return opt.apply_gradients(pairs, global_step=global_step, name=name)
+    finite = all_finite(pairs)
+
+    def update() -> Any:
+        with tf.control_dependencies([opt.apply_gradients(pairs, global_step=global_step)]):
+            return tf.constant(True)
+
+    applied = _tf.v1.cond(finite, update, lambda: tf.constant(False))
+    with tf.control_dependencies([applied]):
+        return tf.group(manager.update_loss_scale(finite), name=name)

@@ -1,0 +1,77 @@
+"""NPUOptimizer: averaging over ranks and loss scaling in one wrapper."""
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from npu_shim import _env, _tf
+from npu_shim.optimizer.distributed import npu_allreduce
+from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
+
+_Optimizer = _tf.v1.train.Optimizer
+
+
+class NPUOptimizer(_Optimizer):
+    """Wraps an optimizer with averaging over ranks (is_distributed) and loss scaling (is_loss_scale).
+
+    With neither it behaves as the wrapped optimizer.
+
+    Args:
+        opt: a tf.compat.v1.train.Optimizer.
+        loss_scale_manager: needed with is_loss_scale.
+        is_distributed: average the gradients over all ranks; on one process there is nothing to average.
+        is_loss_scale: scale the loss, and skip steps that overflow.
+        is_tailing_optimization: overlap on the card; changes no number.
+        name: of the optimizer.
+    Raises:
+        TypeError: opt is no optimizer.
+        ValueError: is_loss_scale without a manager.
+        RuntimeError: gradients are computed on several ranks without cards.
+    """
+
+    def __init__(self, opt: Any, loss_scale_manager: Any = None, is_distributed: bool = False,
+                 is_loss_scale: bool = False, is_tailing_optimization: bool = False,
+                 name: Optional[str] = None) -> None:
+        if not isinstance(opt, _Optimizer):
+            raise TypeError(f"opt={opt!r} is {type(opt).__name__}, but must be a tf.compat.v1.train.Optimizer.")
+        if is_loss_scale and loss_scale_manager is None:
+            raise ValueError(
+                "NPUOptimizer with is_loss_scale=True needs loss_scale_manager: give a FixedLossScaleManager or an "
+                "ExponentialUpdateLossScaleManager."
+            )
+        super().__init__(use_locking=False, name=name or "NPUOptimizer" + type(opt).__name__)
+        self._opt = opt
+        self._manager = loss_scale_manager
+        self._is_distributed = is_distributed
+        self._is_loss_scale = is_loss_scale
+
+    def compute_gradients(self, loss: Any, var_list: Any = None, gate_gradients: int = _Optimizer.GATE_OP,
+                          aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
+                          grad_loss: Any = None) -> Any:
+        """The wrapped optimizer's gradients, unscaled and averaged."""
+        scale = self._manager.get_loss_scale() if self._is_loss_scale else None
+        pairs = self._opt.compute_gradients(
+            loss if scale is None else scale_loss(loss, scale), var_list=var_list, gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method, colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss)
+        if self._is_distributed and _env.read().is_distributed:
+            pairs = [(npu_allreduce(g), v) for g, v in pairs]
+        return pairs if scale is None else [(unscale(g, scale), v) for g, v in pairs]
+
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
+        """The wrapped optimizer's; with loss scaling, only where all gradients are finite."""
+        pairs = tuple(grads_and_vars)
+        if not self._is_loss_scale:
+            return self._opt.apply_gradients(pairs, global_step=global_step, name=name)
+        return apply_if_finite(self._opt, self._manager, pairs, global_step, name)
+
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        """The wrapped optimizer's."""
+        return self._opt.get_slot(*args, **kwargs)
+
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
+        """The wrapped optimizer's."""
+        return self._opt.get_slot_names(*args, **kwargs)
+
+    def variables(self, *args: Any, **kwargs: Any) -> Any:
+        """The wrapped optimizer's."""
+        return self._opt.variables(*args, **kwargs)
