@@ -23,19 +23,20 @@ def rename(source: Source, node: ast.AST, new: str) -> Edit:
     return Edit(source.start(node), source.end(node), new)
 
 
-def add_argument(source: Source, call: ast.Call, text: str) -> Optional[Edit]:
-    """Add an argument behind the last one of a call.
+def add_argument(source: Source, call: ast.Call, *texts: str) -> Optional[Edit]:
+    """Add arguments behind the last one of a call, each in a line of its own where that one has one.
 
     Returns:
         the edit; None where the last argument is a bare generator, behind which none may stand.
     """
     close = source.end(call) - 1
-    values = list(call.args) + [k.value for k in call.keywords]
+    keywords = {k.value: k for k in call.keywords}
+    values = list(call.args) + list(keywords)
     if not values:
         opening = source.skip_trivia(source.end(call.func))
         while source.text[opening] == ')':  # of parentheses around the called expression
             opening = source.skip_trivia(opening + 1)
-        return Edit(opening + 1, opening + 1, text)
+        return Edit(opening + 1, opening + 1, ', '.join(texts))
     last = max(values, key=source.end)
     if isinstance(last, ast.GeneratorExp) and source.end(last) > close:
         return None
@@ -44,7 +45,10 @@ def add_argument(source: Source, call: ast.Call, text: str) -> Optional[Edit]:
     while position < close and source.text[position] == ')':  # of parentheses around the value
         end = position + 1
         position = source.skip_trivia(end)
-    return Edit(end, end, ', ' + text)
+    start = keyword_start(source, keywords[last]) if last in keywords else source.start(last)
+    before = source.text[source.line_start(start):start] if start is not None else 'unknown'
+    between = source.newline + before if not before.strip() else ' '
+    return Edit(end, end, ''.join(',' + between + text for text in texts))
 
 
 def keyword_start(source: Source, keyword: ast.keyword) -> Optional[int]:

@@ -2,7 +2,8 @@
 
 ``NPUEstimator`` is a ``tf.estimator.Estimator`` whose session carries the options of its
 ``NPURunConfig``. Where the run configuration only arrives as a value that this file does not make,
-the Estimator keeps its class and the value is prepared by ``npu_run_config_init``.
+the Estimator keeps its class and the value is prepared by ``npu_run_config_init``. What a model_fn
+returns, an ``EstimatorSpec``, is right for an NPUEstimator as it is.
 
 Before::
 
@@ -54,6 +55,13 @@ Untouched::
 
     def make(config):
         return tf.estimator.Estimator(model_fn, config=npu_run_config_init(run_config=config))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def model_fn(features, labels, mode):
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op, eval_metric_ops=metrics)
 
 Untouched::
 

@@ -51,7 +51,8 @@ After::
 
     with tf.train.MonitoredTrainingSession(
             checkpoint_dir=FLAGS.model_dir,  # where to resume from
-            hooks=hooks, config=npu_config_proto(),
+            hooks=hooks,
+            config=npu_config_proto(),
     ) as sess:
         sess.run(train_op)
 

@@ -1,42 +1,121 @@
-"""TPU Estimators are told, and what to write for them.
+"""Run TPU Estimators without a TPU, in a session for the NPU.
 
-A ``TPUEstimator`` takes its batch size, its host calls and its metrics in forms of its own, which its
-``input_fn`` and ``model_fn`` follow. It becomes an NPUEstimator by hand.
+A ``TPUEstimator`` told not to use the TPU is an Estimator with batch sizes of its own. It keeps its
+class, its specs and its run configuration, whose session configuration ``npu_run_config_init``
+prepares. A ``CrossShardOptimizer`` that is not left out with the TPU is told.
 
-Untouched::
+Before::
 
     import tensorflow.compat.v1 as tf
 
-    estimator = tf.estimator.tpu.TPUEstimator(model_fn=model_fn, config=run_config, use_tpu=False)
+    estimator = tf.estimator.tpu.TPUEstimator(
+        use_tpu=FLAGS.use_tpu,
+        model_fn=model_fn,
+        config=run_config,
+        train_batch_size=FLAGS.train_batch_size)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_run_config_init
+
+    estimator = tf.estimator.tpu.TPUEstimator(
+        use_tpu=False,
+        model_fn=model_fn,
+        config=npu_run_config_init(run_config=run_config),
+        train_batch_size=FLAGS.train_batch_size,
+        eval_on_tpu=False,
+        export_to_tpu=False)
+
+Before::
+
+    import tensorflow as tf
+    from tensorflow.contrib import tpu as contrib_tpu
+
+    estimator = contrib_tpu.TPUEstimator(model_fn, None, contrib_tpu.RunConfig(), {}, True)
+
+After::
+
+    import tensorflow as tf
+    from tensorflow.contrib import tpu as contrib_tpu
+    from npu_shim.npu_init import *
+
+    estimator = contrib_tpu.TPUEstimator(model_fn, None, npu_run_config_init(run_config=contrib_tpu.RunConfig()), {}, False, eval_on_tpu=False, export_to_tpu=False)
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, config=npu_run_config_init(run_config=c), use_tpu=False, eval_on_tpu=False,
+        export_to_tpu=False)
 
 Untouched::
 
     import tensorflow as tf
 
-    estimator = tf.contrib.tpu.TPUEstimator(model_fn=model_fn, config=run_config, use_tpu=False)
+    if params['use_tpu']:
+        optimizer = tf.contrib.tpu.CrossShardOptimizer(optimizer)
+    spec = tf.contrib.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 """
 from __future__ import annotations
 
-from typing import Iterator, Optional
+import ast
+from typing import Iterator, List, Optional
 
-from ..registry import Context, Finding, Result
+from ..edits import add_argument, rename, wrap
+from ..infer import PREPARED
+from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
+from ..signatures import bind, constant
+from ..source import Edit
 
-CODE = 'NPU202'
-_ADVICE = {
-    'TPUEstimator': 'write NPUEstimator(model_fn, config=NPURunConfig(...), params=...), with the '
-                    'batch size among params',
-    'RunConfig': 'write NPURunConfig(...); tpu_config.iterations_per_loop is its own argument '
-                 'iterations_per_loop',
-    'TPUEstimatorSpec': 'write NPUEstimatorSpec(...), with eval_metric_ops=metric_fn(*tensors) for '
-                        'eval_metrics; host_call stays',
-    'CrossShardOptimizer': 'leave it out on one device',
-}
-CALLS = frozenset(root + name for name in _ADVICE
-                  for root in ('tensorflow.estimator.tpu.', 'tensorflow.contrib.tpu.',
-                               'tensorflow.tpu.'))
+CODE = 'NPU111'
+_ROOTS = ('tensorflow.estimator.tpu.', 'tensorflow.contrib.tpu.', 'tensorflow.tpu.')
+_SIGNATURE = ('model_fn', 'model_dir', 'config', 'params', 'use_tpu', 'train_batch_size',
+              'eval_batch_size', 'predict_batch_size', 'batch_axis', 'eval_on_tpu', 'export_to_tpu',
+              'export_to_cpu', 'warm_start_from', 'embedding_config_spec',
+              'export_saved_model_api_version', 'experimental_export_device_assignment',
+              'experimental_embedding_config_spec')
+_OFF = ('use_tpu', 'eval_on_tpu', 'export_to_tpu')
+CALLS = frozenset(root + name for root in _ROOTS for name in ('TPUEstimator', 'CrossShardOptimizer'))
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    short = (name or '').rsplit('.', 1)[1]
-    yield Finding(call.node, 'tpu.%s has no meaning on an NPU; %s' % (short, _ADVICE[short]))
+    if (name or '').endswith('CrossShardOptimizer'):
+        if not any(isinstance(p, (ast.If, ast.IfExp)) for p in context.names.ancestors(call.node)):
+            yield Finding(call.node, 'CrossShardOptimizer works on a TPU only; leave it out')
+        return
+    source = context.source
+    bound = bind(call.node, _SIGNATURE)
+    if bound.hidden or bound.unknown:
+        yield Finding(call.node, 'the arguments of TPUEstimator are not all to be seen; write '
+                      'use_tpu=False, eval_on_tpu=False, export_to_tpu=False and '
+                      'config=npu_run_config_init(run_config=...)')
+        return
+    edits: List[Edit] = []
+    uses: List[str] = []
+    config = bound.args.get('config')
+    if config is None:
+        missing = ['config=npu_run_config_init()']
+        uses.append('npu_run_config_init')
+    else:
+        missing = []
+        if context.types.of(config, call.where) != PREPARED:
+            edits += wrap(source, config, 'npu_run_config_init(run_config=', ')')
+            uses.append('npu_run_config_init')
+    for argument in _OFF:
+        value = bound.args.get(argument)
+        if value is None:
+            missing.append(argument + '=False')
+        elif constant(value) != (False,):
+            edits.append(rename(source, value, 'False'))
+    if missing:
+        added = add_argument(source, call.node, *missing)
+        if added is None:
+            return
+        edits.append(added)
+    if edits:
+        yield Change(call.node, 'TPUEstimator runs without a TPU in a session for the NPU',
+                     tuple(edits), tuple(uses))
