@@ -11,7 +11,6 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.python.client import session as session_module
-from tensorflow.python.framework import function as _function
 from tensorflow.python.ops import summary_ops_v2 as _summary_ops
 from tensorflow.python.training import session_run_hook
 
@@ -77,21 +76,29 @@ def set_op_attr(op: Any, name: str, value: Union[bool, int, str]) -> None:
     op._set_attr(name, attr_value(value))
 
 
-def graph_function(body: Callable, dtypes: Sequence[tf.DType], gradient: Optional[Callable]) -> Callable:
-    """One graph function with a Python gradient, which holds inside loops and branches in every TF version.
+def with_gradient(y: Any, inputs: Sequence[Any], gradient: str) -> Any:
+    """y, whose gradient is a registered one instead of that of the ops which made it.
+
+    It reads nothing but its op's own inputs, so it also holds inside loops,
+    branches and functions, in control flow v1 and v2 and in every TF version:
+    a function's own Python gradient is lost in TF 1.15's control flow v2.
 
     Args:
-        body: builds the outputs from tensors.
-        dtypes: of the inputs.
-        gradient: ``gradient(op, *dy)`` as for tf.RegisterGradient, or None.
+        y: the result.
+        inputs: what y is a function of.
+        gradient: name in tf.RegisterGradient; see gradient_of.
     """
-    options = {} if gradient is None else {"python_grad_func": gradient}
-    return _function.Defun(*dtypes, **options)(body)
+    with v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
+        return tf.identity_n([y] + list(inputs))[0]
 
 
-def where(condition: Any, x: Any, y: Any) -> Any:
-    """Broadcasting select."""
-    return tf.compat.v2.where(condition, x, y)
+def gradient_of(function: Callable) -> Callable:
+    """A gradient to register for with_gradient: ``function(*inputs, dy)`` gives a gradient for each input."""
+
+    def registered(op: Any, dy: Any, *unused: Any) -> List[Any]:
+        return [None] + list(function(*op.inputs[1:], dy))
+
+    return registered
 
 
 # ---- tf.data

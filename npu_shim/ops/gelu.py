@@ -14,9 +14,8 @@ taken: gelu is 0 or x, its gradient 0 or 1, also at infinity. NaN stays NaN.
 """
 from __future__ import annotations
 
-import functools
 import math
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from npu_shim import _device, _tf
 
@@ -30,9 +29,10 @@ _CUT = {"float32": 87.0, "float64": 708.0}  # exp(-cut) is the smallest normal n
 def gelu(features: Any, name: Optional[str] = None) -> Any:
     """The Gaussian error linear unit, tanh form.
 
-    On the card it is the vendor's op. On the CPU it is one graph function with
-    an analytic gradient, which also works inside loops and branches; float16
-    and bfloat16 are computed in float32 and rounded once.
+    On the card it is the vendor's op. On the CPU it is TensorFlow's ops with
+    an analytic gradient, which keeps nothing but x and also holds inside loops,
+    branches and functions; float16 and bfloat16 are computed in float32 and
+    rounded once. The second gradient is analytic too.
 
     Args:
         features: tensor x of any shape; float16, bfloat16, float32 or float64.
@@ -50,24 +50,19 @@ def gelu(features: Any, name: Optional[str] = None) -> Any:
     with tf.name_scope(name or "gelu"):
         if tf.executing_eagerly():
             return _eager_gelu(x)
-        y = _functions(x.dtype)[0](x)
-        y.set_shape(x.shape)
-        return y
+        return _tf.with_gradient(_forward(x), [x], "NpuShimGelu")
 
 
-@functools.lru_cache(maxsize=None)
-def _functions(dtype: Any) -> Tuple[Any, Any]:
-    """The graph functions gelu(x) and dx(x, dy) for a type."""
+@tf.RegisterGradient("NpuShimGelu")
+@_tf.gradient_of
+def _gelu_gradient(x: Any, dy: Any) -> List[Any]:
+    return [_tf.with_gradient(_backward(x, dy), [x, dy], "NpuShimGeluGrad")]
 
-    def backward_gradient(op: Any, ddx: Any) -> Tuple[Any, Any]:
-        x, dy = op.inputs
-        return _shaped(_second(x, dy, ddx), x), _shaped(backward(x, ddx), x)
 
-    def forward_gradient(op: Any, dy: Any) -> Any:
-        return _shaped(backward(op.inputs[0], dy), op.inputs[0])
-
-    backward = _tf.graph_function(_backward, [dtype, dtype], backward_gradient)
-    return _tf.graph_function(_forward, [dtype], forward_gradient), backward
+@tf.RegisterGradient("NpuShimGeluGrad")
+@_tf.gradient_of
+def _gelu_second_gradient(x: Any, dy: Any, ddx: Any) -> List[Any]:
+    return [_second(x, dy, ddx), _backward(x, ddx)]
 
 
 @tf.custom_gradient
@@ -78,7 +73,7 @@ def _eager_gelu(x: Any) -> Tuple[Any, Any]:
 def _forward(x: Any) -> Any:
     v = _wide(x)
     t, s, _, cut = _gate(v)
-    y = _tf.where(t < -cut, tf.zeros_like(v), v * s)
+    y = tf.where(t < -cut, tf.zeros_like(v), v * s)
     return tf.cast(y, x.dtype)
 
 
@@ -86,7 +81,7 @@ def _backward(x: Any, dy: Any) -> Any:
     v = _wide(x)
     t, s, rest, cut = _gate(v)
     slope = s * (1.0 + v * rest * (3.0 * _2AB * tf.square(v) + _2A))
-    slope = _tf.where(t > cut, tf.ones_like(v), _tf.where(t < -cut, tf.zeros_like(v), slope))
+    slope = tf.where(t > cut, tf.ones_like(v), tf.where(t < -cut, tf.zeros_like(v), slope))
     return tf.cast(_wide(dy) * slope, x.dtype)
 
 
@@ -95,7 +90,7 @@ def _second(x: Any, dy: Any, ddx: Any) -> Any:
     t, s, rest, cut = _gate(v)
     d1, d2 = 3.0 * _2AB * tf.square(v) + _2A, 6.0 * _2AB * v
     bend = s * rest * (2.0 * d1 + v * ((rest - s) * tf.square(d1) + d2))
-    bend = _tf.where(tf.abs(t) > cut, tf.zeros_like(v), bend)
+    bend = tf.where(tf.abs(t) > cut, tf.zeros_like(v), bend)
     return tf.cast(_wide(dy) * _wide(ddx) * bend, x.dtype)
 
 
@@ -105,14 +100,9 @@ def _gate(v: Any) -> Tuple[Any, Any, Any, float]:
     e = tf.exp(-tf.abs(t))
     r = 1.0 / (1.0 + e)
     positive = t >= 0
-    return t, _tf.where(positive, r, e * r), _tf.where(positive, e * r, r), _CUT[v.dtype.name]
+    return t, tf.where(positive, r, e * r), tf.where(positive, e * r, r), _CUT[v.dtype.name]
 
 
 def _wide(x: Any) -> Any:
     """Half types have too few digits to compute in."""
     return tf.cast(x, tf.float32) if x.dtype.name not in _CUT else x
-
-
-def _shaped(y: Any, like: Any) -> Any:
-    y.set_shape(like.shape)
-    return y
