@@ -64,6 +64,7 @@ if _API is not None:
                 if checked.get(name) is not None:
                     warn_if_deprecated(_ARGUMENTS[name], name)
             check_together(given_options(checked, names))
+            _check_session_config(checked.get("session_config"))
             _check_cluster(checked)
             self._npu_values = {name: value for name, value in checked.items() if name not in _PARENT}
             for name, value in self._npu_values.items():
@@ -104,6 +105,13 @@ def _parent_arguments(values: Dict[str, Any]) -> Dict[str, Any]:
     if values["distribute"] is not None and parent["train_distribute"] is None:
         parent["train_distribute"] = values["distribute"]
     return parent
+
+
+def _check_session_config(config: Any) -> None:
+    if config is not None and not isinstance(config, _tf.ConfigProto):
+        raise TypeError(
+            f"session_config={config!r} is {type(config).__name__}, but must be a tf.compat.v1.ConfigProto or None."
+        )
 
 
 def _check_cluster(values: Dict[str, Any]) -> None:

@@ -114,6 +114,7 @@ def _open_shapes(dataset: Any) -> List[Any]:
 def _only_full(dataset: Any, size: int) -> Any:
     """Keeps the elements whose open dimensions are all ``size``."""
 
+    @tf.autograph.experimental.do_not_convert
     def is_full(*element: Any) -> Any:
         counts = [tf.shape(t)[0] for t in tf.nest.flatten(element) if isinstance(t, tf.Tensor) and _is_open(t.shape)]
         alike = tf.reduce_all([tf.equal(count, counts[0]) for count in counts])
@@ -137,6 +138,7 @@ def _with_static_shapes(dataset: Any, size: int) -> Any:
             tensor.set_shape([size] + tensor.shape.as_list()[1:])
         return tensor
 
+    @tf.autograph.experimental.do_not_convert
     def fix_all(*element: Any) -> Any:
         fixed = tf.nest.map_structure(fix, element, expand_composites=False)
         return fixed[0] if len(fixed) == 1 else fixed

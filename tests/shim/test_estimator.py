@@ -1,0 +1,294 @@
+"""NPUEstimator does on the CPU what an Estimator does."""
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from npu_shim import _tf
+from npu_shim.estimator.keras_to_npu import model_to_npu_estimator
+from npu_shim.estimator.npu.npu_config import NPURunConfig
+from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
+
+v1 = tf.compat.v1
+
+
+def dataset(line, batch=16, epochs=None, **kwargs):
+    x, y = line
+    return lambda: tf.data.Dataset.from_tensor_slices(({"x": x}, y)).repeat(epochs).batch(batch, **kwargs)
+
+
+@pytest.fixture
+def estimator(tmp_path, linear_model_fn):
+    """make(spec=..., **run config) is an NPUEstimator for ``line``."""
+
+    def make(spec=None, params=None, model_dir=None, warm_start_from=None, host_call=None, **config):
+        extra = {} if host_call is None else {"host_call": host_call}
+        return NPUEstimator(
+            linear_model_fn(spec or NPUEstimatorSpec, **extra), model_dir=str(model_dir or tmp_path / "model"),
+            config=NPURunConfig(tf_random_seed=1, **config), params=params, warm_start_from=warm_start_from)
+
+    return make
+
+
+def without_estimator(has_estimator):
+    """On a TensorFlow without tf.estimator: asserts the one clear error; True then."""
+    if has_estimator:
+        return False
+    for cls in (NPUEstimator, NPUEstimatorSpec, NPURunConfig):
+        with pytest.raises(RuntimeError, match=f"{cls.__name__} needs tf.estimator, which TensorFlow .* does not have; the "
+                                               "last TensorFlow that has it is 2.15"):
+            cls(mode="train")
+    with pytest.raises(RuntimeError, match="model_to_npu_estimator needs tf.estimator"):
+        model_to_npu_estimator()
+    return True
+
+
+def test_trains_evaluates_predicts_and_exports(has_estimator, estimator, line, tmp_path):
+    if without_estimator(has_estimator):
+        return
+    job = estimator(precision_mode="allow_mix_precision")
+    assert isinstance(job, tf.estimator.Estimator) and isinstance(job, v1.estimator.Estimator)
+    assert job.train(dataset(line), steps=60) is job
+    result = job.evaluate(dataset(line, 16, 1))
+    assert result["mae"] < 0.02 and result["global_step"] == 60
+    predicted = list(job.predict(v1.estimator.inputs.numpy_input_fn({"x": line[0]}, shuffle=False)))
+    assert len(predicted) == len(line[0])  # 70 rows, though 70 is no multiple of the batch
+    np.testing.assert_allclose([p["y"][0] for p in predicted], line[1][:, 0], atol=0.1)
+
+    def serving():
+        x = v1.placeholder(tf.float32, [None, 1], name="x")
+        return tf.estimator.export.ServingInputReceiver({"x": x}, x)
+
+    folder = job.export_saved_model(str(tmp_path / "export"), serving)
+    with tf.Graph().as_default(), v1.Session() as sess:
+        signature = v1.saved_model.load(sess, ["serve"], tf.compat.as_str(folder)).signature_def["serving_default"]
+        outputs = {name: info.name for name, info in signature.outputs.items()}
+        inputs = next(iter(signature.inputs.values())).name
+        assert sess.run(outputs, {inputs: line[0][:3]})["y"].shape == (3, 1)
+
+
+def test_evaluation_counts_every_sample(has_estimator, estimator, line):
+    if without_estimator(has_estimator):
+        return
+    job = estimator()
+    job.train(dataset(line), steps=1)
+    x, y = line
+    by_16 = job.evaluate(dataset(line, 16, 1))["mae"]
+    at_once = job.evaluate(dataset(line, 70, 1))["mae"]
+    np.testing.assert_allclose(by_16, at_once, rtol=1e-6)
+
+
+def test_the_same_weights_as_a_plain_estimator(has_estimator, estimator, linear_model_fn, line, tmp_path):
+    if without_estimator(has_estimator):
+        return
+    plain = tf.estimator.Estimator(
+        linear_model_fn(tf.estimator.EstimatorSpec), str(tmp_path / "plain"), tf.estimator.RunConfig(tf_random_seed=1))
+    for job in (plain, estimator(spec=tf.estimator.EstimatorSpec)):
+        job.train(dataset(line, 14), steps=30)
+        np.testing.assert_array_equal(job.get_variable_value("w"), plain.get_variable_value("w"))
+
+
+@pytest.mark.parametrize("iterations", [1, 10], ids=lambda n: f"iterations_per_loop {n} trains the same steps")
+def test_iterations_per_loop(has_estimator, estimator, line, log, iterations):
+    if without_estimator(has_estimator):
+        return
+    job = estimator(iterations_per_loop=iterations, enable_data_pre_proc=True)
+    job.train(dataset(line, 14), steps=25)
+    assert job.get_variable_value("global_step") == 25
+    said = [m for m in log() if "step by step" in m]
+    assert len(said) == (iterations > 1)
+    entry, = job.config.session_config.graph_options.rewrite_options.custom_optimizers
+    assert entry.parameter_map["iterations_per_loop"].i == iterations
+
+
+def test_train_and_evaluate(has_estimator, estimator, line):
+    if without_estimator(has_estimator):
+        return
+    result, _ = tf.estimator.train_and_evaluate(
+        estimator(), tf.estimator.TrainSpec(dataset(line), max_steps=40),
+        tf.estimator.EvalSpec(dataset(line, 16, 1), steps=None, start_delay_secs=0, throttle_secs=0))
+    assert result["global_step"] == 40 and result["mae"] < 0.1
+
+
+def test_warm_start(has_estimator, estimator, line, tmp_path):
+    if without_estimator(has_estimator):
+        return
+    first = estimator(model_dir=tmp_path / "first")
+    first.train(dataset(line), steps=60)
+    second = estimator(model_dir=tmp_path / "second", params={"rate": 0.0}, warm_start_from=str(tmp_path / "first"))
+    second.train(dataset(line), steps=1)
+    np.testing.assert_array_equal(second.get_variable_value("w"), first.get_variable_value("w"))
+
+
+def test_hooks_and_max_steps(has_estimator, estimator, line):
+    if without_estimator(has_estimator):
+        return
+    seen = []
+
+    class Count(tf.compat.v1.train.SessionRunHook):
+        def after_run(self, run_context, run_values):
+            seen.append(1)
+
+    job = estimator()
+    job.train(dataset(line), hooks=[Count()], max_steps=7)
+    job.train(dataset(line), hooks=[Count()], max_steps=7)
+    assert len(seen) == 7
+
+
+def test_training_input_gets_a_static_batch(has_estimator, tmp_path, line, log):
+    if without_estimator(has_estimator):
+        return
+    shapes = []
+
+    def model_fn(features, labels, mode):
+        shapes.append((mode, features["x"].shape[0]))
+        loss = tf.reduce_mean(features["x"])
+        with tf.control_dependencies([loss]):
+            step = v1.train.get_or_create_global_step().assign_add(1)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
+
+    job = NPUEstimator(model_fn, str(tmp_path))
+    job.train(dataset(line, 32, 1))
+    job.evaluate(dataset(line, 32, 1))
+    assert [(m, tf.compat.dimension_value(s)) for m, s in shapes] == [("train", 32), ("eval", None)]
+    assert job.get_variable_value("global_step") == 2
+    assert [m for m in log() if "drops" in m] == [
+        "npu_shim: batch size 32 made static; drops 6 of 70 examples per epoch."]
+
+
+def test_a_training_set_smaller_than_a_batch_is_refused(has_estimator, estimator, line):
+    if without_estimator(has_estimator):
+        return
+    with pytest.raises(ValueError, match="has 70 examples, fewer than one batch of 100.*batch size of at most 70"):
+        estimator().train(dataset(line, 100, 1))
+
+
+CONFIGS = [
+    ("none", lambda: None, ""),
+    ("a plain RunConfig", lambda: tf.estimator.RunConfig(), "is RunConfig, but NPUEstimator needs an NPURunConfig: write"),
+    ("something else", lambda: 3, "config=3 is int, but NPUEstimator needs"),
+]
+
+
+@pytest.mark.parametrize("make, text", [c[1:] for c in CONFIGS], ids=[c[0] for c in CONFIGS])
+def test_config(has_estimator, linear_model_fn, make, text):
+    if without_estimator(has_estimator):
+        return
+    if not text:
+        assert isinstance(NPUEstimator(linear_model_fn(NPUEstimatorSpec), config=make()).config, NPURunConfig)
+        return
+    with pytest.raises(ValueError, match=text):
+        NPUEstimator(linear_model_fn(NPUEstimatorSpec), config=make())
+
+
+def test_a_run_config_that_went_through_npu_run_config_init_is_taken(has_estimator, linear_model_fn, tmp_path):
+    if without_estimator(has_estimator):
+        return
+    from npu_shim.config.rewriters import npu_run_config_init
+
+    plain = tf.estimator.RunConfig(model_dir=str(tmp_path), save_summary_steps=9, tf_random_seed=4)
+    config = NPUEstimator(linear_model_fn(NPUEstimatorSpec), config=npu_run_config_init(run_config=plain)).config
+    assert (config.model_dir, config.save_summary_steps, config.tf_random_seed) == (str(tmp_path), 9, 4)
+
+
+def test_an_entry_by_hand_is_merged(has_estimator, estimator):
+    if without_estimator(has_estimator):
+        return
+    by_hand = v1.ConfigProto(log_device_placement=True)
+    entry = by_hand.graph_options.rewrite_options.custom_optimizers.add(name="NpuOptimizer")
+    entry.parameter_map["hcom_parallel"].b = False  # beats the argument's default
+    entry.parameter_map["precision_mode"].s = b"force_fp32"  # loses to an argument that is given
+    config = estimator(session_config=by_hand, precision_mode="allow_mix_precision").config.session_config
+    merged, = config.graph_options.rewrite_options.custom_optimizers
+    assert config.log_device_placement
+    assert merged.parameter_map["hcom_parallel"].b is False
+    assert merged.parameter_map["precision_mode"].s == b"allow_mix_precision"
+    assert merged.parameter_map["enable_data_pre_proc"].b is True
+
+
+def test_job_start_file(has_estimator, linear_model_fn, tmp_path):
+    if without_estimator(has_estimator):
+        return
+    good = tmp_path / "job.json"
+    good.write_text(json.dumps({"job_id": "1"}))
+    NPUEstimator(linear_model_fn(NPUEstimatorSpec), str(tmp_path), job_start_file=str(good))
+    for name, text in (("nowhere.json", "cannot be read"), (str(good), "must hold a JSON object")):
+        good.write_text("[]")
+        with pytest.raises(ValueError, match=text):
+            NPUEstimator(linear_model_fn(NPUEstimatorSpec), str(tmp_path), job_start_file=name)
+
+
+def test_several_ranks_are_refused_before_the_first_step(has_estimator, estimator, line, monkeypatch):
+    if without_estimator(has_estimator):
+        return
+    monkeypatch.setenv("RANK_SIZE", "2")
+    monkeypatch.setenv("RANK_ID", "1")
+    with pytest.raises(RuntimeError, match="between 2 ranks .* not part of this release.*RANK_SIZE=1"):
+        estimator().train(dataset(line), steps=1)
+
+
+def test_keras_model_to_estimator(has_estimator, line, tmp_path):
+    if without_estimator(has_estimator):
+        return
+    keras = v1.keras
+    with tf.Graph().as_default():
+        model = keras.Sequential([keras.layers.Dense(1, input_shape=(1,), name="d")])
+        model.compile(v1.train.GradientDescentOptimizer(0.3), "mse")
+        start = model.get_weights()[0]
+        job = model_to_npu_estimator(keras_model=model, model_dir=str(tmp_path), config=NPURunConfig())
+    assert isinstance(job, NPUEstimator)
+    x, y = line
+    job.train(lambda: tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(14), steps=60)
+    moved = job.get_variable_value([n for n in job.get_variable_names() if n.startswith("d/kernel")][0])
+    assert abs(moved[0, 0] - 3) < abs(start[0, 0] - 3) and abs(moved[0, 0] - 3) < 0.5
+
+
+HOST_CALLS = {
+    "ops it builds run in every step": lambda seen: lambda step, loss: v1.py_func(
+        lambda value: seen.append(float(value)) or np.int64(0), [loss], tf.int64),
+    "a Python function is called with values": lambda seen: lambda step, loss: seen.append(float(loss)),
+}
+
+
+@pytest.mark.parametrize("name", HOST_CALLS)
+def test_host_call(has_estimator, estimator, line, name):
+    if without_estimator(has_estimator):
+        return
+    seen = []
+    function = HOST_CALLS[name](seen)
+    job = estimator(host_call=lambda step, loss: (function, [step, loss]))
+    job.train(dataset(line), steps=5)
+    assert len(seen) == 5
+    job.evaluate(dataset(line, 35, 1))
+    assert len(seen) == 7
+
+
+SPEC_WRONG = [
+    (3, ValueError, "host_call=3 is not allowed: it must be a pair"),
+    ((1, 2, 3), ValueError, "host_call has 3 items"),
+    ((1, []), TypeError, r"host_call\[0\]=1 is not allowed: it must be a function"),
+    ((lambda a: a, 5), ValueError, r"host_call\[1\]=5 is not allowed: it must be a list, tuple or dict"),
+    ((lambda a: a, [1, 2]), RuntimeError, "gives 2 tensors, but its function takes 1 arguments"),
+]
+
+
+@pytest.mark.parametrize("host_call, error, text", SPEC_WRONG, ids=[w[2] for w in SPEC_WRONG])
+def test_wrong_host_calls(has_estimator, host_call, error, text):
+    if without_estimator(has_estimator):
+        return
+    with tf.Graph().as_default(), pytest.raises(error, match=text):
+        NPUEstimatorSpec("infer", predictions=tf.constant(1), host_call=host_call)
+
+
+def test_spec_is_an_estimator_spec_and_keeps_host_call(has_estimator):
+    if without_estimator(has_estimator):
+        return
+    with tf.Graph().as_default():
+        call = (lambda *a: None, [tf.constant(1)])
+        spec = NPUEstimatorSpec("eval", loss=tf.constant(1.0), host_call=call)
+        replaced = spec._replace(predictions=tf.constant(2))
+        assert isinstance(replaced, tf.estimator.EstimatorSpec) and replaced.host_call is call
+        assert replaced.predictions is not None and spec._replace(host_call=None).host_call is None
