@@ -21,86 +21,50 @@ type parameter lists keep the positions they have.
 from __future__ import annotations
 
 import ast
-import re
-import tokenize
-from typing import Callable, Dict, FrozenSet, List, Optional, Tuple
+from typing import Callable, Dict, FrozenSet, List, Optional
 
-_Position = Tuple[int, int]
-
-# Stands for every string literal: the text of a literal never matters.
-_STRING = '"'
-_IGNORED = frozenset([tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT])
-# Python 3.12+ splits f-strings into many tokens; older ones have no such types.
-_FSTRING_START = getattr(tokenize, "FSTRING_START", None)
-_FSTRING_END = getattr(tokenize, "FSTRING_END", None)
-_OPENING = frozenset("([{")
-_CLOSING = frozenset(")]}")
+from .tokens import OPENING, STRING, Tokens
 
 # What may stand between a node and the next expression.  None of these can begin
 # an expression, so they are skipped without asking which construct they are in.
 _BEFORE_EXPR = frozenset(
-    ", : = := -> @ / ** and or if else for in async as from with "
-    "+= -= *= /= //= %= @= &= |= ^= >>= <<= **=".split()
-) | {"\n"}
-_BEFORE_STMT = frozenset(["\n", ";", ":", "else", "finally"])
-_BEFORE_PARAMETER = frozenset([",", "*", "**", "/"])
+    ', : = := -> @ / ** and or if else for in async as from with '
+    '+= -= *= /= //= %= @= &= |= ^= >>= <<= **='.split()) | {'\n'}
+_BEFORE_STMT = frozenset({'\n', ';', ':', 'else', 'finally'})
+_BEFORE_PARAMETER = frozenset({',', '*', '**', '/'})
+# A trailing comma, and the last of the parameters: (a, /), or (a, /,).
+_BEFORE_CLOSE = frozenset({',', '/'})
+_STATEMENT_END = frozenset({'\n', ';'})
+_STRINGS = frozenset({STRING})
 
 # Nodes that begin with a child, and that child.
 _LEFTMOST = {
-    "Attribute": "value",
-    "BinOp": "left",
-    "BoolOp": "values",
-    "Call": "func",
-    "Compare": "left",
-    "GeneratorExp": "elt",
-    "IfExp": "body",
-    "NamedExpr": "target",
-    "Subscript": "value",
-    "Tuple": "elts",
+    'Attribute': 'value', 'BinOp': 'left', 'BoolOp': 'values', 'Call': 'func', 'Compare': 'left',
+    'GeneratorExp': 'elt', 'IfExp': 'body', 'NamedExpr': 'target', 'Subscript': 'value',
+    'Tuple': 'elts',
 }
-# The children, in source order (without the leftmost one of above), of the nodes
-# that need no code of their own to find them.
-_LOOP = ("target", "iter", "body", "orelse")
-_TRY = ("body", "handlers", "orelse", "finalbody")
-_CHILDREN = {
-    "AnnAssign": ("target", "annotation", "value"),
-    "Assert": ("test", "msg"),
-    "Assign": ("targets", "value"),
-    "AsyncFor": _LOOP,
-    "AugAssign": ("target", "value"),
-    "Await": ("value",),
-    "Delete": ("targets",),
-    "DictComp": ("key", "value", "generators"),
-    "Expr": ("value",),
-    "For": _LOOP,
-    "GeneratorExp": ("generators",),
-    "If": ("test", "body", "orelse"),
-    "IfExp": ("test", "orelse"),
-    "Lambda": ("args", "body"),
-    "List": ("elts",),
-    "ListComp": ("elt", "generators"),
-    "Match": ("subject", "cases"),
-    "Module": ("body",),
-    "NamedExpr": ("value",),
-    "Raise": ("exc", "cause"),
-    "Return": ("value",),
-    "Set": ("elts",),
-    "SetComp": ("elt", "generators"),
-    "Starred": ("value",),
-    "Try": _TRY,
-    "TryStar": _TRY,
-    "UnaryOp": ("operand",),
-    "While": ("test", "body", "orelse"),
-    "Yield": ("value",),
-    "YieldFrom": ("value",),
-    "comprehension": ("target", "iter", "ifs"),
-    "withitem": ("context_expr", "optional_vars"),
-}
-_EXPR_FIRST = frozenset(["AnnAssign", "Assign", "AugAssign", "Expr"])
+# Nodes whose own text includes one pair of the parentheses around them.
+_OWN_PARENTHESES = frozenset({'GeneratorExp', 'Tuple'})
+# The children (but for the leftmost one of above), in source order, of the nodes that
+# need no code of their own to find them.
+_LOOP = 'target iter body orelse'
+_TRY = 'body handlers orelse finalbody'
+_CHILDREN = {kind: fields.split() for kind, fields in {
+    'AnnAssign': 'target annotation value', 'Assert': 'test msg', 'Assign': 'targets value',
+    'AsyncFor': _LOOP, 'AugAssign': 'target value', 'Await': 'value', 'Delete': 'targets',
+    'DictComp': 'key value generators', 'Expr': 'value', 'For': _LOOP,
+    'GeneratorExp': 'generators', 'If': 'test body orelse', 'IfExp': 'test orelse',
+    'Lambda': 'args body', 'List': 'elts', 'ListComp': 'elt generators',
+    'Match': 'subject cases', 'Module': 'body', 'NamedExpr': 'value', 'Raise': 'exc cause',
+    'Return': 'value', 'Set': 'elts', 'SetComp': 'elt generators', 'Starred': 'value',
+    'Try': _TRY, 'TryStar': _TRY, 'UnaryOp': 'operand', 'While': 'test body orelse',
+    'Yield': 'value', 'YieldFrom': 'value', 'comprehension': 'target iter ifs',
+    'withitem': 'context_expr optional_vars',
+}.items()}
+_EXPR_FIRST = frozenset({'AnnAssign', 'Assign', 'AugAssign', 'Expr'})
 _COMPOUND = frozenset(
-    "AsyncFor AsyncFunctionDef AsyncWith ClassDef For FunctionDef If Match Try TryStar "
-    "While With".split()
-)
+    'AsyncFor AsyncFunctionDef AsyncWith ClassDef For FunctionDef If Match Try TryStar '
+    'While With'.split())
 
 
 def add_ends(tree: ast.Module, text: str) -> None:
@@ -112,88 +76,13 @@ def add_ends(tree: ast.Module, text: str) -> None:
 
     Raises ValueError if *tree* and *text* do not belong together.
     """
-    _Walker(text).module(tree)
-
-
-class _Tokens:
-    """The significant tokens of a source text, as parallel lists."""
-
-    def __init__(self, text: str) -> None:
-        # Not splitlines(): form feeds and the like do not end a line of Python.
-        self._lines = re.split("\r\n?|\n", text)
-        self._ascii = text.isascii()
-        self._line, self._column, self._byte = 1, 0, 0
-        self.strings: List[str] = []
-        self.starts: List[_Position] = []
-        self.ends: List[_Position] = []
-        self._read()
-        self.match = self._match_brackets()
-
-    def _read(self) -> None:
-        source = iter([line + "\n" for line in self._lines])
-        fstring_depth = 0
-        previous = tokenize.ENCODING
-        for kind, string, start, end, _ in tokenize.generate_tokens(lambda: next(source, "")):
-            if kind in _IGNORED:
-                continue
-            if fstring_depth:
-                fstring_depth += (kind == _FSTRING_START) - (kind == _FSTRING_END)
-                if not fstring_depth:
-                    self.ends[-1] = self._position(end)
-                continue
-            begin = self._position(start)
-            # The tokenizer written in Python does not know some rare characters
-            # of identifiers; nothing else is an ERRORTOKEN in legal source.
-            if (
-                tokenize.ERRORTOKEN in (previous, kind)
-                and previous in (tokenize.ERRORTOKEN, tokenize.NAME)
-                and begin == self.ends[-1]
-                and kind in (tokenize.ERRORTOKEN, tokenize.NAME, tokenize.NUMBER)
-            ):
-                previous = tokenize.ERRORTOKEN
-                self.ends[-1] = self._position(end)
-                continue
-            previous = kind
-            fstring_depth = int(kind == _FSTRING_START)
-            if fstring_depth or kind == tokenize.STRING:
-                string = _STRING
-            elif kind == tokenize.NEWLINE:
-                string = "\n"
-            self.strings.append(string)
-            self.starts.append(begin)
-            self.ends.append(self._position(end))
-
-    def _position(self, position: _Position) -> _Position:
-        """Turn characters into bytes; the positions come in ascending order."""
-        if self._ascii:
-            return position
-        line, column = position
-        if line != self._line:
-            self._line, self._column, self._byte = line, 0, 0
-        # The end of the file may be one line behind the last one.
-        for text in self._lines[line - 1 : line]:
-            self._byte += len(text[self._column : column].encode("utf-8"))
-        self._column = column
-        return line, self._byte
-
-    def _match_brackets(self) -> List[int]:
-        """For each bracket the index of its partner, -1 for other tokens."""
-        match = [-1] * len(self.strings)
-        opened: List[int] = []
-        for index, string in enumerate(self.strings):
-            if string in _OPENING:
-                opened.append(index)
-            elif string in _CLOSING:
-                match[index] = opened.pop()
-                match[match[index]] = index
-        return match
+    _Walker(Tokens(text)).module(tree)
 
 
 class _Walker:
     """Walks tree and tokens side by side; ``at`` is the next token to consume."""
 
-    def __init__(self, text: str) -> None:
-        tokens = _Tokens(text)
+    def __init__(self, tokens: Tokens) -> None:
         self.tokens, self.match = tokens.strings, tokens.match
         self.starts, self.ends = tokens.starts, tokens.ends
         self.at = 0
@@ -202,11 +91,14 @@ class _Walker:
         try:
             self.children(tree)
             self.skip(_BEFORE_STMT)
-            in_step = self.at == len(self.tokens) - 1
-        except IndexError:
-            in_step = False
+            self.require(self.at == len(self.tokens) - 1)
+        except (IndexError, StopIteration):
+            self.require(False)
+
+    def require(self, in_step: bool) -> None:
+        """Better no positions than wrong ones: text is replaced at them."""
         if not in_step:
-            raise ValueError("the syntax tree does not belong to this text")
+            raise ValueError('the syntax tree does not belong to this text')
 
     def skip(self, unwanted: FrozenSet[str]) -> None:
         while self.tokens[self.at] in unwanted:
@@ -216,6 +108,16 @@ class _Walker:
         """The node begins with token *first* and ends with the one before ``at``."""
         node.lineno, node.col_offset = self.starts[first]
         node.end_lineno, node.end_col_offset = self.ends[self.at - 1]
+
+    def open(self) -> int:
+        """Go into brackets; return where they end."""
+        self.at += 1
+        return self.match[self.at - 1]
+
+    def close(self, end: int) -> None:
+        self.skip(_BEFORE_CLOSE)
+        self.require(self.at == end)
+        self.at += 1
 
     def children(self, node: ast.AST) -> None:
         for field in _CHILDREN[type(node).__name__]:
@@ -248,7 +150,7 @@ class _Walker:
             outer.append(node)
             node = child
             kind = type(node).__name__
-        while tokens[self.at] == "(" and match[self.at] != self.at + 1:
+        while tokens[self.at] == '(' and match[self.at] != self.at + 1:
             self.at += 1
         first = self.at
         _HEADS.get(kind, _Walker.atom)(self, node)
@@ -262,17 +164,15 @@ class _Walker:
             node = outer.pop()
             kind = type(node).__name__
             _TAILS.get(kind, _Walker.children)(self, node)
-            if kind in ("GeneratorExp", "Tuple"):
-                # Their own text includes one pair of parentheses.
-                if first > start and match[self.at] == first - 1:
-                    first -= 1
-                    self.at += 1
+            if kind in _OWN_PARENTHESES and first > start and match[self.at] == first - 1:
+                first -= 1
+                self.at += 1
 
     # Heads: expressions that begin with a token of their own.
 
     def atom(self, node: ast.expr) -> None:
         self.at += 1
-        if self.tokens[self.at - 1] == _STRING:
+        if self.tokens[self.at - 1] == STRING:
             self.skip(_STRINGS)
 
     def fstring(self, node: ast.JoinedStr) -> None:
@@ -288,19 +188,17 @@ class _Walker:
         self.children(node)
 
     def bracketed(self, node: ast.expr) -> None:
-        end = self.match[self.at] + 1
-        self.at += 1
+        end = self.open()
         self.children(node)
-        self.at = end
+        self.close(end)
 
     def dictionary(self, node: ast.Dict) -> None:
-        end = self.match[self.at] + 1
-        self.at += 1
+        end = self.open()
         for key, value in zip(node.keys, node.values):
             if key is not None:
                 self.expr(key)
             self.expr(value)
-        self.at = end
+        self.close(end)
 
     def empty_tuple(self, node: ast.Tuple) -> None:
         self.at += 2
@@ -326,34 +224,36 @@ class _Walker:
     def tuple(self, node: ast.Tuple) -> None:
         for element in node.elts[1:]:
             self.expr(element)
-        if self.tokens[self.at] == ",":
+        if self.tokens[self.at] == ',':
             self.at += 1
 
     def call(self, node: ast.Call) -> None:
-        end = self.match[self.at] + 1
+        end = self.match[self.at]
         if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp):
             # f(x for x in y): the parentheses of the call are the generator's too.
             # Those of f((x for x in y), k=1) are not, and it does not claim them.
             self.expr(node.args[0])
+            if self.at > end:
+                return
             self.arguments([], node.keywords)
         else:
             self.at += 1
             self.arguments(node.args, node.keywords)
-        self.at = end
+        self.close(end)
 
     def arguments(self, args: List[ast.expr], keywords: List[ast.keyword]) -> None:
         """Arguments of a call or a class; keywords may precede *args."""
         tokens = self.tokens
         args_left, keywords_left = iter(args), iter(keywords)
         for _ in range(len(args) + len(keywords)):
-            if tokens[self.at] == ",":
+            if tokens[self.at] == ',':
                 self.at += 1
             first = self.at
             # Python 3.7 accepts f((k)=1).
-            name_end = self.match[first] if tokens[first] == "(" else first
-            if tokens[name_end + 1] == "=":
+            name_end = self.match[first] if tokens[first] == '(' else first
+            if tokens[name_end + 1] == '=':
                 self.at = name_end + 1
-            elif tokens[first] != "**":
+            elif tokens[first] != '**':
                 self.expr(next(args_left))
                 continue
             keyword = next(keywords_left)
@@ -361,31 +261,30 @@ class _Walker:
             self.place(keyword, first)
 
     def subscript(self, node: ast.Subscript) -> None:
-        end = self.match[self.at] + 1
-        self.at += 1
+        end = self.open()
         self.index(node.slice)
-        self.at = end
+        self.close(end)
 
     def index(self, node: ast.AST) -> None:
         """What a subscript contains; slices are no expressions before Python 3.9."""
         first = self.at
         kind = type(node).__name__
-        if kind == "Index":
+        if kind == 'Index':
             self.expr(node.value)
-        elif kind == "Slice":
+        elif kind == 'Slice':
             if node.lower is not None:
                 self.expr(node.lower)
             self.at += 1
             if node.upper is not None:
                 self.expr(node.upper)
-            if self.tokens[self.at] == ":":
+            if self.tokens[self.at] == ':':
                 self.at += 1
             if node.step is not None:
                 self.expr(node.step)
             self.place(node, first)
-        elif kind == "ExtSlice":
+        elif kind == 'ExtSlice':
             self.dimensions(node, node.dims)
-        elif kind == "Tuple" and any(isinstance(item, ast.Slice) for item in node.elts):
+        elif kind == 'Tuple' and any(isinstance(item, ast.Slice) for item in node.elts):
             self.dimensions(node, node.elts)
         else:
             self.expr(node)
@@ -394,12 +293,12 @@ class _Walker:
         first = self.at
         for item in items:
             self.index(item)
-            if self.tokens[self.at] == ",":
+            if self.tokens[self.at] == ',':
                 self.at += 1
         self.place(node, first)
 
     def parameters(self, node: ast.arguments) -> None:
-        args = getattr(node, "posonlyargs", []) + node.args
+        args = getattr(node, 'posonlyargs', []) + node.args
         defaults: List[Optional[ast.expr]] = [None] * (len(args) - len(node.defaults))
         pairs = list(zip(args, defaults + node.defaults))
         pairs += [(node.vararg, None), *zip(node.kwonlyargs, node.kw_defaults), (node.kwarg, None)]
@@ -420,7 +319,7 @@ class _Walker:
     def stmt(self, node: ast.stmt) -> None:
         self.skip(_BEFORE_STMT)
         kind = type(node).__name__
-        for decorator in getattr(node, "decorator_list", ()):
+        for decorator in getattr(node, 'decorator_list', ()):
             self.expr(decorator)
             self.skip(_BEFORE_STMT)
         first = self.at
@@ -430,17 +329,20 @@ class _Walker:
             _STATEMENTS[kind](self, node)
         elif kind in _CHILDREN:
             self.children(node)
+        else:
+            # Only names, which are no nodes or have no positions (global, import).
+            while self.tokens[self.at] not in _STATEMENT_END:
+                self.at += 1
         if kind in _COMPOUND:
             self.end_block()
         else:
-            # Names and modules are no nodes, or have no positions.
-            while self.tokens[self.at] not in _LINE_END:
-                self.at += 1
+            self.skip(_BEFORE_CLOSE)  # del a, b,
+            self.require(self.tokens[self.at] in _STATEMENT_END)
         self.place(node, first)
 
     def end_block(self) -> None:
         # The last ';' of "if x: a;" does not belong to a but to the whole.
-        if self.tokens[self.at] == ";":
+        if self.tokens[self.at] == ';':
             self.at += 1
 
     def body(self, statements: List[ast.stmt]) -> None:
@@ -450,19 +352,18 @@ class _Walker:
     def with_(self, node: ast.With) -> None:
         for item in node.items:
             self.children(item)
-        while self.tokens[self.at] != ":":  # the ')' around all items
+        while self.tokens[self.at] != ':':  # the ')' around all items
             self.at += 1
         self.body(node.body)
 
     def function(self, node: ast.FunctionDef) -> None:
         # Behind "def" or "async", an opening bracket is the first certain token.
-        while self.tokens[self.at] not in _OPENING:
+        while self.tokens[self.at] not in OPENING:
             self.at += 1
         self.type_parameters()
-        end = self.match[self.at] + 1
-        self.at += 1
+        end = self.open()
         self.parameters(node.args)
-        self.at = end
+        self.close(end)
         if node.returns is not None:
             self.expr(node.returns)
         self.body(node.body)
@@ -470,11 +371,10 @@ class _Walker:
     def class_(self, node: ast.ClassDef) -> None:
         self.at += 1
         self.type_parameters()
-        if self.tokens[self.at] == "(":
-            end = self.match[self.at] + 1
-            self.at += 1
+        if self.tokens[self.at] == '(':
+            end = self.open()
             self.arguments(node.bases, node.keywords)
-            self.at = end
+            self.close(end)
         self.body(node.body)
 
     def type_alias(self, node: ast.stmt) -> None:
@@ -483,14 +383,14 @@ class _Walker:
         self.expr(node.value)
 
     def type_parameters(self) -> None:
-        if self.tokens[self.at] == "[":
+        if self.tokens[self.at] == '[':
             self.at = self.match[self.at] + 1
 
     def handler(self, node: ast.ExceptHandler) -> None:
         self.skip(_BEFORE_STMT)
         first = self.at
         self.at += 1
-        if self.tokens[self.at] == "*":
+        if self.tokens[self.at] == '*':
             self.at += 1
         if node.type is not None:
             self.expr(node.type)
@@ -502,42 +402,40 @@ class _Walker:
 
     def match_case(self, node: ast.AST) -> None:
         self.skip(_BEFORE_STMT)
-        while self.tokens[self.at] not in (":", "if"):
+        while self.tokens[self.at] not in (':', 'if'):
             self.at = max(self.at, self.match[self.at]) + 1
         if node.guard is not None:
             self.expr(node.guard)
         self.body(node.body)
 
 
-_STRINGS = frozenset([_STRING])
-_LINE_END = frozenset("\n;")
 _Method = Callable[[_Walker, ast.AST], None]
 _HEADS: Dict[str, _Method] = {
-    "Dict": _Walker.dictionary,
-    "JoinedStr": _Walker.fstring,
-    "Tuple": _Walker.empty_tuple,
-    **dict.fromkeys(["List", "Set", "DictComp", "ListComp", "SetComp"], _Walker.bracketed),
-    **dict.fromkeys("Await Lambda Starred UnaryOp Yield YieldFrom".split(), _Walker.prefixed),
+    'Dict': _Walker.dictionary,
+    'JoinedStr': _Walker.fstring,
+    'Tuple': _Walker.empty_tuple,
+    **dict.fromkeys('DictComp List ListComp Set SetComp'.split(), _Walker.bracketed),
+    **dict.fromkeys('Await Lambda Starred UnaryOp Yield YieldFrom'.split(), _Walker.prefixed),
 }
 _TAILS: Dict[str, _Method] = {
-    "Attribute": _Walker.attribute,
-    "BinOp": _Walker.binary,
-    "BoolOp": _Walker.boolean,
-    "Call": _Walker.call,
-    "Compare": _Walker.compare,
-    "Subscript": _Walker.subscript,
-    "Tuple": _Walker.tuple,
+    'Attribute': _Walker.attribute,
+    'BinOp': _Walker.binary,
+    'BoolOp': _Walker.boolean,
+    'Call': _Walker.call,
+    'Compare': _Walker.compare,
+    'Subscript': _Walker.subscript,
+    'Tuple': _Walker.tuple,
 }
 _PARTS: Dict[str, _Method] = {
-    "ExceptHandler": _Walker.handler,
-    "arguments": _Walker.parameters,
-    "match_case": _Walker.match_case,
+    'ExceptHandler': _Walker.handler,
+    'arguments': _Walker.parameters,
+    'match_case': _Walker.match_case,
 }
 _STATEMENTS: Dict[str, _Method] = {
-    "AsyncFunctionDef": _Walker.function,
-    "AsyncWith": _Walker.with_,
-    "ClassDef": _Walker.class_,
-    "FunctionDef": _Walker.function,
-    "TypeAlias": _Walker.type_alias,
-    "With": _Walker.with_,
+    'AsyncFunctionDef': _Walker.function,
+    'AsyncWith': _Walker.with_,
+    'ClassDef': _Walker.class_,
+    'FunctionDef': _Walker.function,
+    'TypeAlias': _Walker.type_alias,
+    'With': _Walker.with_,
 }
