@@ -5,13 +5,33 @@ from typing import Any
 
 from npu_shim.distributed.ranks import require_single_process
 
+_MARK = "_npu_shim_distributed"
 
-class KerasDistributeOptimizer:
+
+class _Wraps(type):
+    """Calling the class gives an optimizer of the wrapped one's class, so Keras takes it wherever it took the original."""
+
+    def __call__(cls, optimizer: Any, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Any:
+        require_single_process("KerasDistributeOptimizer")
+        if not hasattr(optimizer, "get_config") or not hasattr(type(optimizer), "from_config"):
+            raise TypeError(
+                f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be a Keras optimizer. For a "
+                "tf.compat.v1.train.Optimizer use npu_tf_optimizer."
+            )
+        inner = type(optimizer)
+        wrapped = inner if _is_wrapped(inner) else type(inner.__name__, (inner,), {_MARK: True, "__module__": inner.__module__})
+        return wrapped.from_config({**optimizer.get_config(), "name": name, **kwargs})
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return _is_wrapped(type(instance))
+
+
+class KerasDistributeOptimizer(metaclass=_Wraps):
     """Wraps a Keras optimizer so that its gradients are averaged over all ranks.
 
     The result is an optimizer of the wrapped one's class, with its
-    configuration, and an instance of this class too; so Keras takes it wherever
-    it takes the original. On one process it behaves as the original.
+    configuration; isinstance finds it to be of this class too. On one process
+    it behaves as the original.
 
     Args:
         optimizer: a Keras optimizer.
@@ -22,24 +42,9 @@ class KerasDistributeOptimizer:
         RuntimeError: several ranks; that is not part of this release.
     """
 
-    def __new__(cls, optimizer: Any, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Any:
-        require_single_process("KerasDistributeOptimizer")
-        if not hasattr(optimizer, "get_config") or not hasattr(type(optimizer), "from_config"):
-            raise TypeError(
-                f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be a Keras optimizer. For a "
-                "tf.compat.v1.train.Optimizer use npu_tf_optimizer."
-            )
-        inner = type(optimizer)
-        both = type(inner.__name__, (_Made, inner), {"__module__": inner.__module__})
-        return both.from_config({**optimizer.get_config(), "name": name, **kwargs})
 
-
-class _Made(KerasDistributeOptimizer):
-    """Gives what KerasDistributeOptimizer made its type, and Keras its own way to make one."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        make = super(KerasDistributeOptimizer, cls).__new__
-        return make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
+def _is_wrapped(kind: type) -> bool:
+    return getattr(kind, _MARK, False)
 
 
 def npu_keras_optimizer(opt: Any) -> Any:
