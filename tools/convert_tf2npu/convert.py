@@ -11,13 +11,11 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from .config import Settings
 from .imports import import_edits, taken
-from .infer import Types
-from .names import Names
+from .project import Project
 from .registry import Change, Context, Finding, Registry, Result, Rule
 from .source import Source, SourceError
 
 CHANGE, FINDING, ERROR = 'change', 'finding', 'error'
-_ROOTS = re.compile(r'tensorflow|keras')
 _IGNORE = re.compile(r'#\s*npu:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?')
 
 
@@ -50,23 +48,26 @@ class Converter:
 
     Args:
         settings: which rules act.
+        project: the files of the run.
     """
 
-    def __init__(self, settings: Settings = Settings()) -> None:
+    def __init__(self, settings: Settings = Settings(), project: Optional[Project] = None) -> None:
         self.settings = settings
+        self.project = project or Project()
         self.registry = Registry([r for r in Registry().rules if settings.enabled(r.code)])
 
-    def convert(self, raw: bytes) -> FileResult:
+    def convert(self, raw: bytes, path: str = '') -> FileResult:
         """Convert a file.
 
         Args:
             raw: its bytes.
+            path: where it stands, for what it imports from other files of the project.
 
         Returns:
             what becomes of it; a file that cannot be read has one diagnostic of the kind ``error``.
         """
         try:
-            return self._convert(raw)
+            return self._convert(raw, path)
         except SourceError as error:
             return _failed(error.message, error.line, error.col)
         except RecursionError:
@@ -75,17 +76,17 @@ class Converter:
             return _failed('the tool itself fails on it, please report that: %s: %s' % (
                 type(error).__name__, error))
 
-    def _convert(self, raw: bytes) -> FileResult:
-        source = Source(raw)
-        if not _ROOTS.search(source.text):
+    def _convert(self, raw: bytes, path: str) -> FileResult:
+        if not self.project.concerns(raw):
+            Source(raw)  # only to tell whether it can be read
             return FileResult(None, ())
-        names = Names(source.tree)
-        context = Context(source, names, Types(names))
+        _, source, names, types = self.project.understand(raw, path)
+        context = Context(source, names, types)
         changes, diagnostics = self._collect(context)
         if not changes:
             return FileResult(None, _by_place(diagnostics))
-        new = source.edited([edit for change in changes for edit in change.edits] +
-                            import_edits(source, names, changes))
+        new = source.edited(import_edits(source, names, changes) +
+                            [edit for change in changes for edit in change.edits])
         Source(new)  # what is written is Python, or nothing is written
         return FileResult(new, _by_place(diagnostics))
 

@@ -64,6 +64,7 @@ class Types:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._memo: Dict[Tuple[int, int], Optional[str]] = {}
+        self._asked: List[ast.AST] = []  # the definitions being looked into
         self._assigned: Dict[ast.ClassDef, Dict[str, List[Tuple[ast.expr, Where]]]] = {}
         self._functions: Dict[ast.AST, Function] = {f.node: f for f in names.functions}
 
@@ -108,11 +109,11 @@ class Types:
                 return owner
             if owner == _LOOP:
                 return _LOOP
-        definition = self.definition(node.func, where)
+        definition, types = self.definition(node.func, where)
         if isinstance(definition, ast.ClassDef):
-            return MODEL if self.is_model_class(definition) else None
+            return MODEL if types.is_model_class(definition) else None
         if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return self._result(definition)
+            return types.result(definition)
         return None
 
     def _name(self, node: ast.Name, where: Where) -> Optional[str]:
@@ -174,31 +175,48 @@ class Types:
         self._assigned[owner] = found
         return found
 
-    def definition(self, node: ast.AST, where: Where) -> Optional[ast.AST]:
-        """The one function or class of this module that a name refers to."""
-        if not isinstance(node, ast.Name):
-            return None
-        bindings = self._names.lookup(node.id, where) or []
-        if len(bindings) == 1 and bindings[0].kind in ('def', 'class'):
-            return bindings[0].node
-        return None
+    def definition(self, node: ast.AST, where: Where) -> Tuple[Optional[ast.AST], Types]:
+        """The one function or class that a name refers to, with the types of its module."""
+        if isinstance(node, ast.Name):
+            bindings = self._names.lookup(node.id, where) or []
+            if len(bindings) == 1 and bindings[0].kind in ('def', 'class'):
+                return bindings[0].node, self
+        path, _, name = (self._names.spelled(node, where) or '').partition(':')
+        module = self._names.project.module(path) if name and self._names.project else None
+        if module is not None:
+            bindings = module.names.module.bindings.get(name, [])
+            if len(bindings) == 1:
+                return bindings[0].node, module.types
+        return None, self
 
     def is_model_class(self, node: ast.ClassDef) -> bool:
         """Whether a class of this module is a Keras model."""
-        for found, where in self._names.classes:
-            if found is not node:
-                continue
-            for base in node.bases:
-                if self._names.resolve(base, where) in _MODEL_BASES:
-                    return True
-                definition = self.definition(base, where)
-                if isinstance(definition, ast.ClassDef) and definition is not node:
-                    return self.is_model_class(definition)
-        return False
+        if node in self._asked:
+            return False  # a class among its own bases
+        self._asked.append(node)
+        try:
+            for found, where in self._names.classes:
+                for base in node.bases if found is node else ():
+                    if self._names.resolve(base, where) in _MODEL_BASES:
+                        return True
+                    definition, types = self.definition(base, where)
+                    if isinstance(definition, ast.ClassDef) and types.is_model_class(definition):
+                        return True
+            return False
+        finally:
+            self._asked.pop()
 
-    def _result(self, function: ast.AST) -> Optional[str]:
-        returned = own_returns(function)
-        return _join(self._of(r.value, self._names.places[r]) for r in returned) if returned else None
+    def result(self, function: ast.AST) -> Optional[str]:
+        """The type of what a function of this module returns."""
+        if function in self._asked:
+            return _LOOP
+        self._asked.append(function)
+        try:
+            returned = own_returns(function)
+            return _join(self._of(r.value, self._names.places[r])
+                         for r in returned) if returned else None
+        finally:
+            self._asked.pop()
 
 
 def own_returns(function: ast.AST) -> List[ast.Return]:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import Iterator, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Iterator, List, Optional, Set, Tuple
 
 from .scopes import Binding, Path, Scope, Scopes, Where
 from .signatures import constant
 from .tfnames import canonical
+
+if TYPE_CHECKING:
+    from .project import Project
 
 # What the star import of npu_shim.npu_init binds (the vendor's interface).
 STAR = frozenset('''
@@ -38,10 +41,14 @@ class Names(Scopes):
 
     Args:
         tree: the module.
+        project: the files among which it stands, for names that it imports from them.
+        path: its own file.
     """
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, project: Optional[Project] = None, path: str = '') -> None:
         super().__init__(tree)
+        self.project = project
+        self.path = path
         self._resolving: Set[int] = set()
 
     def lookup(self, name: str, where: Where) -> Optional[List[Binding]]:
@@ -62,12 +69,22 @@ class Names(Scopes):
         """The dotted name an expression refers to, by the path the script took to it."""
         if isinstance(node, ast.Attribute):
             base = self.spelled(node.value, where)
+            if base and self.project:
+                return self.project.attribute(base, node.attr)
             return base + '.' + node.attr if base else None
         if not isinstance(node, ast.Name):
             return None
         bindings = self.lookup(node.id, where)
         if bindings is None:
             return self._from_star(node.id)
+        return self._one(bindings)
+
+    def exported(self, name: str) -> Optional[str]:
+        """What a module-level name is to the modules that import it."""
+        bindings = self.module.bindings.get(name)
+        return self._one(bindings) if bindings else self._from_star(name)
+
+    def _one(self, bindings: List[Binding]) -> Optional[str]:
         # Nothing can be had of None: where a name is used, it is what else it may be.
         found = {self._binding_name(b) for b in bindings if not _is_none(b)}
         if len(found) > 1 and None not in found:
@@ -86,7 +103,9 @@ class Names(Scopes):
 
     def _binding_name(self, binding: Binding) -> Optional[str]:
         if binding.kind == 'import':
-            return binding.target
+            return self.project.follow(binding.target, self.path) if self.project else binding.target
+        if binding.kind in ('def', 'class') and self.path and binding.where.scope is self.module:
+            return '%s:%s' % (self.path, getattr(binding.node, 'name', ''))
         if binding.kind == 'value' and isinstance(binding.node, (ast.Name, ast.Attribute)):
             key = id(binding.node)
             if key in self._resolving:
@@ -105,20 +124,32 @@ class Names(Scopes):
             if canonical(star.module) == 'npu_shim.npu_init':
                 if name in STAR:
                     return 'tensorflow' if name == 'tf' else 'npu_shim.npu_init.' + name
-        others = [s.module for s in self.stars if canonical(s.module) != 'npu_shim.npu_init']
-        if len(others) == 1 and others[0].split('.')[0] in ('tensorflow', 'tensorflow_estimator'):
-            return others[0] + '.' + name
-        return None
+        known: Set[Optional[str]] = set()
+        for star in self.stars:
+            if canonical(star.module) == 'npu_shim.npu_init':
+                continue
+            module = self.project.find(star.module, self.path) if self.project else None
+            if module and self.project:
+                found = self.project.attribute(module, name)
+                if found:
+                    known.add(found)
+            elif star.module.split('.')[0] in ('tensorflow', 'tensorflow_estimator'):
+                known.add(star.module + '.' + name)
+            else:
+                known.add(None)  # what it brings is not known
+        return known.pop() if len(known) == 1 else None
 
     def handed(self, parameter: Binding) -> Optional[List[Tuple[ast.expr, Where]]]:
         """What the calls in this module hand to a function's parameter, each with its place.
 
         Returns:
-            None where the module does not show all: the function is used otherwise than by calls of
-            its name, or never, or a call leaves the parameter out or hides its arguments.
+            None where that is not all: the function is used otherwise than by calls of its name, or
+            never, or by other modules, or a call leaves the parameter out or hides its arguments.
         """
         function = parameter.where.scope.node
         if not isinstance(function, ast.FunctionDef) or parameter.kind != 'arg':
+            return None
+        if self.project and self.path and self.project.used_elsewhere(function.name, self.path):
             return None
         parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
         name = getattr(parameter.node, 'arg', '')

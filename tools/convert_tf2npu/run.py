@@ -8,6 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from .config import Settings
 from .convert import ERROR, Converter, Diagnostic, FileResult
+from .project import Project
 from .tree import Entry, Tree, UsageError, check_target, read_tree, write_in_place, write_tree
 
 # Below this many files starting processes costs more than it saves.
@@ -43,11 +44,11 @@ def convert_source(source: str, settings: Settings, jobs: int = 0) -> Run:
         jobs = 1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1
     paths = [entry.path for entry in entries]
     if jobs == 1 or len(entries) < 2:
-        converter = Converter(settings)
+        converter = Converter(settings, Project(paths))
         results = [_convert_path(converter, path) for path in paths]
     else:
         with ProcessPoolExecutor(min(jobs, len(entries)), initializer=_start_worker,
-                                 initargs=(settings,)) as pool:
+                                 initargs=(settings, paths)) as pool:
             results = list(pool.map(_convert_in_worker, paths, chunksize=8))
     return Run(source, tree, tuple(zip(entries, results)))
 
@@ -55,9 +56,9 @@ def convert_source(source: str, settings: Settings, jobs: int = 0) -> Run:
 _worker: Optional[Converter] = None  # of a worker process; made once when it starts
 
 
-def _start_worker(settings: Settings) -> None:
+def _start_worker(settings: Settings, paths: List[str]) -> None:
     global _worker
-    _worker = Converter(settings)
+    _worker = Converter(settings, Project(paths))
 
 
 def _convert_in_worker(path: str) -> FileResult:
@@ -71,7 +72,7 @@ def _convert_path(converter: Converter, path: str) -> FileResult:
             raw = stream.read()
     except OSError as error:
         return FileResult(None, (Diagnostic(0, 0, 'NPU000', ERROR, error.strerror or str(error)),))
-    return converter.convert(raw)
+    return converter.convert(raw, path)
 
 
 def write(run: Run, target: str, force: bool) -> List[str]:

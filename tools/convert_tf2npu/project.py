@@ -1,0 +1,197 @@
+"""The Python files of a run as modules that import each other.
+
+A file is read and parsed when it is converted or when another one asks what a name imported from it
+is; the last ones stay at hand, so that hardly any is parsed twice, and memory does not grow with the
+number of files.
+"""
+from __future__ import annotations
+
+import os
+import re
+from collections import OrderedDict
+from typing import Dict, Iterable, List, NamedTuple, Optional
+
+from .infer import Types
+from .names import Names
+from .source import Source, SourceError
+
+_AT_HAND = 2_000_000  # characters of source text
+_ROOTS = re.compile(rb'tensorflow|keras')
+_IMPORTED = re.compile(rb'^[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
+
+
+class Module(NamedTuple):
+    """One file, understood."""
+    path: str
+    source: Source
+    names: Names
+    types: Types
+
+
+class Project:
+    """The files of a run.
+
+    Args:
+        paths: of its Python files.
+    """
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self._paths = {os.path.abspath(path): path for path in paths}
+        self._tops = {os.path.splitext(os.path.basename(p))[0] for p in self._paths} | {
+            part for p in self._paths for part in os.path.dirname(p).split(os.sep)}
+        self._at_hand: 'OrderedDict[str, Optional[Module]]' = OrderedDict()
+        self._loading: List[str] = []
+        self._naming: Dict[str, List[bytes]] = {}
+
+    def concerns(self, raw: bytes) -> bool:
+        """Whether a file can hold anything for a rule: it names TensorFlow or Keras, or imports a
+        module of the project, which may have them."""
+        if _ROOTS.search(raw):
+            return True
+        return any(name == b'.' or name.decode('utf-8', 'replace') in self._tops
+                   for name in _IMPORTED.findall(raw))
+
+    def understand(self, raw: bytes, path: str = '') -> Module:
+        """Read a file's bytes.
+
+        Raises:
+            SourceError: they are not Python 3.
+        """
+        path = os.path.abspath(path) if path else ''
+        if path and self._at_hand.get(path):
+            return self._at_hand[path]  # type: ignore[return-value]
+        source = Source(raw)
+        names = Names(source.tree, self, path)
+        module = Module(path, source, names, Types(names))
+        if path:
+            self._keep(path, module)
+        return module
+
+    def module(self, path: str) -> Optional[Module]:
+        """The module of a file of the project; None where it cannot be read."""
+        if path in self._at_hand:
+            self._at_hand.move_to_end(path)
+            return self._at_hand[path]
+        try:
+            with open(path, 'rb') as stream:
+                return self.understand(stream.read(), path)
+        except (OSError, SourceError, RecursionError):
+            self._at_hand[path] = None  # said when its own turn comes
+            return None
+
+    def _keep(self, path: str, module: Module) -> None:
+        self._at_hand[path] = module
+        size = sum(len(m.source.text) for m in self._at_hand.values() if m)
+        while size > _AT_HAND and len(self._at_hand) > 1:
+            _, oldest = self._at_hand.popitem(last=False)
+            size -= len(oldest.source.text) if oldest else 0
+
+    def find(self, module: str, importer: str) -> Optional[str]:
+        """The file of a module, as a file of the project imports it.
+
+        Args:
+            module: its dotted name, with leading dots where it is relative.
+            importer: the path of the importing file.
+        """
+        dots = len(module) - len(module.lstrip('.'))
+        parts = [part for part in module[dots:].split('.') if part]
+        folder = os.path.dirname(importer)
+        if dots:
+            for _ in range(dots - 1):
+                folder = os.path.dirname(folder)
+            return self._file(folder, parts)
+        if not parts or parts[0] not in self._tops:
+            return None
+        while True:  # the script's own folder, then those that may be on the path above it
+            found = self._file(folder, parts)
+            if found or folder == os.path.dirname(folder):
+                return found
+            folder = os.path.dirname(folder)
+
+    def _file(self, folder: str, parts: List[str]) -> Optional[str]:
+        base = os.path.join(folder, *parts)
+        for path in (base + '.py', os.path.join(base, '__init__.py')):
+            if path in self._paths:
+                return path
+        return None
+
+    def follow(self, dotted: str, importer: str) -> Optional[str]:
+        """What an imported name is, where it comes from a module of the project.
+
+        Args:
+            dotted: e.g. ``.compat.tf`` for ``from .compat import tf``.
+            importer: the path of the importing file.
+
+        Returns:
+            the dotted name of what it is; ``/path/of/module.py`` or ``/path/of/module.py:name`` for a
+            module, or something defined in a module, of the project; None where that is not known;
+            ``dotted`` itself where no module of the project is meant.
+        """
+        dots = len(dotted) - len(dotted.lstrip('.'))
+        parts = dotted[dots:].split('.')
+        for cut in range(len(parts), -1, -1):
+            path = self.find('.' * dots + '.'.join(parts[:cut]), importer) if cut or dots else None
+            if path:
+                found: Optional[str] = path
+                for part in parts[cut:]:
+                    found = self.attribute(found, part) if found else None
+                return found
+        return dotted if not dots else None
+
+    def attribute(self, base: str, name: str) -> Optional[str]:
+        """What an attribute of a dotted name, or of a module of the project, is."""
+        if not base.startswith(os.sep):
+            return base + '.' + name
+        path, _, inner = base.partition(':')
+        if inner:
+            return None  # of a class or function of the project
+        if path in self._loading:
+            return None  # modules that import each other: what is still being looked for is not known
+        module = self.module(path)
+        if module is None:
+            return None
+        self._loading.append(path)
+        try:
+            found = module.names.exported(name)
+        finally:
+            self._loading.pop()
+        if found is None and os.path.basename(path) == '__init__.py':
+            return self._file(os.path.dirname(path), [name])
+        return found
+
+    def used_elsewhere(self, name: str, path: str) -> bool:
+        """Whether another file of the project may use a function of a module.
+
+        Args:
+            name: of the function.
+            path: of the module's file.
+
+        Returns:
+            True where a file names both, or names the module and has a star import.
+        """
+        stem = os.path.splitext(os.path.basename(path))[0]
+        if stem == '__init__':
+            stem = os.path.basename(os.path.dirname(path))
+        both = re.compile(rb'\b%s\b|import[ \t]*\*' % re.escape(name.encode('utf-8')))
+        return any(both.search(raw) for raw in self._files_that_name(stem))
+
+    def _files_that_name(self, word: str) -> List[bytes]:
+        """The other files that hold a word."""
+        if word not in self._naming:
+            pattern = re.compile(rb'\b%s\b' % re.escape(word.encode('utf-8')))
+            found = []
+            for path in self._paths:
+                if os.path.splitext(os.path.basename(path))[0] != word:
+                    raw = _read(path)
+                    if pattern.search(raw):
+                        found.append(raw)
+            self._naming = {word: found}  # asked for one module after the other
+        return self._naming[word]
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, 'rb') as stream:
+            return stream.read()
+    except OSError:
+        return b''  # said when its own turn comes
