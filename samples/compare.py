@@ -5,8 +5,8 @@
 
 Every script is run twice. With dropout 0 nothing is random but what the seed
 fixes, so original and migrated script must print the same loss at every logged
-step. With its default dropout the two draw different random masks, so only the
-accuracy at the end can be compared. Exit code 0: everything within the stated
+step. With the default dropout the two may draw different random masks, so only the
+accuracy at the end is compared. Exit code 0: everything within the stated
 tolerance; 1: something was not, or a script failed; 2: wrong usage.
 """
 from __future__ import annotations
@@ -39,11 +39,17 @@ class Sample(NamedTuple):
     min_accuracy: float
 
 
-# The tolerances are argued for in tests/samples/test_samples.py.
+# Losses: original and migrated script differ in the session config, which switches
+# graph rewriting off and with it the fusing of ops, and in gelu, which has a gradient
+# of its own. Either changes the last bits of a float32 and training carries that on;
+# measured 0 for the digits and up to 6e-7 for the text, with TensorFlow 1.15 to 2.21.
+# A wrong seed, batch or gradient shows as 1e-2 and more.
+# Accuracies: two runs with different dropout masks differ by 0.007 (digits, one
+# standard deviation, 360 test images) and 0.002 (text, about 40,000 characters).
 SAMPLES = (
     Sample('digits_estimator', 1e-5, 0.02, 0.95),
     Sample('digits_session', 1e-5, 0.02, 0.95),
-    Sample('text_keras', 1e-3, 0.02, 0.50),
+    Sample('text_keras', 1e-5, 0.01, 0.50),
 )
 
 
@@ -208,7 +214,8 @@ def train_side_by_side(original: Training, migrated: Training, title: str) -> tu
             training.stop()
         show(original.last_step, migrated.last_step, '\n')
         raise error
-    show(*['loss %.6f, acc %.4f' % (run.final_loss, run.accuracy) for run in runs], end='\n')
+    first, second = ('loss %.6f, acc %.4f' % (run.final_loss, run.accuracy) for run in runs)
+    show(first, second, '\n')
     return runs
 
 
@@ -248,9 +255,9 @@ def compare(sample: Sample) -> Row:
     print('\n%s: migrated to %s' % (sample.name, migrated.relative_to(ROOT)))
     runs: list[Run] = []
     for title, flags in (('dropout 0', ['--dropout=0']), ('default dropout', [])):
-        runs.extend(train_side_by_side(*[
-            Training(script, flags, folder / ('%s %s.log' % (kind, title)).replace(' ', '_'))
-            for kind, script in (('original', original), ('migrated', migrated))], title=title))
+        both = [Training(script, flags, folder / ('%s_%s.log' % (kind, title)).replace(' ', '_'))
+                for kind, script in (('original', original), ('migrated', migrated))]
+        runs.extend(train_side_by_side(both[0], both[1], title))
     return Row(sample, *runs)
 
 
@@ -272,9 +279,9 @@ def table(rows: Sequence[Row]) -> str:
     return '\n'.join(lines) + (
         '\n\nloss: at the last logged step, both scripts run with --dropout=0 and the same seed;\n'
         'largest diff: over all logged steps (%s of them) of these two runs.\n'
-        'accuracy: on the test set, of a second pair of runs with the default dropout; the two\n'
-        'draw different random masks. seconds: of the two runs of a script together, the start of\n'
-        'TensorFlow included, while the two runs of the other script share the processors.'
+        'accuracy: on the test set, of a second pair of runs with the default dropout, in which\n'
+        'the two may draw different random masks. seconds: of the two runs of a script together,\n'
+        'the start of TensorFlow included, while those of the other script share the processors.'
         % steps)
 
 

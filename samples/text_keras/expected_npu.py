@@ -24,7 +24,7 @@ flags.DEFINE_integer('batch_size', 128, 'Windows per step.')
 flags.DEFINE_integer('window', 16, 'Characters the model sees.')
 flags.DEFINE_integer('hidden', 256, 'Width of the hidden layers.')
 flags.DEFINE_float('learning_rate', 0.002, 'Learning rate of Adam.')
-flags.DEFINE_float('dropout', 0.1, 'Share of hidden units dropped in training.')
+flags.DEFINE_float('dropout', 0.2, 'Share of hidden units dropped in training.')
 flags.DEFINE_integer('seed', 1, 'Seed of the weights and of the order of the windows.')
 flags.DEFINE_integer('log_every', 100, 'Log the loss every so many steps.')
 flags.DEFINE_string('model_dir', None, 'Folder for the weights; a temporary one '
@@ -108,6 +108,7 @@ def main(_):
               shuffle=False, verbose=0, callbacks=[LossLogger()])
     loss, accuracy = model.evaluate(test_inputs, test_labels,
                                     batch_size=FLAGS.batch_size, verbose=0)
+    os.makedirs(model_dir, exist_ok=True)
     model.save_weights(os.path.join(model_dir, 'weights.h5'))
 
     commonest = np.bincount(codes[:split]).argmax()

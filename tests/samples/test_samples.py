@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import concurrent.futures
-import os
 import pathlib
 import statistics
 import subprocess
+import sys
 from typing import Callable, Iterator
 
 import pytest
@@ -22,10 +22,26 @@ HAS_GRAPH_KERAS = int(getattr(tf.keras, '__version__', '2').split('.')[0]) < 3
 RUNNABLE = [name for name, there in (
     ('digits_estimator', HAS_ESTIMATOR), ('digits_session', True),
     ('text_keras', HAS_GRAPH_KERAS)) if there]
-NOT_RUNNABLE = sorted(set(SAMPLES) - set(RUNNABLE))
 
 # Seconds matter here: half of a text run's steps show the same as all of them.
-STEPS = {'digits_estimator': 400, 'digits_session': 400, 'text_keras': 1000}
+STEPS = {'digits_estimator': 400, 'digits_session': 400, 'text_keras': 1500}
+
+# With dropout the two scripts may draw different masks, as one script does with
+# two seeds of its masks. Over 18 such pairs the accuracy differed by 0.0066 (digits,
+# one standard deviation) and 0.002 (text): for a mean of three seeds the bands are
+# about four standard deviations wide. The loss is the mean over the second half of
+# the logged steps; migrated / original was 0.86 to 1.08 for the digits and 0.99 to
+# 1.00 for the text. A dropout which does nothing gives 0.3 and 0.94.
+ACCURACY_BAND = {'digits_estimator': 0.015, 'digits_session': 0.015, 'text_keras': 0.005}
+LOSS_RATIO_BAND = {'digits_estimator': 1.35, 'digits_session': 1.35, 'text_keras': 1.03}
+
+# How the migrated sample ends where TensorFlow lacks what it needs.
+NO_SUCH_THING = {
+    'digits_estimator': ('NPURunConfig needs tf.estimator, which TensorFlow ',
+                         'the last TensorFlow that has it is 2.15.'),
+    'text_keras': ('set_keras_session_npu_config needs Keras sessions, which the Keras 3 of ',
+                   'the last TensorFlow that has them is 2.15.'),
+}
 
 Train = Callable[..., 'concurrent.futures.Future[compare.Run]']
 
@@ -61,6 +77,12 @@ def pairs_with_dropout(train: Train, name: str) -> list[tuple[compare.Run, compa
     return [(original.result(), migrated.result()) for original, migrated in futures]
 
 
+def late_loss(run: compare.Run) -> float:
+    """Mean loss over the second half of the logged steps."""
+    steps = sorted(run.losses)
+    return statistics.mean(run.losses[step] for step in steps[len(steps) // 2:])
+
+
 @pytest.mark.parametrize('name', sorted(SAMPLES))
 def test_expected_npu_is_what_the_tool_writes_today(
         name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -74,31 +96,45 @@ def test_expected_npu_is_what_the_tool_writes_today(
 
 @pytest.mark.parametrize('name', RUNNABLE)
 def test_without_dropout_both_log_the_same_loss_at_every_step(name: str, train: Train) -> None:
-    # The two differ in the NPU session config, which switches graph rewriting off
-    # and so the fusing of ops, and in the library's gelu with its own gradient.
-    # Either changes the last bits of a float32 (6e-8 of the value, losses are 0.002
-    # to 4.5), and training carries that on. Measured: 0 for the digits, 1e-6 for
-    # the text. loss_tolerance is ten times that; a wrong seed, batch or gradient
-    # shows as 1e-2 and more.
     original = train('original', name, '--dropout=0')
     migrated = train('expected_npu', name, '--dropout=0')
     difference = compare.largest_difference(original.result(), migrated.result())
     assert difference <= SAMPLES[name].loss_tolerance
 
 
-@pytest.mark.parametrize('name', RUNNABLE)
-def test_every_logged_step_is_there_and_the_loss_falls(name: str, train: Train) -> None:
-    losses = train('expected_npu', name, '--dropout=0').result().losses
-    assert len(losses) >= 10 and min(losses) == 1
-    assert losses[max(losses)] < 0.5 * losses[1]
+@pytest.mark.parametrize('name', sorted(SAMPLES))
+def test_the_migrated_sample_trains_or_says_what_this_tensorflow_lacks(
+        name: str, train: Train) -> None:
+    future = train('expected_npu', name, '--dropout=0')
+    if name in RUNNABLE:
+        losses = future.result().losses
+        assert len(losses) >= 10 and min(losses) == 1
+        assert losses[max(losses)] < 0.5 * losses[1]
+        return
+    with pytest.raises(compare.SampleError) as error:
+        future.result()
+    last_line = str(error.value).rstrip().splitlines()[-1].strip()
+    assert last_line.startswith('RuntimeError: ')
+    for text in NO_SUCH_THING[name] + (tf.__version__, 'Install tensorflow==2.15.*'):
+        assert text in last_line
 
 
 @pytest.mark.parametrize('name', RUNNABLE)
 def test_with_dropout_both_end_within_the_band_of_three_seeds(name: str, train: Train) -> None:
-    # The two draw different masks, as one script does with two seeds of its masks.
-    pairs = pairs_with_dropout(train, name)
-    original, migrated = (statistics.mean(run.accuracy for run in runs) for runs in zip(*pairs))
-    assert abs(original - migrated) <= ACCURACY_BAND
+    original, migrated = zip(*pairs_with_dropout(train, name))
+    difference = (statistics.mean(run.accuracy for run in original)
+                  - statistics.mean(run.accuracy for run in migrated))
+    assert abs(difference) <= ACCURACY_BAND[name]
+    ratio = (statistics.mean(late_loss(run) for run in migrated)
+             / statistics.mean(late_loss(run) for run in original))
+    assert 1 / LOSS_RATIO_BAND[name] <= ratio <= LOSS_RATIO_BAND[name]
+
+
+@pytest.mark.parametrize('name', RUNNABLE)
+def test_the_band_would_show_a_dropout_which_does_nothing(name: str, train: Train) -> None:
+    with_dropout = pairs_with_dropout(train, name)[0][0]
+    without = train('expected_npu', name, '--dropout=0').result()
+    assert late_loss(without) / late_loss(with_dropout) < 1 / LOSS_RATIO_BAND[name]
 
 
 @pytest.mark.parametrize('name', RUNNABLE)
@@ -114,7 +150,7 @@ def test_train_1p_trains_here_and_keeps_a_log(
     done = subprocess.run(
         ['bash', str(repo_root / 'samples' / name / 'train_1p.sh'), '--steps=20', '--log_every=5',
          '--model_dir=%s' % (tmp_path / 'model')],
-        env={**compare.environment(), 'PYTHON': compare.sys.executable,
+        env={**compare.environment(), 'PYTHON': sys.executable,
              'LOG_DIR': str(tmp_path / 'logs')},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
     assert done.returncode == 0, done.stdout[-3000:]
