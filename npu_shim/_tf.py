@@ -38,6 +38,7 @@ def estimator() -> Optional[Any]:
 
 
 def no_estimator_text(name: str) -> str:
+    """The one error text for what needs tf.estimator."""
     return (
         f"{name} needs tf.estimator, which TensorFlow {tf.__version__} does not have; the last TensorFlow that has it "
         f"is {LAST_TF_WITH_ESTIMATOR}. Install tensorflow=={LAST_TF_WITH_ESTIMATOR}.*, or train with tf.compat.v1.Session."
@@ -65,6 +66,7 @@ def attr_scope(attrs: Dict[str, Union[bool, int, str]]) -> Any:
 
 
 def attr_value(value: Union[bool, int, str]) -> attr_value_pb2.AttrValue:
+    """A node attribute of a Python value."""
     if isinstance(value, bool):
         return attr_value_pb2.AttrValue(b=value)
     if isinstance(value, int):
@@ -73,6 +75,7 @@ def attr_value(value: Union[bool, int, str]) -> attr_value_pb2.AttrValue:
 
 
 def set_op_attr(op: Any, name: str, value: Union[bool, int, str]) -> None:
+    """Puts an attribute on an op that is made already."""
     op._set_attr(name, attr_value(value))
 
 

@@ -1,0 +1,66 @@
+"""The environment reader: defaults of one process, and errors that name variable, value and next step."""
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from npu_shim import _env
+
+GOOD = [
+    ({}, dict(rank_id=0, rank_size=1, device_id=0, job_id="local", fallback="warn", rank_table_file=None)),
+    ({"RANK_ID": "", "RANK_SIZE": " "}, dict(rank_id=0, rank_size=1)),
+    ({"RANK_ID": "3", "RANK_SIZE": "8", "RANK_TABLE_FILE": "/t.json", "JOB_ID": "job-1_a"},
+     dict(rank_id=3, rank_size=8, rank_table_file="/t.json", job_id="job-1_a")),
+    ({"ASCEND_DEVICE_ID": "2", "DEVICE_ID": "5"}, dict(device_id=2)),
+    ({"DEVICE_ID": "5"}, dict(device_id=5)),
+    ({"CM_WORKER_SIZE": "4", "RANK_ID": "1"}, dict(rank_id=1, rank_size=4)),
+    ({"CM_WORKER_SIZE": "0"}, dict(rank_id=0, rank_size=1)),
+    ({"CM_CHIEF_IP": "10.0.0.1", "CM_CHIEF_PORT": "6000", "CM_CHIEF_DEVICE": "0", "CM_WORKER_SIZE": "8"},
+     dict(rank_id=None, rank_size=8, cm_chief_ip="10.0.0.1", cm_chief_port=6000, cm_chief_device=0)),
+    ({"NPU_SHIM_FALLBACK": "silent"}, dict(fallback="silent")),
+]
+
+
+@pytest.mark.parametrize("environ, wanted", GOOD, ids=[str(g[0]) for g in GOOD])
+def test_reads(environ, wanted):
+    got = dataclasses.asdict(_env.read(environ))
+    assert {name: got[name] for name in wanted} == wanted
+
+
+BAD = [
+    ({"RANK_ID": "x"}, r"RANK_ID='x' is not allowed: it must be an integer of at least 0. Export it so, or unset it"),
+    ({"RANK_ID": "-1"}, r"RANK_ID='-1' is not allowed"),
+    ({"RANK_ID": "1"}, r"RANK_ID=1 is not allowed with RANK_SIZE=1: ranks are 0 to 0"),
+    ({"RANK_ID": "8", "RANK_SIZE": "8"}, r"RANK_ID=8 is not allowed with RANK_SIZE=8: ranks are 0 to 7"),
+    ({"RANK_SIZE": "0"}, r"RANK_SIZE='0' is not allowed: it must be an integer of at least 1"),
+    ({"RANK_SIZE": "2.5"}, r"RANK_SIZE='2.5' is not allowed"),
+    ({"RANK_SIZE": "2"}, r"RANK_SIZE=2 needs RANK_ID, which is not set: export RANK_ID .*0 to 1"),
+    ({"RANK_SIZE": "2", "RANK_ID": "0", "CM_WORKER_SIZE": "2"}, r"RANK_SIZE=2 and CM_WORKER_SIZE=2 are both set"),
+    ({"RANK_TABLE_FILE": "/t", "CM_CHIEF_IP": "10.0.0.1"}, r"CM_CHIEF_IP='10.0.0.1' and RANK_TABLE_FILE='/t' are both set"),
+    ({"CM_CHIEF_IP": "10.0.0.1"}, r"CM_CHIEF_IP='10.0.0.1' needs CM_CHIEF_PORT, which is not set"),
+    ({"CM_CHIEF_PORT": "70000"}, r"CM_CHIEF_PORT='70000' is not allowed: it must be an integer from 0 to 65520"),
+    ({"JOB_ID": "my job"}, r"JOB_ID='my job' is not allowed: use letters, digits, '-' and '_' only"),
+    ({"ASCEND_DEVICE_ID": "-2"}, r"ASCEND_DEVICE_ID='-2' is not allowed"),
+    ({"NPU_SHIM_FALLBACK": "quiet"}, r"NPU_SHIM_FALLBACK='quiet' is not allowed: it must be one of warn, error, silent"),
+]
+
+
+@pytest.mark.parametrize("environ, text", BAD, ids=[str(b[0]) for b in BAD])
+def test_refuses(environ, text):
+    with pytest.raises(ValueError, match=text):
+        _env.read(environ)
+
+
+def test_what_was_defaulted_is_known_and_the_record_is_frozen():
+    environment = _env.read({"RANK_SIZE": "1"})
+    assert environment.defaulted == ("RANK_ID", "JOB_ID", "ASCEND_DEVICE_ID") and not environment.is_distributed
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        environment.rank_id = 5
+
+
+def test_it_reads_anew_each_time(monkeypatch):
+    monkeypatch.setenv("JOB_ID", "a")
+    assert _env.read().job_id == "a"
+    monkeypatch.setenv("JOB_ID", "b")
+    assert _env.read().job_id == "b"

@@ -1,0 +1,97 @@
+"""On a card the vendor's package does the work: checked with a package of that name that only notes its calls."""
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+import tensorflow as tf
+
+import npu_shim
+from npu_shim import _device
+from npu_shim.estimator import npu_ops
+from npu_shim.estimator.npu import npu_plugin, util
+from npu_shim.estimator.npu.npu_optimizer import npu_allreduce, npu_distributed_optimizer_wrapper
+from npu_shim.estimator.npu_unary_ops import npu_unary_ops
+from npu_shim.hccl import hccl_ops
+from npu_shim.ops.host_contexts import Profiler, ScopedGraphManager
+
+
+class Notes:
+    """Notes every call of any function of any name."""
+
+    def __init__(self, calls, path):
+        self._calls, self._path = calls, path
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Notes(self._calls, f"{self._path}.{name}")
+
+    def __call__(self, *args, **kwargs):
+        self._calls.append((self._path, args, kwargs))
+        return self
+
+
+@pytest.fixture
+def calls(monkeypatch, tmp_path):
+    """What the vendor's package was asked for, while a card is there."""
+    made = []
+    package = types.ModuleType("npu_bridge")
+    monkeypatch.setitem(sys.modules, "npu_bridge", package)
+    for name in ("estimator.npu_ops", "estimator.npu_unary_ops", "hccl.hccl_ops", "estimator.npu.npu_optimizer",
+                 "estimator.npu.npu_plugin", "estimator.npu.util", "profiler.profiler",
+                 "scoped_graph_manager.scoped_graph_manager"):
+        monkeypatch.setitem(sys.modules, "npu_bridge." + name, Notes(made, name))
+    (tmp_path / "davinci3").touch()
+    monkeypatch.setattr(_device, "CARD_FILES", str(tmp_path / "davinci[0-9]*"))
+    monkeypatch.setenv("RANK_SIZE", "2")
+    monkeypatch.setenv("RANK_ID", "1")
+    return made
+
+
+X = 2.0
+CASES = {
+    "dropout": (lambda: npu_ops.dropout(X, 0.5, seed=3), "estimator.npu_ops.dropout", (0.5, None, 3, None)),
+    "gelu": (lambda: npu_unary_ops.gelu(X), "estimator.npu_unary_ops.npu_unary_ops.gelu", ()),
+    "initialize_system": (lambda: npu_ops.initialize_system("i"), "estimator.npu_ops.initialize_system", None),
+    "shutdown_system": (lambda: npu_ops.shutdown_system("i"), "estimator.npu_ops.shutdown_system", None),
+    "allreduce": (lambda: hccl_ops.allreduce(X, "sum"), "hccl.hccl_ops.allreduce", ("sum", 1, -1, "hccl_world_group")),
+    "allgather": (lambda: hccl_ops.allgather(X, 2), "hccl.hccl_ops.allgather", (2, "hccl_world_group", 0, -1)),
+    "broadcast": (lambda: hccl_ops.broadcast([X], 1), "hccl.hccl_ops.broadcast", (1, 2, 0, "hccl_world_group")),
+    "reduce": (lambda: hccl_ops.reduce(X, "max", 1), "hccl.hccl_ops.reduce", ("max", 1, 0, -1, "hccl_world_group")),
+    "reduce_scatter": (lambda: hccl_ops.reduce_scatter(X, "sum", 2), "hccl.hccl_ops.reduce_scatter",
+                       ("sum", 2, "hccl_world_group", 0, -1)),
+    "npu_allreduce": (lambda: npu_allreduce(X), "estimator.npu.npu_optimizer.npu_allreduce",
+                      ("mean", 1, -1, "hccl_world_group")),
+    "wrapper": (lambda: npu_distributed_optimizer_wrapper(3),
+                "estimator.npu.npu_optimizer.npu_distributed_optimizer_wrapper", ()),
+    "iterations": (lambda: util.set_iteration_per_loop(None, tf.no_op(), 10), "estimator.npu.util.set_iteration_per_loop",
+                   None),
+    "resource": (lambda: npu_plugin.npu_resource_shutdown(), "estimator.npu.npu_plugin.npu_resource_shutdown", None),
+    "profiler": (lambda: Profiler().start(), "profiler.profiler.Profiler.start", None),
+    "graph manager": (lambda: ScopedGraphManager().stop(),
+                      "scoped_graph_manager.scoped_graph_manager.ScopedGraphManager.stop", None),
+}
+
+
+@pytest.mark.parametrize("call, path, arguments", CASES.values(), ids=CASES)
+def test_goes_to_the_vendor(calls, call, path, arguments):
+    with tf.Graph().as_default():
+        call()
+    got, args, _ = calls[-1]
+    assert got == path
+    if arguments is not None:
+        assert args[1:] == arguments
+
+
+def test_install_loads_the_vendors_op_library_and_says_nothing(calls, recwarn):
+    assert npu_shim.device().kind == "npu"
+    npu_shim.install()
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
+def test_checks_come_before_the_vendor(calls):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="keep_prob=2 is not allowed"):
+        npu_ops.dropout(X, 2)
+    assert calls == []

@@ -1,0 +1,189 @@
+"""``from npu_shim.npu_init import *`` and the vendor's module paths."""
+from __future__ import annotations
+
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from npu_shim import _tf, _vendor_paths
+
+NAMES = """
+DumpConfig DynamicInputConfig ExponentialUpdateLossScaleManager FixedLossScaleManager KerasDistributeOptimizer
+MemoryConfig NPUBroadcastGlobalVariablesCallback NPUBroadcastGlobalVariablesHook NPUCheckpointSaverHook
+NPUDistributedOptimizer NPUEstimator NPUEstimatorSpec NPULossScaleOptimizer NPUOptimizer NPUOutputTensorHook
+NPURunConfig NpuEmptyHook ProfilingConfig RewriterConfig SetIterationsVarHook TellMeStepOrLossHook backend
+close_session config_pb2 create_group decorator_tf_session destroy_group experimental_options
+get_group_rank_from_world_rank get_local_rank_id get_local_rank_size get_npu_local_rank_id get_npu_local_rank_size
+get_npu_rank_id get_npu_rank_size get_rank_id get_rank_size get_world_rank_from_group_rank hccl_ops init_resource
+keras_to_npu npu_allreduce npu_callbacks_append npu_clear_session npu_config_proto npu_cpu_ops
+npu_distributed_optimizer_wrapper npu_graph_options npu_hooks_append npu_keras_optimizer npu_ops npu_optimizer_options
+npu_plugin npu_rnn npu_run_config_init npu_scope npu_strategy npu_tf_optimizer npu_unary_ops os profiler
+rewriter_config_pb2 scoped_graph_manager session session_run_hook set_keras_session_npu_config
+set_split_strategy_by_idx set_split_strategy_by_size shutdown_resource tf util
+""".split()
+
+SIGNATURES = {
+    "npu_hooks_append": "(hooks_list=())",
+    "npu_callbacks_append": "(callbacks_list=())",
+    "npu_config_proto": "(config_proto=None)",
+    "npu_graph_options": "(graph_options=None)",
+    "npu_optimizer_options": "(optimizer_options=None)",
+    "npu_run_config_init": "(run_config=None)",
+    "set_keras_session_npu_config": "(config=None)",
+    "init_resource": "(config=None)",
+    "shutdown_resource": "(sess, npu_shutdown)",
+    "close_session": "(sess)",
+    "npu_clear_session": "(config=None)",
+    "npu_allreduce": "(values, reduction='mean', fusion=1, fusion_id=-1, group='hccl_world_group')",
+    "NPUDistributedOptimizer": "(optimizer, is_weight_update_sharding=False, name=None)",
+    "NPUOptimizer": "(opt, loss_scale_manager=None, is_distributed=False, is_loss_scale=False, "
+                    "is_tailing_optimization=False, name=None)",
+    "NPULossScaleOptimizer": "(opt, loss_scale_manager, is_distributed=False)",
+    "FixedLossScaleManager": "(loss_scale, enable_overflow_check=True)",
+    "ExponentialUpdateLossScaleManager": "(init_loss_scale, incr_every_n_steps, decr_every_n_nan_or_inf=2, incr_ratio=2, "
+                                         "decr_ratio=0.8)",
+    "NPUOutputTensorHook": "(tensors, dependencies=None, output_fn=None, output_every_n_steps=0)",
+    "NPUBroadcastGlobalVariablesHook": "(root_rank=None, index=None)",
+    "create_group": "(group, rank_num, rank_ids)",
+    "get_rank_id": "(group='hccl_world_group')",
+    "get_group_rank_from_world_rank": "(world_rank_id, group)",
+    "set_split_strategy_by_idx": "(idxList, group='hccl_world_group')",
+    "decorator_tf_session": "(func)",
+    "npu_ops.dropout": "(x, keep_prob, noise_shape=None, seed=None, name=None)",
+    "npu_ops.LARSV2": "(input_weight, input_grad, weight_decay, learning_rate, hyperpara=0.001, epsilon=1e-05, "
+                      "use_clip=False, name=None)",
+    "hccl_ops.allreduce": "(tensor, reduction, fusion=1, fusion_id=-1, group='hccl_world_group')",
+    "hccl_ops.broadcast": "(tensor, root_rank, fusion=2, fusion_id=0, group='hccl_world_group')",
+    "util.set_iteration_per_loop": "(sess, train_op, iterations_per_loop=1)",
+    "npu_rnn.npu_dynamic_rnn": "(cell, inputs, initial_state=None, dtype=None, sequence_length=None, scope=None)",
+    "keras_to_npu.model_to_npu_estimator": "(keras_model=None, keras_model_path=None, custom_objects=None, model_dir=None, "
+                                           "checkpoint_format='saver', config=None, job_start_file='')",
+}
+
+
+@pytest.fixture(scope="module")
+def star():
+    scope = {}
+    exec("from npu_shim.npu_init import *", scope)
+    return scope
+
+
+def test_gives_exactly_the_vendors_names(star):
+    assert len(NAMES) == 71 and sorted(n for n in star if n != "__builtins__") == sorted(NAMES)
+
+
+def plain(function):
+    """The signature without types."""
+    if inspect.isclass(function):
+        function = function.__init__
+    parameters = [p.replace(annotation=p.empty) for n, p in inspect.signature(function).parameters.items() if n != "self"]
+    return str(inspect.Signature(parameters))
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_with_the_vendors_signatures(star, name):
+    first, *rest = name.split(".")
+    function = star[first]
+    for part in rest:
+        function = getattr(function, part)
+    assert plain(function) == SIGNATURES[name]
+
+
+def test_modules_are_tensorflows_own(star):
+    assert star["tf"] is tf and star["session"].Session is tf.compat.v1.Session
+    assert star["backend"] is tf.compat.v1.keras.backend
+    assert star["RewriterConfig"] is star["rewriter_config_pb2"].RewriterConfig
+
+
+def test_grappler_options_can_be_set(star):
+    tf.config.optimizer.set_experimental_options(star["experimental_options"])
+    assert tf.config.optimizer.get_experimental_options()["remapping"] is False
+
+
+def python(code, root):
+    out = subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=str(root), check=True, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, universal_newlines=True)
+    return out.stdout.split()
+
+
+def test_the_star_installs_and_every_other_import_patches_nothing(repo_root):
+    code = ("from tensorflow.python.client import session as s; a = s.Session.__init__, s.InteractiveSession.__init__;"
+            "import npu_shim, npu_shim.config.session, npu_shim.config.run_config, npu_shim.estimator.npu_estimator,"
+            "npu_shim.estimator.npu.npu_config, npu_shim.estimator.npu.npu_hook, npu_shim.estimator.npu_ops,"
+            "npu_shim.ops.gelu, npu_shim.hccl.hccl_ops;"
+            "print(a == (s.Session.__init__, s.InteractiveSession.__init__));"
+            "import npu_shim.npu_init; print(a[0] is not s.Session.__init__ and a[1] is not s.InteractiveSession.__init__);"
+            "npu_shim.uninstall(); print(a == (s.Session.__init__, s.InteractiveSession.__init__))")
+    assert python(code, repo_root) == ["True", "True", "True"]
+
+
+PORT = '''
+from npu_shim.estimator.npu.npu_config import NPURunConfig, DumpConfig, ProfilingConfig
+from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
+from npu_shim.estimator import npu_ops
+from npu_shim.estimator.npu_unary_ops import npu_unary_ops
+from npu_shim.hccl import hccl_ops
+from npu_shim.hccl.manage.api import get_rank_id
+from npu_shim.estimator.npu.npu_optimizer import NPUDistributedOptimizer
+from npu_shim.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
+from npu_shim.estimator.npu.npu_loss_scale_manager import ExponentialUpdateLossScaleManager
+import npu_shim.estimator.npu.npu_hook as h
+import tensorflow as tf
+tf = tf.compat.v1
+tf.disable_eager_execution()
+config = tf.ConfigProto()
+custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+custom_op.name = "NpuOptimizer"
+custom_op.parameter_map["use_off_line"].b = True
+custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes("allow_mix_precision")
+config.graph_options.rewrite_options.remapping = 2
+x = tf.placeholder(tf.float32, [None, 2])
+y = npu_ops.dropout(npu_unary_ops.gelu(x * tf.get_variable("w", [2])), 0.9)
+with tf.Session(config=config) as sess:
+    sess.run(tf.global_variables_initializer())
+    print(sess.run(y, {x: [[1.0, 2.0]]}).shape == (1, 2), get_rank_id(), h.NPUOutputTensorHook.__name__)
+'''
+
+
+def test_a_port_by_hand_is_a_change_of_one_word(repo_root):
+    assert python(PORT, repo_root) == ["True", "0", "NPUOutputTensorHook"]
+
+
+@pytest.mark.parametrize("module", [m for m in _vendor_paths.TABLE if m not in _vendor_paths.ON_IMPORT])
+def test_every_vendor_module_has_the_names_of_the_table(module):
+    imported = importlib.import_module("npu_shim." + module)
+    for source, names in _vendor_paths.TABLE[module]:
+        for name in names.split():
+            home = importlib.import_module("npu_shim." + source)
+            assert getattr(imported, name) is getattr(home, name) and name in imported.__all__
+    assert imported.__doc__.startswith(f"The vendor's npu_bridge.{module}.")
+
+
+def test_keras_dropout_goes_through_npu_ops_until_uninstalled():
+    import npu_shim
+
+    if not _tf.has_keras_sessions():
+        with pytest.raises(RuntimeError, match="npu_convert_dropout needs graph-mode Keras.*2.15"):
+            importlib.import_module("npu_shim.estimator.npu.npu_convert_dropout")
+        return
+    layers, backend = tf.compat.v1.keras.layers, tf.compat.v1.keras.backend
+    original = layers.Dropout.__dict__["call"]
+    from npu_shim.estimator.npu import npu_convert_dropout
+
+    npu_convert_dropout.switch_keras_dropout()
+    assert layers.Dropout.__dict__["call"] is not original
+    with tf.Graph().as_default(), tf.compat.v1.Session() as sess:
+        x = tf.ones([100, 100])
+        trained = layers.Dropout(0.25)(x, training=True)
+        by_phase = layers.Dropout(0.25)(x)
+        rows = layers.Dropout(0.5, noise_shape=[100, 1])(x, training=True)
+        assert abs((sess.run(trained) == 0).mean() - 0.25) < 0.03
+        phase = backend.learning_phase()
+        assert (sess.run(by_phase, {} if isinstance(phase, int) else {phase: 0}) == 1).all()
+        assert len(set(map(tuple, sess.run(rows)))) == 2
+    npu_shim.uninstall()
+    assert layers.Dropout.__dict__["call"] is original
