@@ -111,8 +111,8 @@ def environment() -> dict[str, str]:
     return env
 
 
-def migrate(name: str, out: pathlib.Path) -> pathlib.Path:
-    """Runs the migration tool on a sample; returns the migrated script.
+def migrate(name: str, out: pathlib.Path) -> tuple[pathlib.Path, str]:
+    """Runs the migration tool on a sample; returns the migrated script and what the tool said.
 
     Raises:
         SampleError: the tool failed or wrote nothing.
@@ -129,7 +129,7 @@ def migrate(name: str, out: pathlib.Path) -> pathlib.Path:
             ' '.join(command), done.returncode,
             'wrote %s' % script if script.exists() else 'did not write %s' % script,
             done.stdout))
-    return script
+    return script, done.stdout
 
 
 class Training:
@@ -251,8 +251,9 @@ def compare(sample: Sample) -> Row:
     """Migrates one sample and runs both scripts with and without dropout."""
     folder = BUILD / sample.name
     original = HERE / sample.name / 'original.py'
-    migrated = migrate(sample.name, folder / 'migrated')
+    migrated, said = migrate(sample.name, folder / 'migrated')
     print('\n%s: migrated to %s' % (sample.name, migrated.relative_to(ROOT)))
+    print('  %s' % said.strip().splitlines()[-1])
     runs: list[Run] = []
     for title, flags in (('dropout 0', ['--dropout=0']), ('default dropout', [])):
         both = [Training(script, flags, folder / ('%s_%s.log' % (kind, title)).replace(' ', '_'))
