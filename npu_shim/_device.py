@@ -15,6 +15,7 @@ import sys
 import warnings
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any, Callable
 
 from npu_shim import _env
 
@@ -81,6 +82,25 @@ def resolve() -> Device:
 def vendor(module: str) -> ModuleType:
     """Imports a module of the vendor's package; only called where there is an NPU."""
     return importlib.import_module(module)
+
+
+def on_card(module: str) -> Callable[[type], type]:
+    """Class decorator: on an NPU, calling the class gives the vendor's class of the same name.
+
+    Args:
+        module: of the vendor's class.
+    """
+
+    def decorate(cls: type) -> type:
+        def __new__(made: type, *args: Any, **kwargs: Any) -> Any:
+            if made is cls and device().is_npu:
+                return getattr(vendor(module), cls.__name__)(*args, **kwargs)
+            return object.__new__(made)
+
+        cls.__new__ = __new__  # type: ignore[assignment]
+        return cls
+
+    return decorate
 
 
 @functools.lru_cache(maxsize=None)

@@ -1,6 +1,7 @@
 """The session of graph-mode Keras, with the NPU config."""
 from __future__ import annotations
 
+import warnings
 from typing import Any, Optional
 
 from npu_shim import _tf
@@ -21,6 +22,10 @@ def set_keras_session_npu_config(config: Optional[_tf.ConfigProto] = None) -> _t
         RuntimeError: this Keras has no sessions (Keras 3, TF 2.16 and later).
     """
     backend = _backend("set_keras_session_npu_config")
+    if _tf.tf.executing_eagerly():
+        warnings.warn(
+            "set_keras_session_npu_config has no effect while executing eagerly, because Keras then uses no session: "
+            "call tf.compat.v1.disable_eager_execution() at the start of the script.", RuntimeWarning, stacklevel=2)
     sess = _tf.v1.Session(config=session_config(config))
     backend.set_session(sess)
     return sess

@@ -1,9 +1,10 @@
 """Ranks of this process, as the launch script's environment says; collectives need one process so far."""
 from __future__ import annotations
 
-from typing import Any, List, Sequence
+import functools
+from typing import Any, Callable, List, Sequence
 
-from npu_shim import _env
+from npu_shim import _device, _env
 
 WORLD = "hccl_world_group"
 
@@ -23,45 +24,63 @@ def require_single_process(name: str) -> None:
         )
 
 
+def hccl(module: str) -> Callable[[Callable], Callable]:
+    """Decorator: on an NPU the function of the same name in HCCL's package answers."""
+
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def answer(*args: Any, **kwargs: Any) -> Any:
+            if _device.device().is_npu:
+                return getattr(_device.vendor(module), function.__name__)(*args, **kwargs)
+            return function(*args, **kwargs)
+
+        return answer
+
+    return decorate
+
+
 def get_rank_size(group: str = WORLD) -> int:
-    """Number of ranks in a group: RANK_SIZE (or CM_WORKER_SIZE), 1 when unset."""
-    _need_world(group, "get_rank_size")
-    return _env.read().rank_size
+    """Number of ranks in a group: RANK_SIZE (or CM_WORKER_SIZE), 1 when unset; of a group of one's own, HCCL's answer."""
+    if group == WORLD:
+        return _env.read().rank_size
+    return _size_of(group)
 
 
 def get_rank_id(group: str = WORLD) -> int:
-    """This process's number in a group: RANK_ID, 0 when there is one process."""
-    _need_world(group, "get_rank_id")
+    """This process's number in a group: RANK_ID, 0 when there is one process; of a group of one's own, HCCL's answer."""
     rank = _env.read().rank_id
-    if rank is None:
-        require_single_process("get_rank_id with a master node (CM_CHIEF_IP)")
-    return int(rank or 0)
+    return _rank_in(group) if group != WORLD or rank is None else rank
 
 
+@hccl("hccl.manage.api")
 def get_local_rank_size(group: str = WORLD) -> int:
     """Number of the group's ranks on this server: 1 on one process."""
     require_single_process("get_local_rank_size")
     return 1
 
 
+@hccl("hccl.manage.api")
 def get_local_rank_id(group: str = WORLD) -> int:
     """This process's number among the group's ranks on this server: 0 on one process."""
     require_single_process("get_local_rank_id")
     return 0
 
 
+@hccl("hccl.manage.api")
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """The world's number of a rank of a group."""
     require_single_process("get_world_rank_from_group_rank")
     return _rank_zero(group_rank_id, "group_rank_id")
 
 
+@hccl("hccl.manage.api")
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """The group's number of a rank of the world."""
     require_single_process("get_group_rank_from_world_rank")
     return _rank_zero(world_rank_id, "world_rank_id")
 
 
+@hccl("hccl.manage.api")
 def create_group(group: str, rank_num: int, rank_ids: Sequence[int]) -> None:
     """Makes a group of ranks; on one process the only group is [0], and there is nothing to set up.
 
@@ -85,6 +104,7 @@ def create_group(group: str, rank_num: int, rank_ids: Sequence[int]) -> None:
         _rank_zero(rank, "rank_ids")
 
 
+@hccl("hccl.manage.api")
 def destroy_group(group: str) -> None:
     """Drops a group; on one process there is nothing to drop.
 
@@ -96,6 +116,7 @@ def destroy_group(group: str) -> None:
     require_single_process("destroy_group")
 
 
+@hccl("hccl.split.api")
 def set_split_strategy_by_idx(idxList: Sequence[int], group: str = WORLD) -> None:
     """Says after which gradients a new bucket begins. Changes speed on several cards, never a number.
 
@@ -111,6 +132,7 @@ def set_split_strategy_by_idx(idxList: Sequence[int], group: str = WORLD) -> Non
         raise ValueError(f"idxList={list(idxList)} is not allowed: it must have 1 to 8 growing indices.")
 
 
+@hccl("hccl.split.api")
 def set_split_strategy_by_size(dataSizeList: Sequence[float], group: str = WORLD) -> None:
     """Says which shares of the gradient bytes make a bucket. Changes speed on several cards, never a number.
 
@@ -138,9 +160,18 @@ def check_root(root_rank: Any, name: str) -> None:
         raise ValueError(f"{name}: root_rank={root_rank!r} is not allowed: this job has one rank, so it must be 0.")
 
 
-def _need_world(group: str, name: str) -> None:
-    if group != WORLD:
-        require_single_process(f"{name}(group={group!r})")
+def _size_of(group: str) -> int:
+    if _device.device().is_npu:
+        return _device.vendor("hccl.manage.api").get_rank_size(group)
+    require_single_process(f"get_rank_size(group={group!r})")
+    return 1
+
+
+def _rank_in(group: str) -> int:
+    if _device.device().is_npu:
+        return _device.vendor("hccl.manage.api").get_rank_id(group)
+    require_single_process(f"get_rank_id(group={group!r})")
+    return 0
 
 
 def _rank_zero(rank: int, name: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, List, Optional
 
-from npu_shim import _tf
+from npu_shim import _device, _tf
 from npu_shim.distributed.ranks import check_root, require_single_process
 from npu_shim.optimizer import loop_variables
 
@@ -16,6 +16,7 @@ class NpuEmptyHook(_tf.SessionRunHook):
     """A hook that does nothing; it stands where a script had a hook the NPU does not need."""
 
 
+@_device.on_card("npu_bridge.estimator.npu.npu_hook")
 class NPUBroadcastGlobalVariablesHook(_tf.SessionRunHook):
     """Gives every rank the root's variables before the first step.
 

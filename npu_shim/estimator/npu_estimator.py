@@ -12,6 +12,7 @@ from npu_shim.config.session import has_npu_optimizer
 from npu_shim.data.static_batch import enforce_static_batch
 from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
+from npu_shim.optimizer.iterations import LoopHook
 
 _API = _tf.estimator()
 _DOC = "An Estimator that trains on the NPU, and on the CPU where there is none."
@@ -103,6 +104,8 @@ if _API is not None:
         def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
             spec = super()._call_model_fn(features, labels, mode, config)
             if mode == _API.ModeKeys.TRAIN:
+                if self.config.iterations_per_loop > 1:
+                    spec = self._looped(spec)
                 return spec._replace(training_hooks=tuple(spec.training_hooks) + tuple(self._training_hooks(spec)))
             if mode == _API.ModeKeys.EVAL:
                 return spec._replace(evaluation_hooks=tuple(spec.evaluation_hooks) + tuple(_host_hooks(spec)))
@@ -113,10 +116,18 @@ if _API is not None:
             hooks = _host_hooks(spec)
             if environment.is_distributed and not self.config.horovod_mode:
                 hooks.append(NPUBroadcastGlobalVariablesHook(0, environment.rank_id))
-            if self.config.iterations_per_loop > 1 and not _device.device().is_npu:
-                _tf.logging.info("npu_shim: iterations_per_loop=%d; on the CPU training runs step by step, with the "
-                                 "same result.", self.config.iterations_per_loop)
             return hooks
+
+        def _looped(self, spec: Any) -> Any:
+            """On the card one run makes several steps; the CPU makes one, and says so."""
+            iterations = self.config.iterations_per_loop
+            if not _device.device().is_npu:
+                _tf.logging.info("npu_shim: iterations_per_loop=%d; on the CPU training runs step by step, with the "
+                                 "same result.", iterations)
+                return spec
+            hook = LoopHook(iterations)
+            return spec._replace(train_op=hook.loop_of(_tf.tf.group(spec.train_op)),
+                                 training_hooks=tuple(spec.training_hooks) + (hook,))
 
 else:
     NPUEstimator = needs_estimator("NPUEstimator", _DOC)

@@ -49,6 +49,7 @@ def allreduce(tensor: Any, average: bool = True) -> Any:
     return npu_allreduce(tensor, "mean" if average else "sum")
 
 
+@_device.on_card("npu_bridge.estimator.npu.npu_optimizer")
 class NPUDistributedOptimizer(_tf.v1.train.Optimizer):
     """Wraps an optimizer so that its gradients are averaged over all ranks.
 

@@ -63,6 +63,21 @@ class IterationPerLoop:
             raise _not_on_cpu("load_iteration_per_loop_var", iterations_per_loop)
 
 
+class LoopHook(_tf.SessionRunHook):
+    """Sets the number of steps per run in every new session of an Estimator on the card."""
+
+    def __init__(self, iterations_per_loop: int) -> None:
+        self._iterations = iterations_per_loop
+        self._loop = IterationPerLoop()
+
+    def loop_of(self, train_op: Any) -> Any:
+        """The op that makes several steps of train_op."""
+        return self._loop.create_iteration_per_loop_var(train_op)
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._loop.load_iteration_per_loop_var(session, self._iterations)
+
+
 def _check_op(train_op: Any) -> None:
     if not isinstance(train_op, _tf.tf.Operation):
         raise ValueError(

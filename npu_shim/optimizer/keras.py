@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from npu_shim import _device
 from npu_shim.distributed.ranks import require_single_process
 
 _MARK = "_npu_shim_distributed"
@@ -12,6 +13,8 @@ class _Wraps(type):
     """Calling the class gives an optimizer of the wrapped one's class, so Keras takes it wherever it took the original."""
 
     def __call__(cls, optimizer: Any, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Any:
+        if _device.device().is_npu:
+            return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").KerasDistributeOptimizer(optimizer, name, **kwargs)
         require_single_process("KerasDistributeOptimizer")
         if not hasattr(optimizer, "get_config") or not hasattr(type(optimizer), "from_config"):
             raise TypeError(

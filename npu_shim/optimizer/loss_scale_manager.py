@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npu_shim import _tf
+from npu_shim import _device, _tf
 
 tf = _tf.tf
 _LARGEST = 3.4e38  # of float32
@@ -21,6 +21,7 @@ class LossScaleManager:
         raise NotImplementedError
 
 
+@_device.on_card("npu_bridge.estimator.npu.npu_loss_scale_manager")
 class FixedLossScaleManager(LossScaleManager):
     """A constant loss scale.
 
@@ -50,6 +51,7 @@ class FixedLossScaleManager(LossScaleManager):
         return tf.no_op()
 
 
+@_device.on_card("npu_bridge.estimator.npu.npu_loss_scale_manager")
 class ExponentialUpdateLossScaleManager(LossScaleManager):
     """A loss scale that grows after good steps and shrinks after overflows.
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from npu_shim import _tf
+from npu_shim import _device, _tf
 from npu_shim.distributed.ranks import require_single_process
 
 tf = _tf.tf
@@ -31,6 +31,7 @@ def all_finite(grads_and_vars: Any) -> Any:
     return tf.reduce_all([tf.reduce_all(tf.math.is_finite(v)) for v in values])
 
 
+@_device.on_card("npu_bridge.estimator.npu.npu_loss_scale_optimizer")
 class NPULossScaleOptimizer(_tf.v1.train.Optimizer):
     """Wraps an optimizer with loss scaling.
 

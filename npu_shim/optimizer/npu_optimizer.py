@@ -3,13 +3,14 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from npu_shim import _env, _tf
+from npu_shim import _device, _env, _tf
 from npu_shim.optimizer.distributed import npu_allreduce
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
 
 _Optimizer = _tf.v1.train.Optimizer
 
 
+@_device.on_card("npu_bridge.estimator.npu.npu_optimizer")
 class NPUOptimizer(_Optimizer):
     """Wraps an optimizer with averaging over ranks (is_distributed) and loss scaling (is_loss_scale).
 

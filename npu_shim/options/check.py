@@ -1,6 +1,7 @@
 """Checks options when they are given: names, types, domains, and what goes together."""
 from __future__ import annotations
 
+import numbers
 import warnings
 from typing import Any, Dict, Mapping, Optional
 
@@ -55,6 +56,8 @@ def check_value(row: Option, value: Any, name: Optional[str] = None) -> Any:
         value = str(value)
     if wanted is str and isinstance(value, bytes):
         value = value.decode("utf-8")
+    if wanted is int and isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        value = int(value)  # numpy's integers too
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise TypeError(
             f"{name}={value!r} is not allowed: it must be {_article(wanted)}, {row.allowed.text}, "

@@ -16,23 +16,28 @@ class Domain:
 
 
 def one_of(*values: Any) -> Domain:
+    """One of a few values."""
     return Domain("one of " + ", ".join(repr(v) for v in values), lambda v: v in values, values)
 
 
 def at_least(low: int) -> Domain:
+    """A number with a lower bound."""
     return Domain(f"at least {low}", lambda v: v >= low)
 
 
 def between(low: int, high: int, unit: str = "") -> Domain:
+    """A number with two bounds."""
     return Domain(f"from {low} to {high}{' ' + unit if unit else ''}", lambda v: low <= v <= high)
 
 
 def matching(pattern: str, text: str) -> Domain:
+    """A text of a form."""
     compiled = re.compile(pattern)
     return Domain(text, lambda v: compiled.match(v) is not None)
 
 
 def any_text(text: str = "a text") -> Domain:
+    """A text nobody checks."""
     return Domain(text, lambda v: True)
 
 

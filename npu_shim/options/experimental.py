@@ -27,7 +27,7 @@ ROWS = (
                   "'fast' or 'fast1', then '|step' or '|loss', then maybe a ratio, like 'fast|step|0.9'"),
          argument="accelerate_train_mode", cpu="numeric", **_HELD),
     Option("recompute", "s", "Recompute instead of keeping activations.", one_of("auto", "manual"),
-           holder="GraphMemoryOptimizeConfig", write=NEVER, in_session=False),
+           holder="GraphMemoryOptimizeConfig", write=NEVER),
     text("graph_slice", "Slice graphs to save memory.", one_of("auto", "manual"), holder="GraphMemoryOptimizeConfig",
          write=HELD),
 )

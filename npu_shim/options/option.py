@@ -36,7 +36,6 @@ class Option:
         argument: that argument's name; None when there is none.
         holder: the config class that has the argument; None for NPURunConfig itself.
         write: when NPUEstimator writes it; see the constants above.
-        in_session: may be given to session_config.
         numbers_too: an int is accepted and written as its decimal text.
         deprecated: says what to do instead; empty while it is current.
         excludes: options that must not be given at the same time.
@@ -54,7 +53,6 @@ class Option:
     argument: Any = SAME
     holder: Optional[str] = None
     write: str = GIVEN
-    in_session: bool = True
     numbers_too: bool = False
     deprecated: str = ""
     excludes: Tuple[str, ...] = ()
@@ -97,4 +95,4 @@ def text(name: str, doc: str, allowed: Domain, default: Optional[str] = None, **
 def argument(name: str, doc: str, default: Any = None, **rest: Any) -> Option:
     """A row for a constructor argument that is no key of the parameter_map."""
     return Option(name, None, doc, Domain("anything RunConfig takes", lambda v: True), estimator=default,
-                  write=NEVER, in_session=False, **rest)
+                  write=NEVER, **rest)

@@ -17,7 +17,7 @@ ROWS = (
     text("customize_dtypes", "File that gives single operators their types.", path("the name of a .cfg file"),
          cpu="numeric"),
     flag("enable_reduce_precision", "Once allowed lower precision; no longer read.", session=None, estimator=False,
-         write=ALWAYS, in_session=False),
+         write=ALWAYS, deprecated="It has no effect; leave it out."),
     text("op_precision_mode", "File that gives operators high precision or high speed.",
          path("the name of an .ini file"), cpu="numeric"),
     text("op_select_implmode", "High precision or high speed for the operators of optypelist_for_implmode.",

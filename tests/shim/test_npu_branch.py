@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim import _device
+from npu_shim import _device, npu_init as npu
 from npu_shim.estimator import npu_ops
 from npu_shim.estimator.npu import npu_plugin, util
 from npu_shim.estimator.npu.npu_optimizer import npu_allreduce, npu_distributed_optimizer_wrapper
@@ -39,7 +39,11 @@ def calls(monkeypatch, tmp_path):
     made = []
     package = types.ModuleType("npu_bridge")
     monkeypatch.setitem(sys.modules, "npu_bridge", package)
-    for name in ("estimator.npu_ops", "estimator.npu_unary_ops", "hccl.hccl_ops", "estimator.npu.npu_optimizer",
+    for name in ("manage.api", "split.api"):
+        monkeypatch.setitem(sys.modules, "hccl." + name, Notes(made, "hccl." + name))
+    monkeypatch.setitem(sys.modules, "hccl", types.ModuleType("hccl"))
+    for name in ("estimator.npu_ops", "estimator.npu.npu_hook", "estimator.npu.npu_loss_scale_manager",
+                 "estimator.npu.npu_loss_scale_optimizer", "estimator.npu_unary_ops", "hccl.hccl_ops", "estimator.npu.npu_optimizer",
                  "estimator.npu.npu_plugin", "estimator.npu.util", "profiler.profiler",
                  "scoped_graph_manager.scoped_graph_manager"):
         monkeypatch.setitem(sys.modules, "npu_bridge." + name, Notes(made, name))
@@ -50,7 +54,7 @@ def calls(monkeypatch, tmp_path):
     return made
 
 
-X = 2.0
+X = 2.0  # stands for any tensor or optimizer
 CASES = {
     "dropout": (lambda: npu_ops.dropout(X, 0.5, seed=3), "estimator.npu_ops.dropout", (0.5, None, 3, None)),
     "gelu": (lambda: npu_unary_ops.gelu(X), "estimator.npu_unary_ops.npu_unary_ops.gelu", ()),
@@ -69,6 +73,20 @@ CASES = {
     "iterations": (lambda: util.set_iteration_per_loop(None, tf.no_op(), 10), "estimator.npu.util.set_iteration_per_loop",
                    None),
     "resource": (lambda: npu_plugin.npu_resource_shutdown(), "estimator.npu.npu_plugin.npu_resource_shutdown", None),
+    "loss scale manager": (lambda: npu.FixedLossScaleManager(8),
+                           "estimator.npu.npu_loss_scale_manager.FixedLossScaleManager", ()),
+    "loss scale optimizer": (lambda: npu.NPULossScaleOptimizer(X, 5, is_distributed=True),
+                             "estimator.npu.npu_loss_scale_optimizer.NPULossScaleOptimizer", (5,)),
+    "distributed optimizer": (lambda: npu.NPUDistributedOptimizer(X),
+                              "estimator.npu.npu_optimizer.NPUDistributedOptimizer", ()),
+    "NPUOptimizer": (lambda: npu.NPUOptimizer(X), "estimator.npu.npu_optimizer.NPUOptimizer", ()),
+    "Keras optimizer": (lambda: npu.npu_keras_optimizer(X), "estimator.npu.npu_optimizer.KerasDistributeOptimizer",
+                        ("NpuKerasOptimizer",)),
+    "broadcast hook": (lambda: npu.npu_hooks_append(), "estimator.npu.npu_hook.NPUBroadcastGlobalVariablesHook", (1,)),
+    "local rank": (lambda: npu.get_local_rank_id(), "hccl.manage.api.get_local_rank_id", ()),
+    "rank of a group": (lambda: npu.get_rank_id("g"), "hccl.manage.api.get_rank_id", ()),
+    "create_group": (lambda: npu.create_group("g", 2, [0, 1]), "hccl.manage.api.create_group", (2, [0, 1])),
+    "split": (lambda: npu.set_split_strategy_by_idx([1]), "hccl.split.api.set_split_strategy_by_idx", ()),
     "profiler": (lambda: Profiler().start(), "profiler.profiler.Profiler.start", None),
     "graph manager": (lambda: ScopedGraphManager().stop(),
                       "scoped_graph_manager.scoped_graph_manager.ScopedGraphManager.stop", None),
@@ -83,6 +101,32 @@ def test_goes_to_the_vendor(calls, call, path, arguments):
     assert got == path
     if arguments is not None:
         assert args[1:] == arguments
+
+
+def test_ranks_of_the_world_are_known_before_hccl_is(calls):
+    assert (npu.get_rank_size(), npu.get_rank_id()) == (2, 1) and calls == []
+
+
+def test_an_estimator_loops_on_the_card(calls, has_estimator, monkeypatch, tmp_path):
+    monkeypatch.setenv("RANK_SIZE", "1")
+    monkeypatch.setenv("RANK_ID", "0")
+    if not has_estimator:
+        with pytest.raises(RuntimeError, match="NPURunConfig needs tf.estimator"):
+            npu.NPURunConfig(iterations_per_loop=10)
+        return
+    step = []
+
+    def model_fn(features, labels, mode):
+        step.append(tf.compat.v1.train.get_or_create_global_step().assign_add(1))
+        return npu.NPUEstimatorSpec(mode, loss=tf.reduce_mean(features), train_op=step[0])
+
+    # the vendor's loop, played by an op that makes one step
+    monkeypatch.setattr(Notes, "__call__", lambda self, *args, **kwargs: (
+        calls.append((self._path, args, kwargs)), args[0] if "create_iteration" in self._path else self)[1])
+    job = npu.NPUEstimator(model_fn, str(tmp_path), npu.NPURunConfig(iterations_per_loop=10))
+    job.train(lambda: tf.data.Dataset.from_tensors([1.0]).repeat(), steps=2)
+    made = {path.rpartition(".")[2]: args for path, args, _ in calls if "IterationPerLoop" in path}
+    assert made["load_iteration_per_loop_var"][1] == 10 and "create_iteration_per_loop_var" in made
 
 
 def test_install_loads_the_vendors_op_library_and_says_nothing(calls, recwarn):
