@@ -98,7 +98,10 @@ class Source:
             raise SourceError(str(error))
         if sys.version_info < (3, 8):
             from .node_ends import add_ends
-            add_ends(tree, self.text)
+            try:
+                add_ends(tree, self.text)
+            except ValueError as error:
+                raise SourceError('its nodes cannot be placed: %s' % error)
         return tree
 
     @property
