@@ -18,6 +18,7 @@ NPU_RUN_CONFIG = 'npu_shim.npu_init.NPURunConfig'
 CONFIG_PROTO = 'tensorflow.ConfigProto'
 NPU_CONFIG = 'a session configuration for the NPU'
 MODEL = 'tensorflow.keras.Model'
+SUPERVISOR = 'tensorflow.train.Supervisor'
 PREPARED = 'a run configuration prepared for the NPU'
 
 _DATASET_MAKERS = frozenset('tensorflow.data.' + name for name in '''
@@ -41,6 +42,7 @@ _RETURNS: Dict[str, str] = {
     'tensorflow.ConfigProto': CONFIG_PROTO,
     'npu_shim.npu_init.npu_config_proto': NPU_CONFIG,
     'npu_shim.session_config': NPU_CONFIG,
+    'tensorflow.train.Supervisor': SUPERVISOR,
     'tensorflow.keras.Model': MODEL,
     'tensorflow.keras.Sequential': MODEL,
     'tensorflow.keras.models.load_model': MODEL,
@@ -49,6 +51,10 @@ _RETURNS: Dict[str, str] = {
 }
 _RETURNS.update((name, DATASET) for name in _DATASET_MAKERS)
 _MODEL_BASES: FrozenSet[str] = frozenset({MODEL, 'tensorflow.keras.Sequential'})
+# Methods that only a dataset has, among what scripts hand to their functions.
+_ONLY_DATASETS = frozenset('''
+flat_map interleave make_initializable_iterator make_one_shot_iterator padded_batch prefetch shard
+with_options'''.split())
 _ANNOTATIONS = {'tensorflow.data.Dataset': DATASET, 'tensorflow.estimator.RunConfig': RUN_CONFIG,
                 'tensorflow.keras.Model': MODEL}
 _LOOP = 'being inferred'
@@ -132,10 +138,24 @@ class Types:
     def _argument(self, binding: Binding) -> Optional[str]:
         annotation = getattr(binding.node, 'annotation', None)
         if annotation is None:
-            return None
+            return DATASET if self._used_as_dataset(binding) else None
         function = self._functions.get(binding.where.scope.node)
         where = function.where if function else binding.where
         return _ANNOTATIONS.get(self._names.resolve(annotation, where) or '')
+
+    def _used_as_dataset(self, binding: Binding) -> bool:
+        """Whether a parameter's function calls a method on it that only datasets have."""
+        name = getattr(binding.node, 'arg', '')
+        for call in self._names.calls:
+            root: ast.AST = call.node.func
+            only = False
+            while isinstance(root, (ast.Attribute, ast.Call)):
+                only = only or isinstance(root, ast.Attribute) and root.attr in _ONLY_DATASETS
+                root = root.value if isinstance(root, ast.Attribute) else root.func
+            if only and isinstance(root, ast.Name) and root.id == name and \
+                    call.where.scope is binding.where.scope:
+                return True
+        return False
 
     def _attribute(self, node: ast.Attribute, where: Where) -> Optional[str]:
         # self.model = tf.keras.Model(...) anywhere in the class

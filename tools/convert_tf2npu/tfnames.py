@@ -30,6 +30,8 @@ _PRIVATE = {
     'tensorflow.python.layers.core': 'tensorflow.layers',
     'tensorflow.python.layers.layers': 'tensorflow.layers',
     'tensorflow.python.ops.math_ops': 'tensorflow.math',
+    'tensorflow.contrib.slim.python.slim.learning': 'tensorflow.contrib.slim.learning',
+    'tensorflow.contrib.framework.python.ops': 'tensorflow.contrib.framework',
     'tensorflow.python.ops.nn': 'tensorflow.nn',
     'tensorflow.python.ops.nn_ops': 'tensorflow.nn',
 }
@@ -51,6 +53,7 @@ _SAME = {
     'tensorflow.nn.sigmoid': 'tensorflow.sigmoid',
     'tensorflow.train.SessionRunHook': 'tensorflow.estimator.SessionRunHook',
     'tensorflow.estimator.EstimatorV2': 'tensorflow.estimator.Estimator',
+    'tensorflow.contrib.slim.dropout': 'tensorflow.contrib.layers.dropout',
     'tensorflow.keras.models.Sequential': 'tensorflow.keras.Sequential',
     'tensorflow.keras.models.Model': 'tensorflow.keras.Model',
     'tensorflow.keras.engine.training.Model': 'tensorflow.keras.Model',

@@ -114,10 +114,10 @@ _CLOSE = 'close_session(npu_keras_sess)'
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    trained = _trained(context)
+    trained = trained_call(context)
     if trained is None:
         return
-    if _uses_eager(context):
+    if uses_eager(context):
         yield Finding(trained.node, 'this Keras model seems to be trained eagerly; on the NPU it '
                       'trains in graph mode: tf.compat.v1.disable_v2_behavior() at the start, then '
                       + _OPEN)
@@ -136,7 +136,7 @@ def check_file(context: Context) -> Iterator[Result]:
                       'the end of the process; write %s where it is no longer used' % _CLOSE)
 
 
-def _trained(context: Context) -> Optional[Call]:
+def trained_call(context: Context) -> Optional[Call]:
     """The first call that trains a Keras model, unless the script sets the session itself."""
     found = None
     for call in context.names.calls:
@@ -150,7 +150,8 @@ def _trained(context: Context) -> Optional[Call]:
     return found
 
 
-def _uses_eager(context: Context) -> bool:
+def uses_eager(context: Context) -> bool:
+    """Whether a file shows that it works eagerly."""
     for call in context.names.calls:
         if context.resolve(call.node.func, call.where) in _EAGER:
             return True

@@ -56,6 +56,57 @@ After::
     ) as sess:
         sess.run(train_op)
 
+Before::
+
+    import tensorflow as tf
+
+    sv = tf.train.Supervisor(logdir=FLAGS.logdir)
+    with sv.managed_session(FLAGS.master, config) as sess:
+        sess.run(train_op)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    sv = tf.train.Supervisor(logdir=FLAGS.logdir)
+    with sv.managed_session(FLAGS.master, npu_config_proto(config_proto=config)) as sess:
+        sess.run(train_op)
+
+Before::
+
+    import tensorflow as tf
+
+    slim = tf.contrib.slim
+    slim.learning.train(train_op, FLAGS.logdir)
+    with tf.train.MonitoredSession(hooks=hooks) as sess:
+        sess.run(train_op)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    slim = tf.contrib.slim
+    slim.learning.train(train_op, FLAGS.logdir, session_config=npu_config_proto())
+    with tf.train.MonitoredSession(hooks=hooks, session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto())) as sess:
+        sess.run(train_op)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Manager:
+        def run(self):
+            with self.managed_session() as sess:
+                sess.run(train_op)
+
+Untouched::
+
+    import tensorflow as tf
+
+    sess = tf.train.MonitoredSession(session_creator=creator)
+
 Untouched::
 
     import requests
@@ -79,35 +130,73 @@ Untouched::
 """
 from __future__ import annotations
 
-from typing import Iterator, Optional
+import ast
+from typing import Dict, Iterator, Optional, Tuple
 
 from ..edits import add_argument, wrap
-from ..infer import NPU_CONFIG
+from ..infer import NPU_CONFIG, SUPERVISOR
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
 from ..signatures import SESSION, bind
 
 CODE = 'NPU101'
 _CREATOR = ('scaffold', 'master', 'config', 'checkpoint_dir', 'checkpoint_filename_with_path')
-_SIGNATURES = {
+_MONITORED = ('session_creator', 'hooks', 'stop_grace_period_secs')
+_SIGNATURES: Dict[str, Tuple[str, ...]] = {
     'tensorflow.Session': SESSION,
     'tensorflow.InteractiveSession': SESSION,
     'tensorflow.train.ChiefSessionCreator': _CREATOR,
     'tensorflow.train.WorkerSessionCreator': _CREATOR[:3] + ('max_wait_secs',),
+    'tensorflow.train.SingularMonitoredSession': (
+        'hooks', 'scaffold', 'master', 'config', 'checkpoint_dir', 'stop_grace_period_secs',
+        'checkpoint_filename_with_path'),
     'tensorflow.train.MonitoredTrainingSession': (
         'master', 'is_chief', 'checkpoint_dir', 'scaffold', 'hooks', 'chief_only_hooks',
         'save_checkpoint_secs', 'save_summaries_steps', 'save_summaries_secs', 'config',
         'stop_grace_period_secs', 'log_step_count_steps', 'max_wait_secs',
         'save_checkpoint_steps', 'summary_dir', 'save_graph_def'),
+    'tensorflow.contrib.training.train': (
+        'train_op', 'logdir', 'master', 'is_chief', 'scaffold', 'hooks', 'chief_only_hooks',
+        'save_checkpoint_secs', 'save_summaries_steps', 'config', 'max_wait_secs', 'run_metadata'),
+    'tensorflow.contrib.slim.learning.train': (
+        'train_op', 'logdir', 'train_step_fn', 'train_step_kwargs', 'log_every_n_steps', 'graph',
+        'master', 'is_chief', 'global_step', 'number_of_steps', 'init_op', 'init_feed_dict',
+        'local_init_op', 'init_fn', 'ready_op', 'summary_op', 'save_summaries_secs',
+        'summary_writer', 'startup_delay_steps', 'saver', 'save_interval_secs', 'sync_optimizer',
+        'session_config', 'session_wrapper', 'trace_every_n_steps', 'ignore_live_threads'),
+    'tensorflow.contrib.slim.evaluation.evaluate_once': (
+        'master', 'checkpoint_path', 'logdir', 'num_evals', 'initial_op', 'initial_op_feed_dict',
+        'eval_op', 'eval_op_feed_dict', 'final_op', 'final_op_feed_dict', 'summary_op',
+        'summary_op_feed_dict', 'variables_to_restore', 'session_config', 'hooks'),
 }
-CALLS = frozenset(_SIGNATURES)
+_METHODS = {'managed_session': ('master', 'config', 'start_standard_services',
+                                'close_summary_writer'),
+            'prepare_or_wait_for_session': ('master', 'config', 'wait_for_checkpoint',
+                                            'max_wait_secs', 'start_standard_services')}
+CALLS = frozenset(_SIGNATURES) | {'tensorflow.train.MonitoredSession'}
+METHODS = frozenset(_METHODS)
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    source = context.source
-    bound = bind(call.node, _SIGNATURES[name or ''])
     short = (name or '').rsplit('.', 1)[1]
-    config = bound.args.get('config')
+    if short == 'MonitoredSession':
+        yield from _creator(context, call)
+    else:
+        yield from _config(context, call, _SIGNATURES[name or ''], short)
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    function = call.node.func
+    assert isinstance(function, ast.Attribute)
+    if context.types.of(function.value, call.where) == SUPERVISOR:
+        yield from _config(context, call, _METHODS[function.attr], function.attr)
+
+
+def _config(context: Context, call: Call, signature: Tuple[str, ...], short: str) -> Iterator[Result]:
+    source = context.source
+    bound = bind(call.node, signature)
+    name = 'session_config' if 'session_config' in signature else 'config'
+    config = bound.args.get(name)
     if config is not None:
         if context.types.of(config, call.where) != NPU_CONFIG:
             yield Change(call.node, '%s runs on the NPU' % short, wrap(
@@ -117,6 +206,23 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         yield Finding(call.node, 'the arguments of %s are hidden behind * or **; put '
                       'npu_config_proto(config_proto=...) around the config among them' % short)
         return
-    edit = add_argument(source, call.node, 'config=npu_config_proto()')
+    edit = add_argument(source, call.node, name + '=npu_config_proto()')
     if edit:
         yield Change(call.node, '%s runs on the NPU' % short, (edit,), ('npu_config_proto',))
+
+
+def _creator(context: Context, call: Call) -> Iterator[Result]:
+    """A MonitoredSession makes its session itself unless it is given a creator."""
+    bound = bind(call.node, _MONITORED)
+    if bound.given('session_creator') or bound.positional:
+        return  # the creator is converted where it is made
+    function = call.node.func
+    if bound.hidden or not isinstance(function, ast.Attribute):
+        yield Finding(call.node, 'MonitoredSession makes its session itself; write session_creator='
+                      'tf.train.ChiefSessionCreator(config=npu_config_proto())')
+        return
+    creator = context.source.segment(function.value) + '.ChiefSessionCreator'
+    edit = add_argument(context.source, call.node,
+                        'session_creator=%s(config=npu_config_proto())' % creator)
+    if edit:
+        yield Change(call.node, 'MonitoredSession runs on the NPU', (edit,), ('npu_config_proto',))
