@@ -38,6 +38,11 @@ _SAME = frozenset({'tensorflow.cast', 'tensorflow.constant', 'tensorflow.identit
                    'tensorflow.convert_to_tensor'})
 
 
+_FORMS: Dict[str, Callable[[float], float]] = {
+    'gelu': lambda x: math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)),
+    'erf gelu': lambda x: math.erf(x / math.sqrt(2))}
+
+
 class _Unknown(Exception):
     """The formula holds something that is not followed."""
 
@@ -61,14 +66,18 @@ def meaning(function: Function, names: Names) -> Optional[str]:
     body = statements(function.node)
     if argument is None or not body:
         return None
+    return _known(lambda x: _run(body, argument, x, function, names))
+
+
+def _known(formula: Callable[[float], _Value]) -> Optional[str]:
     try:
-        values = [_run(body, argument, x, function, names) for x in _POINTS]
+        found = [formula(x) for x in _POINTS]
     except (_Unknown, ValueError, OverflowError, ZeroDivisionError, TypeError, RecursionError):
         return None
-    for name, inner in (('gelu', lambda x: math.tanh(
-            math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3))),
-                        ('erf gelu', lambda x: math.erf(x / math.sqrt(2)))):
-        if all(abs(v - 0.5 * x * (1 + inner(x))) < _TOLERANCE for x, v in zip(_POINTS, values)):
+    if not all(value.tensor for value in found):
+        return None
+    for name, inner in _FORMS.items():
+        if all(abs(v.number - 0.5 * x * (1 + inner(x))) < _TOLERANCE for x, v in zip(_POINTS, found)):
             return name
     return None
 
@@ -86,31 +95,49 @@ def argument_name(function: Function, names: Names) -> Optional[str]:
 
 
 def statements(node: ast.AST) -> List[ast.AST]:
-    """A function's statements without its docstring; for a lambda its expression."""
+    """A function's statements without its docstring, those of a scope where that is all it has; for a
+    lambda its expression."""
     if isinstance(node, ast.Lambda):
         return [node.body]
     body = list(node.body)  # type: ignore[attr-defined]
     if isinstance(body[0], ast.Expr) and isinstance((constant(body[0].value) or (0,))[0], str):
         body = body[1:]
+    if len(body) == 1 and isinstance(body[0], ast.With) and not any(
+            item.optional_vars for item in body[0].items):
+        return list(body[0].body)
     return body
 
 
-def _run(body: List[ast.AST], argument: str, x: float, function: Function, names: Names) -> float:
-    local = {argument: _Value(x, True)}
+def expression_meaning(node: ast.expr, argument: ast.expr, names: Names, where: Where) -> Optional[str]:
+    """What an expression computes of a part of it.
+
+    Args:
+        node: the expression.
+        argument: one of the places where the part stands; a name or a dotted name.
+        names: of the module.
+        where: the place of the expression.
+
+    Returns:
+        as :func:`meaning`.
+    """
+    text = ast.dump(argument)
+    return _known(lambda x: _evaluate(node, {text: _Value(x, True)}, names, where))
+
+
+def _run(body: List[ast.AST], argument: str, x: float, function: Function, names: Names) -> _Value:
+    local = {ast.dump(ast.Name(argument, ast.Load())): _Value(x, True)}
     where = Where(function.scope, (), None)
     for statement in body[:-1]:
         if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1 and
                 isinstance(statement.targets[0], ast.Name)):
             raise _Unknown
-        local[statement.targets[0].id] = _evaluate(statement.value, local, names, where)
+        name = ast.Name(statement.targets[0].id, ast.Load())
+        local[ast.dump(name)] = _evaluate(statement.value, local, names, where)
     last = body[-1]
     expression = last.value if isinstance(last, ast.Return) else last
     if not isinstance(expression, ast.expr):
         raise _Unknown
-    result = _evaluate(expression, local, names, where)
-    if not result.tensor:
-        raise _Unknown
-    return result.number
+    return _evaluate(expression, local, names, where)
 
 
 def _evaluate(node: ast.AST, local: Dict[str, _Value], names: Names, where: Where) -> _Value:
@@ -119,8 +146,10 @@ def _evaluate(node: ast.AST, local: Dict[str, _Value], names: Names, where: Wher
         if isinstance(value[0], bool) or not isinstance(value[0], (int, float)):
             raise _Unknown
         return _Value(float(value[0]), False)
-    if isinstance(node, ast.Name) and node.id in local:
-        return local[node.id]
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        found = local.get(ast.dump(node))
+        if found is not None:
+            return found
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         left = _evaluate(node.left, local, names, where)
         right = _evaluate(node.right, local, names, where)

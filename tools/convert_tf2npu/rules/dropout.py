@@ -14,6 +14,7 @@ Before::
     net = tf.nn.dropout(net, rate=0.1)
     net = tf.nn.dropout(net, rate=1 - FLAGS.keep)
     net = tf.nn.dropout(net, rate=high if training else low)
+    net = tf.keras.backend.dropout(net, level=0.3)
 
 After::
 
@@ -25,6 +26,7 @@ After::
     net = npu_ops.dropout(net, keep_prob=0.9)
     net = npu_ops.dropout(net, keep_prob=FLAGS.keep)
     net = npu_ops.dropout(net, keep_prob=1 - (high if training else low))
+    net = npu_ops.dropout(net, keep_prob=0.7)
 
 Before::
 
@@ -76,7 +78,8 @@ from ..source import Edit
 from ..tfnames import is_version1
 
 CODE = 'NPU106'
-CALLS = frozenset({'tensorflow.nn.dropout'})
+CALLS = frozenset({'tensorflow.nn.dropout', 'tensorflow.keras.backend.dropout'})
+_KERAS_LEVEL = ('x', 'level', 'noise_shape', 'seed')
 _ONLY_IN_1 = frozenset('tensorflow.' + name for name in '''
 Session InteractiveSession ConfigProto placeholder get_variable variable_scope app.run layers.dense
 layers.conv2d global_variables_initializer train.AdamOptimizer train.GradientDescentOptimizer
@@ -89,7 +92,8 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     source = context.source
     node = call.node
     spelled = context.names.spelled(node.func, call.where) or ''
-    version = 1 if is_version1(spelled) else _version(context)
+    keras = name == 'tensorflow.keras.backend.dropout'
+    version = 2 if keras else 1 if is_version1(spelled) else _version(context)
     if version is None:
         if len(node.args) > 1:
             yield Finding(node, 'the second argument of tf.nn.dropout is the keep probability in '
@@ -97,7 +101,8 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
                           'tells which is meant; give it its name')
             return
         version = 1
-    bound = bind(node, DROPOUT_V1 if version == 1 else DROPOUT_V2)
+    bound = bind(node, _KERAS_LEVEL if keras else DROPOUT_V1 if version == 1 else DROPOUT_V2)
+    rate = 'level' if keras else 'rate'
     if bound.hidden:
         yield Finding(node, 'the arguments of dropout are hidden behind * or **; write '
                       'npu_ops.dropout(x, keep_prob=...)')
@@ -107,14 +112,14 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
                       'for each element (npu_ops.dropout without noise_shape is the faster one)')
         return
     edits: List[Edit] = [rename(source, node.func, 'npu_ops.dropout')]
-    if version == 1 and 'rate' in bound.positional:
+    if version == 1 and rate in bound.positional:
         yield Finding(node, 'its rate is given by place; write npu_ops.dropout(x, keep_prob=...)')
         return
-    if bound.given('rate'):
+    if bound.given(rate):
         if bound.given('keep_prob'):
             return  # TensorFlow itself refuses both
-        edits += one_minus(source, bound.args['rate'])
-        keyword = bound.keywords.get('rate')
+        edits += one_minus(source, bound.args[rate])
+        keyword = bound.keywords.get(rate)
         renamed = rename_keyword(source, keyword, 'keep_prob') if keyword else None
         if keyword and renamed is None:
             yield Finding(node, 'write npu_ops.dropout(..., keep_prob=1 - rate)')

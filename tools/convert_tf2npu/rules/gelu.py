@@ -52,6 +52,36 @@ After::
         def act(self, h, name=None):
             return npu_unary_ops.gelu(h)
 
+Before::
+
+    import numpy as np
+    import tensorflow as tf
+
+    def block(x, units):
+        h = tf.layers.dense(x, units)
+        h = 0.5 * h * (1 + tf.tanh(np.sqrt(2 / np.pi) * (h + 0.044715 * tf.pow(h, 3))))
+        return x + h
+
+    def scoped(x):
+        with tf.name_scope('gelu'):
+            cdf = 0.5 * (1 + tf.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+            return x * cdf
+
+After::
+
+    import numpy as np
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def block(x, units):
+        h = tf.layers.dense(x, units)
+        h = npu_unary_ops.gelu(h)
+        return x + h
+
+    def scoped(x):
+        with tf.name_scope('gelu'):
+            return npu_unary_ops.gelu(x)
+
 Untouched::
 
     import tensorflow as tf
@@ -77,14 +107,15 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator
+from typing import Iterator, Optional
 
-from ..formula import argument_name, meaning, statements
+from ..formula import argument_name, expression_meaning, meaning, statements
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Function
+from ..scopes import Call, Function
 from ..source import Edit
 
 CODE = 'NPU108'
+CALLS = frozenset({'tensorflow.tanh'})
 _COMMENT = re.compile(r'[ \t]*(#[^\r\n]*)')
 
 
@@ -108,6 +139,27 @@ def check_function(context: Context, function: Function) -> Iterator[Result]:
             call = ''.join(c + source.newline + indent for c in _comments(context, body)) + call
     yield Change(function.node, 'gelu becomes the operator of the NPU', (Edit(start, end, call),),
                  ('npu_unary_ops',))
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    """The formula in the midst of other code."""
+    whole: ast.AST = call.node
+    for parent in context.names.ancestors(call.node):
+        if not isinstance(parent, ast.BinOp):
+            break
+        whole = parent
+        for part in ast.walk(whole):
+            if not isinstance(part, (ast.Name, ast.Attribute)) or expression_meaning(
+                    whole, part, context.names, call.where) != 'gelu':
+                continue
+            function = next((f for f in context.names.functions if f.scope is call.where.scope), None)
+            if function and meaning(function, context.names) == 'gelu':
+                return  # the whole function is
+            new = 'npu_unary_ops.gelu(%s)' % context.source.segment(part)
+            yield Change(whole, 'gelu becomes the operator of the NPU', (
+                Edit(context.source.start(whole), context.source.end(whole), new),),
+                ('npu_unary_ops',))
+            return
 
 
 def _comments(context: Context, body: list) -> Iterator[str]:

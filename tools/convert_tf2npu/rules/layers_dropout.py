@@ -2,7 +2,8 @@
 
 ``tf.layers.dropout`` drops only while it trains. Where its ``training`` argument is a test that
 Python decides when the graph is made, the call becomes the operator of the NPU under that test.
-Where it may be a tensor, it stays and is told.
+Where it may be a tensor, it stays and is told; so does the dropout of slim and of ``contrib.layers``,
+whose arguments may come from an ``arg_scope``.
 
 Before::
 
@@ -83,6 +84,14 @@ Untouched::
 
 Untouched::
 
+    import tensorflow as tf
+    from tensorflow.contrib import slim
+
+    with slim.arg_scope([slim.dropout], is_training=False):
+        net = slim.dropout(net, 0.5, scope='dropout7')
+
+Untouched::
+
     import mylayers as layers
     import tensorflow as tf
 
@@ -100,11 +109,15 @@ from ..signatures import LAYERS_DROPOUT, bind, constant
 from ..source import Edit
 
 CODE = 'NPU107'
-CALLS = frozenset({'tensorflow.layers.dropout'})
+CALLS = frozenset({'tensorflow.layers.dropout', 'tensorflow.contrib.layers.dropout'})
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
     node = call.node
+    if name == 'tensorflow.contrib.layers.dropout':
+        yield Finding(node, 'slim.dropout stays as it is, for an arg_scope may say whether it trains; '
+                      'write npu_ops.dropout(x, keep_prob) if is_training else x')
+        return
     bound = bind(node, LAYERS_DROPOUT)
     training = bound.args.get('training')
     inputs = bound.args.get('inputs')
@@ -152,14 +165,16 @@ def _edits(context: Context, call: Call, always: bool) -> Optional[List[Edit]]:
         if isinstance(bound.args['training'], (ast.IfExp, ast.Lambda)):
             test = '(%s)' % test
         parent = context.names.parents[node]
-        around = not isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)) and not (
-            isinstance(parent, (ast.Call, ast.keyword)) and getattr(parent, 'func', None) is not node)
+        argument = isinstance(parent, (ast.Call, ast.keyword)) and \
+            getattr(parent, 'func', None) is not node
+        around = not argument and not isinstance(
+            parent, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr))
+        if '\n' in test and not argument and not around:
+            return None  # nothing would hold its lines together
         tail = ' if %s else %s' % (test, source.segment(bound.args['inputs']))
         if around:
             edits.insert(0, Edit(start, start, '('))
         edits.append(Edit(end, end, tail + (')' if around else ''), closing=True))
-        if '\n' in source.segment(node) and not around and not isinstance(parent, ast.Call):
-            return edits if '\n' not in test else None
     return edits
 
 
