@@ -21,7 +21,7 @@ type parameter lists keep the positions they have.
 from __future__ import annotations
 
 import ast
-from typing import Callable, Dict, FrozenSet, List, Optional
+from typing import Any, Callable, Dict, FrozenSet, List, Optional
 
 from .tokens import OPENING, STRING, Tokens
 
@@ -104,7 +104,7 @@ class _Walker:
         while self.tokens[self.at] in unwanted:
             self.at += 1
 
-    def place(self, node: ast.AST, first: int) -> None:
+    def place(self, node: Any, first: int) -> None:
         """The node begins with token *first* and ends with the one before ``at``."""
         node.lineno, node.col_offset = self.starts[first]
         node.end_lineno, node.end_col_offset = self.ends[self.at - 1]
@@ -265,7 +265,7 @@ class _Walker:
         self.index(node.slice)
         self.close(end)
 
-    def index(self, node: ast.AST) -> None:
+    def index(self, node: Any) -> None:
         """What a subscript contains; slices are no expressions before Python 3.9."""
         first = self.at
         kind = type(node).__name__
@@ -289,7 +289,7 @@ class _Walker:
         else:
             self.expr(node)
 
-    def dimensions(self, node: ast.AST, items: List[ast.AST]) -> None:
+    def dimensions(self, node: ast.AST, items: List[Any]) -> None:
         first = self.at
         for item in items:
             self.index(item)
@@ -377,7 +377,7 @@ class _Walker:
             self.close(end)
         self.body(node.body)
 
-    def type_alias(self, node: ast.stmt) -> None:
+    def type_alias(self, node: Any) -> None:
         self.expr(node.name)
         self.type_parameters()
         self.expr(node.value)
@@ -400,7 +400,7 @@ class _Walker:
         self.end_block()
         self.place(node, first)
 
-    def match_case(self, node: ast.AST) -> None:
+    def match_case(self, node: Any) -> None:
         self.skip(_BEFORE_STMT)
         while self.tokens[self.at] not in (':', 'if'):
             self.at = max(self.at, self.match[self.at]) + 1
@@ -409,7 +409,7 @@ class _Walker:
         self.body(node.body)
 
 
-_Method = Callable[[_Walker, ast.AST], None]
+_Method = Callable[[_Walker, Any], None]
 _HEADS: Dict[str, _Method] = {
     'Dict': _Walker.dictionary,
     'JoinedStr': _Walker.fstring,
