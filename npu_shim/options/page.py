@@ -15,7 +15,7 @@ def markdown() -> str:
         "# NPU options",
         "",
         "Give them to `npu_shim.session_config(config, name=value)` by name, or to `NPURunConfig` and its config classes",
-        "by the argument. On the CPU each is checked and carried along; the last column says what kind of effect it has",
+        "by the argument. On the CPU each is checked and carried along; `effect` says what kind it has",
         "on a card.",
         "",
         "| option | type | allowed | default in a session | argument | effect | |",
