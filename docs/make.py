@@ -1,4 +1,4 @@
-"""Make the generated pages: docs/rules/ from the rules' docstrings.
+"""Make the generated pages: docs/rules/ from the rules' docstrings, docs/options.md from the options' rows.
 
 ``python docs/make.py`` writes them, ``python docs/make.py --check`` exits 1 when one is stale.
 """
@@ -10,11 +10,13 @@ import sys
 from typing import Dict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(os.path.dirname(HERE), 'tools')]
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), 'tools')]
 
 from convert_tf2npu.registry import Registry, Rule  # noqa: E402
+from npu_shim.options import page as options_page  # noqa: E402
 
 _NOTE = '<!-- made by docs/make.py; change the rule instead -->\n'
+_OPTIONS_NOTE = '<!-- made by docs/make.py; change the rows in npu_shim/options instead -->\n\n'
 
 
 def rule_page(rule: Rule) -> str:
@@ -48,6 +50,7 @@ def pages() -> Dict[str, str]:
     """All generated pages by their path below docs/."""
     made = {os.path.join('rules', rule.code + '.md'): rule_page(rule) for rule in Registry().rules}
     made[os.path.join('rules', 'README.md')] = index_page()
+    made['options.md'] = _OPTIONS_NOTE + options_page.markdown()
     return made
 
 
