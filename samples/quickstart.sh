@@ -20,8 +20,15 @@ case "${1:-}" in
 esac
 
 # --- an interpreter which the samples' TensorFlow exists for ------------------
+version_of() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1; }
+
 python="${PYTHON:-python3.11}"
-if ! version="$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>&1)"; then
+if [ -z "${PYTHON:-}" ] && ! version_of "$python" > /dev/null; then
+  for other in python3 python; do  # Python 3.11 by another name
+    if [ "$(version_of "$other")" = 3.11 ]; then python="$other"; break; fi
+  done
+fi
+if ! version="$(version_of "$python")"; then
   fail "cannot run '$python': $version
 Python 3.11 is needed. Install it (Debian, Ubuntu: apt install python3.11 python3.11-venv;
 or pyenv install 3.11), or name another one: PYTHON=/path/to/python3.11 bash samples/quickstart.sh"
@@ -42,7 +49,7 @@ source_hash() {
 begin=$SECONDS
 wanted="$(source_hash)"
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
-  if [ "$("$venv/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null)" != "$version" ] ||
+  if [ "$(version_of "$venv/bin/python")" != "$version" ] ||
     ! "$venv/bin/python" -m pip --version > /dev/null 2>&1; then
     [ ! -e "$venv" ] || [ -f "$mark" ] || [ -z "$(ls -A "$venv")" ] ||
       fail "$venv exists, was not made by this script and is not an environment of
@@ -62,8 +69,9 @@ Python $version with pip. Move it away and run this again."
   (cd "$root" && for name in setup.py pyproject.toml README.md LICENSE npu_shim tools; do
     [ ! -e "$name" ] || cp -R "$name" "$copy"
   done)
+  # The extra asks for this TensorFlow too; unless pip hears it first, it downloads the newest as well.
   "$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar off \
-    --upgrade-strategy only-if-needed "$copy[samples]" 2>&1 | tee "$venv/install.log" |
+    --upgrade-strategy only-if-needed "$copy[samples]" 'tensorflow<2.16' 2>&1 | tee "$venv/install.log" |
     sed -un 's/^ *Downloading /  downloading /p' || {
     tail -n 15 "$venv/install.log" >&2
     fail "could not install the package into $venv; all of pip's output is in $venv/install.log.
