@@ -89,12 +89,12 @@ Untouched::
 from __future__ import annotations
 
 import ast
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, List, Optional
 
-from ..infer import MODEL, own_returns
+from ..infer import MODEL
+from ..placing import at_end, first_at_work, line_before
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
-from ..signatures import constant
 from ..source import Edit
 
 CODE = 'NPU105'
@@ -104,11 +104,6 @@ _SESSION_SET = frozenset({'tensorflow.keras.backend.set_session',
                           'npu_shim.npu_init.npu_clear_session'})
 _EAGER = frozenset({'tensorflow.GradientTape', 'tensorflow.function',
                     'tensorflow.enable_eager_execution', 'tensorflow.enable_v2_behavior'})
-_SETTINGS = ('tensorflow.disable_', 'tensorflow.enable_', 'tensorflow.logging.',
-             'tensorflow.reset_default_graph', 'tensorflow.set_random_seed',
-             'tensorflow.random.set_', 'tensorflow.keras.backend.clear_session',
-             'tensorflow.keras.backend.set_', 'tensorflow.config.', 'absl.', 'numpy.random.seed',
-             'random.seed', 'tensorflow.flags.', 'tensorflow.app.flags.')
 _OPEN = 'npu_keras_sess = set_keras_session_npu_config()'
 _CLOSE = 'close_session(npu_keras_sess)'
 
@@ -181,95 +176,10 @@ def _starting_body(context: Context, trained: Call) -> Optional[ast.AST]:
 
 
 def _edits(context: Context, body: ast.AST) -> Optional[List[Edit]]:
-    source = context.source
-    statements: List[ast.stmt] = body.body  # type: ignore[attr-defined]
-    first = _first(context, statements, body)
-    if first is None:
+    first = first_at_work(context, body)
+    place = line_before(context, first) if first is not None else None
+    if place is None:
         return None
-    start = _line_of(context, first)
-    if start is None:
-        return None
-    position, indent = start
-    edits = [Edit(position, position, indent + _OPEN + source.newline)]
-    returns = own_returns(body)
-    last = statements[-1]
-    if isinstance(body, ast.Module):
-        last_start = source.line_start(source.start(last))
-        if source.text[last_start:source.start(last)].strip():
-            return None
-    if any(r.value is not None and constant(r.value) is None and not isinstance(r.value, ast.Name)
-           for r in returns):
-        return edits
-    for statement in returns:
-        at = source.start(statement)
-        column = source.text[source.line_start(at):at]
-        if column.strip():
-            return edits
-        edits.append(Edit(at, at, _CLOSE + source.newline + column))
-    if isinstance(last, (ast.Return, ast.Raise)):
-        return edits
-    if _is_main_guard(last):
-        return edits if returns else _with_guard(context, last, edits)
-    end = source.next_line(source.end(last))
-    text = indent + _CLOSE + source.newline
-    if not source.text[:end].endswith(('\n', '\r')):
-        text = source.newline + indent + _CLOSE
-    edits.append(Edit(end, end, text))
-    return edits
-
-
-def _with_guard(context: Context, guard: ast.stmt, edits: List[Edit]) -> List[Edit]:
-    # a script whose training stands at module level and whose last statement is its main guard
-    source = context.source
-    end = source.next_line(source.end(guard))
-    line = '' if source.text[:end].endswith(('\n', '\r')) else source.newline
-    return edits + [Edit(end, end, line + _CLOSE + source.newline)]
-
-
-def _is_main_guard(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and \
-        isinstance(node.test.left, ast.Name) and node.test.left.id == '__name__'
-
-
-def _first(context: Context, statements: List[ast.stmt], body: ast.AST) -> Optional[ast.stmt]:
-    """The first statement that may already need the session."""
-    for statement in statements:
-        if isinstance(statement, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete)):
-            continue
-        if isinstance(body, ast.Module):
-            if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-                continue
-            if isinstance(statement, ast.Try) and all(
-                    isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body):
-                continue
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not any(
-                    isinstance(n, ast.Call) for n in ast.walk(statement)):
-                continue
-        if isinstance(statement, ast.Expr):
-            if constant(statement.value):
-                continue
-            if isinstance(statement.value, ast.Call):
-                name = context.resolve(statement.value.func, context.names.places[statement]) or ''
-                if name.startswith(_SETTINGS):
-                    continue
-        return statement
-    return None
-
-
-def _line_of(context: Context, statement: ast.stmt) -> Optional[Tuple[int, str]]:
-    """Where a line can be put before a statement and the comments above it, and its indentation."""
-    source = context.source
-    start = source.start(statement)
-    for decorator in getattr(statement, 'decorator_list', ()):
-        start = min(start, source.start(decorator) - 1)
-    position = source.line_start(start)
-    indent = source.text[position:start]
-    if indent.strip():
-        return None  # it shares its line with something else
-    while position > 0:
-        above = source.line_start(position - 1)
-        line = source.text[above:position]
-        if not line.startswith(indent + '#') or line.startswith('#!') or 'coding' in line:
-            break
-        position = above
-    return position, indent
+    position, indent = place
+    return [Edit(position, position, indent + _OPEN + context.source.newline)] + at_end(
+        context, body, _CLOSE)
