@@ -9,7 +9,7 @@
 #
 # The environments are made on first use from tests/envs/*.txt and kept in
 # $NPU_SHIM_CACHE, or else in .envs/ of the checkout. A change of those files
-# makes a new one.
+# makes a new one; the old one may be deleted.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
