@@ -32,16 +32,7 @@ flags.DEFINE_string('model_dir', None, 'Folder for the weights; a temporary one 
 
 
 def gelu(x):
-    """Gaussian Error Linear Unit.
-
-    This is a smoother version of the RELU.
-    Original paper: https://arxiv.org/abs/1606.08415
-    Args:
-        x: float Tensor to perform activation.
-
-    Returns:
-        `x` with the GELU activation applied.
-    """
+    """The smooth relu of BERT: x times the normal probability below x, approximated."""
     return npu_unary_ops.gelu(x)
 
 

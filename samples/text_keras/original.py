@@ -31,16 +31,7 @@ flags.DEFINE_string('model_dir', None, 'Folder for the weights; a temporary one 
 
 
 def gelu(x):
-    """Gaussian Error Linear Unit.
-
-    This is a smoother version of the RELU.
-    Original paper: https://arxiv.org/abs/1606.08415
-    Args:
-        x: float Tensor to perform activation.
-
-    Returns:
-        `x` with the GELU activation applied.
-    """
+    """The smooth relu of BERT: x times the normal probability below x, approximated."""
     cdf = 0.5 * (1.0 + tf.tanh(
         (np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3)))))
     return x * cdf
