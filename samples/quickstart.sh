@@ -5,7 +5,7 @@
 #
 #   bash samples/quickstart.sh
 #   bash samples/quickstart.sh digits_session     only this sample
-#   PYTHON=/opt/python3.10/bin/python3 bash samples/quickstart.sh
+#   PYTHON=/path/to/python3.11 bash samples/quickstart.sh
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -81,5 +81,6 @@ Is there a network? Run this again when it is mended: nothing is lost."
   printf 'Installed in %d s\n' "$((SECONDS - begin))"
 fi
 
-"$venv/bin/python" "$root/samples/compare.py" "$@"
+cd "$root"
+"$venv/bin/python" -m samples.compare "$@"
 printf 'Total: %d s\n' "$((SECONDS - begin))"

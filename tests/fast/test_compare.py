@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from samples import compare
+from samples import compare, training
 
 OUTPUT = '''INFO:tensorflow:step 1 loss 2.50000000
 I1121 04:09:46.708069 140 basic_session_run_hooks.py:254] step 1 loss 2.50000000
@@ -15,17 +15,17 @@ accuracy 0.9722
 '''
 
 
-def run(losses: dict[int, float], accuracy: float = 0.97, seconds: float = 1.0) -> compare.Run:
-    return compare.Run(losses, accuracy, seconds, '')
+def run(losses: dict[int, float], accuracy: float = 0.97, seconds: float = 1.0) -> training.Run:
+    return training.Run(losses, accuracy, seconds, '')
 
 
-def row(original: compare.Run, migrated: compare.Run) -> compare.Row:
+def row(original: training.Run, migrated: training.Run) -> compare.Row:
     sample = compare.Sample('some_sample', 1e-5, 0.02, 0.95)
     return compare.Row(sample, original, migrated, original, migrated)
 
 
 def test_a_line_which_is_logged_twice_counts_once() -> None:
-    parsed = compare.parse(OUTPUT)
+    parsed = training.parse(OUTPUT)
     assert parsed.losses == {1: 2.5, 20: 1.25}
     assert (parsed.final_loss, parsed.accuracy) == (1.25, 0.9722)
 
@@ -35,8 +35,8 @@ def test_a_line_which_is_logged_twice_counts_once() -> None:
     ('step 1 loss 2.5\n', r'1 lines "step N loss X" and 0 lines "accuracy X"'),
 ])
 def test_output_without_losses_or_accuracy_is_an_error(output: str, text: str) -> None:
-    with pytest.raises(compare.SampleError, match=text):
-        compare.parse(output)
+    with pytest.raises(training.SampleError, match=text):
+        training.parse(output)
 
 
 def test_the_largest_difference_is_over_all_steps() -> None:
@@ -45,13 +45,13 @@ def test_the_largest_difference_is_over_all_steps() -> None:
 
 
 def test_different_steps_are_an_error_which_names_them() -> None:
-    with pytest.raises(compare.SampleError, match=r'only one of them has \[3, 4\]'):
+    with pytest.raises(training.SampleError, match=r'only one of them has \[3, 4\]'):
         compare.largest_difference(run({1: 2.0, 3: 1.0}), run({1: 2.0, 4: 1.0}))
 
 
 @pytest.mark.parametrize('losses', [{1: float('nan'), 2: 1.0}, {1: 1.0, 2: float('nan')}])
 def test_a_loss_which_is_not_a_number_is_an_error(losses: dict[int, float]) -> None:
-    with pytest.raises(compare.SampleError, match='not a number'):
+    with pytest.raises(training.SampleError, match='not a number'):
         compare.largest_difference(run({1: 1.0, 2: 1.0}), run(losses))
 
 
@@ -65,7 +65,7 @@ def test_equal_runs_give_no_complaint() -> None:
     (run({1: 2.0, 2: 1.0}, 0.955, 9.9), ''),
     (run({1: 2.0, 2: 1.0}, 0.945), 'at least 0.95 is expected'),
 ])
-def test_a_complaint_says_step_values_and_what_is_allowed(migrated: compare.Run, text: str) -> None:
+def test_a_complaint_says_step_values_and_what_is_allowed(migrated: training.Run, text: str) -> None:
     complaints = row(run({1: 2.0, 2: 1.0}), migrated).complaints()
     assert text in '\n'.join(complaints)
     assert bool(complaints) == bool(text)
@@ -85,8 +85,8 @@ def test_a_sample_which_fails_shows_the_end_of_its_log_and_where_it_is(
     script = tmp_path / 'broken.py'
     script.write_text('print("step 1 loss 2.0")\nraise RuntimeError("no such thing")\n')
     log = tmp_path / 'logs' / 'broken.log'
-    with pytest.raises(compare.SampleError) as error:
-        compare.Training(script, ['--dropout=0'], log).result()
+    with pytest.raises(training.SampleError) as error:
+        training.Training(script, ['--dropout=0'], log).result()
     text = str(error.value)
     assert 'broken.py --dropout=0: it ended with code 1' in text
     assert str(log) in text and 'RuntimeError: no such thing' in text
@@ -98,9 +98,9 @@ def test_when_one_of_two_fails_the_other_is_ended_and_the_error_is_its_own(
     good, bad = tmp_path / 'good.py', tmp_path / 'bad.py'
     good.write_text('print("step 1 loss 2.0")\nprint("accuracy 0.5")\n')
     bad.write_text('raise SystemExit(3)\n')
-    with pytest.raises(compare.SampleError, match='bad.py : it ended with code 3'):
-        compare.train_side_by_side(compare.Training(good, [], tmp_path / 'good.log'),
-                                   compare.Training(bad, [], tmp_path / 'bad.log'), 'title')
+    with pytest.raises(training.SampleError, match='bad.py : it ended with code 3'):
+        training.train_side_by_side(training.Training(good, [], tmp_path / 'good.log'),
+                                   training.Training(bad, [], tmp_path / 'bad.log'), 'title')
 
 
 def test_an_unknown_sample_is_wrong_usage_and_the_known_ones_are_named(

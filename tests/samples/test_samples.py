@@ -11,7 +11,7 @@ from typing import Callable, Iterator
 import pytest
 import tensorflow.compat.v1 as tf
 
-from samples import compare
+from samples import compare, training
 
 SAMPLES = {sample.name: sample for sample in compare.SAMPLES}
 SEEDS = (1, 2, 3)
@@ -43,7 +43,7 @@ NO_SUCH_THING = {
                    'the last TensorFlow that has them is 2.15.'),
 }
 
-Train = Callable[..., 'concurrent.futures.Future[compare.Run]']
+Train = Callable[..., 'concurrent.futures.Future[training.Run]']
 
 
 @pytest.fixture(scope='module')
@@ -54,30 +54,30 @@ def train(repo_root: pathlib.Path,
     Two scripts run at a time; the same run is made once.
     """
     logs = tmp_path_factory.mktemp('logs')
-    runs: dict[tuple[str, ...], concurrent.futures.Future[compare.Run]] = {}
+    runs: dict[tuple[str, ...], concurrent.futures.Future[training.Run]] = {}
 
-    def start(kind: str, name: str, *flags: str) -> concurrent.futures.Future[compare.Run]:
+    def start(kind: str, name: str, *flags: str) -> concurrent.futures.Future[training.Run]:
         key = (kind, name) + flags
         if key not in runs:
             script = repo_root / 'samples' / name / (kind + '.py')
             log = logs / '_'.join(key).replace('--', '')
             all_flags = ['--steps=%d' % STEPS[name], *flags]
             runs[key] = pool.submit(
-                lambda: compare.Training(script, all_flags, log).result())
+                lambda: training.Training(script, all_flags, log).result())
         return runs[key]
 
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
         yield start
 
 
-def pairs_with_dropout(train: Train, name: str) -> list[tuple[compare.Run, compare.Run]]:
+def pairs_with_dropout(train: Train, name: str) -> list[tuple[training.Run, training.Run]]:
     """(original, migrated) for every seed, with the sample's default dropout."""
     futures = [(train('original', name, '--seed=%d' % seed),
                 train('expected_npu', name, '--seed=%d' % seed)) for seed in SEEDS]
     return [(original.result(), migrated.result()) for original, migrated in futures]
 
 
-def late_loss(run: compare.Run) -> float:
+def late_loss(run: training.Run) -> float:
     """Mean loss over the second half of the logged steps."""
     steps = sorted(run.losses)
     return statistics.mean(run.losses[step] for step in steps[len(steps) // 2:])
@@ -111,7 +111,7 @@ def test_the_migrated_sample_trains_or_says_what_this_tensorflow_lacks(
         assert len(losses) >= 10 and min(losses) == 1
         assert losses[max(losses)] < 0.5 * losses[1]
         return
-    with pytest.raises(compare.SampleError) as error:
+    with pytest.raises(training.SampleError) as error:
         future.result()
     last_line = str(error.value).rstrip().splitlines()[-1].strip()
     assert last_line.startswith('RuntimeError: ')
@@ -150,10 +150,10 @@ def test_train_1p_trains_here_and_keeps_a_log(
     done = subprocess.run(
         ['bash', str(repo_root / 'samples' / name / 'train_1p.sh'), '--steps=20', '--log_every=5',
          '--model_dir=%s' % (tmp_path / 'model')],
-        env={**compare.environment(), 'PYTHON': sys.executable,
+        env={**training.environment(), 'PYTHON': sys.executable,
              'LOG_DIR': str(tmp_path / 'logs')},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
     assert done.returncode == 0, done.stdout[-3000:]
     log = (tmp_path / 'logs' / 'train_0.log').read_text(encoding='utf-8')
-    assert compare.parse(log).losses.keys() >= {1}
+    assert training.parse(log).losses.keys() >= {1}
     assert list((tmp_path / 'model').iterdir())
