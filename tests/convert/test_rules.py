@@ -1,4 +1,4 @@
-"""Each rule's docstring is its test: Before becomes After, Untouched stays."""
+"""Each rule's docstring is its test: Before becomes After, Untouched stays, Told is told and stays."""
 from __future__ import annotations
 
 import ast
@@ -7,7 +7,8 @@ from typing import Iterator, List, Tuple
 
 import pytest
 
-from convert_tf2npu.convert import Converter, FileResult
+from convert_tf2npu.config import Settings
+from convert_tf2npu.convert import FINDING, Converter, FileResult
 from convert_tf2npu.registry import Registry, Rule
 
 CONVERTER = Converter()
@@ -19,7 +20,7 @@ def blocks(rule: Rule) -> List[Tuple[str, str]]:
     found: List[Tuple[str, str]] = []
     lines = (rule.module.__doc__ or '').split('\n')
     for number, line in enumerate(lines):
-        if line in ('Before::', 'After::', 'Untouched::'):
+        if line in ('Before::', 'After::', 'Untouched::', 'Told::'):
             body = []
             for following in lines[number + 1:]:
                 if following and not following.startswith(' '):
@@ -46,12 +47,27 @@ def untouched() -> Iterator[Tuple[str, str]]:
                 yield '%s example %d stays' % (rule.code, index), text
 
 
+def told(label: str) -> Iterator[Tuple[str, str, str]]:
+    """The blocks with a label of the rules that say what they tell."""
+    for rule in RULES:
+        found = blocks(rule)
+        for index, (its, text) in enumerate(found):
+            if its == label and 'Told' in [other for other, _ in found]:
+                yield '%s example %d' % (rule.code, index), rule.code, text
+
+
+def convert_by(code: str, text: str) -> FileResult:
+    return Converter(Settings(select=(code,))).convert(text.encode('utf-8'))
+
+
 def convert(text: str) -> FileResult:
     return CONVERTER.convert(text.encode('utf-8'))
 
 
 PAIRS = list(pairs())
 UNTOUCHED = list(untouched())
+TOLD = list(told('Told'))
+NOT_TOLD = list(told('Untouched'))
 
 
 @pytest.mark.parametrize('before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
@@ -84,6 +100,20 @@ def test_comments_survive(before: str, after: str) -> None:
 @pytest.mark.parametrize('text', [u[1] for u in UNTOUCHED], ids=[u[0] for u in UNTOUCHED])
 def test_untouched_stays(text: str) -> None:
     assert convert(text).new is None
+
+
+@pytest.mark.parametrize('code,text', [t[1:] for t in TOLD], ids=[t[0] + ' is told' for t in TOLD])
+def test_told_is_told_and_stays(code: str, text: str) -> None:
+    result = convert_by(code, text)
+    assert result.new is None
+    assert [d.code for d in result.diagnostics if d.kind == FINDING] and {
+        d.code for d in result.diagnostics} == {code}
+
+
+@pytest.mark.parametrize('code,text', [t[1:] for t in NOT_TOLD],
+                         ids=[t[0] + ' is not told' for t in NOT_TOLD])
+def test_what_a_telling_rule_leaves_it_does_not_tell(code: str, text: str) -> None:
+    assert convert_by(code, text).diagnostics == ()
 
 
 @pytest.mark.parametrize('rule', RULES, ids=[r.code for r in RULES])

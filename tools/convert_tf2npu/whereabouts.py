@@ -1,0 +1,175 @@
+"""Where the code of an expression runs: on the card, or on the host.
+
+What a function handed to ``dataset.map`` computes never reaches the card, and what tests and serving
+functions compute is of no concern for training. Findings about the card leave such code alone.
+"""
+from __future__ import annotations
+
+import ast
+import functools
+import os
+import re
+from typing import Dict, FrozenSet, Iterator, List, Set, Tuple
+
+from .infer import DATASET, Types
+from .names import Names
+from .registry import Context
+from .scopes import Call
+
+# The methods and functions of tf.data that take a function and run it on the host.
+_TAKERS = frozenset('''map flat_map interleave filter map_with_legacy_function scan take_while reduce
+from_generator map_and_batch map_and_batch_with_legacy_function parallel_interleave group_by_window
+bucket_by_sequence_length rejection_resample'''.split())
+_DATA = ('tensorflow.data.', 'tensorflow.contrib.data.')
+# Words of the names that people give to functions and classes which make input, serve or test.
+_HOST_WORDS = frozenset('''input_fn input_fns parse parser parsing preprocess preprocessing preprocessor augment
+augmentation distort distorted dataset datasets reader record records tfrecord tfrecords serving
+receiver pipeline example examples tokenize tokenizer crop csv jpeg loader'''.split())
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def runs_on_card(context: Context, node: ast.AST) -> bool:
+    """Whether nothing says that an expression belongs to input, serving or a test."""
+    if _beside(context.names):
+        return False
+    certain, likely = _host_functions(context.names, context.types)
+    for parent in context.names.ancestors(node):
+        if parent in likely or parent in certain:
+            return False
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if _words(parent.name) & _HOST_WORDS or 'input_fn' in parent.name:
+                return False
+            if parent.name.startswith('test') or isinstance(parent, ast.ClassDef) and _is_test(parent):
+                return False
+    return True
+
+
+def in_map_function(context: Context, node: ast.AST) -> bool:
+    """Whether an expression certainly runs inside tf.data, for each element."""
+    certain, _ = _host_functions(context.names, context.types)
+    return any(parent in certain for parent in context.names.ancestors(node))
+
+
+def in_test(context: Context, node: ast.AST) -> bool:
+    """Whether an expression belongs to a test."""
+    return _beside(context.names) and 'test' in _words(os.path.basename(context.names.path)) or any(
+        isinstance(parent, ast.ClassDef) and _is_test(parent)
+        for parent in context.names.ancestors(node))
+
+
+def first_call(context: Context, call: Call, names: FrozenSet[str], within: ast.AST) -> bool:
+    """Whether a call is the first, of those that may run on the card, of some names.
+
+    Args:
+        context: the file.
+        call: a call of one of the names.
+        names: dotted names.
+        within: the part of the file in which it is to be the first: its tree, a statement ...
+    """
+    words = {name.rsplit('.', 1)[1] for name in names}
+    everywhere = isinstance(within, ast.Module)
+    for other in context.names.calls:
+        if other.node is call.node:
+            return True
+        function = other.node.func
+        if getattr(function, 'attr', getattr(function, 'id', '')) in words and (
+                everywhere or within in context.names.ancestors(other.node)) and \
+                context.resolve(function, other.where) in names and runs_on_card(context, other.node):
+            return False
+    return True
+
+
+def function_of(context: Context, node: ast.AST) -> ast.AST:
+    """The innermost function around an expression, or the module."""
+    return next((p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)),
+                context.names.tree)
+
+
+@functools.lru_cache(maxsize=4)
+def _beside(names: Names) -> bool:
+    """Whether a file, by its name and folder, is a test or prepares data."""
+    folder, name = os.path.split(names.path)
+    words = _words(os.path.splitext(name)[0])
+    return bool(words & (_HOST_WORDS | {'test', 'tests'}) - {'crop'} or
+                _words(os.path.basename(folder)) & {'generators', 'datasets', 'preprocessing', 'tests'})
+
+
+def _words(name: str) -> Set[str]:
+    return set(re.findall(r'[a-z0-9]+', re.sub(r'([a-z])([A-Z])', r'\1_\2', name).lower()))
+
+
+def _is_test(node: ast.ClassDef) -> bool:
+    bases = [getattr(base, 'attr', getattr(base, 'id', '')) for base in node.bases]
+    return node.name.endswith(('Test', 'TestCase')) or any(
+        base.endswith(('Test', 'TestCase')) for base in bases)
+
+
+@functools.lru_cache(maxsize=4)
+def _host_functions(names: Names, types: Types) -> Tuple[FrozenSet[ast.AST], FrozenSet[ast.AST]]:
+    """The functions that tf.data runs for certain, and those that something called map runs."""
+    definitions: Dict[str, List[ast.AST]] = {}
+    for function in names.functions:
+        if not isinstance(function.node, ast.Lambda):
+            definitions.setdefault(function.node.name, []).append(function.node)
+    certain: Set[ast.AST] = set()
+    likely: Set[ast.AST] = set()
+    for call in names.calls:
+        word = getattr(call.node.func, 'attr', getattr(call.node.func, 'id', ''))
+        if word not in _TAKERS:
+            continue
+        sure = (names.resolve(call.node.func, call.where) or '').startswith(_DATA) or (
+            isinstance(call.node.func, ast.Attribute) and
+            types.of(call.node.func.value, call.where) == DATASET)
+        for value in call.node.args + [k.value for k in call.node.keywords]:
+            for found in _handed(value, definitions):
+                (certain if sure else likely).add(found)
+    called = _calls_by_function(names)
+    return _closure(certain, called, definitions), _closure(likely, called, definitions)
+
+
+def _handed(value: ast.expr, definitions: Dict[str, List[ast.AST]]) -> Iterator[ast.AST]:
+    """The functions that an argument may be: by name, as a lambda, through functools.partial."""
+    if isinstance(value, ast.Lambda):
+        yield value
+    elif isinstance(value, (ast.Name, ast.Attribute)):
+        named = definitions.get(getattr(value, 'attr', getattr(value, 'id', '')), [])
+        if len(named) == 1:
+            yield named[0]
+    elif isinstance(value, ast.Call) and value.args and 'partial' in (
+            getattr(value.func, 'attr', ''), getattr(value.func, 'id', '')):
+        yield from _handed(value.args[0], definitions)
+
+
+def _calls_by_function(names: Names) -> Dict[ast.AST, Set[str]]:
+    called: Dict[ast.AST, Set[str]] = {}
+    for call in names.calls:
+        word = _plain_name(call.node.func)
+        if word:
+            for parent in names.ancestors(call.node):
+                if isinstance(parent, _FUNCTIONS):
+                    called.setdefault(parent, set()).add(word)
+    return called
+
+
+def _plain_name(function: ast.expr) -> str:
+    """``f`` of ``f(...)`` and of ``self.f(...)``, the calls that stay within a file."""
+    if isinstance(function, ast.Name):
+        return function.id
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and \
+            function.value.id in ('self', 'cls'):
+        return function.attr
+    return ''
+
+
+def _closure(functions: Set[ast.AST], called: Dict[ast.AST, Set[str]],
+             definitions: Dict[str, List[ast.AST]]) -> FrozenSet[ast.AST]:
+    """Some functions with all that they call."""
+    found = set(functions)
+    todo = list(functions)
+    while todo:
+        for word in called.get(todo.pop(), ()):
+            for definition in definitions.get(word, ()):
+                if len(definitions[word]) == 1 and definition not in found:
+                    found.add(definition)
+                    todo.append(definition)
+    return frozenset(found)

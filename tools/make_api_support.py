@@ -1,0 +1,193 @@
+"""Make convert_tf2npu/api_support.py: which calls the vendor's support list warns of, by kind.
+
+``python tools/make_api_support.py LIST.json > tools/convert_tf2npu/api_support.py`` where LIST.json
+maps API names to ``status`` and ``note_code``. Most of the list needs no word to the user: what is
+supported, what rules rewrite, what has no effect. What does is put into the kinds below, and where the
+list contradicts itself or the documentation the choice is made here, once, with its reason.
+"""
+from __future__ import annotations
+
+import json
+import sys
+from typing import Dict, Iterator, Optional
+
+# The list's note codes that are worth a word, as the kinds of the tool.
+_KINDS = {
+    'eager': 'eager',
+    'tpu_only': 'tpu',
+    'gpu_only': 'gpu',
+    'use_tf_data': 'queue',
+    'remove_lite': 'lite',
+    'avoid': 'unclear',
+    'under_analysis': 'unverified',
+}
+# Families that the list only calls deprecated, because they are part of tf.contrib. They work no
+# better than their namesakes outside it; the names in brackets are those that do run anywhere.
+_FAMILIES = {
+    'tf.contrib.cudnn_rnn.': ('gpu', ('CudnnCompatibleGRUCell', 'CudnnCompatibleLSTMCell')),
+    'tf.contrib.nccl.': ('gpu', ()),
+    'tf.contrib.tpu.': ('tpu', ('RunConfig', 'TPUConfig', 'TPUEstimatorSpec', 'InputPipelineConfig')),
+}
+_DECIDED: Dict[str, Optional[str]] = {
+    # A question and two switches of Python's behaviour; in a graph they do no harm.
+    'tf.executing_eagerly': None,
+    'tf.enable_tensor_equality': None,
+    'tf.enable_v2_tensorshape': None,
+    'tf.contrib.eager.enable_eager_execution': 'eager',
+    'tf.contrib.eager.enable_remote_eager_execution': 'eager',
+    'tf.config.run_functions_eagerly': 'eager',
+    # The list calls it harmless; Keras refuses it where there are not as many GPUs.
+    'tf.keras.utils.multi_gpu_model': 'gpu',
+    # Modules, which nobody calls, and what a rule rewrites.
+    'tf.tpu.core': None,
+    'tf.tpu.experimental': None,
+    'tf.lite.experimental.nn': None,
+    'tf.tpu.CrossShardOptimizer': None,
+    'tf.contrib.tpu.CrossShardOptimizer': None,
+    'tf.contrib.tpu.TPUEstimator': None,
+    # Supported says the status, avoid says the note. These are made of ordinary operations, so that
+    # the status is right.
+    'tf.math.reduce_euclidean_norm': None,
+    'tf.nn.separable_conv2d': None,
+    'tf.signal.hamming_window': None,
+    'tf.signal.hann_window': None,
+    'tf.signal.overlap_and_add': None,
+    'tf.feature_column.shared_embedding_columns': None,
+    # The same functions are supported without a note by their older names, tf.sparse_add and so on.
+    'tf.sparse.add': None,
+    'tf.sparse.mask': None,
+    'tf.sparse.reduce_max': None,
+    'tf.sparse.reduce_sum': None,
+    'tf.sparse.segment_mean': None,
+    'tf.sparse.segment_sum': None,
+    'tf.sparse.split': None,
+    # They only configure a TPUEstimator, which runs without a TPU.
+    'tf.estimator.tpu.InputPipelineConfig': None,
+    'tf.estimator.tpu.TPUConfig': None,
+    'tf.estimator.tpu.TPUEstimatorSpec': None,
+    'tf.estimator.tpu.experimental.EmbeddingConfigSpec': 'tpu',
+    # A rule hands loss scaling to the NPU's classes.
+    'tf.train.experimental.MixedPrecisionLossScaleOptimizer': None,
+    # Under analysis without a note.
+    'tf.random.experimental.Generator': 'unverified',
+    'tf.random.experimental.create_rng_state': 'unverified',
+    'tf.random.experimental.get_global_generator': 'unverified',
+    'tf.random.experimental.set_global_generator': 'unverified',
+    # Tables are a restriction of their own (rules/restriction_lookup.py).
+    'tf.lookup.StaticVocabularyTable': 'table',
+    'tf.lookup.TextFileInitializer': None,
+    'tf.lookup.TextFileIndex': None,
+    'tf.lookup.StaticHashTable': 'table',
+    'tf.lookup.experimental.DenseHashTable': 'table',
+    'tf.contrib.lookup.HashTable': 'table',
+    'tf.contrib.lookup.MutableDenseHashTable': 'table',
+    'tf.contrib.lookup.MutableHashTable': 'table',
+    'tf.contrib.lookup.IdTableWithHashBuckets': 'table',
+    'tf.contrib.lookup.index_table_from_file': 'table',
+    'tf.contrib.lookup.index_table_from_tensor': 'table',
+    'tf.contrib.lookup.index_to_string_table_from_file': 'table',
+    'tf.contrib.lookup.index_to_string_table_from_tensor': 'table',
+    # Input queues: the list calls some supported, some deprecated; the documentation excludes them
+    # all. Queues as such (tf.FIFOQueue) are often not for input, and the list supports them.
+    'tf.FixedLengthRecordReader': 'queue',
+    'tf.TFRecordReader': 'queue',
+    'tf.TextLineReader': 'queue',
+    'tf.train.QueueRunner': 'queue',
+    'tf.train.batch': 'queue',
+    'tf.train.batch_join': 'queue',
+    'tf.train.input_producer': 'queue',
+    'tf.train.limit_epochs': 'queue',
+    'tf.train.maybe_batch': 'queue',
+    'tf.train.maybe_batch_join': 'queue',
+    'tf.train.maybe_shuffle_batch': 'queue',
+    'tf.train.maybe_shuffle_batch_join': 'queue',
+    'tf.train.range_input_producer': 'queue',
+    'tf.train.shuffle_batch': 'queue',
+    'tf.train.shuffle_batch_join': 'queue',
+    'tf.train.slice_input_producer': 'queue',
+    'tf.train.string_input_producer': 'queue',
+    # The list supports is_finite under tf.math and excludes it under tf: one function, one answer.
+    'tf.is_finite': 'finite',
+    'tf.is_inf': 'finite',
+    'tf.is_nan': 'finite',
+    'tf.math.is_finite': 'finite',
+    'tf.math.is_inf': 'finite',
+    'tf.math.is_nan': 'finite',
+    'tf.debugging.is_finite': 'finite',
+    'tf.debugging.is_inf': 'finite',
+    'tf.debugging.is_nan': 'finite',
+}
+# Horovod's names that have a counterpart on the NPU; rules of their own deal with these.
+_HOROVOD_KNOWN = frozenset('''Compression allgather allreduce alltoall broadcast broadcast_variables
+broadcast_global_variables shutdown is_initialized DistributedGradientTape'''.split())
+
+
+def kind_of(name: str, row: Dict[str, str]) -> Optional[str]:
+    """The kind of one name of the list; None where nothing is to be said of it."""
+    if name in _DECIDED:
+        return _DECIDED[name]
+    for prefix, (kind, fine) in _FAMILIES.items():
+        if name.startswith(prefix):
+            rest = name[len(prefix):]
+            return None if rest in fine or rest.startswith('profiler.') else kind
+    if name.startswith('hvd.'):
+        known = row['status'] != 'under_analysis' or name[4:] in _HOROVOD_KNOWN
+        return None if known else 'horovod'
+    return _KINDS.get(row.get('note_code', ''))
+
+
+def canonical_name(name: str) -> str:
+    """How the tool spells a name of the list."""
+    name = name.partition('(')[0]
+    root, _, rest = name.partition('.')
+    return {'hvd': 'horovod', 'tf': 'tensorflow'}[root] + '.' + rest
+
+
+def module_lines(table: Dict[str, str]) -> Iterator[str]:
+    """The lines of the module."""
+    yield '"""What the vendor\'s support list for TensorFlow 1.15 warns of: a kind for each call.'
+    yield ''
+    yield 'Made by tools/make_api_support.py, where each choice is explained; do not edit.'
+    yield '"""'
+    yield 'from __future__ import annotations'
+    yield ''
+    yield 'from typing import Dict, FrozenSet'
+    yield ''
+    yield 'SUPPORT: Dict[str, str] = {'
+    for name in sorted(table):
+        yield '    %r: %r,' % (name, table[name])
+    yield '}'
+    yield ''
+    yield ''
+    yield 'def names_of(kind: str) -> FrozenSet[str]:'
+    yield '    """The names of one kind."""'
+    yield '    return frozenset(name for name, its in SUPPORT.items() if its == kind)'
+
+
+def support_table(rows: Dict[str, Dict[str, str]]) -> Dict[str, str]:
+    """The kind of each name that has one, by its canonical spelling.
+
+    Args:
+        rows: name -> row of the vendor's list.
+    """
+    table: Dict[str, str] = {}
+    decided = {name: {'status': 'decided'} for name in _DECIDED}
+    for name, row in list(decided.items()) + list(rows.items()):
+        kind = None if row['status'] == 'compatible' else kind_of(name, row)
+        if kind:
+            table[canonical_name(name)] = kind
+    return table
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print('usage: python tools/make_api_support.py LIST.json', file=sys.stderr)
+        return 2
+    with open(sys.argv[1], encoding='utf-8') as stream:
+        rows = json.load(stream)['apis']
+    print('\n'.join(module_lines(support_table(rows))))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
