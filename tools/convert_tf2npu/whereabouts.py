@@ -57,14 +57,16 @@ def in_test(context: Context, node: ast.AST) -> bool:
         for parent in context.names.ancestors(node))
 
 
-def first_call(context: Context, call: Call, names: FrozenSet[str], within: ast.AST) -> bool:
-    """Whether a call is the first, of those that may run on the card, of some names.
+def first_call(context: Context, call: Call, names: FrozenSet[str], within: ast.AST,
+               on_card: bool = True) -> bool:
+    """Whether a call is the first one of some names.
 
     Args:
         context: the file.
         call: a call of one of the names.
         names: dotted names.
         within: the part of the file in which it is to be the first: its tree, a statement ...
+        on_card: whether only those count that may run on the card.
     """
     words = {name.rsplit('.', 1)[1] for name in names}
     everywhere = isinstance(within, ast.Module)
@@ -74,7 +76,8 @@ def first_call(context: Context, call: Call, names: FrozenSet[str], within: ast.
         function = other.node.func
         if getattr(function, 'attr', getattr(function, 'id', '')) in words and (
                 everywhere or within in context.names.ancestors(other.node)) and \
-                context.resolve(function, other.where) in names and runs_on_card(context, other.node):
+                context.resolve(function, other.where) in names and (
+                    not on_card or runs_on_card(context, other.node)):
             return False
     return True
 

@@ -40,13 +40,16 @@ from ..scopes import Call
 from ..whereabouts import first_call, runs_on_card
 
 CODE = 'NPU231'
-CALLS = frozenset('tensorflow.' + name for name in '''boolean_mask ragged.boolean_mask dynamic_partition
-sparse_retain sparse.retain python.ops.array_ops.boolean_mask'''.split())
-_SUMS = {
-    'tensorflow.reduce_sum': 'tf.reduce_sum(x * weights)',
-    'tensorflow.math.reduce_sum': 'tf.reduce_sum(x * weights)',
-    'tensorflow.reduce_mean': 'tf.reduce_sum(x * weights) / tf.reduce_sum(weights)',
-    'tensorflow.math.reduce_mean': 'tf.reduce_sum(x * weights) / tf.reduce_sum(weights)',
+_PARTITION = 'tensorflow.dynamic_partition'
+CALLS = frozenset({'tensorflow.boolean_mask', 'tensorflow.ragged.boolean_mask', _PARTITION,
+                   'tensorflow.python.ops.array_ops.boolean_mask'})
+_WEIGHTS = 'weights = tf.cast(mask, x.dtype), broadcast to the shape of x, and tf.reduce_sum(x * weights)'
+# What a reduction of the chosen rows is with a mask of fixed shape.
+_REDUCED = {
+    'reduce_sum': _WEIGHTS,
+    'reduce_mean': _WEIGHTS + ' / tf.reduce_sum(weights)',
+    'reduce_max': 'tf.reduce_max(tf.where(mask, x, tf.fill(tf.shape(x), x.dtype.min)))',
+    'reduce_min': 'tf.reduce_min(tf.where(mask, x, tf.fill(tf.shape(x), x.dtype.max)))',
 }
 
 
@@ -55,10 +58,12 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if not runs_on_card(context, call.node) or not first_call(context, call, CALLS, statement):
         return
     parent = context.names.parents.get(call.node)
-    around = context.resolve(parent.func, call.where) if isinstance(parent, ast.Call) else None
-    instead = _SUMS.get(around or '')
+    around = (context.resolve(parent.func, call.where) or '') if isinstance(parent, ast.Call) else ''
+    if name == _PARTITION:
+        instead = 'tf.where(tf.equal(partitions, i), x, tf.zeros_like(x)) for each part i'
+    else:
+        reduced = _REDUCED.get(around.rsplit('.', 1)[-1]) if around.startswith('tensorflow.') else None
+        instead = reduced or ('tf.where(mask, x, tf.zeros_like(x)) and leave the masked rows out of what '
+                              'follows by a factor tf.cast(mask, x.dtype)')
     yield Finding(call.node, 'how many rows this keeps is known only when it runs, and the card compiles the '
-                  'graph again for each number; write ' + (
-                      'weights = tf.cast(mask, x.dtype) and %s' % instead if instead else
-                      'tf.where(mask, x, tf.zeros_like(x)) and weigh what follows with '
-                      'tf.cast(mask, x.dtype)'))
+                  'graph again for each number; write ' + instead)

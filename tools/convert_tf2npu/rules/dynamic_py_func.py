@@ -33,5 +33,6 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if runs_on_card(context, call.node):
         yield Finding(call.node, '%s runs Python on the host, which the card cannot do, and its result has no '
                       'known shape; move it into the function that dataset.map calls (with set_shape), '
-                      'write it in TensorFlow, or give the session mix_compile_mode=True' % (
+                      'write it in TensorFlow, or give the session mix_compile_mode=True '
+                      '(with iterations_per_loop=1)' % (
                           (name or '').rsplit('.', 1)[1]))

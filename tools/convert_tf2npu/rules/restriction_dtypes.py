@@ -82,7 +82,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if name in _FLOATX:
         yield Finding(call.node, "the NPU has no %s; write set_floatx('float32')" % kind)
     elif kind == 'float64':
-        yield Finding(call.node, 'the NPU has no float64 and does not cast it; write %s' % (
+        yield Finding(call.node, 'the NPU has no float64; write %s' % (
             'tf.cast(..., tf.float32)' if name in _DOUBLE else 'tf.float32'))
     else:
         yield Finding(call.node, 'the NPU has no complex numbers, which %s makes; compute it in the input '

@@ -71,7 +71,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         return
     text = context.source.text
     if _TRAINS.search(text) and 'tensorflow' in text and not _CHOSEN.search(text) and \
-            first_call(context, call, _WORKERS, context.names.tree):
+            first_call(context, call, _WORKERS, context.names.tree, on_card=False):
         yield Finding(call.node, 'the processes are forked, and a forked process hangs or fails beside the '
                       "NPU runtime; write multiprocessing.set_start_method('forkserver') at the start of "
                       'the main program')

@@ -57,7 +57,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
                           'support; write num_threads=1, or read with tf.data: '
                           'dataset.batch(n, drop_remainder=True)')
             return
-    if first_call(context, call, CALLS, context.names.tree):
+    if first_call(context, call, CALLS, context.names.tree, on_card=False):
         yield Finding(call.node, 'this file reads its input through queues (%s), which the NPU does not '
                       'support; read it with tf.data (TFRecordDataset, TextLineDataset, map, shuffle, '
                       'batch with drop_remainder=True)' % short)
