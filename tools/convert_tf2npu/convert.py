@@ -7,40 +7,44 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .config import Settings
 from .imports import import_edits, taken
+from .notebook import SUFFIX, CellError, Notebook
 from .project import Project
 from .registry import Change, Context, Finding, Registry, Result, Rule
-from .source import Source, SourceError
+from .results import CHANGE, ERROR, FINDING, Calls, Diagnostic, FileResult, by_place, failed
+from .scopes import Where
+from .source import Edit, Source, SourceError
 
-CHANGE, FINDING, ERROR = 'change', 'finding', 'error'
+__all__ = ['CHANGE', 'ERROR', 'FINDING', 'Converter', 'Diagnostic', 'FileResult']
+# The tree of such a file would take gigabytes; people do not write so much, programs do.
+_MOST_BYTES = 2_000_000
+_COUNTED = ('tensorflow.', 'keras.', 'horovod.', 'tensorflow_estimator.', 'tf_slim.')
 _IGNORE = re.compile(r'#\s*npu:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?')
 
 
-class Diagnostic(NamedTuple):
-    """One thing said of a file.
-
-    ``kind`` is ``change``, ``finding`` or ``error``; ``line`` and ``col`` count from 1, in
-    characters, and are 0 where no place can be named.
-    """
-    line: int
-    col: int
-    code: str
-    kind: str
-    message: str
-
-
-class FileResult(NamedTuple):
-    """What became of one file: its new bytes, or None where it stays, and the diagnostics."""
-    new: Optional[bytes]
+class _Plan(NamedTuple):
+    """What is to be done to a script, and said of it."""
+    edits: Tuple[Edit, ...]
     diagnostics: Tuple[Diagnostic, ...]
+    calls: Calls
 
-    @property
-    def unreadable(self) -> bool:
-        """Whether the file could not be read as Python."""
-        return any(d.kind == ERROR for d in self.diagnostics)
+
+_NOTHING = _Plan((), (), Calls())
+
+
+class _Context(Context):
+    """A context that looks each expression up once, however many rules ask what it is."""
+
+    def __init__(self, *_: object) -> None:
+        self.known: Dict[ast.AST, Optional[str]] = {}
+
+    def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
+        if node not in self.known:
+            self.known[node] = super().resolve(node, where)
+        return self.known[node]
 
 
 class Converter:
@@ -57,41 +61,75 @@ class Converter:
         self.registry = Registry([r for r in Registry().rules if settings.enabled(r.code)])
 
     def convert(self, raw: bytes, path: str = '') -> FileResult:
-        """Convert a file.
+        """Convert a script, or a notebook where the path ends so.
 
         Args:
-            raw: its bytes.
+            raw: the bytes of the file.
             path: where it stands, for what it imports from other files of the project.
 
         Returns:
             what becomes of it; a file that cannot be read has one diagnostic of the kind ``error``.
         """
         try:
-            return self._convert(raw, path)
+            return self._notebook(raw, path) if path.endswith(SUFFIX) else self._script(raw, path)
+        except CellError as error:
+            return failed(error.message, error.line, error.col, error.cell)
         except SourceError as error:
-            return _failed(error.message, error.line, error.col)
+            return failed(error.message, error.line, error.col)
         except RecursionError:
-            return _failed('its code is nested too deeply')
+            return failed('its code is nested too deeply')
+        except MemoryError:
+            return failed('there is not enough memory to read it')
         except Exception as error:  # one file never ends the run of the others
-            return _failed('the tool itself fails on it, please report that: %s: %s' % (
+            return failed('the tool itself fails on it, please report that: %s: %s' % (
                 type(error).__name__, error))
 
-    def _convert(self, raw: bytes, path: str) -> FileResult:
-        if not self.project.concerns(raw):
-            Source(raw)  # only to tell whether it can be read
+    def _script(self, raw: bytes, path: str) -> FileResult:
+        if not self._concerns(raw):
+            if len(raw) <= _MOST_BYTES:
+                Source(raw)  # only to tell whether it can be read
             return FileResult(None, ())
-        _, source, names, types = self.project.understand(raw, path)
-        context = Context(source, names, types)
-        changes, diagnostics = self._collect(context)
-        if not changes:
-            return FileResult(None, _by_place(diagnostics))
-        new = source.edited(import_edits(source, names, changes) +
-                            [edit for change in changes for edit in change.edits])
+        source, plan = self._plan(raw, path)
+        if not plan.edits:
+            return FileResult(None, plan.diagnostics, plan.calls)
+        new = source.edited(plan.edits)
         Source(new)  # what is written is Python, or nothing is written
-        return FileResult(new, _by_place(diagnostics))
+        return FileResult(new, plan.diagnostics, plan.calls)
 
-    def _collect(self, context: Context) -> Tuple[List[Change], List[Diagnostic]]:
+    def _notebook(self, raw: bytes, path: str) -> FileResult:
+        notebook = Notebook(raw)
+        if not notebook.cells or not self._concerns(notebook.script):
+            return FileResult(None, ())
+        plan = self._plan(notebook.script, path)[1]
+        diagnostics = by_place(_in_cell(notebook, d) for d in plan.diagnostics)
+        if not plan.edits:
+            return FileResult(None, diagnostics, plan.calls)
+        new = notebook.edited(plan.edits)
+        Source(Notebook(new).script)
+        return FileResult(new, diagnostics, plan.calls)
+
+    def _concerns(self, raw: bytes) -> bool:
+        if not self.project.concerns(raw):
+            return False
+        if len(raw) > _MOST_BYTES:
+            raise SourceError('%.1f MB of Python are more than the tool reads (%d MB); if a program made '
+                              'them, let it make them for the NPU, or split the file' % (
+                                  len(raw) / 1e6, _MOST_BYTES // 1_000_000))
+        return True
+
+    def _plan(self, raw: bytes, path: str) -> Tuple[Source, _Plan]:
+        _, source, names, types = self.project.understand(raw, path)
+        context = _Context(source, names, types, self.settings.distributed)
+        changes, findings, diagnostics = self._collect(context)
+        edits: List[Edit] = []
+        if changes:
+            edits = import_edits(source, names, changes)
+            edits += [edit for change in changes for edit in change.edits]
+        return source, _Plan(tuple(edits), by_place(diagnostics), _count(context, changes, findings))
+
+    def _collect(self, context: Context) -> Tuple[List[Change], List[Finding], List[Diagnostic]]:
         changes: List[Change] = []
+        findings: List[Finding] = []
         diagnostics: List[Diagnostic] = []
         spans: List[Tuple[int, int]] = []
         for rule, result in self.registry.check(context):
@@ -102,8 +140,28 @@ class Converter:
             if isinstance(result, Change):
                 changes.append(result)
                 spans += [(e.start, e.end) for e in result.edits if e.end > e.start]
+            else:
+                findings.append(result)
             diagnostics.append(_diagnostic(context.source, rule, result))
-        return changes, diagnostics
+        return changes, findings, diagnostics
+
+
+def _count(context: _Context, changes: Sequence[Change], findings: Sequence[Finding]) -> Calls:
+    """The calls of TensorFlow: those whose name says so, and those that a rule recognised."""
+    left = {result.node for result in findings}
+    rewritten = {result.node for result in changes} - left
+    fine: Set[ast.AST] = set()
+    calls: Set[ast.AST] = set()
+    for call in context.names.calls:
+        calls.add(call.node)
+        if (context.resolve(call.node.func, call.where) or '').startswith(_COUNTED):
+            fine.add(call.node)
+    return Calls(len(fine - left - rewritten), len(rewritten & calls), len(left & calls))
+
+
+def _in_cell(notebook: Notebook, diagnostic: Diagnostic) -> Diagnostic:
+    cell, line = notebook.place(diagnostic.line)
+    return diagnostic._replace(cell=cell, line=line)
 
 
 def _possible(context: Context, change: Change, spans: List[Tuple[int, int]]) -> Result:
@@ -138,11 +196,3 @@ def _ignored(source: Source, node: ast.AST, code: str) -> bool:
             if not codes or code in codes:
                 return True
     return False
-
-
-def _by_place(diagnostics: List[Diagnostic]) -> Tuple[Diagnostic, ...]:
-    return tuple(sorted(diagnostics))
-
-
-def _failed(message: str, line: int = 0, col: int = 0) -> FileResult:
-    return FileResult(None, (Diagnostic(line, col, 'NPU000', ERROR, message),))

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The command: ``python tools/convert_tf2npu/main.py -i SRC -o OUT``.
 
 Exit codes: 0 done; 1 ``--check`` found changes or findings; 2 wrong usage, or files that could not be
@@ -7,56 +8,22 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from typing import List, Optional, TextIO
+import threading
+from typing import Any, List, Optional, TextIO
 
 if not __package__:  # run by its path: the package's folder is not on the path, this file's is
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from convert_tf2npu.config import Settings  # noqa: E402
+from convert_tf2npu.arguments import conflict, notes, parser  # noqa: E402
+from convert_tf2npu.config import Config, ConfigError, Settings, find_config  # noqa: E402
+from convert_tf2npu.convert import Converter  # noqa: E402
 from convert_tf2npu.registry import Registry  # noqa: E402
 from convert_tf2npu.report import text  # noqa: E402
-from convert_tf2npu.run import Run, convert_source, replace, write  # noqa: E402
+from convert_tf2npu.report.folder import Reports  # noqa: E402
+from convert_tf2npu.run import Exclude, Run, convert_source, replace, write  # noqa: E402
 from convert_tf2npu.tree import UsageError  # noqa: E402
-
-
-def parser() -> argparse.ArgumentParser:
-    """The command's arguments."""
-    made = argparse.ArgumentParser(
-        prog='convert_tf2npu', description='Migrates TensorFlow training scripts to Ascend NPUs. '
-        'Without -o and --in-place nothing is written and a unified diff is printed.')
-    made.add_argument('-i', '--input', metavar='SRC', help='the script or folder to migrate')
-    made.add_argument('-o', '--output', metavar='OUT', help='write the migrated copy of SRC here')
-    made.add_argument('--in-place', action='store_true', help='change SRC itself')
-    made.add_argument('--check', action='store_true',
-                      help='write nothing; exit 1 when something would change or is left to you')
-    made.add_argument('--force', action='store_true',
-                      help='replace differing files in OUT; --in-place despite uncommitted changes')
-    made.add_argument('-j', '--jobs', type=_jobs, default=0, metavar='N',
-                      help='processes; by default as many as pay off')
-    made.add_argument('--select', type=_codes, default=(), metavar='CODES',
-                      help='only these rules, as in NPU101,NPU2')
-    made.add_argument('--ignore', type=_codes, default=(), metavar='CODES', help='not these rules')
-    made.add_argument('-v', '--verbose', action='store_true', help='list each rewrite too')
-    made.add_argument('--list-rules', action='store_true', help='list the rules')
-    made.add_argument('--explain', metavar='CODE', help='explain a rule')
-    return made
-
-
-def _jobs(value: str) -> int:
-    if not value.isdigit() or int(value) < 1:
-        raise argparse.ArgumentTypeError('%r is no number of processes; give 1 or more' % value)
-    return int(value)
-
-
-def _codes(value: str) -> tuple:
-    codes = tuple(code.strip().upper() for code in value.split(',') if code.strip())
-    known = [rule.code for rule in Registry().rules]
-    for code in codes:
-        if not any(k.startswith(code) for k in known):
-            raise argparse.ArgumentTypeError('there is no rule %s; there are %s' % (
-                code, ', '.join(known)))
-    return codes
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -76,30 +43,29 @@ def main(argv: Optional[List[str]] = None) -> int:
         return 0
     if args.explain:
         return _explain(args.explain)
-    if not args.input:
-        made.error('what shall be migrated? Give -i SRC, a script or a folder')
-    if bool(args.output) + args.in_place + args.check > 1:
-        made.error('-o, --in-place and --check exclude each other; give one of them')
+    problem = conflict(args)
+    if problem:
+        made.error(problem)
+    main_thread = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _end) if main_thread else None
     try:
-        run = convert_source(args.input, Settings(args.select, args.ignore), args.jobs)
-        missing: List[str] = []
-        if args.output:
-            missing = write(run, args.output, args.force)
-        elif args.in_place:
-            replace(run, args.force)
-    except UsageError as error:
+        return _filter(args) if args.input == '-' else _migrate(args)
+    except (UsageError, ConfigError) as error:
         print('convert_tf2npu: error: %s' % error, file=sys.stderr)
         return 2
-    written = bool(args.output or args.in_place)
-    if not written and not args.check:
-        _print_diff(run)
-    _print_report(run, sys.stdout if written or args.check else sys.stderr, args.verbose or args.check)
-    for relative in missing:
-        print('%s: could not be read and is missing in %s' % (relative, args.output),
-              file=sys.stderr)
-    if missing or any(result.unreadable for _, result in run.results):
-        return 2
-    return 1 if args.check and any(result.diagnostics for _, result in run.results) else 0
+    except KeyboardInterrupt:
+        print('convert_tf2npu: interrupted', file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # who reads the diff has seen enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    finally:
+        if main_thread:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _end(number: int, _: Any) -> None:
+    sys.exit(128 + number)  # so that what is half made is taken away
 
 
 def _explain(code: str) -> int:
@@ -112,6 +78,52 @@ def _explain(code: str) -> int:
     return 0
 
 
+def _settings(args: argparse.Namespace, config: Config) -> Settings:
+    select = config.select if args.select is None else args.select
+    ignore = config.ignore if args.ignore is None else args.ignore
+    return Settings(select or (), ignore or (), args.distributed)
+
+
+def _migrate(args: argparse.Namespace) -> int:
+    config = find_config(args.input)
+    exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else \
+        Exclude(args.exclude)
+    run = convert_source(args.input, _settings(args, config), args.jobs or config.jobs or 0, exclude)
+    # The reports compare with files that --in-place replaces; they get their names last.
+    reports = Reports(run, args.report) if args.report else None
+    try:
+        missing: List[str] = []
+        if args.output:
+            missing = write(run, args.output, args.force)
+        elif args.in_place:
+            replace(run, args.force)
+        if reports:
+            reports.publish()
+    finally:
+        if reports:
+            reports.discard()
+    written = bool(args.output or args.in_place)
+    if not written and not args.check:
+        _print_diff(run)
+    stream = sys.stdout if written or args.check else sys.stderr
+    _print_report(run, args, stream)
+    for relative in missing:
+        _print_line('%s: could not be read and is missing in %s' % (relative, args.output), sys.stderr)
+    if missing or any(result.unreadable for _, result in run.results):
+        return 2
+    return 1 if args.check and any(result.diagnostics for _, result in run.results) else 0
+
+
+def _filter(args: argparse.Namespace) -> int:
+    raw = sys.stdin.buffer.read()
+    result = Converter(_settings(args, find_config('.'))).convert(raw)
+    if not args.check:
+        sys.stdout.buffer.write(raw if result.new is None else result.new)
+        sys.stdout.buffer.flush()
+    _print_results([('<stdin>', result)], args, sys.stderr)
+    return 2 if result.unreadable else 1 if args.check and result.diagnostics else 0
+
+
 def _print_diff(run: Run) -> None:
     sys.stdout.flush()
     for entry, result in run.results:
@@ -121,14 +133,29 @@ def _print_diff(run: Run) -> None:
     sys.stdout.buffer.flush()
 
 
-def _print_report(run: Run, stream: TextIO, changes: bool) -> None:
-    results = [(entry.path, result) for entry, result in run.results]
-    for line in text.lines(results, changes):
-        encoding = stream.encoding or 'utf-8'  # a name of a file need not be text of the terminal's
-        print(line.encode(encoding, 'backslashreplace').decode(encoding), file=stream)
+def _print_report(run: Run, args: argparse.Namespace, stream: TextIO) -> None:
     if run.tree.left_out:
-        print('not part of the migration: %s' % ', '.join(run.tree.left_out), file=stream)
-    print(text.summary(results), file=stream)
+        _print_line('not part of the migration: %s' % ', '.join(run.tree.left_out), stream)
+    if run.excluded:
+        _print_line('excluded, left as they are: %s' % text.count(len(run.excluded), 'file'), stream)
+    _print_results([(entry.path, result) for entry, result in run.results], args, stream)
+
+
+def _print_results(results: List[text.Named], args: argparse.Namespace, stream: TextIO) -> None:
+    for note in notes(args):
+        _print_line(note, stream)
+    for line in text.lines(results, args.verbose or args.check):
+        _print_line(line, stream)
+    if args.statistics:
+        for line in text.statistics(results, Registry()):
+            _print_line(line, stream)
+    for line in text.summary(results):
+        _print_line(line, stream)
+
+
+def _print_line(line: str, stream: TextIO) -> None:
+    encoding = stream.encoding or 'utf-8'  # a name of a file need not be text of the terminal's
+    print(line.encode(encoding, 'backslashreplace').decode(encoding), file=stream)
 
 
 if __name__ == '__main__':

@@ -42,10 +42,15 @@ Result = Union[Change, Finding]
 
 
 class Context(NamedTuple):
-    """All that a rule may look at."""
+    """All that a rule may look at.
+
+    ``distributed`` is the way of training on many devices that the user turns over to the NPU:
+    ``horovod``, or nothing.
+    """
     source: Source
     names: Names
     types: Types
+    distributed: str = ''
 
     def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
         """The canonical dotted name of an expression, or None."""

@@ -2,24 +2,38 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from concurrent.futures.process import BrokenProcessPool
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .config import Settings
-from .convert import ERROR, Converter, Diagnostic, FileResult
+from .convert import Converter
+from .globs import matches
+from .progress import Progress
 from .project import Project
+from .results import FileResult, failed
 from .tree import Entry, Tree, UsageError, check_target, read_tree, write_in_place, write_tree
 
 # Below this many files starting processes costs more than it saves.
 _WORTH_PROCESSES = 64
 
 
+class Exclude(NamedTuple):
+    """Files of a folder that stay as they are: patterns, and the folder that they start from."""
+    patterns: Tuple[str, ...] = ()
+    folder: str = ''
+
+
 class Run(NamedTuple):
-    """What a run found: the source, its files, and what becomes of each Python file."""
+    """What a run found: the source, its files, what becomes of each script and notebook, and those that
+    the user excluded."""
     source: str
     tree: Tree
     results: Tuple[Tuple[Entry, FileResult], ...]
+    excluded: Tuple[str, ...] = ()
 
     @property
     def new(self) -> Dict[str, bytes]:
@@ -27,38 +41,67 @@ class Run(NamedTuple):
         return {e.relative: r.new for e, r in self.results if r.new is not None}
 
 
-def convert_source(source: str, settings: Settings, jobs: int = 0) -> Run:
-    """Convert a file or all Python files of a folder, in memory.
+def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Exclude = Exclude()) -> Run:
+    """Convert a file or all scripts and notebooks of a folder, in memory.
 
     Args:
         source: a path.
         settings: which rules act.
         jobs: processes; 0 for as many as pay off.
+        exclude: which files of a folder are not converted; a file that is named itself always is.
 
     Raises:
         UsageError: there is no such file or folder.
     """
     tree = read_tree(source)
     entries = [e for e in tree.entries if e.is_python or not os.path.isdir(source)]
+    paths = [entry.path for entry in entries]
+    excluded = _excluded(source, entries, exclude)
+    entries = [entry for entry in entries if entry.relative not in excluded]
     if jobs == 0:
         jobs = 1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1
-    paths = [entry.path for entry in entries]
-    if jobs == 1 or len(entries) < 2:
-        converter = Converter(settings, Project(paths))
-        results = [_convert_path(converter, path) for path in paths]
-    else:
-        with ProcessPoolExecutor(min(jobs, len(entries)), initializer=_start_worker,
-                                 initargs=(settings, paths)) as pool:
-            results = list(pool.map(_convert_in_worker, paths, chunksize=8))
-    return Run(source, tree, tuple(zip(entries, results)))
+    progress = Progress(len(entries), sys.stderr)
+    try:
+        results = []
+        for result in _results([e.path for e in entries], settings, Project(paths), jobs):
+            results.append(result)
+            progress.step()
+    finally:
+        progress.close()
+    return Run(source, tree, tuple(zip(entries, results)), tuple(sorted(excluded)))
+
+
+def _excluded(source: str, entries: List[Entry], exclude: Exclude) -> Dict[str, None]:
+    if not exclude.patterns or not os.path.isdir(source):
+        return {}
+    below = os.path.relpath(os.path.realpath(source), os.path.realpath(exclude.folder or source))
+    return {e.relative: None for e in entries if matches(
+        os.path.normpath(os.path.join(below, e.relative)).replace(os.sep, '/'), exclude.patterns)}
+
+
+def _results(paths: List[str], settings: Settings, project: Project, jobs: int) -> Iterator[FileResult]:
+    if jobs == 1 or len(paths) < 2:
+        converter = Converter(settings, project)
+        for path in paths:
+            yield _convert_path(converter, path)
+        return
+    try:
+        with ProcessPoolExecutor(min(jobs, len(paths)), initializer=_start_worker,
+                                 initargs=(settings, project)) as pool:
+            yield from pool.map(_convert_in_worker, paths, chunksize=8)
+    except BrokenProcessPool:
+        raise UsageError('a process of the tool was ended from outside, as a rule because memory ran '
+                         'out; nothing was written; try again with -j 1')
 
 
 _worker: Optional[Converter] = None  # of a worker process; made once when it starts
 
 
-def _start_worker(settings: Settings, paths: List[str]) -> None:
+def _start_worker(settings: Settings, project: Project) -> None:
     global _worker
-    _worker = Converter(settings, Project(paths))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the others
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _worker = Converter(settings, project)
 
 
 def _convert_in_worker(path: str) -> FileResult:
@@ -71,7 +114,7 @@ def _convert_path(converter: Converter, path: str) -> FileResult:
         with open(path, 'rb') as stream:
             raw = stream.read()
     except OSError as error:
-        return FileResult(None, (Diagnostic(0, 0, 'NPU000', ERROR, error.strerror or str(error)),))
+        return failed(error.strerror or str(error))
     return converter.convert(raw, path)
 
 

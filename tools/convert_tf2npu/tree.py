@@ -8,7 +8,10 @@ import stat
 import tempfile
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-_NOT_SOURCE = frozenset({'.git', '.hg', '.svn'})
+from .notebook import SUFFIX
+from .swap import put_in_place
+
+_NOT_SOURCE = frozenset({'.git', '.hg', '.svn', '.ipynb_checkpoints'})
 
 
 class UsageError(Exception):
@@ -22,7 +25,8 @@ class Entry(NamedTuple):
 
     @property
     def is_python(self) -> bool:
-        return self.path.endswith(('.py', '.pyw')) and not os.path.islink(self.path)
+        """Whether it is a script or a notebook, and no link to one."""
+        return self.path.endswith(('.py', '.pyw', SUFFIX)) and not os.path.islink(self.path)
 
 
 class Tree(NamedTuple):
@@ -36,7 +40,8 @@ class Tree(NamedTuple):
 def read_tree(source: str) -> Tree:
     """List a file or folder, in the order of names.
 
-    Folders of version control, byte code and virtual environments are left out.
+    Folders of version control, saved states of notebooks, byte code and virtual environments are left
+    out.
 
     Raises:
         UsageError: there is no such file or folder.
@@ -114,29 +119,43 @@ def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, forc
     """
     target = os.path.abspath(target)
     single = not os.path.isdir(source)
-    if single and not os.path.isdir(target) and target.endswith('.py'):
+    if single and not os.path.isdir(target) and target.endswith(('.py', SUFFIX)):
         target, name = os.path.split(target)
         tree = tree._replace(entries=(tree.entries[0]._replace(relative=name),))
         new = {name: content for content in new.values()}
     parent = os.path.dirname(target)
+    made = _missing_folders(parent)
+    done = False
     try:
         os.makedirs(parent, exist_ok=True)
         if os.path.lexists(target) and not os.path.isdir(target):
             raise UsageError('%s is there and is no folder' % target)
         building = tempfile.mkdtemp(prefix='.%s.' % os.path.basename(target), dir=parent)
+        try:
+            missing = _build(source, tree, new, building, single)
+            if not force:
+                _check_differences(building, target, tree)
+            _move(building, target, tree, single)
+            done = True
+            return missing
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
     except OSError as error:
-        raise UsageError('%s cannot be written: %s' % (target, error.strerror))
-    try:
-        missing = _build(source, tree, new, building, single)
-        if not force:
-            _check_differences(building, target, tree)
-        _move(building, target, tree, single)
-        return missing
-    except OSError as error:
-        raise UsageError('%s cannot be written: %s; nothing was left there' % (
-            target, error.strerror))
+        raise UsageError('%s cannot be written: %s; nothing was changed there' % (
+            target, error.strerror or error))
     finally:
-        shutil.rmtree(building, ignore_errors=True)
+        for folder in made if not done else ():
+            if os.path.isdir(folder):
+                os.rmdir(folder)
+
+
+def _missing_folders(path: str) -> List[str]:
+    """A folder and those above it that are not there yet, the innermost first."""
+    missing: List[str] = []
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    return missing
 
 
 def _build(source: str, tree: Tree, new: Dict[str, bytes], building: str, single: bool) -> List[str]:
@@ -145,22 +164,30 @@ def _build(source: str, tree: Tree, new: Dict[str, bytes], building: str, single
         os.makedirs(os.path.join(building, folder), exist_ok=True)
     for entry in tree.entries:
         path = os.path.join(building, entry.relative)
-        try:
-            if entry.relative in new:
-                with open(path, 'wb') as stream:
-                    stream.write(new[entry.relative])
-                shutil.copymode(entry.path, path)
-            else:
-                shutil.copy2(entry.path, path, follow_symlinks=False)
-        except PermissionError as error:
-            if error.filename not in (entry.path, os.fsencode(entry.path)):
-                raise
+        if entry.relative in new:
+            with open(path, 'wb') as stream:
+                stream.write(new[entry.relative])
+            shutil.copymode(entry.path, path)
+        elif not single and os.path.islink(entry.path):
+            os.symlink(os.readlink(entry.path), path)
+        elif _can_be_read(entry.path):
+            shutil.copy2(entry.path, path)
+        else:
             missing.append(entry.relative)
     if not single:
         for folder in reversed(tree.folders):
             shutil.copymode(os.path.join(source, folder), os.path.join(building, folder))
         shutil.copymode(source, building)
     return missing
+
+
+def _can_be_read(path: str) -> bool:
+    try:
+        with open(path, 'rb') as stream:
+            stream.read(1)
+    except OSError:
+        return False
+    return True
 
 
 def _check_differences(building: str, target: str, tree: Tree) -> None:
@@ -198,13 +225,12 @@ def _move(building: str, target: str, tree: Tree, single: bool) -> None:
     os.makedirs(target, exist_ok=True)
     for folder in tree.folders:
         os.makedirs(os.path.join(target, folder), exist_ok=True)
-    for entry in tree.entries:
-        if os.path.lexists(os.path.join(building, entry.relative)):
-            os.replace(os.path.join(building, entry.relative), os.path.join(target, entry.relative))
+    put_in_place([(os.path.join(building, e.relative), os.path.join(target, e.relative))
+                  for e in tree.entries if os.path.lexists(os.path.join(building, e.relative))])
 
 
 def write_in_place(tree: Tree, new: Dict[str, bytes]) -> None:
-    """Replace files where they are, each whole or not at all.
+    """Replace files where they are, all of them or none.
 
     All new files are written beside the old ones before the first is replaced, so that a full disk or
     a folder that cannot be written leaves everything as it was.
@@ -212,20 +238,22 @@ def write_in_place(tree: Tree, new: Dict[str, bytes]) -> None:
     Raises:
         UsageError: a file cannot be written.
     """
-    written: List[Tuple[str, str]] = []
+    beside: List[Tuple[str, str]] = []
     try:
         for entry in tree.entries:
             if entry.relative in new:
-                handle, beside = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(entry.path)))
-                written.append((beside, entry.path))
+                path = os.path.realpath(entry.path)
+                folder, name = os.path.split(path)
+                handle, written = tempfile.mkstemp(prefix='.%s.' % name, dir=folder)
+                beside.append((written, path))
                 with os.fdopen(handle, 'wb') as stream:
                     stream.write(new[entry.relative])
-                shutil.copymode(entry.path, beside)
-        while written:
-            os.replace(*written[0])
-            written.pop(0)
+                shutil.copymode(path, written)
+        put_in_place(beside)
     except OSError as error:
-        raise UsageError('%s cannot be written: %s' % (error.filename or '', error.strerror))
+        raise UsageError('%s cannot be written: %s; nothing was changed' % (
+            error.filename or 'a new file', error.strerror or error))
     finally:
-        for beside, _ in written:
-            os.unlink(beside)
+        for written, _ in beside:
+            if os.path.lexists(written):
+                os.unlink(written)

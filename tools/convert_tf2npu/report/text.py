@@ -3,21 +3,36 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections import Counter
 from typing import Iterator, List, Sequence, Tuple
 
-from ..convert import CHANGE, ERROR, FINDING, Diagnostic, FileResult
+from ..registry import Registry
+from ..results import CHANGE, ERROR, FINDING, Calls, Diagnostic, FileResult
+
+Named = Tuple[str, FileResult]  # a file's path and what became of it
+
+
+def place(diagnostic: Diagnostic) -> str:
+    """``cell 2:line:col``, as far as each is known; the cell of a notebook only."""
+    parts = ['cell %d' % diagnostic.cell] if diagnostic.cell else []
+    if diagnostic.line:
+        parts += [str(n) for n in (diagnostic.line, diagnostic.col) if n]
+    return ':'.join(parts)
+
+
+def message(diagnostic: Diagnostic) -> str:
+    """What is said, with what became of the place where that is not a rewrite."""
+    kind = {CHANGE: '', FINDING: 'left: ', ERROR: 'cannot be read, left unchanged: '}[diagnostic.kind]
+    return kind + diagnostic.message
 
 
 def diagnostic_line(path: str, diagnostic: Diagnostic) -> str:
     """``path:line:col: CODE message``."""
-    place = path
-    if diagnostic.line:
-        place += ':%d' % diagnostic.line + (':%d' % diagnostic.col if diagnostic.col else '')
-    kind = {CHANGE: '', FINDING: 'left: ', ERROR: 'cannot be read, left unchanged: '}[diagnostic.kind]
-    return '%s: %s %s%s' % (place, diagnostic.code, kind, diagnostic.message)
+    where = place(diagnostic)
+    return '%s: %s %s' % (path + ':' + where if where else path, diagnostic.code, message(diagnostic))
 
 
-def lines(results: Sequence[Tuple[str, FileResult]], changes: bool) -> Iterator[str]:
+def lines(results: Sequence[Named], changes: bool) -> Iterator[str]:
     """All diagnostics of a run.
 
     Args:
@@ -30,8 +45,20 @@ def lines(results: Sequence[Tuple[str, FileResult]], changes: bool) -> Iterator[
                 yield diagnostic_line(path, diagnostic)
 
 
-def summary(results: Sequence[Tuple[str, FileResult]]) -> str:
-    """One sentence with the counts of a run."""
+def statistics(results: Sequence[Named], registry: Registry) -> Iterator[str]:
+    """How often each rule had something to say, the most frequent first."""
+    said = [d for _, result in results for d in result.diagnostics]
+    rewrites = Counter(d.code for d in said if d.kind == CHANGE)
+    for code, number in sorted(Counter(d.code for d in said).items(), key=lambda i: (-i[1], i[0])):
+        rule = registry.by_code(code)
+        title = rule.title.rstrip('.') if rule else 'Files that cannot be read'
+        yield '%6d  %s  %s (%d rewritten, %d left)' % (
+            number, code, title, rewrites[code], number - rewrites[code])
+
+
+def summary(results: Sequence[Named]) -> List[str]:
+    """Two sentences with the counts of a run: its calls of TensorFlow, and its files."""
+    calls = Calls.sum(result.calls for _, result in results)
     said = [d for _, result in results for d in result.diagnostics]
     parts = ['%s read' % count(len(results), 'Python file'),
              '%d changed' % sum(1 for _, r in results if r.new is not None)]
@@ -39,10 +66,17 @@ def summary(results: Sequence[Tuple[str, FileResult]]) -> str:
     if unreadable:
         parts.append('%d not readable and left as %s' % (
             unreadable, 'it is' if unreadable == 1 else 'they are'))
-    findings = sum(1 for d in said if d.kind == FINDING)
-    return '%s; %s, %s.' % (', '.join(parts), count(
-        sum(1 for d in said if d.kind == CHANGE), 'rewrite'),
-        count(findings, 'place') + ' left to you')
+    return [calls_sentence(calls, sum(1 for _, r in results if r.calls.total)) + '.',
+            '%s; %s, %s.' % (', '.join(parts), count(
+                sum(1 for d in said if d.kind == CHANGE), 'rewrite'),
+                count(sum(1 for d in said if d.kind == FINDING), 'place') + ' left to you')]
+
+
+def calls_sentence(calls: Calls, files: int) -> str:
+    """``41 TensorFlow calls in 13 files: 33 fine, 6 rewritten, 2 need you``."""
+    return '%s in %s: %d fine, %d rewritten, %s you' % (
+        count(calls.total, 'TensorFlow call'), count(files, 'file'), calls.fine, calls.rewritten,
+        '1 needs' if calls.left == 1 else '%d need' % calls.left)
 
 
 def count(number: int, noun: str) -> str:

@@ -1,0 +1,104 @@
+"""The command's arguments, those of the vendor's tool among them."""
+from __future__ import annotations
+
+import argparse
+import os
+from typing import List, Optional, Tuple
+
+from .config import check_codes, check_jobs
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's arguments."""
+    made = argparse.ArgumentParser(
+        prog='convert_tf2npu', description='Migrates TensorFlow training scripts to Ascend NPUs. '
+        'Without -o and --in-place nothing is written and a unified diff is printed.',
+        epilog='Exit codes: 0 done; 1 --check found something; 2 wrong usage, or files that could not '
+        'be read as Python 3 (the rest is converted all the same).')
+    made.add_argument('-i', '--input', metavar='SRC',
+                      help='the script, notebook or folder to migrate; - for standard input')
+    made.add_argument('-o', '--output', metavar='OUT', help='write the migrated copy of SRC here')
+    made.add_argument('--in-place', action='store_true', help='change SRC itself')
+    made.add_argument('--check', action='store_true',
+                      help='write nothing; exit 1 when something would change or is left to you')
+    made.add_argument('--force', action='store_true',
+                      help='replace differing files in OUT; --in-place despite uncommitted changes')
+    made.add_argument('-r', '--report', metavar='DIR',
+                      help='write the reports here: report.html, .json, .sarif and .txt')
+    made.add_argument('-d', '--distributed', choices=('horovod', 'tf_strategy'), default='',
+                      help='what trains on many devices and is turned over to the NPU: horovod')
+    made.add_argument('-j', '--jobs', type=_jobs, metavar='N',
+                      help='processes; by default as many as pay off')
+    made.add_argument('--select', type=_codes, metavar='CODES', help='only these rules, as in NPU101,NPU2')
+    made.add_argument('--ignore', type=_codes, metavar='CODES', help='not these rules')
+    made.add_argument('--exclude', type=_patterns, metavar='GLOBS',
+                      help='files and folders of SRC that stay as they are, as in tests,*_pb2.py')
+    made.add_argument('-v', '--verbose', action='store_true', help='list each rewrite too')
+    made.add_argument('--statistics', action='store_true', help='count what was said by rule')
+    made.add_argument('--list-rules', action='store_true', help='list the rules')
+    made.add_argument('--explain', metavar='CODE', help='explain a rule')
+    vendor = made.add_argument_group('of the vendor\'s tool, so that its command lines work')
+    vendor.add_argument('-m', '--main', metavar='FILE',
+                        help='the entry script; it is checked to be there, and not needed otherwise')
+    vendor.add_argument('-c', '--compat', action='store_true',
+                        help='the scripts use tf.compat.v1; that is understood without it')
+    vendor.add_argument('-l', '--list', metavar='FILE',
+                        help='a list of supported APIs; not read, the tool has its own')
+    return made
+
+
+def conflict(args: argparse.Namespace) -> Optional[str]:
+    """Why the arguments do not go together, or None."""
+    if not args.input:
+        return 'what shall be migrated? Give -i SRC, a script, a notebook or a folder'
+    if bool(args.output) + args.in_place + args.check > 1:
+        return '-o, --in-place and --check exclude each other; give one of them'
+    if args.input == '-':
+        for value, name in ((args.output, '-o'), (args.in_place, '--in-place'), (args.report, '-r'),
+                            (args.main, '-m')):
+            if value:
+                return '%s does not go with -i -, which writes to standard output' % name
+    if args.distributed == 'tf_strategy':
+        return ('-d tf_strategy: strategies of tf.distribute are not turned over to the NPU yet; leave '
+                '-d out to migrate the rest, or use -d horovod for scripts that train with Horovod')
+    return _wrong_main(args.main, args.input) if args.main else None
+
+
+def _wrong_main(main: str, source: str) -> Optional[str]:
+    places = [main] + ([os.path.join(source, main)] if os.path.isdir(source) else [])
+    for place in places:
+        if os.path.isfile(place):
+            inside = os.path.realpath(source)
+            path = os.path.realpath(place)
+            if path == inside or path.startswith(os.path.join(inside, '')):
+                return None
+            return '-m %s: this file is no part of %s' % (main, source)
+    return '-m %s: there is no such file; give the entry script of %s' % (main, source)
+
+
+def notes(args: argparse.Namespace) -> List[str]:
+    """What is to be told of flags that the vendor's tool needs and this one does not."""
+    found: List[Tuple[object, str]] = [
+        (args.main, '-m: what belongs into the entry script is put where training starts, as the '
+                    'code says it'),
+        (args.compat, '-c: scripts on tf.compat.v1 are understood without it'),
+        (args.list, '-l: the list is not read; the tool has its own')]
+    return [text for given, text in found if given]
+
+
+def _jobs(value: str) -> int:
+    try:
+        return check_jobs(int(value))
+    except ValueError:
+        raise argparse.ArgumentTypeError('%r is no number of processes; give 1 or more' % value)
+
+
+def _codes(value: str) -> Tuple[str, ...]:
+    try:
+        return check_codes(value.split(','))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error))
+
+
+def _patterns(value: str) -> Tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(',') if part.strip())

@@ -1,0 +1,88 @@
+"""The folder of the reports: all of them are there, or none."""
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import Optional
+
+from ..run import Run
+from ..swap import put_in_place
+from ..tree import UsageError
+from . import text
+from .html_report import to_html
+from .json_report import to_json
+from .model import Report, report_of
+from .sarif import to_sarif
+
+_NAMES = {'report.txt': lambda report: _to_text(report), 'report.json': to_json,
+          'report.sarif': to_sarif, 'report.html': to_html}
+
+
+class Reports:
+    """The reports of a run, written beside their folder and waiting for :meth:`publish`.
+
+    Args:
+        run: the run; the files of its source are as they were when it read them.
+        folder: where the reports shall be.
+
+    Raises:
+        UsageError: they cannot be written.
+    """
+
+    def __init__(self, run: Run, folder: str) -> None:
+        self._folder = os.path.abspath(folder)
+        self._waiting: Optional[str] = None
+        report = report_of(run)
+        try:
+            if os.path.lexists(self._folder) and not os.path.isdir(self._folder):
+                raise UsageError('-r %s: it is there and is no folder' % folder)
+            above = self._folder
+            while not os.path.isdir(above):
+                above = os.path.dirname(above)
+            if above == self._folder:
+                above = os.path.dirname(above)
+            self._waiting = tempfile.mkdtemp(prefix='.%s.' % os.path.basename(self._folder), dir=above)
+            for name, made in _NAMES.items():
+                with open(os.path.join(self._waiting, name), 'w', encoding='utf-8', newline='\n') as stream:
+                    stream.write(made(report))
+        except OSError as error:
+            self.discard()
+            raise UsageError('-r %s: the reports cannot be written: %s; nothing was written' % (
+                folder, error.strerror or error))
+
+    def publish(self) -> None:
+        """Put the reports into their folder.
+
+        Raises:
+            UsageError: they cannot be put there.
+        """
+        assert self._waiting
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+            put_in_place([(os.path.join(self._waiting, name), os.path.join(self._folder, name))
+                          for name in _NAMES])
+        except OSError as error:
+            raise UsageError('-r %s: the reports cannot be written: %s' % (
+                self._folder, error.strerror or error))
+
+    def discard(self) -> None:
+        """Take away what was not published."""
+        if self._waiting:
+            shutil.rmtree(self._waiting, ignore_errors=True)
+            self._waiting = None
+
+
+def _to_text(report: Report) -> str:
+    results = [(file.name, file.result) for file in report.files]
+    made = ['Migration of %s to Ascend NPUs' % report.source, ''] + text.summary(results) + ['']
+    for rule in report.rules:
+        made.append('%s  %s: %s, %s left' % (
+            rule.code, rule.title, text.count(rule.rewrites, 'rewrite'), rule.findings))
+    made += [''] if report.rules else []
+    made += list(text.lines(results, changes=True))
+    if report.excluded:
+        made.append('excluded, left as they are: %s' % ', '.join(report.excluded))
+    if report.left_out:
+        made.append('not part of the migration: %s' % ', '.join(report.left_out))
+    return '\n'.join(made).rstrip('\n') + '\n'

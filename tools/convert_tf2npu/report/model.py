@@ -1,0 +1,99 @@
+"""What all reports are made from: a run, with the names and counts that they show."""
+from __future__ import annotations
+
+import os
+import urllib.parse
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from ..registry import Registry, Rule
+from ..results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileResult
+from ..run import Run
+
+_NOT_READ_DOC = '''Files that cannot be read.
+
+A file that is no Python 3, or a notebook that is no notebook, is copied as it is. The place and the reason
+are named; Python 2 is converted with 2to3 first.'''
+
+
+class Explanation(NamedTuple):
+    """A rule as the reports show it: its code, title and help, and how often it spoke."""
+    code: str
+    title: str
+    doc: str
+    rewrites: int
+    findings: int
+    errors: int
+
+
+class ReportFile(NamedTuple):
+    """A file as the reports show it.
+
+    ``name`` is its path below the source with slashes, as text whatever its bytes are; ``uri`` the same
+    percent-encoded.
+    """
+    name: str
+    uri: str
+    path: str
+    result: FileResult
+
+
+class Report(NamedTuple):
+    """A run as the reports show it."""
+    source: str
+    root_uri: str
+    files: Tuple[ReportFile, ...]
+    rules: Tuple[Explanation, ...]
+    left_out: Tuple[str, ...]
+    excluded: Tuple[str, ...]
+
+    @property
+    def calls(self) -> Calls:
+        """The TensorFlow calls of all files."""
+        return Calls.sum(file.result.calls for file in self.files)
+
+    @property
+    def said(self) -> List[Diagnostic]:
+        """All that was said."""
+        return [d for file in self.files for d in file.result.diagnostics]
+
+    def count(self, kind: str) -> int:
+        """How many things of a kind were said."""
+        return sum(1 for d in self.said if d.kind == kind)
+
+
+def report_of(run: Run) -> Report:
+    """The content of the reports of a run."""
+    source = os.path.realpath(run.source)
+    root = source if os.path.isdir(run.source) else os.path.dirname(source)
+    return Report(name_of(run.source), 'file://' + _quoted(root).rstrip('/') + '/', tuple(
+        ReportFile(name_of(entry.relative), _quoted(entry.relative), entry.path, result)
+        for entry, result in run.results), _explanations(run),
+        tuple(name_of(path) for path in run.tree.left_out), tuple(name_of(p) for p in run.excluded))
+
+
+def name_of(path: str) -> str:
+    """A path as text: with slashes, and bytes that are no UTF-8 written as ``\\xff``."""
+    return os.fsencode(path.replace(os.sep, '/')).decode('utf-8', 'backslashreplace')
+
+
+def _quoted(path: str) -> str:
+    return urllib.parse.quote(os.fsencode(path.replace(os.sep, '/')))
+
+
+def _explanations(run: Run) -> Tuple[Explanation, ...]:
+    counts: Dict[str, List[int]] = {}
+    for _, result in run.results:
+        for diagnostic in result.diagnostics:
+            count = counts.setdefault(diagnostic.code, [0, 0, 0])
+            count[0] += diagnostic.kind == CHANGE
+            count[1] += diagnostic.kind == FINDING
+            count[2] += diagnostic.kind == ERROR
+    registry = Registry()
+    return tuple(_explanation(code, registry.by_code(code), *counts[code]) for code in sorted(counts))
+
+
+def _explanation(code: str, rule: Optional[Rule], rewrites: int, findings: int,
+                 errors: int) -> Explanation:
+    doc = rule.doc if rule else _NOT_READ_DOC
+    assert rule or code == NOT_READ
+    return Explanation(code, doc.split('\n')[0].rstrip('.'), doc, rewrites, findings, errors)

@@ -1,0 +1,92 @@
+"""The two sides of a changed file, as rows of an HTML table."""
+from __future__ import annotations
+
+import difflib
+import html
+import io
+import json
+import re
+import tokenize
+from typing import Iterator, List, Optional, Tuple
+
+from ..notebook import SUFFIX
+
+_CONTEXT = 3
+_LONGEST = 500  # characters of a line that are shown
+_CONTROLS = re.compile('[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]')
+
+Row = Tuple[str, Optional[int], str, Optional[int], str]
+
+
+def clean(text: str) -> str:
+    """Text that may stand in HTML: escaped, with no character that HTML forbids."""
+    return html.escape(_CONTROLS.sub('\ufffd', text))
+
+
+def table(path: str, old: bytes, new: bytes) -> str:
+    """A table that shows the changed lines of a file with those around them."""
+    rows = []
+    for kind, old_line, left, new_line, right in _rows(_lines(path, old), _lines(path, new)):
+        if kind == 'gap':
+            rows.append('<tr class="gap"><td colspan="4">&#8943;</td></tr>')
+        else:
+            rows.append('<tr class="%s"><td class="no">%s</td><td class="old">%s</td>'
+                        '<td class="no">%s</td><td class="new">%s</td></tr>' % (
+                            kind, old_line or '', left, new_line or '', right))
+    return ('<table class="diff"><colgroup><col class="no"><col><col class="no"><col></colgroup>'
+            '<tbody>\n%s\n</tbody></table>') % '\n'.join(rows)
+
+
+def _lines(path: str, raw: bytes) -> List[str]:
+    if path.endswith(SUFFIX):
+        return _cell_lines(raw)
+    try:
+        encoding = tokenize.detect_encoding(io.BytesIO(raw).readline)[0]
+    except SyntaxError:
+        encoding = 'utf-8'
+    return re.split(r'\r\n|\r|\n', raw.decode(encoding, 'replace'))
+
+
+def _cell_lines(raw: bytes) -> List[str]:
+    """The lines of a notebook's code cells, each cell behind a line with its number."""
+    lines: List[str] = []
+    for number, cell in enumerate(json.loads(raw.decode('utf-8-sig'))['cells'], 1):
+        if cell.get('cell_type') == 'code':
+            lines.append('# cell %d' % number)
+            lines += ''.join(cell['source']).split('\n')
+    return lines
+
+
+def _rows(old: List[str], new: List[str]) -> Iterator[Row]:
+    matcher = difflib.SequenceMatcher(None, old, new)
+    for number, group in enumerate(matcher.get_grouped_opcodes(_CONTEXT)):
+        if number or group[0][1]:
+            yield 'gap', None, '', None, ''
+        for kind, first, last, new_first, new_last in group:
+            for index in range(max(last - first, new_last - new_first)):
+                left, right = first + index, new_first + index
+                has_left, has_right = left < last, right < new_last
+                marked = _marked(old[left], new[right]) if kind == 'replace' and has_left and has_right \
+                    else (_shown(old[left]) if has_left else '', _shown(new[right]) if has_right else '')
+                row_kind = kind if kind == 'equal' or has_left and has_right else \
+                    'delete' if has_left else 'insert'
+                yield (row_kind, left + 1 if has_left else None, marked[0],
+                       right + 1 if has_right else None, marked[1])
+
+
+def _shown(line: str) -> str:
+    return clean(line if len(line) <= _LONGEST else line[:_LONGEST] + ' \u2026')
+
+
+def _marked(old: str, new: str) -> Tuple[str, str]:
+    """Two lines with what differs in marks."""
+    if max(len(old), len(new)) > _LONGEST:
+        return _shown(old), _shown(new)
+    words = re.compile(r'\w+|\s+|.')
+    left, right = words.findall(old), words.findall(new)
+    sides: Tuple[List[str], List[str]] = ([], [])
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        for side, piece, tag in ((sides[0], ''.join(left[a:b]), 'del'), (sides[1], ''.join(right[c:d]), 'ins')):
+            if piece:
+                side.append(clean(piece) if kind == 'equal' else '<%s>%s</%s>' % (tag, clean(piece), tag))
+    return ''.join(sides[0]), ''.join(sides[1])

@@ -1,0 +1,64 @@
+"""What is said of a file: diagnostics, counts of its TensorFlow calls, its new bytes."""
+from __future__ import annotations
+
+from typing import Iterable, NamedTuple, Optional, Tuple
+
+CHANGE, FINDING, ERROR = 'change', 'finding', 'error'
+# Of what ends or spoils the reading of a file; it is no rule and cannot be chosen.
+NOT_READ = 'NPU000'
+
+
+class Diagnostic(NamedTuple):
+    """One thing said of a file.
+
+    ``kind`` is ``change``, ``finding`` or ``error``; ``line`` and ``col`` count from 1, in
+    characters, and are 0 where no place can be named. In a notebook they count in the cell, and
+    ``cell`` is its number, from 1, among all cells; elsewhere it is 0.
+    """
+    line: int
+    col: int
+    code: str
+    kind: str
+    message: str
+    cell: int = 0
+
+
+class Calls(NamedTuple):
+    """How many calls of TensorFlow, Keras and Horovod there are, by what becomes of them."""
+    fine: int = 0
+    rewritten: int = 0
+    left: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.fine + self.rewritten + self.left
+
+    @staticmethod
+    def sum(parts: Iterable['Calls']) -> 'Calls':
+        """The counts of several files together."""
+        found = list(parts)
+        return Calls(sum(c.fine for c in found), sum(c.rewritten for c in found),
+                     sum(c.left for c in found))
+
+
+class FileResult(NamedTuple):
+    """What became of one file: its new bytes, or None where it stays, the diagnostics, and the counts."""
+    new: Optional[bytes]
+    diagnostics: Tuple[Diagnostic, ...]
+    calls: Calls = Calls()
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether the file could not be read as Python."""
+        return any(d.kind == ERROR for d in self.diagnostics)
+
+
+def failed(message: str, line: int = 0, col: int = 0, cell: int = 0) -> FileResult:
+    """The result of a file that cannot be read."""
+    return FileResult(None, (Diagnostic(line, col, NOT_READ, ERROR, message, cell),))
+
+
+def by_place(diagnostics: Iterable[Diagnostic]) -> Tuple[Diagnostic, ...]:
+    """Diagnostics in the order of the file."""
+    return tuple(sorted(diagnostics, key=lambda d: (d.cell,) + d))
