@@ -17,6 +17,7 @@ envs_dir="${NPU_SHIM_CACHE:-$root/.envs}"
 default_env=tf215
 all_envs=(tf215 tf115 tf26 tf221)
 fast_suite=(tests/fast tests/convert)
+types_suite=tests/types  # in the default environment, which has mypy
 
 python_version_of() {
   case "$1" in
@@ -142,7 +143,7 @@ run_pytest() {  # NAME DIR PART PATHS...
 tensorflow_suite() {  # every other folder of tests/ which has tests
   local folder
   for folder in tests/*/; do
-    case " ${fast_suite[*]} " in *" ${folder%/} "*) continue ;; esac
+    case " ${fast_suite[*]} $types_suite " in *" ${folder%/} "*) continue ;; esac
     [ -z "$(find "$folder" -name 'test_*.py' -print -quit)" ] || say "${folder%/}"
   done
 }
@@ -156,7 +157,9 @@ for name in "${envs[@]}"; do
   if [ "$own_paths" = yes ]; then
     run_pytest "$name" "$dir" chosen
   else
-    run_pytest "$name" "$dir" fast "${fast_suite[@]}"
+    fast=("${fast_suite[@]}")
+    [ "$name" != "$default_env" ] || fast+=("$types_suite")
+    run_pytest "$name" "$dir" fast "${fast[@]}"
     mapfile -t slow_suite < <(tensorflow_suite)
     run_pytest "$name" "$dir" tensorflow "${slow_suite[@]}"
   fi

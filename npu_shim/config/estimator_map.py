@@ -73,7 +73,7 @@ def _value(row: o.Option, values: Mapping[str, Any], held: Mapping[str, Any]) ->
             return None
         return row.session if value is None else value
     if row.write == o.WITH_PROFILING:
-        return (value or "") if source.enable_profiling else None
+        return (value or "") if source is not None and source.enable_profiling else None
     if row.write == o.HELD_TOGETHER:
         together = [getattr(source, arg) for arg in arguments_of(row.holder)]
         return None if None in together else value

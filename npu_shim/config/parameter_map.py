@@ -18,7 +18,7 @@ def write(entry: Any, values: Dict[str, Any]) -> None:
     for name, value in values.items():
         attr = entry.parameter_map[name]
         attr.Clear()
-        field = KEYS[name].field
+        field = str(KEYS[name].field)
         setattr(attr, field, value.encode("utf-8") if field == "s" else value)
 
 
@@ -28,7 +28,7 @@ def read(entry: Any) -> Dict[str, Any]:
     for name, attr in entry.parameter_map.items():
         row = find(name)
         if row is not None and attr.WhichOneof("value") == row.field:
-            value = getattr(attr, row.field)
+            value = getattr(attr, str(row.field))
             found[name] = value.decode("utf-8", "replace") if row.field == "s" else value
     return found
 

@@ -13,7 +13,7 @@ from npu_shim.config.placeholder import needs_estimator
 from npu_shim.options.check import check_together, warn_if_deprecated
 from npu_shim.options.table import arguments_of, signature_of
 
-_API = _tf.estimator()
+_API: Any = _tf.estimator()
 _ARGUMENTS = arguments_of(None)
 _PARENT = ("model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
            "session_config", "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps",
@@ -22,7 +22,7 @@ _PARENT = ("model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoint
 
 def from_run_config(run_config: Any) -> Any:
     """An NPURunConfig with everything a plain RunConfig says and the defaults for the rest."""
-    result = NPURunConfig()
+    result: Any = NPURunConfig()
     vars(result).update(vars(run_config))
     return result
 
@@ -90,7 +90,7 @@ if _API is not None:
     NPURunConfig.__signature__ = signature_of(None)
 
 else:
-    NPURunConfig = needs_estimator("NPURunConfig", "Run config of an NPUEstimator.")
+    NPURunConfig = needs_estimator("NPURunConfig", "Run config of an NPUEstimator.")  # type: ignore[misc,assignment]
 
 
 def _parent_only() -> Iterable[str]:

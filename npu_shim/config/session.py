@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 from npu_shim import _tf
 from npu_shim.config import parameter_map
@@ -78,7 +78,7 @@ def _single_entry(rewrite: Any) -> Any:
     for later in found[1:]:
         for name, value in later.parameter_map.items():
             found[0].parameter_map[name].CopyFrom(value)
-    kept = []
+    kept: List[Any] = []
     for custom in rewrite.custom_optimizers:
         if custom.name != NPU_OPTIMIZER or not any(k.name == NPU_OPTIMIZER for k in kept):
             kept.append(type(custom).FromString(custom.SerializeToString()))

@@ -9,7 +9,7 @@ from npu_shim.distributed.ranks import check_root, require_single_process
 from npu_shim.optimizer import loop_variables
 
 tf = _tf.tf
-_train = _tf.v1.train
+_train: Any = _tf.v1.train
 
 
 class NpuEmptyHook(_tf.SessionRunHook):

@@ -14,7 +14,7 @@ from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
 from npu_shim.optimizer.iterations import LoopHook
 
-_API = _tf.estimator()
+_API: Any = _tf.estimator()
 _DOC = "An Estimator that trains on the NPU, and on the CPU where there is none."
 
 
@@ -130,7 +130,7 @@ if _API is not None:
                                  training_hooks=tuple(spec.training_hooks) + (hook,))
 
 else:
-    NPUEstimator = needs_estimator("NPUEstimator", _DOC)
+    NPUEstimator = needs_estimator("NPUEstimator", _DOC)  # type: ignore[misc,assignment]
 
 
 def _host_hooks(spec: Any) -> List[Any]:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 from npu_shim import _tf
 from npu_shim.config.placeholder import needs_estimator
 
-_API = _tf.estimator()
+_API: Any = _tf.estimator()
 
 
 def check_host_call(host_call: Any) -> None:
@@ -81,4 +81,4 @@ if _API is not None:
             return NPUEstimatorSpec(**dict(zip(fields._fields, fields)), host_call=host_call)
 
 else:
-    NPUEstimatorSpec = needs_estimator("NPUEstimatorSpec", "What a model_fn returns: an EstimatorSpec with host_call.")
+    NPUEstimatorSpec = needs_estimator("NPUEstimatorSpec", "What a model_fn returns: an EstimatorSpec with host_call.")  # type: ignore[misc,assignment]

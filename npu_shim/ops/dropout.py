@@ -38,7 +38,7 @@ def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int]
             "npu_ops.dropout works in graph mode: call tf.compat.v1.disable_eager_execution() at the start of the "
             "script, or call it inside a tf.function."
         )
-    if isinstance(keep_prob, numbers.Real) and not 0 < keep_prob <= 1:
+    if isinstance(keep_prob, numbers.Real) and not 0 < float(keep_prob) <= 1:
         raise ValueError(
             f"keep_prob={keep_prob!r} is not allowed: it is the probability to keep an element, a number greater "
             "than 0 and at most 1. For a dropout rate write keep_prob=1 - rate."

@@ -1,7 +1,7 @@
 """Marks on single ops and tensors for the NPU's compiler. On the CPU nothing reads them."""
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 from npu_shim import _tf
 from npu_shim.config.nested import ExperimentalConfig
@@ -36,13 +36,13 @@ def set_graph_exec_config(fetch: Any, dynamic_input: bool = False, dynamic_graph
         raise ValueError(f"experimental_config={experimental_config!r} must be an ExperimentalConfig or None.")
     if isinstance(fetch, str):
         fetch = _tf.v1.get_default_graph().get_tensor_by_name(fetch)
-    attributes = {
+    attributes: Dict[str, Union[bool, int, str]] = {
         "_graph_dynamic_input": bool(dynamic_input),
         "_graph_dynamic_graph_execute_mode": dynamic_graph_execute_mode,
         "_graph_dynamic_inputs_shape_range": dynamic_inputs_shape_range or "",
         "_is_train_graph": bool(is_train_graph),
     }
-    memory = experimental_config.graph_memory_optimize_config if experimental_config else None
+    memory = getattr(experimental_config, "graph_memory_optimize_config", None)
     if memory is not None and memory.recompute is not None:
         attributes["_recompute_mode"] = memory.recompute
     for op in _ops(fetch, "fetch"):

@@ -21,8 +21,8 @@ class _Wraps(type):
                 f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be a Keras optimizer. For a "
                 "tf.compat.v1.train.Optimizer use npu_tf_optimizer."
             )
-        inner = type(optimizer)
-        wrapped = inner if _is_wrapped(inner) else type(inner.__name__, (inner,), {_MARK: True, "__module__": inner.__module__})
+        inner: Any = type(optimizer)
+        wrapped: Any = inner if _is_wrapped(inner) else type(inner.__name__, (inner,), {_MARK: True, "__module__": inner.__module__})
         return wrapped.from_config({**optimizer.get_config(), "name": name, **kwargs})
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -52,4 +52,4 @@ def _is_wrapped(kind: type) -> bool:
 
 def npu_keras_optimizer(opt: Any) -> Any:
     """``KerasDistributeOptimizer(opt)``."""
-    return KerasDistributeOptimizer(opt)
+    return KerasDistributeOptimizer(opt)  # type: ignore[call-arg]  # its metaclass makes another class

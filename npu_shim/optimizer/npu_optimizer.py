@@ -7,7 +7,7 @@ from npu_shim import _device, _env, _tf
 from npu_shim.optimizer.distributed import npu_allreduce
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
 
-_Optimizer = _tf.v1.train.Optimizer
+_Optimizer: Any = _tf.v1.train.Optimizer
 
 
 @_device.on_card("npu_bridge.estimator.npu.npu_optimizer")

@@ -64,7 +64,7 @@ def check_value(row: Option, value: Any, name: Optional[str] = None) -> Any:
             f"but is {_article(type(value))}.{_instead(row, name, value)}"
         )
     if not row.allowed.accepts(value):
-        near = closest(value, row.allowed.values) if wanted is str else ""
+        near = closest(str(value), row.allowed.values) if wanted is str else ""
         raise ValueError(f"{name}={value!r} is not allowed: it must be {row.allowed.text}.{near} ({row.doc})")
     return value
 

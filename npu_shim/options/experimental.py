@@ -1,10 +1,12 @@
 """Options of ExperimentalConfig; the rows stand in the order of its arguments."""
 from __future__ import annotations
 
+from typing import Any, Dict
+
 from npu_shim.options.domain import any_text, matching, one_of, path
 from npu_shim.options.option import ALWAYS, HELD, NEVER, Option, argument, flag, text
 
-_HELD = dict(holder="ExperimentalConfig", write=HELD)
+_HELD: Dict[str, Any] = dict(holder="ExperimentalConfig", write=HELD)
 
 ROWS = (
     text("experimental_logical_device_cluster_deploy_mode", "Spread models over logical devices, or use one.",

@@ -1,10 +1,12 @@
 """Options of shapes and compilation: static, with profiles, or dynamic."""
 from __future__ import annotations
 
+from typing import Any, Dict
+
 from npu_shim.options.domain import any_text, matching, one_of
 from npu_shim.options.option import ALWAYS, HELD_TOGETHER, REQUIRED, flag, number, text
 
-_PROFILES = dict(holder="DynamicInputConfig", write=HELD_TOGETHER, estimator=REQUIRED, cpu="execution")
+_PROFILES: Dict[str, Any] = dict(holder="DynamicInputConfig", write=HELD_TOGETHER, estimator=REQUIRED, cpu="execution")
 
 ROWS = (
     text("input_shape", "Shapes of the inputs that change, -1 where a profile fills in.",

@@ -12,6 +12,7 @@ from convert_tf2npu.convert import FINDING, Converter, FileResult
 from convert_tf2npu.registry import Registry, Rule
 
 CONVERTER = Converter()
+WITH_HOROVOD = Converter(Settings(distributed='horovod'))  # for the rules NPU3xx
 RULES = Registry().rules
 
 
@@ -30,21 +31,21 @@ def blocks(rule: Rule) -> List[Tuple[str, str]]:
     return found
 
 
-def pairs() -> Iterator[Tuple[str, str, str]]:
+def pairs() -> Iterator[Tuple[str, str, str, str]]:
     for rule in RULES:
         found = blocks(rule)
         for index, (label, text) in enumerate(found):
             if label == 'Before':
                 assert found[index + 1][0] == 'After', rule.code
-                yield '%s example %d becomes what it says' % (rule.code, index), text, \
-                    found[index + 1][1]
+                yield '%s example %d becomes what it says' % (rule.code, index), rule.code, \
+                    text, found[index + 1][1]
 
 
-def untouched() -> Iterator[Tuple[str, str]]:
+def untouched() -> Iterator[Tuple[str, str, str]]:
     for rule in RULES:
         for index, (label, text) in enumerate(blocks(rule)):
             if label == 'Untouched':
-                yield '%s example %d stays' % (rule.code, index), text
+                yield '%s example %d stays' % (rule.code, index), rule.code, text
 
 
 def told(label: str) -> Iterator[Tuple[str, str, str]]:
@@ -60,8 +61,8 @@ def convert_by(code: str, text: str) -> FileResult:
     return Converter(Settings(select=(code,))).convert(text.encode('utf-8'))
 
 
-def convert(text: str) -> FileResult:
-    return CONVERTER.convert(text.encode('utf-8'))
+def convert(code: str, text: str) -> FileResult:
+    return (WITH_HOROVOD if code.startswith('NPU3') else CONVERTER).convert(text.encode('utf-8'))
 
 
 PAIRS = list(pairs())
@@ -70,36 +71,36 @@ TOLD = list(told('Told'))
 NOT_TOLD = list(told('Untouched'))
 
 
-@pytest.mark.parametrize('before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
-def test_before_becomes_after(before: str, after: str) -> None:
-    result = convert(before)
+@pytest.mark.parametrize('code,before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+def test_before_becomes_after(code: str, before: str, after: str) -> None:
+    result = convert(code, before)
     assert result.new is not None, result.diagnostics
     assert result.new.decode('utf-8') == after
     ast.parse(result.new)
 
 
-@pytest.mark.parametrize('after', [p[2] for p in PAIRS], ids=[p[0] for p in PAIRS])
-def test_a_second_run_changes_nothing(after: str) -> None:
-    assert convert(after).new is None
+@pytest.mark.parametrize('code,after', [(p[1], p[3]) for p in PAIRS], ids=[p[0] for p in PAIRS])
+def test_a_second_run_changes_nothing(code: str, after: str) -> None:
+    assert convert(code, after).new is None
 
 
 @pytest.mark.parametrize('newline', ['\r\n', '\r'], ids=['CRLF', 'CR'])
-@pytest.mark.parametrize('before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
-def test_line_ends_survive(before: str, after: str, newline: str) -> None:
-    result = convert(before.replace('\n', newline))
+@pytest.mark.parametrize('code,before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+def test_line_ends_survive(code: str, before: str, after: str, newline: str) -> None:
+    result = convert(code, before.replace('\n', newline))
     assert result.new is not None
     assert result.new.decode('utf-8') == after.replace('\n', newline)
 
 
-@pytest.mark.parametrize('before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
-def test_comments_survive(before: str, after: str) -> None:
+@pytest.mark.parametrize('code,before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+def test_comments_survive(code: str, before: str, after: str) -> None:
     assert [line.split('#', 1)[1] for line in before.split('\n') if '#' in line] == [
         line.split('#', 1)[1] for line in after.split('\n') if '#' in line]
 
 
-@pytest.mark.parametrize('text', [u[1] for u in UNTOUCHED], ids=[u[0] for u in UNTOUCHED])
-def test_untouched_stays(text: str) -> None:
-    assert convert(text).new is None
+@pytest.mark.parametrize('code,text', [u[1:] for u in UNTOUCHED], ids=[u[0] for u in UNTOUCHED])
+def test_untouched_stays(code: str, text: str) -> None:
+    assert convert(code, text).new is None
 
 
 @pytest.mark.parametrize('code,text', [t[1:] for t in TOLD], ids=[t[0] + ' is told' for t in TOLD])

@@ -16,7 +16,7 @@ from .names import Names
 from .source import Source, SourceError
 
 _AT_HAND = 2_000_000  # characters of source text
-_ROOTS = re.compile(rb'tensorflow|keras')
+_ROOTS = re.compile(rb'tensorflow|keras|horovod')
 _IMPORTED = re.compile(rb'^[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
 
 

@@ -81,6 +81,12 @@ def canonical(name: str) -> str:
         # The same objects live in npu_init and in the modules that the vendor gave them.
         last = name.rsplit('.', 1)[1]
         return name if last == 'npu_init' else _npu_name(name)
+    if head == 'horovod':
+        # One interface under several paths; those of other frameworks keep theirs.
+        for prefix in ('horovod.tensorflow.keras', 'horovod.tensorflow', 'horovod.keras'):
+            if name == prefix or name.startswith(prefix + '.'):
+                return 'horovod' + name[len(prefix):]
+        return 'another ' + name
     if head not in ('tensorflow', 'tensorflow_estimator'):
         return name
     for prefix in _VERSIONED:

@@ -35,9 +35,7 @@ from ..registry import Context, Finding, Result
 from ..scopes import Call
 
 CODE = 'NPU216'
-# One interface under several paths.
-_ROOTS = ('horovod', 'horovod.tensorflow', 'horovod.tensorflow.keras', 'horovod.keras')
-CALLS = frozenset(root + name[len('horovod'):] for root in _ROOTS for name in names_of('horovod'))
+CALLS = names_of('horovod')
 _INSTEAD = {
     'rank_op': 'use the number that get_rank_id() gives',
     'local_rank_op': 'use the number that get_local_rank_id() gives',
@@ -54,7 +52,7 @@ _INSTEAD = {
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if getattr(context, 'distributed', None) == 'horovod':
+    if context.distributed == 'horovod':
         return  # the rule that turns Horovod over tells it
     short = (name or '').rsplit('.', 1)[1]
     yield Finding(call.node, 'horovod %s has no counterpart on the NPU; %s' % (
