@@ -49,9 +49,7 @@ CODE = 'NPU241'
 CALLS = frozenset('tensorflow.' + name for name in '''summary.scalar summary.histogram summary.image
 summary.audio summary.text summary.tensor_summary summary.merge summary.merge_all
 contrib.layers.optimize_loss'''.split())
-_RANKS = frozenset(root + name for root in (
-    'horovod.', 'horovod.tensorflow.', 'horovod.tensorflow.keras.', 'horovod.keras.')
-    for name in ('rank', 'local_rank')) | frozenset('npu_shim.npu_init.' + name for name in (
+_RANKS = frozenset({'horovod.rank', 'horovod.local_rank'}) | frozenset('npu_shim.npu_init.' + name for name in (
         'get_rank_id', 'get_local_rank_id', 'get_npu_rank_id', 'get_npu_local_rank_id'))
 
 
