@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from codecs import BOM_UTF8
 from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
 
 from .magics import python_of
 from .source import Edit, Source, SourceError, ordered
 
 SUFFIX = '.ipynb'
-_BOM = b'\xef\xbb\xbf'  # before a script it says that a coding cookie means nothing
+_BOM = BOM_UTF8  # before a script it says that a coding cookie means nothing
 # Between two cells: so an edit behind the last line of one and an edit before the first line of the
 # next one have different places.
 _GAP = '\n\n'

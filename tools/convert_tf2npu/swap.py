@@ -18,26 +18,32 @@ def put_in_place(pairs: Sequence[Tuple[str, str]]) -> None:
     Raises:
         OSError: a file cannot be moved; all others are back.
     """
-    done: List[Tuple[str, str]] = []
+    begun: List[Tuple[str, str]] = []
     try:
         for new, place in pairs:
             if os.path.isdir(place) and not os.path.islink(place):
                 raise IsADirectoryError(errno.EISDIR, 'a folder has the name of a new file', place)
-            kept = ''
-            if os.path.lexists(place):
-                kept = new + _KEPT
+            kept = new + _KEPT if os.path.lexists(place) else ''
+            begun.append((place, kept))
+            if kept:
                 _keep(place, kept)
-            done.append((place, kept))
             os.replace(new, place)
     except BaseException:
-        for place, kept in reversed(done):
-            if kept:
-                os.replace(kept, place)
-            elif os.path.lexists(place):
-                os.unlink(place)
+        for place, kept in reversed(begun):
+            _put_back(place, kept)
         raise
-    for _, kept in done:
+    for _, kept in begun:
         if kept:
+            os.unlink(kept)
+
+
+def _put_back(place: str, kept: str) -> None:
+    if not kept:
+        if os.path.lexists(place):
+            os.unlink(place)
+    elif os.path.lexists(kept):
+        os.replace(kept, place)
+        if os.path.lexists(kept):  # two names of one file are left as they are by a replacement
             os.unlink(kept)
 
 
