@@ -107,7 +107,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         kind = context.types.of(config, call.where)
         if kind == PREPARED:
             return
-        if not (kind == NPU_RUN_CONFIG or kind == RUN_CONFIG and _all_convert(
+        if not (kind == NPU_RUN_CONFIG or kind == RUN_CONFIG and all_convert(
                 context, config, call.where)):
             yield Change(call.node, 'Estimator gets its run configuration prepared for the NPU',
                          wrap(source, config, 'npu_run_config_init(run_config=', ')'),
@@ -129,16 +129,16 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     yield Change(call.node, 'Estimator becomes NPUEstimator', tuple(edits), tuple(uses))
 
 
-def _all_convert(context: Context, node: Optional[ast.AST], where: Where) -> bool:
+def all_convert(context: Context, node: Optional[ast.AST], where: Where) -> bool:
     """Whether each RunConfig that an expression may be becomes an NPURunConfig."""
     if isinstance(node, ast.Call):
         if context.resolve(node.func, where) == 'tensorflow.estimator.RunConfig':
             return becomes_npu_run_config(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr == 'replace':
-            return _all_convert(context, node.func.value, where)
+            return all_convert(context, node.func.value, where)
         return False
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         return bool(bindings) and all(
-            b.kind == 'value' and _all_convert(context, b.node, b.where) for b in bindings)
+            b.kind == 'value' and all_convert(context, b.node, b.where) for b in bindings)
     return False
