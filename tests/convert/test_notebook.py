@@ -1,24 +1,28 @@
 """Notebooks: the cells are one script, and nothing but the changed lines changes in the file."""
 from __future__ import annotations
 
+import ast
 import json
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, Iterator, List, Union
 
 import pytest
 
+from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import Converter, FileResult
 from convert_tf2npu.magics import python_of
+from convert_tf2npu.registry import Registry
+from convert_tf2npu.report.explanation import blocks
 
 IMPORT = 'import tensorflow as tf'
 STAR = 'from npu_shim.npu_init import *'
 
 
 def notebook(*cells: Union[str, List[str]], **metadata: Any) -> Dict[str, Any]:
-    """A notebook of code cells; a text that starts with # is a markdown cell."""
+    """A notebook of code cells; a text that starts with '# ' and has one line is markdown."""
     made = []
     for cell in cells:
         source = cell.splitlines(True) if isinstance(cell, str) else cell
-        if source and source[0].startswith('# '):
+        if len(source) == 1 and source[0].startswith('# '):
             made.append({'cell_type': 'markdown', 'metadata': {}, 'source': source})
         else:
             made.append({'cell_type': 'code', 'execution_count': 3, 'metadata': {'x': 1e-7},
@@ -126,6 +130,12 @@ def test_nothing_is_put_before_a_cell_magic_or_into_a_command_of_several_lines()
         last + '\nclose_session(npu_keras_sess)']
 
 
+def test_a_line_before_the_first_one_of_a_cell_is_put_there_once() -> None:
+    train = 'model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.fit(x, y)'
+    assert cells(converted(notebook('import tensorflow.compat.v1 as tf', train, 'x = 1')))[1:] == [
+        'npu_keras_sess = set_keras_session_npu_config()\n' + train, 'x = 1\nclose_session(npu_keras_sess)']
+
+
 @pytest.mark.parametrize('text', [MAGICS, '%%time\n\nx', '\n\n%%capture out\nx = 1\r\ny', 'a = 1 + \\\n 2\n%x', '!', '%%time'])
 def test_masked_text_is_python_of_the_same_shape(text: str) -> None:
     masked = python_of(text)
@@ -167,3 +177,22 @@ def test_what_cannot_be_read_is_named_with_cell_and_line(raw: bytes, cell: int, 
 
 def test_a_place_can_be_excepted_in_a_cell() -> None:
     assert converted(notebook(IMPORT, 'tf.Session()  # npu: ignore')).new is None
+
+
+def examples() -> Iterator[Any]:
+    for rule in Registry().rules:
+        found = blocks(rule.doc)
+        for number, (head, before, then, after) in enumerate(zip(found, found[1:], found[2:], found[3:])):
+            if (head.text, then.text) == ('Before', 'After'):
+                yield pytest.param(rule.code, before.text, after.text, id='%s-%d' % (rule.code, number))
+
+
+@pytest.mark.parametrize('code,before,after', list(examples()))
+def test_the_examples_of_the_rules_become_the_same_in_cells(code: str, before: str, after: str) -> None:
+    lines = before.split('\n')
+    starts = sorted({0} | {s.lineno - 1 for s in ast.parse(before).body if not lines[s.lineno - 2].strip()})
+    parts = ['\n'.join(lines[a:b]) for a, b in zip(starts, starts[1:] + [len(lines)])]
+    settings = Settings(distributed='horovod' if code.startswith('NPU3') else '')
+    raw = json.dumps(notebook(*parts), indent=1).encode()
+    result = Converter(settings).convert(raw, 'a.ipynb')
+    assert '\n'.join(cells(result)) == after, result.diagnostics

@@ -99,7 +99,7 @@ class Notebook:
         done = 0
         for cell in self.cells:
             strings = _Strings(self._text, cell.strings)
-            for start, end, new in _local(cell, edits):
+            for start, end, new in _local(cell, edits, cell is self.cells[-1]):
                 first, last, written = strings.replacement(start, end, new)
                 pieces += [self._text[done:first], written]
                 done = last
@@ -178,13 +178,14 @@ def _members(text: str, at: int) -> Iterator[Tuple[str, _Span]]:
             at = blank(text, at + 1).end()  # type: ignore[union-attr]
 
 
-def _local(cell: Cell, edits: Sequence[Edit]) -> List[Tuple[int, int, str]]:
+def _local(cell: Cell, edits: Sequence[Edit], is_last: bool) -> List[Tuple[int, int, str]]:
     """The edits that meet a cell, by their offsets in it; insertions at one place are one."""
     found: List[Tuple[int, int, str]] = []
     size = len(cell.text)
+    beyond = size + len(_GAP) + is_last  # what stands at the end of the script belongs to the last cell
     for edit in ordered(edits):
         start, end, new = edit.start - cell.start, edit.end - cell.start, edit.new
-        if start < 0 or start > size + len(_GAP) or start == size + len(_GAP) and end > start:
+        if not 0 <= start < beyond:
             continue
         if start > size:  # behind the line end of the last line, where a line is put
             start, end, new = size, size, '\n' + (new[:-1] if new.endswith('\n') else new)
