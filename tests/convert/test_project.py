@@ -8,6 +8,7 @@ import pytest
 
 from convert_tf2npu.convert import Converter
 from convert_tf2npu.main import main
+from convert_tf2npu.project import Project
 
 USE = 'sess = tf.Session()\n'
 CASES: Dict[str, Dict[str, str]] = {
@@ -95,3 +96,10 @@ def test_a_function_that_other_files_mention_keeps_its_dropout(convert) -> None:
     assert Converter().convert(text.encode()).new is not None
     made = convert({'net.py': text, 'use.py': 'from net import cnn\ncnn(x, placeholder)\n'})
     assert made['net.py'] == text
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path) -> None:
+    project = Project([str(tmp_path / 'a.py')])
+    converter = Converter(project=project)
+    assert converter.convert(b'import tensorflow as tf\ntf.Session()\n', str(tmp_path / 'a.py')).new
+    assert converter.convert(b'import tensorflow as tf\ntf.Graph()\n', str(tmp_path / 'a.py')).new is None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from codecs import BOM_UTF8
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .config import Settings
@@ -110,7 +109,7 @@ class Converter:
         return FileResult(new, diagnostics, plan.calls)
 
     def _concerns(self, raw: bytes) -> bool:
-        if not self.project.concerns(raw[len(BOM_UTF8):] if raw.startswith(BOM_UTF8) else raw):
+        if not self.project.concerns(raw):
             return False
         if len(raw) > _MOST_BYTES:
             raise SourceError('%.1f MB of Python are more than the tool reads (%d MB); if a program made '

@@ -17,7 +17,7 @@ from .source import Source, SourceError
 
 _AT_HAND = 2_000_000  # characters of source text
 _ROOTS = re.compile(rb'tensorflow|keras|horovod')
-_IMPORTED = re.compile(rb'^[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
+_IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
 
 
 class Module(NamedTuple):
@@ -58,8 +58,9 @@ class Project:
             SourceError: they are not Python 3.
         """
         path = os.path.abspath(path) if path else ''
-        if path and self._at_hand.get(path):
-            return self._at_hand[path]  # type: ignore[return-value]
+        known = self._at_hand.get(path) if path else None
+        if known is not None and known.source.raw == raw:
+            return known
         source = Source(raw)
         names = Names(source.tree, self, path)
         module = Module(path, source, names, Types(names))

@@ -62,6 +62,7 @@ class Source:
     """
 
     def __init__(self, raw: bytes) -> None:
+        self.raw = raw
         self._bom = _BOM if raw.startswith(_BOM) else b''
         body = raw[len(self._bom):]
         self.encoding = _encoding(raw)
