@@ -20,6 +20,7 @@ from typing import Any, List, Optional, Tuple
 from npu_shim import _device, _tf
 
 tf = _tf.tf
+_where = tf.compat.v2.where  # the older one says at each first use that it is old
 
 _2A = 2 * math.sqrt(2 / math.pi)
 _2AB = _2A * 0.044715
@@ -73,7 +74,7 @@ def _eager_gelu(x: Any) -> Tuple[Any, Any]:
 def _forward(x: Any) -> Any:
     v = _wide(x)
     t, s, _, cut = _gate(v)
-    y = tf.where(t < -cut, tf.zeros_like(v), v * s)
+    y = _where(t < -cut, tf.zeros_like(v), v * s)
     return tf.cast(y, x.dtype)
 
 
@@ -81,7 +82,7 @@ def _backward(x: Any, dy: Any) -> Any:
     v = _wide(x)
     t, s, rest, cut = _gate(v)
     slope = s * (1.0 + v * rest * (3.0 * _2AB * tf.square(v) + _2A))
-    slope = tf.where(t > cut, tf.ones_like(v), tf.where(t < -cut, tf.zeros_like(v), slope))
+    slope = _where(t > cut, tf.ones_like(v), _where(t < -cut, tf.zeros_like(v), slope))
     return tf.cast(_wide(dy) * slope, x.dtype)
 
 
@@ -90,7 +91,7 @@ def _second(x: Any, dy: Any, ddx: Any) -> Any:
     t, s, rest, cut = _gate(v)
     d1, d2 = 3.0 * _2AB * tf.square(v) + _2A, 6.0 * _2AB * v
     bend = s * rest * (2.0 * d1 + v * ((rest - s) * tf.square(d1) + d2))
-    bend = tf.where(tf.abs(t) > cut, tf.zeros_like(v), bend)
+    bend = _where(tf.abs(t) > cut, tf.zeros_like(v), bend)
     return tf.cast(_wide(dy) * _wide(ddx) * bend, x.dtype)
 
 
@@ -100,7 +101,7 @@ def _gate(v: Any) -> Tuple[Any, Any, Any, float]:
     e = tf.exp(-tf.abs(t))
     r = 1.0 / (1.0 + e)
     positive = t >= 0
-    return t, tf.where(positive, r, e * r), tf.where(positive, e * r, r), _CUT[v.dtype.name]
+    return t, _where(positive, r, e * r), _where(positive, e * r, r), _CUT[v.dtype.name]
 
 
 def _wide(x: Any) -> Any:
