@@ -62,6 +62,7 @@ class Project:
         if known is not None and known.source.raw == raw:
             return known
         source = Source(raw)
+        source.place()
         names = Names(source.tree, self, path)
         module = Module(path, source, names, Types(names))
         if path:

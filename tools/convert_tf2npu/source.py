@@ -97,13 +97,20 @@ class Source:
             raise SourceError('its code is nested too deeply for the Python parser')
         except ValueError as error:
             raise SourceError(str(error))
+        return tree
+
+    def place(self) -> None:
+        """Make sure that the nodes say where they end, which Python 3.7 leaves out.
+
+        Raises:
+            SourceError: nodes and text do not match.
+        """
         if sys.version_info < (3, 8):
             from .node_ends import add_ends
             try:
-                add_ends(tree, self.text)
+                add_ends(self.tree, self.text)
             except ValueError as error:
                 raise SourceError('its nodes cannot be placed: %s' % error)
-        return tree
 
     @property
     def newline(self) -> str:
