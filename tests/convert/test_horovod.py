@@ -19,6 +19,10 @@ CONVERTED = {
         'opt = npu_distributed_optimizer_wrapper(opt)\n'),
     'a compression': ('opt = hvd.DistributedOptimizer(opt, compression=hvd.Compression.fp16)\n',
                       'opt = npu_distributed_optimizer_wrapper(opt)\n'),
+    'a start in the main guard': (
+        "if __name__ == '__main__':\n    hvd.init()\n    train()\n",
+        "if __name__ == '__main__':\n    npu_sess, npu_shutdown = init_resource()\n    train()\n"
+        '    shutdown_resource(npu_sess, npu_shutdown)\n    close_session(npu_sess)\n'),
     'a mean': ('loss = hvd.allreduce(loss)\n',
                "loss = (hccl_ops.allreduce(loss, 'sum') / get_npu_rank_size())\n"),
 }

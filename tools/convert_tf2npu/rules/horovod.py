@@ -195,8 +195,8 @@ def _turn(context: Context, use: _Use) -> _Turn:
 def _init(context: Context, call: ast.Call) -> _Turn:
     statement = context.names.parents.get(call)
     body = context.names.parents.get(statement) if statement is not None else None
-    if call.args or call.keywords or not isinstance(statement, ast.Expr) or not isinstance(
-            body, (ast.Module, ast.FunctionDef)):
+    in_body = isinstance(body, (ast.Module, ast.FunctionDef, ast.If)) and statement in body.body
+    if call.args or call.keywords or not isinstance(statement, ast.Expr) or not in_body or body is None:
         return Finding(call, 'write npu_sess, npu_shutdown = init_resource() here, and at the end '
                        + ' and '.join(_SHUTDOWN))
     edits = [rename(context.source, call, 'npu_sess, npu_shutdown = init_resource()')]

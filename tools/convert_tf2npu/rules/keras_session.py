@@ -59,6 +59,27 @@ After::
     print('done')
     close_session(npu_keras_sess)
 
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    if __name__ == '__main__':
+        tf.disable_v2_behavior()
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.fit(images, labels)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import close_session, set_keras_session_npu_config
+
+    if __name__ == '__main__':
+        tf.disable_v2_behavior()
+        npu_keras_sess = set_keras_session_npu_config()
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.fit(images, labels)
+        close_session(npu_keras_sess)
+
 Untouched::
 
     import re
@@ -155,7 +176,7 @@ def uses_eager(context: Context) -> bool:
 
 
 def _starting_body(context: Context, trained: Call) -> Optional[ast.AST]:
-    """The function in which the way to the training starts, or the module."""
+    """The function in which the way to the training starts, or the main guard, or the module."""
     names = context.names
     scope = trained.where.scope
     seen = set()
@@ -172,7 +193,13 @@ def _starting_body(context: Context, trained: Call) -> Optional[ast.AST]:
         if len({id(c.where.scope) for c in inside}) != 1 or len(inside) != len(callers):
             return None
         scope = inside[0].where.scope
-    return names.tree
+    guards = [p for p in names.ancestors(trained.node) if _is_main_guard(p)]
+    return guards[0] if guards else names.tree
+
+
+def _is_main_guard(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and isinstance(
+        node.test.left, ast.Name) and node.test.left.id == '__name__'
 
 
 def _edits(context: Context, body: ast.AST) -> Optional[List[Edit]]:
