@@ -6,6 +6,7 @@ default; what contradicts itself is an error that names variable and value.
 """
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import dataclass
@@ -32,8 +33,14 @@ class Environment:
     cm_chief_port: Optional[int]
     cm_chief_device: Optional[int]
     cm_worker_ip: Optional[str]
+    tf_config: Optional[str]
     fallback: str
     defaulted: Tuple[str, ...]
+
+    @property
+    def has_cluster(self) -> bool:
+        """True when TF_CONFIG describes a cluster of parameter servers."""
+        return bool(json.loads(self.tf_config or "{}").get("cluster"))
 
     @property
     def is_distributed(self) -> bool:
@@ -89,6 +96,7 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
         cm_chief_port=chief_port,
         cm_chief_device=chief_device,
         cm_worker_ip=env.text("CM_WORKER_IP"),
+        tf_config=env.json_object("TF_CONFIG"),
         fallback=env.choice("NPU_SHIM_FALLBACK", FALLBACKS),
         defaulted=tuple(name for name, value in known.items() if value is None),
     )
@@ -142,6 +150,18 @@ class _Reader:
         if not re.match(r"^[+-]?\d+$", value) or int(value) < low or (high is not None and int(value) > high):
             raise ValueError(f"{name}={value!r} is not allowed: it must be {allowed}. Export it so, or unset it.")
         return int(value)
+
+    def json_object(self, name: str) -> Optional[str]:
+        value = self.text(name)
+        if value is None:
+            return None
+        try:
+            found = json.loads(value)
+        except ValueError as error:
+            raise ValueError(f"{name}={value!r} is not allowed: it is not JSON ({error}). Correct it, or unset it.") from error
+        if not isinstance(found, dict):
+            raise ValueError(f"{name}={value!r} is not allowed: it must be a JSON object. Correct it, or unset it.")
+        return value
 
     def choice(self, name: str, allowed: Tuple[str, ...]) -> str:
         value = self.text(name)

@@ -11,10 +11,9 @@ import os
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
-from tensorflow.python.client import session
-from tensorflow.python.training import session_run_hook
 
 from npu_shim import _tf
+from npu_shim._tf import session_module as session, session_run_hook
 from npu_shim._install import decorator_tf_session, install
 from npu_shim.config.keras_session import close_session, npu_clear_session, set_keras_session_npu_config
 from npu_shim.config.nested import DumpConfig, DynamicInputConfig, MemoryConfig, ProfilingConfig

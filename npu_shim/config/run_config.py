@@ -2,11 +2,9 @@
 from __future__ import annotations
 
 import inspect
-import json
-import os
 from typing import Any, Dict, Iterable
 
-from npu_shim import _tf
+from npu_shim import _env, _tf
 from npu_shim.config.estimator_map import estimator_options, given_options
 from npu_shim.config.nested import bind, check_argument
 from npu_shim.config.placeholder import needs_estimator
@@ -72,7 +70,7 @@ if _API is not None:
 
         def npu_options(self) -> Dict[str, Any]:
             """What NPUEstimator writes into the parameter_map: key to value."""
-            return estimator_options(self._npu_values, os.environ.get("TF_CONFIG"))
+            return estimator_options(self._npu_values, _env.read().tf_config)
 
         def given_npu_options(self) -> Dict[str, Any]:
             """The part of npu_options that was given as an argument rather than left at its default."""
@@ -118,7 +116,7 @@ def _check_cluster(values: Dict[str, Any]) -> None:
     horovod = values["horovod_mode"]
     if not isinstance(horovod, bool):
         raise ValueError(f"horovod_mode={horovod!r} is not allowed: it must be True or False.")
-    cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster")
+    cluster = _env.read().has_cluster
     strategy = _tf.tf.distribute.experimental.ParameterServerStrategy
     v1_strategy = getattr(_tf.v1.distribute.experimental, "ParameterServerStrategy", strategy)
     is_server = isinstance(values["distribute"], (strategy, v1_strategy))
@@ -127,7 +125,7 @@ def _check_cluster(values: Dict[str, Any]) -> None:
             f"distribute={values['distribute']!r} is not allowed: it must be a ParameterServerStrategy. "
             "For other strategies use train_distribute."
         )
-    if bool(cluster) != is_server:
+    if cluster != is_server:
         raise ValueError(
             f"TF_CONFIG {'names' if cluster else 'does not name'} a cluster, but distribute={values['distribute']!r}: "
             "a cluster needs distribute=ParameterServerStrategy(), and that needs a cluster. Set both or neither."

@@ -19,6 +19,7 @@ GOOD = [
     ({"CM_CHIEF_IP": "10.0.0.1", "CM_CHIEF_PORT": "6000", "CM_CHIEF_DEVICE": "0", "CM_WORKER_SIZE": "8"},
      dict(rank_id=None, rank_size=8, cm_chief_ip="10.0.0.1", cm_chief_port=6000, cm_chief_device=0)),
     ({"NPU_SHIM_FALLBACK": "silent"}, dict(fallback="silent")),
+    ({"TF_CONFIG": '{"cluster": {}}'}, dict(tf_config='{"cluster": {}}')),
 ]
 
 
@@ -42,6 +43,8 @@ BAD = [
     ({"CM_CHIEF_PORT": "70000"}, r"CM_CHIEF_PORT='70000' is not allowed: it must be an integer from 0 to 65520"),
     ({"JOB_ID": "my job"}, r"JOB_ID='my job' is not allowed: use letters, digits, '-' and '_' only"),
     ({"ASCEND_DEVICE_ID": "-2"}, r"ASCEND_DEVICE_ID='-2' is not allowed"),
+    ({"TF_CONFIG": "{cluster"}, r"TF_CONFIG='{cluster' is not allowed: it is not JSON \(.*\). Correct it, or unset it"),
+    ({"TF_CONFIG": "[]"}, r"TF_CONFIG='\[\]' is not allowed: it must be a JSON object"),
     ({"NPU_SHIM_FALLBACK": "quiet"}, r"NPU_SHIM_FALLBACK='quiet' is not allowed: it must be one of warn, error, silent"),
 ]
 
