@@ -133,6 +133,8 @@ class Converter:
         diagnostics: List[Diagnostic] = []
         spans: List[Tuple[int, int]] = []
         for rule, result in self.registry.check(context):
+            # What is inside an f-string is told at the f-string, which has a place for certain.
+            result = result._replace(node=context.names.strings.get(result.node, result.node))
             if _ignored(context.source, result.node, rule.code):
                 continue
             if isinstance(result, Change):

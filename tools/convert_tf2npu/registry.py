@@ -110,6 +110,13 @@ class Registry:
             yield from self._check_call(context, call)
 
     def _check_call(self, context: Context, call: Call) -> Iterator[Tuple[Rule, Result]]:
+        string = context.names.strings.get(call.node)
+        if string is not None and not context.source.is_placed(call.node, string):
+            name = context.resolve(call.node.func, call.where)
+            for rule in self._by_call.get(name or '', ()):
+                yield rule, Finding(string, '%s stands inside an f-string, where it cannot be reached; write '
+                                    'it in a line of its own' % name)
+            return
         function = call.node.func
         if isinstance(function, ast.Attribute):
             for rule in self._by_method.get(function.attr, ()):

@@ -76,6 +76,8 @@ class Scopes:
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
         self.calls: List[Call] = []
+        self.strings: Dict[ast.AST, ast.AST] = {}  # the f-string around an expression in one
+        self._string: Optional[ast.AST] = None
         self.functions: List[Function] = []
         self.classes: List[Tuple[ast.ClassDef, Where]] = []
         self.stars: List[Star] = []
@@ -237,6 +239,8 @@ class Scopes:
         if node is None:
             return
         self.parents[node] = parent
+        if self._string is not None:
+            self.strings[node] = self._string
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, (ast.Store, ast.Del)):
                 self._bind(node.id, Binding('other', where))
@@ -253,5 +257,7 @@ class Scopes:
                 self._target(generator.target, None, node, where)
         elif type(node).__name__ == 'NamedExpr':
             self._target(node.target, node.value, node, where)  # type: ignore[attr-defined]
+        outer, self._string = self._string, node if isinstance(node, ast.JoinedStr) else self._string
         for child in ast.iter_child_nodes(node):
             self._expression(child, node, where)
+        self._string = outer

@@ -112,6 +112,24 @@ class Source:
             except ValueError as error:
                 raise SourceError('its nodes cannot be placed: %s' % error)
 
+    def is_placed(self, node: ast.AST, string: ast.AST) -> bool:
+        """Whether the position of an expression inside an f-string can be trusted.
+
+        Before Python 3.12 the parser places such expressions, and what is in them, where they are
+        only in simple cases, if at all.
+
+        Args:
+            node: the expression.
+            string: the f-string.
+        """
+        if sys.version_info >= (3, 12):
+            return True
+        try:
+            found = ast.parse('(%s)' % self.segment(node), mode='eval').body
+        except (SyntaxError, ValueError, IndexError):
+            return False
+        return ast.dump(found) == ast.dump(node) and '\n' not in self.segment(string)
+
     @property
     def newline(self) -> str:
         """The line end that the file uses (of its first line)."""

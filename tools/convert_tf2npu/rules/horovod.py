@@ -173,6 +173,10 @@ def _imports(tree: ast.Module) -> List[ast.stmt]:
 
 def _turn(context: Context, use: _Use) -> _Turn:
     source = context.source
+    string = context.names.strings.get(use.node)
+    if string is not None and not source.is_placed(use.node, string):
+        return Finding(string, '%s stands inside an f-string, where it cannot be reached; write it in a '
+                       'line of its own' % use.name.replace('horovod', 'hvd', 1))
     if use.name in _GETTERS:
         return _Turned([rename(source, use.node, _GETTERS[use.name])], (_GETTERS[use.name],))
     if use.name.startswith('horovod.Compression.'):
