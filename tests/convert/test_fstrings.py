@@ -7,6 +7,7 @@ import pytest
 
 from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import Converter
+from convert_tf2npu.source import Source
 
 HEAD = 'import tensorflow as tf\n'
 ONE_LINE = 'x = 1; print(f"loss {tf.Session().run(x):.3f} and {tf.Session(config=c)!r:>10}")\n'
@@ -44,3 +45,18 @@ def test_a_finding_inside_an_f_string_is_told_at_the_f_string() -> None:
     result = Converter().convert(text.encode())
     assert not result.unreadable and result.new is None
     assert {(d.line, d.col) for d in result.diagnostics} == {(2, 5)}
+
+
+@pytest.mark.parametrize('text', ["x = f'{tf.Session(**a)} {hvd.allreduce(y)}'\n", 'x = f"{hvd.allreduce(y)}"\n'])
+def test_what_cannot_stand_inside_an_f_string_is_not_written_there(text: str) -> None:
+    raw = (HEAD + 'import horovod.tensorflow as hvd\n' + text).encode()
+    result = Converter(Settings(distributed='horovod')).convert(raw)
+    assert result.new is None and not result.unreadable
+    assert any('inside an f-string' in d.message for d in result.diagnostics)
+
+
+def test_output_that_is_not_python_is_told_as_the_fault_of_the_tool(monkeypatch) -> None:
+    monkeypatch.setattr(Source, 'edited', lambda self, edits: b'(')
+    result = Converter().convert((HEAD + 'tf.Session()\n').encode())
+    assert result.new is None
+    assert 'the tool itself fails on it' in result.diagnostics[0].message

@@ -93,7 +93,7 @@ class Converter:
         if not plan.edits:
             return FileResult(None, plan.diagnostics, plan.calls)
         new = source.edited(plan.edits)
-        Source(new)  # what is written is Python, or nothing is written
+        _check_written(new)
         return FileResult(new, plan.diagnostics, plan.calls)
 
     def _notebook(self, raw: bytes, path: str) -> FileResult:
@@ -105,7 +105,7 @@ class Converter:
         if not plan.edits:
             return FileResult(None, diagnostics, plan.calls)
         new = notebook.edited(plan.edits)
-        Source(Notebook(new).script)
+        _check_written(Notebook(new).script)
         return FileResult(new, diagnostics, plan.calls)
 
     def _concerns(self, raw: bytes) -> bool:
@@ -172,12 +172,33 @@ def _possible(context: Context, change: Change, spans: List[Tuple[int, int]]) ->
     if name:
         return Finding(change.node, 'left as it is, because this file uses the name %s for something '
                        'else (%s)' % (name, change.message))
+    if any(_breaks_string(context, edit) for edit in change.edits):
+        return Finding(change.node, 'left as it is, because it stands inside an f-string, where what has to '
+                       'be written cannot stand (%s)' % change.message)
     for edit in change.edits:
         if any(edit.start < end and start < edit.end or start < edit.start < end
                for start, end in spans):
             return Finding(change.node, 'left as it is, because it stands inside code that another '
                            'rule replaces (%s)' % change.message)
     return change
+
+
+def _breaks_string(context: Context, edit: Edit) -> bool:
+    """Whether new text inside an f-string may end it: one with quotes, or what f-strings refuse before
+    Python 3.12, which may be the one that runs the script."""
+    source = context.source
+    return any(char in edit.new for char in '\'"\\\r\n#') and any(
+        source.start(string) < edit.start < source.end(string)
+        for string in set(context.names.strings.values()))
+
+
+def _check_written(new: bytes) -> None:
+    """What is written is Python, or nothing is written."""
+    try:
+        Source(new)
+    except SourceError as error:
+        raise SourceError('the tool itself fails on it, please report that: what it would write is %s'
+                          % error.message)
 
 
 def _diagnostic(source: Source, rule: Rule, result: Result) -> Diagnostic:
