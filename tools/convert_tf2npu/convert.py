@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple, TypeVar
 
+from .api_calls import Said, counts, fates, places
 from .config import Settings
 from .imports import import_edits, taken
 from .notebook import SUFFIX, CellError, Notebook
 from .project import Project
 from .registry import Change, Context, Finding, Registry, Result, Rule
-from .results import CHANGE, ERROR, FINDING, Calls, Diagnostic, FileResult, by_place, failed
+from .results import CHANGE, ERROR, FINDING, ApiCall, Calls, Diagnostic, FileResult, by_place, failed
 from .scopes import Where
 from .source import Edit, Source, SourceError
 
 __all__ = ['CHANGE', 'ERROR', 'FINDING', 'Converter', 'Diagnostic', 'FileResult']
 # The tree of such a file would take gigabytes; people do not write so much, programs do.
 _MOST_BYTES = 2_000_000
-_COUNTED = ('tensorflow.', 'keras.', 'horovod.', 'tensorflow_estimator.', 'tf_slim.')
 _IGNORE = re.compile(r'#\s*npu:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?')
 
 
@@ -30,9 +30,7 @@ class _Plan(NamedTuple):
     edits: Tuple[Edit, ...]
     diagnostics: Tuple[Diagnostic, ...]
     calls: Calls
-
-
-_NOTHING = _Plan((), (), Calls())
+    listed: Tuple[ApiCall, ...]
 
 
 class _Context(Context):
@@ -53,10 +51,13 @@ class Converter:
     Args:
         settings: which rules act.
         project: the files of the run.
+        list_calls: whether results list the calls of TensorFlow, for a report; their counts they always have.
     """
 
-    def __init__(self, settings: Settings = Settings(), project: Optional[Project] = None) -> None:
+    def __init__(self, settings: Settings = Settings(), project: Optional[Project] = None,
+                 list_calls: bool = False) -> None:
         self.settings = settings
+        self.list_calls = list_calls
         self.project = project or Project()
         self.registry = Registry([r for r in Registry().rules if settings.enabled(r.code)])
 
@@ -91,10 +92,10 @@ class Converter:
             return FileResult(None, ())
         source, plan = self._plan(raw, path)
         if not plan.edits:
-            return FileResult(None, plan.diagnostics, plan.calls)
+            return FileResult(None, plan.diagnostics, plan.calls, plan.listed)
         new = source.edited(plan.edits)
         _check_written(new)
-        return FileResult(new, plan.diagnostics, plan.calls)
+        return FileResult(new, plan.diagnostics, plan.calls, plan.listed)
 
     def _notebook(self, raw: bytes, path: str) -> FileResult:
         notebook = Notebook(raw)
@@ -102,11 +103,12 @@ class Converter:
             return FileResult(None, ())
         plan = self._plan(notebook.script, path)[1]
         diagnostics = by_place(_in_cell(notebook, d) for d in plan.diagnostics)
+        listed = tuple(_in_cell(notebook, call) for call in plan.listed)
         if not plan.edits:
-            return FileResult(None, diagnostics, plan.calls)
+            return FileResult(None, diagnostics, plan.calls, listed)
         new = notebook.edited(plan.edits)
         _check_written(Notebook(new).script)
-        return FileResult(new, diagnostics, plan.calls)
+        return FileResult(new, diagnostics, plan.calls, listed)
 
     def _concerns(self, raw: bytes) -> bool:
         if not self.project.concerns(raw):
@@ -120,19 +122,22 @@ class Converter:
     def _plan(self, raw: bytes, path: str) -> Tuple[Source, _Plan]:
         _, source, names, types = self.project.understand(raw, path)
         context = _Context(source, names, types, self.settings.distributed)
-        changes, findings, diagnostics = self._collect(context)
+        changes, diagnostics, said = self._collect(context)
         edits: List[Edit] = []
         if changes:
             edits = import_edits(source, names, changes)
             edits += [edit for change in changes for edit in change.edits]
-        return source, _Plan(tuple(edits), by_place(diagnostics), _count(context, changes, findings))
+        found = list(fates(context, said))
+        listed = places(context, found) if self.list_calls else ()
+        return source, _Plan(tuple(edits), by_place(diagnostics), counts(found), tuple(listed))
 
-    def _collect(self, context: Context) -> Tuple[List[Change], List[Finding], List[Diagnostic]]:
+    def _collect(self, context: Context) -> Tuple[List[Change], List[Diagnostic], Said]:
         changes: List[Change] = []
-        findings: List[Finding] = []
         diagnostics: List[Diagnostic] = []
+        said: Said = {}
         spans: List[Tuple[int, int]] = []
         for rule, result in self.registry.check(context):
+            node = result.node
             # What is inside an f-string is told at the f-string, which has a place for certain.
             result = result._replace(node=context.names.strings.get(result.node, result.node))
             if _ignored(context.source, result.node, rule.code):
@@ -142,28 +147,18 @@ class Converter:
             if isinstance(result, Change):
                 changes.append(result)
                 spans += [(e.start, e.end) for e in result.edits if e.end > e.start]
-            else:
-                findings.append(result)
-            diagnostics.append(_diagnostic(context.source, rule, result))
-        return changes, findings, diagnostics
+            diagnostic = _diagnostic(context.source, rule, result)
+            diagnostics.append(diagnostic)
+            said.setdefault(node, set()).add((diagnostic.kind, rule.code))
+        return changes, diagnostics, said
 
 
-def _count(context: _Context, changes: Sequence[Change], findings: Sequence[Finding]) -> Calls:
-    """The calls of TensorFlow: those whose name says so, and those that a rule recognised."""
-    left = {result.node for result in findings}
-    rewritten = {result.node for result in changes} - left
-    fine: Set[ast.AST] = set()
-    calls: Set[ast.AST] = set()
-    for call in context.names.calls:
-        calls.add(call.node)
-        if (context.resolve(call.node.func, call.where) or '').startswith(_COUNTED):
-            fine.add(call.node)
-    return Calls(len(fine - left - rewritten), len(rewritten & calls), len(left & calls))
+_Placed = TypeVar('_Placed', Diagnostic, ApiCall)
 
 
-def _in_cell(notebook: Notebook, diagnostic: Diagnostic) -> Diagnostic:
-    cell, line = notebook.place(diagnostic.line)
-    return diagnostic._replace(cell=cell, line=line)
+def _in_cell(notebook: Notebook, placed: _Placed) -> _Placed:
+    cell, line = notebook.place(placed.line)
+    return placed._replace(cell=cell, line=line)
 
 
 def _possible(context: Context, change: Change, spans: List[Tuple[int, int]]) -> Result:

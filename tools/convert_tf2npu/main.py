@@ -88,7 +88,8 @@ def _migrate(args: argparse.Namespace) -> int:
     config = find_config(args.input)
     exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else \
         Exclude(args.exclude)
-    run = convert_source(args.input, _settings(args, config), args.jobs or config.jobs or 0, exclude)
+    run = convert_source(args.input, _settings(args, config), args.jobs or config.jobs or 0, exclude,
+                         list_calls=bool(args.report))
     # The reports compare with files that --in-place replaces; they get their names last.
     reports = Reports(run, args.report) if args.report else None
     try:

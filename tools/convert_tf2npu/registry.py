@@ -114,7 +114,7 @@ class Registry:
         if string is not None and not context.source.is_placed(call.node, string):
             name = context.resolve(call.node.func, call.where)
             for rule in self._by_call.get(name or '', ()):
-                yield rule, Finding(string, '%s stands inside an f-string, where it cannot be reached; write '
+                yield rule, Finding(call.node, '%s stands inside an f-string, where it cannot be reached; write '
                                     'it in a line of its own' % name)
             return
         function = call.node.func

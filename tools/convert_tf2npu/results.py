@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Iterable, NamedTuple, Optional, Tuple
 
 CHANGE, FINDING, ERROR = 'change', 'finding', 'error'
+FINE = 'fine'  # of a call that stays, and of which nothing is said
 # Of what ends or spoils the reading of a file; it is no rule and cannot be chosen.
 NOT_READ = 'NPU000'
 
@@ -20,6 +21,21 @@ class Diagnostic(NamedTuple):
     code: str
     kind: str
     message: str
+    cell: int = 0
+
+
+class ApiCall(NamedTuple):
+    """One call of TensorFlow, Keras or Horovod.
+
+    ``name`` is its canonical dotted name; where only a rule knows what is called, as with the method of a
+    dataset, a dot and the last word. ``outcome`` is ``fine``, ``change`` or ``finding``, ``codes`` are the
+    rules that spoke. The place is that of a :class:`Diagnostic`.
+    """
+    name: str
+    line: int
+    col: int
+    outcome: str
+    codes: Tuple[str, ...] = ()
     cell: int = 0
 
 
@@ -43,10 +59,12 @@ class Calls(NamedTuple):
 
 
 class FileResult(NamedTuple):
-    """What became of one file: its new bytes, or None where it stays, the diagnostics, and the counts."""
+    """What became of one file: its new bytes, or None where it stays, the diagnostics, the counts, and, where
+    they were asked for, the calls themselves."""
     new: Optional[bytes]
     diagnostics: Tuple[Diagnostic, ...]
     calls: Calls = Calls()
+    listed: Tuple[ApiCall, ...] = ()
 
     @property
     def unreadable(self) -> bool:

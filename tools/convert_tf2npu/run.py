@@ -41,7 +41,8 @@ class Run(NamedTuple):
         return {e.relative: r.new for e, r in self.results if r.new is not None}
 
 
-def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Exclude = Exclude()) -> Run:
+def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Exclude = Exclude(),
+                   list_calls: bool = False) -> Run:
     """Convert a file or all scripts and notebooks of a folder, in memory.
 
     Args:
@@ -49,6 +50,7 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
         settings: which rules act.
         jobs: processes; 0 for as many as pay off.
         exclude: which files of a folder are not converted; a file that is named itself always is.
+        list_calls: whether the results list the calls of TensorFlow, for a report.
 
     Raises:
         UsageError: there is no such file or folder.
@@ -63,7 +65,7 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
     progress = Progress(len(entries), sys.stderr)
     try:
         results = []
-        for result in _results([e.path for e in entries], settings, Project(paths), jobs):
+        for result in _results([e.path for e in entries], (settings, Project(paths), list_calls), jobs):
             results.append(result)
             progress.step()
     finally:
@@ -79,15 +81,15 @@ def _excluded(source: str, entries: List[Entry], exclude: Exclude) -> Dict[str, 
         os.path.normpath(os.path.join(below, e.relative)).replace(os.sep, '/'), exclude.patterns)}
 
 
-def _results(paths: List[str], settings: Settings, project: Project, jobs: int) -> Iterator[FileResult]:
+def _results(paths: List[str], converting: Tuple[Settings, Project, bool], jobs: int) -> Iterator[FileResult]:
     if jobs == 1 or len(paths) < 2:
-        converter = Converter(settings, project)
+        converter = Converter(*converting)
         for path in paths:
             yield _convert_path(converter, path)
         return
     try:
         with ProcessPoolExecutor(min(jobs, len(paths)), initializer=_start_worker,
-                                 initargs=(settings, project)) as pool:
+                                 initargs=converting) as pool:
             yield from pool.map(_convert_in_worker, paths, chunksize=8)
     except BrokenProcessPool:
         raise UsageError('a process of the tool was ended from outside, as a rule because memory ran '
@@ -97,11 +99,11 @@ def _results(paths: List[str], settings: Settings, project: Project, jobs: int) 
 _worker: Optional[Converter] = None  # of a worker process; made once when it starts
 
 
-def _start_worker(settings: Settings, project: Project) -> None:
+def _start_worker(settings: Settings, project: Project, list_calls: bool) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the others
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _worker = Converter(settings, project)
+    _worker = Converter(settings, project, list_calls)
 
 
 def _convert_in_worker(path: str) -> FileResult:
