@@ -21,6 +21,7 @@ UNKNOWN_CARDINALITY = -2
 ConfigProto = config_pb2.ConfigProto
 RewriterConfig = rewriter_config_pb2.RewriterConfig
 SessionRunHook = session_run_hook.SessionRunHook
+GraphDef = v1.GraphDef
 Session = session_module.Session
 InteractiveSession = session_module.InteractiveSession
 
@@ -72,6 +73,29 @@ def attr_value(value: Union[bool, int, str]) -> attr_value_pb2.AttrValue:
     if isinstance(value, int):
         return attr_value_pb2.AttrValue(i=value)
     return attr_value_pb2.AttrValue(s=tf.compat.as_bytes(value))
+
+
+def fetched(session: Any, fetches: Any) -> List[Any]:
+    """The ops and tensors that ``session.run(fetches)`` asks for, names and nested structures resolved."""
+    with session.graph.as_default():
+        return session_module._FetchMapper.for_fetch(fetches).unique_fetches()
+
+
+def raw_session(session: Any) -> Any:
+    """The tf.compat.v1.Session inside a monitored session; any other session itself."""
+    inside = getattr(session, "_tf_sess", None)
+    return inside() if inside is not None else session
+
+
+def fed(session: Any, feed_dict: Any) -> List[Any]:
+    """The tensors that a feed_dict gives values to."""
+    found = []
+    for key in feed_dict or ():
+        if isinstance(key, (str, bytes)):
+            key = session.graph.as_graph_element(tf.compat.as_str(key))
+        parts = tf.nest.flatten(key, expand_composites=True)
+        found += [part for part in parts if isinstance(part, tf.Tensor)]
+    return found
 
 
 def set_op_attr(op: Any, name: str, value: Union[bool, int, str]) -> None:
@@ -175,6 +199,12 @@ def summary_writer_ops() -> Tuple[List[Any], List[Any]]:
 def warm_start_of(estimator: Any) -> Any:
     """What an Estimator starts from, to hand it on to another one."""
     return estimator._warm_start_settings
+
+
+def saved_step(model_dir: str) -> int:
+    """The global step of the newest checkpoint in a directory; 0 where there is none."""
+    newest = v1.train.latest_checkpoint(model_dir)
+    return int(v1.train.load_variable(newest, v1.GraphKeys.GLOBAL_STEP)) if newest else 0
 
 
 def smart_cond(pred: Any, true_fn: Callable, false_fn: Callable) -> Any:

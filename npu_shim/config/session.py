@@ -56,6 +56,14 @@ def has_npu_optimizer(config: Optional[_tf.ConfigProto]) -> bool:
     return any(c.name == NPU_OPTIMIZER for c in config.graph_options.rewrite_options.custom_optimizers)
 
 
+def session_option(session: Any, name: str) -> Any:
+    """The value of an NPU option in the config of a session; None when it is not set."""
+    for custom in session._config.graph_options.rewrite_options.custom_optimizers if session._config else ():
+        if custom.name == NPU_OPTIMIZER:
+            return parameter_map.read(custom).get(name)
+    return None
+
+
 def _copy(config: Optional[_tf.ConfigProto]) -> _tf.ConfigProto:
     if config is not None and not isinstance(config, _tf.ConfigProto):
         raise TypeError(

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Optional
 from npu_shim import _device, _tf
 from npu_shim.distributed.ranks import check_root, require_single_process
 from npu_shim.optimizer import loop_variables
+from npu_shim.optimizer.iterations import ITERATION_OP, Steps, iteration_op
 
 tf = _tf.tf
 _train: Any = _tf.v1.train
@@ -50,26 +51,60 @@ class NPUCheckpointSaverHook(_train.CheckpointSaverHook):
 
 
 class SetIterationsVarHook(_tf.SessionRunHook):
-    """Makes the variables that steer the loop on the device, and sets them for N steps per run.
+    """Makes each run of the op named ``IterationOp`` do N training steps.
 
-    On the CPU they are made and set too, and nothing reads them.
+    ``train_op = tf.group(train_op, name="IterationOp")`` in the script, this
+    hook, and the session option iterations_per_loop=N belong together. Hooks
+    then see one run for N steps, global_step advanced by N, and the values of
+    the last step. On the card the device loops; on the CPU a loop in the graph
+    makes the steps before the last.
 
     Args:
         iterations_per_loop: N, at least 1.
+        op: the op whose run stands for N steps; the one named IterationOp by default.
     Raises:
         TypeError, ValueError: N is no int of at least 1.
     """
 
-    def __init__(self, iterations_per_loop: Optional[int] = None) -> None:
+    def __init__(self, iterations_per_loop: Optional[int] = None, op: Any = None) -> None:
         loop_variables.check_iterations(iterations_per_loop)
         self._iterations = int(iterations_per_loop or 1)
-        self._load: List[Any] = []
+        self._op = op
+        self._steps: Optional[Steps] = None
 
     def begin(self) -> None:
-        self._load = loop_variables.load_ops(self._iterations)
+        """Makes the loop and the variables that steer it, before the graph is finalized."""
+        self._load = loop_variables.Loader()
+        if self._iterations == 1 or _device.device().is_npu:
+            return
+        op = self._op or iteration_op(_tf.v1.get_default_graph())
+        if op is None:
+            _tf.logging.warning("npu_shim: SetIterationsVarHook(%d) finds no op named %s, so each run makes one step. Write "
+                                'train_op = tf.group(train_op, name="%s").', self._iterations, ITERATION_OP, ITERATION_OP)
+            return
+        self._steps = Steps(op)
+        self._steps.iterations = self._iterations
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        session.run(self._load)
+        """Sets N in a new session."""
+        self._load.load(session, self._iterations)
+
+    def before_run(self, run_context: Any) -> None:
+        """Makes the first N - 1 steps.
+
+        Raises:
+            ValueError: the steps read a placeholder that is fed by another hook.
+        """
+        session, (fetches, feed_dict, _) = run_context.session, run_context.original_args
+        if self._steps is None or not self._steps.stand_for(session, fetches):
+            return
+        unfed = self._steps.unfed(session, feed_dict)
+        if unfed:
+            raise ValueError(
+                f"iterations_per_loop={self._iterations} makes several steps for one run, but the training step reads "
+                f"{', '.join(unfed)}, which this run is not given. Read the input through a tf.data iterator, or use "
+                "iterations_per_loop=1.")
+        self._steps.before(session, fetches, feed_dict, session.run)
 
 
 class NPUOutputTensorHook(_train.LoggingTensorHook):

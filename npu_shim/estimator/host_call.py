@@ -26,9 +26,32 @@ class HostCallHook(_tf.SessionRunHook):
         self._start: List[Any] = []
         self._finish: List[Any] = []
         self._graph_error: Optional[Exception] = None
+        self._in_step = False
 
     def begin(self) -> None:
-        """Builds what the function builds; no graph is changed later."""
+        """Builds what the function builds, unless step_op() did; no graph is changed later."""
+        if self._in_step:
+            return
+        self._build()
+
+    def step_op(self) -> Any:
+        """Builds one op that does the whole call, to be run with each of several steps in a run.
+
+        Returns:
+            An Operation; the hook itself then opens and flushes summary writers only.
+        """
+        self._in_step = True
+        self._build()
+        if self._ops:
+            return tf.group(*self._ops)
+        flat = tf.nest.flatten(self._tensors)
+
+        def on_host(*values: Any) -> None:
+            self._call_on_host(tf.nest.pack_sequence_as(self._tensors, values))
+
+        return _tf.v1.py_func(on_host, flat, [], stateful=True)
+
+    def _build(self) -> None:
         try:
             built = self._call(self._tensors)
         except Exception as error:  # kept: it is raised, with its cause, if numpy values do not work either
@@ -42,13 +65,20 @@ class HostCallHook(_tf.SessionRunHook):
         session.run(self._start)
 
     def before_run(self, run_context: Any) -> Any:
+        if self._in_step:
+            return None
         return _tf.v1.train.SessionRunArgs(self._ops or self._tensors)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        if self._ops:
-            return
+        if not self._ops and not self._in_step:
+            self._call_on_host(run_values.results)
+
+    def end(self, session: Any) -> None:
+        session.run(self._finish)
+
+    def _call_on_host(self, values: Any) -> None:
         try:
-            self._call(run_values.results)
+            self._call(values)
         except Exception as error:
             if self._graph_error is None:
                 raise
@@ -56,9 +86,6 @@ class HostCallHook(_tf.SessionRunHook):
                 f"host_call's function failed on the graph's tensors ({self._graph_error!r}) and on a step's values "
                 f"({error!r}): it must take one of them."
             ) from self._graph_error
-
-    def end(self, session: Any) -> None:
-        session.run(self._finish)
 
     def _call(self, values: Any) -> Any:
         return self._function(**values) if isinstance(values, dict) else self._function(*values)

@@ -10,9 +10,10 @@ from npu_shim.config.placeholder import needs_estimator
 from npu_shim.config.run_config import NPURunConfig, from_run_config
 from npu_shim.config.session import has_npu_optimizer
 from npu_shim.data.static_batch import enforce_static_batch
+from npu_shim.estimator import step_intervals
 from npu_shim.estimator.host_call import HostCallHook
-from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
-from npu_shim.optimizer.iterations import LoopHook
+from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook, SetIterationsVarHook
+from npu_shim.optimizer.iterations import ITERATION_OP, LoopHook
 
 _API: Any = _tf.estimator()
 _DOC = "An Estimator that trains on the NPU, and on the CPU where there is none."
@@ -68,8 +69,9 @@ if _API is not None:
         dimension (npu_shim.data.enforce_static_batch): a smaller last batch is
         dropped and one log line counts it. Evaluation and prediction lose nothing.
 
-        On the CPU ``iterations_per_loop`` is carried along, and training runs
-        step by step with the same result.
+        ``iterations_per_loop=N`` makes N training steps for each run: hooks run
+        every N steps, with the values of the last one, and a number of steps
+        that is no multiple of N is exceeded by the rest of the last run.
 
         Args:
             model_fn: as for Estimator; may return an NPUEstimatorSpec.
@@ -92,6 +94,15 @@ if _API is not None:
 
         export_savedmodel = _tf.v1.estimator.Estimator.export_savedmodel  # hidden in TF 2's Estimator
 
+        def train(self, input_fn: Any, hooks: Any = None, steps: Optional[int] = None, max_steps: Optional[int] = None,
+                  saving_listeners: Any = None) -> Any:
+            """Trains as Estimator.train does; see there."""
+            iterations = self.config.iterations_per_loop
+            if iterations > 1:
+                step_intervals.tell(self.config)
+                step_intervals.tell_overrun(iterations, _tf.saved_step(self.model_dir), steps, max_steps)
+            return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
+
         def _assert_members_are_not_overridden(self) -> None:
             """Estimator's own way to allow a subclass that overrides its members, as this one does."""
 
@@ -105,7 +116,7 @@ if _API is not None:
             spec = super()._call_model_fn(features, labels, mode, config)
             if mode == _API.ModeKeys.TRAIN:
                 if self.config.iterations_per_loop > 1:
-                    spec = self._looped(spec)
+                    spec = _looped(spec, self.config.iterations_per_loop)
                 return spec._replace(training_hooks=tuple(spec.training_hooks) + tuple(self._training_hooks(spec)))
             if mode == _API.ModeKeys.EVAL:
                 return spec._replace(evaluation_hooks=tuple(spec.evaluation_hooks) + tuple(_host_hooks(spec)))
@@ -118,19 +129,21 @@ if _API is not None:
                 hooks.append(NPUBroadcastGlobalVariablesHook(0, environment.rank_id))
             return hooks
 
-        def _looped(self, spec: Any) -> Any:
-            """On the card one run makes several steps; the CPU makes one, and says so."""
-            iterations = self.config.iterations_per_loop
-            if not _device.device().is_npu:
-                _tf.logging.info("npu_shim: iterations_per_loop=%d; on the CPU training runs step by step, with the "
-                                 "same result.", iterations)
-                return spec
-            hook = LoopHook(iterations)
-            return spec._replace(train_op=hook.loop_of(_tf.tf.group(spec.train_op)),
-                                 training_hooks=tuple(spec.training_hooks) + (hook,))
-
 else:
     NPUEstimator = needs_estimator("NPUEstimator", _DOC)  # type: ignore[misc,assignment]
+
+
+def _looped(spec: Any, iterations: int) -> Any:
+    """A spec whose train op makes several steps for one run."""
+    if _device.device().is_npu:
+        loop = LoopHook(iterations)
+        return spec._replace(train_op=loop.loop_of(_tf.tf.group(spec.train_op)),
+                             training_hooks=tuple(spec.training_hooks) + (loop,))
+    host_hooks = _host_hooks(spec)
+    op = _tf.tf.group(spec.train_op, *(hook.step_op() for hook in host_hooks), name=ITERATION_OP)
+    hooks = tuple(spec.training_hooks) + tuple(host_hooks) + (SetIterationsVarHook(iterations, op),)
+    done = {"host_call": None} if host_hooks else {}
+    return spec._replace(train_op=op, training_hooks=hooks, **done)
 
 
 def _host_hooks(spec: Any) -> List[Any]:

@@ -1,7 +1,7 @@
 """The variables that steer a loop of training steps on the device (iterations_per_loop)."""
 from __future__ import annotations
 
-from typing import Any, List
+from typing import Any
 
 from npu_shim import _tf
 
@@ -38,7 +38,14 @@ def create_or_get_var(var_name: str) -> Any:
                            collections=[_tf.v1.GraphKeys.LOCAL_VARIABLES])
 
 
-def load_ops(iterations_per_loop: int) -> List[Any]:
-    """Ops that set the loop variables for a number of steps per run."""
-    values = {"iterations_per_loop": iterations_per_loop - 1, "loop_cond": 0, "zero": 0, "one": 1}
-    return [create_or_get_var(name).assign(value).op for name, value in values.items()]
+class Loader:
+    """Sets the loop variables; made before the graph is finalized, used as often as one likes."""
+
+    def __init__(self) -> None:
+        self._steps = _tf.v1.placeholder(tf.int64, [], name=_SCOPE + "steps")
+        values = {"iterations_per_loop": self._steps - 1, "loop_cond": 0, "zero": 0, "one": 1}
+        self._assigned = [create_or_get_var(name).assign(value).op for name, value in values.items()]
+
+    def load(self, session: Any, iterations_per_loop: int) -> None:
+        """Makes the next runs of ``session`` loops of this many steps."""
+        session.run(self._assigned, {self._steps: iterations_per_loop})

@@ -91,17 +91,88 @@ def test_the_same_weights_as_a_plain_estimator(has_estimator, estimator, linear_
         np.testing.assert_array_equal(job.get_variable_value("w"), plain.get_variable_value("w"))
 
 
-@pytest.mark.parametrize("iterations", [1, 10], ids=lambda n: f"iterations_per_loop {n} trains the same steps")
-def test_iterations_per_loop(has_estimator, estimator, line, log, iterations):
+def trained(job):
+    return {name: job.get_variable_value(name) for name in job.get_variable_names()}
+
+
+@pytest.mark.parametrize("spec", [NPUEstimatorSpec, v1.estimator and v1.estimator.EstimatorSpec], ids=["npu", "plain"])
+def test_iterations_per_loop_trains_the_same_steps(has_estimator, estimator, line, log, tmp_path, spec):
     if without_estimator(has_estimator):
         return
-    job = estimator(iterations_per_loop=iterations, enable_data_pre_proc=True)
-    job.train(dataset(line, 14), steps=25)
-    assert job.get_variable_value("global_step") == 25
-    said = [m for m in log() if "step by step" in m]
-    assert len(said) == (iterations > 1)
-    entry, = job.config.session_config.graph_options.rewrite_options.custom_optimizers
-    assert entry.parameter_map["iterations_per_loop"].i == iterations
+    seen = []
+
+    class Seen(_tf.SessionRunHook):
+        def after_run(self, run_context, run_values):
+            seen.append(int(run_context.session.run(v1.train.get_global_step(run_context.session.graph))))
+
+    jobs = [estimator(spec=spec, model_dir=tmp_path / str(n), iterations_per_loop=n, save_checkpoints_steps=20)
+            for n in (1, 10)]
+    for job in jobs:
+        del seen[:]
+        job.train(dataset(line, 14), steps=30, hooks=[Seen()])
+        job.train(dataset(line, 14), max_steps=60, hooks=[Seen()])
+    assert seen == [10, 20, 30, 40, 50, 60]
+    step_by_step, looped = map(trained, jobs)
+    for name in step_by_step:
+        np.testing.assert_array_equal(looped[name], step_by_step[name], err_msg=name)
+    said = "iterations_per_loop=10: each session.run makes 10 training steps, and hooks run every 10 steps."
+    assert len([m for m in log() if said in m]) == 2 and not [m for m in log() if "multiple" in m]
+    entry, = jobs[1].config.session_config.graph_options.rewrite_options.custom_optimizers
+    assert entry.parameter_map["iterations_per_loop"].i == 10
+
+
+@pytest.mark.parametrize("first, then, end, told", [
+    (dict(steps=25), {}, 30, "25 training steps are no multiple of iterations_per_loop=10; as on the card, whole runs "
+                             "are made: 30 steps, to global step 30"),
+    (dict(steps=10), dict(max_steps=15), 20, "5 training steps are no multiple of iterations_per_loop=10"),
+], ids=["steps", "max_steps"])
+def test_the_last_run_is_a_whole_one(has_estimator, estimator, line, log, first, then, end, told):
+    if without_estimator(has_estimator):
+        return
+    job = estimator(iterations_per_loop=10)
+    job.train(dataset(line, 14), **first)
+    if then:
+        job.train(dataset(line, 14), **then)
+    assert job.get_variable_value("global_step") == end
+    assert len([m for m in log() if told in m]) == 1
+
+
+def test_no_step_is_lost_at_the_end_of_the_input(has_estimator, estimator, line, tmp_path):
+    if without_estimator(has_estimator):
+        return
+    jobs = [estimator(model_dir=tmp_path / str(n), iterations_per_loop=n) for n in (1, 10, 5)]
+    for job in jobs:
+        job.train(dataset(line, 10, epochs=5), max_steps=1000)  # 35 batches
+        assert job.get_variable_value("global_step") == 35
+        np.testing.assert_array_equal(job.get_variable_value("w"), jobs[0].get_variable_value("w"))
+
+
+@pytest.mark.parametrize("kind", ["summaries in the graph", "a function of arrays"])
+def test_host_call_sees_every_step_of_a_loop(has_estimator, estimator, line, tmp_path, kind):
+    if without_estimator(has_estimator):
+        return
+    seen = []
+
+    def of_arrays(step, loss):
+        seen.append((int(step), float(loss)))
+
+    def in_graph(step, loss):
+        return v1.py_func(of_arrays, [step, loss], [])
+
+    for n in (1, 10):
+        job = estimator(model_dir=tmp_path / str(n), iterations_per_loop=n, host_call=lambda step, loss: (
+            in_graph if "graph" in kind else of_arrays, [step, loss]))
+        job.train(dataset(line, 14), steps=20)
+    losses = [loss for _, loss in seen]
+    assert len(losses) == 40 and losses[20:] == losses[:20]
+
+
+def test_intervals_that_a_loop_cannot_keep_are_told(has_estimator, estimator, line, log):
+    if without_estimator(has_estimator):
+        return
+    estimator(iterations_per_loop=10, save_checkpoints_steps=25, log_step_count_steps=20).train(dataset(line, 14), steps=10)
+    told = [m for m in log() if "is no multiple of iterations_per_loop=10" in m]
+    assert len(told) == 1 and "save_checkpoints_steps=25" in told[0]
 
 
 def test_train_and_evaluate(has_estimator, estimator, line):

@@ -155,15 +155,10 @@ def test_several_ranks_are_refused(name, monkeypatch):
         REFUSED_ON_RANKS[name]()
 
 
-def test_one_iteration_per_loop_is_the_op_itself_and_more_is_refused():
+def test_one_iteration_per_loop_is_the_op_itself():
     with tf.Graph().as_default(), v1.Session() as sess:
         op = tf.no_op()
-        loop = util.IterationPerLoop()
-        assert util.set_iteration_per_loop(sess, op) is op and loop.create_iteration_per_loop_var(op) is op
-        loop.load_iteration_per_loop_var(sess, 1)
-        for call in (lambda: util.set_iteration_per_loop(sess, op, 10), lambda: loop.load_iteration_per_loop_var(sess, 10)):
-            with pytest.raises(NotInThisRelease, match="iterations_per_loop=10 is not part of this release.*NPUEstimator"):
-                call()
+        assert util.set_iteration_per_loop(sess, op) is op
         with pytest.raises(ValueError, match="must be a tf.Operation: for several, tf.group"):
             util.set_iteration_per_loop(sess, [op])
 
