@@ -19,6 +19,7 @@ CONFIG_PROTO = 'tensorflow.ConfigProto'
 NPU_CONFIG = 'a session configuration for the NPU'
 MODEL = 'tensorflow.keras.Model'
 SUPERVISOR = 'tensorflow.train.Supervisor'
+SESSION_MANAGER = 'tensorflow.train.SessionManager'
 PREPARED = 'a run configuration prepared for the NPU'
 
 _DATASET_MAKERS = frozenset('tensorflow.data.' + name for name in '''
@@ -43,6 +44,7 @@ _RETURNS: Dict[str, str] = {
     'npu_shim.npu_init.npu_config_proto': NPU_CONFIG,
     'npu_shim.session_config': NPU_CONFIG,
     'tensorflow.train.Supervisor': SUPERVISOR,
+    'tensorflow.train.SessionManager': SESSION_MANAGER,
     'tensorflow.keras.Model': MODEL,
     'tensorflow.keras.Sequential': MODEL,
     'tensorflow.keras.models.load_model': MODEL,

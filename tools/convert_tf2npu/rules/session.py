@@ -92,6 +92,27 @@ After::
     with tf.train.MonitoredSession(hooks=hooks, session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto())) as sess:
         sess.run(train_op)
 
+Before::
+
+    import tensorflow as tf
+    from tensorflow.contrib import gan, slim
+
+    slim.evaluation.evaluation_loop(FLAGS.master, FLAGS.checkpoints, FLAGS.logdir, num_evals=9)
+    tf.contrib.training.evaluate_repeatedly(FLAGS.checkpoints, config=config)
+    gan.gan_train(train_ops, FLAGS.logdir, hooks=hooks)
+    sess = tf.train.SessionManager().prepare_session('', init_op=init)
+
+After::
+
+    import tensorflow as tf
+    from tensorflow.contrib import gan, slim
+    from npu_shim.npu_init import *
+
+    slim.evaluation.evaluation_loop(FLAGS.master, FLAGS.checkpoints, FLAGS.logdir, num_evals=9, session_config=npu_config_proto())
+    tf.contrib.training.evaluate_repeatedly(FLAGS.checkpoints, config=npu_config_proto(config_proto=config))
+    gan.gan_train(train_ops, FLAGS.logdir, hooks=hooks, config=npu_config_proto())
+    sess = tf.train.SessionManager().prepare_session('', init_op=init, config=npu_config_proto())
+
 Untouched::
 
     import tensorflow as tf
@@ -125,56 +146,33 @@ Untouched::
 Untouched::
 
     import tensorflow as tf
+    from mycompany.evaluation import evaluate_once, manager
+
+    evaluate_once(FLAGS.checkpoint, num_evals=9)
+    manager.prepare_session(FLAGS.master)
+
+Untouched::
+
+    import tensorflow as tf
 
     sess = tf.Session(**session_arguments)
 """
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Iterator, Optional, Tuple
 
 from ..edits import add_argument, wrap
-from ..infer import NPU_CONFIG, SUPERVISOR
+from ..infer import NPU_CONFIG
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
-from ..signatures import SESSION, bind
+from ..session_signatures import FUNCTIONS, METHODS_OF
+from ..signatures import bind
 
 CODE = 'NPU101'
-_CREATOR = ('scaffold', 'master', 'config', 'checkpoint_dir', 'checkpoint_filename_with_path')
 _MONITORED = ('session_creator', 'hooks', 'stop_grace_period_secs')
-_SIGNATURES: Dict[str, Tuple[str, ...]] = {
-    'tensorflow.Session': SESSION,
-    'tensorflow.InteractiveSession': SESSION,
-    'tensorflow.train.ChiefSessionCreator': _CREATOR,
-    'tensorflow.train.WorkerSessionCreator': _CREATOR[:3] + ('max_wait_secs',),
-    'tensorflow.train.SingularMonitoredSession': (
-        'hooks', 'scaffold', 'master', 'config', 'checkpoint_dir', 'stop_grace_period_secs',
-        'checkpoint_filename_with_path'),
-    'tensorflow.train.MonitoredTrainingSession': (
-        'master', 'is_chief', 'checkpoint_dir', 'scaffold', 'hooks', 'chief_only_hooks',
-        'save_checkpoint_secs', 'save_summaries_steps', 'save_summaries_secs', 'config',
-        'stop_grace_period_secs', 'log_step_count_steps', 'max_wait_secs',
-        'save_checkpoint_steps', 'summary_dir', 'save_graph_def'),
-    'tensorflow.contrib.training.train': (
-        'train_op', 'logdir', 'master', 'is_chief', 'scaffold', 'hooks', 'chief_only_hooks',
-        'save_checkpoint_secs', 'save_summaries_steps', 'config', 'max_wait_secs', 'run_metadata'),
-    'tensorflow.contrib.slim.learning.train': (
-        'train_op', 'logdir', 'train_step_fn', 'train_step_kwargs', 'log_every_n_steps', 'graph',
-        'master', 'is_chief', 'global_step', 'number_of_steps', 'init_op', 'init_feed_dict',
-        'local_init_op', 'init_fn', 'ready_op', 'summary_op', 'save_summaries_secs',
-        'summary_writer', 'startup_delay_steps', 'saver', 'save_interval_secs', 'sync_optimizer',
-        'session_config', 'session_wrapper', 'trace_every_n_steps', 'ignore_live_threads'),
-    'tensorflow.contrib.slim.evaluation.evaluate_once': (
-        'master', 'checkpoint_path', 'logdir', 'num_evals', 'initial_op', 'initial_op_feed_dict',
-        'eval_op', 'eval_op_feed_dict', 'final_op', 'final_op_feed_dict', 'summary_op',
-        'summary_op_feed_dict', 'variables_to_restore', 'session_config', 'hooks'),
-}
-_METHODS = {'managed_session': ('master', 'config', 'start_standard_services',
-                                'close_summary_writer'),
-            'prepare_or_wait_for_session': ('master', 'config', 'wait_for_checkpoint',
-                                            'max_wait_secs', 'start_standard_services')}
-CALLS = frozenset(_SIGNATURES) | {'tensorflow.train.MonitoredSession'}
-METHODS = frozenset(_METHODS)
+CALLS = frozenset(FUNCTIONS) | {'tensorflow.train.MonitoredSession'}
+METHODS = frozenset(method for methods in METHODS_OF.values() for method in methods)
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
@@ -182,14 +180,15 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if short == 'MonitoredSession':
         yield from _creator(context, call)
     else:
-        yield from _config(context, call, _SIGNATURES[name or ''], short)
+        yield from _config(context, call, FUNCTIONS[name or ''], short)
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     function = call.node.func
     assert isinstance(function, ast.Attribute)
-    if context.types.of(function.value, call.where) == SUPERVISOR:
-        yield from _config(context, call, _METHODS[function.attr], function.attr)
+    signature = METHODS_OF.get(context.types.of(function.value, call.where) or '', {}).get(function.attr)
+    if signature:
+        yield from _config(context, call, signature, function.attr)
 
 
 def _config(context: Context, call: Call, signature: Tuple[str, ...], short: str) -> Iterator[Result]:
