@@ -58,6 +58,8 @@ def check_value(row: Option, value: Any, name: Optional[str] = None) -> Any:
         value = value.decode("utf-8")
     if wanted is int and isinstance(value, numbers.Integral) and not isinstance(value, bool):
         value = int(value)  # numpy's integers too
+    if wanted is bool and type(value).__name__ in ("int", "bool_", "bool") and value in (0, 1):
+        value = bool(value)  # 0, 1 and numpy's bools
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise TypeError(
             f"{name}={value!r} is not allowed: it must be {_article(wanted)}, {row.allowed.text}, "

@@ -78,7 +78,7 @@ def test_an_estimator_job_writes(has_estimator, arguments, differs):
 WRONG = [
     (dict(iterations_per_loop=0), ValueError, "iterations_per_loop=0 is not allowed: it must be at least 1"),
     (dict(iterations_per_loop=2.0), TypeError, "iterations_per_loop=2.0 is not allowed: it must be an int"),
-    (dict(mix_compile_mode=1), TypeError, "mix_compile_mode=1 is not allowed.*Write mix_compile_mode=True"),
+    (dict(mix_compile_mode=2), TypeError, "mix_compile_mode=2 is not allowed: it must be a bool"),
     (dict(mix_compile_mode=True, iterations_per_loop=2), ValueError, "mix_compile_mode=True and iterations_per_loop"),
     (dict(jit_compile=True), TypeError, "jit_compile=True is not allowed.*Write jit_compile='true'"),
     (dict(jit_compile=None), TypeError, "jit_compile=None is not allowed"),
