@@ -120,8 +120,14 @@ def test_values_outside_the_domain_are_refused(name, value, text):
         check_session_options({name: value})
 
 
+@pytest.mark.parametrize("value", [0, 1, True, False])
+def test_zero_and_one_are_bools(value):
+    checked = check_session_options({"use_off_line": value})["use_off_line"]
+    assert checked is bool(value)
+
+
 HINTS = [("aoe_mode", 2, "Write aoe_mode='2'."), ("jit_compile", True, "Write jit_compile='true'."),
-         ("use_off_line", 1, "Write use_off_line=True."), ("enable_small_channel", True, "Write enable_small_channel=1.")]
+         ("enable_small_channel", True, "Write enable_small_channel=1.")]
 
 
 @pytest.mark.parametrize("name, value, hint", HINTS, ids=[h[2] for h in HINTS])
