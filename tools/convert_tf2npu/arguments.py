@@ -5,7 +5,7 @@ import argparse
 import os
 from typing import List, Optional, Tuple
 
-from .config import check_codes, check_jobs
+from .config import Config, Settings, check_codes, check_jobs
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,12 +25,9 @@ def parser() -> argparse.ArgumentParser:
                       help='replace differing files in OUT; --in-place despite uncommitted changes')
     made.add_argument('-r', '--report', metavar='DIR',
                       help='write the reports here: report.html, .json, .sarif and .txt')
-    made.add_argument('-d', '--distributed', choices=('horovod', 'tf_strategy'), default='',
-                      help='what trains on many devices and is turned over to the NPU: horovod')
+    add_rule_arguments(made)
     made.add_argument('-j', '--jobs', type=_jobs, metavar='N',
                       help='processes; by default as many as pay off')
-    made.add_argument('--select', type=_codes, metavar='CODES', help='only these rules, as in NPU101,NPU2')
-    made.add_argument('--ignore', type=_codes, metavar='CODES', help='not these rules')
     made.add_argument('--exclude', type=_patterns, metavar='GLOBS',
                       help='files and folders of SRC that stay as they are, as in tests,*_pb2.py')
     made.add_argument('-v', '--verbose', action='store_true', help='list each rewrite too')
@@ -47,6 +44,30 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def add_rule_arguments(made: argparse.ArgumentParser) -> None:
+    """Add the arguments that say what the rules do, wherever a script is migrated: by the command, which
+    writes files, or in memory, where it is run."""
+    made.add_argument('-d', '--distributed', choices=('horovod', 'tf_strategy'), default='',
+                      help='what trains on many devices and is turned over to the NPU: horovod')
+    made.add_argument('--select', type=_codes, metavar='CODES', help='only these rules, as in NPU101,NPU2')
+    made.add_argument('--ignore', type=_codes, metavar='CODES', help='not these rules')
+
+
+def rule_conflict(args: argparse.Namespace) -> Optional[str]:
+    """Why the arguments of :func:`add_rule_arguments` cannot be followed, or None."""
+    if args.distributed == 'tf_strategy':
+        return ('-d tf_strategy: strategies of tf.distribute are not turned over to the NPU yet; leave '
+                '-d out to migrate the rest, or use -d horovod for scripts that train with Horovod')
+    return None
+
+
+def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
+    """What the arguments of :func:`add_rule_arguments` say; where they say nothing, the configuration."""
+    select = config.select if args.select is None else args.select
+    ignore = config.ignore if args.ignore is None else args.ignore
+    return Settings(select or (), ignore or (), args.distributed)
+
+
 def conflict(args: argparse.Namespace) -> Optional[str]:
     """Why the arguments do not go together, or None."""
     if not args.input:
@@ -58,9 +79,9 @@ def conflict(args: argparse.Namespace) -> Optional[str]:
                             (args.main, '-m')):
             if value:
                 return '%s does not go with -i -, which writes to standard output' % name
-    if args.distributed == 'tf_strategy':
-        return ('-d tf_strategy: strategies of tf.distribute are not turned over to the NPU yet; leave '
-                '-d out to migrate the rest, or use -d horovod for scripts that train with Horovod')
+    problem = rule_conflict(args)
+    if problem:
+        return problem
     return _wrong_main(args.main, args.input) if args.main else None
 
 

@@ -95,7 +95,7 @@ class Converter:
             return FileResult(None, plan.diagnostics, plan.calls, plan.listed)
         new = source.edited(plan.edits)
         _check_written(new)
-        return FileResult(new, plan.diagnostics, plan.calls, plan.listed)
+        return FileResult(new, plan.diagnostics, plan.calls, plan.listed, plan.edits)
 
     def _notebook(self, raw: bytes, path: str) -> FileResult:
         notebook = Notebook(raw)

@@ -16,8 +16,8 @@ from typing import Any, List, Optional, TextIO
 if not __package__:  # run by its path: the package's folder is not on the path, this file's is
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from convert_tf2npu.arguments import conflict, notes, parser  # noqa: E402
-from convert_tf2npu.config import Config, ConfigError, Settings, find_config  # noqa: E402
+from convert_tf2npu.arguments import conflict, notes, parser, rule_settings  # noqa: E402
+from convert_tf2npu.config import ConfigError, find_config  # noqa: E402
 from convert_tf2npu.convert import Converter  # noqa: E402
 from convert_tf2npu.registry import Registry  # noqa: E402
 from convert_tf2npu.report import text  # noqa: E402
@@ -78,17 +78,11 @@ def _explain(code: str) -> int:
     return 0
 
 
-def _settings(args: argparse.Namespace, config: Config) -> Settings:
-    select = config.select if args.select is None else args.select
-    ignore = config.ignore if args.ignore is None else args.ignore
-    return Settings(select or (), ignore or (), args.distributed)
-
-
 def _migrate(args: argparse.Namespace) -> int:
     config = find_config(args.input)
     exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else \
         Exclude(args.exclude)
-    run = convert_source(args.input, _settings(args, config), args.jobs or config.jobs or 0, exclude,
+    run = convert_source(args.input, rule_settings(args, config), args.jobs or config.jobs or 0, exclude,
                          list_calls=bool(args.report))
     # The reports compare with files that --in-place replaces; they get their names last.
     reports = Reports(run, args.report) if args.report else None
@@ -117,7 +111,7 @@ def _migrate(args: argparse.Namespace) -> int:
 
 def _filter(args: argparse.Namespace) -> int:
     raw = sys.stdin.buffer.read()
-    result = Converter(_settings(args, find_config('.'))).convert(raw)
+    result = Converter(rule_settings(args, find_config('.'))).convert(raw)
     if not args.check:
         sys.stdout.buffer.write(raw if result.new is None else result.new)
         sys.stdout.buffer.flush()

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Iterable, NamedTuple, Optional, Tuple
 
+from .source import Edit
+
 CHANGE, FINDING, ERROR = 'change', 'finding', 'error'
 FINE = 'fine'  # of a call that stays, and of which nothing is said
 # Of what ends or spoils the reading of a file; it is no rule and cannot be chosen.
@@ -59,12 +61,13 @@ class Calls(NamedTuple):
 
 
 class FileResult(NamedTuple):
-    """What became of one file: its new bytes, or None where it stays, the diagnostics, the counts, and, where
-    they were asked for, the calls themselves."""
+    """What became of one file: its new bytes, or None where it stays, the diagnostics, the counts, the calls
+    themselves where they were asked for, and, of a script, the edits that made the new bytes."""
     new: Optional[bytes]
     diagnostics: Tuple[Diagnostic, ...]
     calls: Calls = Calls()
     listed: Tuple[ApiCall, ...] = ()
+    edits: Tuple[Edit, ...] = ()
 
     @property
     def unreadable(self) -> bool:
