@@ -170,6 +170,9 @@ def _possible(context: Context, change: Change, spans: List[Tuple[int, int]]) ->
     if any(_breaks_string(context, edit) for edit in change.edits):
         return Finding(change.node, 'left as it is, because it stands inside an f-string, where what has to '
                        'be written cannot stand (%s)' % change.message)
+    if any(_loses_comment(context.source, edit) for edit in change.edits):
+        return Finding(change.node, 'left as it is, because a comment stands inside the code that has to be '
+                       'replaced; put it before the statement, and run again (%s)' % change.message)
     for edit in change.edits:
         if any(edit.start < end and start < edit.end or start < edit.start < end
                for start, end in spans):
@@ -185,6 +188,10 @@ def _breaks_string(context: Context, edit: Edit) -> bool:
     return any(char in edit.new for char in '\'"\\\r\n#') and any(
         source.start(string) < edit.start < source.end(string)
         for string in set(context.names.strings.values()))
+
+
+def _loses_comment(source: Source, edit: Edit) -> bool:
+    return any(comment not in edit.new for comment in source.comments(edit.start, edit.end))
 
 
 def _check_written(new: bytes) -> None:

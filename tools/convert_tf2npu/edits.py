@@ -9,18 +9,30 @@ from typing import Optional, Tuple
 from .signatures import constant
 from .source import Edit, Source
 
-_LOW_PRECEDENCE = (ast.IfExp, ast.Lambda, ast.BoolOp, ast.Compare)
+# What stands only in parentheses; the first one is new in Python 3.8.
+_IN_PARENTHESES = (getattr(ast, 'NamedExpr', ast.Yield), ast.Yield, ast.YieldFrom)
+_LOW_PRECEDENCE = (ast.IfExp, ast.Lambda, ast.BoolOp, ast.Compare) + _IN_PARENTHESES
+_HIGH_PRECEDENCE = (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.MatMult, ast.Pow)
 
 
 def wrap(source: Source, node: ast.AST, before: str, after: str) -> Tuple[Edit, Edit]:
     """Put text around an expression."""
     start, end = source.start(node), source.end(node)
-    return Edit(start, start, before), Edit(end, end, after, closing=True)
+    if isinstance(node, _IN_PARENTHESES):  # theirs stay around the whole
+        before, after = before + '(', ')' + after
+    return Edit(start, start, _apart(source, start, before)), Edit(end, end, after, closing=True)
 
 
 def rename(source: Source, node: ast.AST, new: str) -> Edit:
     """Write another name where an expression stands."""
-    return Edit(source.start(node), source.end(node), new)
+    start = source.start(node)
+    return Edit(start, source.end(node), _apart(source, start, new))
+
+
+def _apart(source: Source, start: int, text: str) -> str:
+    """Text for a place, apart from a keyword that may stand right before it: return(tf).Session()."""
+    before = source.text[max(start - 1, 0):start]
+    return ' ' + text if re.match(r'\w', before) and re.match(r'\w', text) else text
 
 
 def add_argument(source: Source, call: ast.Call, *texts: str) -> Optional[Edit]:
@@ -58,6 +70,17 @@ def keyword_start(source: Source, keyword: ast.keyword) -> Optional[int]:
     return len(before) - len(before[-400:]) + found.start() if found else None
 
 
+def name_argument(source: Source, call: ast.Call, value: ast.expr, name: str) -> Edit:
+    """Write its name before a positional argument, and before the parentheses around it."""
+    start = source.start(value)
+    before = [v for v in call.args + [k.value for k in call.keywords] if source.start(v) < start]
+    at = source.skip_trivia(source.end(max(before, key=source.end) if before else call.func))
+    while source.text[at] == ')':  # of parentheses around what stands before
+        at = source.skip_trivia(at + 1)
+    at = source.skip_trivia(at + 1)  # the comma, or the opening parenthesis of the call
+    return Edit(at, at, name + '=')
+
+
 def rename_keyword(source: Source, keyword: ast.keyword, new: str) -> Optional[Edit]:
     """Give a keyword argument another name."""
     start = keyword_start(source, keyword)
@@ -78,8 +101,8 @@ def one_minus(source: Source, node: ast.expr) -> Tuple[Edit, ...]:
             # 1 - keep: what is left once more is keep, with whatever parentheses it had
             right = source.skip_trivia(source.text.index('-', source.end(node.left)) + 1)
             return Edit(start, right, ''),
-    if isinstance(node, _LOW_PRECEDENCE) or (
-            isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))):
+    if isinstance(node, _LOW_PRECEDENCE) or isinstance(node, ast.UnaryOp) and isinstance(
+            node.op, ast.Not) or isinstance(node, ast.BinOp) and not isinstance(node.op, _HIGH_PRECEDENCE):
         return Edit(start, start, '1 - ('), Edit(end, end, ')', closing=True)
     return Edit(start, start, '1 - '),
 

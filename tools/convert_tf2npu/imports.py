@@ -70,7 +70,7 @@ def _edit(source: Source, names: Names, place: ast.AST, uses: Set[str]) -> Edit:
         line = 'from %s import (\n    %s)' % (MODULE, ',\n    '.join(sorted(uses)))
         line = line.replace('\n', source.newline + indent)
     end = source.end(place)
-    if source.text[end:end + 1] == ';' or indent.strip():
+    if source.text[source.skip_blanks(end):][:1] == ';' or indent.strip():
         return Edit(end, end, '; ' + line)
     position = source.next_line(end)
     if position == len(source.text) and not source.text.endswith(('\n', '\r')):
@@ -94,7 +94,15 @@ def _star_is_safe(names: Names) -> bool:
             for binding in scope.bindings[name]:
                 if binding.kind != 'import' or binding.target not in _SAME.get(name, ()):
                     return False
-    return True
+    unknown = STAR.difference(names.module.bindings)
+    return not any(isinstance(node, ast.Name) and node.id in unknown and _is_free(node, names)
+                   for node in ast.walk(names.tree))  # else what nothing binds would be something now
+
+
+def _is_free(node: ast.Name, names: Names) -> bool:
+    """Whether nothing that is seen here binds a name."""
+    statement = next((a for a in names.ancestors(node) if a in names.places), None)
+    return statement is None or names.lookup(node.id, names.places[statement]) is None
 
 
 def _behind(source: Source, body: List[ast.stmt], first: int) -> Optional[ast.stmt]:

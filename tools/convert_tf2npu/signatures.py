@@ -20,12 +20,16 @@ DROPOUT_V2 = ('x', 'rate', 'noise_shape', 'seed', 'name')
 LAYERS_DROPOUT = ('inputs', 'rate', 'noise_shape', 'seed', 'training', 'name')
 
 
+# Before these no parameter's name can be written; the last one is new in Python 3.8.
+_NAMELESS = (ast.Starred, ast.GeneratorExp, getattr(ast, 'NamedExpr', ast.Starred))
+
+
 class Bound(NamedTuple):
     """A call's arguments by parameter name.
 
     ``args`` maps a name to its value, ``positional`` tells which came without their name,
-    ``keywords`` maps a name to its ``ast.keyword``. ``hidden`` is true when ``*args`` or
-    ``**kwargs`` may hold more, ``unknown`` names a keyword or surplus argument that the signature
+    ``keywords`` maps a name to its ``ast.keyword``. ``hidden`` is true when ``*args``,
+    ``**kwargs``, a generator or ``x := 1`` may hold more, ``unknown`` names a keyword or surplus argument that the signature
     lacks.
     """
     args: Dict[str, ast.expr]
@@ -53,7 +57,7 @@ def bind(call: ast.Call, parameters: Tuple[str, ...]) -> Bound:
     hidden = False
     unknown: Optional[str] = None
     for index, value in enumerate(call.args):
-        if isinstance(value, ast.Starred):
+        if isinstance(value, _NAMELESS):
             hidden = True
             break
         if index >= len(parameters):

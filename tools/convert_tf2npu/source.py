@@ -16,6 +16,10 @@ from typing import Iterable, List, NamedTuple, Tuple
 
 _BOM = b'\xef\xbb\xbf'
 _LINE_END = re.compile(r'\r\n|\r|\n')
+_JOINED = re.compile(r'\\(?:\r\n|\r|\n)\Z')
+_BLANKS = re.compile(r'(?:[ \t\f]|\\(?:\r\n|\r|\n))*')
+_STRING_OR_COMMENT = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\])*"|' r"'''(?:\\.|[^\\])*?'''|'(?:\\.|[^'\\])*'|" r'#[^\r\n]*', re.DOTALL)
 _PYTHON2_HINT = re.compile(r'print|exec|backtick|leading zeros|invalid token|exception group|'
                            r'multiple exception types|except|raise|<>')
 
@@ -43,7 +47,8 @@ class Edit(NamedTuple):
     """Replace ``text[start:end]`` by ``new``.
 
     ``closing`` matters only for insertions that meet at one position: closing ones come first, the
-    innermost before the outermost, then opening ones, the outermost first.
+    innermost before the outermost; then whole lines, the further indented ones first, for they belong to a
+    block that ends there; then opening ones, the outermost first.
     """
     start: int
     end: int
@@ -151,9 +156,13 @@ class Source:
         return self._line_starts[bisect_right(self._line_starts, offset) - 1]
 
     def next_line(self, offset: int) -> int:
-        """The offset at which the line after that of ``offset`` starts; the text's end for the last."""
-        index = bisect_right(self._line_starts, offset)
-        return self._line_starts[index] if index < len(self._line_starts) else len(self.text)
+        """The offset at which the line behind that of ``offset``, and behind those that backslashes join
+        to it, starts; the text's end for the last."""
+        for position in self._line_starts[bisect_right(self._line_starts, offset):]:
+            rest = self.text[offset:position]
+            if '#' in rest or not _JOINED.search(rest):
+                return position
+        return len(self.text)
 
     def _offset(self, line: int, byte_col: int) -> int:
         start = self._line_starts[line - 1]
@@ -174,6 +183,10 @@ class Source:
         """The text of a node."""
         return self.text[self.start(node):self.end(node)]
 
+    def skip_blanks(self, offset: int) -> int:
+        """The first offset from ``offset`` on that is not blank, on the same line or one joined to it."""
+        return _BLANKS.match(self.text, offset).end()  # type: ignore[union-attr]
+
     def skip_trivia(self, offset: int) -> int:
         """The first offset from ``offset`` on that is not blank, a line continuation or a comment."""
         text = self.text
@@ -187,6 +200,11 @@ class Source:
             else:
                 break
         return offset
+
+    def comments(self, start: int, end: int) -> List[str]:
+        """The comments of a stretch of the text that starts and ends outside of strings."""
+        found = _STRING_OR_COMMENT.findall(self.text, start, end) if '#' in self.text[start:end] else []
+        return [piece for piece in found if piece.startswith('#')]
 
     def edited(self, edits: Iterable[Edit]) -> bytes:
         """The file's bytes with the edits made.
@@ -208,11 +226,14 @@ class Source:
 
 def ordered(edits: Iterable[Edit]) -> List[Edit]:
     """Edits by position; see :class:`Edit` for insertions that meet at one place."""
-    def key(item: Tuple[int, Edit]) -> Tuple[int, int, int]:
+    def key(item: Tuple[int, Edit]) -> Tuple[int, int, int, int]:
         index, edit = item
         if edit.closing:
-            return edit.start, 0, -index
-        return edit.start, 1 if edit.start == edit.end else 2, index
+            return edit.start, 0, 0, -index
+        if edit.start == edit.end and (edit.new.endswith(('\n', '\r')) or edit.new.startswith(('\n', '\r'))):
+            line = edit.new.lstrip('\r\n')
+            return edit.start, 1, len(line.lstrip()) - len(line), index
+        return edit.start, 2 if edit.start == edit.end else 3, 0, index
     return [edit for _, edit in sorted(enumerate(edits), key=key)]
 
 

@@ -81,7 +81,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, Optional
 
-from ..edits import add_argument, rename, wrap
+from ..edits import add_argument, name_argument, rename, wrap
 from ..infer import NPU_RUN_CONFIG, PREPARED, RUN_CONFIG
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call, Where
@@ -124,8 +124,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         uses.append('NPURunConfig')
     edits.append(rename(source, call.node.func, 'NPUEstimator'))
     if 'warm_start_from' in bound.positional:  # NPUEstimator has job_start_file in its place
-        start = source.start(bound.args['warm_start_from'])
-        edits.append(Edit(start, start, 'warm_start_from='))
+        edits.append(name_argument(source, call.node, bound.args['warm_start_from'], 'warm_start_from'))
     yield Change(call.node, 'Estimator becomes NPUEstimator', tuple(edits), tuple(uses))
 
 

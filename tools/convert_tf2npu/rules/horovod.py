@@ -217,8 +217,8 @@ def _one_argument(source: Source, call: ast.Call, kept: Optional[ast.expr], new:
         return Finding(call, 'an argument is missing')
     opening, close = source.text.index('(', source.end(call.func)) + 1, source.end(call) - 1
     start, end = source.start(kept), source.end(kept)
-    if '#' in source.text[opening:start] + source.text[end:close]:
-        return Finding(call, 'a comment stands among its arguments; write %s' % new)
+    if isinstance(kept, (ast.Yield, ast.YieldFrom)) or source.comments(opening, start) + source.comments(end, close):
+        return Finding(call, 'a comment or a yield stands among its arguments; write %s' % new)
     return _Turned([rename(source, call.func, new), Edit(opening, start, ''), Edit(end, close, after)],
                    uses)
 

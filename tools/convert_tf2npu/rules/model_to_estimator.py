@@ -52,7 +52,7 @@ from __future__ import annotations
 
 from typing import Iterator, List, Optional
 
-from ..edits import rename, wrap
+from ..edits import name_argument, rename, wrap
 from ..infer import NPU_RUN_CONFIG, PREPARED, RUN_CONFIG
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
@@ -78,8 +78,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     config = bound.args.get('config')
     if config is not None and bound.given('config'):
         if 'config' in bound.positional:  # where the vendor's function has checkpoint_format
-            start = source.start(config)
-            edits.append(Edit(start, start, 'config='))
+            edits.append(name_argument(source, call.node, config, 'config'))
         kind = context.types.of(config, call.where)
         if not (kind in (NPU_RUN_CONFIG, PREPARED) or kind == RUN_CONFIG and all_convert(
                 context, config, call.where)):

@@ -55,7 +55,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, Optional
 
-from ..edits import rename, wrap
+from ..edits import name_argument, rename, wrap
 from ..names import Names
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call, Where
@@ -84,13 +84,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         return
     edits: List[Edit] = [rename(source, call.node.func, 'NPURunConfig')]
     for parameter, value in zip(bound.positional, call.node.args):
-        start = source.start(value)
-        while source.text[:start].rstrip().endswith('(') and start > source.end(call.node.func) + 1:
-            start = source.text.rindex('(', 0, start)
-            if start <= source.end(call.node.func):
-                start += 1
-                break
-        edits.append(Edit(start, start, parameter + '='))
+        edits.append(name_argument(source, call.node, value, parameter))
     yield Change(call.node, 'RunConfig becomes NPURunConfig', tuple(edits), ('NPURunConfig',))
 
 

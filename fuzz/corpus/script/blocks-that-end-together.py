@@ -1,0 +1,6 @@
+import tensorflow as tf
+import horovod.tensorflow as hvd
+hvd.init()
+if x:
+    
+    hvd.init()

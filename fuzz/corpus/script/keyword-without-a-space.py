@@ -1,0 +1,1 @@
+"""d""""""d"""import horovod.tensorflow as hvdimport tensorflow as tftf.rank.scalar('loss', loss)if( hvd).rank() == 0:    writer = tf.summary.FileWriter(FLAGS.model_dir)

@@ -1,0 +1,1 @@
+import tensorflow as tfdef f(a):    with x:                config = tf.estimator.RunConfig(FLAGS.model_dir, save_checkpoints_steps:=500)

@@ -1,0 +1,179 @@
+"""What must hold of the migration tool for any bytes whatsoever; each target raises where it does not.
+
+A target takes the bytes of a file and returns nothing. None of them needs anything beside the tool, so that
+what a fuzzer once found is tried again with every Python.
+"""
+from __future__ import annotations
+
+import ast
+import io
+import json
+import re
+import sys
+import tokenize
+import warnings
+from typing import Any, Callable, Dict, List, Optional
+
+from convert_tf2npu.config import Settings
+from convert_tf2npu.convert import Converter, FileResult
+from convert_tf2npu.magics import python_of
+from convert_tf2npu.node_ends import add_ends
+from convert_tf2npu.notebook import SUFFIX
+from convert_tf2npu.source import Source, SourceError
+from convert_tf2npu.toml_table import TomlError, read_table
+
+_CONVERTERS = [Converter(), Converter(Settings(distributed='horovod'))]
+# With these IPython itself has to guess.
+_COMMAND = re.compile(r'(?:^|\r)[ \t]*(?:cat|cd|conda|cp|ls|mkdir|mv|pip3?|rm|rmdir)\b', re.MULTILINE)
+_LINE_END = re.compile(r'\r\n|\r|\n')
+
+
+def script(raw: bytes) -> None:
+    """A script: never a crash, always Python, nothing lost, and a second run changes nothing."""
+    text = _readable(raw)
+    for converter in _CONVERTERS:
+        result = _converted(converter, raw, 'a.py')
+        if result.unreadable:
+            refused = result.diagnostics[0].message.startswith('not Python')
+            assert not (refused and text is not None), 'Python reads it: %s' % (result.diagnostics,)
+        if text is not None and not result.unreadable:
+            _check_places(result, len(_LINE_END.findall(text)) + 1)
+        if result.new is None:
+            continue
+        written = Source(result.new)
+        assert text is not None
+        comments = _comments(text), _comments(written.text)
+        assert None in comments or comments[0] == comments[1], 'a comment is lost, or another one is there'
+        again = converter.convert(result.new, 'a.py')
+        assert again.new is None, 'a second run changes it again: %r' % again.new
+
+
+def notebook(raw: bytes) -> None:
+    """A notebook: as a script, and nothing but the sources of code cells changes."""
+    for converter in _CONVERTERS:
+        result = _converted(converter, raw, 'a' + SUFFIX)
+        if result.new is None:
+            continue
+        before, after = _without_code(raw), _without_code(result.new)
+        assert before == after, 'more than the code cells changed'
+        again = converter.convert(result.new, 'a' + SUFFIX)
+        assert again.new is None, 'a second run changes it again: %r' % again.new
+
+
+def cell(raw: bytes) -> None:
+    """The text of a cell: what is not Python is masked in place, and Python never is."""
+    text = raw.decode('utf-8', 'replace')
+    masked = python_of(text)
+    if masked is not None:
+        assert len(masked) == len(text)
+        assert _LINE_END.findall(masked) == _LINE_END.findall(text)
+        assert [m.start() for m in _LINE_END.finditer(masked)] == [m.start() for m in _LINE_END.finditer(text)]
+    if _parsed(text) is not None and not _COMMAND.search(text):
+        assert masked == text, 'this is Python, and was changed into %r' % masked
+
+
+def table(raw: bytes) -> None:
+    """A pyproject.toml: where Python's own reader and ours both take it, they read the same."""
+    text = raw.decode('utf-8', 'replace')
+    try:
+        found: Optional[Dict[str, Any]] = read_table(text, 'tool', 'convert_tf2npu')
+    except TomlError:
+        found = None
+    if sys.version_info < (3, 11):
+        return
+    import tomllib
+    try:
+        whole = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return
+    expected: Any = whole.get('tool', {})
+    expected = expected.get('convert_tf2npu', {}) if isinstance(expected, dict) else {}
+    assert found is None or found == expected, '%r is read as %r' % (expected, found)
+
+
+def places(raw: bytes) -> None:
+    """The positions that nodes get for Python 3.7 are those that newer Pythons give them."""
+    if sys.version_info < (3, 9):
+        return
+    text = _readable(raw)
+    tree = _parsed(text) if text is not None else None
+    again = _parsed(text) if text is not None else None
+    if text is None or tree is None or again is None or _has_formatted(tree):
+        return
+    add_ends(tree, text)
+    for ours, theirs in zip(ast.walk(tree), ast.walk(again)):
+        if _is_placed_elsewhere(theirs):
+            continue
+        for field in ('lineno', 'col_offset', 'end_lineno', 'end_col_offset'):
+            assert getattr(ours, field, None) == getattr(theirs, field, None), \
+                '%s of %s: %s' % (field, ast.dump(theirs), getattr(ours, field))
+
+
+TARGETS: Dict[str, Callable[[bytes], None]] = {
+    'script': script, 'notebook': notebook, 'cell': cell, 'table': table, 'places': places}
+
+
+def _converted(converter: Converter, raw: bytes, path: str) -> FileResult:
+    result = converter.convert(raw, path)
+    assert not result.unreadable or result.new is None, 'a file that cannot be read was changed'
+    for said in result.diagnostics:
+        assert 'tool itself' not in said.message, said.message
+    return result
+
+
+def _check_places(result: FileResult, lines: int) -> None:
+    for said in result.diagnostics:
+        assert 1 <= said.line <= lines and said.col >= 1, said
+
+
+def _readable(raw: bytes) -> Optional[str]:
+    """The text of a file that Python itself reads."""
+    try:
+        source = Source(raw)
+    except SourceError:
+        return raw.decode('utf-8') if _compiles(raw) else None
+    return source.text
+
+
+def _compiles(raw: bytes) -> bool:
+    try:
+        text = raw.decode('ascii')
+    except UnicodeDecodeError:
+        return False  # what encodings are refused, and why, is the business of tests
+    return 'coding' not in text and _parsed(text) is not None
+
+
+def _parsed(text: str) -> Optional[ast.Module]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _comments(text: str) -> Optional[List[str]]:
+    lines = iter(re.split(r'(?<=\n)', _LINE_END.sub('\n', text)))
+    try:
+        return [token.string.rstrip() for token in tokenize.generate_tokens(lambda: next(lines, ''))
+                if token.type == tokenize.COMMENT]
+    except (tokenize.TokenError, SyntaxError):
+        return None  # not every text that the parser takes is one for the tokenizer
+
+
+def _without_code(raw: bytes) -> Any:
+    content = json.loads(raw.decode('utf-8-sig'))
+    for one in content['cells']:
+        if isinstance(one, dict) and one.get('cell_type') == 'code':
+            one['source'] = type(one['source']).__name__
+    return content
+
+
+def _has_formatted(tree: ast.AST) -> bool:
+    return any(isinstance(node, (ast.JoinedStr, getattr(ast, 'TemplateStr', ast.JoinedStr)))
+               for node in ast.walk(tree))
+
+
+def _is_placed_elsewhere(node: ast.AST) -> bool:
+    """Whether it is a pattern or a type parameter, whose places nobody asks for."""
+    return any(isinstance(node, getattr(ast, name)) for name in ('pattern', 'type_param') if hasattr(ast, name))

@@ -1,0 +1,7 @@
+"""The fuzz targets, which stand beside their corpus."""
+from __future__ import annotations
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'fuzz'))
