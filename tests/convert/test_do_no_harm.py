@@ -56,8 +56,13 @@ TOLD = {
     'a device chosen by a function': ('with tf.device(tf.train.replica_device_setter(1)):\n    pass\n',
                                       'chosen when the script runs'),
     'a device of None': ('with tf.device(None):\n    pass\n', 'names no device'),
-    'a device in an f-string': ('for i in gpus:\n    with tf.device(f"/gpu:{i}"):\n        pass\n',
-                                "'/cpu:0' is right"),
+    'several devices chosen by functions': (
+        'with tf.device(a.device()):\n    pass\nwith tf.device(b):\n    pass\nwith tf.device(c(1)):\n    pass\n',
+        'this and 2 other scopes'),
+    'a numbered GPU whose number is taken from somewhere':
+        ("with tf.device('/gpu:%d' % numbers.pop()):\n    pass\n", 'chosen when the script runs'),
+    'a GPU of another machine': ("with tf.device('/job:ps/task:%d/gpu:0' % i):\n    pass\n",
+                                 'chosen when the script runs'),
     'a dropout of unknown version': ('def f(x):\n    return tf.nn.dropout(x, 0.1)\n', 'give it its name'),
     'an erf gelu': ('def gelu(x):\n    return x * 0.5 * (1.0 + tf.math.erf(x / 1.4142135623730951))\n',
                     'erf form'),
@@ -74,6 +79,10 @@ def test_what_is_left_is_told_with_its_place(text: str, words: str) -> None:
 
 
 CHANGED = {
+    'a numbered GPU in an f-string': (
+        'for i in gpus:\n    with tf.device(f"/gpu:{i}"):\n        pass\n', '    with tf.device("/cpu:0"):\n'),
+    'a numbered GPU by format': (
+        "with tf.device('GPU:{}'.format(FLAGS.gpu)):\n    pass\n", "with tf.device('CPU:0'):\n"),
     'a gelu that logs, which goes on logging': (
         'def gelu(x):\n    print(x)\n    return 0.5 * x * (1 + tf.tanh(0.79788456 * (x + 0.044715 * x ** 3)))\n',
         '    print(x)\n    return npu_unary_ops.gelu(x)\n'),
