@@ -55,15 +55,26 @@ Untouched::
     import tensorflow as tf
 
     opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)
+
+Untouched::
+
+    import tensorflow as tf
+
+    experimental = tf.train.experimental
+    scale = experimental.DynamicLossScale(increment_period=1000)
+    if FLAGS.rewrite:
+        opt = experimental.enable_mixed_precision_graph_rewrite(opt, scale)
+    else:
+        opt = experimental.MixedPrecisionLossScaleOptimizer(opt, scale)
 """
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from ..edits import rename, rename_keyword, wrap
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call
+from ..scopes import Call, Where
 from ..signatures import Bound, bind, constant
 from ..source import Edit
 
@@ -87,6 +98,12 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if name in _REWRITES:
         yield Finding(call.node, 'the NPU has mixed precision of its own: leave the optimizer as it was and '
                       "write npu_shim.session_config(precision_mode='allow_mix_precision')")
+        return
+    given = bind(call.node, ('opt', 'loss_scale')).args.get('loss_scale') if name in _OPTIMIZERS else call.node
+    if _rewritten(context, given, call.where):
+        yield Finding(call.node, '%s stays, because enable_mixed_precision_graph_rewrite is given the same scale; '
+                      "leave that out, write npu_shim.session_config(precision_mode='allow_mix_precision') and "
+                      'NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))' % name.rsplit('.', 1)[1])
         return
     found = {context.resolve(c.node.func, c.where) for c in context.names.calls}
     literal = name == _TRAIN + 'MixedPrecisionLossScaleOptimizer' and _literal_scale(call.node)
@@ -149,6 +166,32 @@ def _optimizer(context: Context, node: ast.Call) -> Tuple[Optional[List[Edit]], 
     return edits, uses
 
 
+def _rewritten(context: Context, scale: Optional[ast.expr], where: Where) -> bool:
+    """Whether a scale, or what it is given to, may also be an argument of the graph rewrite of mixed precision,
+    which takes TensorFlow's own scales alone."""
+    made = _made(context, scale, where)
+    for call in context.names.calls:
+        if context.resolve(call.node.func, call.where) in _REWRITES:
+            given = bind(call.node, ('opt', 'loss_scale')).args.get('loss_scale')
+            if given is not None and constant(given) is None:
+                its = _made(context, given, call.where)
+                if its is None or made is None or its & made:
+                    return True
+    return False
+
+
+def _made(context: Context, node: Optional[ast.expr], where: Where) -> Optional[Set[int]]:
+    """The calls that may have made a value; None where that cannot be told."""
+    if node is None or constant(node) is not None:
+        return set()
+    if isinstance(node, ast.Call):
+        return {id(node)}
+    bindings = context.names.lookup(node.id, where) or [] if isinstance(node, ast.Name) else []
+    if not bindings or any(b.kind != 'value' or not isinstance(b.node, ast.Call) for b in bindings):
+        return None
+    return {id(b.node) for b in bindings}
+
+
 def _literal_scale(node: ast.Call) -> bool:
     return constant(bind(node, ('opt', 'loss_scale')).args.get('loss_scale')) is not None
 
@@ -160,7 +203,10 @@ def _manager(context: Context, bound: Optional[Bound]) -> str:
     def text(argument: str, default: str) -> str:
         return context.source.segment(given[argument]) if argument in given else default
 
-    ratio = '1 / (%s)' % text('multiplier', '') if 'multiplier' in given else '0.5'
+    ratio = '0.5'
+    if 'multiplier' in given:
+        plain = isinstance(given['multiplier'], (ast.Name, ast.Attribute)) or constant(given['multiplier'])
+        ratio = '1 / %s' % text('multiplier', '') if plain else '1 / (%s)' % text('multiplier', '')
     return ('ExponentialUpdateLossScaleManager(init_loss_scale=%s, incr_every_n_steps=%s, '
             'decr_every_n_nan_or_inf=1, incr_ratio=%s, decr_ratio=%s)' % (
                 text('initial_loss_scale', '2 ** 15'), text('increment_period', '2000'),
