@@ -31,15 +31,22 @@ def first_at_work(context: Context, body: ast.AST) -> Optional[ast.stmt]:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not any(
                     isinstance(n, ast.Call) for n in ast.walk(statement)):
                 continue
-        if isinstance(statement, ast.Expr):
-            if constant(statement.value):
-                continue
-            if isinstance(statement.value, ast.Call):
-                name = context.resolve(statement.value.func, context.names.places[statement]) or ''
-                if name.startswith(_SETTINGS):
-                    continue
+        if _sets(context, statement):
+            continue
         return statement
     return None
+
+
+def _sets(context: Context, statement: ast.stmt) -> bool:
+    """Whether a statement is a text or a setting of TensorFlow's, or chooses between settings."""
+    if isinstance(statement, ast.If):
+        return all(_sets(context, s) or isinstance(s, ast.Pass) for s in statement.body + statement.orelse)
+    if not isinstance(statement, ast.Expr):
+        return False
+    if isinstance(statement.value, ast.Call):
+        name = context.resolve(statement.value.func, context.names.places[statement]) or ''
+        return name.startswith(_SETTINGS)
+    return constant(statement.value) is not None
 
 
 def line_before(context: Context, statement: ast.stmt) -> Optional[Tuple[int, str]]:

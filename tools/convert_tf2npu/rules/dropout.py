@@ -45,6 +45,23 @@ After::
     def layer(x):
         return npu_ops.dropout(x, 0.75)
 
+Before::
+
+    import tensorflow as tf
+
+    class Block(tf.layers.Layer):
+        def call(self, x):
+            return tf.nn.dropout(x, 0.8)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    class Block(tf.layers.Layer):
+        def call(self, x):
+            return npu_ops.dropout(x, 0.8)
+
 Untouched::
 
     import tensorflow.compat.v1 as tf
@@ -80,10 +97,21 @@ from ..tfnames import is_version1
 CODE = 'NPU106'
 CALLS = frozenset({'tensorflow.nn.dropout', 'tensorflow.keras.backend.dropout'})
 _KERAS_LEVEL = ('x', 'level', 'noise_shape', 'seed')
+# Calls that only TensorFlow 1 has under the plain name tensorflow, and the modules that only it has.
 _ONLY_IN_1 = frozenset('tensorflow.' + name for name in '''
-Session InteractiveSession ConfigProto placeholder get_variable variable_scope app.run layers.dense
-layers.conv2d global_variables_initializer train.AdamOptimizer train.GradientDescentOptimizer
-set_random_seed reset_default_graph trainable_variables get_default_graph'''.split())
+Session InteractiveSession ConfigProto placeholder placeholder_with_default get_variable variable_scope
+get_variable_scope global_variables global_variables_initializer local_variables_initializer
+initialize_all_variables trainable_variables get_default_graph get_default_session reset_default_graph
+get_collection add_to_collection set_random_seed truncated_normal truncated_normal_initializer random_normal
+random_normal_initializer random_uniform random_crop glorot_uniform_initializer assign assign_add to_float
+to_int32 to_int64 log div py_func make_template Print nn.xw_plus_b nn.dynamic_rnn nn.bidirectional_dynamic_rnn
+nn.static_rnn summary.FileWriter summary.merge_all train.Saver train.AdamOptimizer train.AdagradOptimizer
+train.MomentumOptimizer train.RMSPropOptimizer train.GradientDescentOptimizer train.Supervisor
+train.get_or_create_global_step train.get_global_step train.exponential_decay
+train.MonitoredTrainingSession losses.softmax_cross_entropy losses.sparse_softmax_cross_entropy
+losses.mean_squared_error losses.get_total_loss'''.split())
+_MODULES_OF_1 = tuple('tensorflow.%s.' % name for name in (
+    'contrib', 'layers', 'app', 'flags', 'gfile', 'logging', 'python_io', 'nn.rnn_cell'))
 _ONLY_IN_2 = frozenset({'tensorflow.function', 'tensorflow.GradientTape', 'tensorflow.random.set_seed',
                         'tensorflow.keras.optimizers.Adam'})
 
@@ -137,8 +165,11 @@ def _version(context: Context) -> Optional[int]:
     for call in context.names.calls:
         spelled = context.names.spelled(call.node.func, call.where)
         if spelled:
-            one = one or spelled in _ONLY_IN_1 or spelled.startswith('tensorflow.contrib.')
+            one = one or spelled in _ONLY_IN_1 or spelled.startswith(_MODULES_OF_1)
             two = two or spelled in _ONLY_IN_2 or spelled.startswith('tensorflow.compat.v1.')
+    for node, where in context.names.classes:
+        for base in node.bases:
+            one = one or (context.names.spelled(base, where) or '').startswith(_MODULES_OF_1)
     for function in context.names.functions:
         for decorator in getattr(function.node, 'decorator_list', ()):
             name = context.names.spelled(decorator, function.where)

@@ -64,7 +64,8 @@ Before::
     import tensorflow.compat.v1 as tf
 
     if __name__ == '__main__':
-        tf.disable_v2_behavior()
+        if tf.__version__ >= '2.0.0':
+            tf.disable_v2_behavior()
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         model.fit(images, labels)
 
@@ -74,7 +75,8 @@ After::
     from npu_shim.npu_init import close_session, set_keras_session_npu_config
 
     if __name__ == '__main__':
-        tf.disable_v2_behavior()
+        if tf.__version__ >= '2.0.0':
+            tf.disable_v2_behavior()
         npu_keras_sess = set_keras_session_npu_config()
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         model.fit(images, labels)
