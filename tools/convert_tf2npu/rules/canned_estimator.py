@@ -39,6 +39,7 @@ from typing import Iterator, Optional
 from ..edits import add_argument, wrap
 from ..infer import PREPARED
 from ..registry import Change, Context, Finding, Result
+from ..run_configs import becomes
 from ..scopes import Call
 
 CODE = 'NPU104'
@@ -62,7 +63,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     uses = ('npu_run_config_init',)
     config = keywords.get('config')
     if config is not None:
-        if context.types.of(config, call.where) != PREPARED:
+        if becomes(context, config, call.where) != PREPARED:
             yield Change(call.node, message, wrap(
                 context.source, config, 'npu_run_config_init(run_config=', ')'), uses)
         return

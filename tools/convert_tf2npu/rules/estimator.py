@@ -56,6 +56,25 @@ Untouched::
     def make(config):
         return tf.estimator.Estimator(model_fn, config=npu_run_config_init(run_config=config))
 
+Before::
+
+    import tensorflow as tf
+
+    def make(strategy):
+        config = tf.estimator.RunConfig(train_distribute=strategy)
+        config = config.replace(save_checkpoints_steps=100)
+        return tf.estimator.Estimator(model_fn, config=config)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def make(strategy):
+        config = npu_run_config_init(run_config=tf.estimator.RunConfig(train_distribute=strategy))
+        config = config.replace(save_checkpoints_steps=100)
+        return tf.estimator.Estimator(model_fn, config=config)
+
 Untouched::
 
     import tensorflow as tf
@@ -82,12 +101,12 @@ import ast
 from typing import Iterator, List, Optional
 
 from ..edits import add_argument, name_argument, rename, wrap
-from ..infer import NPU_RUN_CONFIG, PREPARED, RUN_CONFIG
+from ..infer import NPU_RUN_CONFIG, PREPARED
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call, Where
+from ..run_configs import becomes
+from ..scopes import Call
 from ..signatures import ESTIMATOR, bind
 from ..source import Edit
-from .run_config import becomes_npu_run_config
 
 CODE = 'NPU103'
 CALLS = frozenset({'tensorflow.estimator.Estimator'})
@@ -104,11 +123,10 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     edits: List[Edit] = []
     uses = ['NPUEstimator']
     if config is not None and bound.given('config'):
-        kind = context.types.of(config, call.where)
+        kind = becomes(context, config, call.where)
         if kind == PREPARED:
             return
-        if not (kind == NPU_RUN_CONFIG or kind == RUN_CONFIG and all_convert(
-                context, config, call.where)):
+        if kind != NPU_RUN_CONFIG:
             yield Change(call.node, 'Estimator gets its run configuration prepared for the NPU',
                          wrap(source, config, 'npu_run_config_init(run_config=', ')'),
                          ('npu_run_config_init',))
@@ -126,18 +144,3 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if 'warm_start_from' in bound.positional:  # NPUEstimator has job_start_file in its place
         edits.append(name_argument(source, call.node, bound.args['warm_start_from'], 'warm_start_from'))
     yield Change(call.node, 'Estimator becomes NPUEstimator', tuple(edits), tuple(uses))
-
-
-def all_convert(context: Context, node: Optional[ast.AST], where: Where) -> bool:
-    """Whether each RunConfig that an expression may be becomes an NPURunConfig."""
-    if isinstance(node, ast.Call):
-        if context.resolve(node.func, where) == 'tensorflow.estimator.RunConfig':
-            return becomes_npu_run_config(node)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == 'replace':
-            return all_convert(context, node.func.value, where)
-        return False
-    if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
-        return bool(bindings) and all(
-            b.kind == 'value' and all_convert(context, b.node, b.where) for b in bindings)
-    return False

@@ -53,12 +53,11 @@ from __future__ import annotations
 from typing import Iterator, List, Optional
 
 from ..edits import name_argument, rename, wrap
-from ..infer import NPU_RUN_CONFIG, PREPARED, RUN_CONFIG
 from ..registry import Change, Context, Finding, Result
+from ..run_configs import becomes
 from ..scopes import Call
 from ..signatures import bind
 from ..source import Edit
-from .estimator import all_convert
 
 CODE = 'NPU117'
 CALLS = frozenset({'tensorflow.keras.estimator.model_to_estimator'})
@@ -79,9 +78,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if config is not None and bound.given('config'):
         if 'config' in bound.positional:  # where the vendor's function has checkpoint_format
             edits.append(name_argument(source, call.node, config, 'config'))
-        kind = context.types.of(config, call.where)
-        if not (kind in (NPU_RUN_CONFIG, PREPARED) or kind == RUN_CONFIG and all_convert(
-                context, config, call.where)):
+        if becomes(context, config, call.where) is None:
             edits += wrap(source, config, 'npu_run_config_init(run_config=', ')')
             uses.append('npu_run_config_init')
     yield Change(call.node, 'the model becomes an NPUEstimator', tuple(edits), tuple(uses))

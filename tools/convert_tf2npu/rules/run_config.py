@@ -2,20 +2,21 @@
 
 ``NPURunConfig`` is a ``tf.estimator.RunConfig`` that also takes the options of the NPU. Positional
 arguments get their names, because NPURunConfig has others in front. A RunConfig with an argument
-that has no meaning on a card keeps its class and is prepared by ``npu_run_config_init``.
+that has no meaning on a card (and is not just None) keeps its class and is prepared by
+``npu_run_config_init``.
 
 Before::
 
     import tensorflow as tf
 
-    config = tf.estimator.RunConfig(FLAGS.model_dir, save_checkpoints_steps=500)
+    config = tf.estimator.RunConfig(FLAGS.model_dir, save_checkpoints_steps=500, device_fn=None)
 
 After::
 
     import tensorflow as tf
     from npu_shim.npu_init import *
 
-    config = NPURunConfig(model_dir=FLAGS.model_dir, save_checkpoints_steps=500)
+    config = NPURunConfig(model_dir=FLAGS.model_dir, save_checkpoints_steps=500, device_fn=None)
 
 Before::
 
@@ -58,6 +59,7 @@ from typing import Iterator, List, Optional
 from ..edits import name_argument, rename, wrap
 from ..names import Names
 from ..registry import Change, Context, Finding, Result
+from ..run_configs import foreign_arguments
 from ..scopes import Call, Where
 from ..signatures import NPU_RUN_CONFIG, RUN_CONFIG, bind
 from ..source import Edit
@@ -75,8 +77,8 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         yield Finding(call.node, 'the arguments of RunConfig are not all to be seen; write '
                       'NPURunConfig(...) with those among %s' % ', '.join(sorted(NPU_RUN_CONFIG)))
         return
-    if not becomes_npu_run_config(call.node):
-        foreign = [a for a in bound.args if a not in NPU_RUN_CONFIG]
+    foreign = sorted(foreign_arguments(call.node))
+    if foreign:
         yield Change(call.node, 'RunConfig keeps its class for the sake of %s and is prepared for '
                      'the NPU' % ', '.join(foreign),
                      wrap(source, call.node, 'npu_run_config_init(run_config=', ')'),
@@ -86,12 +88,6 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     for parameter, value in zip(bound.positional, call.node.args):
         edits.append(name_argument(source, call.node, value, parameter))
     yield Change(call.node, 'RunConfig becomes NPURunConfig', tuple(edits), ('NPURunConfig',))
-
-
-def becomes_npu_run_config(call: ast.Call) -> bool:
-    """Whether a call of RunConfig has only arguments that NPURunConfig takes."""
-    bound = bind(call, RUN_CONFIG)
-    return not (bound.hidden or bound.unknown) and all(a in NPU_RUN_CONFIG for a in bound.args)
 
 
 def _prepared(names: Names, node: ast.AST, where: Where) -> bool:

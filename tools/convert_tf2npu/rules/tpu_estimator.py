@@ -67,6 +67,7 @@ from typing import Iterator, List, Optional
 from ..edits import add_argument, rename, wrap
 from ..infer import PREPARED
 from ..registry import Change, Context, Finding, Result
+from ..run_configs import becomes
 from ..scopes import Call
 from ..signatures import bind, constant
 from ..source import Edit
@@ -102,7 +103,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         uses.append('npu_run_config_init')
     else:
         missing = []
-        if context.types.of(config, call.where) != PREPARED:
+        if becomes(context, config, call.where) != PREPARED:
             edits += wrap(source, config, 'npu_run_config_init(run_config=', ')')
             uses.append('npu_run_config_init')
     for argument in _OFF:
