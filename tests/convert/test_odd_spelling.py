@@ -60,7 +60,7 @@ def test_it_stays_and_is_told(text: str, words: str) -> None:
 
 
 def test_blocks_that_end_at_one_place_are_ended_the_inner_one_first() -> None:
-    text = TF + 'import horovod.tensorflow as hvd\nhvd.init()\nif x:\n    hvd.init()\n'
+    text = TF + 'import horovod.tensorflow as hvd\nhvd.init()\nif __name__ == "__main__":\n    hvd.init()\n'
     new = Converter(Settings(distributed='horovod')).convert(text.encode()).new
     closing = 'shutdown_resource(npu_sess, npu_shutdown)\n', 'close_session(npu_sess)\n'
     assert new is not None and new.decode().endswith(''.join('    ' + c for c in closing) + ''.join(closing))

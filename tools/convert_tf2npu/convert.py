@@ -6,11 +6,12 @@ of unmodified scripts.
 from __future__ import annotations
 
 import ast
-import re
 from typing import Dict, List, NamedTuple, Optional, Tuple, TypeVar
 
 from .api_calls import Said, counts, fates, places
 from .config import Settings
+from .edits import broken_string
+from .ignores import ignored
 from .imports import import_edits, taken
 from .notebook import SUFFIX, CellError, Notebook
 from .project import Project
@@ -22,7 +23,6 @@ from .source import Edit, Source, SourceError
 __all__ = ['CHANGE', 'ERROR', 'FINDING', 'Converter', 'Diagnostic', 'FileResult']
 # The tree of such a file would take gigabytes; people do not write so much, programs do.
 _MOST_BYTES = 2_000_000
-_IGNORE = re.compile(r'#\s*npu:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?')
 
 
 class _Plan(NamedTuple):
@@ -140,7 +140,7 @@ class Converter:
             node = result.node
             # What is inside an f-string is told at the f-string, which has a place for certain.
             result = result._replace(node=context.names.strings.get(result.node, result.node))
-            if _ignored(context.source, result.node, rule.code):
+            if ignored(context.source, result.node, rule.code):
                 continue
             if isinstance(result, Change):
                 result = _possible(context, result, spans)
@@ -167,7 +167,7 @@ def _possible(context: Context, change: Change, spans: List[Tuple[int, int]]) ->
     if name:
         return Finding(change.node, 'left as it is, because this file uses the name %s for something '
                        'else (%s)' % (name, change.message))
-    if any(_breaks_string(context, edit) for edit in change.edits):
+    if any(broken_string(context.source, context.names, edit) for edit in change.edits):
         return Finding(change.node, 'left as it is, because it stands inside an f-string, where what has to '
                        'be written cannot stand (%s)' % change.message)
     if any(_loses_comment(context.source, edit) for edit in change.edits):
@@ -179,15 +179,6 @@ def _possible(context: Context, change: Change, spans: List[Tuple[int, int]]) ->
             return Finding(change.node, 'left as it is, because it stands inside code that another '
                            'rule replaces (%s)' % change.message)
     return change
-
-
-def _breaks_string(context: Context, edit: Edit) -> bool:
-    """Whether new text inside an f-string may end it: one with quotes, or what f-strings refuse before
-    Python 3.12, which may be the one that runs the script."""
-    source = context.source
-    return any(char in edit.new for char in '\'"\\\r\n#') and any(
-        source.start(string) < edit.start < source.end(string)
-        for string in set(context.names.strings.values()))
 
 
 def _loses_comment(source: Source, edit: Edit) -> bool:
@@ -207,17 +198,3 @@ def _diagnostic(source: Source, rule: Rule, result: Result) -> Diagnostic:
     line, col = source.line_col(source.start(result.node))
     kind = CHANGE if isinstance(result, Change) else FINDING
     return Diagnostic(line, col, rule.code, kind, result.message)
-
-
-def _ignored(source: Source, node: ast.AST, code: str) -> bool:
-    first, last = node.lineno, getattr(node, 'end_lineno', None)  # type: ignore[attr-defined]
-    body = getattr(node, 'body', None)
-    if isinstance(body, list) and body:
-        last = body[0].lineno  # of a function only its head
-    for number in range(first, (last or first) + 1):
-        found = _IGNORE.search(source.line(number))
-        if found:
-            codes = [c.strip().upper() for c in (found.group(1) or '').split(',') if c.strip()]
-            if not codes or code in codes:
-                return True
-    return False

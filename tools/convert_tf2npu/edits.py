@@ -6,6 +6,7 @@ import re
 from decimal import Decimal
 from typing import Optional, Tuple
 
+from .scopes import Scopes
 from .signatures import constant
 from .source import Edit, Source
 
@@ -85,6 +86,16 @@ def rename_keyword(source: Source, keyword: ast.keyword, new: str) -> Optional[E
     """Give a keyword argument another name."""
     start = keyword_start(source, keyword)
     return None if start is None else Edit(start, start + len(keyword.arg or ''), new)
+
+
+def broken_string(source: Source, scopes: Scopes, edit: Edit) -> Optional[ast.AST]:
+    """The f-string that new text inside it may end: text with quotes, or with what f-strings refuse before
+    Python 3.12, which may be the one that runs the script."""
+    if any(char in edit.new for char in '\'"\\\r\n#'):
+        for string in set(scopes.strings.values()):
+            if source.start(string) < edit.start < source.end(string):
+                return string
+    return None
 
 
 def one_minus(source: Source, node: ast.expr) -> Tuple[Edit, ...]:

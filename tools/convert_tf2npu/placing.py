@@ -72,13 +72,19 @@ def line_before(context: Context, statement: ast.stmt) -> Optional[Tuple[int, st
     return position, indent
 
 
-def at_end(context: Context, body: ast.AST, text: str) -> List[Edit]:
-    """Put a statement where a function or module ends: behind the last one and before each return.
+def is_main_guard(node: ast.AST) -> bool:
+    """Whether a statement is ``if __name__ == '__main__':``."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and isinstance(
+        node.test.left, ast.Name) and node.test.left.id == '__name__'
+
+
+def at_end(context: Context, body: ast.AST, *lines: str) -> List[Edit]:
+    """Put lines where a function or module ends: behind the last statement and before each return.
 
     Args:
         context: the file.
         body: the function or module.
-        text: the statement.
+        lines: what to put there, indented as in a module.
 
     Returns:
         the edits; none where a return computes something, which may need what the statement ends.
@@ -95,7 +101,7 @@ def at_end(context: Context, body: ast.AST, text: str) -> List[Edit]:
         column = source.text[source.line_start(at):at]
         if column.strip():
             return []
-        edits.append(Edit(at, at, text + source.newline + column))
+        edits.append(Edit(at, at, ''.join(line + source.newline + column for line in lines)))
     last = statements[-1]
     if isinstance(last, (ast.Return, ast.Raise)):
         return edits
@@ -105,5 +111,5 @@ def at_end(context: Context, body: ast.AST, text: str) -> List[Edit]:
         return []
     end = source.next_line(source.end(last))
     if source.text[:end].endswith(('\n', '\r')):
-        return edits + [Edit(end, end, indent + text + source.newline)]
-    return edits + [Edit(end, end, source.newline + indent + text)]
+        return edits + [Edit(end, end, ''.join(indent + line + source.newline for line in lines))]
+    return edits + [Edit(end, end, ''.join(source.newline + indent + line for line in lines))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from typing import Dict, Iterable, List, NamedTuple, Optional
+from typing import Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional
 
 from .infer import Types
 from .names import Names
@@ -33,15 +33,26 @@ class Project:
 
     Args:
         paths: of its Python files.
+        fixed: those among them that stay as they are.
     """
 
-    def __init__(self, paths: Iterable[str] = ()) -> None:
+    def __init__(self, paths: Iterable[str] = (), fixed: Iterable[str] = ()) -> None:
         self._paths = {os.path.abspath(path): path for path in paths}
+        self.fixed: FrozenSet[str] = frozenset(os.path.abspath(path) for path in fixed)
         self._tops = {os.path.splitext(os.path.basename(p))[0] for p in self._paths} | {
             part for p in self._paths for part in os.path.dirname(p).split(os.sep)}
         self._at_hand: 'OrderedDict[str, Optional[Module]]' = OrderedDict()
         self._loading: List[str] = []
         self._naming: Dict[str, List[bytes]] = {}
+
+    @property
+    def paths(self) -> KeysView[str]:
+        """The files, by their whole path."""
+        return self._paths.keys()
+
+    def raw(self, path: str) -> bytes:
+        """The bytes of a file; nothing where it cannot be read."""
+        return _read(path)
 
     def concerns(self, raw: bytes) -> bool:
         """Whether a file can hold anything for a rule: it names TensorFlow or Keras, or imports a

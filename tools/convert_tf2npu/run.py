@@ -57,15 +57,15 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
     """
     tree = read_tree(source)
     entries = [e for e in tree.entries if e.is_python or not os.path.isdir(source)]
-    paths = [entry.path for entry in entries]
     excluded = _excluded(source, entries, exclude)
+    project = Project([e.path for e in entries], [e.path for e in entries if e.relative in excluded])
     entries = [entry for entry in entries if entry.relative not in excluded]
     if jobs == 0:
         jobs = 1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1
     progress = Progress(len(entries), sys.stderr)
     try:
         results = []
-        for result in _results([e.path for e in entries], (settings, Project(paths), list_calls), jobs):
+        for result in _results([e.path for e in entries], (settings, project, list_calls), jobs):
             results.append(result)
             progress.step()
     finally:

@@ -115,7 +115,7 @@ import ast
 from typing import Iterator, List, Optional
 
 from ..infer import MODEL
-from ..placing import at_end, first_at_work, line_before
+from ..placing import at_end, first_at_work, is_main_guard, line_before
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
 from ..source import Edit
@@ -195,13 +195,8 @@ def _starting_body(context: Context, trained: Call) -> Optional[ast.AST]:
         if len({id(c.where.scope) for c in inside}) != 1 or len(inside) != len(callers):
             return None
         scope = inside[0].where.scope
-    guards = [p for p in names.ancestors(trained.node) if _is_main_guard(p)]
+    guards = [p for p in names.ancestors(trained.node) if is_main_guard(p)]
     return guards[0] if guards else names.tree
-
-
-def _is_main_guard(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and isinstance(
-        node.test.left, ast.Name) and node.test.left.id == '__name__'
 
 
 def _edits(context: Context, body: ast.AST) -> Optional[List[Edit]]:
