@@ -102,6 +102,11 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
     )
 
 
+def opp_path() -> str:
+    """Where the card's operators are installed; an empty text where they are not."""
+    return os.environ.get("ASCEND_OPP_PATH", "")
+
+
 def _rank_size(env: "_Reader") -> int:
     size, workers = env.integer("RANK_SIZE", 1), env.integer("CM_WORKER_SIZE", 0, 32768)
     if size is not None and workers is not None:

@@ -8,11 +8,16 @@ import contextlib
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2
+from tensorflow.core.framework import attr_value_pb2, op_def_pb2
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.python.client import session as session_module
 from tensorflow.python.ops import summary_ops_v2 as _summary_ops
 from tensorflow.python.training import session_run_hook
+
+try:
+    from tensorflow.python.client import pywrap_tf_session as _c_api
+except ImportError:  # TF 1.15
+    from tensorflow.python import pywrap_tensorflow as _c_api
 
 v1 = tf.compat.v1
 LAST_TF_WITH_ESTIMATOR = "2.15"
@@ -96,6 +101,12 @@ def fed(session: Any, feed_dict: Any) -> List[Any]:
         parts = tf.nest.flatten(key, expand_composites=True)
         found += [part for part in parts if isinstance(part, tf.Tensor)]
     return found
+
+
+def operator_types() -> List[str]:
+    """The types of all operators that this TensorFlow has."""
+    found = op_def_pb2.OpList.FromString(bytes(_c_api.TF_GetBuffer(_c_api.TF_GetAllOpList())))
+    return [op.name for op in found.op]
 
 
 def set_op_attr(op: Any, name: str, value: Union[bool, int, str]) -> None:

@@ -6,7 +6,8 @@ from typing import Any, Dict
 
 from npu_shim.options.check import check_value
 from npu_shim.options.option import ALWAYS, Option
-from npu_shim.options.table import arguments_of, closest, signature_of
+from npu_shim.options.near import closest
+from npu_shim.options.table import arguments_of, signature_of
 
 
 class NestedConfig:

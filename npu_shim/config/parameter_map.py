@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from npu_shim.options.table import KEYS, closest, find
+from npu_shim.options.near import closest
+from npu_shim.options.table import KEYS, find
 
 NPU_OPTIMIZER = "NpuOptimizer"
 

@@ -7,7 +7,8 @@ from typing import Any, Dict, Mapping, Optional
 
 from npu_shim.options.option import Option
 from npu_shim.options.rules import RULES
-from npu_shim.options.table import KEYS, closest, find
+from npu_shim.options.near import closest
+from npu_shim.options.table import KEYS, find
 
 
 def check_session_options(options: Mapping[str, Any]) -> Dict[str, Any]:
@@ -68,6 +69,8 @@ def check_value(row: Option, value: Any, name: Optional[str] = None) -> Any:
     if not row.allowed.accepts(value):
         near = closest(str(value), row.allowed.values) if wanted is str else ""
         raise ValueError(f"{name}={value!r} is not allowed: it must be {row.allowed.text}.{near} ({row.doc})")
+    if row.content is not None:
+        row.content(value)
     return value
 
 

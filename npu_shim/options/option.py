@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from npu_shim.options.domain import BOOL, Domain
 
@@ -41,6 +41,7 @@ class Option:
         excludes: options that must not be given at the same time.
         requires: options that must be given as well.
         holds: name of the config class an argument is an instance of.
+        content: checks the file that a value names, where it is on this machine.
         cpu: what it means on the CPU: numeric, execution, side_output, distributed or perf_only.
     """
 
@@ -58,6 +59,7 @@ class Option:
     excludes: Tuple[str, ...] = ()
     requires: Tuple[str, ...] = ()
     holds: Optional[str] = None
+    content: Optional[Callable[[str], None]] = None
     cpu: str = "perf_only"
 
     @property

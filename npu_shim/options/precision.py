@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from npu_shim.options.domain import any_text, one_of, path
 from npu_shim.options.option import ALWAYS, flag, number, text
+from npu_shim.options.precision_files import check_dtypes, check_mixlist
 
 ROWS = (
     text("precision_mode", "Which types operators compute in when the network says float32.",
@@ -13,9 +14,9 @@ ROWS = (
          one_of("fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16", "cube_hif8", "mixed_hif8"),
          excludes=("precision_mode",), cpu="numeric"),
     text("modify_mixlist", "File that moves operators between the lists of mixed precision.",
-         path("the name of a .json file"), cpu="numeric"),
+         path("the name of a .json file"), content=check_mixlist, cpu="numeric"),
     text("customize_dtypes", "File that gives single operators their types.", path("the name of a .cfg file"),
-         cpu="numeric"),
+         content=check_dtypes, cpu="numeric"),
     flag("enable_reduce_precision", "Once allowed lower precision; no longer read.", session=None, estimator=False,
          write=ALWAYS, deprecated="It has no effect; leave it out."),
     text("op_precision_mode", "File that gives operators high precision or high speed.",

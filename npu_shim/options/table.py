@@ -1,9 +1,8 @@
 """The table of all options, and how to look things up in it."""
 from __future__ import annotations
 
-import difflib
 import inspect
-from typing import Dict, Iterable, Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 from npu_shim.options import (basic, debug, distributed, experimental, memory, precision, run_config, shapes, tuning)
 from npu_shim.options.option import REQUIRED, Option
@@ -36,10 +35,3 @@ def signature_of(holder: Optional[str]) -> inspect.Signature:
         inspect.Parameter(name, kind, default=empty if row.estimator is REQUIRED else row.estimator)
         for name, row in arguments_of(holder).items()
     ])
-
-
-def closest(name: str, among: Iterable[str]) -> str:
-    """'Did you mean ...?' with up to three close names, or an empty text."""
-    folded = {candidate.lower(): candidate for candidate in among}
-    near = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.6)]
-    return f" Did you mean {' or '.join(near)}?" if near else ""
