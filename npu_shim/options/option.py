@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 from npu_shim.options.domain import BOOL, Domain
 
@@ -59,7 +59,7 @@ class Option:
     excludes: Tuple[str, ...] = ()
     requires: Tuple[str, ...] = ()
     holds: Optional[str] = None
-    content: Optional[Callable[[str], None]] = None
+    content: Any = None  # a function of the value
     cpu: str = "perf_only"
 
     @property
