@@ -2,7 +2,8 @@
 
 A ``TPUEstimator`` told not to use the TPU is an Estimator with batch sizes of its own. It keeps its
 class, its specs and its run configuration, whose session configuration ``npu_run_config_init``
-prepares. A ``CrossShardOptimizer`` that is not left out with the TPU is told.
+prepares. A ``CrossShardOptimizer`` sums gradients over the shards of a TPU, with an operation that only a
+TPU has; where nothing around it asks for the TPU, the optimizer in it takes its place.
 
 Before::
 
@@ -51,6 +52,23 @@ Untouched::
         model_fn, config=npu_run_config_init(run_config=c), use_tpu=False, eval_on_tpu=False,
         export_to_tpu=False)
 
+Before::
+
+    import tensorflow as tf
+
+    def model_fn(features, labels, mode, params):
+        optimizer = tf.train.AdamOptimizer()
+        optimizer = tf.contrib.tpu.CrossShardOptimizer(optimizer)
+        train_op = tf.tpu.CrossShardOptimizer(opt=params['optimizer'], reduction='sum').minimize(loss)
+
+After::
+
+    import tensorflow as tf
+
+    def model_fn(features, labels, mode, params):
+        optimizer = tf.train.AdamOptimizer()
+        train_op = params['optimizer'].minimize(loss)
+
 Untouched::
 
     import tensorflow as tf
@@ -58,15 +76,24 @@ Untouched::
     if params['use_tpu']:
         optimizer = tf.contrib.tpu.CrossShardOptimizer(optimizer)
     spec = tf.contrib.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+Untouched::
+
+    import tensorflow as tf
+    from mycompany.training import CrossShardOptimizer
+
+    optimizer = CrossShardOptimizer(optimizer)
 """
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator, List, Optional
 
 from ..edits import add_argument, rename, wrap
 from ..infer import PREPARED
 from ..registry import Change, Context, Finding, Result
+from ..removing import remove_statements
 from ..run_configs import becomes
 from ..scopes import Call
 from ..signatures import bind, constant
@@ -79,14 +106,15 @@ _SIGNATURE = ('model_fn', 'model_dir', 'config', 'params', 'use_tpu', 'train_bat
               'export_to_cpu', 'warm_start_from', 'embedding_config_spec',
               'export_saved_model_api_version', 'experimental_export_device_assignment',
               'experimental_embedding_config_spec')
+_CROSS_SHARD = ('opt', 'reduction', 'name', 'group_assignment')
 _OFF = ('use_tpu', 'eval_on_tpu', 'export_to_tpu')
 CALLS = frozenset(root + name for root in _ROOTS for name in ('TPUEstimator', 'CrossShardOptimizer'))
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
     if (name or '').endswith('CrossShardOptimizer'):
-        if not any(isinstance(p, (ast.If, ast.IfExp)) for p in context.names.ancestors(call.node)):
-            yield Finding(call.node, 'CrossShardOptimizer works on a TPU only; leave it out')
+        if not _asks_for_tpu(context, call.node):
+            yield _without_shards(context, call)
         return
     source = context.source
     bound = bind(call.node, _SIGNATURE)
@@ -120,3 +148,26 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if edits:
         yield Change(call.node, 'TPUEstimator runs without a TPU in a session for the NPU',
                      tuple(edits), tuple(uses))
+
+
+def _asks_for_tpu(context: Context, node: ast.AST) -> bool:
+    """Whether code only runs under a condition that names the TPU, or XLA, for which a TPU compiles."""
+    conditions = [p.test for p in context.names.ancestors(node) if isinstance(p, (ast.If, ast.IfExp))]
+    return any(re.search('tpu|xla', context.source.segment(test), re.IGNORECASE) for test in conditions)
+
+
+def _without_shards(context: Context, call: Call) -> Result:
+    """The optimizer inside a CrossShardOptimizer in its place."""
+    source, statement = context.source, call.where.statement
+    bound = bind(call.node, _CROSS_SHARD)
+    inner = bound.args.get('opt')
+    if inner is None or bound.hidden or bound.unknown:
+        return Finding(call.node, 'CrossShardOptimizer works on a TPU only; leave it out')
+    message = 'the optimizer is used without the shards of a TPU'
+    if isinstance(statement, ast.Assign) and statement.value is call.node and len(
+            statement.targets) == 1 and ast.dump(inner) == ast.dump(statement.targets[0]).replace('Store', 'Load'):
+        return Change(call.node, message, tuple(remove_statements(source, context.names, [statement])))
+    plain = isinstance(inner, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return Change(call.node, message, (
+        Edit(source.start(call.node), source.start(inner), '' if plain else '('),
+        Edit(source.end(inner), source.end(call.node), '' if plain else ')')))
