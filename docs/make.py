@@ -1,4 +1,5 @@
-"""Make the generated pages: docs/rules/ from the rules' docstrings, docs/options.md from the options' rows.
+"""Make the generated pages: docs/rules/ from the rules' docstrings, docs/options.md from the options' rows,
+docs/report-schema.md from docs/report.schema.json.
 
 ``python docs/make.py`` writes them, ``python docs/make.py --check`` exits 1 when one is stale.
 """
@@ -10,12 +11,15 @@ import sys
 from typing import Dict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), 'tools')]
+sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), 'tools')]
 
 from convert_tf2npu.registry import Registry, Rule  # noqa: E402
 from npu_shim.options import page as options_page  # noqa: E402
 
+import schema_page  # noqa: E402
+
 _NOTE = '<!-- made by docs/make.py; change the rule instead -->\n'
+_SCHEMA_NOTE = '<!-- made by docs/make.py; change report.schema.json or schema_page.py instead -->\n\n'
 _OPTIONS_NOTE = '<!-- made by docs/make.py; change the rows in npu_shim/options instead -->\n\n'
 
 
@@ -51,6 +55,7 @@ def pages() -> Dict[str, str]:
     made = {os.path.join('rules', rule.code + '.md'): rule_page(rule) for rule in Registry().rules}
     made[os.path.join('rules', 'README.md')] = index_page()
     made['options.md'] = _OPTIONS_NOTE + options_page.markdown()
+    made['report-schema.md'] = _SCHEMA_NOTE + schema_page.markdown()
     return made
 
 

@@ -12,6 +12,7 @@ import pytest
 from convert_tf2npu.main import main
 from convert_tf2npu.registry import Registry
 from convert_tf2npu.report import explanation
+from convert_tf2npu.report.file_text import FileText
 from convert_tf2npu.report.side_by_side import clean, table
 
 FILES = {
@@ -73,18 +74,22 @@ def test_where_the_migration_cannot_be_written_there_are_no_reports(tmp_path, ca
     assert 'is there and is no folder' in capsys.readouterr().err
 
 
-def test_the_text_says_everything(reports: pathlib.Path) -> None:
+def test_the_text_says_everything_and_what_needs_the_user_first(reports: pathlib.Path) -> None:
     text = (reports / 'report.txt').read_text(encoding='utf-8')
     assert '5 TensorFlow calls in 4 files: 1 fine, 3 rewritten, 1 needs you.' in text
     for words in ('train.py:4:6: NPU101', 'nb.ipynb:cell 1:2:1: NPU101', 'old.py:2:', 'a b/\xfcber#1.py:2:10: NPU101 left'):
         assert words in text
+    heads = re.findall(r'^(.*)\n=+$', text, re.MULTILINE)
+    assert heads == ['Left to you: 1', 'Not read: 1', 'Rewritten: 3', 'API support, different calls: 2']
+    assert 'after migration (1): ' in text and 'supported (1): ' in text
 
 
 def test_the_json_is_as_its_schema_page_says(reports: pathlib.Path, repo_root: pathlib.Path) -> None:
     report = json.loads((reports / 'report.json').read_text(encoding='utf-8'))
     page = (repo_root / 'docs' / 'report-schema.md').read_text(encoding='utf-8')
     assert report['schema_version'] == 1
-    assert set(_keys(report)) == set(re.findall(r'^\| `([^`]+)` \|', page, re.MULTILINE))
+    rows = re.findall(r'^\| `([^`]+)` \|.*\|.*\|$', page, re.MULTILINE)
+    assert set(_keys(report)) == set(rows[:rows.index('left_out') + 1])
     assert report['summary'] == {
         'files_read': 6, 'files_changed': 3, 'files_unreadable': 1, 'rewrites': 3, 'findings': 1,
         'tensorflow_calls': {'total': 5, 'fine': 1, 'rewritten': 3, 'left': 1}}
@@ -107,7 +112,7 @@ def test_the_sarif_names_every_place(reports: pathlib.Path) -> None:
     log = json.loads((reports / 'report.sarif').read_text(encoding='utf-8'))
     run, = log['runs']
     rules = run['tool']['driver']['rules']
-    assert log['version'] == '2.1.0' and run['columnKind'] == 'unicodeCodePoints'
+    assert log['version'] == '2.1.0' and run['columnKind'] == 'utf16CodeUnits'
     assert run['originalUriBaseIds']['SRC']['uri'].startswith('file:///')
     assert all(rule['help']['text'] and rule['help']['markdown'] for rule in rules)
     places: Dict[str, Any] = {}
@@ -115,11 +120,48 @@ def test_the_sarif_names_every_place(reports: pathlib.Path) -> None:
         assert rules[result['ruleIndex']]['id'] == result['ruleId']
         physical = result['locations'][0]['physicalLocation']
         places[physical['artifactLocation']['uri']] = (result['level'], physical.get('region'))
+    session = {'startColumn': 6, 'endColumn': 16, 'snippet': {'text': 'tf.Session'}}
     assert places == {
-        'train.py': ('note', {'startLine': 4, 'startColumn': 6}),
-        'a%20b/%C3%BCber%231.py': ('warning', {'startLine': 2, 'startColumn': 10}),
-        'old.py': ('error', places['old.py'][1]), 'nb.ipynb': ('note', None),
-        'note%3Ci%3E.py': ('note', {'startLine': 3, 'startColumn': 1})}
+        'train.py': ('note', dict(session, startLine=4)),
+        # The emoji before it is one character and two units.
+        'a%20b/%C3%BCber%231.py': ('warning', dict(session, startLine=2, startColumn=11, endColumn=21)),
+        'old.py': ('error', places['old.py'][1]),
+        'nb.ipynb': ('note', dict(session, startLine=1, startColumn=75, endColumn=85)),
+        'note%3Ci%3E.py': ('note', dict(session, startLine=3, startColumn=1, endColumn=11))}
+    raw = FILES['nb.ipynb'].decode()
+    assert raw[74:84] == 'tf.Session'
+    assert places['old.py'][1]['startLine'] == 2
+
+
+def test_the_sarif_tells_how_the_run_ended(reports: pathlib.Path) -> None:
+    run, = json.loads((reports / 'report.sarif').read_text(encoding='utf-8'))['runs']
+    invocation, = run['invocations']
+    assert (invocation['executionSuccessful'], invocation['exitCode']) == (False, 2)
+    notification, = invocation['toolExecutionNotifications']
+    assert notification['associatedRule']['id'] == 'NPU000'
+    assert notification['locations'][0]['physicalLocation']['artifactLocation']['uri'] == 'old.py'
+
+
+def sarif_of(tmp_path: pathlib.Path, text: str) -> Any:
+    (tmp_path / 'src').mkdir(exist_ok=True)
+    (tmp_path / 'src' / 'a.py').write_text(text)
+    main(['-i', str(tmp_path / 'src'), '--check', '-r', str(tmp_path / 'r')])
+    return json.loads((tmp_path / 'r' / 'report.sarif').read_text())['runs'][0]
+
+
+def test_fingerprints_outlive_other_changes_and_differ(tmp_path: pathlib.Path) -> None:
+    script = 'import tensorflow as tf\ntf.Session()\nif x:\n    tf.Session()\nwith tf.Session(): pass\n'
+    first, second = (
+        [result['partialFingerprints']['primaryLocationLineHash'] for result in sarif_of(tmp_path, text)['results']]
+        for text in (script, '# a comment\n\n' + script))
+    assert first == second and len(set(first)) == 3
+    assert first[0].split(':')[0] == first[1].split(':')[0]
+
+
+@pytest.mark.parametrize('text, code', [('x = 1\n', 0), ('import tensorflow as tf\ntf.Session()\n', 1), ('x = (\n', 2)])
+def test_the_sarif_has_the_exit_code(text: str, code: int, tmp_path: pathlib.Path) -> None:
+    invocation, = sarif_of(tmp_path, text)['invocations']
+    assert (invocation['exitCode'], invocation['executionSuccessful']) == (code, code != 2)
 
 
 class Page(html.parser.HTMLParser):
@@ -182,8 +224,12 @@ def test_a_run_without_any_file_has_reports_too(tmp_path: pathlib.Path) -> None:
     assert json.loads((tmp_path / 'r' / 'report.json').read_text())['files'] == []
 
 
+def lines(raw: bytes) -> List[str]:
+    return FileText('a.py', raw).lines
+
+
 def test_the_sides_show_lines_with_their_numbers() -> None:
-    page = Page(table('a.py', b'a\nb\nc\n', b'a\nB <\nc\nd\n'))
+    page = Page(table(lines(b'a\nb\nc\n'), lines(b'a\nB <\nc\nd\n')))
     assert ''.join(page.texts).split() == ['1a1a', '2b2B', '<', '3c3c', '4d', '45']
     assert [attrs.get('class') for tag, attrs in page.tags if tag == 'tr'] == [
         'equal', 'replace', 'equal', 'insert', 'equal']
@@ -191,7 +237,7 @@ def test_the_sides_show_lines_with_their_numbers() -> None:
 
 @pytest.mark.parametrize('raw', [b'\xff\xfe', b'# coding: nonsense\nx', b'x' * 5000, b'a\x00b\r\xe9'], ids=str)
 def test_any_bytes_have_sides(raw: bytes) -> None:
-    Page(table('a.py', raw, raw + b'\nmore'))
+    Page(table(lines(raw), lines(raw + b'\nmore')))
 
 
 def test_characters_that_html_forbids_are_replaced() -> None:

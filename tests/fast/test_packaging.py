@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 
+import convert_tf2npu
 import pytest
 
 BUILT_FROM = ('setup.py', 'pyproject.toml', 'LICENSE', 'README.md', 'npu_shim', 'tools')
@@ -37,11 +38,11 @@ def metadata(wheel: zipfile.ZipFile, name: str) -> str:
 
 
 @pytest.mark.parametrize('package', sorted(PACKAGES))
-def test_every_module_of_the_package_is_in_the_wheel(
+def test_every_module_and_table_of_the_package_is_in_the_wheel(
         package: str, repo_root: pathlib.Path, wheel: zipfile.ZipFile) -> None:
     folder = repo_root / PACKAGES[package]
     modules = {package + '/' + path.relative_to(folder).as_posix()
-               for path in folder.rglob('*.py')}
+               for path in folder.rglob('*') if path.is_file() and '__pycache__' not in path.parts}
     assert modules
     assert modules - set(wheel.namelist()) == set()
 
@@ -68,6 +69,7 @@ def test_the_version_is_the_one_in_the_source(
     version = re.search(r'^Version: (.+)$', metadata(wheel, 'METADATA'), re.M)
     assert version is not None
     assert re.search(r'[\'"]%s[\'"]' % re.escape(version.group(1)), source)
+    assert convert_tf2npu.__version__ == version.group(1)
 
 
 def test_requirements_are_ranges_and_no_pins(wheel: zipfile.ZipFile) -> None:

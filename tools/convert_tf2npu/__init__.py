@@ -9,3 +9,5 @@ It needs nothing but the standard library of Python 3.7 or later and never impor
 * ``registry``, ``rules``: the rules, one file each;
 * ``convert``: one file's text through all rules; ``run``: files and folders; ``main``: the command.
 """
+
+__version__ = '0.1.0'  # as of npu_shim, which this tool does not import

@@ -85,7 +85,8 @@ def _migrate(args: argparse.Namespace) -> int:
     run = convert_source(args.input, rule_settings(args, config), args.jobs or config.jobs or 0, exclude,
                          list_calls=bool(args.report))
     # The reports compare with files that --in-place replaces; they get their names last.
-    reports = Reports(run, args.report) if args.report else None
+    code = 2 if run.unreadable else 1 if args.check and run.said else 0
+    reports = Reports(run, args.report, code) if args.report else None
     try:
         missing: List[str] = []
         if args.output:
@@ -104,9 +105,7 @@ def _migrate(args: argparse.Namespace) -> int:
     _print_report(run, args, stream)
     for relative in missing:
         _print_line('%s: could not be read and is missing in %s' % (relative, args.output), sys.stderr)
-    if missing or any(result.unreadable for _, result in run.results):
-        return 2
-    return 1 if args.check and any(result.diagnostics for _, result in run.results) else 0
+    return 2 if missing else code
 
 
 def _filter(args: argparse.Namespace) -> int:

@@ -106,6 +106,32 @@ class Notebook:
         return (''.join(pieces) + self._text[done:]).encode('utf-8')
 
 
+class CellPlaces:
+    """Where in the file of a notebook the places of its cells are.
+
+    Args:
+        raw: the bytes of the file.
+
+    Raises:
+        CellError: it is no notebook.
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        self.text, content = _load(raw)
+        self._cells = {cell.number: cell for cell in _cells(self.text, content)}
+
+    def offset(self, number: int, line: int, col: int) -> int:
+        """The offset in the text of the file of a place in a code cell, line and column from 1.
+
+        Raises:
+            KeyError: there is no such cell, or it is empty.
+        """
+        cell = self._cells[number]
+        starts = [0] + [m.end() for m in _LINE_END.finditer(cell.text)]
+        start = starts[min(line, len(starts)) - 1] + col - 1
+        return _Strings(self.text, cell.strings).replacement(start, start, '')[0]
+
+
 def _load(raw: bytes) -> Tuple[str, Any]:
     try:
         text = raw.decode('utf-8')

@@ -40,6 +40,16 @@ class Run(NamedTuple):
         """The new bytes of the changed files, by relative path."""
         return {e.relative: r.new for e, r in self.results if r.new is not None}
 
+    @property
+    def said(self) -> bool:
+        """Whether anything was said."""
+        return any(result.diagnostics for _, result in self.results)
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether a script or notebook could not be read."""
+        return any(result.unreadable for _, result in self.results)
+
 
 def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Exclude = Exclude(),
                    list_calls: bool = False) -> Run:

@@ -45,6 +45,11 @@ def markdown(doc: str) -> str:
     return '\n\n'.join(made)
 
 
+def plain(doc: str) -> str:
+    """The first paragraph of a docstring behind its title, as plain text; nothing where there is none."""
+    return next((block.text.replace('``', '') for block in blocks(doc) if block.kind == 'text'), '')
+
+
 def as_html(doc: str) -> str:
     """A docstring, without its title, as HTML: what changes in two columns, what does not folded away."""
     made: List[str] = []

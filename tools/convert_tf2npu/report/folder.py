@@ -9,14 +9,13 @@ from typing import Optional
 from ..run import Run
 from ..swap import put_in_place
 from ..tree import UsageError
-from . import text
 from .html_report import to_html
 from .json_report import to_json
-from .model import Report, report_of
+from .model import report_of
 from .sarif import to_sarif
+from .text_report import to_text
 
-_NAMES = {'report.txt': lambda report: _to_text(report), 'report.json': to_json,
-          'report.sarif': to_sarif, 'report.html': to_html}
+_NAMES = 'report.txt', 'report.json', 'report.sarif', 'report.html'
 
 
 class Reports:
@@ -25,12 +24,13 @@ class Reports:
     Args:
         run: the run; the files of its source are as they were when it read them.
         folder: where the reports shall be.
+        exit_code: with which the command is about to end.
 
     Raises:
         UsageError: they cannot be written.
     """
 
-    def __init__(self, run: Run, folder: str) -> None:
+    def __init__(self, run: Run, folder: str, exit_code: int) -> None:
         self._folder = os.path.abspath(folder)
         self._waiting: Optional[str] = None
         report = report_of(run)
@@ -43,9 +43,10 @@ class Reports:
             if above == self._folder:
                 above = os.path.dirname(above)
             self._waiting = tempfile.mkdtemp(prefix='.%s.' % os.path.basename(self._folder), dir=above)
-            for name, made in _NAMES.items():
+            for name, made in zip(_NAMES, (to_text(report), to_json(report), to_sarif(report, exit_code),
+                                           to_html(report))):
                 with open(os.path.join(self._waiting, name), 'w', encoding='utf-8', newline='\n') as stream:
-                    stream.write(made(report))
+                    stream.write(made)
         except OSError as error:
             self.discard()
             raise UsageError('-r %s: the reports cannot be written: %s; nothing was written' % (
@@ -71,18 +72,3 @@ class Reports:
         if self._waiting:
             shutil.rmtree(self._waiting, ignore_errors=True)
             self._waiting = None
-
-
-def _to_text(report: Report) -> str:
-    results = [(file.name, file.result) for file in report.files]
-    made = ['Migration of %s to Ascend NPUs' % report.source, ''] + text.summary(results) + ['']
-    for rule in report.rules:
-        made.append('%s  %s: %s, %s left' % (
-            rule.code, rule.title, text.count(rule.rewrites, 'rewrite'), rule.findings))
-    made += [''] if report.rules else []
-    made += list(text.lines(results, changes=True))
-    if report.excluded:
-        made.append('excluded, left as they are: %s' % ', '.join(report.excluded))
-    if report.left_out:
-        made.append('not part of the migration: %s' % ', '.join(report.left_out))
-    return '\n'.join(made).rstrip('\n') + '\n'

@@ -154,12 +154,12 @@ def _file_head(number: int, file: ReportFile) -> Iterator[str]:
 
 
 def _difference(file: ReportFile, left_bytes: int) -> Tuple[str, int]:
-    if file.result.new is None:
+    new = file.new_text
+    if new is None:
         return '', left_bytes
     if left_bytes <= 0:
         return '<p class="quiet">The page is large enough; the command prints this file\'s diff.</p>', 0
-    with open(file.path, 'rb') as stream:
-        made = table(file.path, stream.read(), file.result.new)
+    made = table(file.text.lines, new.lines)
     return '<div class="scroll" tabindex="0" role="group" aria-label="Changes">%s</div>' % made, \
         left_bytes - len(made)
 

@@ -1,40 +1,54 @@
-"""report.json; docs/report-schema.md says what it holds."""
+"""report.json; docs/report-schema.md says what it holds, docs/report.schema.json the same for programs."""
 from __future__ import annotations
 
 import json
-from typing import Any, Dict
+from typing import Any, Dict, Iterator, List, Tuple
 
-from ..results import CHANGE, FINDING, Calls, Diagnostic
+from .. import __version__
+from ..results import CHANGE, FINDING, ApiCall, Calls, Diagnostic
+from .api_table import ApiUse
 from .model import Report
+from .support import STATUSES
 
 # Raised when a field goes, or changes its meaning; new fields do not raise it.
 SCHEMA_VERSION = 1
 
 
 def to_json(report: Report) -> str:
-    """The JSON report of a run."""
-    return json.dumps({
-        'schema_version': SCHEMA_VERSION,
-        'tool': 'convert_tf2npu',
-        'source': report.source,
-        'summary': {
-            'files_read': len(report.files),
-            'files_changed': sum(1 for f in report.files if f.result.new is not None),
-            'files_unreadable': sum(1 for f in report.files if f.result.unreadable),
-            'rewrites': report.count(CHANGE),
-            'findings': report.count(FINDING),
-            'tensorflow_calls': _calls(report.calls),
-        },
-        'rules': [{'code': r.code, 'title': r.title, 'help': r.doc, 'rewrites': r.rewrites,
-                   'findings': r.findings, 'errors': r.errors} for r in report.rules],
-        'files': [{'path': file.name, 'uri': file.uri, 'changed': file.result.new is not None,
-                   'readable': not file.result.unreadable,
-                   'tensorflow_calls': _calls(file.result.calls),
-                   'diagnostics': [_diagnostic(d) for d in file.result.diagnostics]}
-                  for file in report.files],
-        'excluded': list(report.excluded),
-        'left_out': list(report.left_out),
-    }, indent=1) + '\n'
+    """The JSON report of a run, with each entry of a list on a line of its own."""
+    fields = ',\n'.join('%s: %s' % (json.dumps(name), _lines(value)) for name, value in _fields(report))
+    return '{\n%s\n}\n' % fields
+
+
+def _lines(value: Any) -> str:
+    if not isinstance(value, list) or not value:
+        return json.dumps(value)
+    return '[\n%s\n]' % ',\n'.join(json.dumps(entry) for entry in value)
+
+
+def _fields(report: Report) -> Iterator[Tuple[str, Any]]:
+    yield 'schema_version', SCHEMA_VERSION
+    yield 'tool', 'convert_tf2npu'
+    yield 'tool_version', __version__
+    yield 'source', report.source
+    yield 'summary', {
+        'files_read': len(report.files),
+        'files_changed': sum(1 for f in report.files if f.result.new is not None),
+        'files_unreadable': sum(1 for f in report.files if f.result.unreadable),
+        'rewrites': report.count(CHANGE),
+        'findings': report.count(FINDING),
+        'tensorflow_calls': _calls(report.calls),
+    }
+    yield 'rules', [{'code': r.code, 'title': r.title, 'help': r.doc, 'rewrites': r.rewrites,
+                     'findings': r.findings, 'errors': r.errors} for r in report.rules]
+    yield 'files', [{'path': file.name, 'uri': file.uri, 'changed': file.result.new is not None,
+                     'readable': not file.result.unreadable,
+                     'tensorflow_calls': _calls(file.result.calls),
+                     'diagnostics': [_diagnostic(d) for d in file.result.diagnostics]}
+                    for file in report.files]
+    yield 'apis', [_api(use) for use in report.apis]
+    yield 'excluded', list(report.excluded)
+    yield 'left_out', list(report.left_out)
 
 
 def _calls(calls: Calls) -> Dict[str, int]:
@@ -45,3 +59,13 @@ def _diagnostic(diagnostic: Diagnostic) -> Dict[str, Any]:
     return {'kind': diagnostic.kind, 'code': diagnostic.code, 'message': diagnostic.message,
             'cell': diagnostic.cell or None, 'line': diagnostic.line or None,
             'column': diagnostic.col or None}
+
+
+def _api(use: ApiUse) -> Dict[str, Any]:
+    return {'name': use.name, 'support': use.status, 'advice': STATUSES[use.status].advice,
+            'rules': list(use.codes), 'files': use.files, 'calls': _calls(use.calls),
+            'places': [_place(number, call) for number, call in use.places]}
+
+
+def _place(number: int, call: ApiCall) -> List[Any]:
+    return [number, call.cell or None, call.line, call.col, call.outcome]

@@ -8,6 +8,8 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from ..registry import Registry, Rule
 from ..results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileResult
 from ..run import Run
+from .api_table import ApiUse, api_table
+from .file_text import FileText
 
 _NOT_READ_DOC = '''Files that cannot be read.
 
@@ -16,8 +18,9 @@ are named; Python 2 is converted with 2to3 first.'''
 
 
 class Explanation(NamedTuple):
-    """A rule as the reports show it: its code, title and help, and how often it spoke."""
+    """A rule as the reports show it: its code, name, title and help, and how often it spoke."""
     code: str
+    name: str
     title: str
     doc: str
     rewrites: int
@@ -25,16 +28,38 @@ class Explanation(NamedTuple):
     errors: int
 
 
-class ReportFile(NamedTuple):
+class ReportFile:
     """A file as the reports show it.
 
-    ``name`` is its path below the source with slashes, as text whatever its bytes are; ``uri`` the same
-    percent-encoded.
+    Attributes:
+        name: its path below the source with slashes, as text whatever its bytes are.
+        uri: the same percent-encoded.
+        path: where it is.
+        result: what became of it.
     """
-    name: str
-    uri: str
-    path: str
-    result: FileResult
+
+    def __init__(self, relative: str, path: str, result: FileResult) -> None:
+        self.name = name_of(relative)
+        self.uri = _quoted(relative)
+        self.path = path
+        self.result = result
+        self._text: Optional[FileText] = None
+
+    @property
+    def text(self) -> FileText:
+        """Its text before the migration, read when it is first asked for."""
+        if self._text is None:
+            try:
+                with open(self.path, 'rb') as stream:
+                    self._text = FileText(self.path, stream.read())
+            except OSError:  # which its result says
+                self._text = FileText(self.path, b'')
+        return self._text
+
+    @property
+    def new_text(self) -> Optional[FileText]:
+        """Its text after the migration; None where it stays."""
+        return None if self.result.new is None else FileText(self.path, self.result.new)
 
 
 class Report(NamedTuple):
@@ -43,6 +68,7 @@ class Report(NamedTuple):
     root_uri: str
     files: Tuple[ReportFile, ...]
     rules: Tuple[Explanation, ...]
+    apis: Tuple[ApiUse, ...]
     left_out: Tuple[str, ...]
     excluded: Tuple[str, ...]
 
@@ -66,8 +92,9 @@ def report_of(run: Run) -> Report:
     source = os.path.realpath(run.source)
     root = source if os.path.isdir(run.source) else os.path.dirname(source)
     return Report(name_of(run.source), 'file://' + _quoted(root).rstrip('/') + '/', tuple(
-        ReportFile(name_of(entry.relative), _quoted(entry.relative), entry.path, result)
+        ReportFile(entry.relative, entry.path, result)
         for entry, result in run.results), _explanations(run),
+        api_table([result for _, result in run.results]),
         tuple(name_of(path) for path in run.tree.left_out), tuple(name_of(p) for p in run.excluded))
 
 
@@ -96,4 +123,6 @@ def _explanation(code: str, rule: Optional[Rule], rewrites: int, findings: int,
                  errors: int) -> Explanation:
     doc = rule.doc if rule else _NOT_READ_DOC
     assert rule or code == NOT_READ
-    return Explanation(code, doc.split('\n')[0].rstrip('.'), doc, rewrites, findings, errors)
+    module = rule.module.__name__.rpartition('.')[2] if rule else 'not_read'
+    name = ''.join(word.capitalize() for word in module.split('_'))
+    return Explanation(code, name, doc.split('\n')[0].rstrip('.'), doc, rewrites, findings, errors)

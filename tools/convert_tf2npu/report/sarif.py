@@ -1,52 +1,82 @@
 """report.sarif: SARIF 2.1.0, for code scanning services and editors."""
 from __future__ import annotations
 
+import hashlib
 import json
-from typing import Any, Dict
+from collections import Counter
+from typing import Any, Dict, Iterator, List, Tuple
 
+from .. import __version__
 from ..results import CHANGE, ERROR, FINDING, Diagnostic
-from .explanation import markdown
+from .explanation import markdown, plain
 from .model import Explanation, Report, ReportFile
+from .regions import Regions
 from .text import message, place
 
 _SCHEMA = 'https://json.schemastore.org/sarif-2.1.0.json'
 _LEVEL = {CHANGE: 'note', FINDING: 'warning', ERROR: 'error'}
+_Json = Dict[str, Any]
 
 
-def to_sarif(report: Report) -> str:
-    """The SARIF report of a run."""
+def to_sarif(report: Report, exit_code: int) -> str:
+    """The SARIF report of a run.
+
+    Args:
+        report: the run.
+        exit_code: with which the command ends.
+    """
     numbers = {rule.code: number for number, rule in enumerate(report.rules)}
-    return json.dumps({
-        '$schema': _SCHEMA,
-        'version': '2.1.0',
-        'runs': [{
-            'tool': {'driver': {'name': 'convert_tf2npu', 'rules': [_rule(r) for r in report.rules]}},
-            'columnKind': 'unicodeCodePoints',
-            'originalUriBaseIds': {'SRC': {'uri': report.root_uri}},
-            'results': [_result(file, d, numbers[d.code])
-                        for file in report.files for d in file.result.diagnostics],
-        }],
-    }, indent=1) + '\n'
+    results: List[_Json] = []
+    notifications: List[_Json] = []
+    for file in report.files:
+        for diagnostic, location, fingerprint in _located(file):
+            result = {'ruleId': diagnostic.code, 'ruleIndex': numbers[diagnostic.code],
+                      'level': _LEVEL[diagnostic.kind], 'message': {'text': _text(diagnostic)},
+                      'locations': [location],
+                      'partialFingerprints': {'primaryLocationLineHash': fingerprint}}
+            results.append(result)
+            if diagnostic.kind == ERROR:
+                notifications.append({
+                    'associatedRule': {'id': diagnostic.code, 'index': numbers[diagnostic.code]},
+                    'level': 'error', 'message': result['message'], 'locations': [location]})
+    driver = {'name': 'convert_tf2npu', 'version': __version__, 'semanticVersion': __version__,
+              'rules': [_rule(rule) for rule in report.rules]}
+    return json.dumps({'$schema': _SCHEMA, 'version': '2.1.0', 'runs': [{
+        'tool': {'driver': driver},
+        'invocations': [{'executionSuccessful': not notifications, 'exitCode': exit_code,
+                         'toolExecutionNotifications': notifications}],
+        'columnKind': 'utf16CodeUnits',
+        'originalUriBaseIds': {'SRC': {'uri': report.root_uri}},
+        'results': results,
+    }]}, indent=1) + '\n'
 
 
-def _rule(rule: Explanation) -> Dict[str, Any]:
+def _rule(rule: Explanation) -> _Json:
     level = 'note' if rule.rewrites > rule.findings else 'warning' if rule.findings else 'error'
-    return {'id': rule.code, 'shortDescription': {'text': rule.title + '.'},
+    why = plain(rule.doc) or rule.title + '.'
+    return {'id': rule.code, 'name': rule.name, 'shortDescription': {'text': rule.title + '.'},
+            'fullDescription': {'text': why},
             'help': {'text': rule.doc, 'markdown': markdown(rule.doc) or rule.title},
-            'defaultConfiguration': {'level': level}}
+            'defaultConfiguration': {'level': level},
+            'properties': {'tags': ['tensorflow', 'ascend-npu'], 'precision': 'high',
+                           'problem.severity': {'note': 'recommendation'}.get(level, level)}}
 
 
-def _result(file: ReportFile, diagnostic: Diagnostic, rule: int) -> Dict[str, Any]:
-    text = message(diagnostic)
-    location: Dict[str, Any] = {
-        'physicalLocation': {'artifactLocation': {'uri': file.uri, 'uriBaseId': 'SRC'}}}
-    if diagnostic.cell:  # a line of a cell is no line of the file
-        text = '%s: %s' % (place(diagnostic), text)
-        location['logicalLocations'] = [{'name': 'cell %d' % diagnostic.cell}]
-    elif diagnostic.line:
-        region = {'startLine': diagnostic.line}
-        if diagnostic.col:
-            region['startColumn'] = diagnostic.col
-        location['physicalLocation']['region'] = region
-    return {'ruleId': diagnostic.code, 'ruleIndex': rule, 'level': _LEVEL[diagnostic.kind],
-            'message': {'text': text}, 'locations': [location]}
+def _text(diagnostic: Diagnostic) -> str:
+    where = place(diagnostic) + ': ' if diagnostic.cell else ''  # for nobody counts the lines of the file
+    return where + (message(diagnostic) if diagnostic.kind == ERROR else diagnostic.message) + '.'
+
+
+def _located(file: ReportFile) -> Iterator[Tuple[Diagnostic, _Json, str]]:
+    """What is said of a file, each with its location and a fingerprint that outlives other changes of it."""
+    regions = Regions(file)
+    seen: Dict[Tuple[str, str], int] = Counter()
+    for diagnostic in file.result.diagnostics:
+        location: _Json = {'physicalLocation': {
+            'artifactLocation': {'uri': file.uri, 'uriBaseId': 'SRC'}, 'region': regions.of(diagnostic)}}
+        if diagnostic.cell:
+            location['logicalLocations'] = [{'name': 'cell %d' % diagnostic.cell, 'kind': 'module'}]
+        line = file.text.line(diagnostic.line, diagnostic.cell).strip()
+        digest = hashlib.sha256(line.encode('utf-8', 'replace')).hexdigest()[:16]
+        seen[diagnostic.code, digest] += 1
+        yield diagnostic, location, '%s:%d' % (digest, seen[diagnostic.code, digest])

@@ -3,13 +3,8 @@ from __future__ import annotations
 
 import difflib
 import html
-import io
-import json
 import re
-import tokenize
 from typing import Iterator, List, Optional, Tuple
-
-from ..notebook import SUFFIX
 
 _CONTEXT = 3
 _LONGEST = 500  # characters of a line that are shown
@@ -23,10 +18,10 @@ def clean(text: str) -> str:
     return html.escape(_CONTROLS.sub('\ufffd', text))
 
 
-def table(path: str, old: bytes, new: bytes) -> str:
+def table(old: List[str], new: List[str]) -> str:
     """A table that shows the changed lines of a file with those around them."""
     rows = []
-    for kind, old_line, left, new_line, right in _rows(_lines(path, old), _lines(path, new)):
+    for kind, old_line, left, new_line, right in _rows(old, new):
         if kind == 'gap':
             rows.append('<tr class="gap"><td colspan="4">&#8943;</td></tr>')
         else:
@@ -35,26 +30,6 @@ def table(path: str, old: bytes, new: bytes) -> str:
                             kind, old_line or '', left, new_line or '', right))
     return ('<table class="diff"><colgroup><col class="no"><col><col class="no"><col></colgroup>'
             '<tbody>\n%s\n</tbody></table>') % '\n'.join(rows)
-
-
-def _lines(path: str, raw: bytes) -> List[str]:
-    if path.endswith(SUFFIX):
-        return _cell_lines(raw)
-    try:
-        encoding = tokenize.detect_encoding(io.BytesIO(raw).readline)[0]
-    except SyntaxError:
-        encoding = 'utf-8'
-    return re.split(r'\r\n|\r|\n', raw.decode(encoding, 'replace'))
-
-
-def _cell_lines(raw: bytes) -> List[str]:
-    """The lines of a notebook's code cells, each cell behind a line with its number."""
-    lines: List[str] = []
-    for number, cell in enumerate(json.loads(raw.decode('utf-8-sig'))['cells'], 1):
-        if cell.get('cell_type') == 'code':
-            lines.append('# cell %d' % number)
-            lines += ''.join(cell['source']).split('\n')
-    return lines
 
 
 def _rows(old: List[str], new: List[str]) -> Iterator[Row]:

@@ -1,0 +1,59 @@
+"""The calls of TensorFlow and Horovod in a project, by what is called."""
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from ..results import CHANGE, FINDING, FINE, ApiCall, Calls, FileResult
+from .support import STATUSES, status_of
+
+
+class ApiUse(NamedTuple):
+    """One API and its calls in the project.
+
+    ``status`` is a key of ``support.STATUSES``, for the calls as they are here; ``codes`` are the rules that
+    spoke of one; ``places`` are the number of the file and the call.
+    """
+    name: str
+    status: str
+    calls: Calls
+    codes: Tuple[str, ...]
+    places: Tuple[Tuple[int, ApiCall], ...]
+
+    @property
+    def files(self) -> int:
+        """In how many files it is called."""
+        return len({number for number, _ in self.places})
+
+    @property
+    def short_name(self) -> str:
+        """The name as scripts write it: ``tf.nn.relu``, ``hvd.init``."""
+        for family, short in (('tensorflow.', 'tf.'), ('horovod.', 'hvd.')):
+            if self.name.startswith(family):
+                return short + self.name[len(family):]
+        return self.name
+
+
+def api_table(results: Sequence[FileResult]) -> Tuple[ApiUse, ...]:
+    """Every API that is called, those that need the user first.
+
+    Args:
+        results: what became of each file, with its calls listed.
+    """
+    found: Dict[str, List[Tuple[int, ApiCall]]] = {}
+    for number, result in enumerate(results):
+        for call in result.listed:
+            found.setdefault(call.name, []).append((number, call))
+    uses = [_use(name, places) for name, places in found.items()]
+    order = list(STATUSES)
+    return tuple(sorted(uses, key=lambda use: (
+        -use.calls.left, order.index(use.status), -use.calls.rewritten, -use.calls.total, use.name)))
+
+
+def _use(name: str, places: List[Tuple[int, ApiCall]]) -> ApiUse:
+    outcomes = [call.outcome for _, call in places]
+    codes = tuple(sorted({code for _, call in places for code in call.codes}))
+    calls = Calls(outcomes.count(FINE), outcomes.count(CHANGE), outcomes.count(FINDING))
+    status = status_of(name, codes)
+    if status in ('supported', 'deprecated', 'unexamined', 'unlisted'):  # the rules look at how it is called
+        status = 'limited' if calls.left else 'migrated' if calls.rewritten else status
+    return ApiUse(name, status, calls, codes, tuple(places))

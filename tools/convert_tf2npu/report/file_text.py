@@ -1,0 +1,65 @@
+"""The text of a file as the reports show it."""
+from __future__ import annotations
+
+import io
+import json
+import re
+import tokenize
+from typing import Dict, List, Tuple
+
+from ..notebook import SUFFIX
+
+_LINE_END = re.compile(r'\r\n|\r|\n')
+_NAME = re.compile(r'[^\W\d]\w*(?:\.[^\W\d]\w*)*')
+
+
+class FileText:
+    """The bytes of a file and its lines, those of a notebook by cell.
+
+    Args:
+        path: where the file is; it tells a notebook from a script.
+        raw: its bytes, whatever they are.
+    """
+
+    def __init__(self, path: str, raw: bytes) -> None:
+        self.raw = raw
+        self._cells: Dict[int, List[str]] = _cells(raw) if path.endswith(SUFFIX) else {}
+        # A notebook that is none has lines too: an error in it has a line of the file.
+        self._lines = _LINE_END.split(_decoded(raw)) if not self._cells else []
+
+    @property
+    def lines(self) -> List[str]:
+        """Its lines; of a notebook those of its code cells, each cell behind a line with its number."""
+        lines = list(self._lines)
+        for number, cell in self._cells.items():
+            lines += ['# cell %d' % number] + cell
+        return lines
+
+    def line(self, number: int, cell: int = 0) -> str:
+        """A line by its number from 1, without its end; nothing where there is no such line."""
+        lines = self._cells.get(cell, []) if cell else self._lines
+        return lines[number - 1] if 0 < number <= len(lines) else ''
+
+    def name_at(self, line: int, col: int, cell: int = 0) -> Tuple[int, int]:
+        """Where the dotted name at a place starts and ends in its line, counted from 0; where there is no
+        name, the one character there."""
+        found = _NAME.match(self.line(line, cell), col - 1)
+        return col - 1, found.end() if found else col
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        encoding = tokenize.detect_encoding(io.BytesIO(raw).readline)[0]
+    except SyntaxError:
+        encoding = 'utf-8'
+    return raw.decode(encoding, 'replace')
+
+
+def _cells(raw: bytes) -> Dict[int, List[str]]:
+    """The lines of a notebook's code cells, by their number among all cells."""
+    try:
+        cells = json.loads(raw.decode('utf-8-sig'))['cells']
+        return {number: _LINE_END.split(''.join(cell['source'])) for number, cell in enumerate(cells, 1)
+                if cell.get('cell_type') == 'code'}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}  # no notebook

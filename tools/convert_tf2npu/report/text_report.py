@@ -1,0 +1,60 @@
+"""report.txt: a run as plain text, what needs the user first."""
+from __future__ import annotations
+
+from typing import Iterator, List, Sequence
+
+from ..results import CHANGE, ERROR, FINDING
+from . import text
+from .api_table import ApiUse
+from .model import Report
+from .support import STATUSES
+
+_SECTIONS = ((FINDING, 'Left to you'), (ERROR, 'Not read'), (CHANGE, 'Rewritten'))
+_QUIET = ('supported', 'migrated')  # what needs no thought; the HTML and JSON reports list it all
+
+
+def to_text(report: Report) -> str:
+    """The text report of a run."""
+    results = [(file.name, file.result) for file in report.files]
+    made = ['Migration of %s to Ascend NPUs' % report.source, ''] + text.summary(results)
+    for kind, title in _SECTIONS:
+        made += _section(report, kind, title)
+    made += _apis(report.apis)
+    for paths, title in ((report.excluded, 'Excluded, left as they are'),
+                         (report.left_out, 'Not part of the migration')):
+        made += _headed(title, len(paths)) + list(paths) if paths else []
+    return '\n'.join(made) + '\n'
+
+
+def _headed(title: str, number: int) -> List[str]:
+    head = '%s: %d' % (title, number)
+    return ['', '', head, '=' * len(head)]
+
+
+def _section(report: Report, kind: str, title: str) -> Iterator[str]:
+    if not report.count(kind):
+        return
+    yield from _headed(title, report.count(kind))
+    for rule in report.rules:
+        said = [(file.name, d) for file in report.files for d in file.result.diagnostics
+                if d.code == rule.code and d.kind == kind]
+        if said:
+            yield ''
+            yield '%s  %s (%d)' % (rule.code, rule.title, len(said))
+            for name, diagnostic in said:
+                yield text.diagnostic_line(name, diagnostic)
+
+
+def _apis(apis: Sequence[ApiUse]) -> Iterator[str]:
+    if not apis:
+        return
+    yield from _headed('API support, different calls', len(apis))
+    width = max(len(use.short_name) for use in apis)
+    for status, (label, advice) in STATUSES.items():
+        uses = [use for use in apis if use.status == status]
+        if uses:
+            yield ''
+            yield '%s (%d): %s' % (label, len(uses), advice)
+            if status not in _QUIET:
+                for use in uses:
+                    yield '  %s  %s' % (use.short_name.ljust(width), text.count(use.calls.total, 'call'))
