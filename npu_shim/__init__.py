@@ -24,12 +24,15 @@ _HOME = {
     "session_config": "npu_shim.config.session",
     "device": "npu_shim._device",
 }
+_PACKAGES = ("data",)  # npu_shim.data works without an import of its own
 
 __all__ = ["__version__", "device", "install", "session_config", "uninstall"]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module on first use (PEP 562)."""
+    if name in _PACKAGES:
+        return importlib.import_module(f"npu_shim.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'npu_shim' has no attribute {name!r}; it offers {', '.join(__all__)}")
     value = getattr(importlib.import_module(_HOME[name]), name)
@@ -38,4 +41,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> List[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted(set(globals()) | set(__all__) | set(_PACKAGES))

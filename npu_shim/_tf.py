@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
@@ -21,6 +22,7 @@ except ImportError:  # TF 1.15
 
 v1 = tf.compat.v1
 LAST_TF_WITH_ESTIMATOR = "2.15"
+INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 
 ConfigProto = config_pb2.ConfigProto
@@ -179,7 +181,15 @@ def cardinality(dataset: Any) -> int:
     In graph mode it is evaluated in a session of its own; a dataset made from
     placeholders or tables cannot be, and counts as unknown.
     """
-    tensor = tf.data.experimental.cardinality(dataset)
+    return _number(tf.data.experimental.cardinality(dataset))
+
+
+def count_elements(dataset: Any) -> int:
+    """How many elements a dataset has, found by reading them all; unknown as in cardinality."""
+    return _number(dataset.reduce(np.int64(0), lambda count, *_: count + 1))
+
+
+def _number(tensor: Any) -> int:
     if tf.executing_eagerly():
         return int(tensor)
     try:

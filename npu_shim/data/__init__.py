@@ -1,6 +1,9 @@
-"""Static shapes for input pipelines."""
+"""Static shapes for input pipelines: drop, pad or count what does not fill a batch."""
 from __future__ import annotations
 
+from npu_shim.data.arrays import PaddedBatch, padded_batches
+from npu_shim.data.padding import pad_last_batch
+from npu_shim.data.remainder import Remainder, count_remainder
 from npu_shim.data.static_batch import enforce_static_batch
 
-__all__ = ["enforce_static_batch"]
+__all__ = ["PaddedBatch", "Remainder", "count_remainder", "enforce_static_batch", "pad_last_batch", "padded_batches"]

@@ -1,8 +1,9 @@
 """NPUEstimator: an Estimator whose sessions carry the NPU options."""
 from __future__ import annotations
 
+import contextlib
 import json
-from typing import Any, List, Optional
+from typing import Any, Iterator, List, Optional, Sequence
 
 from npu_shim import _device, _env, _tf
 from npu_shim.config.estimator_session import estimator_session_config
@@ -10,9 +11,11 @@ from npu_shim.config.placeholder import needs_estimator
 from npu_shim.config.run_config import NPURunConfig, from_run_config
 from npu_shim.config.session import has_npu_optimizer
 from npu_shim.data.static_batch import enforce_static_batch
+from npu_shim.estimator import eval_batches as evaluation
 from npu_shim.estimator import step_intervals
 from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook, SetIterationsVarHook
+from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
 from npu_shim.optimizer.iterations import ITERATION_OP, LoopHook
 
 _API: Any = _tf.estimator()
@@ -57,6 +60,12 @@ def check_job_start_file(name: str) -> None:
         raise ValueError(f"job_start_file={name!r} holds {type(content).__name__}, but must hold a JSON object.")
 
 
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raises ValueError when a value is none of those allowed."""
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r} is not allowed: it must be one of {', '.join(map(repr, allowed))}.")
+
+
 if _API is not None:
 
     class NPUEstimator(_API.Estimator):
@@ -65,9 +74,15 @@ if _API is not None:
         Everything a tf.estimator.Estimator does keeps working: train, evaluate,
         predict, export_saved_model, train_and_evaluate, warm start, hooks.
 
-        Training input that arrives as a tf.data.Dataset gets a static batch
-        dimension (npu_shim.data.enforce_static_batch): a smaller last batch is
-        dropped and one log line counts it. Evaluation and prediction lose nothing.
+        Input that arrives as a tf.data.Dataset gets a static batch dimension where
+        that is harmless, on the card and on the CPU alike:
+
+        * training drops a smaller last batch, and one log line counts it
+          (npu_shim.data.enforce_static_batch);
+        * evaluation keeps it, and one log line says what it costs a card;
+        * prediction pads it and yields only the real rows. Where rows depend on
+          each other, or a prediction has no row for each example, it is not
+          padded, and one log line says so.
 
         ``iterations_per_loop=N`` makes N training steps for each run: hooks run
         every N steps, with the values of the last one, and a number of steps
@@ -80,12 +95,23 @@ if _API is not None:
             params: hyperparameters for model_fn.
             job_start_file: a JSON file that stands for JOB_ID; one process needs neither.
             warm_start_from: a checkpoint, SavedModel or WarmStartSettings to start from.
+            eval_batches: what becomes of a smaller last batch in evaluation: 'keep';
+                'pad', with the feature ``is_real_example``, which loss and metrics
+                must take as weights (see npu_shim.data.pad_last_batch); or 'drop'.
+            predict_batches: the same in prediction: 'pad' or 'keep'.
         Raises:
-            ValueError: config is a plain RunConfig, or job_start_file cannot be read.
+            ValueError: config is a plain RunConfig, job_start_file cannot be read,
+                or eval_batches or predict_batches is none of these.
         """
 
         def __init__(self, model_fn: Any = None, model_dir: Optional[str] = None, config: Any = None,
-                     params: Any = None, job_start_file: str = "", warm_start_from: Any = None) -> None:
+                     params: Any = None, job_start_file: str = "", warm_start_from: Any = None, *,
+                     eval_batches: str = "keep", predict_batches: str = "pad") -> None:
+            check_choice("eval_batches", eval_batches, evaluation.HOW)
+            check_choice("predict_batches", predict_batches, ("pad", "keep"))
+            self._eval_batches = eval_batches
+            self._predict_batches = predict_batches
+            self._told_eval_cost = False
             _device.resolve()
             if job_start_file:
                 check_job_start_file(job_start_file)
@@ -108,12 +134,62 @@ if _API is not None:
 
         def _call_input_fn(self, input_fn: Any, mode: str, input_context: Any = None) -> Any:
             result = super()._call_input_fn(input_fn, mode, input_context)
-            if mode == _API.ModeKeys.TRAIN and isinstance(result, (_tf.tf.data.Dataset, _tf.v1.data.Dataset)):
+            if not isinstance(result, (_tf.tf.data.Dataset, _tf.v1.data.Dataset)):
+                return result
+            if mode == _API.ModeKeys.TRAIN:
                 return enforce_static_batch(result)
+            if mode == _API.ModeKeys.EVAL:
+                tell, self._told_eval_cost = not self._told_eval_cost, True
+                return evaluation.evaluation_input(result, self._eval_batches, tell)
             return result
 
+        def predict(self, input_fn: Any, predict_keys: Any = None, hooks: Any = None, checkpoint_path: Any = None,
+                    yield_single_examples: bool = True) -> Iterator[Any]:
+            """Yields predictions, those of real examples only; see tf.estimator.Estimator.predict.
+
+            Args:
+                input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples: as there.
+            Yields:
+                What tf.estimator.Estimator yields.
+            """
+            if self._predict_batches == "pad":
+                rows = RealRows(yield_single_examples)
+
+                def padded_input() -> Any:
+                    return rows.padded(self._call_input_fn(input_fn, _API.ModeKeys.PREDICT))
+
+                try:
+                    with contextlib.closing(super().predict(
+                            padded_input, predict_keys, list(hooks or ()) + [rows], checkpoint_path,
+                            yield_single_examples=False)) as batches:
+                        for values in map(rows.cut, batches):
+                            if yield_single_examples:
+                                yield from rows_of(values, self._extract_batch_length)
+                            else:
+                                yield values
+                    return
+                except RowsUnknown as error:
+                    _tf.logging.info("npu_shim: predict does not pad its last batch, and a card compiles the graph once "
+                                     "more for it: %s.", error)
+            yield from super().predict(input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples)
+
+        def _extract_keys(self, predictions: Any, predict_keys: Any) -> Any:
+            chosen = super()._extract_keys(predictions, predict_keys)
+            rows = RealRows.of_graph()
+            if rows is not None:
+                rows.check(chosen)
+            return chosen
+
         def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
+            rows = RealRows.of_graph()
+            if rows is not None:
+                features = rows.take(features)
+            mask = evaluation.mask_feature(features) if mode == _API.ModeKeys.EVAL else None
+            # before a model_fn takes entries out
+            inputs = [] if mask is None else _tf.tf.nest.flatten([features, labels], expand_composites=True)
             spec = super()._call_model_fn(features, labels, mode, config)
+            if mask is not None:
+                evaluation.check_mask_is_used(spec, mask, inputs)
             if mode == _API.ModeKeys.TRAIN:
                 if self.config.iterations_per_loop > 1:
                     spec = _looped(spec, self.config.iterations_per_loop)
