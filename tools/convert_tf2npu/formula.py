@@ -128,11 +128,20 @@ def _run(body: List[ast.AST], argument: str, x: float, function: Function, names
     local = {ast.dump(ast.Name(argument, ast.Load())): _Value(x, True)}
     where = Where(function.scope, (), None)
     for statement in body[:-1]:
-        if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1 and
-                isinstance(statement.targets[0], ast.Name)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [
+            statement.target] if isinstance(statement, (ast.AnnAssign, ast.AugAssign)) else []
+        value = getattr(statement, 'value', None)
+        if len(targets) != 1 or not isinstance(targets[0], ast.Name) or value is None:
             raise _Unknown
-        name = ast.Name(statement.targets[0].id, ast.Load())
-        local[ast.dump(name)] = _evaluate(statement.value, local, names, where)
+        name = ast.Name(targets[0].id, ast.Load())
+        if isinstance(statement, ast.AugAssign):
+            value = ast.BinOp(name, statement.op, value)
+        try:
+            local[ast.dump(name)] = _evaluate(value, local, names, where)
+        except _Unknown:
+            if not isinstance(value, (ast.Attribute, ast.Name)) and constant(value) is None:
+                raise
+            local.pop(ast.dump(name), None)  # dtype = x.dtype: no number, and no matter unless it is used
     last = body[-1]
     expression = last.value if isinstance(last, ast.Return) else last
     if not isinstance(expression, ast.expr):
@@ -179,6 +188,10 @@ def _outer(node: ast.Name, local: Dict[str, _Value], names: Names, where: Where)
 
 
 def _call(node: ast.Call, local: Dict[str, _Value], names: Names, where: Where) -> _Value:
+    if isinstance(node.func, ast.Attribute) and node.func.attr == 'astype':
+        inner = _evaluate(node.func.value, local, names, where)
+        if not inner.tensor:
+            return inner
     name = names.resolve(node.func, where) or ''
     if name in _SAME and node.args:
         return _evaluate(node.args[0], local, names, where)

@@ -1,65 +1,32 @@
 """What an expression evaluates to, as far as the source tells.
 
 Types are names: a TensorFlow class (``tensorflow.data.Dataset``, ``tensorflow.estimator.RunConfig``,
-``tensorflow.keras.Model`` ...), one of npu_shim, or None for "not known". All bindings that reach a
-use must agree; one unknown binding makes the whole unknown.
+``tensorflow.keras.Model`` ...), one of npu_shim, an :class:`Instance` of a class of the project, or None
+for "not known". All bindings that reach a use must agree; one unknown binding makes the whole unknown.
 """
 from __future__ import annotations
 
 import ast
-from typing import Dict, FrozenSet, Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Set, Tuple
 
-from .names import Names
-from .scopes import Binding, Function, Where
+from .callers import handed
+from .kinds import (ATTRIBUTES, CONFIG_PROTO, DATASET, ENTERED, ESTIMATOR, GRAPH, KERAS_OPTIMIZER, METHODS,
+                    MODEL, NPU_CONFIG, NPU_RUN_CONFIG, ONLY_DATASETS, OPTIMIZER, PREPARED, RUN_CONFIG,
+                    SESSION, SESSION_MANAGER, SUPERVISOR, TEST_CASE, inherited, made_by)
+from .names import Names, element
+from .scopes import Binding, Function, Where, own_returns
+from .signatures import constant
 
-DATASET = 'tensorflow.data.Dataset'
-RUN_CONFIG = 'tensorflow.estimator.RunConfig'
-NPU_RUN_CONFIG = 'npu_shim.npu_init.NPURunConfig'
-CONFIG_PROTO = 'tensorflow.ConfigProto'
-NPU_CONFIG = 'a session configuration for the NPU'
-MODEL = 'tensorflow.keras.Model'
-SUPERVISOR = 'tensorflow.train.Supervisor'
-SESSION_MANAGER = 'tensorflow.train.SessionManager'
-PREPARED = 'a run configuration prepared for the NPU'
-
-_DATASET_MAKERS = frozenset('tensorflow.data.' + name for name in '''
-Dataset.from_tensor_slices Dataset.from_tensors Dataset.from_generator Dataset.from_sparse_tensor_slices
-Dataset.range Dataset.zip Dataset.list_files Dataset.random Dataset.load Dataset.choose_from_datasets
-Dataset.sample_from_datasets TFRecordDataset TextLineDataset FixedLengthRecordDataset
-experimental.make_csv_dataset experimental.make_batched_features_dataset experimental.CsvDataset
-experimental.SqlDataset experimental.RandomDataset experimental.sample_from_datasets
-experimental.choose_from_datasets experimental.from_variant experimental.load'''.split()) | {
-    'tensorflow.contrib.data.TFRecordDataset', 'tensorflow.contrib.data.TextLineDataset',
-    'tensorflow.contrib.data.sample_from_datasets'}
-_DATASET_METHODS = frozenset('''
-apply as_numpy batch bucket_by_sequence_length cache concatenate enumerate filter flat_map group_by_window
-ignore_errors interleave map map_with_legacy_function padded_batch prefetch ragged_batch rebatch
-rejection_resample repeat scan shard shuffle skip snapshot sparse_batch take take_while unbatch unique
-window with_options'''.split()) - {'as_numpy'}
-_RETURNS: Dict[str, str] = {
-    'tensorflow.estimator.RunConfig': RUN_CONFIG,
-    'npu_shim.npu_init.NPURunConfig': NPU_RUN_CONFIG,
-    'npu_shim.npu_init.npu_run_config_init': PREPARED,
-    'tensorflow.ConfigProto': CONFIG_PROTO,
-    'npu_shim.npu_init.npu_config_proto': NPU_CONFIG,
-    'npu_shim.session_config': NPU_CONFIG,
-    'tensorflow.train.Supervisor': SUPERVISOR,
-    'tensorflow.train.SessionManager': SESSION_MANAGER,
-    'tensorflow.keras.Model': MODEL,
-    'tensorflow.keras.Sequential': MODEL,
-    'tensorflow.keras.models.load_model': MODEL,
-    'tensorflow.keras.models.clone_model': MODEL,
-    'tensorflow.keras.models.model_from_json': MODEL,
-}
-_RETURNS.update((name, DATASET) for name in _DATASET_MAKERS)
-_MODEL_BASES: FrozenSet[str] = frozenset({MODEL, 'tensorflow.keras.Sequential'})
-# Methods that only a dataset has, among what scripts hand to their functions.
-_ONLY_DATASETS = frozenset('''
-flat_map interleave make_initializable_iterator make_one_shot_iterator padded_batch prefetch shard
-with_options'''.split())
-_ANNOTATIONS = {'tensorflow.data.Dataset': DATASET, 'tensorflow.estimator.RunConfig': RUN_CONFIG,
-                'tensorflow.keras.Model': MODEL}
+__all__ = ['CONFIG_PROTO', 'DATASET', 'ESTIMATOR', 'GRAPH', 'KERAS_OPTIMIZER', 'MODEL', 'NPU_CONFIG',
+           'NPU_RUN_CONFIG', 'OPTIMIZER', 'PREPARED', 'RUN_CONFIG', 'SESSION', 'SESSION_MANAGER',
+           'SUPERVISOR', 'TEST_CASE', 'Instance', 'Types']
 _LOOP = 'being inferred'
+
+
+class Instance(str):
+    """The type of the objects of a class of the project that is made from none of TensorFlow's."""
+    owner: ast.ClassDef
+    names: Names
 
 
 class Types:
@@ -71,10 +38,13 @@ class Types:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        names.types = self
         self._memo: Dict[Tuple[int, int], Optional[str]] = {}
-        self._asked: List[ast.AST] = []  # the definitions being looked into
-        self._assigned: Dict[ast.ClassDef, Dict[str, List[Tuple[ast.expr, Where]]]] = {}
+        self._asked: List[Tuple[object, str]] = []  # the definitions being looked into
+        self._arguments: Dict[int, Optional[str]] = {}
+        self._instances: Dict[ast.ClassDef, str] = {}
         self._functions: Dict[ast.AST, Function] = {f.node: f for f in names.functions}
+        self._as_datasets: Optional[Set[Tuple[int, str]]] = None
 
     def of(self, node: Optional[ast.AST], where: Where) -> Optional[str]:
         """The type of an expression at a place, or None."""
@@ -92,11 +62,13 @@ class Types:
         if isinstance(node, ast.Call):
             found = self._call(node, where)
         elif isinstance(node, ast.Name):
-            found = self._name(node, where)
+            found = self._of_bindings(self._names.lookup(node.id, where) or ())
         elif isinstance(node, ast.Attribute):
             found = self._attribute(node, where)
         elif isinstance(node, ast.IfExp):
-            found = _join([self._of(node.body, where), self._of(node.orelse, where)])
+            found = _join([self._of(part, where) for part in (node.body, node.orelse) if not _is_none(part)])
+        elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            found = _join([self._of(part, where) for part in node.values if not _is_none(part)])
         if found == _LOOP:
             del self._memo[key]
         else:
@@ -104,152 +76,164 @@ class Types:
         return found
 
     def _call(self, node: ast.Call, where: Where) -> Optional[str]:
-        name = self._names.resolve(node.func, where)
-        if name in _RETURNS:
-            return _RETURNS[name]
-        if isinstance(node.func, ast.Attribute):
+        found = made_by(self._names.resolve(node.func, where) or '')
+        if found:
+            return found
+        definition = self._names.definition(node.func, where)
+        if definition is None and isinstance(node.func, ast.Attribute):
             owner = self._of(node.func.value, where)
-            if owner == DATASET and node.func.attr in _DATASET_METHODS:
-                return DATASET
-            if owner == RUN_CONFIG and node.func.attr == 'replace':
-                return owner
-            if owner == NPU_RUN_CONFIG and node.func.attr == 'replace':
-                return owner
             if owner == _LOOP:
                 return _LOOP
-        definition, types = self.definition(node.func, where)
-        if isinstance(definition, ast.ClassDef):
-            return MODEL if types.is_model_class(definition) else None
-        if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return types.result(definition)
+            if not isinstance(owner, Instance):
+                return METHODS.get((owner or '', node.func.attr))
+            methods = owner.names.held(owner.owner, node.func.attr)
+            if len(methods) == 1 and methods[0][0].kind == 'def' and methods[0][0].node is not None:
+                definition = methods[0][0].node, methods[0][1]
+        return self._made_by_definition(definition, '') if definition else None
+
+    def _made_by_definition(self, definition: Tuple[ast.AST, Names], part: str) -> Optional[str]:
+        node, names = definition
+        if isinstance(node, ast.ClassDef):
+            return names.types.instance(node) if not part else None
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return names.types.result(node, part)
         return None
 
-    def _name(self, node: ast.Name, where: Where) -> Optional[str]:
-        bindings = self._names.lookup(node.id, where)
-        if not bindings:
-            return None
-        return _join(self._binding(b) for b in bindings)
+    def _of_bindings(self, bindings: Iterable[Binding]) -> Optional[str]:
+        # Nothing can be called on None: where a method is, the value is what else it may be.
+        return _join([self.binding(b) for b in bindings if not (b.kind == 'value' and _is_none(b.node))])
 
-    def _binding(self, binding: Binding) -> Optional[str]:
+    def binding(self, binding: Binding) -> Optional[str]:
+        """The type of what a binding of this module binds."""
         if binding.kind == 'value':
             return self._of(binding.node, binding.where)
         if binding.kind == 'arg':
-            return self._argument(binding)
-        return None
+            key = id(binding.node)
+            if key not in self._arguments:
+                self._arguments[key] = _LOOP
+                self._arguments[key] = self._argument(binding)
+            return self._arguments[key]
+        if binding.kind == 'part' and isinstance(binding.node, ast.Call):
+            definition = self._names.definition(binding.node.func, binding.where)
+            return self._made_by_definition(definition, binding.target) if definition else None
+        if binding.kind == 'with':
+            found = self._of(binding.node, binding.where)
+            return found if found in ENTERED else None
+        project = self._names.project
+        origin = project.origin(binding.target, self._names.path) if project and binding.kind == 'import' \
+            else None
+        return self._of_module(origin[0], origin[1][0]) if origin and len(origin[1]) == 1 else None
+
+    def _of_module(self, path: str, name: str) -> Optional[str]:
+        """The type of what a module of the project binds."""
+        if (path, name) in self._asked or self._names.project is None:
+            return _LOOP
+        module = self._names.project.module(path)
+        if module is None:
+            return None
+        self._asked.append((path, name))
+        try:
+            return module.types._of_bindings(module.names.module.bindings.get(name, ()))
+        finally:
+            self._asked.pop()
 
     def _argument(self, binding: Binding) -> Optional[str]:
-        annotation = getattr(binding.node, 'annotation', None)
-        if annotation is None:
-            return DATASET if self._used_as_dataset(binding) else None
+        owner = self._names.first_argument_of(binding)
+        if owner is not None:
+            return self.instance(owner)
         function = self._functions.get(binding.where.scope.node)
         where = function.where if function else binding.where
-        return _ANNOTATIONS.get(self._names.resolve(annotation, where) or '')
+        annotation = getattr(binding.node, 'annotation', None)
+        if annotation is not None:
+            return self._annotated(annotation, where)
+        if self._used_as_dataset(binding):
+            return DATASET
+        values = handed(binding, self._names)
+        return _join([v.names.types._of(v.value, v.where) for v in values
+                      if not _is_none(v.value)]) if values else None
+
+    def _annotated(self, annotation: ast.AST, where: Where) -> Optional[str]:
+        text = constant(annotation)
+        if text and isinstance(text[0], str):
+            try:
+                annotation = ast.parse(text[0], mode='eval').body
+            except SyntaxError:
+                return None
+        if isinstance(annotation, ast.Subscript):
+            if self._names.resolve(annotation.value, where) != 'typing.Optional':
+                return None
+            annotation = getattr(annotation.slice, 'value', annotation.slice) if not isinstance(
+                annotation.slice, ast.Attribute) else annotation.slice
+        name = self._names.resolve(annotation, where) or ''
+        if name in (DATASET, SESSION, GRAPH, TEST_CASE, OPTIMIZER, KERAS_OPTIMIZER):
+            return name
+        if ':' in name or not name:
+            definition = self._names.definition(annotation, where)
+            return self._made_by_definition(definition, '') if definition and isinstance(
+                definition[0], ast.ClassDef) else None
+        return inherited(name)
 
     def _used_as_dataset(self, binding: Binding) -> bool:
         """Whether a parameter's function calls a method on it that only datasets have."""
-        name = getattr(binding.node, 'arg', '')
-        for call in self._names.calls:
-            root: ast.AST = call.node.func
-            only = False
-            while isinstance(root, (ast.Attribute, ast.Call)):
-                only = only or isinstance(root, ast.Attribute) and root.attr in _ONLY_DATASETS
-                root = root.value if isinstance(root, ast.Attribute) else root.func
-            if only and isinstance(root, ast.Name) and root.id == name and \
-                    call.where.scope is binding.where.scope:
-                return True
-        return False
+        if self._as_datasets is None:
+            self._as_datasets = set()
+            for call in self._names.calls:
+                root: ast.AST = call.node.func
+                only = False
+                while isinstance(root, (ast.Attribute, ast.Call)):
+                    only = only or isinstance(root, ast.Attribute) and root.attr in ONLY_DATASETS
+                    root = root.value if isinstance(root, ast.Attribute) else root.func
+                if only and isinstance(root, ast.Name):
+                    self._as_datasets.add((id(call.where.scope), root.id))
+        return (id(binding.where.scope), getattr(binding.node, 'arg', '')) in self._as_datasets
 
     def _attribute(self, node: ast.Attribute, where: Where) -> Optional[str]:
         # self.model = tf.keras.Model(...) anywhere in the class
-        owner = self._class_of_self(node.value, where)
+        owner = self._names.owner(node.value, where)
         if owner is None:
-            return None
-        values = self._attributes(owner).get(node.attr)
-        return _join(self._of(value, at) for value, at in values) if values else None
+            base = self._names.spelled(node.value, where) or ''
+            if base.startswith('/') and ':' not in base:
+                return self._of_module(base, node.attr)
+            found = self._of(node.value, where)
+            if not isinstance(found, Instance):
+                return _LOOP if found == _LOOP else ATTRIBUTES.get((found or '', node.attr))
+            owner = found.owner, found.names
+        held = owner[1].held(owner[0], node.attr)
+        return _join([names.types.binding(b) for b, names in held
+                      if not (b.kind == 'value' and _is_none(b.node))])
 
-    def _class_of_self(self, node: ast.AST, where: Where) -> Optional[ast.ClassDef]:
-        if not isinstance(node, ast.Name):
-            return None
-        bindings = self._names.lookup(node.id, where) or []
-        if len(bindings) != 1 or bindings[0].kind != 'arg':
-            return None
-        function = bindings[0].where.scope.node
-        parent = self._names.parents.get(function)
-        arguments = getattr(function, 'args', None)
-        if isinstance(parent, ast.ClassDef) and arguments and arguments.args and \
-                arguments.args[0] is bindings[0].node:
-            return parent
-        return None
+    def instance(self, owner: ast.ClassDef) -> str:
+        """The type of the objects of a class of this module."""
+        if owner not in self._instances:
+            kinds = {inherited(name) for name in self._names.ancestry(owner)} - {None}
+            made: Optional[str] = kinds.pop() if len(kinds) == 1 else None
+            if made is None:
+                made = Instance('%s:%s:%d' % (self._names.path, owner.name, owner.lineno))
+                made.owner, made.names = owner, self._names
+            self._instances[owner] = made
+        return self._instances[owner]
 
-    def _attributes(self, owner: ast.ClassDef) -> Dict[str, List[Tuple[ast.expr, Where]]]:
-        """What the methods of a class assign to the attributes of its objects."""
-        if owner in self._assigned:
-            return self._assigned[owner]
-        found: Dict[str, List[Tuple[ast.expr, Where]]] = {}
-        for method in owner.body:
-            if not isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                continue
-            for assign in [n for n in ast.walk(method) if isinstance(n, ast.Assign)]:
-                for target in assign.targets:
-                    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                        found.setdefault(target.attr, []).append(
-                            (assign.value, self._names.places[assign]))
-        self._assigned[owner] = found
-        return found
+    def result(self, function: ast.AST, part: str = '') -> Optional[str]:
+        """The type of what a function of this module returns.
 
-    def definition(self, node: ast.AST, where: Where) -> Tuple[Optional[ast.AST], Types]:
-        """The one function or class that a name refers to, with the types of its module."""
-        if isinstance(node, ast.Name):
-            bindings = self._names.lookup(node.id, where) or []
-            if len(bindings) == 1 and bindings[0].kind in ('def', 'class'):
-                return bindings[0].node, self
-        path, _, name = (self._names.spelled(node, where) or '').partition(':')
-        module = self._names.project.module(path) if name and self._names.project else None
-        if module is not None:
-            bindings = module.names.module.bindings.get(name, [])
-            if len(bindings) == 1:
-                return bindings[0].node, module.types
-        return None, self
-
-    def is_model_class(self, node: ast.ClassDef) -> bool:
-        """Whether a class of this module is a Keras model."""
-        if node in self._asked:
-            return False  # a class among its own bases
-        self._asked.append(node)
-        try:
-            for found, where in self._names.classes:
-                for base in node.bases if found is node else ():
-                    if self._names.resolve(base, where) in _MODEL_BASES:
-                        return True
-                    definition, types = self.definition(base, where)
-                    if isinstance(definition, ast.ClassDef) and types.is_model_class(definition):
-                        return True
-            return False
-        finally:
-            self._asked.pop()
-
-    def result(self, function: ast.AST) -> Optional[str]:
-        """The type of what a function of this module returns."""
-        if function in self._asked:
+        Args:
+            function: the function.
+            part: the place of an element where it returns tuples, as in ``1.0``; else empty.
+        """
+        if (function, part) in self._asked:
             return _LOOP
-        self._asked.append(function)
+        self._asked.append((function, part))
         try:
-            returned = own_returns(function)
-            return _join(self._of(r.value, self._names.places[r])
-                         for r in returned) if returned else None
+            values = [(element(r.value, part), r) for r in own_returns(function)
+                      if r.value is not None and not _is_none(r.value)]
+            return _join([self._of(value, self._names.places[r]) for value, r in values
+                          if not _is_none(value)])
         finally:
             self._asked.pop()
 
 
-def own_returns(function: ast.AST) -> List[ast.Return]:
-    """The return statements of a function, those of functions inside it left out."""
-    found: List[ast.Return] = []
-    for child in ast.iter_child_nodes(function):
-        if isinstance(child, ast.Return):
-            found.append(child)
-        elif not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
-            found += own_returns(child)
-    return found
+def _is_none(node: Optional[ast.AST]) -> bool:
+    return constant(node) == (None,)
 
 
 def _join(types: Iterable[Optional[str]]) -> Optional[str]:

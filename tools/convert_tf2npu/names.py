@@ -1,42 +1,34 @@
 """What a name is.
 
-:meth:`Names.resolve` follows imports, aliases and assignments from an expression to the dotted name of
-what it refers to. Where the bindings that reach a use disagree, or one of them is not known, the answer
-is None: a rule then leaves the code alone.
+:meth:`Names.resolve` follows imports, aliases, assignments, attributes that the script sets and functions
+of the project that return a module or class, from an expression to the dotted name of what it refers to.
+Where the bindings that reach a use disagree, or one of them is not known, the answer is None: a rule then
+leaves the code alone.
 """
 from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING, Iterator, List, Optional, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple, TYPE_CHECKING
 
-from .scopes import Binding, Path, Scope, Scopes, Where
+from .definitions import Definitions
+from .scopes import Binding, Where, own_returns
 from .signatures import constant
+from .star import STAR
 from .tfnames import canonical
 
 if TYPE_CHECKING:
     from .project import Project
 
-# What the star import of npu_shim.npu_init binds (the vendor's interface).
-STAR = frozenset('''
-os tf config_pb2 rewriter_config_pb2 RewriterConfig session session_run_hook backend NPURunConfig
-ProfilingConfig MemoryConfig DumpConfig DynamicInputConfig decorator_tf_session NPUEstimator
-NPUEstimatorSpec NPUCheckpointSaverHook NPUOutputTensorHook NPUBroadcastGlobalVariablesHook
-SetIterationsVarHook TellMeStepOrLossHook NPUDistributedOptimizer KerasDistributeOptimizer
-npu_distributed_optimizer_wrapper NPUOptimizer npu_allreduce NPULossScaleOptimizer
-FixedLossScaleManager ExponentialUpdateLossScaleManager NPUBroadcastGlobalVariablesCallback npu_ops
-npu_rnn npu_scope keras_to_npu npu_strategy util npu_plugin npu_unary_ops hccl_ops profiler
-npu_cpu_ops scoped_graph_manager create_group destroy_group get_rank_size get_local_rank_size
-get_rank_id get_local_rank_id get_world_rank_from_group_rank get_group_rank_from_world_rank
-set_split_strategy_by_idx set_split_strategy_by_size experimental_options npu_hooks_append
-npu_callbacks_append npu_config_proto npu_graph_options npu_optimizer_options npu_run_config_init
-set_keras_session_npu_config init_resource shutdown_resource close_session get_npu_rank_id
-get_npu_local_rank_id get_npu_rank_size get_npu_local_rank_size NpuEmptyHook npu_keras_optimizer
-npu_tf_optimizer npu_clear_session'''.split())
 _BUILTINS = frozenset(dir(builtins))
+_NAMED = (ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.Subscript)
+# Decorators under which a function still returns what its return statements say.
+_TRANSPARENT = frozenset({'functools.lru_cache', 'functools.cache', 'functools.wraps'})
+# Calls that import the module whose name they are given, and the place of that argument.
+_IMPORTERS = {'importlib.import_module': 0, 'tensorflow.python.util.lazy_loader.LazyLoader': 2}
 
 
-class Names(Scopes):
+class Names(Definitions):
     """All names of one module.
 
     Args:
@@ -46,67 +38,71 @@ class Names(Scopes):
     """
 
     def __init__(self, tree: ast.Module, project: Optional[Project] = None, path: str = '') -> None:
-        super().__init__(tree)
-        self.project = project
-        self.path = path
+        super().__init__(tree, project, path)
         self._resolving: Set[int] = set()
-
-    def lookup(self, name: str, where: Where) -> Optional[List[Binding]]:
-        """The bindings of a name that can reach a place; None when nothing binds it."""
-        scope: Optional[Scope] = where.scope
-        first = True
-        while scope is not None:
-            if name in scope.bindings and (first or not scope.is_class):
-                bindings = scope.bindings[name]
-                return _reaching(bindings, where.path) if first else bindings
-            if not isinstance(scope.node, (ast.ListComp, ast.SetComp, ast.GeneratorExp,
-                                           ast.DictComp)):
-                first = False
-            scope = scope.parent
-        return None
+        self._followed: Dict[str, Optional[str]] = {}
+        self._known: Dict[ast.AST, Optional[str]] = {}
+        self._returns: Dict[Tuple[ast.AST, str], Optional[str]] = {}
 
     def spelled(self, node: ast.AST, where: Where) -> Optional[str]:
         """The dotted name an expression refers to, by the path the script took to it."""
-        if isinstance(node, ast.Attribute):
-            base = self.spelled(node.value, where)
-            if base and self.project:
-                return self.project.attribute(base, node.attr)
-            return base + '.' + node.attr if base else None
-        if not isinstance(node, ast.Name):
-            return None
-        bindings = self.lookup(node.id, where)
+        if isinstance(node, ast.Name):
+            return self._name(node.id, self.lookup(node.id, where))
+        if isinstance(node, (ast.Attribute, ast.Call)):
+            if node not in self._known:
+                self._known[node] = None  # of an expression that depends on itself
+                self._known[node] = self._attribute(node, where) if isinstance(
+                    node, ast.Attribute) else self._of_call(node, where)
+            return self._known[node]
+        if isinstance(node, ast.IfExp):
+            return _agreed({self.spelled(part, where) for part in (node.body, node.orelse)
+                            if not _is_none(part)})
+        if isinstance(node, ast.Subscript) and self.spelled(node.value, where) == 'sys.modules':
+            key = constant(getattr(node.slice, 'value', node.slice)) or constant(node.slice)
+            return self._imported(key[0]) if key else None
+        return None
+
+    def _name(self, word: str, bindings: Optional[List[Binding]]) -> Optional[str]:
         if bindings is None:
-            return self._from_star(node.id)
-        return self._one(bindings)
+            return self._from_star(word)
+        name = self._one(bindings)
+        return self._unless_starred(name, word, bindings) if name and self.stars else name
 
     def exported(self, name: str) -> Optional[str]:
         """What a module-level name is to the modules that import it."""
         bindings = self.module.bindings.get(name)
         return self._one(bindings) if bindings else self._from_star(name)
 
-    def _one(self, bindings: List[Binding]) -> Optional[str]:
-        # Nothing can be had of None: where a name is used, it is what else it may be.
-        found = {self._binding_name(b) for b in bindings if not _is_none(b)}
-        if len(found) > 1 and None not in found:
-            # import tensorflow.compat.v1 as tf, or plain tensorflow where that fails: one thing
-            if len({canonical(f) for f in found if f}) == 1:
-                return max(found, key=lambda f: len(f or ''))
-        return found.pop() if len(found) == 1 else None
+    def offers(self, name: str) -> bool:
+        """Whether a star import of this module brings a name that it binds."""
+        bindings = self.module.bindings.get('__all__', [])
+        if len(bindings) == 1 and isinstance(bindings[0].node, (ast.List, ast.Tuple)):
+            given = [constant(element) for element in bindings[0].node.elts]
+            return (name,) in given or None in given
+        return bool(bindings) or not name.startswith('_')
 
     def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
         """The canonical dotted name of what an expression refers to, or None.
 
-        A call stands for nothing here: ``tf.Session`` has a name, ``tf.Session()`` has not.
+        A call of TensorFlow's stands for nothing here: ``tf.Session`` has a name, ``tf.Session()`` has
+        not.
         """
         name = self.spelled(node, where)
         return canonical(name) if name else None
 
+    def _one(self, bindings: List[Binding]) -> Optional[str]:
+        if len(bindings) == 1:
+            return self._binding_name(bindings[0])
+        # Nothing can be had of None: where a name is used, it is what else it may be.
+        return _agreed({self._binding_name(b) for b in bindings
+                        if not (b.kind == 'value' and _is_none(b.node))})
+
     def _binding_name(self, binding: Binding) -> Optional[str]:
         if binding.kind == 'import':
-            return self.project.follow(binding.target, self.path) if self.project else binding.target
+            return self._imported(binding.target)
         if binding.kind in ('def', 'class') and self.path and binding.where.scope is self.module:
             return '%s:%s' % (self.path, getattr(binding.node, 'name', ''))
-        if binding.kind == 'value' and isinstance(binding.node, (ast.Name, ast.Attribute)):
+        if binding.kind == 'value' and isinstance(binding.node, _NAMED):
             key = id(binding.node)
             if key in self._resolving:
                 return None
@@ -115,101 +111,130 @@ class Names(Scopes):
                 return self.spelled(binding.node, binding.where)
             finally:
                 self._resolving.discard(key)
+        if binding.kind == 'part' and isinstance(binding.node, ast.Call):
+            return self._result(binding.node, binding.where, binding.target)
         return None
+
+    def _imported(self, module: object) -> Optional[str]:
+        if not isinstance(module, str):
+            return None
+        if module not in self._followed:
+            self._followed[module] = self.project.follow(module, self.path) if self.project else module
+        return self._followed[module]
+
+    def _attribute(self, node: ast.Attribute, where: Where) -> Optional[str]:
+        value = node.value
+        bindings = self.lookup(value.id, where) if isinstance(value, ast.Name) else None
+        base = self._name(value.id, bindings) if isinstance(value, ast.Name) else self.spelled(value, where)
+        if base and ':' not in base:
+            name = self.project.attribute(base, node.attr) if self.project else base + '.' + node.attr
+            set_here = [held.binding for held in self.attributes.get(node.attr, ())
+                        if self.spelled(held.target.value, held.binding.where) == base]
+            return _agreed({name} | {self._binding_name(b) for b in set_here}) if set_here else name
+        if bindings is not None and base is None and bindings[0].kind not in ('arg', 'def', 'class'):
+            return None
+        owner = self.owner(value, where)
+        if owner is None:
+            return None
+        found: Set[Optional[str]] = set()
+        for binding, names in owner[1].held(owner[0], node.attr):
+            if not (binding.kind == 'value' and _is_none(binding.node)):
+                found.add(names._binding_name(binding))
+        return _agreed(found)
+
+    def _of_call(self, node: ast.Call, where: Where) -> Optional[str]:
+        function = node.func
+        if isinstance(function, ast.Name) and function.id in ('getattr', '__import__') and \
+                self.lookup(function.id, where) is None and node.args:
+            if function.id == '__import__':
+                module = (constant(node.args[0]) or (None,))[0]
+                return self._imported(module) if '.' not in str(module) else None
+            attribute = constant(node.args[1]) if len(node.args) > 1 else None
+            base = self.spelled(node.args[0], where)
+            if base and attribute and isinstance(attribute[0], str):
+                return self.project.attribute(base, attribute[0]) if self.project else \
+                    '%s.%s' % (base, attribute[0])
+            return None
+        name = self.spelled(function, where)
+        if name in _IMPORTERS:
+            given = constant(node.args[_IMPORTERS[name]]) if len(node.args) > _IMPORTERS[name] else None
+            return self._imported(given[0]) if given else None
+        return self._result(node, where, '') if name is None or ':' in name else None
+
+    def _result(self, call: ast.Call, where: Where, part: str) -> Optional[str]:
+        """The name of what a function of the project returns, or of a part of that."""
+        found = self.definition(call.func, where)
+        return found[1].returned(found[0], part) if found and isinstance(found[0], ast.FunctionDef) else None
+
+    def returned(self, function: ast.FunctionDef, part: str) -> Optional[str]:
+        """The name of what a function of this module returns.
+
+        Args:
+            function: the function.
+            part: the place of an element where it returns tuples, as in ``1.0``; else empty.
+        """
+        key = (function, part)
+        if key not in self._returns:
+            self._returns[key] = None  # of a function that calls itself
+            if all(self.resolve(d.func if isinstance(d, ast.Call) else d, self.places[function])
+                   in _TRANSPARENT for d in function.decorator_list):
+                values = [(element(r.value, part), r) for r in own_returns(function) if r.value is not None]
+                self._returns[key] = _agreed({
+                    self.spelled(value, self.places[r]) if value is not None else None
+                    for value, r in values if not _is_none(value) and not _is_none(r.value)})
+        return self._returns[key]
 
     def _from_star(self, name: str) -> Optional[str]:
         if name in _BUILTINS or not self.stars:
             return None
         for star in self.stars:
-            if canonical(star.module) == 'npu_shim.npu_init':
-                if name in STAR:
-                    return 'tensorflow' if name == 'tf' else 'npu_shim.npu_init.' + name
+            if canonical(star.module) == 'npu_shim.npu_init' and name in STAR:
+                return 'tensorflow' if name == 'tf' else 'npu_shim.npu_init.' + name
         known: Set[Optional[str]] = set()
         for star in self.stars:
-            if canonical(star.module) == 'npu_shim.npu_init':
-                continue
             module = self.project.find(star.module, self.path) if self.project else None
             if module and self.project:
-                found = self.project.attribute(module, name)
+                found = self.project.starred(module, name)
                 if found:
                     known.add(found)
             elif star.module.split('.')[0] in ('tensorflow', 'tensorflow_estimator'):
                 known.add(star.module + '.' + name)
-            else:
+            elif canonical(star.module) != 'npu_shim.npu_init':
                 known.add(None)  # what it brings is not known
         return known.pop() if len(known) == 1 else None
 
-    def handed(self, parameter: Binding) -> Optional[List[Tuple[ast.expr, Where]]]:
-        """What the calls in this module hand to a function's parameter, each with its place.
+    def _unless_starred(self, name: str, word: str, bindings: List[Binding]) -> Optional[str]:
+        """A name of the module, unless a star import of the project that comes later binds it too."""
+        if not self.project or any(b.where.scope is not self.module for b in bindings):
+            return name
+        last = max(getattr(b.where.statement, 'lineno', 0) for b in bindings)
+        found: Set[Optional[str]] = {name}
+        for star in self.stars:
+            module = self.project.find(star.module, self.path) if star.node.lineno > last else None
+            if module and self.project.binds(module, word):
+                found.add(self.project.starred(module, word))
+        return _agreed(found)
 
-        Returns:
-            None where that is not all: the function is used otherwise than by calls of its name, or
-            never, or by other modules, or a call leaves the parameter out or hides its arguments.
-        """
-        function = parameter.where.scope.node
-        if not isinstance(function, ast.FunctionDef) or parameter.kind != 'arg':
+
+def element(node: Optional[ast.AST], part: str) -> Optional[ast.AST]:
+    """A part of a tuple by its place, as in ``1.0``; the whole for an empty place, None where there is no
+    such part to be seen."""
+    for index in part.split('.') if part else ():
+        if not isinstance(node, (ast.Tuple, ast.List)) or len(node.elts) <= int(index) or any(
+                isinstance(e, ast.Starred) for e in node.elts):
             return None
-        if self.project and self.path and self.project.used_elsewhere(function.name, self.path):
-            return None
-        parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
-        name = getattr(parameter.node, 'arg', '')
-        called = {id(c.node.func): c for c in self.calls}
-        values: List[Tuple[ast.expr, Where]] = []
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Attribute) and node.attr == function.name:
-                return None
-            if not (isinstance(node, ast.Name) and node.id == function.name):
-                continue
-            call = called.get(id(node))
-            if call is None:
-                return None
-            hidden = any(isinstance(a, ast.Starred) for a in call.node.args)
-            given = dict(zip(parameters, call.node.args))
-            given.update((k.arg, k.value) for k in call.node.keywords if k.arg)
-            if hidden or name not in given:
-                return None
-            values.append((given[name], call.where))
-        return values or None
-
-    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes around a node, the innermost first."""
-        parent = self.parents.get(node)
-        while parent is not None:
-            yield parent
-            parent = self.parents.get(parent)
+        node = node.elts[int(index)]
+    return node
 
 
-def _is_none(binding: Binding) -> bool:
-    return binding.kind == 'value' and constant(binding.node) == (None,)
+def _agreed(found: Set[Optional[str]]) -> Optional[str]:
+    """The one name that all have, or None."""
+    if len(found) > 1 and None not in found:
+        # import tensorflow.compat.v1 as tf, or plain tensorflow where that fails: one thing
+        if len({canonical(f) for f in found if f}) == 1:
+            return max(found, key=lambda f: len(f or ''))
+    return found.pop() if len(found) == 1 else None
 
 
-def _reaching(bindings: List[Binding], use: Path) -> List[Binding]:
-    """The bindings that can have run last before a use in the same scope."""
-    if len(bindings) == 1:
-        return bindings
-    reaching = [b for b in bindings if not b.where.path]  # arguments
-    for depth in range(len(use) - 1, -1, -1):
-        block, index, loop = use[depth]
-        here = [b for b in bindings
-                if len(b.where.path) > depth and b.where.path[depth][0] == block]
-        inside = len(use) > depth + 1  # the use stands in a block of the statement at this depth
-        before = [b for b in here if b.where.path[depth][1] < index or (
-            inside and b.where.path[depth][1] == index and len(b.where.path) == depth + 1)]
-        after = [b for b in here if b.where.path[depth][1] >= index] if loop else []
-        certain = [b for b in before if len(b.where.path) == depth + 1]
-        if certain:
-            last = max(certain, key=lambda b: b.where.path[depth][1])
-            place = last.where.path[depth][1]
-            return _join(reaching, [last], [b for b in before if b.where.path[depth][1] > place],
-                         after, arguments=False)
-        reaching = _join(reaching, before, after, arguments=True)
-    return reaching or bindings
-
-
-def _join(*groups: List[Binding], arguments: bool) -> List[Binding]:
-    joined: List[Binding] = []
-    for group in groups:
-        for binding in group:
-            if binding not in joined and (arguments or binding.where.path):
-                joined.append(binding)
-    return joined
+def _is_none(node: Optional[ast.AST]) -> bool:
+    return constant(node) == (None,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from typing import List, Optional, Tuple
 
-from .infer import own_returns
+from .scopes import own_returns
 from .registry import Context
 from .signatures import constant
 from .source import Edit

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from typing import Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional
+from typing import Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Tuple
 
 from .infer import Types
 from .names import Names
@@ -18,6 +18,10 @@ from .source import Source, SourceError
 _AT_HAND = 2_000_000  # characters of source text
 _ROOTS = re.compile(rb'tensorflow|keras|horovod')
 _IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
+_IMPORT = re.compile(rb'^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]*(?:\([^)]*\)|(?:[^\r\n#;\\]|\\\s)*)',
+                     re.MULTILINE)
+_WORD = re.compile(rb'\w+')
+_STAR = re.compile(rb'import[ \t]*\*')
 
 
 class Module(NamedTuple):
@@ -43,7 +47,7 @@ class Project:
             part for p in self._paths for part in os.path.dirname(p).split(os.sep)}
         self._at_hand: 'OrderedDict[str, Optional[Module]]' = OrderedDict()
         self._loading: List[str] = []
-        self._naming: Dict[str, List[bytes]] = {}
+        self._importers: Optional[Dict[bytes, List[str]]] = None
 
     @property
     def paths(self) -> KeysView[str]:
@@ -140,16 +144,24 @@ class Project:
             module, or something defined in a module, of the project; None where that is not known;
             ``dotted`` itself where no module of the project is meant.
         """
+        origin = self.origin(dotted, importer)
+        if origin is None:
+            return dotted if not dotted.startswith('.') else None
+        found: Optional[str] = origin[0]
+        for part in origin[1]:
+            found = self.attribute(found, part) if found else None
+        return found
+
+    def origin(self, dotted: str, importer: str) -> Optional[Tuple[str, List[str]]]:
+        """The file that an imported name comes from, and what remains of the name; None where no module
+        of the project is meant."""
         dots = len(dotted) - len(dotted.lstrip('.'))
         parts = dotted[dots:].split('.')
         for cut in range(len(parts), -1, -1):
             path = self.find('.' * dots + '.'.join(parts[:cut]), importer) if cut or dots else None
             if path:
-                found: Optional[str] = path
-                for part in parts[cut:]:
-                    found = self.attribute(found, part) if found else None
-                return found
-        return dotted if not dots else None
+                return path, parts[cut:]
+        return None
 
     def attribute(self, base: str, name: str) -> Optional[str]:
         """What an attribute of a dotted name, or of a module of the project, is."""
@@ -172,34 +184,56 @@ class Project:
             return self._file(os.path.dirname(path), [name])
         return found
 
-    def used_elsewhere(self, name: str, path: str) -> bool:
-        """Whether another file of the project may use a function of a module.
+    def starred(self, path: str, name: str) -> Optional[str]:
+        """What a star import of a module of the project makes a name, or None where it does not bring
+        it."""
+        module = self.module(path)
+        return self.attribute(path, name) if module and module.names.offers(name) else None
+
+    def binds(self, path: str, name: str) -> bool:
+        """Whether a star import of a module of the project certainly binds a name."""
+        module = self.module(path)
+        return module is not None and name in module.names.module.bindings and module.names.offers(name)
+
+    def users(self, path: str, name: str) -> Optional[List[Names]]:
+        """The other modules of the project that may use something a module defines.
 
         Args:
-            name: of the function.
             path: of the module's file.
+            name: of a function or class in it.
 
         Returns:
-            True where a file names both, or names the module and has a star import.
+            the names of the modules that import it, or a module that passes it on, and hold the word;
+            None where one of them cannot be read.
         """
+        word = re.compile(rb'\b%s\b' % re.escape(name.encode('utf-8')))
+        found: List[Names] = []
+        seen, todo = {path}, [path]
+        while todo:
+            for user in self._files_that_import(todo.pop()):
+                raw = b'' if user in seen else _read(user)
+                seen.add(user)
+                if not (word.search(raw) or _STAR.search(raw)):
+                    continue
+                module = self.module(user)
+                if module is None:
+                    return None
+                found.append(module.names)
+                if module.names.exported(name) == '%s:%s' % (path, name):
+                    todo.append(user)
+        return found
+
+    def _files_that_import(self, path: str) -> List[str]:
+        """The files with an import statement that holds the name of a module."""
+        if self._importers is None:  # one pass over all files, when it is first asked for
+            self._importers = {}
+            for file in self._paths:
+                for word in {w for i in _IMPORT.findall(_read(file)) for w in _WORD.findall(i)}:
+                    self._importers.setdefault(word, []).append(file)
         stem = os.path.splitext(os.path.basename(path))[0]
         if stem == '__init__':
             stem = os.path.basename(os.path.dirname(path))
-        both = re.compile(rb'\b%s\b|import[ \t]*\*' % re.escape(name.encode('utf-8')))
-        return any(both.search(raw) for raw in self._files_that_name(stem))
-
-    def _files_that_name(self, word: str) -> List[bytes]:
-        """The other files that hold a word."""
-        if word not in self._naming:
-            pattern = re.compile(rb'\b%s\b' % re.escape(word.encode('utf-8')))
-            found = []
-            for path in self._paths:
-                if os.path.splitext(os.path.basename(path))[0] != word:
-                    raw = _read(path)
-                    if pattern.search(raw):
-                        found.append(raw)
-            self._naming = {word: found}  # asked for one module after the other
-        return self._naming[word]
+        return self._importers.get(stem.encode('utf-8'), [])
 
 
 def _read(path: str) -> bytes:

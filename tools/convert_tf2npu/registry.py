@@ -5,7 +5,6 @@ documentation and its tests, ``CODE`` its code. It defines one or more of
 
 * ``CALLS`` (dotted names) and ``check_call(context, call, name)`` for calls of these names;
 * ``METHODS`` (names) and ``check_method(context, call)`` for calls of attributes so called;
-* ``check_function(context, function)`` for each function and lambda;
 * ``check_file(context)`` once for each file.
 
 Each yields :class:`Change` and :class:`Finding` objects and touches nothing itself.
@@ -102,10 +101,6 @@ class Registry:
             if hasattr(rule.module, 'check_file'):
                 for result in rule.module.check_file(context):
                     yield rule, result
-            if hasattr(rule.module, 'check_function'):
-                for function in context.names.functions:
-                    for result in rule.module.check_function(context, function):
-                        yield rule, result
         for call in context.names.calls:
             yield from self._check_call(context, call)
 

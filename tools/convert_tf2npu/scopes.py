@@ -35,16 +35,24 @@ class Where(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """One thing that binds a name.
+    """One thing that binds a name or an attribute.
 
     ``kind`` is ``import`` (``target`` is the dotted name), ``value`` (``node`` is the expression
-    assigned), ``def``, ``class``, ``arg`` (``node`` is the definition) or ``other`` (a loop
-    variable, ``del``, part of an unpacking ...: not followed).
+    assigned), ``part`` (``node`` is an expression that is unpacked, ``target`` the place in it, as in
+    ``1.0`` for ``b`` of ``a, (b, c) = node``), ``with`` (``node`` is the expression entered), ``def``,
+    ``class``, ``arg`` (``node`` is the definition) or ``other`` (a loop variable, ``del`` ...: not
+    followed).
     """
     kind: str
     where: Where
     node: Optional[ast.AST] = None
     target: str = ''
+
+
+class Held(NamedTuple):
+    """What an assignment puts into an attribute."""
+    target: ast.Attribute
+    binding: Binding
 
 
 class Star(NamedTuple):
@@ -80,6 +88,8 @@ class Scopes:
         self._string: Optional[ast.AST] = None
         self.functions: List[Function] = []
         self.classes: List[Tuple[ast.ClassDef, Where]] = []
+        self.class_scopes: Dict[ast.ClassDef, Scope] = {}
+        self.attributes: Dict[str, List[Held]] = {}  # that are assigned to, by name
         self.stars: List[Star] = []
         self.parents: Dict[ast.AST, ast.AST] = {}
         self.places: Dict[ast.AST, Where] = {}  # of each statement
@@ -122,7 +132,8 @@ class Scopes:
             self.classes.append((node, where))
             for child in node.decorator_list + node.bases + [k.value for k in node.keywords]:
                 self._expression(child, node, where)
-            self._block(node, node.body, Scope(node, scope), (), False)
+            self.class_scopes[node] = Scope(node, scope)
+            self._block(node, node.body, self.class_scopes[node], (), False)
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.asname:
@@ -149,28 +160,28 @@ class Scopes:
         if isinstance(node, ast.Assign):
             self._expression(node.value, node, where)
             for target in node.targets:
-                self._target(target, node.value, node, where)
+                self._target(target, Binding('value', where, node.value), node)
         elif isinstance(node, ast.AnnAssign):
             self._expression(node.annotation, node, where)
             if node.value is not None:
                 self._expression(node.value, node, where)
-                self._target(node.target, node.value, node, where)
+                self._target(node.target, Binding('value', where, node.value), node)
             else:
-                self._target(node.target, None, node, where)
+                self._target(node.target, Binding('other', where), node)
         elif isinstance(node, ast.AugAssign):
             self._expression(node.value, node, where)
-            self._target(node.target, None, node, where)
+            self._target(node.target, Binding('other', where), node)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             self._expression(node.iter, node, where)
             inside = Where(where.scope, where.path, node)
-            self._target(node.target, None, node, inside)
+            self._target(node.target, Binding('other', inside), node)
             self._block(node, node.body, where.scope, where.path, True)
             self._block(node, node.orelse, where.scope, where.path, False)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             for item in node.items:
                 self._expression(item.context_expr, node, where)
                 if item.optional_vars is not None:
-                    self._target(item.optional_vars, None, node, where)
+                    self._target(item.optional_vars, Binding('with', where, item.context_expr), node)
             self._block(node, node.body, where.scope, where.path, False)
         elif isinstance(node, (ast.If, ast.While)):
             self._expression(node.test, node, where)
@@ -216,24 +227,21 @@ class Scopes:
                 self._bind(arg.arg, Binding('arg', at, arg))
         return inner
 
-    def _target(self, target: ast.expr, value: Optional[ast.expr], parent: ast.AST,
-                where: Where) -> None:
+    def _target(self, target: ast.expr, bound: Binding, parent: ast.AST) -> None:
+        """Bind what stands to the left of an assignment, as ``bound`` would bind one name there."""
         if isinstance(target, ast.Name):
             self.parents[target] = parent
-            kind = 'value' if value is not None else 'other'
-            self._bind(target.id, Binding(kind, where, value))
+            self._bind(target.id, bound)
         elif isinstance(target, (ast.Tuple, ast.List)):
             self.parents[target] = parent
-            values: List[Optional[ast.expr]] = [None] * len(target.elts)
-            if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(values) and not \
-                    any(isinstance(e, ast.Starred) for e in value.elts + target.elts):
-                values = list(value.elts)
-            for element, part in zip(target.elts, values):
-                self._target(element, part, target, where)
+            for element, part in zip(target.elts, _parts(target, bound)):
+                self._target(element, part, target)
         elif isinstance(target, ast.Starred):
-            self._target(target.value, None, target, where)
+            self._target(target.value, Binding('other', bound.where), target)
         else:
-            self._expression(target, parent, where)
+            self._expression(target, parent, bound.where)
+            if isinstance(target, ast.Attribute):
+                self.attributes.setdefault(target.attr, []).append(Held(target, bound))
 
     def _expression(self, node: Optional[ast.AST], parent: ast.AST, where: Where) -> None:
         if node is None:
@@ -254,10 +262,35 @@ class Scopes:
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             where = Where(Scope(node, where.scope), (), where.statement)
             for generator in node.generators:
-                self._target(generator.target, None, node, where)
+                self._target(generator.target, Binding('other', where), node)
         elif type(node).__name__ == 'NamedExpr':
-            self._target(node.target, node.value, node, where)  # type: ignore[attr-defined]
+            self._target(node.target, Binding('value', where, node.value), node)  # type: ignore[attr-defined]
         outer, self._string = self._string, node if isinstance(node, ast.JoinedStr) else self._string
         for child in ast.iter_child_nodes(node):
             self._expression(child, node, where)
         self._string = outer
+
+
+def _parts(target: Union[ast.Tuple, ast.List], bound: Binding) -> List[Binding]:
+    """What each element of an unpacking target is bound to."""
+    value, count = bound.node, len(target.elts)
+    starred = any(isinstance(e, ast.Starred) for e in target.elts)
+    if bound.kind == 'value' and isinstance(value, (ast.Tuple, ast.List)):
+        if len(value.elts) == count and not starred and not any(
+                isinstance(e, ast.Starred) for e in value.elts):
+            return [Binding('value', bound.where, element) for element in value.elts]
+    elif bound.kind in ('value', 'part') and not starred:
+        return [Binding('part', bound.where, value, ('%s.%d' % (bound.target, i)).lstrip('.'))
+                for i in range(count)]
+    return [Binding('other', bound.where)] * count
+
+
+def own_returns(function: ast.AST) -> List[ast.Return]:
+    """The return statements of a function, those of functions inside it left out."""
+    found: List[ast.Return] = []
+    for child in ast.iter_child_nodes(function):
+        if isinstance(child, ast.Return):
+            found.append(child)
+        elif not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            found += own_returns(child)
+    return found

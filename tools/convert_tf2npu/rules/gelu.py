@@ -82,6 +82,19 @@ After::
         with tf.name_scope('gelu'):
             return npu_unary_ops.gelu(x)
 
+Before::
+
+    import tensorflow as tf
+
+    hidden = tf.nn.gelu(hidden, approximate=True)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    hidden = npu_unary_ops.gelu(hidden)
+
 Untouched::
 
     import tensorflow as tf
@@ -102,6 +115,12 @@ Untouched::
 
     def gelu(x):
         return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
+
+Untouched::
+
+    import tensorflow as tf
+
+    hidden = tf.keras.layers.Dense(512, activation='gelu')(hidden)
 """
 from __future__ import annotations
 
@@ -112,23 +131,65 @@ from typing import Iterator, Optional
 from ..formula import argument_name, expression_meaning, meaning, statements
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call, Function
+from ..signatures import bind, constant
 from ..source import Edit
 
 CODE = 'NPU108'
-CALLS = frozenset({'tensorflow.tanh'})
+_READY = frozenset({'tensorflow.nn.gelu', 'tensorflow.keras.activations.gelu'})
+# What the formula is written with: a function is looked into where it calls one of these.
+CALLS = _READY | {'tensorflow.tanh', 'tensorflow.sigmoid', 'tensorflow.erf', 'tensorflow.math.erf'}
 _COMMENT = re.compile(r'[ \t]*(#[^\r\n]*)')
+_LAYERS = ('tensorflow.keras.layers.', 'tensorflow.layers.')
+_ERF = ('this is gelu in its erf form; npu_unary_ops.gelu computes the tanh form, up to 5e-4 away: write it '
+        'where that is near enough')
 
 
-def check_function(context: Context, function: Function) -> Iterator[Result]:
+def check_file(context: Context) -> Iterator[Result]:
+    """An activation given by its name: Keras takes the erf form."""
+    if 'gelu' not in context.source.text:
+        return
+    for call in context.names.calls:
+        for keyword in call.node.keywords:
+            if keyword.arg == 'activation' and (
+                    constant(keyword.value) == ('gelu',) or
+                    context.resolve(keyword.value, call.where) in _READY) and (
+                        context.resolve(call.node.func, call.where) or '').startswith(_LAYERS):
+                yield Finding(keyword.value, _ERF.replace('write it', 'write activation=npu_unary_ops.gelu'))
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if name in _READY:
+        yield from _ready(context, call.node)
+        return
+    around = next((f for f in context.names.ancestors(call.node) if isinstance(
+        f, (ast.FunctionDef, ast.Lambda))), None)
+    function = next((f for f in context.names.functions if f.node is around), None)
+    found = meaning(function, context.names) if function else None
+    if function and found == 'gelu':
+        yield _function(context, function)
+    elif function and found:
+        yield Finding(function.node, _ERF)
+    else:
+        yield from _expression(context, call)
+
+
+def _ready(context: Context, node: ast.Call) -> Iterator[Result]:
+    """gelu as TensorFlow has it, which says by an argument which form it is."""
+    bound = bind(node, ('features', 'approximate', 'name'))
+    approximate = constant(bound.args.get('approximate'))
+    if bound.hidden or 'approximate' in bound.args and approximate is None or not node.args:
+        yield Finding(node, 'which form of gelu this is, is not to be seen; for approximate=True write '
+                      'npu_unary_ops.gelu(x)')
+    elif approximate and approximate[0]:
+        yield Change(node, 'gelu becomes the operator of the NPU', (
+            Edit(context.source.start(node), context.source.end(node),
+                 'npu_unary_ops.gelu(%s)' % context.source.segment(node.args[0])),), ('npu_unary_ops',))
+    else:
+        yield Finding(node, _ERF)
+
+
+def _function(context: Context, function: Function) -> Change:
     source = context.source
-    if 'tanh' not in source.text and 'erf' not in source.text:
-        return
-    found = meaning(function, context.names)
-    if found == 'erf gelu':
-        yield Finding(function.node, 'this is gelu in its erf form; npu_unary_ops.gelu computes the '
-                      'tanh form, up to 5e-4 away: write it where that is near enough')
-    if found != 'gelu':
-        return
     body = statements(function.node)
     call = 'npu_unary_ops.gelu(%s)' % argument_name(function, context.names)
     start, end = source.start(body[0]), source.end(body[-1])
@@ -137,29 +198,30 @@ def check_function(context: Context, function: Function) -> Iterator[Result]:
         indent = source.text[source.line_start(start):start]
         if not indent.strip():  # else the body stands in the line of its def
             call = ''.join(c + source.newline + indent for c in _comments(context, body)) + call
-    yield Change(function.node, 'gelu becomes the operator of the NPU', (Edit(start, end, call),),
-                 ('npu_unary_ops',))
+    return Change(function.node, 'gelu becomes the operator of the NPU', (Edit(start, end, call),),
+                  ('npu_unary_ops',))
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def _expression(context: Context, call: Call) -> Iterator[Result]:
     """The formula in the midst of other code."""
     whole: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
-        if not isinstance(parent, ast.BinOp):
+        if not (isinstance(parent, ast.BinOp) or isinstance(parent, ast.Call) and parent.func is not whole):
             break
         whole = parent
         for part in ast.walk(whole):
-            if not isinstance(part, (ast.Name, ast.Attribute)) or expression_meaning(
-                    whole, part, context.names, call.where) != 'gelu':
+            if not isinstance(part, (ast.Name, ast.Attribute)):
                 continue
-            function = next((f for f in context.names.functions if f.scope is call.where.scope), None)
-            if function and meaning(function, context.names) == 'gelu':
-                return  # the whole function is
-            new = 'npu_unary_ops.gelu(%s)' % context.source.segment(part)
-            yield Change(whole, 'gelu becomes the operator of the NPU', (
-                Edit(context.source.start(whole), context.source.end(whole), new),),
-                ('npu_unary_ops',))
-            return
+            found = expression_meaning(whole, part, context.names, call.where)
+            if found == 'gelu':
+                new = 'npu_unary_ops.gelu(%s)' % context.source.segment(part)
+                yield Change(whole, 'gelu becomes the operator of the NPU', (
+                    Edit(context.source.start(whole), context.source.end(whole), new),),
+                    ('npu_unary_ops',))
+            elif found:
+                yield Finding(whole, _ERF)
+            if found:
+                return
 
 
 def _comments(context: Context, body: list) -> Iterator[str]:

@@ -102,7 +102,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, Optional
 
+from ..callers import handed
 from ..edits import one_minus, rename, rename_keyword
+from ..names import Names
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Binding, Call, Where
 from ..signatures import LAYERS_DROPOUT, bind, constant
@@ -130,7 +132,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         reason = 'its arguments are given in a way that cannot be turned over'
     elif bound.given('noise_shape'):
         reason = 'it has a noise_shape'
-    elif not literal and not _decided_by_python(context, training, call.where):
+    elif not literal and not _decided_by_python(context.names, training, call.where):
         reason = 'its training argument may be a tensor'
     elif not literal and not isinstance(inputs, ast.Name):
         reason = 'its input is computed in the call'
@@ -192,25 +194,25 @@ def _without(context: Context, node: ast.Call, keyword: ast.keyword, instead: st
     return Edit(start, end, ', ' + instead if instead else '')
 
 
-def _decided_by_python(context: Context, node: Optional[ast.AST], where: Where) -> bool:
+def _decided_by_python(names: Names, node: Optional[ast.AST], where: Where) -> bool:
     """Whether a test is decided by Python when the graph is made: a literal, a comparison with a mode
     key, or an argument that is handed nothing else."""
     if isinstance(node, ast.Compare):
         for side in [node.left] + node.comparators:
-            name = context.resolve(side, where) or ''
+            name = names.resolve(side, where) or ''
             if name.startswith(('tensorflow.estimator.ModeKeys.',
                                 'tensorflow.contrib.learn.ModeKeys.')):
                 return True
         return False
     if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
-        return bool(bindings) and all(_binding_decided(context, b) for b in bindings)
+        bindings = names.lookup(node.id, where) or []
+        return bool(bindings) and all(_binding_decided(names, b) for b in bindings)
     return constant(node) in ((True,), (False,))
 
 
-def _binding_decided(context: Context, binding: Binding) -> bool:
+def _binding_decided(names: Names, binding: Binding) -> bool:
     if binding.kind == 'arg':
-        handed = context.names.handed(binding)
-        return handed is not None and all(
-            _decided_by_python(context, value, at) for value, at in handed)
-    return binding.kind == 'value' and _decided_by_python(context, binding.node, binding.where)
+        values = handed(binding, names)
+        return values is not None and all(
+            _decided_by_python(v.names, v.value, v.where) for v in values)
+    return binding.kind == 'value' and _decided_by_python(names, binding.node, binding.where)

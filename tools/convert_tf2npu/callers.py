@@ -1,0 +1,92 @@
+"""What the calls of a function in the project hand to its parameters."""
+from __future__ import annotations
+
+import ast
+from typing import Dict, List, NamedTuple, Optional
+
+from .names import Names
+from .scopes import Binding, Where
+
+
+class Handed(NamedTuple):
+    """A value that a call hands to a parameter: the expression, its place, the names of its module."""
+    value: ast.expr
+    where: Where
+    names: Names
+
+
+def handed(parameter: Binding, names: Names) -> Optional[List[Handed]]:
+    """What all calls in the project hand to a function's parameter.
+
+    Args:
+        parameter: the binding of the parameter.
+        names: of the module of the function.
+
+    Returns:
+        None where that is not all: the function is used otherwise than by calls of its name, or never,
+        or a call hides its arguments.
+    """
+    function = parameter.where.scope.node
+    if not isinstance(function, ast.FunctionDef) or parameter.kind != 'arg':
+        return None
+    defined = names.module.bindings.get(function.name, [])
+    if len(defined) != 1 or defined[0].node is not function or function.decorator_list:
+        return None  # a method, an inner function, or one of several
+    values = _values(parameter, function, names, names)
+    users = names.project.users(names.path, function.name) if names.project and names.path else []
+    for user in users if users is not None else ():
+        theirs = _values(parameter, function, names, user)
+        if values is None or theirs is None:
+            return None
+        values += theirs
+    return values or None if users is not None else None
+
+
+def _values(parameter: Binding, function: ast.FunctionDef, names: Names, user: Names
+            ) -> Optional[List[Handed]]:
+    """What the calls in one module hand to a parameter; None where that is not to be seen."""
+    parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
+    name = getattr(parameter.node, 'arg', '')
+    default = _defaults(function).get(name)
+    values: List[Handed] = []
+    for node in user.mentions(function.name):
+        call = user.parents.get(node)
+        called = isinstance(call, ast.Call) and call.func is node
+        where = user.place(call if called and call is not None else node)
+        if not _means(node, where, user, function, names):
+            continue
+        if not isinstance(call, ast.Call) or not called or any(
+                isinstance(a, ast.Starred) for a in call.args) or any(
+                    k.arg is None for k in call.keywords):
+            return None
+        given = dict(zip(parameters, call.args))
+        given.update((k.arg, k.value) for k in call.keywords if k.arg)
+        if name in given:
+            values.append(Handed(given[name], where, user))
+        elif default is not None:
+            values.append(Handed(default, names.places[function], names))
+        else:
+            return None
+    return values
+
+
+def _means(node: ast.AST, where: Where, user: Names, function: ast.FunctionDef, names: Names) -> bool:
+    """Whether a mention of a function's name may mean it."""
+    if user is names and isinstance(node, ast.Name):
+        return any(b.node is function for b in user.lookup(node.id, where) or ())
+    found = user.spelled(node, where)
+    if found is None:
+        defined = user.definition(node, where)
+        return defined is None or defined[0] is function
+    return found == '%s:%s' % (names.path, function.name)
+
+
+def _defaults(function: ast.FunctionDef) -> Dict[str, ast.expr]:
+    """The defaults of a function's parameters."""
+    args, made = function.args, {}
+    for arg, default in zip(reversed(args.args), reversed(args.defaults)):
+        made[arg.arg] = default
+    for arg, kw_default in zip(args.kwonlyargs, args.kw_defaults):
+        if kw_default is not None:
+            made[arg.arg] = kw_default
+    return made
