@@ -58,7 +58,74 @@ RESOLVED = [
     ('import tensorflow as tf\nwith a as b, c:\n    try:\n        pass\n    finally:\n        tf.Session()',
      'tensorflow.Session'),
 ]
+# The same, of names that the script moves around itself.
+MOVED = [
+    ('import tensorflow as tf\nclass A:\n    def __init__(self):\n        self.tf = tf\n    def f(self):\n'
+     '        self.tf.Session()', 'tensorflow.Session'),
+    ('import tensorflow as tf\nclass A:\n    def f(self):\n        self.keras.layers.Dropout(0.1)\n'
+     '    def __init__(self):\n        self.keras = tf.keras', 'tensorflow.keras.layers.Dropout'),
+    ('import tensorflow as tf\nclass A:\n    tf = tf\n    def f(self):\n        self.tf.Session()',
+     'tensorflow.Session'),
+    ('import tensorflow as tf\nclass A:\n    make = tf.Session\nA.make()', 'tensorflow.Session'),
+    ('import tensorflow as tf\nclass A:\n    make = tf.Session\n    @classmethod\n    def f(cls):\n'
+     '        cls.make()', 'tensorflow.Session'),
+    ('import tensorflow as tf\nclass A:\n    def __init__(self):\n        self.tf = tf\nclass B(A):\n'
+     '    def f(self):\n        self.tf.Session()', 'tensorflow.Session'),
+    ('import tensorflow as tf\nclass A:\n    def __init__(self):\n        self.s = None\n'
+     '        self.s = tf.Session\n    def f(self):\n        self.s()', 'tensorflow.Session'),
+    ('import tensorflow as t, numpy as n\ntf, np = t, n\ntf.Session()', 'tensorflow.Session'),
+    ('import tensorflow as t\n[tf, (a, b)] = t, (1, 2)\ntf.Session()', 'tensorflow.Session'),
+    ('import tensorflow\ntf = tf1 = tensorflow\ntf.Session()', 'tensorflow.Session'),
+    ('import importlib\ntf = importlib.import_module("tensorflow.compat.v1")\ntf.Session()',
+     'tensorflow.Session'),
+    ('from importlib import import_module as get\nget("tensorflow").Session()', 'tensorflow.Session'),
+    ('tf = __import__("tensorflow")\ntf.Session()', 'tensorflow.Session'),
+    ('import sys\ntf = sys.modules["tensorflow"]\ntf.Session()', 'tensorflow.Session'),
+    ('from tensorflow.python.util.lazy_loader import LazyLoader\n'
+     'contrib = LazyLoader("contrib", globals(), "tensorflow.contrib")\ncontrib.slim.dropout(x)',
+     'tensorflow.contrib.layers.dropout'),
+    ('def try_import():\n    try:\n        import tensorflow as tf\n        return tf\n'
+     '    except ImportError:\n        return None\ntf = try_import()\ntf.Session()', 'tensorflow.Session'),
+    ('def modules():\n    import tensorflow as tf\n    if tf.__version__ > "2":\n'
+     '        return tf.compat.v1, tf, 2\n    return tf, tf, 1\ntf1, tf, v = modules()\ntf1.Session()',
+     'tensorflow.Session'),
+    ('def tpu():\n    check()\n    from tensorflow.contrib import tpu as t\n    return t\n'
+     'tpu().TPUEstimator()', 'tensorflow.contrib.tpu.TPUEstimator'),
+    ('import functools\n@functools.lru_cache(None)\ndef get():\n    import tensorflow\n'
+     '    return tensorflow\nget().Session()', 'tensorflow.Session'),
+    ('import tensorflow as tf\nif hasattr(tf, "compat"):\n    tf = tf.compat.v1\ntf.Session()',
+     'tensorflow.Session'),
+    ('import tensorflow as tf\nv1 = tf.compat.v1 if hasattr(tf, "compat") else tf\nv1.Session()',
+     'tensorflow.Session'),
+    ('import tensorflow as tf\ngetattr(tf, "Session")()', 'tensorflow.Session'),
+    ('try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    try:\n'
+     '        import tensorflow as tf\n    except ImportError:\n        tf = None\ntf.Session()',
+     'tensorflow.Session'),
+    ('if gpu:\n    import tensorflow as tf\nelse:\n    import tensorflow as tf\ntf.Session()',
+     'tensorflow.Session'),
+    ('import tensorflow as tf\ntf.Session = tf.compat.v1.Session\ntf.Session()', 'tensorflow.Session'),
+]
 UNKNOWN = [
+    'import tensorflow as tf\ntf.Session = Recorder\ntf.Session()',
+    'import tensorflow as tf\nimport functools\ntf.Session = functools.partial(tf.Session, graph=g)\n'
+    'tf.Session()',
+    'import tensorflow as tf\nclass A:\n    def __init__(self, tf):\n        self.tf = tf\n    def f(self):\n'
+    '        self.tf.Session()',
+    'import tensorflow as tf\nclass A:\n    def f(self):\n        self.tf = tf\n        self.tf = load()\n'
+    '        self.tf.Session()',
+    'import tensorflow as tf\nclass A:\n    def f(self):\n        self.tf = tf\nclass B:\n    def f(self):\n'
+    '        self.tf.Session()',
+    'import tensorflow as tf\nclass A:\n    @staticmethod\n    def f(x):\n        x.tf = tf\n'
+    '        x.tf.Session()',
+    'import tensorflow as tf\ntf, np = load()\ntf.Session()',
+    'import tensorflow as t\n(tf, *rest) = t, 1, 2\ntf.Session()',
+    'import importlib\ntf = importlib.import_module(name)\ntf.Session()',
+    'def get(x):\n    if x:\n        return load()\n    import tensorflow\n    return tensorflow\n'
+    'get(1).Session()',
+    '@wrapped\ndef get():\n    import tensorflow\n    return tensorflow\nget().Session()',
+    'def get():\n    import tensorflow\n    return tensorflow, 1\nget().Session()',
+    'def get():\n    return get()\nget().Session()',
+    'import tensorflow as tf\ngetattr(tf, name)()',
     'import tensorflow as tf\ndef f(tf):\n    tf.Session()',
     'import tensorflow as tf\ntf = load()\ntf.Session()',
     'import tensorflow as tf\nfor tf in frameworks:\n    tf.Session()',
@@ -77,7 +144,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize('text,name', RESOLVED)
+@pytest.mark.parametrize('text,name', RESOLVED + MOVED)
 def test_a_name_is_followed_to_what_it_is(text: str, name: str) -> None:
     assert name_of_last_call(text) == name
 

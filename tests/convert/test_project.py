@@ -31,6 +31,23 @@ CASES: Dict[str, Dict[str, str]] = {
         'train.py': 'from b import tf\n' + USE},
     'through a star': {
         'common.py': 'import tensorflow as tf\n', 'train.py': 'from common import *\n' + USE},
+    'through a function that returns the module': {
+        'contrib.py': 'def session():\n    from tensorflow.python.client import session as s\n    return s\n',
+        'train.py': 'import contrib\nsess = contrib.session().Session()\n'},
+    'through functions of a package, unpacked': {
+        'pkg/__init__.py': 'from .framework import try_import_tf\n',
+        'pkg/framework.py': 'def try_import_tf():\n    try:\n        import tensorflow as tf_module\n'
+                            '    except ImportError:\n        return None, None\n'
+                            '    try:\n        tf1 = tf_module.compat.v1\n    except AttributeError:\n'
+                            '        tf1 = tf_module\n    return tf1, tf_module\n',
+        'train.py': 'from pkg import try_import_tf\ntf1, tf = try_import_tf()\nsess = tf1.Session()\n'},
+    'from the attributes of a class of another file': {
+        'base.py': 'import tensorflow as tf\nclass Base:\n    def __init__(self):\n        self.tf = tf\n',
+        'train.py': 'import base\nclass Trainer(base.Base):\n    def run(self):\n'
+                    '        self.sess = self.tf.Session()\n'},
+    'from a class of another file': {
+        'base.py': 'import tensorflow as tf\nclass Modules:\n    tf = tf\n',
+        'train.py': 'from base import Modules\nsess = Modules.tf.Session()\n'},
     'a class by another name': {
         'common.py': 'from tensorflow import Session as Sess\n',
         'train.py': 'from common import Sess as S\nsess = S()\n'},
@@ -67,7 +84,12 @@ def test_a_name_is_followed(files, jobs, convert) -> None:
     {'common.py': 'import tensorflow as tf\ntf = wrap(tf)\n', 'train.py': 'from common import tf\n' + USE},
     {'broken.py': 'print "tensorflow"\n', 'train.py': 'from broken import tf\n' + USE},
     {'a.py': 'import tensorflow as tf\n', 'train.py': 'from a import *\nfrom b import *\n' + USE},
-], ids=['a class of the project', 'a circle', 'a wrapped module', 'a broken module', 'two stars'])
+    {'a.py': 'import tensorflow as tf\n__all__ = ["f"]\ndef f(): pass\n',
+     'train.py': 'from a import *\n' + USE},
+    {'a.py': 'import fake as tf\n', 'train.py': 'import tensorflow as tf\nfrom a import *\n' + USE},
+    {'a.py': 'import tensorflow as tf\n', 'train.py': 'import a\na.tf = fake\nsess = a.tf.Session()\n'},
+], ids=['a class of the project', 'a circle', 'a wrapped module', 'a broken module', 'two stars',
+        'a star that does not bring it', 'a star that binds it again', 'an attribute set from outside'])
 def test_what_is_not_certain_stays(files, convert) -> None:
     assert convert(files)['train.py'] == files['train.py']
 
