@@ -2,10 +2,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Dict, List, NamedTuple, Optional
 
 from .names import Names
 from .scopes import Binding, Where
+
+
+_STAR = re.compile(rb'import[ \t]*\*')
 
 
 class Handed(NamedTuple):
@@ -33,13 +37,46 @@ def handed(parameter: Binding, names: Names) -> Optional[List[Handed]]:
     if len(defined) != 1 or defined[0].node is not function or function.decorator_list:
         return None  # a method, an inner function, or one of several
     values = _values(parameter, function, names, names)
-    users = names.project.users(names.path, function.name) if names.project and names.path else []
-    for user in users if users is not None else ():
+    others = users(names, function.name)
+    for user in others if others is not None else ():
         theirs = _values(parameter, function, names, user)
         if values is None or theirs is None:
             return None
         values += theirs
-    return values or None if users is not None else None
+    return values or None if others is not None else None
+
+
+def users(names: Names, name: str) -> Optional[List[Names]]:
+    """The other modules of the project that may use something that a module defines.
+
+    Args:
+        names: of the module.
+        name: of a function or class in it.
+
+    Returns:
+        those that import it, or a module that passes it on, and hold the word; None where one of them
+        cannot be read.
+    """
+    project = names.project
+    if project is None or names.path not in project.paths:
+        return []
+    from .import_graph import importers  # which stands on projects, as these stand on names
+    word = re.compile(rb'\b%s\b' % re.escape(name.encode('utf-8')))
+    found: List[Names] = []
+    seen, todo = {names.path}, [names.path]
+    while todo:
+        for path in importers(project).get(todo.pop(), ()):
+            raw = b'' if path in seen else project.raw(path)
+            seen.add(path)
+            if not (word.search(raw) or _STAR.search(raw)):
+                continue
+            module = project.module(path)
+            if module is None:
+                return None
+            found.append(module.names)
+            if module.names.exported(name) == '%s:%s' % (names.path, name):
+                todo.append(path)
+    return found
 
 
 def _values(parameter: Binding, function: ast.FunctionDef, names: Names, user: Names

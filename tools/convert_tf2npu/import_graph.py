@@ -15,8 +15,24 @@ _COMMENT = re.compile(r'#[^\n]*')
 @functools.lru_cache(maxsize=1)
 def reached(project: Project) -> Dict[str, FrozenSet[str]]:
     """For each file the files that importing it brings in, itself among them."""
-    edges = {path: _imported(project, path) for path in project.paths}
+    edges = _edges(project)
     return {path: _from(path, edges) for path in edges}
+
+
+@functools.lru_cache(maxsize=1)
+def importers(project: Project) -> Dict[str, Tuple[str, ...]]:
+    """For each file the files that import it themselves."""
+    found: Dict[str, List[str]] = {}
+    for path, imported in _edges(project).items():
+        for other in imported:
+            found.setdefault(other, []).append(path)
+    return {path: tuple(sorted(others)) for path, others in found.items()}
+
+
+@functools.lru_cache(maxsize=1)
+def _edges(project: Project) -> Dict[str, Set[str]]:
+    """For each file the files that it imports itself; one pass over all of them."""
+    return {path: _imported(project, path) for path in project.paths}
 
 
 def _from(path: str, edges: Dict[str, Set[str]]) -> FrozenSet[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from typing import Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Tuple
+from typing import FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Tuple
 
 from .infer import Types
 from .names import Names
@@ -18,10 +18,6 @@ from .source import Source, SourceError
 _AT_HAND = 2_000_000  # characters of source text
 _ROOTS = re.compile(rb'tensorflow|keras|horovod')
 _IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
-_IMPORT = re.compile(rb'^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]*(?:\([^)]*\)|(?:[^\r\n#;\\]|\\\s)*)',
-                     re.MULTILINE)
-_WORD = re.compile(rb'\w+')
-_STAR = re.compile(rb'import[ \t]*\*')
 
 
 class Module(NamedTuple):
@@ -47,7 +43,6 @@ class Project:
             part for p in self._paths for part in os.path.dirname(p).split(os.sep)}
         self._at_hand: 'OrderedDict[str, Optional[Module]]' = OrderedDict()
         self._loading: List[str] = []
-        self._importers: Optional[Dict[bytes, List[str]]] = None
 
     @property
     def paths(self) -> KeysView[str]:
@@ -194,46 +189,6 @@ class Project:
         """Whether a star import of a module of the project certainly binds a name."""
         module = self.module(path)
         return module is not None and name in module.names.module.bindings and module.names.offers(name)
-
-    def users(self, path: str, name: str) -> Optional[List[Names]]:
-        """The other modules of the project that may use something a module defines.
-
-        Args:
-            path: of the module's file.
-            name: of a function or class in it.
-
-        Returns:
-            the names of the modules that import it, or a module that passes it on, and hold the word;
-            None where one of them cannot be read.
-        """
-        word = re.compile(rb'\b%s\b' % re.escape(name.encode('utf-8')))
-        found: List[Names] = []
-        seen, todo = {path}, [path]
-        while todo:
-            for user in self._files_that_import(todo.pop()):
-                raw = b'' if user in seen else _read(user)
-                seen.add(user)
-                if not (word.search(raw) or _STAR.search(raw)):
-                    continue
-                module = self.module(user)
-                if module is None:
-                    return None
-                found.append(module.names)
-                if module.names.exported(name) == '%s:%s' % (path, name):
-                    todo.append(user)
-        return found
-
-    def _files_that_import(self, path: str) -> List[str]:
-        """The files with an import statement that holds the name of a module."""
-        if self._importers is None:  # one pass over all files, when it is first asked for
-            self._importers = {}
-            for file in self._paths:
-                for word in {w for i in _IMPORT.findall(_read(file)) for w in _WORD.findall(i)}:
-                    self._importers.setdefault(word, []).append(file)
-        stem = os.path.splitext(os.path.basename(path))[0]
-        if stem == '__init__':
-            stem = os.path.basename(os.path.dirname(path))
-        return self._importers.get(stem.encode('utf-8'), [])
 
 
 def _read(path: str) -> bytes:

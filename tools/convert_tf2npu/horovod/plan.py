@@ -5,6 +5,7 @@ import ast
 import re
 from typing import List, NamedTuple, Optional, Set, Tuple
 
+from ..callers import users
 from ..edits import broken_string, rename
 from ..names import Names
 from ..registry import Context, Finding
@@ -96,8 +97,7 @@ def _assigned_options(names: Names, its_uses: List[Use], turns: List[Optional[Tu
             name = statement.targets[0].id
             read = [n for n in ast.walk(names.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(
                 n.ctx, ast.Load)]
-            seen = use.where.scope is names.module and names.project is not None and \
-                names.project.used_elsewhere(name, names.path)
+            seen = use.where.scope is names.module and users(names, name) != []
             if read and all(n in dropped for n in read) and not seen:
                 found.add(statement)
     return found
