@@ -189,7 +189,7 @@ def scenario_train_and_evaluate(make):
     exporters = [tf.estimator.FinalExporter("final", serving), tf.estimator.BestExporter("best", serving)]
     spec = tf.estimator.TrainSpec(data(), max_steps=12)
     if "saving_listeners" in spec._fields:  # not in TF 1.15
-        spec = spec._replace(saving_listeners=[listener])
+        spec = spec._replace(saving_listeners=(listener,))
     result, exported = tf.estimator.train_and_evaluate(
         job, spec, tf.estimator.EvalSpec(data(epochs=1), steps=None, exporters=exporters, start_delay_secs=0,
                                          throttle_secs=0))
