@@ -4,9 +4,9 @@ from __future__ import annotations
 import ast
 from typing import Optional, Set
 
-from .infer import NPU_RUN_CONFIG, PREPARED, own_returns
+from .infer import NPU_RUN_CONFIG, PREPARED
 from .registry import Context
-from .scopes import Where
+from .scopes import Where, own_returns
 from .signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind, is_none
 
 _RUN_CONFIG = 'tensorflow.estimator.RunConfig'
@@ -46,9 +46,9 @@ def _kinds(context: Context, node: Optional[ast.AST], where: Where, seen: Set[in
             return {PREPARED if foreign_arguments(node) else NPU_RUN_CONFIG}
         if isinstance(node.func, ast.Attribute) and node.func.attr == 'replace':
             return _kinds(context, node.func.value, where, seen)
-        made, types = context.types.definition(node.func, where)
-        if isinstance(made, ast.FunctionDef) and types is context.types:
-            return {k for r in own_returns(made)
+        made = context.names.definition(node.func, where)
+        if made and isinstance(made[0], ast.FunctionDef) and made[1] is context.names:
+            return {k for r in own_returns(made[0])
                     for k in _kinds(context, r.value, context.names.places[r], seen)}
     kind = context.types.of(node, where)
     return {kind if kind in (NPU_RUN_CONFIG, PREPARED) else None}

@@ -97,7 +97,6 @@ Untouched::
 """
 from __future__ import annotations
 
-import ast
 from typing import Iterator, List, Optional
 
 from ..edits import add_argument, name_argument, rename, wrap
