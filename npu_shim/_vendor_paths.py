@@ -31,6 +31,7 @@ TABLE: Dict[str, Sequence[Tuple[str, str]]] = {
     "estimator.npu.npu_hook": (
         ("estimator.hooks", "NPUBroadcastGlobalVariablesHook NPUCheckpointSaverHook NPUOutputTensorHook "
                             "SetIterationsVarHook TellMeStepOrLossHook"),
+        ("estimator.outfeed_hooks", "NPUInfeedOutfeedSessionHook NPULogOutfeedSessionHook NPUShutDownHook"),
         ("not_yet:npu_hook", "")),
     "estimator.npu.npu_loss_scale_manager": (
         ("optimizer.loss_scale_manager", "ExponentialUpdateLossScaleManager FixedLossScaleManager"),),
@@ -60,7 +61,8 @@ TABLE: Dict[str, Sequence[Tuple[str, str]]] = {
         ("optimizer.loop_variables", "create_or_get_var"), ("not_yet:util", "")),
     "estimator.npu_aicore_ops": (("not_yet:npu_aicore_ops", ""),),
     "estimator.npu_ops": (
-        ("ops.dropout", "dropout"), ("ops.system", "NPUInit NPUShutdown initialize_system shutdown_system"),
+        ("ops.dropout", "dropout"), ("ops.outfeed", "outfeed_dequeue_op outfeed_enqueue_op"),
+        ("ops.system", "NPUInit NPUShutdown initialize_system shutdown_system"),
         ("not_yet:npu_ops", "")),
     "estimator.npu_unary_ops": (("ops.gelu", "gelu"), ("ops.generated", "npu_unary_ops")),
     "hccl": (),

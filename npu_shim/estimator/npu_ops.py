@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from npu_shim.ops.dropout import dropout
 from npu_shim.ops.not_yet import functions as _functions
+from npu_shim.ops.outfeed import outfeed_dequeue_op
+from npu_shim.ops.outfeed import outfeed_enqueue_op
 from npu_shim.ops.system import NPUInit
 from npu_shim.ops.system import NPUShutdown
 from npu_shim.ops.system import initialize_system
@@ -13,6 +15,8 @@ __all__ = [
     "NPUShutdown",
     "dropout",
     "initialize_system",
+    "outfeed_dequeue_op",
+    "outfeed_enqueue_op",
     "shutdown_system",
 ]
 globals().update(_functions("npu_ops"))

@@ -15,8 +15,6 @@ SIGNATURES: Dict[str, Dict[str, str]] = {
             "(input_weight, input_grad, weight_decay, learning_rate, hyperpara=0.001, epsilon=1e-05, "
             "use_clip=False, name=None)"
         ),
-        "outfeed_dequeue_op": "(channel_name, output_types, output_shapes, name=None)",
-        "outfeed_enqueue_op": "(channel_name, inputs, name=None)",
         "stop_outfeed_dequeue_op": "(channel_name, name=None)",
         "basic_lstm_cell": "(x, h, c, w, b, keep_prob, forget_bias, state_is_tuple, activation, name=None)",
         "adam_apply_one_assign": (
@@ -68,9 +66,6 @@ SIGNATURES: Dict[str, Dict[str, str]] = {
         ),
     },
     "npu_hook": {
-        "NPUShutDownHook": "(scaffold=None)",
-        "NPULogOutfeedSessionHook": "(output_stream)",
-        "NPUInfeedOutfeedSessionHook": "(dequeue_ops, channel_name)",
         "broadcast_global_variables": "(root_rank)",
     },
     "npu_callbacks": {

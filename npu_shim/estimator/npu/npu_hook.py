@@ -6,12 +6,18 @@ from npu_shim.estimator.hooks import NPUCheckpointSaverHook
 from npu_shim.estimator.hooks import NPUOutputTensorHook
 from npu_shim.estimator.hooks import SetIterationsVarHook
 from npu_shim.estimator.hooks import TellMeStepOrLossHook
+from npu_shim.estimator.outfeed_hooks import NPUInfeedOutfeedSessionHook
+from npu_shim.estimator.outfeed_hooks import NPULogOutfeedSessionHook
+from npu_shim.estimator.outfeed_hooks import NPUShutDownHook
 from npu_shim.ops.not_yet import functions as _functions
 
 __all__ = [
     "NPUBroadcastGlobalVariablesHook",
     "NPUCheckpointSaverHook",
+    "NPUInfeedOutfeedSessionHook",
+    "NPULogOutfeedSessionHook",
     "NPUOutputTensorHook",
+    "NPUShutDownHook",
     "SetIterationsVarHook",
     "TellMeStepOrLossHook",
 ]
