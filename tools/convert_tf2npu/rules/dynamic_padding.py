@@ -9,7 +9,9 @@ Told::
     import tensorflow as tf
 
     dataset = tf.data.Dataset.from_generator(read, tf.int64)
-    dataset = dataset.padded_batch(32, padded_shapes=([None], []), drop_remainder=True)
+    shapes = ([None], [])
+    dataset = dataset.padded_batch(32, shapes, drop_remainder=True)
+    other = dataset.padded_batch(32, padded_shapes=([None], []), drop_remainder=True)
 
 Told::
 
@@ -40,7 +42,7 @@ from typing import Iterator, Optional
 
 from ..infer import DATASET
 from ..registry import Context, Finding, Result
-from ..scopes import Call
+from ..scopes import Call, Where
 from ..signatures import bind, constant
 
 CODE = 'NPU238'
@@ -54,7 +56,7 @@ _BUCKETS = ('element_length_func', 'bucket_boundaries', 'bucket_batch_sizes', 'p
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(call.node.func, ast.Attribute)
     shapes = bind(call.node, ('batch_size', 'padded_shapes', 'padding_values')).args.get('padded_shapes')
-    if shapes is None or not _has_open_length(shapes):
+    if not _has_open_length(context, shapes, call.where):
         return
     if context.types.of(call.node.func.value, call.where) == DATASET:
         yield Finding(call.node, 'each batch is as long as its longest member, and the card compiles the graph '
@@ -70,7 +72,13 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
                       'again for each length; write pad_to_bucket_boundary=True and a few boundaries')
 
 
-def _has_open_length(shapes: ast.expr) -> bool:
-    """Whether a literal of shapes has an open dimension; a shape that is None altogether is not open."""
-    return any(isinstance(node, (ast.List, ast.Tuple)) and any(constant(e) == (None,) for e in node.elts)
-               for node in ast.walk(shapes))
+def _has_open_length(context: Context, shapes: Optional[ast.AST], where: Where) -> bool:
+    """Whether a literal of shapes, or the one that a name stands for, has an open dimension; a shape that is
+    None altogether is not open."""
+    if isinstance(shapes, ast.Name):
+        bindings = context.names.lookup(shapes.id, where) or []
+        return len(bindings) == 1 and bindings[0].kind == 'value' and not isinstance(
+            bindings[0].node, ast.Name) and _has_open_length(context, bindings[0].node, bindings[0].where)
+    return shapes is not None and any(
+        isinstance(node, (ast.List, ast.Tuple)) and any(constant(e) == (None,) for e in node.elts)
+        for node in ast.walk(shapes))

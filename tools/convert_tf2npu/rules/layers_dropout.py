@@ -11,6 +11,7 @@ Before::
 
     def model_fn(features, labels, mode):
         net = tf.layers.dropout(net, rate=0.4, training=mode == tf.estimator.ModeKeys.TRAIN)
+        net = tf.layers.dropout(inputs=net, rate=0.1, training=mode == tf.estimator.ModeKeys.TRAIN)
         net = tf.layers.dropout(net, FLAGS.rate, training=True, name='drop')
         return net
 
@@ -21,6 +22,7 @@ After::
 
     def model_fn(features, labels, mode):
         net = npu_ops.dropout(net, keep_prob=0.6) if mode == tf.estimator.ModeKeys.TRAIN else net
+        net = npu_ops.dropout(x=net, keep_prob=0.9) if mode == tf.estimator.ModeKeys.TRAIN else net
         net = npu_ops.dropout(net, 1 - FLAGS.rate, name='drop')
         return net
 
@@ -111,14 +113,17 @@ from ..signatures import LAYERS_DROPOUT, bind, constant
 from ..source import Edit
 
 CODE = 'NPU107'
+_SLIM_DROPOUT = ('inputs', 'keep_prob', 'noise_shape', 'is_training', 'outputs_collections', 'scope', 'seed')
 CALLS = frozenset({'tensorflow.layers.dropout', 'tensorflow.contrib.layers.dropout'})
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
     node = call.node
     if name == 'tensorflow.contrib.layers.dropout':
-        yield Finding(node, 'slim.dropout stays as it is, for an arg_scope may say whether it trains; '
-                      'write npu_ops.dropout(x, keep_prob) if is_training else x')
+        given = bind(node, _SLIM_DROPOUT).given('is_training')
+        yield Finding(node, 'slim.dropout stays as it is, for %s; write npu_ops.dropout(x, keep_prob) if '
+                      'is_training else x' % ('is_training may be a tensor' if given else
+                                              'an arg_scope may say whether it trains'))
         return
     bound = bind(node, LAYERS_DROPOUT)
     training = bound.args.get('training')
@@ -128,7 +133,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         return  # it never drops
     reason = ''
     if bound.hidden or bound.unknown or inputs is None or 'training' not in bound.keywords or \
-            'inputs' in bound.keywords or 'noise_shape' in bound.positional:
+            'noise_shape' in bound.positional:
         reason = 'its arguments are given in a way that cannot be turned over'
     elif bound.given('noise_shape'):
         reason = 'it has a noise_shape'
@@ -139,7 +144,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     edits: Optional[List[Edit]] = None if reason else _edits(context, call, bool(literal))
     if edits is None:
         yield Finding(node, 'tf.layers.dropout stays as it is, because %s; write npu_ops.dropout(x, '
-                      'keep_prob=1 - rate) where it trains' % (reason or 'a comment is in the way'))
+                      'keep_prob=1 - rate) where it trains' % (reason or 'a comment or the order of its arguments is in the way'))
         return
     yield Change(node, 'dropout becomes the operator of the NPU', tuple(edits), ('npu_ops',))
 
@@ -148,6 +153,11 @@ def _edits(context: Context, call: Call, always: bool) -> Optional[List[Edit]]:
     source, node = context.source, call.node
     bound = bind(node, LAYERS_DROPOUT)
     edits = [rename(source, node.func, 'npu_ops.dropout')]
+    if 'inputs' in bound.keywords:
+        renamed = rename_keyword(source, bound.keywords['inputs'], 'x')
+        if renamed is None:
+            return None
+        edits.append(renamed)
     if 'rate' in bound.args:
         edits += one_minus(source, bound.args['rate'])
         if 'rate' in bound.keywords:
@@ -186,6 +196,8 @@ def _without(context: Context, node: ast.Call, keyword: ast.keyword, instead: st
     end = source.end(keyword.value)
     values = list(node.args) + [k.value for k in node.keywords]
     before = [v for v in values if source.start(v) < source.start(keyword.value)]
+    if not before:
+        return None
     start = source.end(max(before, key=source.start))
     between = source.text[start:source.start(keyword.value)]
     close = source.text[end:source.end(node)].lstrip()[:1]
