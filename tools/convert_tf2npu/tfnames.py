@@ -132,3 +132,9 @@ def _npu_name(name: str) -> str:
 def is_version1(name: str) -> bool:
     """Whether a name as spelled belongs to the TensorFlow 1 interface for certain."""
     return name.startswith(('tensorflow.compat.v1.', 'tensorflow._api.v1.', 'tensorflow.python.'))
+
+
+def is_only_version2(name: str) -> bool:
+    """Whether a name as spelled is in the plain interface of TensorFlow 2 and was not in that of 1."""
+    return name.startswith('tensorflow.optimizers.') or name in (
+        'tensorflow.random.set_seed', 'tensorflow.summary.create_file_writer')

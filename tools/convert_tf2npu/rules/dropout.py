@@ -92,7 +92,7 @@ from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
 from ..signatures import DROPOUT_V1, DROPOUT_V2, bind
 from ..source import Edit
-from ..tfnames import is_version1
+from ..tfnames import is_only_version2, is_version1
 
 CODE = 'NPU106'
 CALLS = frozenset({'tensorflow.nn.dropout', 'tensorflow.keras.backend.dropout'})
@@ -112,8 +112,7 @@ train.MonitoredTrainingSession losses.softmax_cross_entropy losses.sparse_softma
 losses.mean_squared_error losses.get_total_loss'''.split())
 _MODULES_OF_1 = tuple('tensorflow.%s.' % name for name in (
     'contrib', 'layers', 'app', 'flags', 'gfile', 'logging', 'python_io', 'nn.rnn_cell'))
-_ONLY_IN_2 = frozenset({'tensorflow.function', 'tensorflow.GradientTape', 'tensorflow.random.set_seed',
-                        'tensorflow.keras.optimizers.Adam'})
+_ONLY_IN_2 = frozenset({'tensorflow.function', 'tensorflow.GradientTape', 'tensorflow.keras.optimizers.Adam'})
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
@@ -166,7 +165,8 @@ def _version(context: Context) -> Optional[int]:
         spelled = context.names.spelled(call.node.func, call.where)
         if spelled:
             one = one or spelled in _ONLY_IN_1 or spelled.startswith(_MODULES_OF_1)
-            two = two or spelled in _ONLY_IN_2 or spelled.startswith('tensorflow.compat.v1.')
+            two = two or spelled in _ONLY_IN_2 or is_only_version2(spelled) or spelled.startswith(
+                'tensorflow.compat.v1.')
     for node, where in context.names.classes:
         for base in node.bases:
             one = one or (context.names.spelled(base, where) or '').startswith(_MODULES_OF_1)

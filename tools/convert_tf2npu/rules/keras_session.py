@@ -108,6 +108,14 @@ Untouched::
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.compile('adam', 'mse')
     model.fit(images, labels)
+
+Untouched::
+
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(tf.optimizers.Adam(0.001), 'mse')
+    model.fit(images, labels)
 """
 from __future__ import annotations
 
@@ -119,6 +127,7 @@ from ..placing import at_end, first_at_work, is_main_guard, line_before
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
 from ..source import Edit
+from ..tfnames import is_only_version2
 
 CODE = 'NPU105'
 _TRAINING = frozenset({'fit', 'fit_generator', 'train_on_batch'})
@@ -127,6 +136,7 @@ _SESSION_SET = frozenset({'tensorflow.keras.backend.set_session',
                           'npu_shim.npu_init.npu_clear_session'})
 _EAGER = frozenset({'tensorflow.GradientTape', 'tensorflow.function',
                     'tensorflow.enable_eager_execution', 'tensorflow.enable_v2_behavior'})
+_NOT_EAGER = frozenset({'tensorflow.disable_eager_execution', 'tensorflow.disable_v2_behavior'})
 _OPEN = 'npu_keras_sess = set_keras_session_npu_config()'
 _CLOSE = 'close_session(npu_keras_sess)'
 
@@ -169,10 +179,12 @@ def trained_call(context: Context) -> Optional[Call]:
 
 
 def uses_eager(context: Context) -> bool:
-    """Whether a file shows that it works eagerly."""
-    for call in context.names.calls:
-        if context.resolve(call.node.func, call.where) in _EAGER:
-            return True
+    """Whether a file shows that it works eagerly: it asks for that, or uses what only TensorFlow 2 has, where
+    eager is what one gets without asking."""
+    names = {context.resolve(call.node.func, call.where) for call in context.names.calls}
+    if names & _EAGER or not names & _NOT_EAGER and any(
+            is_only_version2(context.names.spelled(c.node.func, c.where) or '') for c in context.names.calls):
+        return True
     return any(context.resolve(d, f.where) in _EAGER for f in context.names.functions
                for d in getattr(f.node, 'decorator_list', ()))
 
