@@ -28,8 +28,13 @@ def outfeed_enqueue_op(channel_name: str, inputs: Sequence[Any], name: Any = Non
     """
     if _device.device().is_npu:
         return _device.vendor("npu_bridge.estimator.npu_ops").outfeed_enqueue_op(channel_name, inputs, name)
-    tensors = [tf.convert_to_tensor(one) for one in inputs]
-    return channel(channel_name, [one.dtype.base_dtype for one in tensors]).enqueue(tensors, name=name)
+    tensors = [_value(tf.convert_to_tensor(one)) for one in inputs]
+    return channel(channel_name, [one.dtype for one in tensors]).enqueue(tensors, name=name)
+
+
+def _value(tensor: Any) -> Any:
+    """What a reference variable holds now: the queue would keep its memory, which the next step changes."""
+    return tf.raw_ops.DeepCopy(x=tensor) if tensor.dtype._is_ref_dtype else tensor
 
 
 def outfeed_dequeue_op(channel_name: str, output_types: Sequence[Any], output_shapes: Sequence[Any],
