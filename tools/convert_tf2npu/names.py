@@ -15,7 +15,7 @@ from .definitions import Definitions
 from .scopes import Binding, Where, own_returns
 from .signatures import constant
 from .star import STAR
-from .tfnames import canonical
+from .tfnames import canonical, home
 
 if TYPE_CHECKING:
     from .project import Project
@@ -231,7 +231,7 @@ def _agreed(found: Set[Optional[str]]) -> Optional[str]:
     """The one name that all have, or None."""
     if len(found) > 1 and None not in found:
         # import tensorflow.compat.v1 as tf, or plain tensorflow where that fails: one thing
-        if len({canonical(f) for f in found if f}) == 1:
+        if len({home(canonical(f)) for f in found if f}) == 1:
             return max(found, key=lambda f: len(f or ''))
     return found.pop() if len(found) == 1 else None
 

@@ -53,11 +53,11 @@ FUNCTIONS: Dict[str, Tuple[str, ...]] = {
 }
 _MANAGER = ('saver', 'checkpoint_dir', 'checkpoint_filename_with_path', 'wait_for_checkpoint', 'max_wait_secs',
             'config')
+_PREPARE = ('master', 'config', 'wait_for_checkpoint', 'max_wait_secs', 'start_standard_services')
 METHODS_OF: Dict[str, Dict[str, Tuple[str, ...]]] = {
     SUPERVISOR: {
         'managed_session': ('master', 'config', 'start_standard_services', 'close_summary_writer'),
-        'prepare_or_wait_for_session': (
-            'master', 'config', 'wait_for_checkpoint', 'max_wait_secs', 'start_standard_services')},
+        'prepare_or_wait_for_session': _PREPARE, 'PrepareSession': _PREPARE},
     SESSION_MANAGER: {
         'prepare_session': ('master', 'init_op') + _MANAGER + ('init_feed_dict', 'init_fn'),
         'recover_session': ('master',) + _MANAGER,

@@ -7,75 +7,12 @@ from __future__ import annotations
 
 import functools
 
-# Modules of TensorFlow's implementation that scripts import from, and where their names are public.
-_PRIVATE = {
-    'tensorflow.core.protobuf.config_pb2': 'tensorflow',
-    'tensorflow.core.protobuf.rewriter_config_pb2.RewriterConfig': 'tensorflow.RewriterConfig',
-    'tensorflow.python.client.session': 'tensorflow',
-    'tensorflow.python.data.ops.dataset_ops': 'tensorflow.data',
-    'tensorflow.python.data.ops.readers': 'tensorflow.data',
-    'tensorflow.python.data': 'tensorflow.data',
-    'tensorflow.python.estimator.estimator': 'tensorflow.estimator',
-    'tensorflow.python.estimator.model_fn': 'tensorflow.estimator',
-    'tensorflow.python.estimator.run_config': 'tensorflow.estimator',
-    'tensorflow.python.estimator.training': 'tensorflow.estimator',
-    'tensorflow_estimator.python.estimator.estimator': 'tensorflow.estimator',
-    'tensorflow_estimator.python.estimator.model_fn': 'tensorflow.estimator',
-    'tensorflow_estimator.python.estimator.run_config': 'tensorflow.estimator',
-    'tensorflow_estimator.python.estimator.training': 'tensorflow.estimator',
-    'tensorflow_estimator.estimator': 'tensorflow.estimator',
-    'tensorflow.contrib.learn.python.learn.estimators.run_config': 'tensorflow.contrib.learn',
-    'tensorflow.python.framework.ops': 'tensorflow',
-    'tensorflow.python.keras': 'tensorflow.keras',
-    'tensorflow.python.layers.core': 'tensorflow.layers',
-    'tensorflow.python.layers.layers': 'tensorflow.layers',
-    'tensorflow.python.ops.math_ops': 'tensorflow.math',
-    'tensorflow.contrib.slim.python.slim.learning': 'tensorflow.contrib.slim.learning',
-    'tensorflow.contrib.slim.python.slim.evaluation': 'tensorflow.contrib.slim.evaluation',
-    'tensorflow.contrib.framework.python.ops': 'tensorflow.contrib.framework',
-    'tensorflow.contrib.layers.python.layers': 'tensorflow.contrib.layers',
-    'tensorflow.contrib.layers.python.layers.layers': 'tensorflow.contrib.layers',
-    'tensorflow.contrib.gan.python.train': 'tensorflow.contrib.gan',
-    'tensorflow.contrib.training.python.training.evaluation': 'tensorflow.contrib.training',
-    'tensorflow.contrib.training.python.training.training': 'tensorflow.contrib.training',
-    'tensorflow.contrib.tpu.python.tpu.tpu_config': 'tensorflow.contrib.tpu',
-    'tensorflow.contrib.tpu.python.tpu.tpu_estimator': 'tensorflow.contrib.tpu',
-    'tensorflow.contrib.tpu.python.tpu.tpu_optimizer': 'tensorflow.contrib.tpu',
-    'tensorflow.python.tpu.tpu_config': 'tensorflow.estimator.tpu',
-    'tensorflow.python.tpu.tpu_estimator': 'tensorflow.estimator.tpu',
-    'tensorflow_estimator.python.estimator.tpu.tpu_config': 'tensorflow.estimator.tpu',
-    'tensorflow_estimator.python.estimator.tpu.tpu_estimator': 'tensorflow.estimator.tpu',
-    'tensorflow.python.training.monitored_session': 'tensorflow.train',
-    'tensorflow.python.training.session_manager': 'tensorflow.train',
-    'tensorflow.python.training.supervisor': 'tensorflow.train',
-    'tensorflow.python.ops.nn': 'tensorflow.nn',
-    'tensorflow.python.ops.nn_ops': 'tensorflow.nn',
-}
-# Names that live in two public places; the left one is written as the right one.
-_SAME = {
-    'tensorflow.math.tanh': 'tensorflow.tanh',
-    'tensorflow.nn.tanh': 'tensorflow.tanh',
-    'tensorflow.keras.backend.tanh': 'tensorflow.tanh',
-    'tensorflow.keras.activations.tanh': 'tensorflow.tanh',
-    'tensorflow.math.pow': 'tensorflow.pow',
-    'tensorflow.keras.backend.pow': 'tensorflow.pow',
-    'tensorflow.math.sqrt': 'tensorflow.sqrt',
-    'tensorflow.keras.backend.sqrt': 'tensorflow.sqrt',
-    'tensorflow.math.square': 'tensorflow.square',
-    'tensorflow.keras.backend.square': 'tensorflow.square',
-    'tensorflow.math.multiply': 'tensorflow.multiply',
-    'tensorflow.math.add': 'tensorflow.add',
-    'tensorflow.math.sigmoid': 'tensorflow.sigmoid',
-    'tensorflow.nn.sigmoid': 'tensorflow.sigmoid',
-    'tensorflow.train.SessionRunHook': 'tensorflow.estimator.SessionRunHook',
-    'tensorflow.estimator.EstimatorV2': 'tensorflow.estimator.Estimator',
-    'tensorflow.contrib.slim.dropout': 'tensorflow.contrib.layers.dropout',
-    'tensorflow.keras.models.Sequential': 'tensorflow.keras.Sequential',
-    'tensorflow.keras.models.Model': 'tensorflow.keras.Model',
-    'tensorflow.keras.engine.training.Model': 'tensorflow.keras.Model',
-}
+from .private_names import SAME, public
+
 _VERSIONED = ('tensorflow.compat.v1', 'tensorflow.compat.v2', 'tensorflow._api.v1',
               'tensorflow._api.v2')
+_MOVED = (('tensorflow.contrib.tpu', 'tensorflow.estimator.tpu'), ('tensorflow.tpu', 'tensorflow.estimator.tpu'),
+          ('tensorflow.contrib.data', 'tensorflow.data.experimental'))
 # The package whose public interface npu_shim has; scripts ported to it by hand are already ported.
 _VENDOR = {'npu_bridge': 'npu_shim'}
 
@@ -103,18 +40,24 @@ def canonical(name: str) -> str:
             if name == prefix or name.startswith(prefix + '.'):
                 return 'horovod' + name[len(prefix):]
         return 'another ' + name
-    if head not in ('tensorflow', 'tensorflow_estimator'):
+    if head == 'tf_slim':
+        name = 'tensorflow.contrib.slim' + name[len(head):]
+    elif head not in ('tensorflow', 'tensorflow_estimator'):
         return name
     for prefix in _VERSIONED:
         if name == prefix or name.startswith(prefix + '.'):
             name = 'tensorflow' + name[len(prefix):]
-    parts = name.split('.')
-    for cut in range(len(parts), 1, -1):
-        prefix = '.'.join(parts[:cut])
-        if prefix in _PRIVATE:
-            name = '.'.join([_PRIVATE[prefix]] + parts[cut:])
-            break
-    return _SAME.get(name, name)
+    return SAME.get(public(name), public(name))
+
+
+@functools.lru_cache(maxsize=4096)
+def home(name: str) -> str:
+    """Where a canonical name lives in the TensorFlow that has it last, for names that moved there from
+    contrib: scripts import them from the one place or, where that fails, from the other."""
+    for old, new in _MOVED:
+        if name == old or name.startswith(old + '.'):
+            return new + name[len(old):]
+    return name
 
 
 def _npu_name(name: str) -> str:

@@ -64,6 +64,36 @@ Untouched::
         with tf.device('/job:worker/task:%d/gpu:%d' % (task, 0)):
             build(task)
 
+Before::
+
+    from tensorflow.python.framework import ops
+    import tensorflow as tf
+
+    graph = tf.Graph()
+    with graph.as_default(), graph.device('/gpu:0'):
+        loss = make_loss()
+    with ops.device(device_name_or_function='/gpu:1'):
+        other = make_loss()
+
+After::
+
+    from tensorflow.python.framework import ops
+    import tensorflow as tf
+
+    graph = tf.Graph()
+    with graph.as_default(), graph.device('/cpu:0'):
+        loss = make_loss()
+    with ops.device(device_name_or_function='/cpu:0'):
+        other = make_loss()
+
+Untouched::
+
+    import tensorflow as tf
+
+    def build(plan):
+        with plan.device('/gpu:0'):
+            return make_loss()
+
 Untouched::
 
     import torch
@@ -78,6 +108,7 @@ import re
 from typing import Iterator, List, Optional, Tuple
 
 from ..edits import rename
+from ..infer import GRAPH
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
 from ..signatures import constant
@@ -85,9 +116,16 @@ from ..source import Edit
 
 CODE = 'NPU110'
 CALLS = frozenset({'tensorflow.device'})
+METHODS = frozenset({'device'})
 _GPU = re.compile(r'(?P<name>gpu)(?P<index>:(?:\d+|\*))?(?=["\'/]|\Z)', re.IGNORECASE)
 _HOLE = '\0'
 _ONE_OF_SEVERAL = re.compile(r'(?P<before>/?(?:device:)?)(?P<name>gpu):(?:\0|%[ds]|{0?(?::d)?})', re.IGNORECASE)
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    assert isinstance(call.node.func, ast.Attribute)
+    if _is_scope(context, call) and context.resolve(call.node.func, call.where) not in CALLS:
+        yield from check_call(context, call, None)
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
@@ -143,8 +181,15 @@ def _is_chosen(context: Context, call: Call) -> bool:
     """Whether a call is one of tf.device whose device is no literal."""
     word = getattr(call.node.func, 'attr', getattr(call.node.func, 'id', ''))
     device = _device(call) if word == 'device' else None
-    return device is not None and constant(device) is None and context.resolve(
-        call.node.func, call.where) in CALLS and not _of_numbered_gpu(context, device, call)
+    return device is not None and constant(device) is None and _is_scope(context, call) and not _of_numbered_gpu(
+        context, device, call)
+
+
+def _is_scope(context: Context, call: Call) -> bool:
+    """Whether a call is one of tf.device, or of a graph's method by that name."""
+    function = call.node.func
+    return context.resolve(function, call.where) in CALLS or isinstance(
+        function, ast.Attribute) and context.types.of(function.value, call.where) == GRAPH
 
 
 def _of_numbered_gpu(context: Context, device: ast.expr, call: Call) -> Optional[str]:
