@@ -40,7 +40,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
-from typing import Iterator
+from typing import Iterator, Optional
 
 from ..registry import Context, Finding, Result
 from ..scopes import Where
@@ -61,7 +61,7 @@ def check_file(context: Context) -> Iterator[Result]:
             yield from _handed_on(context, default, function.where)
 
 
-def _handed_on(context: Context, value: ast.AST, where: Where) -> Iterator[Result]:
+def _handed_on(context: Context, value: Optional[ast.AST], where: Where) -> Iterator[Result]:
     if isinstance(value, (ast.Name, ast.Attribute)) and getattr(
             value, 'attr', getattr(value, 'id', '')) in _WORDS and context.resolve(value, where) in FUNCTIONS:
         yield Finding(value, '%s is handed on, so that something else makes the session; hand on functools.partial('
