@@ -144,6 +144,25 @@ def test_masked_text_is_python_of_the_same_shape(text: str) -> None:
     compile(masked, 'cell', 'exec')
 
 
+def test_a_cell_that_is_indented_as_a_whole_is_a_cell() -> None:
+    content = notebook(IMPORT, '  # run\n  with tf.Session() as s:\n      s.run(x)\n', '  ', ' y = tf.Session()', 'tf.Session()')
+    result = converted(content)
+    assert cells(result)[1:] == ['  # run\n  with tf.Session(config=npu_config_proto()) as s:\n      s.run(x)\n', '  ',
+                                 ' y = tf.Session(config=npu_config_proto())', 'tf.Session(config=npu_config_proto())']
+    assert [(d.cell, d.line, d.col) for d in result.diagnostics] == [(2, 2, 8), (4, 1, 6), (5, 1, 1)]
+
+
+def test_a_line_before_an_indented_cell_is_indented_as_it() -> None:
+    train = ' model = tf.keras.Sequential([])\n model.fit(x, y)'
+    assert cells(converted(notebook('import tensorflow.compat.v1 as tf', train)))[1] == (
+        ' npu_keras_sess = set_keras_session_npu_config()\n' + train + '\nclose_session(npu_keras_sess)')
+
+
+def test_a_cell_that_only_seems_to_be_indented_is_named_with_its_line() -> None:
+    result = converted(notebook(IMPORT, '  x = (1\n  y = 2'))
+    assert result.unreadable and (result.diagnostics[0].cell, result.diagnostics[0].line) == (2, 1)
+
+
 def test_a_coding_cookie_in_a_cell_means_nothing() -> None:
     after = cells(converted(notebook('#!x\n#-*- coding: latin-1 -*-\n' + IMPORT + '\ns = "\u00e9", tf.Session()')))
     assert after[0].endswith('s = "\u00e9", tf.Session(config=npu_config_proto())')

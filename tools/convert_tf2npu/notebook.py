@@ -47,16 +47,23 @@ class CellError(SourceError):
 
 class Cell(NamedTuple):
     """A code cell: its number among all cells, where it starts in the script, its text with what is
-    not Python masked, and the JSON strings that hold its lines."""
+    not Python masked, the JSON strings that hold its lines, and what stands before it in the script."""
     number: int
     start: int
     text: str
     strings: Tuple[_Span, ...]
+    lead: str = ''
 
     @property
     def end(self) -> int:
         """Where it ends in the script."""
         return self.start + len(self.text)
+
+    @property
+    def indent(self) -> str:
+        """The indentation of its first line."""
+        first = self.text.lstrip('\r\n')
+        return first[:len(first) - len(first.lstrip(' \t'))]
 
 
 class Notebook:
@@ -74,13 +81,13 @@ class Notebook:
         self.cells = _cells(self._text, content) if _is_python(content) else []
         for cell in self.cells:
             try:
-                Source(_BOM + cell.text.encode('utf-8'))
+                Source(_BOM + (cell.lead + cell.text).encode('utf-8'))
             except SourceError as error:
                 raise CellError(error.message, error.line, error.col, cell.number)
             except UnicodeEncodeError as error:
                 line = 1 + len(_LINE_END.findall(cell.text[:error.start]))
                 raise CellError('it holds half of a surrogate pair', line, 0, cell.number)
-        text = ''.join(cell.text + _GAP for cell in self.cells)
+        text = ''.join(cell.lead + cell.text + _GAP for cell in self.cells)
         self.script = _BOM + text.encode('utf-8')
         self._first_lines = [1 + len(_LINE_END.findall(text[:cell.start])) for cell in self.cells]
 
@@ -179,9 +186,25 @@ def _cells(text: str, content: Any) -> List[Cell]:
         if python and not python.isspace():
             where = [s for key, s in _members(text, span[0]) if key == 'source'][-1]
             strings = [s for _, s in _members(text, where[0])] if text[where[0]] == '[' else [where]
-            found.append(Cell(index + 1, offset, python, tuple(strings)))
+            lead = _lead(python)
+            offset += len(lead)
+            found.append(Cell(index + 1, offset, python, tuple(strings), lead))
             offset += len(python) + len(_GAP)
     return found
+
+
+def _lead(cell: str) -> str:
+    """What a cell needs before it to be Python: IPython takes the indentation of its first line off all lines,
+    here they stand in a block."""
+    if cell.lstrip('\r\n')[:1] not in (' ', '\t'):
+        return ''
+    for lead in ('', 'if 1:\n'):
+        try:
+            Source(_BOM + (lead + cell).encode('utf-8', 'replace'))
+            return lead
+        except SourceError:
+            pass
+    return ''
 
 
 def _members(text: str, at: int) -> Iterator[Tuple[str, _Span]]:
@@ -211,6 +234,8 @@ def _local(cell: Cell, edits: Sequence[Edit], is_last: bool) -> List[Tuple[int, 
     beyond = size + len(_GAP) + is_last  # what stands at the end of the script belongs to the last cell
     for edit in ordered(edits):
         start, end, new = edit.start - cell.start, edit.end - cell.start, edit.new
+        if -len(cell.lead) <= start == end < 0:  # a line before the block that the cell is
+            start, end, new = 0, 0, cell.indent + new
         if not 0 <= start < beyond:
             continue
         if start > size:  # behind the line end of the last line, where a line is put
