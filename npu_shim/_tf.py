@@ -29,6 +29,7 @@ ConfigProto = config_pb2.ConfigProto
 RewriterConfig = rewriter_config_pb2.RewriterConfig
 SessionRunHook = session_run_hook.SessionRunHook
 GraphDef = v1.GraphDef
+BaseSession = session_module.BaseSession
 Session = session_module.Session
 InteractiveSession = session_module.InteractiveSession
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 from npu_shim.data.arrays import PaddedBatch, padded_batches
 from npu_shim.data.padding import pad_last_batch
 from npu_shim.data.remainder import Remainder, count_remainder
+from npu_shim.data.shape_watch import ShapeWatch, watch_shapes
 from npu_shim.data.static_batch import enforce_static_batch
 
-__all__ = ["PaddedBatch", "Remainder", "count_remainder", "enforce_static_batch", "pad_last_batch", "padded_batches"]
+__all__ = ["PaddedBatch", "Remainder", "ShapeWatch", "count_remainder", "enforce_static_batch", "pad_last_batch",
+           "padded_batches", "watch_shapes"]

@@ -1,0 +1,100 @@
+"""Shapes that change from run to run are told once, with the user's line, and counted."""
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import npu_shim
+from npu_shim.data import watch_shapes
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture
+def watch():
+    yield watch_shapes(summary_at_exit=False)
+    npu_shim.uninstall()
+
+
+def line_of(text):
+    """Where this file holds a text."""
+    with open(__file__, encoding="utf-8") as file:
+        return "%s:%d" % (os.path.basename(__file__), [text in one for one in file].index(True) + 1)
+
+
+def test_fed_shapes(watch, log):
+    with tf.Graph().as_default(), v1.Session() as sess:
+        x, rate = v1.placeholder(tf.float32, [None, 3], "x"), v1.placeholder(tf.float32, [], "rate")
+        y = tf.reduce_sum(x) * rate
+        for rows in (4, 4, 2, 4, 1):
+            assert sess.run(y, {x: np.ones([rows, 3]), rate: 2.0}) == 6 * rows  # the line that is told
+        sess.run(y, {"x:0": [[1, 2, 3]], rate: 1.0})
+    (told, counts), = watch.changes()
+    assert told == "what is fed to x" and counts == {((4, 3),): 3, ((2, 3),): 1, ((1, 3),): 2}
+    warned, = [m for m in log() if "compile the graph again" in m]
+    assert line_of("# the line that is told") in warned and "what is fed to x gives [2, 3] after [4, 3]" in warned
+    assert "x: 3 shapes: [4, 3] 3 times, [1, 3] 2 times, [2, 3] 1 time" in watch.summary()
+    assert "a card would compile 3 graphs" in watch.summary()
+
+
+@pytest.mark.parametrize("drop", [True, False])
+def test_iterators(watch, log, drop):
+    data = np.arange(10, dtype=np.float32)
+    with tf.Graph().as_default(), v1.Session() as sess:
+        dataset = tf.data.Dataset.from_tensor_slices({"a": data, "b": data}).batch(4, drop_remainder=drop)
+        element = v1.data.make_one_shot_iterator(dataset).get_next()
+        total, untouched = tf.reduce_sum(element["a"]), tf.constant(1)
+        got = []
+        with pytest.raises(tf.errors.OutOfRangeError):
+            while True:
+                assert sess.run(untouched) == 1
+                got.append(sess.run({"total": total, "rest": [element["b"]]}))
+    assert [float(one["total"]) for one in got] == ([6, 22] if drop else [6, 22, 17])
+    assert [len(one["rest"][0]) for one in got] == ([4, 4] if drop else [4, 4, 2])
+    if drop:
+        assert watch.changes() == [] and watch.summary() == "" and not log()
+    else:
+        (told, counts), = watch.changes()
+        assert told.startswith("the iterator ") and counts == {((4,), (4,)): 2, ((2,), (2,)): 1}
+
+
+def test_it_sees_through_monitored_sessions_and_changes_no_signature(watch):
+    assert list(inspect.signature(v1.Session.run).parameters) == ["self", "fetches", "feed_dict", "options", "run_metadata"]
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [None], "x")
+        y = tf.reduce_sum(x)
+        with v1.train.MonitoredSession() as sess:
+            assert [sess.run(y, feed_dict={x: [1.0] * n}) for n in (1, 2)] == [1, 2]
+    assert [told for told, _ in watch.changes()] == ["what is fed to x"]
+
+
+def test_uninstall_ends_it(watch):
+    npu_shim.uninstall()
+    with tf.Graph().as_default(), v1.Session() as sess:
+        x = v1.placeholder(tf.float32, [None], "x")
+        for n in (1, 2):
+            sess.run(x, {x: [1.0] * n})
+    assert watch.changes() == []
+
+
+def test_the_summary_comes_at_the_end_of_the_process(repo_root):
+    code = """
+import tensorflow.compat.v1 as tf
+from npu_shim.data import watch_shapes
+watch_shapes()
+with tf.Graph().as_default(), tf.Session() as sess:
+    x = tf.placeholder(tf.float32, [None], "x")
+    for n in (1, 2, 3):
+        sess.run(x, {x: [0.0] * n})
+print("the end")
+"""
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, env={**os.environ, "PYTHONPATH": str(repo_root)})
+    assert done.stdout == "the end\n", done.stderr
+    assert "what is fed to x: 3 shapes: [1] 1 time, [2] 1 time, [3] 1 time (<string>:8)" in done.stderr
