@@ -75,3 +75,18 @@ def test_the_star_gives_no_meaning_to_what_has_none(text: str) -> None:
 def test_a_local_name_is_not_one_of_the_stars() -> None:
     new = Converter().convert((TF + 'def f():\n    local = 1\n    return local\ntf.Session()\n').encode()).new
     assert new is not None and STAR.encode() in new
+
+
+@pytest.mark.parametrize('text', [
+    'try:\n    import tensorflow as tf\n    s = tf.Session()\nfinally:\n    pass\n',
+    'try:\n    import tensorflow as tf\n    s = tf.Session()\nexcept E:\n    import tensorflow.compat.v1 as tf\n    s = tf.Session()\n',
+    'def f():\n    if x:\n        import tensorflow as tf\n        return tf.Session()\n    else:\n        import tensorflow as tf\n    return tf.Session()\n',
+    'try:\n    def f():\n        import tensorflow as tf\n        return tf.Session()\nfinally:\n    f()\n',
+    'if x: import tensorflow as tf; s = tf.Session()\n',
+], ids=['try and finally', 'both ways', 'both branches in a function', 'a function in a try', 'one line'])
+def test_the_import_comes_before_what_needs_it(text: str) -> None:
+    new = Converter().convert(text.encode()).new
+    assert new is not None
+    at = new.decode().index('from npu_shim.npu_init import')
+    assert 0 <= at < new.decode().index('npu_config_proto()')
+    assert Converter().convert(new).new is None

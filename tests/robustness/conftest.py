@@ -1,7 +1,8 @@
-"""The fuzz targets, which stand beside their corpus."""
+"""The modules that the tests share, and the fuzz targets, which stand beside their corpus."""
 from __future__ import annotations
 
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'fuzz'))
+_HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(_HERE), str(_HERE.parents[1] / 'fuzz')]

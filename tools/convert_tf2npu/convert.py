@@ -18,7 +18,7 @@ from .project import Project
 from .registry import Change, Context, Finding, Registry, Result, Rule
 from .results import CHANGE, ERROR, FINDING, ApiCall, Calls, Diagnostic, FileResult, by_place, failed
 from .scopes import Where
-from .source import Edit, Source, SourceError
+from .source import Edit, Source, SourceError, comments_of
 
 __all__ = ['CHANGE', 'ERROR', 'FINDING', 'Converter', 'Diagnostic', 'FileResult']
 # The tree of such a file would take gigabytes; people do not write so much, programs do.
@@ -170,19 +170,15 @@ def _possible(context: Context, change: Change, spans: List[Tuple[int, int]]) ->
     if any(broken_string(context.source, context.names, edit) for edit in change.edits):
         return Finding(change.node, 'left as it is, because it stands inside an f-string, where what has to '
                        'be written cannot stand (%s)' % change.message)
-    if any(_loses_comment(context.source, edit) for edit in change.edits):
+    if any(context.source.comments(edit.start, edit.end) != comments_of(edit.new) for edit in change.edits):
         return Finding(change.node, 'left as it is, because a comment stands inside the code that has to be '
-                       'replaced; put it before the statement, and run again (%s)' % change.message)
+                       'replaced or moved; put it before the statement, and run again (%s)' % change.message)
     for edit in change.edits:
         if any(edit.start < end and start < edit.end or start < edit.start < end
                for start, end in spans):
             return Finding(change.node, 'left as it is, because it stands inside code that another '
                            'rule replaces (%s)' % change.message)
     return change
-
-
-def _loses_comment(source: Source, edit: Edit) -> bool:
-    return any(comment not in edit.new for comment in source.comments(edit.start, edit.end))
 
 
 def _check_written(new: bytes) -> None:

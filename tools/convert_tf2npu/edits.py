@@ -53,11 +53,7 @@ def add_argument(source: Source, call: ast.Call, *texts: str) -> Optional[Edit]:
     last = max(values, key=source.end)
     if isinstance(last, ast.GeneratorExp) and source.end(last) > close:
         return None
-    end = source.end(last)
-    position = source.skip_trivia(end)
-    while position < close and source.text[position] == ')':  # of parentheses around the value
-        end = position + 1
-        position = source.skip_trivia(end)
+    end = outer_end(source, call, last)
     start = keyword_start(source, keywords[last]) if last in keywords else source.start(last)
     before = source.text[source.line_start(start):start] if start is not None else 'unknown'
     between = source.newline + before if not before.strip() else ' '
@@ -69,6 +65,16 @@ def keyword_start(source: Source, keyword: ast.keyword) -> Optional[int]:
     before = source.text[:source.start(keyword.value)]
     found = re.search(r'\b%s[\s\\]*=[\s\\(]*\Z' % re.escape(keyword.arg or ''), before[-400:])
     return len(before) - len(before[-400:]) + found.start() if found else None
+
+
+def outer_end(source: Source, call: ast.Call, value: ast.expr) -> int:
+    """Where an argument of a call ends, with the parentheses around it."""
+    end, close = source.end(value), source.end(call) - 1
+    position = source.skip_trivia(end)
+    while position < close and source.text[position] == ')':
+        end = position + 1
+        position = source.skip_trivia(end)
+    return end
 
 
 def name_argument(source: Source, call: ast.Call, value: ast.expr, name: str) -> Edit:

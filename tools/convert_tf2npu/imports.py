@@ -55,17 +55,19 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> Lis
         uses = {use for use in change.uses if not _available(use, names)}
         if uses:
             wanted.setdefault(place or _head(source, names.tree), set()).update(uses)
-    return [_edit(source, names, place, uses) for place, uses in wanted.items()]
+    starts = [edit.start for change in changes for edit in change.edits]
+    return [_edit(source, names, place, uses, any(source.start(place) <= s < source.end(place) for s in starts))
+            for place, uses in wanted.items()]
 
 
-def _edit(source: Source, names: Names, place: ast.AST, uses: Set[str]) -> Edit:
+def _edit(source: Source, names: Names, place: ast.AST, uses: Set[str], before: bool) -> Edit:
     at_top = isinstance(names.places[place].scope.node, ast.Module)
     what = '*' if at_top and _star_is_safe(names) else ', '.join(sorted(uses))
     line = 'from %s import %s' % (MODULE, what)
     start = source.start(place)
     indent = source.text[source.line_start(start):start]
-    if not _is_import_like(place) and not _is_docstring(place):  # nothing to stand behind
-        return Edit(start, start, line + source.newline + indent)
+    if before or not _is_import_like(place) and not _is_docstring(place):  # nothing to stand behind
+        return Edit(start, start, line + (source.newline + indent if not indent.strip() else '; '))
     if len(line) > 100:
         line = 'from %s import (\n    %s)' % (MODULE, ',\n    '.join(sorted(uses)))
         line = line.replace('\n', source.newline + indent)
@@ -119,7 +121,7 @@ def _behind(source: Source, body: List[ast.stmt], first: int) -> Optional[ast.st
             chosen = statement
     if isinstance(chosen, (ast.Try, ast.If)):
         others = [h.body for h in chosen.handlers] if isinstance(chosen, ast.Try) else [chosen.orelse]
-        if not all(_behind(source, other, len(source.text)) for other in others):
+        if not others or not all(_behind(source, other, len(source.text)) for other in others):
             return _behind(source, chosen.body, first) or chosen
     return chosen
 

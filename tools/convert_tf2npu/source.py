@@ -203,8 +203,7 @@ class Source:
 
     def comments(self, start: int, end: int) -> List[str]:
         """The comments of a stretch of the text that starts and ends outside of strings."""
-        found = _STRING_OR_COMMENT.findall(self.text, start, end) if '#' in self.text[start:end] else []
-        return [piece for piece in found if piece.startswith('#')]
+        return comments_of(self.text[start:end])
 
     def edited(self, edits: Iterable[Edit]) -> bytes:
         """The file's bytes with the edits made.
@@ -224,6 +223,12 @@ class Source:
         return self._bom + ''.join(pieces).encode(self.encoding)
 
 
+def comments_of(code: str) -> List[str]:
+    """The comments of some code."""
+    found = _STRING_OR_COMMENT.findall(code) if '#' in code else []
+    return [piece for piece in found if piece.startswith('#')]
+
+
 def ordered(edits: Iterable[Edit]) -> List[Edit]:
     """Edits by position; see :class:`Edit` for insertions that meet at one place."""
     def key(item: Tuple[int, Edit]) -> Tuple[int, int, int, int]:
@@ -240,7 +245,8 @@ def ordered(edits: Iterable[Edit]) -> List[Edit]:
 def _encoding(raw: bytes) -> str:
     # Only the first two lines can hold a cookie; tokenize would take a file with lone carriage
     # returns for one single line.
-    head = b'\n'.join(re.split(rb'\r\n|\r|\n', raw, 2)[:2]) + b'\n'
+    lines = b'\n'.join(re.split(rb'\r\n|\r|\n', raw[len(_BOM) * raw.startswith(_BOM):], maxsplit=2)[:2]) + b'\n'
+    head = _BOM * raw.startswith(_BOM) + re.sub(rb'[\x80-\xff]', b'?', lines)  # the cookie itself is ASCII
     try:
         found = tokenize.detect_encoding(io.BytesIO(head).readline)[0]
     except SyntaxError as error:

@@ -102,10 +102,11 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator, List, Optional
 
 from ..callers import handed
-from ..edits import one_minus, rename, rename_keyword
+from ..edits import one_minus, outer_end, rename, rename_keyword
 from ..names import Names
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Binding, Call, Where
@@ -179,10 +180,9 @@ def _edits(context: Context, call: Call, always: bool) -> Optional[List[Edit]]:
         parent = context.names.parents[node]
         argument = isinstance(parent, (ast.Call, ast.keyword)) and \
             getattr(parent, 'func', None) is not node
-        around = not argument and not isinstance(
-            parent, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr))
-        if '\n' in test and not argument and not around:
-            return None  # nothing would hold its lines together
+        # a test of several lines needs something that holds them together
+        around = not argument and (bool(re.search(r'[\r\n]', test)) or not isinstance(
+            parent, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)))
         tail = ' if %s else %s' % (test, source.segment(bound.args['inputs']))
         if around:
             edits.insert(0, Edit(start, start, '('))
@@ -193,17 +193,12 @@ def _edits(context: Context, call: Call, always: bool) -> Optional[List[Edit]]:
 def _without(context: Context, node: ast.Call, keyword: ast.keyword, instead: str) -> Optional[Edit]:
     """Take a keyword argument out of a call, with the comma before it."""
     source = context.source
-    end = source.end(keyword.value)
     values = list(node.args) + [k.value for k in node.keywords]
     before = [v for v in values if source.start(v) < source.start(keyword.value)]
     if not before:
         return None
-    start = source.end(max(before, key=source.start))
-    between = source.text[start:source.start(keyword.value)]
-    close = source.text[end:source.end(node)].lstrip()[:1]
-    if '#' in between or ')' in between or '(' in between or close not in ',)':
-        return None
-    return Edit(start, end, ', ' + instead if instead else '')
+    return Edit(outer_end(source, node, max(before, key=source.start)), outer_end(source, node, keyword.value),
+                ', ' + instead if instead else '')
 
 
 def _decided_by_python(names: Names, node: Optional[ast.AST], where: Where) -> bool:
