@@ -39,7 +39,7 @@ setup(
     python_requires='>=3.7',
     packages=find_packages(include=['npu_shim', 'npu_shim.*']) + TOOL_PACKAGES,
     package_dir={'convert_tf2npu': 'tools/convert_tf2npu'},
-    package_data={'': ['*.json', '*.md', '*.html', 'py.typed']},
+    package_data={'': ['*.json', '*.css', '*.js', 'py.typed']},
     install_requires=[
         'tensorflow>=1.15',
         # TensorFlow 1.15 to 2.8 breaks with protobuf 3.21 and does not say so in

@@ -9,21 +9,23 @@
 #
 # The environments are made on first use from tests/envs/*.txt and kept in
 # $NPU_SHIM_CACHE, or else in .envs/ of the checkout. A change of those files
-# makes a new one; the old one may be deleted.
+# makes a new one; the old one may be deleted. The environment "reports" drives
+# the tool's reports in a browser and needs a Chromium (tests/envs/reports.sh).
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 envs_dir="${NPU_SHIM_CACHE:-$root/.envs}"
 default_env=tf215
-all_envs=(tf215 tf115 tf26 tf221)
+all_envs=(tf215 tf115 tf26 tf221 reports)
 fast_suite=(tests/fast tests/convert)
 types_suite=tests/types  # in the default environment, which has mypy
+reports_suite=(tests/browser tests/schemas)  # in the environment "reports"
 
 python_version_of() {
   case "$1" in
     tf115) echo 3.7 ;;
     tf26) echo 3.9 ;;
-    tf215 | tf221) echo 3.11 ;;
+    tf215 | tf221 | reports) echo 3.11 ;;
     *) return 1 ;;
   esac
 }
@@ -47,6 +49,7 @@ while [ $# -gt 0 ]; do
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p;}' "${BASH_SOURCE[0]}"; exit 0 ;;
     *)
       case "$1" in -*) ;; *) [ ! -e "$root/${1%%::*}" ] || own_paths=yes ;; esac
+      case "$1" in tests/browser* | tests/schemas*) default_env=reports ;; esac
       pytest_args+=("$1") ;;
   esac
   shift
@@ -83,7 +86,7 @@ make_env() {  # NAME
   local name=$1 version python key dir
   version="$(python_version_of "$name")"
   python="$(find_python "$version")" || { say "$python"; return 1; }
-  key="$({ "$python" -VV; cat "$root/tests/envs/common.txt" "$root/tests/envs/$name.txt"; } | sha256sum | cut -c1-12)"
+  key="$({ "$python" -VV; cat "$root/tests/envs/common.txt" "$root/tests/envs/$name."*; } | sha256sum | cut -c1-12)"
   dir="$envs_dir/$name-$key"
   mkdir -p "$envs_dir" 2> /dev/null && [ -w "$envs_dir" ] ||
     { say "cannot write to $envs_dir; set NPU_SHIM_CACHE to a folder of yours"; return 1; }
@@ -98,6 +101,9 @@ make_env() {  # NAME
         "$dir/bin/python" -m pip install -q --disable-pip-version-check -r "$root/tests/envs/$name.txt" &&
         touch "$dir/.complete"
     } >&2 9>&- || { say "could not install tests/envs/$name.txt into $dir: see above"; return 1; }
+  fi
+  if [ -f "$root/tests/envs/$name.sh" ]; then
+    bash "$root/tests/envs/$name.sh" "$dir" 9>&- || return 1
   fi
   exec 9>&-
   say "$dir"
@@ -143,7 +149,7 @@ run_pytest() {  # NAME DIR PART PATHS...
 tensorflow_suite() {  # every other folder of tests/ which has tests
   local folder
   for folder in tests/*/; do
-    case " ${fast_suite[*]} $types_suite " in *" ${folder%/} "*) continue ;; esac
+    case " ${fast_suite[*]} $types_suite ${reports_suite[*]} " in *" ${folder%/} "*) continue ;; esac
     [ -z "$(find "$folder" -name 'test_*.py' -print -quit)" ] || say "${folder%/}"
   done
 }
@@ -156,6 +162,8 @@ for name in "${envs[@]}"; do
   fi
   if [ "$own_paths" = yes ]; then
     run_pytest "$name" "$dir" chosen
+  elif [ "$name" = reports ]; then
+    run_pytest "$name" "$dir" browser "${reports_suite[@]}"
   else
     fast=("${fast_suite[@]}")
     [ "$name" != "$default_env" ] || fast+=("$types_suite")

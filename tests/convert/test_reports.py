@@ -13,7 +13,8 @@ from convert_tf2npu.main import main
 from convert_tf2npu.registry import Registry
 from convert_tf2npu.report import explanation
 from convert_tf2npu.report.file_text import FileText
-from convert_tf2npu.report.side_by_side import clean, table
+from convert_tf2npu.report.html_parts import clean, code_in
+from convert_tf2npu.report.side_by_side import table
 
 FILES = {
     'train.py': b'import tensorflow as tf\n\nname = "<b>&"\nwith tf.Session() as sess:\n    sess.run(name)\n',
@@ -192,7 +193,8 @@ def test_the_page_is_whole_needs_no_network_and_says_everything(reports: pathlib
     text = (reports / 'report.html').read_text(encoding='utf-8')
     page = Page(text)
     report = json.loads((reports / 'report.json').read_text(encoding='utf-8'))
-    assert [tag for tag, _ in page.tags].count('script') == 1
+    scripts = [attrs.get('type') for tag, attrs in page.tags if tag == 'script']
+    assert scripts == ['application/json', None]
     assert not {'img', 'link', 'iframe', 'object', 'i', 'b '} & {tag for tag, _ in page.tags}
     assert not any(name.startswith('on') or name == 'src' for _, attrs in page.tags for name in attrs)
     assert 'http' not in re.sub(r'http-equiv', '', text) and '@import' not in text and 'url(' not in text
@@ -213,7 +215,7 @@ def test_the_page_is_whole_needs_no_network_and_says_everything(reports: pathlib
 def test_the_script_asks_for_elements_that_are_there(reports: pathlib.Path) -> None:
     text = (reports / 'report.html').read_text(encoding='utf-8')
     ids = {attrs.get('id') for _, attrs in Page(text).tags}
-    asked = set(re.findall(r"getElementById\('(\w+)'\)", text))
+    asked = set(re.findall(r"byId\('(\w+)'\)", text))
     assert asked and asked <= ids
 
 
@@ -242,6 +244,21 @@ def test_any_bytes_have_sides(raw: bytes) -> None:
 
 def test_characters_that_html_forbids_are_replaced() -> None:
     assert clean('a\x00\x1b\ud800<') == 'a\ufffd\ufffd\ufffd&lt;'
+
+
+@pytest.mark.parametrize('text, code', [
+    ('write tf.nn.top_k(x, k=3), which', ['tf.nn.top_k(x, k=3)']),
+    ('write kept, valid = tf.f(a, (b)) and mask', ['tf.f(a, (b))']),
+    ('for training write drop_remainder=True.', ['drop_remainder=True']),
+    ("write precision_mode='allow_mix' (with a_b)", ["precision_mode='allow_mix'", 'a_b']),
+    ("the NPU's dropout isn't; '/cpu:0' is right", ["'/cpu:0'"]),
+    ('write class Trainer(NPUEstimator) and give it an NPURunConfig', ['Trainer(NPUEstimator)', 'NPURunConfig']),
+    ('write from tensorflow import keras', ['from tensorflow import keras']),
+    ('on the NPU (a session, e.g. this one)', []),
+    ('open f( and tf.g([1', ['tf.g']),
+], ids=lambda value: value if isinstance(value, str) else '')
+def test_code_in_messages_is_found(text: str, code: List[str]) -> None:
+    assert [text[start:end] for start, end in code_in(text)] == code
 
 
 @pytest.mark.parametrize('rule', Registry().rules, ids=lambda rule: rule.code)

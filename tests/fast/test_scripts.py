@@ -72,7 +72,7 @@ def test_run_sh_does_not_count_a_half_made_environment_as_made(
 
 
 @pytest.mark.parametrize('args, text', [
-    (['--env', 'tf114'], '--env tf114: no such environment; there are tf215 tf115 tf26 tf221'),
+    (['--env', 'tf114'], '--env tf114: no such environment; there are tf215 tf115 tf26 tf221 reports'),
     (['--env'], '--env needs a name'),
 ])
 def test_run_sh_explains_wrong_usage(
@@ -80,6 +80,52 @@ def test_run_sh_explains_wrong_usage(
     done = bash(repo_root / 'tests/run.sh', *args)
     assert done.returncode == 2
     assert text in done.stdout
+
+
+# --- tests/envs/reports.sh -----------------------------------------------------
+@pytest.fixture
+def reports_env(tmp_path: pathlib.Path) -> pathlib.Path:
+    """An environment with nothing to install from the network but Chromium."""
+    folder = tmp_path / 'reports'
+    (folder / 'bin').mkdir(parents=True)
+    (folder / 'sarif').mkdir()
+    (folder / 'sarif' / '.complete').touch()
+    return folder
+
+
+def reports_sh(repo_root: pathlib.Path, no_python: dict[str, str], folder: pathlib.Path,
+               user: int) -> subprocess.CompletedProcess[str]:
+    tools = pathlib.Path(no_python['PATH'])
+    program(tools / 'id', 'echo %d\n' % user)
+    (tools / 'ln').symlink_to('/bin/ln')
+    return bash(repo_root / 'tests/envs/reports.sh', str(folder), **no_python)
+
+
+def test_without_a_browser_and_without_root_it_says_what_to_install(
+        repo_root: pathlib.Path, no_python: dict[str, str], reports_env: pathlib.Path) -> None:
+    program(pathlib.Path(no_python['PATH']) / 'apt-get', 'exit 100\n')
+    done = reports_sh(repo_root, no_python, reports_env, 1000)
+    assert (done.returncode, done.stdout.count('\n')) == (1, 1)
+    assert "'apt-get install chromium' as root" in done.stdout
+
+
+def test_as_root_a_browser_is_installed(
+        repo_root: pathlib.Path, no_python: dict[str, str], reports_env: pathlib.Path) -> None:
+    tools = pathlib.Path(no_python['PATH'])
+    program(tools / 'apt-get', 'echo "apt $*" >&2; case "$1" in install)'
+                               ' echo "#!/bin/sh" > %s; chmod +x %s;; esac\n' % ((tools / 'chromium',) * 2))
+    (tools / 'chmod').symlink_to('/bin/chmod')
+    done = reports_sh(repo_root, no_python, reports_env, 0)
+    assert done.returncode == 0, done.stdout
+    assert 'apt update' in done.stdout and 'apt install -q -y --no-install-recommends chromium' in done.stdout
+    assert (reports_env / 'bin' / 'chromium').resolve() == tools / 'chromium'
+
+
+def test_an_installed_browser_by_another_name_is_taken(
+        repo_root: pathlib.Path, no_python: dict[str, str], reports_env: pathlib.Path) -> None:
+    chrome = program(pathlib.Path(no_python['PATH']) / 'google-chrome', 'exit 0\n')
+    assert reports_sh(repo_root, no_python, reports_env, 1000).returncode == 0
+    assert (reports_env / 'bin' / 'chromium').resolve() == chrome
 
 
 # --- samples/quickstart.sh -----------------------------------------------------

@@ -149,7 +149,7 @@ def _print_results(results: List[text.Named], args: argparse.Namespace, stream: 
 
 def _print_line(line: str, stream: TextIO) -> None:
     encoding = stream.encoding or 'utf-8'  # a name of a file need not be text of the terminal's
-    print(line.encode(encoding, 'backslashreplace').decode(encoding), file=stream)
+    print(text.printable(line).encode(encoding, 'backslashreplace').decode(encoding), file=stream)
 
 
 if __name__ == '__main__':

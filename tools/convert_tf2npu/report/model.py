@@ -10,6 +10,7 @@ from ..results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileR
 from ..run import Run
 from .api_table import ApiUse, api_table
 from .file_text import FileText
+from .text import printable
 
 _NOT_READ_DOC = '''Files that cannot be read.
 
@@ -99,8 +100,8 @@ def report_of(run: Run) -> Report:
 
 
 def name_of(path: str) -> str:
-    """A path as text: with slashes, and bytes that are no UTF-8 written as ``\\xff``."""
-    return os.fsencode(path.replace(os.sep, '/')).decode('utf-8', 'backslashreplace')
+    """A path as text: with slashes; bytes that are no UTF-8 and control characters written as ``\\xff``."""
+    return printable(os.fsencode(path.replace(os.sep, '/')).decode('utf-8', 'backslashreplace'))
 
 
 def _quoted(path: str) -> str:

@@ -2,20 +2,14 @@
 from __future__ import annotations
 
 import difflib
-import html
 import re
 from typing import Iterator, List, Optional, Tuple
 
+from .html_parts import LONGEST, clean
+
 _CONTEXT = 3
-_LONGEST = 500  # characters of a line that are shown
-_CONTROLS = re.compile('[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]')
 
 Row = Tuple[str, Optional[int], str, Optional[int], str]
-
-
-def clean(text: str) -> str:
-    """Text that may stand in HTML: escaped, with no character that HTML forbids."""
-    return html.escape(_CONTROLS.sub('\ufffd', text))
 
 
 def table(old: List[str], new: List[str]) -> str:
@@ -28,8 +22,8 @@ def table(old: List[str], new: List[str]) -> str:
             rows.append('<tr class="%s"><td class="no">%s</td><td class="old">%s</td>'
                         '<td class="no">%s</td><td class="new">%s</td></tr>' % (
                             kind, old_line or '', left, new_line or '', right))
-    return ('<table class="diff"><colgroup><col class="no"><col><col class="no"><col></colgroup>'
-            '<tbody>\n%s\n</tbody></table>') % '\n'.join(rows)
+    return ('<table class="diff" aria-label="Before and after"><colgroup><col class="no"><col><col class="no"><col>'
+            '</colgroup><tbody>\n%s\n</tbody></table>') % '\n'.join(rows)
 
 
 def _rows(old: List[str], new: List[str]) -> Iterator[Row]:
@@ -50,12 +44,12 @@ def _rows(old: List[str], new: List[str]) -> Iterator[Row]:
 
 
 def _shown(line: str) -> str:
-    return clean(line if len(line) <= _LONGEST else line[:_LONGEST] + ' \u2026')
+    return clean(line if len(line) <= LONGEST else line[:LONGEST] + ' \u2026')
 
 
 def _marked(old: str, new: str) -> Tuple[str, str]:
     """Two lines with what differs in marks."""
-    if max(len(old), len(new)) > _LONGEST:
+    if max(len(old), len(new)) > LONGEST:
         return _shown(old), _shown(new)
     words = re.compile(r'\w+|\s+|.')
     left, right = words.findall(old), words.findall(new)

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections import Counter
 from typing import Iterator, List, Sequence, Tuple
 
 from ..registry import Registry
 from ..results import CHANGE, ERROR, FINDING, Calls, Diagnostic, FileResult
 
+_CONTROLS = re.compile('[\x00-\x1f\x7f-\x9f]')
 Named = Tuple[str, FileResult]  # a file's path and what became of it
 
 
@@ -82,6 +84,11 @@ def calls_sentence(calls: Calls, files: int) -> str:
 def count(number: int, noun: str) -> str:
     """``1 file``, ``2 files``."""
     return '%d %s%s' % (number, noun, '' if number == 1 else 's')
+
+
+def printable(text: str) -> str:
+    """Text with its control characters, line ends too, written as escapes: a file's name may hold them."""
+    return _CONTROLS.sub(lambda found: found.group().encode('unicode_escape').decode('ascii'), text)
 
 
 def diff(path: str, old: bytes, new: bytes) -> bytes:
