@@ -125,6 +125,7 @@ UNKNOWN = [
     '@wrapped\ndef get():\n    import tensorflow\n    return tensorflow\nget().Session()',
     'def get():\n    import tensorflow\n    return tensorflow, 1\nget().Session()',
     'def get():\n    return get()\nget().Session()',
+    'def f(x):\n    for n in numbers:\n        x = x[n]\n        x, i = x.top(n)\n        y, j = y.next(y)\n    x.Session()',
     'import tensorflow as tf\ngetattr(tf, name)()',
     'import tensorflow as tf\ndef f(tf):\n    tf.Session()',
     'import tensorflow as tf\ntf = load()\ntf.Session()',

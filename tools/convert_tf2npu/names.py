@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import Dict, List, Optional, Set, Tuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, Dict, List, Optional, Set, Tuple, cast
 
 from .definitions import Definitions
 from .scopes import Binding, Where, own_returns
@@ -102,18 +102,19 @@ class Names(Definitions):
             return self._imported(binding.target)
         if binding.kind in ('def', 'class') and self.path and binding.where.scope is self.module:
             return '%s:%s' % (self.path, getattr(binding.node, 'name', ''))
-        if binding.kind == 'value' and isinstance(binding.node, _NAMED):
-            key = id(binding.node)
-            if key in self._resolving:
-                return None
-            self._resolving.add(key)
-            try:
-                return self.spelled(binding.node, binding.where)
-            finally:
-                self._resolving.discard(key)
-        if binding.kind == 'part' and isinstance(binding.node, ast.Call):
-            return self._result(binding.node, binding.where, binding.target)
-        return None
+        part = binding.kind == 'part' and isinstance(binding.node, ast.Call)
+        if not part and not (binding.kind == 'value' and isinstance(binding.node, _NAMED)):
+            return None
+        key = id(binding.node)
+        if key in self._resolving:
+            return None  # of a value that is made of the name itself
+        self._resolving.add(key)
+        try:
+            if part:
+                return self._result(cast(ast.Call, binding.node), binding.where, binding.target)
+            return self.spelled(cast(ast.AST, binding.node), binding.where)
+        finally:
+            self._resolving.discard(key)
 
     def _imported(self, module: object) -> Optional[str]:
         if not isinstance(module, str):
