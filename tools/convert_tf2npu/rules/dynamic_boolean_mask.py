@@ -63,7 +63,8 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         instead = 'tf.where(tf.equal(partitions, i), x, tf.zeros_like(x)) for each part i'
     else:
         reduced = _REDUCED.get(around.rsplit('.', 1)[-1]) if around.startswith('tensorflow.') else None
-        instead = reduced or ('tf.where(mask, x, tf.zeros_like(x)) and leave the masked rows out of what '
-                              'follows by a factor tf.cast(mask, x.dtype)')
+        instead = reduced or ('rows, valid = npu_shim.data.masked_select(x, mask, MOST), where MOST is the '
+                              'largest number there can be, and leave the rows that are not valid out of what '
+                              'follows by a factor tf.cast(valid, x.dtype)')
     yield Finding(call.node, 'how many rows this keeps is known only when it runs, and the card compiles the '
                   'graph again for each number; write ' + instead)

@@ -61,7 +61,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if context.types.of(call.node.func.value, call.where) == DATASET:
         yield Finding(call.node, 'each batch is as long as its longest member, and the card compiles the graph '
                       'again for each length; write a fixed length in padded_shapes in place of None, or '
-                      'tf.data.experimental.bucket_by_sequence_length(..., pad_to_bucket_boundary=True)')
+                      'npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)')
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:

@@ -43,5 +43,6 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     k = bind(call.node, ('input', 'k', 'sorted', 'name')).args.get('k')
     if is_computed(context, k, call.where) and runs_on_card(context, call.node):
         yield Finding(call.node, 'k is computed in the graph, so that the shape of the result is unknown and '
-                      'the card compiles again for each value; take a constant k that is large enough '
-                      'and mask the rest: tf.range(K) < k, or compare with the k-th value as a threshold')
+                      'the card compiles again for each value; mask what is not among the k largest: mask = '
+                      'npu_shim.data.top_k_mask(x, k), or take a constant k that is large enough and mask '
+                      'the rest: tf.range(K) < k')

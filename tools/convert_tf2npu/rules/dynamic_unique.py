@@ -36,10 +36,13 @@ CALLS = frozenset('tensorflow.' + name for name in '''unique unique_with_counts 
 sets.set_difference sets.set_intersection sets.set_union sets.difference sets.intersection sets.union
 '''.split())
 
+_SUMMED = 'sum by id with tf.math.unsorted_segment_sum(x, ids, NUMBER_OF_IDS)'
+_INSTEAD = {'unique': 'write values, valid, index = npu_shim.data.unique_padded(x)'}
+
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
     if runs_on_card(context, call.node):
+        last = (name or '').rsplit('.', 1)[1]
         yield Finding(call.node, 'how many values %s gives is known only when it runs, and the card compiles '
                       'the graph again for each number; compute it in the input pipeline and pad it, or '
-                      'sum by id with tf.math.unsorted_segment_sum(x, ids, NUMBER_OF_IDS), whose shape is '
-                      'fixed' % (name or '').rsplit('.', 1)[1])
+                      '%s, whose shape is fixed' % (last, _INSTEAD.get(last, _SUMMED)))

@@ -50,5 +50,6 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if bound.hidden or bound.given('x') or not runs_on_card(context, call.node):
         return
     yield Finding(call.node, 'how many places this gives is known only when it runs, and the card compiles '
-                  'the graph again for each number; keep the shape and mask: '
-                  'tf.where(condition, x, tf.zeros_like(x)), or tf.nn.top_k with a constant k')
+                  'the graph again for each number; keep the shape and mask: tf.where(condition, x, '
+                  'tf.zeros_like(x)), or write places, valid = npu_shim.data.masked_where(condition, MOST), '
+                  'where MOST is the largest number there can be')
