@@ -237,7 +237,7 @@ def test_masks_in_one_statement_are_told_once() -> None:
 
 @pytest.mark.parametrize('reduction, instead', [
     ('reduce_sum', 'tf.reduce_sum(x * weights)'), ('reduce_mean', '/ tf.reduce_sum(weights)'),
-    ('reduce_max', 'x.dtype.min'), ('reduce_min', 'x.dtype.max'), ('identity', 'tf.zeros_like')])
+    ('reduce_max', 'x.dtype.min'), ('reduce_min', 'x.dtype.max'), ('identity', 'npu_shim.data.masked_select(x, mask, MOST)')])
 def test_the_mask_fits_the_reduction(reduction: str, instead: str) -> None:
     text = 'import tensorflow as tf\n\ny = tf.%s(tf.boolean_mask(x, m))\n' % reduction
     (diagnostic,) = Converter(Settings(select=('NPU231',))).convert(text.encode('utf-8')).diagnostics
