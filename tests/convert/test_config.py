@@ -87,7 +87,7 @@ def test_the_nearest_file_with_the_table_counts(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize('content,words', [
     ('selct = []', 'did you mean select?'),
-    ('unheard = 1', 'there are exclude, ignore, jobs, select'),
+    ('unheard = 1', 'there are compat-v1, exclude, ignore, jobs, select'),
     ('select = "NPU101"', 'no array of strings'),
     ('select = ["NPU999"]', 'there is no rule NPU999'),
     ('jobs = 0', '0 is no number of processes'),

@@ -211,7 +211,9 @@ def test_the_examples_of_the_rules_become_the_same_in_cells(code: str, before: s
     lines = before.split('\n')
     starts = sorted({0} | {s.lineno - 1 for s in ast.parse(before).body if not lines[s.lineno - 2].strip()})
     parts = ['\n'.join(lines[a:b]) for a, b in zip(starts, starts[1:] + [len(lines)])]
-    settings = Settings(distributed='horovod' if code.startswith('NPU3') else '')
+    rule = Registry().by_code(code)
+    assert rule is not None
+    settings = Settings(**rule.needs)
     raw = json.dumps(notebook(*parts), indent=1).encode()
     result = Converter(settings).convert(raw, 'a.ipynb')
     assert '\n'.join(cells(result)) == after, result.diagnostics

@@ -12,8 +12,9 @@ from convert_tf2npu.convert import FINDING, Converter, FileResult
 from convert_tf2npu.registry import Registry, Rule
 
 CONVERTER = Converter()
-WITH_HOROVOD = Converter(Settings(distributed='horovod'))  # for the rules NPU3xx
 RULES = Registry().rules
+NEEDS = {rule.code: rule.needs for rule in RULES}
+WITH = {code: Converter(Settings(**needs)) for code, needs in NEEDS.items() if needs}
 
 
 def blocks(rule: Rule) -> List[Tuple[str, str]]:
@@ -58,11 +59,11 @@ def told(label: str) -> Iterator[Tuple[str, str, str]]:
 
 
 def convert_by(code: str, text: str) -> FileResult:
-    return Converter(Settings(select=(code,))).convert(text.encode('utf-8'))
+    return Converter(Settings(select=(code,), **NEEDS[code])).convert(text.encode('utf-8'))
 
 
 def convert(code: str, text: str) -> FileResult:
-    return (WITH_HOROVOD if code.startswith('NPU3') else CONVERTER).convert(text.encode('utf-8'))
+    return WITH.get(code, CONVERTER).convert(text.encode('utf-8'))
 
 
 PAIRS = list(pairs())

@@ -36,9 +36,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument('--explain', metavar='CODE', help='explain a rule')
     vendor = made.add_argument_group('of the vendor\'s tool, so that its command lines work')
     vendor.add_argument('-m', '--main', metavar='FILE',
-                        help='the entry script; it is checked to be there, and not needed otherwise')
+                        help='the entry script, where --compat-v1 switches the behaviour of TensorFlow 2 off; it is '
+                        'checked to be there, and not needed otherwise')
     vendor.add_argument('-c', '--compat', action='store_true',
-                        help='the scripts use tf.compat.v1; that is understood without it')
+                        help='the scripts use tf.compat.v1 and run on TensorFlow 2; they are understood without it, '
+                        'and their names stay as they are')
     vendor.add_argument('-l', '--list', metavar='FILE',
                         help='a list of supported APIs; not read, the tool has its own')
     return made
@@ -49,6 +51,11 @@ def add_rule_arguments(made: argparse.ArgumentParser) -> None:
     writes files, or in memory, where it is run."""
     made.add_argument('-d', '--distributed', choices=('horovod', 'tf_strategy'), default='',
                       help='what trains on many devices and is turned over to the NPU: horovod')
+    made.add_argument('--compat-v1', action='store_true', default=None,
+                      help='let scripts of TensorFlow 1 run on TensorFlow 2.x: lift their names to tf.compat.v1, and '
+                      'switch the behaviour of TensorFlow 2 off in the entry script')
+    made.add_argument('--no-compat-v1', dest='compat_v1', action='store_false', default=None,
+                      help='not, where pyproject.toml says so')
     made.add_argument('--select', type=_codes, metavar='CODES', help='only these rules, as in NPU101,NPU2')
     made.add_argument('--ignore', type=_codes, metavar='CODES', help='not these rules')
 
@@ -65,7 +72,9 @@ def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
     """What the arguments of :func:`add_rule_arguments` say; where they say nothing, the configuration."""
     select = config.select if args.select is None else args.select
     ignore = config.ignore if args.ignore is None else args.ignore
-    return Settings(select or (), ignore or (), args.distributed)
+    compat_v1 = config.compat_v1 if args.compat_v1 is None else args.compat_v1
+    main = entry_script(args.main, args.input) if getattr(args, 'main', None) else None
+    return Settings(select or (), ignore or (), args.distributed, bool(compat_v1), main or '')
 
 
 def conflict(args: argparse.Namespace) -> Optional[str]:
@@ -85,24 +94,29 @@ def conflict(args: argparse.Namespace) -> Optional[str]:
     return _wrong_main(args.main, args.input) if args.main else None
 
 
-def _wrong_main(main: str, source: str) -> Optional[str]:
+def entry_script(main: str, source: str) -> Optional[str]:
+    """The whole path of the file that ``-m`` names, from here or from the folder that is migrated."""
     places = [main] + ([os.path.join(source, main)] if os.path.isdir(source) else [])
-    for place in places:
-        if os.path.isfile(place):
-            inside = os.path.realpath(source)
-            path = os.path.realpath(place)
-            if path == inside or path.startswith(os.path.join(inside, '')):
-                return None
-            return '-m %s: this file is no part of %s' % (main, source)
-    return '-m %s: there is no such file; give the entry script of %s' % (main, source)
+    return next((os.path.abspath(place) for place in places if os.path.isfile(place)), None)
+
+
+def _wrong_main(main: str, source: str) -> Optional[str]:
+    found = entry_script(main, source)
+    if found is None:
+        return '-m %s: there is no such file; give the entry script of %s' % (main, source)
+    inside, path = os.path.realpath(source), os.path.realpath(found)
+    if path == inside or path.startswith(os.path.join(inside, '')):
+        return None
+    return '-m %s: this file is no part of %s' % (main, source)
 
 
 def notes(args: argparse.Namespace) -> List[str]:
     """What is to be told of flags that the vendor's tool needs and this one does not."""
     found: List[Tuple[object, str]] = [
-        (args.main, '-m: what belongs into the entry script is put where training starts, as the '
+        (args.main and not args.compat_v1, '-m: what belongs into the entry script is put where training starts, as the '
                     'code says it'),
-        (args.compat, '-c: scripts on tf.compat.v1 are understood without it'),
+        (args.compat and not args.compat_v1, '-c: scripts on tf.compat.v1 are understood without it; --compat-v1 '
+         'lifts the others to it'),
         (args.list, '-l: the list is not read; the tool has its own')]
     return [text for given, text in found if given]
 

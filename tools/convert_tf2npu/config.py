@@ -25,11 +25,14 @@ class Settings(NamedTuple):
     """Which rules act: codes or their beginnings; an empty ``select`` means all.
 
     ``distributed`` is the way of training on many devices that is turned over to the NPU: ``horovod``,
-    or nothing.
+    or nothing. ``compat_v1`` lifts scripts of TensorFlow 1 to tf.compat.v1; ``main`` is the path of their entry
+    script, where the user names it.
     """
     select: Tuple[str, ...] = ()
     ignore: Tuple[str, ...] = ()
     distributed: str = ''
+    compat_v1: bool = False
+    main: str = ''
 
     def enabled(self, code: str) -> bool:
         """Whether a rule acts."""
@@ -47,6 +50,7 @@ class Config(NamedTuple):
     ignore: Optional[Tuple[str, ...]] = None
     exclude: Optional[Tuple[str, ...]] = None
     jobs: Optional[int] = None
+    compat_v1: Optional[bool] = None
 
 
 def check_codes(codes: Iterable[str]) -> Tuple[str, ...]:
@@ -112,7 +116,7 @@ def _read(path: str) -> Dict[str, Any]:
 
 
 def _checked(path: str, table: Dict[str, Any]) -> Config:
-    known = {'select': _codes, 'ignore': _codes, 'exclude': _strings, 'jobs': _jobs}
+    known = {'select': _codes, 'ignore': _codes, 'exclude': _strings, 'jobs': _jobs, 'compat-v1': _flag}
     found: Dict[str, Any] = {}
     for key, value in table.items():
         where = '%s: [%s] %s' % (path, '.'.join(_TABLE), key)
@@ -121,7 +125,7 @@ def _checked(path: str, table: Dict[str, Any]) -> Config:
             raise ConfigError('%s: there is no such key%s; there are %s' % (
                 where, ', did you mean %s?' % close[0] if close else '', ', '.join(sorted(known))))
         try:
-            found[key] = known[key](value)
+            found[key.replace('-', '_')] = known[key](value)
         except ValueError as error:
             raise ConfigError('%s: %s' % (where, error))
     return Config(os.path.dirname(path), **found)
@@ -135,6 +139,12 @@ def _strings(value: Any) -> Tuple[str, ...]:
 
 def _codes(value: Any) -> Tuple[str, ...]:
     return check_codes(_strings(value))
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError('%r is neither true nor false' % (value,))
+    return value
 
 
 def _jobs(value: Any) -> int:

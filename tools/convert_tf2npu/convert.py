@@ -6,13 +6,15 @@ of unmodified scripts.
 from __future__ import annotations
 
 import ast
-from typing import Dict, List, NamedTuple, Optional, Tuple, TypeVar
+from itertools import chain
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 
 from .api_calls import Said, counts, fates, places
 from .config import Settings
 from .edits import broken_string
 from .ignores import ignored
 from .imports import import_edits, taken
+from .lifting import CODE as LIFTING, as_lifted, lift
 from .notebook import SUFFIX, CellError, Notebook
 from .project import Project
 from .registry import Change, Context, Finding, Registry, Result, Rule
@@ -23,6 +25,18 @@ from .source import Edit, Source, SourceError, comments_of
 __all__ = ['CHANGE', 'ERROR', 'FINDING', 'Converter', 'Diagnostic', 'FileResult']
 # The tree of such a file would take gigabytes; people do not write so much, programs do.
 _MOST_BYTES = 2_000_000
+
+
+def project_of(settings: Settings, paths: Iterable[str] = (), fixed: Iterable[str] = ()) -> Project:
+    """The files of a run, read as the settings ask for.
+
+    Args:
+        settings: which rules act.
+        paths: of the Python files.
+        fixed: those among them that stay as they are.
+    """
+    lifts = settings.compat_v1 and settings.enabled(LIFTING)
+    return Project(paths, fixed, lift if lifts else None)
 
 
 class _Plan(NamedTuple):
@@ -58,7 +72,7 @@ class Converter:
                  list_calls: bool = False) -> None:
         self.settings = settings
         self.list_calls = list_calls
-        self.project = project or Project()
+        self.project = project or project_of(settings)
         self.registry = Registry([r for r in Registry().rules if settings.enabled(r.code)])
 
     def convert(self, raw: bytes, path: str = '') -> FileResult:
@@ -121,12 +135,13 @@ class Converter:
 
     def _plan(self, raw: bytes, path: str) -> Tuple[Source, _Plan]:
         _, source, names, types = self.project.understand(raw, path)
-        context = _Context(source, names, types, self.settings.distributed)
+        settings = self.settings
+        context = _Context(source, names, types, settings.distributed, settings.compat_v1, settings.main)
         changes, diagnostics, said = self._collect(context)
         edits: List[Edit] = []
         if changes:
             edits = import_edits(source, names, changes)
-            edits += [edit for change in changes for edit in change.edits]
+            edits += [as_lifted(names, edit) for change in changes for edit in change.edits]
         found = list(fates(context, said))
         listed = places(context, found) if self.list_calls else ()
         return source, _Plan(tuple(edits), by_place(diagnostics), counts(found), tuple(listed))
@@ -136,7 +151,7 @@ class Converter:
         diagnostics: List[Diagnostic] = []
         said: Said = {}
         spans: List[Tuple[int, int]] = []
-        for rule, result in self.registry.check(context):
+        for rule, result in chain(self.registry.check(context), self.registry.check_last(context, spans)):
             node = result.node
             # What is inside an f-string is told at the f-string, which has a place for certain.
             result = result._replace(node=context.names.strings.get(result.node, result.node))
@@ -146,7 +161,7 @@ class Converter:
                 result = _possible(context, result, spans)
             if isinstance(result, Change):
                 changes.append(result)
-                spans += [(e.start, e.end) for e in result.edits if e.end > e.start]
+                spans += [(e.start, e.end) for e in result.edits]
             diagnostic = _diagnostic(context.source, rule, result)
             diagnostics.append(diagnostic)
             said.setdefault(node, set()).add((diagnostic.kind, rule.code))

@@ -47,7 +47,8 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> Lis
         names: its names.
         changes: what is changed in it.
     """
-    first = min(edit.start for change in changes for edit in change.edits)
+    changes = [change for change in changes if change.uses]
+    first = min([edit.start for change in changes for edit in change.edits] or [0])
     top = _behind(source, names.tree.body, first)
     wanted: Dict[ast.AST, Set[str]] = {}
     for change in changes:
@@ -64,20 +65,26 @@ def _edit(source: Source, names: Names, place: ast.AST, uses: Set[str], before: 
     at_top = isinstance(names.places[place].scope.node, ast.Module)
     what = '*' if at_top and _star_is_safe(names) else ', '.join(sorted(uses))
     line = 'from %s import %s' % (MODULE, what)
-    start = source.start(place)
-    indent = source.text[source.line_start(start):start]
     if before or not _is_import_like(place) and not _is_docstring(place):  # nothing to stand behind
+        start = source.start(place)
+        indent = source.text[source.line_start(start):start]
         return Edit(start, start, line + (source.newline + indent if not indent.strip() else '; '))
     if len(line) > 100:
         line = 'from %s import (\n    %s)' % (MODULE, ',\n    '.join(sorted(uses)))
-        line = line.replace('\n', source.newline + indent)
-    end = source.end(place)
+    return statement_behind(source, place, line)
+
+
+def statement_behind(source: Source, place: ast.AST, new: str) -> Edit:
+    """Put a statement behind another one, in lines of its own where that can be done."""
+    start, end = source.start(place), source.end(place)
+    indent = source.text[source.line_start(start):start]
     if source.text[source.skip_blanks(end):][:1] == ';' or indent.strip():
-        return Edit(end, end, '; ' + line)
+        return Edit(end, end, '; ' + new.replace('\n', source.newline))
+    new = indent + new.replace('\n', source.newline + indent)
     position = source.next_line(end)
     if position == len(source.text) and not source.text.endswith(('\n', '\r')):
-        return Edit(position, position, source.newline + indent + line)
-    return Edit(position, position, indent + line + source.newline)
+        return Edit(position, position, source.newline + new)
+    return Edit(position, position, new + source.newline)
 
 
 def _available(name: str, names: Names) -> bool:

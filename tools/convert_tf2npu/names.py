@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING, Dict, List, Optional, Set, Tuple, cast
+from typing import TYPE_CHECKING, Dict, FrozenSet, List, Optional, Set, Tuple, cast
 
 from .definitions import Definitions
 from .scopes import Binding, Where, own_returns
 from .signatures import constant
 from .star import STAR
 from .tfnames import canonical, home
+from .versions import V1, became, lifted
 
 if TYPE_CHECKING:
+    from .lifting import Lift
     from .project import Project
 
 _BUILTINS = frozenset(dir(builtins))
@@ -39,6 +41,8 @@ class Names(Definitions):
 
     def __init__(self, tree: ast.Module, project: Optional[Project] = None, path: str = '') -> None:
         super().__init__(tree, project, path)
+        self.lift: Optional[Lift] = None  # of a file that is lifted to tf.compat.v1
+        self.by_name: FrozenSet[str] = frozenset()  # what becomes of the names that are lifted where they stand
         self._resolving: Set[int] = set()
         self._followed: Dict[str, Optional[str]] = {}
         self._known: Dict[ast.AST, Optional[str]] = {}
@@ -67,6 +71,19 @@ class Names(Definitions):
             return self._from_star(word)
         name = self._one(bindings)
         return self._unless_starred(name, word, bindings) if name and self.stars else name
+
+    def _lifted(self, name: Optional[str]) -> Optional[str]:
+        if name and self.lift:
+            if name == V1 + '.compat.v1':
+                return V1
+            if self.by_name and name.startswith('tensorflow.') and became(name) in self.by_name:
+                return lifted(name)
+        return name
+
+    def forget(self) -> None:
+        """Take nothing for known of what was asked so far: a name means something else now."""
+        self._known.clear()
+        self._returns.clear()
 
     def exported(self, name: str) -> Optional[str]:
         """What a module-level name is to the modules that import it."""
@@ -128,7 +145,7 @@ class Names(Definitions):
         bindings = self.lookup(value.id, where) if isinstance(value, ast.Name) else None
         base = self._name(value.id, bindings) if isinstance(value, ast.Name) else self.spelled(value, where)
         if base and ':' not in base:
-            name = self.project.attribute(base, node.attr) if self.project else base + '.' + node.attr
+            name = self._lifted(self.project.attribute(base, node.attr) if self.project else base + '.' + node.attr)
             set_here = [held.binding for held in self.attributes.get(node.attr, ())
                         if self.spelled(held.target.value, held.binding.where) == base]
             return _agreed({name} | {self._binding_name(b) for b in set_here}) if set_here else name

@@ -9,7 +9,7 @@ from .registry import Context
 from .signatures import constant
 from .source import Edit
 
-_SETTINGS = ('tensorflow.disable_', 'tensorflow.enable_', 'tensorflow.logging.',
+SETTINGS = ('tensorflow.disable_', 'tensorflow.enable_', 'tensorflow.logging.',
              'tensorflow.reset_default_graph', 'tensorflow.set_random_seed',
              'tensorflow.random.set_', 'tensorflow.keras.backend.clear_session',
              'tensorflow.keras.backend.set_', 'tensorflow.config.', 'absl.', 'numpy.random.seed',
@@ -45,7 +45,7 @@ def _sets(context: Context, statement: ast.stmt) -> bool:
         return False
     if isinstance(statement.value, ast.Call):
         name = context.resolve(statement.value.func, context.names.places[statement]) or ''
-        return name.startswith(_SETTINGS)
+        return name.startswith(SETTINGS)
     return constant(statement.value) is not None
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from typing import FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Tuple
+from typing import Callable, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Tuple
 
 from .infer import Types
 from .names import Names
 from .source import Source, SourceError
 
 _AT_HAND = 2_000_000  # characters of source text
-_ROOTS = re.compile(rb'tensorflow|keras|horovod')
+_ROOTS = re.compile(rb'tensorflow|keras|horovod|npu_(?:bridge|shim)')
 _IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
 
 
@@ -34,11 +34,14 @@ class Project:
     Args:
         paths: of its Python files.
         fixed: those among them that stay as they are.
+        prepare: what is done to the names of each other file when it is read.
     """
 
-    def __init__(self, paths: Iterable[str] = (), fixed: Iterable[str] = ()) -> None:
+    def __init__(self, paths: Iterable[str] = (), fixed: Iterable[str] = (),
+                 prepare: Optional[Callable[['Project', Source, Names], None]] = None) -> None:
         self._paths = {os.path.abspath(path): path for path in paths}
         self.fixed: FrozenSet[str] = frozenset(os.path.abspath(path) for path in fixed)
+        self._prepare = prepare
         self._tops = {os.path.splitext(os.path.basename(p))[0] for p in self._paths} | {
             part for p in self._paths for part in os.path.dirname(p).split(os.sep)}
         self._at_hand: 'OrderedDict[str, Optional[Module]]' = OrderedDict()
@@ -74,6 +77,8 @@ class Project:
         source = Source(raw)
         source.place()
         names = Names(source.tree, self, path)
+        if self._prepare and path not in self.fixed:
+            self._prepare(self, source, names)
         module = Module(path, source, names, Types(names))
         if path:
             self._keep(path, module)

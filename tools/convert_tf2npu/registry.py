@@ -1,11 +1,13 @@
 """What a rule is, what it yields, and the table of all rules.
 
 A rule is a module of the package ``rules``: its docstring is its help, its page in the
-documentation and its tests, ``CODE`` its code. It defines one or more of
+documentation and its tests, ``CODE`` its code, ``NEEDS`` the settings without which it does nothing. It defines one or more of
 
 * ``CALLS`` (dotted names) and ``check_call(context, call, name)`` for calls of these names;
 * ``METHODS`` (names) and ``check_method(context, call)`` for calls of attributes so called;
-* ``check_file(context)`` once for each file.
+* ``check_file(context)`` once for each file;
+* ``check_last(context, replaced)`` once for each file, when all others have spoken, with the parts of the text
+  (start, end) that their rewrites replace.
 
 Each yields :class:`Change` and :class:`Finding` objects and touches nothing itself.
 """
@@ -15,7 +17,7 @@ import ast
 import importlib
 import pkgutil
 from types import ModuleType
-from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .infer import Types
 from .names import Names
@@ -44,12 +46,15 @@ class Context(NamedTuple):
     """All that a rule may look at.
 
     ``distributed`` is the way of training on many devices that the user turns over to the NPU:
-    ``horovod``, or nothing.
+    ``horovod``, or nothing. ``compat_v1`` says that the script is to run on TensorFlow 2; ``main`` is the path of
+    the entry script, where the user names it.
     """
     source: Source
     names: Names
     types: Types
     distributed: str = ''
+    compat_v1: bool = False
+    main: str = ''
 
     def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
         """The canonical dotted name of an expression, or None."""
@@ -66,6 +71,11 @@ class Rule(NamedTuple):
     def doc(self) -> str:
         """The rule's help."""
         return (self.module.__doc__ or '').strip()
+
+    @property
+    def needs(self) -> Dict[str, Any]:
+        """The settings without which it does nothing."""
+        return dict(getattr(self.module, 'NEEDS', {}))
 
     @property
     def calls(self) -> FrozenSet[str]:
@@ -103,6 +113,13 @@ class Registry:
                     yield rule, result
         for call in context.names.calls:
             yield from self._check_call(context, call)
+
+    def check_last(self, context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[Tuple[Rule, Result]]:
+        """What rules have to say of a file when the rewrites of all others are known."""
+        for rule in self.rules:
+            if hasattr(rule.module, 'check_last'):
+                for result in rule.module.check_last(context, replaced):
+                    yield rule, result
 
     def _check_call(self, context: Context, call: Call) -> Iterator[Tuple[Rule, Result]]:
         string = context.names.strings.get(call.node)

@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .config import Settings
-from .convert import Converter
+from .convert import Converter, project_of
 from .globs import matches
 from .progress import Progress
 from .project import Project
@@ -68,7 +68,8 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
     tree = read_tree(source)
     entries = [e for e in tree.entries if e.is_python or not os.path.isdir(source)]
     excluded = _excluded(source, entries, exclude)
-    project = Project([e.path for e in entries], [e.path for e in entries if e.relative in excluded])
+    project = project_of(settings, [e.path for e in entries],
+                         [e.path for e in entries if e.relative in excluded])
     entries = [entry for entry in entries if entry.relative not in excluded]
     if jobs == 0:
         jobs = 1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1

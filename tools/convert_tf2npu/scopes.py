@@ -1,7 +1,7 @@
 """Scopes: one walk over a module that records what binds each name, and where.
 
-With it come every call, every function and every class, each with the place where it stands, the
-parent of each node, and the star imports.
+With it come every call, every use of a name, every function and every class, each with the place where it
+stands, the parent of each node, and the star imports.
 """
 from __future__ import annotations
 
@@ -84,6 +84,7 @@ class Scopes:
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
         self.calls: List[Call] = []
+        self.reads: List[Tuple[ast.Name, Where]] = []  # where names are used
         self.strings: Dict[ast.AST, ast.AST] = {}  # the f-string around an expression in one
         self._string: Optional[ast.AST] = None
         self.functions: List[Function] = []
@@ -252,6 +253,8 @@ class Scopes:
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, (ast.Store, ast.Del)):
                 self._bind(node.id, Binding('other', where))
+            else:
+                self.reads.append((node, where))
             return
         if isinstance(node, ast.Call):
             self.calls.append(Call(node, where))

@@ -126,6 +126,7 @@ from ..horovod.plan import plan
 from ..registry import Change, Context, Finding, Result
 
 CODE = 'NPU301'
+NEEDS = {'distributed': 'horovod'}
 
 
 def check_file(context: Context) -> Iterator[Result]:

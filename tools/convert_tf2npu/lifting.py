@@ -1,0 +1,240 @@
+"""Whether a file of TensorFlow 1 is lifted to tf.compat.v1, and how: decided once, when it is read.
+
+What is decided is at once true for the names of the file, so that all rules, and other files that import from it,
+see what will stand there: ``import tensorflow as tf`` that becomes ``import tensorflow.compat.v1 as tf`` binds
+``tensorflow.compat.v1``.
+"""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from .ignores import ignored
+from .import_graph import taken
+from .infer import DATASET, Types
+from .names import Names
+from .project import Project
+from .scopes import Binding, Scope, Star, Where
+from .source import Edit, Source
+from .tfnames import canonical
+from .versions import (NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, OTHERWISE, V1, became, holds_lifted, is_lifted,
+                       is_module, lifted, rest_of)
+
+CODE = 'NPU100'
+_DOTTED = re.compile(r'(?<![\w.])([A-Za-z_]\w*)((?:\.\w+)+)')
+# Parts of the package that are not in compat.v1 and can be imported all the same.
+_BESIDE = frozenset({'python', 'core', 'examples', 'tools', 'compiler', 'contrib', 'compat'})
+
+
+class Use(NamedTuple):
+    """A dotted name of TensorFlow in an expression: where it starts, the whole, and what it means."""
+    root: ast.Name
+    whole: ast.expr
+    where: Where
+    name: str
+
+
+class Lift(NamedTuple):
+    """How a file is lifted.
+
+    ``statements`` are the imports that import from ``tensorflow.compat.v1`` instead; ``star`` is the star import
+    behind which ``tf`` is imported, because it brings the plain one, and ``instead`` what was to bring it.
+    """
+    statements: Tuple[ast.stmt, ...] = ()
+    star: Optional[Star] = None
+    instead: Optional[ast.stmt] = None
+
+
+class _Import(NamedTuple):
+    """What one import statement binds to a name of TensorFlow."""
+    scope: Scope
+    local: str
+    binding: Binding
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is ``import tensorflow`` or ``import tensorflow.keras``, which bind the root itself."""
+        return isinstance(self.binding.node, ast.Import) and any(
+            a.asname is None and a.name.partition('.')[0] == self.local for a in self.binding.node.names)
+
+    @property
+    def is_bare_part(self) -> bool:
+        """Whether it is ``import tensorflow.keras``, with or without ``import tensorflow``."""
+        return self.is_bare and any(a.asname is None and a.name.startswith('tensorflow.')
+                                    for a in self.binding.node.names)  # type: ignore[union-attr]
+
+
+def lift(project: Project, source: Source, names: Names) -> None:
+    """Decide it for a file, and let its names mean what they will.
+
+    Args:
+        project: the files among which it stands.
+        source: the file.
+        names: its names; they get ``lift`` and ``by_name``.
+    """
+    others = taken(project).get(names.path, frozenset()) if names.path else frozenset()
+    imports = [i for i in _imports(names) if i.binding.node and not ignored(source, i.binding.node, CODE)]
+    used = list(uses(names))
+    wanted = {use.name for use in used if _is_wanted(names, use)} | {
+        i.binding.target for i in imports if is_lifted(i.binding.target)
+        or i.scope is names.module and others & {i.local, '*'} and holds_lifted(i.binding.target)}
+    fates = {became(name) for name in {use.name for use in used} | {i.binding.target for i in imports}}
+    if not wanted or not fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE} and (
+            NEW in fates or _is_lifted_already(names, used) or _is_eager(names, used)):
+        return
+    star = _star(names) if any(use.root.id == 'tf' for use in used) else None
+    if NEW in fates:  # written for TensorFlow 1 and 2; what both have, it means
+        names.by_name, star = frozenset({ONLY_IN_V1}), None
+        imports = [i for i in imports if became(i.binding.target) == ONLY_IN_V1]
+    elif any(i.is_bare_part for i in imports):
+        names.by_name = frozenset({ONLY_IN_V1, OTHERWISE})
+        imports = [i for i in imports if not i.is_bare]
+    instead = None
+    if star is not None:
+        instead = next((i.binding.where.statement for i in imports if i.local == 'tf'), None)
+        imports = [i for i in imports if i.local != 'tf']
+    statements = _chosen(names, imports, wanted)
+    names.lift = Lift(tuple(statements), star, instead)
+    _rebind(names, statements, star)
+
+
+def uses(names: Names) -> Iterator[Use]:
+    """The dotted names of TensorFlow that a file uses, each as long as it is written."""
+    for root, where in names.reads:
+        whole: ast.expr = root
+        parent = names.parents.get(whole)
+        while isinstance(parent, ast.Attribute) and parent.value is whole:
+            whole, parent = parent, names.parents.get(parent)
+        name = names.spelled(whole, where)
+        if name and name.partition('.')[0] == 'tensorflow':
+            yield Use(root, whole, where, name)
+
+
+def whole_call(names: Names, node: ast.expr) -> ast.expr:
+    """The call of an expression, or itself where it is not called."""
+    parent = names.parents.get(node)
+    return parent if isinstance(parent, ast.Call) and parent.func is node else node
+
+
+def as_lifted(names: Names, edit: Edit) -> Edit:
+    """An edit that another rule made of the names as they stand in a file, for the file as it is lifted."""
+    if names.lift is None or not edit.new:
+        return edit
+    def renamed(match: 're.Match[str]') -> str:
+        root, rest = match.group(1), match.group(2)
+        bound = names.module.bindings.get(root, [])
+        if any(b.target == V1 for b in bound) and rest.startswith('.compat.v1.'):
+            return root + rest[len('.compat.v1'):]
+        if names.by_name and any(b.target == 'tensorflow' for b in bound) and became(
+                'tensorflow' + rest) in names.by_name:
+            return root + '.compat.v1' + rest
+        return match.group()
+    return edit._replace(new=_DOTTED.sub(renamed, edit.new))
+
+
+def is_lifted_alias(alias: ast.alias, module: str = '') -> bool:
+    """Whether a name in an import statement is one that compat.v1 has, too.
+
+    Args:
+        alias: the name.
+        module: of ``from module import``; of ``import`` nothing.
+    """
+    name = module + '.' + alias.name if module else alias.name
+    return name.partition('.')[0] == 'tensorflow' and rest_of(name).partition('.')[0] not in _BESIDE and (
+        became(name) not in (NEW, NOWHERE) if module else is_module(name))
+
+
+def _is_wanted(names: Names, use: Use) -> bool:
+    """Whether a use needs compat.v1: by its name, or as a module handed on to what is not known here."""
+    if use.name == V1 or use.name.startswith(V1 + '.') or became(use.name) == NEW:
+        return False
+    if is_lifted(use.name) or became(use.name) == OF_CONTRIB:
+        return True
+    parent = names.parents.get(use.whole)
+    aliased = isinstance(parent, ast.Assign) and all(isinstance(t, ast.Name) for t in parent.targets)
+    return holds_lifted(use.name) and not aliased
+
+
+def _is_lifted_already(names: Names, used: List[Use]) -> bool:
+    return any(use.name.startswith(V1) for use in used) or any(
+        b.kind == 'import' and b.target.startswith(V1)
+        for scope in _scopes(names) for bindings in scope.bindings.values() for b in bindings)
+
+
+def _is_eager(names: Names, used: List[Use]) -> bool:
+    """Whether a file shows that it is written for TensorFlow 2, of which it uses no new name."""
+    if any(rest_of(use.name) in ('GradientTape', 'function', 'config.run_functions_eagerly') for use in used) or any(
+            isinstance(call.node.func, ast.Attribute) and call.node.func.attr == 'numpy' and not call.node.args
+            for call in names.calls):
+        return True
+    types = Types(names)
+    return any(isinstance(statement, (ast.For, ast.AsyncFor)) and types.of(statement.iter, where) == DATASET
+               for statement, where in names.places.items())
+
+
+def _scopes(names: Names) -> List[Scope]:
+    return list({id(where.scope): where.scope for where in names.places.values()}.values())
+
+
+def _imports(names: Names) -> Iterator[_Import]:
+    """What plain imports bind to names of TensorFlow."""
+    for scope in _scopes(names):
+        for local, bindings in scope.bindings.items():
+            if any(b.kind == 'import' and b.target.startswith(V1) for b in bindings):
+                continue  # lifted where that can be done, plain where it cannot
+            for binding in bindings:
+                if binding.kind == 'import' and binding.target.partition('.')[0] == 'tensorflow' and rest_of(
+                        binding.target).partition('.')[0] not in _BESIDE:
+                    yield _Import(scope, local, binding)
+
+
+def _star(names: Names) -> Optional[Star]:
+    """The star import of npu_init that gives ``tf``, first or last."""
+    found = [star for star in names.stars if canonical(star.module) == 'npu_shim.npu_init']
+    bound = names.module.bindings.get('tf', [])
+    if not found or any(b.kind != 'import' or b.target != 'tensorflow' for b in bound):
+        return None
+    lines = [b.where.statement.lineno for b in bound if b.where.statement]
+    return found[-1] if not lines or max(lines) < found[-1].node.lineno else None
+
+
+def _chosen(names: Names, imports: List[_Import], wanted: Set[str]) -> List[ast.stmt]:
+    """The import statements that are to import from compat.v1."""
+    found: Dict[ast.stmt, None] = {}
+    for each in imports:
+        target, node = each.binding.target, each.binding.node
+        needed = target == 'tensorflow' or is_lifted(target) or any(
+            name == target or name.startswith(target + '.') for name in wanted)
+        if needed and isinstance(node, ast.stmt) and _can_be_lifted(node):
+            found[node] = None
+    for star in names.stars:
+        if star.module.partition('.')[0] == 'tensorflow' and _can_be_lifted(star.node):
+            found[star.node] = None
+    return list(found)
+
+
+def _can_be_lifted(node: ast.stmt) -> bool:
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return is_module(node.module) and all(is_lifted_alias(a, node.module) for a in node.names)
+    return isinstance(node, ast.Import) and any(is_lifted_alias(a) for a in node.names)
+
+
+def _rebind(names: Names, statements: List[ast.stmt], star: Optional[Star]) -> None:
+    """Let the names that the statements bind mean what they mean once these are lifted."""
+    def after(binding: Binding) -> Binding:
+        target = binding.target
+        whole = target == 'tensorflow' or isinstance(binding.node, ast.ImportFrom) or is_module(target)
+        is_ours = binding.node in chosen and target.partition('.')[0] == 'tensorflow' and rest_of(
+            target).partition('.')[0] not in _BESIDE
+        return binding._replace(target=lifted(target)) if is_ours and whole else binding
+
+    chosen = set(statements)
+    names.forget()
+    for scope in _scopes(names):
+        for local, bindings in scope.bindings.items():
+            scope.bindings[local] = [after(b) for b in bindings]
+    names.stars = [s._replace(module=lifted(s.module)) if s.node in chosen else s for s in names.stars]
+    if star is not None:
+        names.module.bindings.setdefault('tf', []).append(
+            Binding('import', names.places[star.node], star.node, V1))
