@@ -2,8 +2,9 @@
 
 ``tf.layers.dropout`` drops only while it trains. Where its ``training`` argument is a test that
 Python decides when the graph is made, the call becomes the operator of the NPU under that test.
-Where it may be a tensor, it stays and is told; so does the dropout of slim and of ``contrib.layers``,
-whose arguments may come from an ``arg_scope``.
+Where it may be a tensor, it stays and is told; an argument is none if the function itself tests it
+with ``if``. The dropout of slim and of ``contrib.layers`` stays and is told too, for its arguments may
+come from an ``arg_scope``.
 
 Before::
 
@@ -64,6 +65,23 @@ After::
     def model_fn(features, labels, mode):
         return cnn(features, training=mode == tf.estimator.ModeKeys.TRAIN)
 
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    def prenet(x, is_training):
+        rate = 0.5 if is_training else 0.1
+        return tf.layers.dropout(x, rate=rate, training=is_training)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_ops
+
+    def prenet(x, is_training):
+        rate = 0.5 if is_training else 0.1
+        return npu_ops.dropout(x, keep_prob=1 - rate) if is_training else x
+
 Untouched::
 
     import tensorflow.compat.v1 as tf
@@ -105,11 +123,10 @@ import ast
 import re
 from typing import Iterator, List, Optional
 
-from ..callers import handed
+from ..decided import decided
 from ..edits import one_minus, outer_end, rename, rename_keyword
-from ..names import Names
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Binding, Call, Where
+from ..scopes import Call
 from ..signatures import LAYERS_DROPOUT, bind, constant
 from ..source import Edit
 
@@ -138,7 +155,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         reason = 'its arguments are given in a way that cannot be turned over'
     elif bound.given('noise_shape'):
         reason = 'it has a noise_shape'
-    elif not literal and not _decided_by_python(context.names, training, call.where):
+    elif not literal and not decided(context.names, training, call.where):
         reason = 'its training argument may be a tensor'
     elif not literal and not isinstance(inputs, ast.Name):
         reason = 'its input is computed in the call'
@@ -199,27 +216,3 @@ def _without(context: Context, node: ast.Call, keyword: ast.keyword, instead: st
         return None
     return Edit(outer_end(source, node, max(before, key=source.start)), outer_end(source, node, keyword.value),
                 ', ' + instead if instead else '')
-
-
-def _decided_by_python(names: Names, node: Optional[ast.AST], where: Where) -> bool:
-    """Whether a test is decided by Python when the graph is made: a literal, a comparison with a mode
-    key, or an argument that is handed nothing else."""
-    if isinstance(node, ast.Compare):
-        for side in [node.left] + node.comparators:
-            name = names.resolve(side, where) or ''
-            if name.startswith(('tensorflow.estimator.ModeKeys.',
-                                'tensorflow.contrib.learn.ModeKeys.')):
-                return True
-        return False
-    if isinstance(node, ast.Name):
-        bindings = names.lookup(node.id, where) or []
-        return bool(bindings) and all(_binding_decided(names, b) for b in bindings)
-    return constant(node) in ((True,), (False,))
-
-
-def _binding_decided(names: Names, binding: Binding) -> bool:
-    if binding.kind == 'arg':
-        values = handed(binding, names)
-        return values is not None and all(
-            _decided_by_python(v.names, v.value, v.where) for v in values)
-    return binding.kind == 'value' and _decided_by_python(names, binding.node, binding.where)
