@@ -35,8 +35,8 @@ CONTRAST = '''() => {
   }
   return worst;
 }'''
-NAMELESS = '''() => Array.from(document.querySelectorAll('button, input, select, a, nav, dialog, section, [role=group], table'))
-  .filter(element => !(element.getAttribute('aria-label') || (element.getAttribute('aria-labelledby') || '').split(' ')
+NAMELESS = '''() => Array.from(document.querySelectorAll(
+  'button, input, select, a, nav, dialog, section, [role=group], table')).filter(element => !(element.getAttribute('aria-label') || (element.getAttribute('aria-labelledby') || '').split(' ')
     .filter(Boolean).every(id => document.getElementById(id)) && element.hasAttribute('aria-labelledby') ||
     ['A', 'BUTTON'].includes(element.tagName) && element.textContent.trim() || element.caption))
   .map(element => element.outerHTML.slice(0, 100))'''

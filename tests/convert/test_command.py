@@ -47,7 +47,7 @@ def test_out_is_the_whole_tree_with_the_scripts_migrated(project, tmp_path, caps
     assert main(['-i', str(project), '-o', str(tmp_path / 'out')]) == 0
     assert content(tmp_path / 'out') == {'train.py': MIGRATED.encode(), 'web.py': OTHER.encode(),
                                          os.path.join('data', 'words.txt'): b'a\n'}
-    assert '2 Python files read, 1 changed; 1 rewrite, 0 places left to you.' in capsys.readouterr().out
+    assert '2 Python files, 1 changed; 1 rewrite, 0 places left to you.' in capsys.readouterr().out
 
 
 def test_without_out_a_diff_is_printed_and_nothing_written(project, capsys) -> None:
@@ -307,11 +307,13 @@ def test_what_is_not_there_is_named(arguments, words, project, tmp_path, monkeyp
     assert content(tmp_path) == before
 
 
-def test_a_bar_is_drawn_on_a_terminal_only() -> None:
+def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
-    for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
+    for stream, kind, shown in ((Terminal(), 'xterm', True), (Terminal(), 'dumb', False),
+                                (io.StringIO(), 'xterm', False)):
+        monkeypatch.setenv('TERM', kind)
         progress = Progress(4, stream)
         progress._next_s = 0.0
         progress.step()

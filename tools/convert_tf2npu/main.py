@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from typing import Any, List, Optional, TextIO
+from typing import Any, List, Optional
 
 if not __package__:  # run by its path: the package's folder is not on the path, this file's is
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -22,6 +22,7 @@ from convert_tf2npu.convert import Converter  # noqa: E402
 from convert_tf2npu.registry import Registry  # noqa: E402
 from convert_tf2npu.report import text  # noqa: E402
 from convert_tf2npu.report.folder import Reports  # noqa: E402
+from convert_tf2npu.report.terminal import Terminal  # noqa: E402
 from convert_tf2npu.run import Exclude, Run, convert_source, replace, write  # noqa: E402
 from convert_tf2npu.tree import UsageError  # noqa: E402
 
@@ -101,10 +102,10 @@ def _migrate(args: argparse.Namespace) -> int:
     written = bool(args.output or args.in_place)
     if not written and not args.check:
         _print_diff(run)
-    stream = sys.stdout if written or args.check else sys.stderr
-    _print_report(run, args, stream)
+    terminal = Terminal(sys.stdout if written or args.check else sys.stderr)
+    _print_report(run, args, terminal)
     for relative in missing:
-        _print_line('%s: could not be read and is missing in %s' % (relative, args.output), sys.stderr)
+        Terminal(sys.stderr).say('%s: could not be read and is missing in %s' % (relative, args.output))
     return 2 if missing else code
 
 
@@ -114,42 +115,37 @@ def _filter(args: argparse.Namespace) -> int:
     if not args.check:
         sys.stdout.buffer.write(raw if result.new is None else result.new)
         sys.stdout.buffer.flush()
-    _print_results([('<stdin>', result)], args, sys.stderr)
+    _print_results([('<stdin>', result)], args, Terminal(sys.stderr))
     return 2 if result.unreadable else 1 if args.check and result.diagnostics else 0
 
 
 def _print_diff(run: Run) -> None:
-    sys.stdout.flush()
+    terminal = Terminal(sys.stdout)
     for entry, result in run.results:
         if result.new is not None:
             with open(entry.path, 'rb') as stream:
-                sys.stdout.buffer.write(text.diff(entry.relative, stream.read(), result.new))
-    sys.stdout.buffer.flush()
+                terminal.write_diff(text.diff(entry.relative, stream.read(), result.new))
 
 
-def _print_report(run: Run, args: argparse.Namespace, stream: TextIO) -> None:
+def _print_report(run: Run, args: argparse.Namespace, terminal: Terminal) -> None:
     if run.tree.left_out:
-        _print_line('not part of the migration: %s' % ', '.join(run.tree.left_out), stream)
+        terminal.say('not part of the migration: %s' % ', '.join(run.tree.left_out))
     if run.excluded:
-        _print_line('excluded, left as they are: %s' % text.count(len(run.excluded), 'file'), stream)
-    _print_results([(entry.path, result) for entry, result in run.results], args, stream)
+        terminal.say('excluded, left as they are: %s' % text.count(len(run.excluded), 'file'))
+    _print_results([(entry.path, result) for entry, result in run.results], args, terminal)
+    if args.report:
+        terminal.say('Reports: %s and the others beside it.' % os.path.join(args.report, 'report.html'))
 
 
-def _print_results(results: List[text.Named], args: argparse.Namespace, stream: TextIO) -> None:
+def _print_results(results: List[text.Named], args: argparse.Namespace, terminal: Terminal) -> None:
     for note in notes(args):
-        _print_line(note, stream)
-    for line in text.lines(results, args.verbose or args.check):
-        _print_line(line, stream)
+        terminal.say(note)
+    terminal.say_results(results, args.verbose or args.check)
     if args.statistics:
         for line in text.statistics(results, Registry()):
-            _print_line(line, stream)
+            terminal.say(line)
     for line in text.summary(results):
-        _print_line(line, stream)
-
-
-def _print_line(line: str, stream: TextIO) -> None:
-    encoding = stream.encoding or 'utf-8'  # a name of a file need not be text of the terminal's
-    print(text.printable(line).encode(encoding, 'backslashreplace').decode(encoding), file=stream)
+        terminal.say(line)
 
 
 if __name__ == '__main__':

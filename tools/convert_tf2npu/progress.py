@@ -1,6 +1,7 @@
 """A progress bar, for a person at a terminal and for nobody else."""
 from __future__ import annotations
 
+import os
 import time
 from typing import TextIO
 
@@ -10,7 +11,7 @@ _STEP_S = 0.1
 
 
 class Progress:
-    """How much of a run is done; silent where the stream is no terminal.
+    """How much of a run is done; silent where the stream is no terminal, or one that cannot take a line back.
 
     Args:
         total: the number of files.
@@ -22,7 +23,7 @@ class Progress:
         self._stream = stream
         self._done = 0
         self._shown = False
-        self._active = stream.isatty()
+        self._active = stream.isatty() and os.environ.get('TERM', 'dumb') != 'dumb'
         self._next_s = time.monotonic() + _WAIT_S
 
     def step(self) -> None:

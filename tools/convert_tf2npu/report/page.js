@@ -53,7 +53,7 @@
   }
 
   function inPlaces(row, word) {
-    return (places.apis[row.dataset.api] || []).some(([number]) => places.files[number][0].toLowerCase().includes(word));
+    return places.apis[row.dataset.api].some(([number]) => places.files[number][0].toLowerCase().includes(word));
   }
 
   function isFiltered() {
@@ -134,7 +134,7 @@
         head.append(title);
         cell.append(head, list);
       }
-      const entry = document.createElement('li'), where = document.createElement('span'), code = document.createElement('code');
+      const [entry, where, code] = ['li', 'span', 'code'].map(tag => document.createElement(tag));
       entry.className = outcome;
       where.textContent = (lines[line][0] ? 'cell ' + lines[line][0] + ':' : '') + lines[line][1];
       code.textContent = lines[line][2];
@@ -156,7 +156,8 @@
         cell.textContent.toLowerCase();
     };
     const keyed = rows.map((row, index) => ({row, index, value: value(row)}));
-    keyed.sort((a, b) => (a.value < b.value ? -1 : a.value > b.value ? 1 : 0) * (descending ? -1 : 1) || a.index - b.index);
+    const compared = (a, b) => a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
+    keyed.sort((a, b) => compared(a, b) * (descending ? -1 : 1) || a.index - b.index);
     const body = document.querySelector('.apis tbody');
     for (const {row} of keyed) {
       body.append(row);
@@ -170,7 +171,8 @@
     if (!found.length) { return; }
     const active = document.activeElement, bar = byId('toolbar');
     const covered = getComputedStyle(bar).position === 'sticky' ? bar.getBoundingClientRect().bottom : 0;
-    let at = found.findIndex(stop => stop === active || (stop.parentElement.matches('.item') && stop.parentElement.contains(active)));
+    const isInside = stop => stop.parentElement.matches('.item') && stop.parentElement.contains(active);
+    let at = found.findIndex(stop => stop === active || isInside(stop));
     if (at < 0) {  // from where the reader is: what follows in the page, or what can be seen
       const ahead = stop => active === document.body ? stop.getBoundingClientRect().top >= covered :
         active.compareDocumentPosition(stop) & Node.DOCUMENT_POSITION_FOLLOWING;
@@ -180,7 +182,8 @@
     const next = found[Math.min(Math.max(at + step, 0), found.length - 1)];
     next.focus({preventScroll: true});
     next.scrollIntoView({block: 'nearest'});
-    if (next.getBoundingClientRect().top < covered) { window.scrollBy(0, next.getBoundingClientRect().top - covered - 8); }
+    const hidden = covered - next.getBoundingClientRect().top;
+    if (hidden > 0) { window.scrollBy(0, -hidden - 8); }
   }
 
   const shownItems = () => items.filter(item => !item.hidden);

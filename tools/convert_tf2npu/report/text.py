@@ -1,4 +1,4 @@
-"""The report for a terminal: one line for each thing said, and a summary."""
+"""What is said, in words: a line for each thing, counts, a summary, a diff."""
 from __future__ import annotations
 
 import difflib
@@ -28,23 +28,16 @@ def message(diagnostic: Diagnostic) -> str:
     return kind + diagnostic.message
 
 
+def diagnostic_parts(path: str, diagnostic: Diagnostic) -> Tuple[str, str]:
+    """``path:line:col:``, and what is said there."""
+    where = place(diagnostic)
+    return (path + ':' + where if where else path) + ':', message(diagnostic)
+
+
 def diagnostic_line(path: str, diagnostic: Diagnostic) -> str:
     """``path:line:col: CODE message``."""
-    where = place(diagnostic)
-    return '%s: %s %s' % (path + ':' + where if where else path, diagnostic.code, message(diagnostic))
-
-
-def lines(results: Sequence[Named], changes: bool) -> Iterator[str]:
-    """All diagnostics of a run.
-
-    Args:
-        results: paths and what became of them.
-        changes: also list what was rewritten, not only what was left or could not be read.
-    """
-    for path, result in results:
-        for diagnostic in result.diagnostics:
-            if changes or diagnostic.kind != CHANGE:
-                yield diagnostic_line(path, diagnostic)
+    where, said = diagnostic_parts(path, diagnostic)
+    return '%s %s %s' % (where, diagnostic.code, said)
 
 
 def statistics(results: Sequence[Named], registry: Registry) -> Iterator[str]:
@@ -53,16 +46,16 @@ def statistics(results: Sequence[Named], registry: Registry) -> Iterator[str]:
     rewrites = Counter(d.code for d in said if d.kind == CHANGE)
     for code, number in sorted(Counter(d.code for d in said).items(), key=lambda i: (-i[1], i[0])):
         rule = registry.by_code(code)
-        title = rule.title.rstrip('.') if rule else 'Files that cannot be read'
-        yield '%6d  %s  %s (%d rewritten, %d left)' % (
-            number, code, title, rewrites[code], number - rewrites[code])
+        yield '%6d  %s  %s' % (number, code, '%s (%d rewritten, %d left)' % (
+            rule.title.rstrip('.'), rewrites[code], number - rewrites[code]) if rule
+            else 'Files that cannot be read')
 
 
 def summary(results: Sequence[Named]) -> List[str]:
     """Two sentences with the counts of a run: its calls of TensorFlow, and its files."""
     calls = Calls.sum(result.calls for _, result in results)
     said = [d for _, result in results for d in result.diagnostics]
-    parts = ['%s read' % count(len(results), 'Python file'),
+    parts = [count(len(results), 'Python file'),
              '%d changed' % sum(1 for _, r in results if r.new is not None)]
     unreadable = sum(1 for _, r in results if r.unreadable)
     if unreadable:
