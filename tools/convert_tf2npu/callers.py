@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Union
 
 from .names import Names
 from .scopes import Binding, Where
@@ -20,7 +20,7 @@ class Handed(NamedTuple):
 
 
 def handed(parameter: Binding, names: Names) -> Optional[List[Handed]]:
-    """What all calls in the project hand to a function's parameter.
+    """What all calls in the project hand to a parameter of a function, or of the ``__init__`` of a class.
 
     Args:
         parameter: the binding of the parameter.
@@ -33,17 +33,27 @@ def handed(parameter: Binding, names: Names) -> Optional[List[Handed]]:
     function = parameter.where.scope.node
     if not isinstance(function, ast.FunctionDef) or parameter.kind != 'arg':
         return None
-    defined = names.module.bindings.get(function.name, [])
-    if len(defined) != 1 or defined[0].node is not function or function.decorator_list:
+    parent = names.parents.get(function)
+    target = parent if isinstance(parent, ast.ClassDef) and function.name == '__init__' else function
+    defined = names.module.bindings.get(target.name, [])
+    if len(defined) != 1 or defined[0].node is not target or function.decorator_list:
         return None  # a method, an inner function, or one of several
-    values = _values(parameter, function, names, names)
-    others = users(names, function.name)
+    called = _Called(target, function, names)
+    values = _values(parameter, called, names)
+    others = users(names, target.name)
     for user in others if others is not None else ():
-        theirs = _values(parameter, function, names, user)
+        theirs = _values(parameter, called, user)
         if values is None or theirs is None:
             return None
         values += theirs
     return values or None if others is not None else None
+
+
+class _Called(NamedTuple):
+    """What is called: a function, or a class with its ``__init__``; with the names of its module."""
+    target: Union[ast.FunctionDef, ast.ClassDef]
+    function: ast.FunctionDef
+    names: Names
 
 
 def users(names: Names, name: str) -> Optional[List[Names]]:
@@ -79,20 +89,22 @@ def users(names: Names, name: str) -> Optional[List[Names]]:
     return found
 
 
-def _values(parameter: Binding, function: ast.FunctionDef, names: Names, user: Names
-            ) -> Optional[List[Handed]]:
+def _values(parameter: Binding, called: _Called, user: Names) -> Optional[List[Handed]]:
     """What the calls in one module hand to a parameter; None where that is not to be seen."""
+    function = called.function
     parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
+    if called.target is not function:
+        del parameters[0]  # self
     name = getattr(parameter.node, 'arg', '')
     default = _defaults(function).get(name)
     values: List[Handed] = []
-    for node in user.mentions(function.name):
+    for node in user.mentions(called.target.name):
         call = user.parents.get(node)
-        called = isinstance(call, ast.Call) and call.func is node
-        where = user.place(call if called and call is not None else node)
-        if not _means(node, where, user, function, names):
+        is_called = isinstance(call, ast.Call) and call.func is node
+        where = user.place(call if is_called and call is not None else node)
+        if not _means(node, where, user, called):
             continue
-        if not isinstance(call, ast.Call) or not called or any(
+        if not isinstance(call, ast.Call) or not is_called or any(
                 isinstance(a, ast.Starred) for a in call.args) or any(
                     k.arg is None for k in call.keywords):
             return None
@@ -101,21 +113,21 @@ def _values(parameter: Binding, function: ast.FunctionDef, names: Names, user: N
         if name in given:
             values.append(Handed(given[name], where, user))
         elif default is not None:
-            values.append(Handed(default, names.places[function], names))
+            values.append(Handed(default, called.names.places[function], called.names))
         else:
             return None
     return values
 
 
-def _means(node: ast.AST, where: Where, user: Names, function: ast.FunctionDef, names: Names) -> bool:
-    """Whether a mention of a function's name may mean it."""
-    if user is names and isinstance(node, ast.Name):
-        return any(b.node is function for b in user.lookup(node.id, where) or ())
+def _means(node: ast.AST, where: Where, user: Names, called: _Called) -> bool:
+    """Whether a mention of the name of what is called may mean it."""
+    if user is called.names and isinstance(node, ast.Name):
+        return any(b.node is called.target for b in user.lookup(node.id, where) or ())
     found = user.spelled(node, where)
     if found is None:
         defined = user.definition(node, where)
-        return defined is None or defined[0] is function
-    return found == '%s:%s' % (names.path, function.name)
+        return defined is None or defined[0] is called.target
+    return found == '%s:%s' % (called.names.path, called.target.name)
 
 
 def _defaults(function: ast.FunctionDef) -> Dict[str, ast.expr]:

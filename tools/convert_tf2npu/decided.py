@@ -9,6 +9,7 @@ import ast
 from typing import FrozenSet, Iterator, List, Optional
 
 from .callers import handed
+from .infer import Instance
 from .names import Names
 from .scopes import Binding, Where
 from .signatures import constant
@@ -37,11 +38,14 @@ def decided(names: Names, node: Optional[ast.AST], where: Where,
     if isinstance(node, ast.Name):
         bindings = names.lookup(node.id, where) or []
         return bool(bindings) and all(_bound(names, b, node, asked) for b in bindings)
+    if isinstance(node, ast.IfExp):
+        return decided(names, node.body, where, asked) and decided(names, node.orelse, where, asked)
     if isinstance(node, ast.Attribute):
-        return (names.resolve(node, where) or '').startswith(_FLAGS) or _is_tested(where.scope.node, node)
+        return (names.resolve(node, where) or '').startswith(_FLAGS) or _is_tested(where.scope.node, node) or \
+            _held(names, node, where, asked)
     if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id == 'bool' and \
-            names.lookup('bool', where) is None
+        return isinstance(node.func, ast.Name) and node.func.id in ('bool', 'isinstance', 'hasattr') and \
+            names.lookup(node.func.id, where) is None
     return constant(node) in ((True,), (False,))
 
 
@@ -51,18 +55,28 @@ def _is_key(names: Names, side: ast.AST, where: Where) -> bool:
         names.resolve(side, where) or '').startswith(_MODE_KEYS)
 
 
-def _bound(names: Names, binding: Binding, use: ast.Name, asked: FrozenSet[int]) -> bool:
+def _bound(names: Names, binding: Binding, use: Optional[ast.Name], asked: FrozenSet[int]) -> bool:
     if binding.kind == 'value':
         return decided(names, binding.node, binding.where, asked)
     if binding.kind != 'arg':
         return False
     key = id(binding.node)
     scope = binding.where.scope
-    if key in asked or len(scope.bindings[use.id]) == 1 and _is_tested(scope.node, use):
+    if key in asked or use is not None and len(scope.bindings[use.id]) == 1 and _is_tested(scope.node, use):
         return True
     values = handed(binding, names)
     return values is not None and all(
         decided(v.names, v.value, v.where, asked | {key}) for v in values)
+
+
+def _held(names: Names, node: ast.Attribute, where: Where, asked: FrozenSet[int]) -> bool:
+    """Whether all that the project puts into an attribute of an object is decided."""
+    owner = names.owner(node.value, where)
+    made = names.types.of(node.value, where) if owner is None else None
+    if isinstance(made, Instance):
+        owner = made.owner, made.names
+    held = owner[1].held(owner[0], node.attr) if owner else []
+    return bool(held) and all(_bound(other, b, None, asked) for b, other in held)
 
 
 def _is_tested(function: ast.AST, value: ast.expr) -> bool:
@@ -114,6 +128,8 @@ def _inside(node: ast.AST) -> Iterator[ast.expr]:
     elif isinstance(node, ast.BoolOp):
         certain = [node.values[0]]
         yield from _tested(node.values[0])
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield from _tested(node.operand)
     elif isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         certain = []
     for part in certain:
