@@ -94,7 +94,7 @@ def _operator(source: Source, dropout: Dropout) -> Optional[List[Edit]]:
             return None
         edits.append(removed)
     elif missing:
-        last = source.end(max([a for a in node.args] + [k.value for k in node.keywords], key=source.end))
+        last = outer_end(source, node, max(node.args + [k.value for k in node.keywords], key=source.end))
         edits.append(Edit(last, last, ', ' + missing))
     return edits
 
@@ -116,10 +116,10 @@ def _without(source: Source, node: ast.Call, keyword: ast.keyword, instead: str)
     """Take a keyword argument out of a call, with the comma before it."""
     values = list(node.args) + [k.value for k in node.keywords]
     before = [v for v in values if source.start(v) < source.start(keyword.value)]
-    if not before:
+    start = outer_end(source, node, max(before, key=source.start)) if before else 0
+    if not before or '#' in source.text[start:source.start(keyword.value)]:
         return None
-    return Edit(outer_end(source, node, max(before, key=source.start)), outer_end(source, node, keyword.value),
-                ', ' + instead if instead else '')
+    return Edit(start, outer_end(source, node, keyword.value), ', ' + instead if instead else '')
 
 
 def _is_plain(node: ast.AST) -> bool:
