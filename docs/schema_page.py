@@ -36,7 +36,7 @@ _TAIL = '''
 | --- | --- |
 %s
 
-The status is that of the vendor's list for TensorFlow 1.15, unless a rule knows better: a call that a rule
+The status is that of the vendor's list for that TensorFlow, unless a rule knows better: a call that a rule
 rewrites is `migrated`, one of which a finding is told `limited`, whatever the list says of it in general.
 
 ## report.sarif

@@ -1,14 +1,15 @@
-"""Make convert_tf2npu/report/support_list.json: how far the vendor supports each name of TensorFlow 1.15.
+"""Make convert_tf2npu/report/support_list.json: how far the vendor supports each name of TensorFlow.
 
-``python tools/make_support_list.py LIST.json > tools/convert_tf2npu/report/support_list.json`` where
-LIST.json maps API names to ``status``. Names that only tf.compat has are left out: the tool spells each
-name without it. Where a finding is told, make_api_support.py decides, and what it says comes first.
+``python tools/make_support_list.py LIST115.json LIST26.json > tools/convert_tf2npu/report/support_list.json``
+where each list, that for TensorFlow 1.15 and that for 2.6, maps API names to ``status``. The tool spells each
+name without ``compat.v1``: of the first list such names are left out, in the second they are what scripts of
+TensorFlow 1 call. Where a finding is told, make_api_support.py decides, and what it says comes first.
 """
 from __future__ import annotations
 
 import json
 import sys
-from typing import Dict, List
+from typing import Dict, Iterator, List, Tuple
 
 from make_api_support import canonical_name
 
@@ -33,26 +34,42 @@ _DECIDED = {
 }
 
 
+def statuses(rows: Dict[str, Dict[str, str]]) -> Iterator[Tuple[str, str]]:
+    """Each name without ``compat.v1``, and its status."""
+    for name, row in rows.items():
+        if row['status'] not in _STATUSES or name.startswith('tf.compat.'):
+            continue
+        of_v1 = rows.get('tf.compat.v1.' + name[3:], row)['status']
+        # The two are one function as a rule; what one of them is examined for holds for both.
+        status = row['status'] if of_v1 in ('under_analysis', 'compatible') else of_v1
+        yield name, _DECIDED.get(name, _STATUSES[status])
+    for name, row in rows.items():
+        bare = 'tf.' + name[len('tf.compat.v1.'):]
+        if name.startswith('tf.compat.v1.') and row['status'] in _STATUSES and bare not in rows:
+            yield bare, _DECIDED.get(bare, _STATUSES[row['status']])
+
+
 def support_list(rows: Dict[str, Dict[str, str]]) -> Dict[str, Dict[str, str]]:
     """Status -> module -> the last words of its names, with blanks between them."""
     found: Dict[str, Dict[str, List[str]]] = {}
-    for name, row in sorted(rows.items()):
-        if row['status'] in _STATUSES:
-            module, _, last = canonical_name(name).rpartition('.')
-            status = _DECIDED.get(name, _STATUSES[row['status']])
+    for name, status in statuses(rows):
+        module, _, last = canonical_name(name).rpartition('.')
+        if last:
             found.setdefault(status, {}).setdefault(module, []).append(last)
     return {status: {module: ' '.join(sorted(set(names))) for module, names in sorted(modules.items())}
             for status, modules in sorted(found.items())}
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print('usage: python tools/make_support_list.py LIST.json', file=sys.stderr)
+    if len(sys.argv) != 3:
+        print('usage: python tools/make_support_list.py LIST115.json LIST26.json', file=sys.stderr)
         return 2
-    with open(sys.argv[1], encoding='utf-8') as stream:
-        listed = json.load(stream)
-    print(json.dumps({'tensorflow': listed['meta']['tensorflow'], 'names': support_list(listed['apis'])},
-                     indent=1))
+    made = {}
+    for path in sys.argv[1:]:
+        with open(path, encoding='utf-8') as stream:
+            listed = json.load(stream)
+        made[listed['meta']['tensorflow']] = support_list(listed['apis'])
+    print(json.dumps(made, indent=1))
     return 0
 
 

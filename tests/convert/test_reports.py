@@ -81,7 +81,7 @@ def test_the_text_says_everything_and_what_needs_the_user_first(reports: pathlib
     for words in ('train.py:4:6: NPU101', 'nb.ipynb:cell 1:2:1: NPU101', 'old.py:2:', 'a b/\xfcber#1.py:2:10: NPU101 left'):
         assert words in text
     heads = re.findall(r'^(.*)\n=+$', text, re.MULTILINE)
-    assert heads == ['Left to you: 1', 'Not read: 1', 'Rewritten: 3', 'API support, different calls: 2']
+    assert heads == ['Left to you: 1', 'Not read: 1', 'Rewritten: 3', 'API support on TensorFlow 1.15, different calls: 2']
     assert 'after migration (1): ' in text and 'supported (1): ' in text
 
 

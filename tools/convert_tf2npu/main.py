@@ -83,11 +83,12 @@ def _migrate(args: argparse.Namespace) -> int:
     config = find_config(args.input)
     exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else \
         Exclude(args.exclude)
-    run = convert_source(args.input, rule_settings(args, config), args.jobs or config.jobs or 0, exclude,
+    settings = rule_settings(args, config)
+    run = convert_source(args.input, settings, args.jobs or config.jobs or 0, exclude,
                          list_calls=bool(args.report))
     # The reports compare with files that --in-place replaces; they get their names last.
     code = 2 if run.unreadable else 1 if args.check and run.said else 0
-    reports = Reports(run, args.report, code) if args.report else None
+    reports = Reports(run, args.report, code, settings.compat_v1) if args.report else None
     try:
         missing: List[str] = []
         if args.output:

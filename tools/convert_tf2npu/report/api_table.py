@@ -33,27 +33,28 @@ class ApiUse(NamedTuple):
         return self.name
 
 
-def api_table(results: Sequence[FileResult]) -> Tuple[ApiUse, ...]:
+def api_table(results: Sequence[FileResult], tensorflow: str) -> Tuple[ApiUse, ...]:
     """Every API that is called, those that need the user first.
 
     Args:
         results: what became of each file, with its calls listed.
+        tensorflow: whose support is asked for, ``support.TF1`` or ``support.TF2``.
     """
     found: Dict[str, List[Tuple[int, ApiCall]]] = {}
     for number, result in enumerate(results):
         for call in result.listed:
             found.setdefault(call.name, []).append((number, call))
-    uses = [_use(name, places) for name, places in found.items()]
+    uses = [_use(name, places, tensorflow) for name, places in found.items()]
     order = list(STATUSES)
     return tuple(sorted(uses, key=lambda use: (
         -use.calls.left, order.index(use.status), -use.calls.rewritten, -use.calls.total, use.name)))
 
 
-def _use(name: str, places: List[Tuple[int, ApiCall]]) -> ApiUse:
+def _use(name: str, places: List[Tuple[int, ApiCall]], tensorflow: str) -> ApiUse:
     outcomes = [call.outcome for _, call in places]
     codes = tuple(sorted({code for _, call in places for code in call.codes}))
     calls = Calls(outcomes.count(FINE), outcomes.count(CHANGE), outcomes.count(FINDING))
-    status = status_of(name, codes)
+    status = status_of(name, codes, tensorflow)
     if status in ('supported', 'deprecated', 'unexamined', 'unlisted'):  # the rules look at how it is called
         status = 'limited' if calls.left else 'migrated' if calls.rewritten else status
     return ApiUse(name, status, calls, codes, tuple(places))

@@ -25,15 +25,16 @@ class Reports:
         run: the run; the files of its source are as they were when it read them.
         folder: where the reports shall be.
         exit_code: with which the command is about to end.
+        compat_v1: whether the scripts are to run on TensorFlow 2.
 
     Raises:
         UsageError: they cannot be written.
     """
 
-    def __init__(self, run: Run, folder: str, exit_code: int) -> None:
+    def __init__(self, run: Run, folder: str, exit_code: int, compat_v1: bool) -> None:
         self._folder = os.path.abspath(folder)
         self._waiting: Optional[str] = None
-        report = report_of(run)
+        report = report_of(run, compat_v1)
         try:
             if os.path.lexists(self._folder) and not os.path.isdir(self._folder):
                 raise UsageError('-r %s: it is there and is no folder' % folder)

@@ -31,8 +31,8 @@ def apis(report: Report) -> str:
              '<p class="quiet" id="unscripted">The places of the calls are in report.json.</p>',
              '<div class="scroll card" tabindex="0" role="group" aria-label="API support">'
              '<table class="apis"><caption>Every call of TensorFlow, Keras and Horovod, by what is called. The '
-             'support is that of the vendor\'s list for TensorFlow 1.15, and what the rules know.</caption>'
-             '<thead><tr>%s</tr></thead><tbody>' % head]
+             'support is that of the vendor\'s list for TensorFlow %s, and what the rules know.</caption>'
+             '<thead><tr>%s</tr></thead><tbody>' % (report.tensorflow, head)]
     codes = {rule.code for rule in report.rules}
     made += [_row(number, use, codes) for number, use in enumerate(report.apis)]
     made += ['</tbody></table></div>', '<script type="application/json" id="places">%s</script>' % _places(report)]

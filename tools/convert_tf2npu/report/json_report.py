@@ -46,6 +46,7 @@ def _fields(report: Report) -> Iterator[Tuple[str, Any]]:
                      'tensorflow_calls': _calls(file.result.calls),
                      'diagnostics': [_diagnostic(d) for d in file.result.diagnostics]}
                     for file in report.files]
+    yield 'support_list', report.tensorflow
     yield 'apis', [_api(use) for use in report.apis]
     yield 'excluded', list(report.excluded)
     yield 'left_out', list(report.left_out)

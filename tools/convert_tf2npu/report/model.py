@@ -10,6 +10,7 @@ from ..results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileR
 from ..run import Run
 from .api_table import ApiUse, api_table
 from .file_text import FileText
+from .support import TF1, TF2
 from .text import printable
 
 _NOT_READ_DOC = '''Files that cannot be read.
@@ -64,12 +65,13 @@ class ReportFile:
 
 
 class Report(NamedTuple):
-    """A run as the reports show it."""
+    """A run as the reports show it; ``tensorflow`` is the version whose support by the NPU ``apis`` tells."""
     source: str
     root_uri: str
     files: Tuple[ReportFile, ...]
     rules: Tuple[Explanation, ...]
     apis: Tuple[ApiUse, ...]
+    tensorflow: str
     left_out: Tuple[str, ...]
     excluded: Tuple[str, ...]
 
@@ -88,14 +90,20 @@ class Report(NamedTuple):
         return sum(1 for d in self.said if d.kind == kind)
 
 
-def report_of(run: Run) -> Report:
-    """The content of the reports of a run."""
+def report_of(run: Run, compat_v1: bool) -> Report:
+    """The content of the reports of a run.
+
+    Args:
+        run: the run, with the calls of TensorFlow listed.
+        compat_v1: whether its scripts are to run on TensorFlow 2.
+    """
+    tensorflow = TF2 if compat_v1 else TF1
     source = os.path.realpath(run.source)
     root = source if os.path.isdir(run.source) else os.path.dirname(source)
     return Report(name_of(run.source), 'file://' + _quoted(root).rstrip('/') + '/', tuple(
         ReportFile(entry.relative, entry.path, result)
         for entry, result in run.results), _explanations(run),
-        api_table([result for _, result in run.results]),
+        api_table([result for _, result in run.results], tensorflow), tensorflow,
         tuple(name_of(path) for path in run.tree.left_out), tuple(name_of(p) for p in run.excluded))
 
 

@@ -1,7 +1,7 @@
 """How far the NPU supports a call of TensorFlow or Horovod: a status, and what follows from it.
 
-The facts are the vendor's list for TensorFlow 1.15 (support_list.json); where a rule of the tool knows
-better (``api_support``), the rule is right.
+The facts are the vendor's lists for TensorFlow 1.15 and 2.6 (support_list.json); where a rule of the tool
+knows better (``api_support``), the rule is right.
 """
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Dict, NamedTuple, Tuple
 from ..api_support import SUPPORT
 
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support_list.json')
+
+TF1, TF2 = '1.15', '2.6'  # the versions of which there are lists
 
 
 class Status(NamedTuple):
@@ -30,7 +32,7 @@ STATUSES: Dict[str, Status] = {
     'unexamined': Status('not examined', 'the vendor has not examined it; run one step with it on a card '
                          'before a long training'),
     'unlisted': Status('not listed', "not in the vendor's list: a private part of TensorFlow, a package of "
-                       'its own, or newer than 1.15; it runs as far as the operations it is made of do'),
+                       'its own, or of another version; it runs as far as the operations it is made of do'),
     'deprecated': Status('deprecated', 'TensorFlow has given it up and the vendor does not examine it; it '
                          'runs as far as the operations it is made of do; prefer its successor, if any'),
     'ignored': Status('no effect', 'may stay, and does nothing on the NPU'),
@@ -45,12 +47,13 @@ _KINDS = {'eager': 'unsupported', 'tpu': 'unsupported', 'gpu': 'unsupported', 'l
 _PYTHON = ('tensorflow.flags.', 'tensorflow.app.')
 
 
-def status_of(name: str, codes: Tuple[str, ...] = ()) -> str:
+def status_of(name: str, codes: Tuple[str, ...] = (), tensorflow: str = TF1) -> str:
     """The status of a call, a key of :data:`STATUSES`.
 
     Args:
         name: its canonical name; without a family, as in ``.batch``, it is known only to the rules.
         codes: the rules that spoke of such calls.
+        tensorflow: which list is asked, :data:`TF1` or :data:`TF2`.
     """
     if not name.partition('.')[0]:
         return 'migrated' if all(code.startswith(('NPU1', 'NPU3')) for code in codes) else 'limited'
@@ -60,16 +63,16 @@ def status_of(name: str, codes: Tuple[str, ...] = ()) -> str:
         return 'supported'
     if name in SUPPORT:
         return _KINDS[SUPPORT[name]]
-    listed = _listed()
+    listed = _listed(TF1 if name.startswith('horovod.') else tensorflow)  # which only the first list has
     owner, _, last = name.rpartition('.')
     if name not in listed and last and owner.rpartition('.')[2][:1].isupper():
-        return status_of(owner, codes)  # of a method, that of its class
+        return status_of(owner, codes, tensorflow)  # of a method, that of its class
     return listed.get(name, 'unlisted')
 
 
 @functools.lru_cache(maxsize=None)
-def _listed() -> Dict[str, str]:
+def _listed(tensorflow: str) -> Dict[str, str]:
     with open(_LIST, encoding='utf-8') as stream:
-        names = json.load(stream)['names']
+        names = json.load(stream)[tensorflow]
     return {'%s.%s' % (module, last): status for status, modules in names.items()
             for module, lasts in modules.items() for last in lasts.split()}

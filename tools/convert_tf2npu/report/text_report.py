@@ -1,11 +1,10 @@
 """report.txt: a run as plain text, what needs the user first."""
 from __future__ import annotations
 
-from typing import Iterator, List, Sequence
+from typing import Iterator, List
 
 from ..results import CHANGE, ERROR, FINDING
 from . import text
-from .api_table import ApiUse
 from .model import Report
 from .support import STATUSES
 
@@ -19,7 +18,7 @@ def to_text(report: Report) -> str:
     made = ['Migration of %s to Ascend NPUs' % report.source, ''] + text.summary(results)
     for kind, title in _SECTIONS:
         made += _section(report, kind, title)
-    made += _apis(report.apis)
+    made += _apis(report)
     for paths, title in ((report.excluded, 'Excluded, left as they are'),
                          (report.left_out, 'Not part of the migration')):
         made += _headed(title, len(paths)) + list(paths) if paths else []
@@ -45,13 +44,13 @@ def _section(report: Report, kind: str, title: str) -> Iterator[str]:
                 yield text.diagnostic_line(name, diagnostic)
 
 
-def _apis(apis: Sequence[ApiUse]) -> Iterator[str]:
-    if not apis:
+def _apis(report: Report) -> Iterator[str]:
+    if not report.apis:
         return
-    yield from _headed('API support, different calls', len(apis))
-    width = max(len(use.short_name) for use in apis)
+    yield from _headed('API support on TensorFlow %s, different calls' % report.tensorflow, len(report.apis))
+    width = max(len(use.short_name) for use in report.apis)
     for status, (label, advice) in STATUSES.items():
-        uses = [use for use in apis if use.status == status]
+        uses = [use for use in report.apis if use.status == status]
         if uses:
             yield ''
             yield '%s (%d): %s' % (label, len(uses), advice)
