@@ -47,10 +47,16 @@ def decorator_tf_session(func: Callable) -> Callable:
     Returns:
         The wrapper.
     """
+    from npu_shim import _tf
     from npu_shim.config.session import session_config
 
     @functools.wraps(func)
     def with_npu_config(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
-        func(self, target=target, graph=graph, config=session_config(config))
+        try:
+            config = session_config(config)
+        except Exception:
+            _tf.never_opened(self)
+            raise
+        func(self, target=target, graph=graph, config=config)
 
     return with_npu_config

@@ -89,6 +89,11 @@ def fetched(session: Any, fetches: Any) -> List[Any]:
         return session_module._FetchMapper.for_fetch(fetches).unique_fetches()
 
 
+def never_opened(session: Any) -> None:
+    """Lets a session object whose constructor failed be deleted without a word."""
+    session._session, session._closed, session._default_session = None, True, None
+
+
 def raw_session(session: Any) -> Any:
     """The tf.compat.v1.Session inside a monitored session; any other session itself."""
     inside = getattr(session, "_tf_sess", None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 import inspect
 from typing import Any, Dict
 
+from npu_shim.options import page
 from npu_shim.options.check import check_value
-from npu_shim.options.option import ALWAYS, Option
 from npu_shim.options.near import closest
+from npu_shim.options.option import ALWAYS, Option
 from npu_shim.options.table import arguments_of, signature_of
 
 
@@ -16,6 +17,7 @@ class NestedConfig:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__signature__ = signature_of(cls.__name__)  # type: ignore[attr-defined]
+        cls.__doc__ = f"{cls.__doc__}\n\nArgs:\n{page.arguments(cls.__name__)}\n"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         cls = type(self)

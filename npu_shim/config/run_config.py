@@ -8,6 +8,7 @@ from npu_shim import _env, _tf
 from npu_shim.config.estimator_map import estimator_options, given_options
 from npu_shim.config.nested import bind, check_argument
 from npu_shim.config.placeholder import needs_estimator
+from npu_shim.options import page
 from npu_shim.options.check import check_together, warn_if_deprecated
 from npu_shim.options.table import arguments_of, signature_of
 
@@ -86,6 +87,7 @@ if _API is not None:
             return result
 
     NPURunConfig.__signature__ = signature_of(None)
+    NPURunConfig.__doc__ = f"{inspect.cleandoc(NPURunConfig.__doc__ or '')}\n\nArgs:\n{page.arguments(None)}\n"
 
 else:
     NPURunConfig = needs_estimator("NPURunConfig", "Run config of an NPUEstimator.")  # type: ignore[misc,assignment]

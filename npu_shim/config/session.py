@@ -1,7 +1,6 @@
 """session_config: the one function that turns a session config into an NPU session config."""
 from __future__ import annotations
 
-import warnings
 from typing import Any, List, Optional
 
 from npu_shim import _tf
@@ -37,8 +36,7 @@ def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> 
     result = _copy(config)
     rewrite = result.graph_options.rewrite_options
     entry = _single_entry(rewrite)
-    for text in parameter_map.problems(entry):
-        warnings.warn(text, UserWarning, stacklevel=2)
+    parameter_map.check(entry)
     if checked:
         check_together({**parameter_map.read(entry), **checked})
         parameter_map.write(entry, checked)

@@ -42,6 +42,12 @@ class Option:
         requires: options that must be given as well.
         holds: name of the config class an argument is an instance of.
         content: checks the file that a value names, where it is on this machine.
+        tf2: its path in the global options of the vendor's package for TF 2; None where it has none there.
+        tf2_default: its default there; SAME as in a session.
+        products: the cards that have it, or some of its values; empty where all have.
+        replacement: the option to use instead of a deprecated one, where there is one.
+        refused: the card refuses other values, so that a config filled by hand with one is an error; else a warning.
+        since: the release of npu_shim that took it.
         cpu: what it means on the CPU: numeric, execution, side_output, distributed or perf_only.
     """
 
@@ -60,12 +66,29 @@ class Option:
     requires: Tuple[str, ...] = ()
     holds: Optional[str] = None
     content: Any = None  # a function of the value
+    tf2: Any = SAME
+    tf2_default: Any = SAME
+    products: str = ""
+    replacement: Optional[str] = None
+    refused: bool = False
+    since: str = "0.1.0"
     cpu: str = "perf_only"
 
     @property
     def type(self) -> Optional[type]:
         """bool, int or str; None for an argument that is no key."""
         return _TYPES.get(self.field or "")
+
+    @property
+    def modes(self) -> Tuple[str, ...]:
+        """Where it can be given: session (and Keras, which has the session's), estimator, tf2."""
+        known = {"session": self.field is not None, "estimator": self.arg is not None, "tf2": self.tf2_path is not None}
+        return tuple(name for name, there in known.items() if there)
+
+    @property
+    def tf2_path(self) -> Optional[str]:
+        """Its path in the global options for TF 2, None when it has none there."""
+        return self.name if self.tf2 is SAME else self.tf2
 
     @property
     def arg(self) -> Optional[str]:

@@ -1,12 +1,19 @@
-"""The options as a page of documentation, made from the rows."""
+"""The options as text, made from the rows: the page of documentation, one option by itself, the help of a class."""
 from __future__ import annotations
 
-from typing import List
+from typing import List, Optional
 
-from npu_shim.options.option import REQUIRED, Option
-from npu_shim.options.table import KEYS
+from npu_shim.options.option import REQUIRED, SAME, Option
+from npu_shim.options.table import KEYS, TABLE, arguments_of
 
 _WORDS = {"b": "bool", "i": "int", "s": "str"}
+
+
+def described() -> List[Option]:
+    """The rows that are an option of a session, an Estimator or the package for TF 2, by name."""
+    rows = [row for row in TABLE if row.name in KEYS or "tf2" in row.modes and row.field is None and row.arg is None
+            or row.name == "recompute"]
+    return sorted(rows, key=lambda row: row.name.lower())
 
 
 def markdown() -> str:
@@ -14,23 +21,77 @@ def markdown() -> str:
     lines = [
         "# NPU options",
         "",
-        "Give them to `npu_shim.session_config(config, name=value)` by name, or to `NPURunConfig` and its config classes",
-        "by the argument. On the CPU each is checked and carried along; `effect` says what kind it has",
-        "on a card.",
+        "Give them to `npu_shim.session_config(config, name=value)` by name (Keras takes the session's), or to",
+        "`NPURunConfig` and its config classes by the argument. `global_options()` is the vendor's package for TF 2.",
+        "`.b`, `.i` and `.s` are the field of the `parameter_map` that carries the value. On the CPU each is checked and",
+        "carried along; *effect* says what kind it has on a card. A config that was filled by hand is checked too: where",
+        "*other values* says error, the card refuses them, and so does npu_shim; else they are a warning.",
         "",
-        "| option | type | allowed | default in a session | argument | effect | |",
+        "| option | allowed | other values | default | given by | effect | what it does |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    return "\n".join(lines + [_line(KEYS[name]) for name in sorted(KEYS, key=str.lower)]) + "\n"
+    return "\n".join(lines + [_line(row) for row in described()]) + "\n"
+
+
+def paragraph(row: Option) -> str:
+    """Everything about one option, a line each."""
+    found = [("what", row.doc), ("type", kind(row)), ("allowed", row.allowed.text),
+             ("set by hand to another value", "an error" if row.refused else "a warning"),
+             ("default in a session", default_text(row.session)), ("given by", ", ".join(places(row))),
+             ("default for TF 2", default_text(tf2_default(row)) if row.tf2_path else ""),
+             ("not with", ", ".join(row.excludes)), ("needs", ", ".join(row.requires)), ("cards", row.products),
+             ("effect", row.cpu.replace("_", " ")), ("deprecated", row.deprecated), ("use instead", row.replacement or ""),
+             ("since", row.since)]
+    return "\n".join([row.name] + [f"  {what}: {text}" for what, text in found if text])
+
+
+def arguments(holder: Optional[str]) -> str:
+    """The arguments of a config class (None: NPURunConfig) for its docstring: domain, default and meaning."""
+    lines = []
+    for name, row in arguments_of(holder).items():
+        domain = f", {row.allowed.text}" if row.field else ""
+        default = "required" if row.estimator is REQUIRED else f"{row.estimator!r} by default"
+        lines.append(f"    {name}: {kind(row)}{domain}; {default}. {row.doc}"
+                     + (f" Deprecated: {row.deprecated}" if row.deprecated else ""))
+    return "\n".join(lines)
+
+
+def kind(row: Option) -> str:
+    """bool, int or str; the name of a config class, or 'any' for an argument that is no key."""
+    if row.field:
+        return _WORDS[row.field]
+    return row.holds or ("any" if row.arg is not None else "int")
+
+
+def tf2_default(row: Option) -> object:
+    """Its default in the global options for TF 2."""
+    return row.session if row.tf2_default is SAME else row.tf2_default
+
+
+def default_text(value: object) -> str:
+    """A default as source; empty where there is none."""
+    return "" if value is None else repr(value)
+
+
+def places(row: Option) -> List[str]:
+    """The spellings by which an option is given."""
+    found = []
+    if row.name in KEYS:
+        found.append(f'parameter_map["{row.name}"].{row.field}')
+    if row.arg is not None:
+        default = "required" if row.estimator is REQUIRED else repr(row.estimator)
+        found.append(f"{row.holder or 'NPURunConfig'}({row.arg}={default})")
+    if row.tf2_path is not None:
+        found.append(f"global_options().{row.tf2_path}")
+    return found
 
 
 def _line(row: Option) -> str:
-    where = "" if row.arg is None else f"`{row.holder or 'NPURunConfig'}({row.arg}={_default(row)})`"
-    told = row.doc + (f" **Deprecated.** {row.deprecated}" if row.deprecated else "")
-    cells: List[str] = [f"`{row.name}`", _WORDS[row.field or ""], row.allowed.text,
-                        "" if row.session is None else f"`{row.session!r}`", where, row.cpu.replace("_", " "), told]
+    told = [row.doc]
+    for text, what in ((" and ".join(row.excludes), "Not with"), (" and ".join(row.requires), "Needs"), (row.products, "Cards:")):
+        told += [f"{what} {text}."] if text else []
+    told += [f"**Deprecated.** {row.deprecated}"] if row.deprecated else []
+    cells = [f"`{row.name}`", f"{kind(row)}: {row.allowed.text}", "error" if row.refused else "warning",
+             f"`{default_text(row.session)}`" if row.session is not None else "",
+             "<br>".join(f"`{one}`" for one in places(row)), row.cpu.replace("_", " "), " ".join(told)]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _default(row: Option) -> str:
-    return "required" if row.estimator is REQUIRED else repr(row.estimator)

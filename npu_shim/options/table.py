@@ -4,12 +4,12 @@ from __future__ import annotations
 import inspect
 from typing import Dict, Optional, Tuple
 
-from npu_shim.options import (basic, debug, distributed, experimental, memory, precision, run_config, shapes, tuning)
+from npu_shim.options import (basic, debug, distributed, experimental, memory, precision, run_config, shapes, tf2, tuning)
 from npu_shim.options.option import REQUIRED, Option
 
 TABLE: Tuple[Option, ...] = (
     basic.ROWS + memory.ROWS + shapes.ROWS + precision.ROWS + debug.ROWS + tuning.ROWS + distributed.ROWS
-    + experimental.ROWS + run_config.ROWS
+    + experimental.ROWS + run_config.ROWS + tf2.ROWS
 )
 KEYS: Dict[str, Option] = {row.name: row for row in TABLE if row.field is not None and row.name != "recompute"}
 

@@ -1,4 +1,4 @@
-"""The options' page has each option once, with what is allowed."""
+"""The options' page, paragraphs and docstrings have each option, with what is allowed."""
 from __future__ import annotations
 
 import re
@@ -6,7 +6,8 @@ import re
 import pytest
 
 from npu_shim.options import KEYS
-from npu_shim.options.page import markdown
+from npu_shim.options.page import arguments, described, markdown, paragraph
+from npu_shim.options.table import TABLE, arguments_of
 
 LINES = {re.match(r"\| `(\w+)`", line).group(1): line for line in markdown().split("\n") if line.startswith("| `")}
 
@@ -14,9 +15,29 @@ LINES = {re.match(r"\| `(\w+)`", line).group(1): line for line in markdown().spl
 @pytest.mark.parametrize("name", KEYS)
 def test_an_option_has_its_line(name):
     row, cells = KEYS[name], re.split(r"(?<!\\)\|", LINES[name])
-    assert len(cells) == 9 and row.doc in cells[7] and row.allowed.text == cells[3].strip().replace("\\|", "|")
-    assert ("Deprecated" in cells[7]) == bool(row.deprecated)
+    assert len(cells) == 9 and row.doc in cells[7] and cells[2].strip().replace("\\|", "|").endswith(row.allowed.text)
+    assert ("Deprecated" in cells[7]) == bool(row.deprecated) and cells[3].strip() == ("error" if row.refused else "warning")
+    assert f'`parameter_map["{name}"].{row.field}`' in cells[5]
 
 
 def test_it_is_in_order_and_whole():
-    assert list(LINES) == sorted(KEYS, key=str.lower)
+    assert list(LINES) == sorted([*KEYS, "recompute", "overflow_flag", "execute_times"], key=str.lower)
+
+
+@pytest.mark.parametrize("row", described(), ids=lambda row: row.name)
+def test_a_paragraph_tells_everything(row):
+    text = paragraph(row)
+    assert text.startswith(row.name + "\n") and row.doc in text and row.allowed.text in text and f"since: {row.since}" in text
+    assert (f"global_options().{row.tf2_path}" in text) == ("tf2" in row.modes)
+    assert ("deprecated: " in text) == bool(row.deprecated)
+    for other in row.excludes + row.requires + ((row.replacement,) if row.replacement else ()):
+        assert other in text and other in KEYS
+    assert row.modes and (row.products in text)
+
+
+@pytest.mark.parametrize("holder", sorted({row.holder for row in TABLE}, key=str))
+def test_docstrings_have_every_argument(holder):
+    lines = {line.strip().split(":")[0]: line for line in arguments(holder).split("\n")}
+    assert list(lines) == list(arguments_of(holder))
+    for name, row in arguments_of(holder).items():
+        assert row.doc in lines[name] and (not row.field or row.allowed.text in lines[name])

@@ -112,13 +112,13 @@ def test_slips_in_an_entry_by_hand_are_told():
     config = ConfigProto()
     npu = config.graph_options.rewrite_options.custom_optimizers.add(name="NpuOptimizer")
     npu.parameter_map["sfusion_switch_file"].s = b"x"
-    npu.parameter_map["precision_mode"].b = True
+    npu.parameter_map["hcom_parallel"].i = 1
     with pytest.warns(UserWarning) as told:
         result = npu_shim.session_config(config)
     texts = " ".join(str(w.message) for w in told)
     assert "'sfusion_switch_file'] is no NPU option and has no effect. Did you mean fusion_switch_file?" in texts
-    assert "'precision_mode'] is set in field b, but is read from field s" in texts
-    assert set(parameters(result)) == {"sfusion_switch_file", "precision_mode"}
+    assert "'hcom_parallel'] is set in field i, but is read from field b" in texts
+    assert set(parameters(result)) == {"sfusion_switch_file", "hcom_parallel"}
 
 
 @pytest.mark.parametrize("make, kind", [(npu_graph_options, "GraphOptions"), (npu_optimizer_options, "OptimizerOptions")],
