@@ -1,0 +1,65 @@
+"""The command ``npu-shim VERB``.
+
+Each module of this package whose name has no leading underscore is a verb: the
+first line of its docstring says what it does, ``main(arguments)`` does it and
+returns the exit code. Nothing here imports TensorFlow; a verb that needs it
+does so when it runs.
+"""
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from types import ModuleType
+from typing import Dict, List, Optional
+
+import npu_shim
+
+USAGE_ERROR = 2
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Runs the command.
+
+    Args:
+        argv: the arguments, the verb first; by default those of the process.
+    Returns:
+        The exit code: of the verb, or 2 where there is none such.
+    """
+    arguments = sys.argv[1:] if argv is None else argv
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_help())
+        return 0
+    if arguments[0] == "--version":
+        print(f"npu_shim {npu_shim.__version__}")
+        return 0
+    if arguments[0] not in verb_names():
+        print(f"npu-shim: error: {_unknown(arguments[0])}", file=sys.stderr)
+        return USAGE_ERROR
+    return verb(arguments[0]).main(arguments[1:])
+
+
+def verb_names() -> List[str]:
+    """The names of all verbs."""
+    return sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
+
+
+def verb(name: str) -> ModuleType:
+    """The module of a verb."""
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def _help() -> str:
+    titles: Dict[str, str] = {name: (verb(name).__doc__ or "").split("\n")[0] for name in verb_names()}
+    width = max(len(name) for name in titles)
+    lines = ["usage: npu-shim VERB ...", ""]
+    lines += [f"  {name.ljust(width)}  {title}" for name, title in titles.items()]
+    return "\n".join(lines + ["", "npu-shim VERB --help explains a verb; npu-shim --version names the release."])
+
+
+def _unknown(name: str) -> str:
+    from npu_shim.options.table import closest
+
+    if name.startswith("-"):
+        return f"{name!r} comes before a verb. Write npu-shim VERB ...; the verbs are {', '.join(verb_names())}."
+    return f"there is no verb {name!r}.{closest(name, verb_names())} The verbs are {', '.join(verb_names())}."

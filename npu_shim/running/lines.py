@@ -1,0 +1,124 @@
+"""Code of the migrated text with the line numbers of the original.
+
+Tracebacks, debuggers and ``inspect`` read a function's lines in its file, which
+is the original. So each node of the migrated syntax tree is given the place that
+its text had there; what the migration adds gets the place where it is added.
+"""
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from bisect import bisect_left, bisect_right
+from types import CodeType
+from typing import Any, List, Sequence, Tuple
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class Text:
+    """A text, and the way from offsets to lines and columns, as syntax trees count them (in UTF-8 bytes)."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._starts = [0] + [found.end() for found in _LINE_END.finditer(text)]
+        self._ascii = text.isascii()
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a place; of one that does not exist, the nearest on its line."""
+        index = min(max(line, 1), len(self._starts)) - 1
+        start = self._starts[index]
+        end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.text)
+        if not self._ascii:
+            column = len(self.text[start:end].encode("utf-8")[:max(column, 0)].decode("utf-8", "ignore"))
+        return min(start + max(column, 0), end)
+
+    def place(self, offset: int) -> Tuple[int, int]:
+        """Line and column of an offset."""
+        line = bisect_right(self._starts, offset)
+        before = self.text[self._starts[line - 1]:offset]
+        return line, len(before if self._ascii else before.encode("utf-8"))
+
+
+class Migrated:
+    """A script before and after its migration.
+
+    Args:
+        text: the original.
+        edits: what the tool does to it, in order: objects with ``start``, ``end`` and ``new``.
+    """
+
+    def __init__(self, text: str, edits: Sequence[Any]) -> None:
+        self._old = Text(text)
+        self._edits: List[Tuple[int, int]] = [(edit.start, edit.end) for edit in edits]
+        self._new_spans: List[Tuple[int, int]] = []
+        pieces: List[str] = []
+        done = length = 0
+        for edit in edits:
+            pieces += [text[done:edit.start], edit.new]
+            length += edit.start - done
+            self._new_spans.append((length, length + len(edit.new)))
+            length += len(edit.new)
+            done = edit.end
+        self._new = Text("".join(pieces) + text[done:])
+        self._new_starts = [start for start, _ in self._new_spans]
+
+    @property
+    def text(self) -> str:
+        """The migrated text."""
+        return self._new.text
+
+    def code(self, filename: str, optimize: int = -1) -> CodeType:
+        """The migrated text compiled, its lines numbered as in the original.
+
+        Raises:
+            SyntaxError, ValueError, RecursionError, MemoryError: as of compile().
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of the text are given for the original
+            tree = ast.parse(self._new.text, filename)
+        for node in ast.walk(tree):
+            if hasattr(node, "lineno"):
+                self._place(node)
+        return compile(tree, filename, "exec", dont_inherit=True, optimize=optimize)
+
+    def _place(self, node: Any) -> None:
+        start = self._old_start(self._new.offset(node.lineno, node.col_offset))
+        node.lineno, node.col_offset = self._old.place(start)
+        if getattr(node, "end_lineno", None) is not None:  # from Python 3.8 on
+            end = max(start, self._old_end(self._new.offset(node.end_lineno, node.end_col_offset)))
+            node.end_lineno, node.end_col_offset = self._old.place(end)
+
+    def _old_start(self, offset: int) -> int:
+        index = bisect_right(self._new_starts, offset) - 1
+        if index < 0:
+            return offset
+        if offset < self._new_spans[index][1]:
+            return self._anchor(index)
+        return self._edits[index][1] + offset - self._new_spans[index][1]
+
+    def _old_end(self, offset: int) -> int:
+        index = bisect_left(self._new_starts, offset) - 1
+        if index < 0:
+            return offset
+        if offset <= self._new_spans[index][1]:
+            start, end = self._edits[index]
+            return end if end > start else self._anchor(index)
+        return self._edits[index][1] + offset - self._new_spans[index][1]
+
+    def _anchor(self, index: int) -> int:
+        """Where in the original an edit stands; whole lines that are added belong to the line above."""
+        start, end = self._edits[index]
+        new_start, new_end = self._new_spans[index]
+        whole_lines = start == end and self._new.text[new_start:new_end].endswith(("\n", "\r"))
+        if whole_lines and start and self._old.text[start - 1] in "\r\n":
+            return start - (2 if self._old.text[start - 2:start] == "\r\n" else 1)
+        return start
+
+    def new_line(self, line: int) -> int:
+        """The line of the migrated text that a line of the original has become."""
+        offset = self._old.offset(line, 0)
+        for (start, end), (_, new_end) in zip(reversed(self._edits), reversed(self._new_spans)):
+            if start <= offset:
+                return self._new.place(new_end + max(offset - end, 0))[0]
+        return line
