@@ -100,7 +100,7 @@ def _enter(target: str, is_module: bool) -> List[str]:
         script.prepare_path(os.getcwd())
         return reach.located(target, sys.path)
     if os.path.isdir(target):
-        script.prepare_path(target)
+        script.prepare_path(script.whole_path(target))
         return [os.path.join(target, "__main__.py")]
     script.prepare_path(os.path.dirname(os.path.realpath(target)))
     return [target]
@@ -151,7 +151,7 @@ class Said:
         rewrites, findings, _ = _counts([(path, result)])
         if rewrites or findings:
             self._list([(path, result)])
-            _tell(f"{_count(rewrites, 'rewrite')} in {path}, which no import statement names; "
+            _tell(f"{_count(rewrites, 'rewrite')} in {path}, which is read only now; "
                   f"{_count(findings, 'place')} left to you")
 
     def _list(self, results: Sequence[Named]) -> None:

@@ -12,6 +12,11 @@ from typing import Any, Callable, List, Optional
 from npu_shim.running.hook import Finder, MigratedLoader
 
 
+def whole_path(path: str) -> str:
+    """The path of what is run as it knows it itself: whole, from Python 3.9 on."""
+    return os.path.join(os.getcwd(), path) if sys.version_info >= (3, 9) else path
+
+
 def prepare_path(folder: str) -> None:
     """Puts the script's folder where Python puts it, in front of ``sys.path``."""
     if not getattr(sys.flags, "safe_path", False):
@@ -31,17 +36,16 @@ def run_file(path: str, arguments: List[str], finder: Finder) -> None:
     if os.path.isdir(path):
         _run(lambda: _run_as_main("__main__", False))
         return
-    # Since Python 3.9 the main script, too, knows its whole path.
-    file = os.path.join(os.getcwd(), path) if sys.version_info >= (3, 9) else path
+    file = whole_path(path)
     loader = finder.loader(SourceFileLoader("__main__", file))
     module.__file__, module.__loader__ = file, loader
     if sys.version_info < (3, 14):
         module.__dict__["__cached__"] = None
 
     def execute() -> None:
-        # Python reads the main script itself, and not its bytecode.
-        code = loader.get_code("__main__") if isinstance(loader, MigratedLoader) else loader.source_to_code(
-            loader.get_data(file), file)
+        # Python compiles the main script itself; its loader would look for bytecode.
+        code = loader.get_code("__main__") if isinstance(loader, MigratedLoader) else compile(
+            loader.get_data(file), file, "exec", dont_inherit=True)
         exec(code, module.__dict__)
 
     _run(execute)

@@ -1,0 +1,120 @@
+"""``npu-shim run`` with TensorFlow: unmodified scripts train as their migrated form does."""
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+from typing import List
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from samples import compare, training
+from tests.samples.test_samples import NO_SUCH_THING, RUNNABLE, SAMPLES
+
+STEPS = {'digits_estimator': 60, 'digits_session': 60, 'text_keras': 120}
+
+
+def run(folder: pathlib.Path, *arguments: str) -> 'subprocess.CompletedProcess[str]':
+    """Runs Python in a folder, both outputs in one."""
+    folder.mkdir(exist_ok=True)
+    return subprocess.run([sys.executable, *arguments], cwd=str(folder), env=training.environment(),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+
+
+def flags(name: str, *more: str) -> List[str]:
+    return ['--steps=%d' % STEPS[name], '--log_every=10', *more]
+
+
+@pytest.mark.parametrize('more', [(), ('--dropout=0',)], ids=['with dropout', 'without dropout'])
+@pytest.mark.parametrize('name', RUNNABLE)
+def test_an_original_trains_as_its_migrated_form_and_leaves_nothing_behind(
+        name: str, more: List[str], repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    folder = repo_root / 'samples' / name
+    before = sorted(folder.rglob('*'))
+    ours = run(tmp_path, '-m', 'npu_shim', 'run', str(folder / 'original.py'), *flags(name, *more))
+    assert ours.returncode == 0, ours.stdout[-3000:]
+    assert sorted(folder.rglob('*')) == before
+    migrated = run(tmp_path, str(folder / 'expected_npu.py'), *flags(name, *more))
+    a, b = training.parse(ours.stdout), training.parse(migrated.stdout)
+    # One and the same program, whose sums only the threads of the CPU may order differently.
+    assert compare.largest_difference(a, b) <= SAMPLES[name].loss_tolerance
+    assert a.accuracy == pytest.approx(b.accuracy, abs=1e-3)
+    assert 'npu-shim run: ' in ours.stdout and 'npu_shim runs on the CPU' in ours.stdout
+
+
+@pytest.mark.parametrize('name', sorted(set(SAMPLES) - set(RUNNABLE)))
+def test_what_this_tensorflow_lacks_ends_in_the_same_error(
+        name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    script = repo_root / 'samples' / name / 'original.py'
+    done = run(tmp_path, '-m', 'npu_shim', 'run', str(script), *flags(name))
+    assert done.returncode == 1
+    last_line = done.stdout.rstrip().splitlines()[-1]
+    assert last_line.startswith('RuntimeError: ' + NO_SUCH_THING[name][0])
+
+
+AUTOGRAPH = '''
+import tensorflow as tf
+if hasattr(tf.compat.v1, 'disable_eager_execution'):
+    tf.compat.v1.disable_eager_execution()
+
+
+def placed(x):
+    """AutoGraph has to read this: an if on a tensor."""
+    if tf.reduce_sum(x) > 100:
+        x = x + 1
+    with tf.device('/gpu:0'):
+        y = tf.identity(x)
+    print('placed on', y.device)
+    return y
+
+
+class Placing:
+    def method(self, x):
+        return placed(x)
+
+
+def with_default(x, by=[1], *, and_by=2):
+    def inner(z):
+        with tf.device(
+                '/gpu:0'):
+            y = tf.identity(z) * by[0] * and_by
+        print('placed on', tf.identity(y).device or y.op.inputs[0].op.inputs[0].device)
+        return y
+    return inner(x)
+
+
+numbers = tf.data.Dataset.range(4).map(placed).map(
+    lambda x: tf.identity(placed(x))).map(Placing().method).map(with_default)
+with tf.compat.v1.Session() as session:
+    following = tf.compat.v1.data.make_one_shot_iterator(numbers).get_next()
+    print([int(session.run(following)) for _ in range(4)])
+'''
+
+
+def test_autograph_reads_the_migrated_source(tmp_path: pathlib.Path) -> None:
+    (tmp_path / 'train.py').write_text(AUTOGRAPH)
+    plain = run(tmp_path, 'train.py')
+    assert (plain.returncode, plain.stdout.count('placed on /device:GPU:0')) == (0, 4), plain.stdout
+    done = run(tmp_path, '-m', 'npu_shim', 'run', 'train.py')
+    assert (done.returncode, done.stdout.count('placed on /device:CPU:0')) == (0, 4), done.stdout
+    assert 'placed on /device:GPU:0' not in done.stdout and 'AutoGraph could not' not in done.stdout
+    assert done.stdout.rstrip().endswith('[0, 2, 4, 6]')
+
+
+def test_child_processes_train_migrated_too(tmp_path: pathlib.Path) -> None:
+    (tmp_path / 'train.py').write_text('''
+import multiprocessing
+import tensorflow.compat.v1 as tf
+
+def work(_):
+    with tf.Graph().as_default(), tf.Session() as session:
+        entries = session._config.graph_options.rewrite_options.custom_optimizers
+        return [entry.name for entry in entries], float(session.run(tf.constant(3.0) * 2.0))
+
+if __name__ == '__main__':
+    with multiprocessing.get_context('spawn').Pool(1) as pool:
+        print(pool.map(work, [1]))
+''')
+    done = run(tmp_path, '-m', 'npu_shim', 'run', 'train.py')
+    assert "[(['NpuOptimizer'], 6.0)]" in done.stdout, done.stdout
