@@ -54,7 +54,8 @@ setup(
         'samples': ['tensorflow>=1.15.5,<2.16', 'scikit-learn>=0.24'],
         'test': ['pytest>=7', 'scikit-learn>=0.24', 'setuptools>=61', 'wheel'],
     },
-    entry_points={'console_scripts': ['convert_tf2npu = convert_tf2npu.main:main']},
+    entry_points={'console_scripts': ['convert_tf2npu = convert_tf2npu.main:main',
+                                      'npu-shim = npu_shim.cli:main']},
     classifiers=[
         'Operating System :: POSIX :: Linux',
         'Programming Language :: Python :: 3',

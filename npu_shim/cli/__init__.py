@@ -58,7 +58,7 @@ def _help() -> str:
 
 
 def _unknown(name: str) -> str:
-    from npu_shim.options.table import closest
+    from npu_shim.options.near import closest
 
     if name.startswith("-"):
         return f"{name!r} comes before a verb. Write npu-shim VERB ...; the verbs are {', '.join(verb_names())}."

@@ -55,11 +55,13 @@ def test_nothing_but_the_two_packages_is_in_the_wheel(wheel: zipfile.ZipFile) ->
 def test_the_commands_are_the_ones_which_exist(wheel: zipfile.ZipFile) -> None:
     parser = configparser.ConfigParser()
     parser.read_string(metadata(wheel, 'entry_points.txt'))
-    assert dict(parser['console_scripts']) == {'convert_tf2npu': 'convert_tf2npu.main:main'}
+    assert dict(parser['console_scripts']) == {'convert_tf2npu': 'convert_tf2npu.main:main',
+                                               'npu-shim': 'npu_shim.cli:main'}
 
 
-def test_a_command_points_to_a_function_of_a_module(repo_root: pathlib.Path) -> None:
-    text = (repo_root / 'tools' / 'convert_tf2npu' / 'main.py').read_text(encoding='utf-8')
+@pytest.mark.parametrize('module', ['tools/convert_tf2npu/main.py', 'npu_shim/cli/__init__.py'])
+def test_a_command_points_to_a_function_of_a_module(module: str, repo_root: pathlib.Path) -> None:
+    text = (repo_root / module).read_text(encoding='utf-8')
     assert re.search(r'^def main\(', text, re.M)
 
 

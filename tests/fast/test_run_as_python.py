@@ -48,7 +48,8 @@ if __name__ == '__main__':
 
 SCRIPTS: Dict[str, Dict[str, str]] = {
     'about': {'train.py': ABOUT_ME},
-    'in a package': {'pack/__init__.py': '', 'pack/train.py': ABOUT_ME + 'from pack import train; print(train.__name__)'},
+    'in a package': {'pack/__init__.py': '',
+                     'pack/train.py': ABOUT_ME + 'from pack import train; print(train.__name__)'},
     'traceback': {'train.py': '''"""A docstring."""
 import tensorflow as tf
 def f(x):
@@ -123,7 +124,8 @@ with open(m.__file__, 'w') as stream:
     stream.write('value = 1\\n')
 ''', 'm.py': 'value = 1\n'},
     'relative and namespace imports': {
-        'train.py': 'from pack.sub import a\nimport space.deep.b as b\nprint(a.x, b.y, a.__package__, b.__spec__.name)\n',
+        'train.py': 'from pack.sub import a\nimport space.deep.b as b\n'
+                    'print(a.x, b.y, a.__package__, b.__spec__.name)\n',
         'pack/__init__.py': 'z = 3', 'pack/sub/__init__.py': 'from .. import z',
         'pack/sub/a.py': 'from . import z\nfrom ..other import w\nx = z + w\n', 'pack/other.py': 'w = 4',
         'space/deep/b.py': 'import tensorflow as tf\nwith tf.device("/gpu:0"): y = 1\n'},

@@ -80,7 +80,8 @@ def test_a_large_folder_is_not_read(project: Make) -> None:
 
 def test_verbose_lists_each_place(project: Make) -> None:
     done = project({'train.py': PRINTS + 'y = tf.where([True])\n'}).run('-v', 'train.py')
-    assert [line.split(' ')[2:4] for line in done.said[:2]] == [['train.py:2:6:', 'NPU110'], ['train.py:3:5:', 'NPU230']]
+    assert [line.split(' ')[2:4] for line in done.said[:2]] == [
+        ['train.py:2:6:', 'NPU110'], ['train.py:3:5:', 'NPU230']]
     assert done.said[2] == 'npu-shim run: 1 rewrite in 1 file, 1 place needs you'
 
 
