@@ -116,7 +116,8 @@ def _convert(files: Sequence[str], args: argparse.Namespace) -> Conversions:
     own = Own(root, config.exclude or (), config.folder)
     paths = reach.reachable(files, own, sys.path)
     said = Said(args.verbose)
-    conversions = Conversions(rule_settings(args, config)._asdict(), own, paths, said.late)
+    settings = rule_settings(args, config)._replace(main=own.key(files[-1]) or "" if files else "")
+    conversions = Conversions(settings._asdict(), own, paths, said.late)
     said.all(conversions.convert_all())
     return conversions
 
@@ -155,16 +156,18 @@ class Said:
                   f"{_count(findings, 'place')} left to you")
 
     def _list(self, results: Sequence[Named]) -> None:
-        from convert_tf2npu.report import text
+        if self._verbose:
+            _terminal().say_results([(os.path.relpath(path), result) for path, result in results], changes=True)
 
-        for line in text.lines([(os.path.relpath(path), result) for path, result in results], changes=True) \
-                if self._verbose else ():
-            _tell(line)
+
+def _terminal() -> Any:
+    from convert_tf2npu.report.terminal import Terminal
+
+    return Terminal(sys.stderr)
 
 
 def _tell(line: str) -> None:
-    encoding = sys.stderr.encoding or "utf-8"  # a name of a file need not be text of the terminal's
-    print(("npu-shim run: " + line).encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+    _terminal().say("npu-shim run: " + line)
 
 
 def _counts(results: Sequence[Named]) -> Tuple[int, int, int]:

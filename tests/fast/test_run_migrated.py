@@ -80,9 +80,9 @@ def test_a_large_folder_is_not_read(project: Make) -> None:
 
 def test_verbose_lists_each_place(project: Make) -> None:
     done = project({'train.py': PRINTS + 'y = tf.where([True])\n'}).run('-v', 'train.py')
-    assert [line.split(' ')[2:4] for line in done.said[:2]] == [
+    assert [line.split(' ')[:2] for line in done.err.splitlines()[:2]] == [
         ['train.py:2:6:', 'NPU110'], ['train.py:3:5:', 'NPU230']]
-    assert done.said[2] == 'npu-shim run: 1 rewrite in 1 file, 1 place needs you'
+    assert done.said == ['npu-shim run: 1 rewrite in 1 file, 1 place needs you']
 
 
 def test_files_that_cannot_be_read_are_told(project: Make) -> None:
@@ -102,6 +102,15 @@ def test_files_that_cannot_be_read_are_told(project: Make) -> None:
 def test_the_choice_of_rules_and_files_is_that_of_the_tool(arguments: Any, files: Any, project: Make) -> None:
     made = project({'train.py': PRINTS, **files})
     assert made.run(*arguments).out == '__main__ /gpu:0\n'
+
+
+def test_names_of_tensorflow_1_are_lifted_in_the_script_that_starts(project: Make) -> None:
+    done = project({'train.py': 'import tensorflow as tf\nimport net\nx = tf.placeholder(tf.float32)\n',
+                    'net.py': 'import tensorflow as tf\ndef f(): return tf.placeholder(tf.float32)\n',
+                    }).run('-v', '--compat-v1', 'train.py')
+    listed = [line for line in done.err.splitlines() if line.startswith(('train.py:', 'net.py:'))]
+    assert [line.split(':')[0] for line in listed if 'TensorFlow 2 is switched off' in line] == ['train.py']
+    assert {line.split(':')[0] for line in listed if 'imported from tf.compat.v1' in line} == {'train.py', 'net.py'}
 
 
 def test_bytecode_is_neither_left_behind_nor_taken_for_the_migrated_code(project: Make) -> None:
