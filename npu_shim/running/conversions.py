@@ -43,19 +43,19 @@ class Conversions:
         """Converts the files that the script may import.
 
         Returns:
-            Path and result of each that can be opened.
+            Path and result of each that can be opened and shall be converted.
         """
         converter = self._converter(self.paths)
         for path in self.paths:
-            raw = _read(path)
+            raw = None if self.own.is_excluded(path) else _read(path)
             if raw is not None:
                 self._known[path] = _outcome(converter, raw, path)
-        return [(path, self._known[path].result) for path in self.paths if path in self._known]
+        return [(path, outcome.result) for path, outcome in self._known.items()]
 
     def migrated(self, path: str) -> Optional[Migrated]:
         """The migrated form of a file as it is now; None where it stays as it is, or is none of the project."""
         key = self.own.key(path)
-        raw = _read(key) if key else None
+        raw = None if key is None or self.own.is_excluded(key) else _read(key)
         if key is None or raw is None:
             return None
         known = self._known.get(key)
@@ -68,10 +68,10 @@ class Conversions:
     def _converter(self, paths: List[str]) -> Any:
         """A converter holds syntax trees of the files; it is let go when it has done its work."""
         from convert_tf2npu.config import Settings
-        from convert_tf2npu.convert import Converter
-        from convert_tf2npu.project import Project
+        from convert_tf2npu.convert import Converter, project_of
 
-        return Converter(Settings(**self.settings), Project(paths))
+        settings = Settings(**self.settings)
+        return Converter(settings, project_of(settings, paths, filter(self.own.is_excluded, paths)))
 
 
 def _outcome(converter: Any, raw: bytes, path: str) -> Outcome:

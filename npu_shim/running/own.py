@@ -30,10 +30,11 @@ class Own:
         """The one spelling of an own file's path; None for every other file."""
         for spelling in (os.path.abspath(path), os.path.realpath(path)):
             if spelling == self.root or (self._below(spelling) and not self._in_library(os.path.dirname(spelling))):
-                return None if self._excluded(spelling) else spelling
+                return spelling
         return None
 
-    def _excluded(self, path: str) -> bool:
+    def is_excluded(self, path: str) -> bool:
+        """Whether the user wants an own file left as it is."""
         if not self.exclude:
             return False
         from convert_tf2npu.globs import matches
