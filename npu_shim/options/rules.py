@@ -37,6 +37,9 @@ RULES: Tuple[Rule, ...] = (
     Rule(_mixlist_without_mixed_precision,
          "modify_mixlist needs mixed precision: set precision_mode='allow_mix_precision' (or _fp16, _bf16), or "
          "precision_mode_v2='mixed_float16' (or 'mixed_bfloat16', 'mixed_hif8')."),
+    Rule(lambda o: o.get("enable_dump") is True and o.get("enable_dump_debug") is True,
+         "enable_dump=True and enable_dump_debug=True exclude each other: dump the tensors of some steps, or those that "
+         "overflow. Leave one out."),
     Rule(lambda o: o.get("in_out_pair") is not None and o.get("mix_compile_mode") is not True,
          "in_out_pair needs mix_compile_mode=True: without it the whole graph is offloaded."),
 )

@@ -25,6 +25,7 @@ _DOCUMENTED = "the documentation lists the allowed values; the vendor's Python h
 _BOOL = "the key is a bool; the vendor's Python takes any number for True"
 _TEXT = "the key is a text; the vendor's Python writes any value as one"
 _TOGETHER = "the documentation says that the two options belong together; alone it has no effect or stops the card"
+_APART = "the documentation says that the two options exclude each other"
 
 # Refused here, taken by the vendor's Python: the option that the error names, and why.
 STRICTER = {
@@ -40,8 +41,10 @@ STRICTER = {
     _TEXT: "distribute_config variable_memory_max_size work_path",
     _TOGETHER: """compile_hybrid_mode dynamic_inputs_shape_range enable_dump_debug local_device_list local_rank_id
         modify_mixlist optypelist_for_implmode""",
+    _APART: "enable_dump",
 }
-KINDS = {_DOCUMENTED: r"must be (?!a bool|a str)", _BOOL: "must be a bool", _TEXT: "must be a str", _TOGETHER: r"\bneeds\b"}
+KINDS = {_DOCUMENTED: r"must be (?!a bool|a str)", _BOOL: "must be a bool", _TEXT: "must be a str", _TOGETHER: r"\bneeds\b",
+         _APART: "exclude each other"}
 
 # Taken by both, and written otherwise: the keys that differ, and why.
 OTHERWISE = {
