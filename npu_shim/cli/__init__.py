@@ -8,6 +8,7 @@ does so when it runs.
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 from types import ModuleType
@@ -28,8 +29,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(_help())
-        return 0
+        return show(_help())
     if arguments[0] == "--version":
         print(f"npu_shim {npu_shim.__version__}")
         return 0
@@ -47,6 +47,23 @@ def verb_names() -> List[str]:
 def verb(name: str) -> ModuleType:
     """The module of a verb."""
     return importlib.import_module(f"{__name__}.{name}")
+
+
+def show(text: str, code: int = 0) -> int:
+    """Prints what a verb has to say.
+
+    Args:
+        text: lines.
+        code: how the verb ends.
+    Returns:
+        The exit code: ``code``, or 141 where whoever reads the output has seen enough of it.
+    """
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return code
 
 
 def _help() -> str:

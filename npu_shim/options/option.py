@@ -118,6 +118,7 @@ def text(name: str, doc: str, allowed: Domain, default: Optional[str] = None, **
 
 
 def argument(name: str, doc: str, default: Any = None, **rest: Any) -> Option:
-    """A row for a constructor argument that is no key of the parameter_map."""
+    """A row for a constructor argument that is no key of the parameter_map; only config classes go to TF 2 as well."""
+    rest.setdefault("tf2", SAME if "holds" in rest else None)
     return Option(name, None, doc, Domain("anything RunConfig takes", lambda v: True), estimator=default,
                   write=NEVER, **rest)

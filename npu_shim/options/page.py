@@ -1,9 +1,11 @@
 """The options as text, made from the rows: the page of documentation, one option by itself, the help of a class."""
 from __future__ import annotations
 
-from typing import List, Optional
+import re
+from typing import Any, Dict, List, Optional
 
 from npu_shim.options.option import REQUIRED, SAME, Option
+from npu_shim.options.rules import RULES
 from npu_shim.options.table import KEYS, TABLE, arguments_of
 
 _WORDS = {"b": "bool", "i": "int", "s": "str"}
@@ -36,13 +38,34 @@ def markdown() -> str:
 def paragraph(row: Option) -> str:
     """Everything about one option, a line each."""
     found = [("what", row.doc), ("type", kind(row)), ("allowed", row.allowed.text),
-             ("set by hand to another value", "an error" if row.refused else "a warning"),
+             ("set by hand to another value", ("an error" if row.refused else "a warning") if row.field else ""),
              ("default in a session", default_text(row.session)), ("given by", ", ".join(places(row))),
              ("default for TF 2", default_text(tf2_default(row)) if row.tf2_path else ""),
-             ("not with", ", ".join(row.excludes)), ("needs", ", ".join(row.requires)), ("cards", row.products),
+             ("not with", ", ".join(row.excludes)), ("needs", ", ".join(row.requires)),
+             ("with others", " ".join(rules_of(row))), ("cards", row.products),
              ("effect", row.cpu.replace("_", " ")), ("deprecated", row.deprecated), ("use instead", row.replacement or ""),
              ("since", row.since)]
     return "\n".join([row.name] + [f"  {what}: {text}" for what, text in found if text])
+
+
+def record(row: Option) -> Dict[str, Any]:
+    """Everything about one option as data for JSON; what it does not have is None or empty."""
+    return {
+        "name": row.name, "what": row.doc, "type": kind(row), "allowed": row.allowed.text,
+        "values": list(row.allowed.values), "refused_by_card": row.refused, "modes": list(row.modes),
+        "default_in_session": row.session, "argument": row.arg,
+        "argument_of": (row.holder or "NPURunConfig") if row.arg else None,
+        "argument_required": row.estimator is REQUIRED,
+        "argument_default": None if row.estimator is REQUIRED else row.estimator,
+        "tf2": row.tf2_path, "tf2_default": tf2_default(row) if row.tf2_path else None, "given_by": places(row),
+        "not_with": list(row.excludes), "needs": list(row.requires), "rules": rules_of(row), "cards": row.products,
+        "effect": row.cpu, "deprecated": row.deprecated, "use_instead": row.replacement, "since": row.since,
+    }
+
+
+def rules_of(row: Option) -> List[str]:
+    """What holds between an option and the values of others, in sentences."""
+    return [rule.text for rule in RULES if re.search(rf"\b{row.name}\b", rule.text)]
 
 
 def arguments(holder: Optional[str]) -> str:
