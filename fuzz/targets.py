@@ -22,7 +22,8 @@ from convert_tf2npu.notebook import SUFFIX
 from convert_tf2npu.source import Source, SourceError
 from convert_tf2npu.toml_table import TomlError, read_table
 
-_CONVERTERS = [Converter(), Converter(Settings(distributed='horovod')), Converter(Settings(compat_v1=True))]
+_CONVERTERS = [Converter(Settings(distributed=mode)) for mode in ('', 'horovod', 'tf_strategy')] + [
+    Converter(Settings(compat_v1=True))]
 # With these IPython itself has to guess.
 _COMMAND = re.compile(r'(?:^|\r)[ \t]*(?:cat|cd|conda|cp|ls|mkdir|mv|pip3?|rm|rmdir)\b', re.MULTILINE)
 _LINE_END = re.compile(r'\r\n|\r|\n')

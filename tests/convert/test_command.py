@@ -291,7 +291,6 @@ def test_command_lines_of_the_vendors_tool_work(project, tmp_path, capsys) -> No
 @pytest.mark.parametrize('arguments,words', [
     (['-m', 'nowhere.py'], 'there is no such file'),
     (['-m', 'other.py'], 'is no part of'),
-    (['-d', 'tf_strategy'], 'not turned over to the NPU yet'),
     (['-d', 'nccl'], 'invalid choice'),
     (['-i', '-', '-o', 'x'], '-o does not go with -i -'),
     (['-i', '-', '-r', 'x'], '-r does not go with -i -'),

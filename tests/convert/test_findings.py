@@ -108,7 +108,7 @@ def test_a_finding_names_only_what_npu_shim_has(rule: Any) -> None:
 def test_a_finding_says_what_to_do_in_one_line(rule: Any) -> None:
     for example in rule.doc.split('Told::')[1:]:
         text = textwrap.dedent(re.split(r'\n(?=\S)', example.strip('\n'))[0])
-        result = Converter(Settings(select=(rule.code,))).convert(text.encode('utf-8'))
+        result = Converter(Settings(select=(rule.code,), **rule.needs)).convert(text.encode('utf-8'))
         for diagnostic in result.diagnostics:
             assert '\n' not in diagnostic.message and ';' in diagnostic.message
             assert 35 < len(diagnostic.message) < 330

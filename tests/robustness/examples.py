@@ -5,13 +5,15 @@ import ast
 import sys
 from typing import Iterator, List, NamedTuple, Tuple
 
+from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import Converter
 from convert_tf2npu.registry import Registry, Rule
 from convert_tf2npu.report.explanation import blocks
 
 # What these do depends on more of the file than the piece that their examples show: where training starts, what the
 # file does besides, which functions are called with what, whether the whole file can be turned over.
-WHOLE_FILE = frozenset({'NPU105', 'NPU106', 'NPU107', 'NPU109', 'NPU114', 'NPU115', 'NPU301'})
+WHOLE_FILE = frozenset({'NPU105', 'NPU106', 'NPU107', 'NPU109', 'NPU114', 'NPU115'}) | {
+    rule.code for rule in Registry().rules if rule.needs}
 
 
 class Example(NamedTuple):
@@ -40,7 +42,7 @@ def _of(rule: Rule) -> Iterator[Example]:
             yield Example(rule.code, *(found[index + 1].text + '\n',) * 2)
         elif block.text == 'Told':  # by this rule; another one may change something in it
             text = found[index + 1].text + '\n'
-            new = Converter().convert(text.encode('utf-8')).new
+            new = Converter(Settings(**rule.needs)).convert(text.encode('utf-8')).new
             yield Example(rule.code, text, text if new is None else new.decode('utf-8'))
 
 

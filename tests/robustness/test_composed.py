@@ -16,13 +16,14 @@ from typing import Any, List, Set
 from composing import Script, alone, composed, encoded, without_import
 from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import CHANGE, Converter, FileResult
+from convert_tf2npu.registry import Registry
 from convert_tf2npu.source import Source
 from examples import COMPOSABLE, EXAMPLES, Example
 from formatting import spelled_otherwise
 from hypothesis import HealthCheck, Phase, given, note, settings, strategies as st
 
 _MANY = int(os.environ.get('NPU_SHIM_EXAMPLES', '0'))
-CONVERTERS = {'': Converter(), 'horovod': Converter(Settings(distributed='horovod'))}
+CONVERTERS = {str(rule.needs): Converter(Settings(**rule.needs)) for rule in Registry().rules}
 
 
 def times(number: int) -> settings:
@@ -83,7 +84,8 @@ def tree_of(text: str) -> str:
 
 
 def mode_of(example: Example) -> str:
-    return 'horovod' if example.code.startswith('NPU3') else ''
+    rule = Registry().by_code(example.code)
+    return str(rule.needs if rule else {})
 
 
 def compare(script: Script, text: str, result: FileResult, raw: bytes, may_stay: bool) -> None:
@@ -117,7 +119,7 @@ def test_examples_in_one_script_become_what_they_become_alone(parts: List[Exampl
     assert tree_of(text) == tree_of(script.before), text
     raw, newline = encoded(text, chance)
     note(text)
-    compare(script, text, check(raw, newline, ''), raw, with_comments)
+    compare(script, text, check(raw, newline, '{}'), raw, with_comments)
 
 
 @times(150)
@@ -125,7 +127,7 @@ def test_examples_in_one_script_become_what_they_become_alone(parts: List[Exampl
 def test_lines_without_an_edit_keep_every_byte(parts: List[Example], chance: random.Random) -> None:
     script = composed(parts, chance)
     raw, newline = encoded(script.before, chance)
-    result = check(raw, newline, '')
+    result = check(raw, newline, '{}')
     new = Source(raw if result.new is None else result.new).text.replace(newline, '\n')
     head = '# -*- coding: latin-1 -*-  \xfc\n' if b'coding: latin' in raw else ''
     assert without_import(new).rstrip('\n') == (head + without_import(script.after)).rstrip('\n')
@@ -146,5 +148,5 @@ def test_any_mixture_is_converted_once_and_for_all(parts: List[Example], chance:
 
 def test_every_example_is_one_of_the_scripts() -> None:
     codes: Set[Any] = {example.code for example in EXAMPLES}
-    assert codes == {rule.code for rule in CONVERTERS[''].registry.rules}
+    assert codes == {rule.code for rule in Registry().rules}
     assert len({example.code for example in COMPOSABLE}) > len(codes) // 2

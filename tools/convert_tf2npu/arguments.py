@@ -50,7 +50,8 @@ def add_rule_arguments(made: argparse.ArgumentParser) -> None:
     """Add the arguments that say what the rules do, wherever a script is migrated: by the command, which
     writes files, or in memory, where it is run."""
     made.add_argument('-d', '--distributed', choices=('horovod', 'tf_strategy'), default='',
-                      help='what trains on many devices and is turned over to the NPU: horovod')
+                      help='what trains on many devices and is turned over to the NPU: Horovod, or strategies of '
+                      'tf.distribute')
     made.add_argument('--compat-v1', action='store_true', default=None,
                       help='let scripts of TensorFlow 1 run on TensorFlow 2.x: lift their names to tf.compat.v1, and '
                       'switch the behaviour of TensorFlow 2 off in the entry script')
@@ -62,9 +63,6 @@ def add_rule_arguments(made: argparse.ArgumentParser) -> None:
 
 def rule_conflict(args: argparse.Namespace) -> Optional[str]:
     """Why the arguments of :func:`add_rule_arguments` cannot be followed, or None."""
-    if args.distributed == 'tf_strategy':
-        return ('-d tf_strategy: strategies of tf.distribute are not turned over to the NPU yet; leave '
-                '-d out to migrate the rest, or use -d horovod for scripts that train with Horovod')
     return None
 
 

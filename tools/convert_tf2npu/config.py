@@ -25,7 +25,7 @@ class Settings(NamedTuple):
     """Which rules act: codes or their beginnings; an empty ``select`` means all.
 
     ``distributed`` is the way of training on many devices that is turned over to the NPU: ``horovod``,
-    or nothing. ``compat_v1`` lifts scripts of TensorFlow 1 to tf.compat.v1; ``main`` is the path of their entry
+    ``tf_strategy``, or nothing. ``compat_v1`` lifts scripts of TensorFlow 1 to tf.compat.v1; ``main`` is the path of their entry
     script, where the user names it.
     """
     select: Tuple[str, ...] = ()

@@ -49,7 +49,7 @@ def add_argument(source: Source, call: ast.Call, *texts: str) -> Optional[Edit]:
         opening = source.skip_trivia(source.end(call.func))
         while source.text[opening] == ')':  # of parentheses around the called expression
             opening = source.skip_trivia(opening + 1)
-        return Edit(opening + 1, opening + 1, ', '.join(texts))
+        return Edit(opening + 1, opening + 1, ', '.join(texts), first=True)
     last = max(values, key=source.end)
     if isinstance(last, ast.GeneratorExp) and source.end(last) > close:
         return None

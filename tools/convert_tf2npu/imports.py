@@ -35,6 +35,14 @@ def taken(uses: Iterable[str], names: Names) -> Optional[str]:
     return None
 
 
+def name_of_tensorflow(names: Names) -> Optional[str]:
+    """The name under which a module has TensorFlow as a whole, or None."""
+    for name, bindings in names.module.bindings.items():
+        if all(b.kind == 'import' and canonical(b.target) == 'tensorflow' for b in bindings):
+            return name
+    return None
+
+
 def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> List[Edit]:
     """The edits that import what the changes of a file use.
 

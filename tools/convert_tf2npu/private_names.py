@@ -53,6 +53,7 @@ _FAMILIES = tuple((re.compile(pattern + r'\.(?=[A-Za-z_]\w*\Z)'), new) for patte
     (r'tensorflow(?:_estimator)?\.python\.estimator\.export(?:\.\w+)*', 'tensorflow.estimator.export.'),
     (r'tensorflow(?:_estimator)?\.python\.estimator\.keras', 'tensorflow.keras.estimator.'),
     (r'tensorflow(?:_estimator)?\.python\.estimator(?:\.\w+)*', 'tensorflow.estimator.'),
+    (r'tensorflow\.python\.distribute\.\w+', 'tensorflow.distribute.'),
     (r'tensorflow\.python\.training\.experimental\.\w+', 'tensorflow.train.experimental.'),
     (r'tensorflow\.python\.training(?:\.\w+)*', 'tensorflow.train.'),
     (r'tensorflow\.python\.tpu\.tpu_(?:config|estimator)', 'tensorflow.estimator.tpu.'),

@@ -46,7 +46,7 @@ class Context(NamedTuple):
     """All that a rule may look at.
 
     ``distributed`` is the way of training on many devices that the user turns over to the NPU:
-    ``horovod``, or nothing. ``compat_v1`` says that the script is to run on TensorFlow 2; ``main`` is the path of
+    ``horovod``, ``tf_strategy``, or nothing. ``compat_v1`` says that the script is to run on TensorFlow 2; ``main`` is the path of
     the entry script, where the user names it.
     """
     source: Source

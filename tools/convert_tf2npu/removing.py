@@ -40,12 +40,19 @@ def block_of(scopes: Scopes, statement: ast.stmt) -> List[ast.stmt]:
 
 
 def _without(source: Source, statement: ast.stmt, needed: bool) -> Edit:
-    start, end = source.start(statement), source.end(statement)
+    text, start, end = source.text, source.start(statement), source.end(statement)
     first, following = source.line_start(start), source.next_line(end)
     behind = source.skip_blanks(end)
-    if needed or source.text[first:start].strip() or source.text[behind:behind + 1] not in ('', '\r', '\n', '#'):
+    before = text[first:start].rstrip(' \t\f')
+    if needed or before and not before.endswith(';'):
         return Edit(start, end, 'pass')
-    return Edit(start, behind, '') if source.text[behind:behind + 1] == '#' else Edit(first, following, '')
+    if text[behind:behind + 1] == ';':
+        behind = source.skip_blanks(behind + 1)
+    if text[behind:behind + 1] not in ('', '\r', '\n', '#'):  # another statement in the same line
+        return Edit(start, behind, '')
+    if before:  # its semicolon goes with it
+        return Edit(first + len(before[:-1].rstrip(' \t\f')), end, '')
+    return Edit(start, behind, '') if text[behind:behind + 1] == '#' else Edit(first, following, '')
 
 
 def remove_names(source: Source, statement: ast.stmt, gone: AbstractSet[int]) -> Optional[Edit]:

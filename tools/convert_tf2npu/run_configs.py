@@ -8,14 +8,17 @@ from .infer import NPU_RUN_CONFIG, PREPARED
 from .registry import Context
 from .scopes import Where, own_returns
 from .signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind, is_none
+from .strategies import dropped
 
 _RUN_CONFIG = 'tensorflow.estimator.RunConfig'
 
 
-def foreign_arguments(call: ast.Call) -> Set[str]:
-    """The arguments of a RunConfig that have no meaning on a card, those that are None left out."""
+def foreign_arguments(context: Context, call: ast.Call, where: Where) -> Set[str]:
+    """The arguments of a RunConfig that have no meaning on a card, those left out that are None or go with
+    their strategy."""
     bound = bind(call, RUN_CONFIG)
-    return {name for name, value in bound.args.items() if name not in NPU_ARGUMENTS and not is_none(value)}
+    return {name for name, value in bound.args.items() if name not in NPU_ARGUMENTS and not is_none(
+        value)} - dropped(context, call, where)
 
 
 def becomes(context: Context, node: Optional[ast.AST], where: Where) -> Optional[str]:
@@ -43,7 +46,7 @@ def _kinds(context: Context, node: Optional[ast.AST], where: Where, seen: Set[in
             bound = bind(node, RUN_CONFIG)
             if bound.hidden or bound.unknown:
                 return {None}
-            return {PREPARED if foreign_arguments(node) else NPU_RUN_CONFIG}
+            return {PREPARED if foreign_arguments(context, node, where) else NPU_RUN_CONFIG}
         if isinstance(node.func, ast.Attribute) and node.func.attr == 'replace':
             return _kinds(context, node.func.value, where, seen)
         made = context.names.definition(node.func, where)

@@ -48,12 +48,14 @@ class Edit(NamedTuple):
 
     ``closing`` matters only for insertions that meet at one position: closing ones come first, the
     innermost before the outermost; then whole lines, the further indented ones first, for they belong to a
-    block that ends there; then opening ones, the outermost first.
+    block that ends there; then opening ones, the outermost first. ``first`` tells that the new text is an
+    argument of a call that has none, where a second one needs a comma before it.
     """
     start: int
     end: int
     new: str
     closing: bool = False
+    first: bool = False
 
 
 class Source:
@@ -239,7 +241,9 @@ def ordered(edits: Iterable[Edit]) -> List[Edit]:
             line = edit.new.lstrip('\r\n')
             return edit.start, 1, len(line.lstrip()) - len(line), index
         return edit.start, 2 if edit.start == edit.end else 3, 0, index
-    return [edit for _, edit in sorted(enumerate(edits), key=key)]
+    found = [edit for _, edit in sorted(enumerate(edits), key=key)]
+    return [edit._replace(new=', ' + edit.new) if edit.first and index and found[index - 1][:1] == edit[:1] and
+            found[index - 1].first else edit for index, edit in enumerate(found)]
 
 
 def _encoding(raw: bytes) -> str:

@@ -5,11 +5,11 @@ import ast
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ..edits import rename
+from ..imports import name_of_tensorflow
 from ..names import Names
 from ..registry import Finding
 from ..signatures import Bound, bind, constant
 from ..source import Edit, Source
-from ..tfnames import canonical
 from .uses import Use, is_horovod
 
 _OPTIMIZER = ('optimizer', 'name', 'use_locking', 'device_dense', 'device_sparse', 'compression',
@@ -145,7 +145,7 @@ def _broadcast(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
 
 def _broadcast_variables(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
     """An operation that gives each variable the value it has on the root."""
-    tf = _tensorflow(file.names)
+    tf = name_of_tensorflow(file.names)
     given = bound.args.get('variables')
     if use.name == 'horovod.broadcast_global_variables':
         variables = '%s.global_variables()' % tf
@@ -178,14 +178,6 @@ def _text(file: File, bound: Bound, argument: str, default: str) -> str:
 
 def _statement(names: Names, node: ast.AST) -> ast.AST:
     return next(a for a in names.ancestors(node) if a in names.places)
-
-
-def _tensorflow(names: Names) -> Optional[str]:
-    """The name under which a module has TensorFlow, as a whole."""
-    for name, bindings in names.module.bindings.items():
-        if all(b.kind == 'import' and canonical(b.target) == 'tensorflow' for b in bindings):
-            return name
-    return None
 
 
 def is_option(name: str) -> bool:

@@ -2,7 +2,8 @@
 
 The NPU signals an overflow in its own way, which only ``NPULossScaleOptimizer`` and its managers know.
 Manager and optimizer are converted together or not at all; a file that shows only one of them is told. A
-dynamic scale keeps its rule: halved at once by an overflow, doubled after a period without one.
+dynamic scale keeps its rule: halved at once by an overflow, doubled after a period without one. With ``-d``
+the optimizer skips a step on all ranks when one of them overflows.
 
 Before::
 
@@ -72,7 +73,7 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
-from ..edits import rename, rename_keyword, wrap
+from ..edits import add_argument, rename, rename_keyword, wrap
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call, Where
 from ..signatures import Bound, bind, constant
@@ -90,11 +91,17 @@ _REWRITES = frozenset({_TRAIN + 'enable_mixed_precision_graph_rewrite',
                        'tensorflow.mixed_precision.enable_mixed_precision_graph_rewrite',
                        'tensorflow.mixed_precision.experimental.enable_mixed_precision_graph_rewrite'})
 _MANAGERS = frozenset(_RENAMED) - _OPTIMIZERS | {_FIXED, _DYNAMIC}
-CALLS = _MANAGERS | _OPTIMIZERS | _REWRITES
+_NPU = 'npu_shim.npu_init.NPULossScaleOptimizer'
+CALLS = _MANAGERS | _OPTIMIZERS | _REWRITES | {_NPU}
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
     name = name or ''
+    if name == _NPU:
+        shared = _shared(context, call.node)
+        if shared is not None:
+            yield Change(call.node, 'a step is skipped on all ranks when one of them overflows', (shared,))
+        return
     if name in _REWRITES:
         yield Finding(call.node, 'the NPU has mixed precision of its own: leave the optimizer as it was and '
                       "write npu_shim.session_config(precision_mode='allow_mix_precision')")
@@ -117,7 +124,17 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         yield Finding(call.node, 'its arguments cannot be turned over; write NPULossScaleOptimizer(opt, '
                       'manager) with FixedLossScaleManager or ExponentialUpdateLossScaleManager')
         return
-    yield Change(call.node, 'the loss is scaled as the NPU needs it', tuple(edits), tuple(uses))
+    shared = _shared(context, call.node) if name in _OPTIMIZERS else None
+    yield Change(call.node, 'the loss is scaled as the NPU needs it', tuple(edits + ([shared] if shared else [])),
+                 tuple(uses))
+
+
+def _shared(context: Context, node: ast.Call) -> Optional[Edit]:
+    """Let the optimizer of one rank know of the overflows of the others."""
+    bound = bind(node, ('opt', 'loss_scale_manager', 'is_distributed'))
+    if not context.distributed or bound.hidden or 'is_distributed' in bound.args:
+        return None
+    return add_argument(context.source, node, 'is_distributed=True')
 
 
 def _edits(context: Context, node: ast.Call, name: str) -> Tuple[Optional[List[Edit]], List[str]]:

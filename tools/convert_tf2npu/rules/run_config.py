@@ -77,7 +77,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         yield Finding(call.node, 'the arguments of RunConfig are not all to be seen; write '
                       'NPURunConfig(...) with those among %s' % ', '.join(sorted(NPU_RUN_CONFIG)))
         return
-    foreign = sorted(foreign_arguments(call.node))
+    foreign = sorted(foreign_arguments(context, call.node, call.where))
     if foreign:
         yield Change(call.node, 'RunConfig keeps its class for the sake of %s and is prepared for '
                      'the NPU' % ', '.join(foreign),

@@ -1,0 +1,83 @@
+"""Statements, names and arguments are taken out without a trace, and nothing else with them."""
+from __future__ import annotations
+
+import ast
+from typing import Dict, Tuple
+
+import pytest
+
+from convert_tf2npu.names import Names
+from convert_tf2npu.removing import remove_keywords, remove_names, remove_statements
+from convert_tf2npu.source import Source
+
+STATEMENTS: Dict[str, Tuple[str, str]] = {
+    'in a line of its own': ('a\ngone\nb\n', 'a\nb\n'),
+    'with a semicolon': ('a\ngone ; \nb\n', 'a\nb\n'),
+    'before another one': ('gone ;  b\n', 'b\n'),
+    'behind another one': ('a ; gone\nb\n', 'a\nb\n'),
+    'between two': ('a; gone; b\n', 'a; b\n'),
+    'with a comment': ('gone  # why\nb\n', '# why\nb\n'),
+    'behind another one, with a comment': ('a; gone  # why\n', 'a  # why\n'),
+    'in a block with others': ('if x:\n    gone\n    b\n', 'if x:\n    b\n'),
+    'all of a block': ('if x:\n    gone\n    gone\nb\n', 'if x:\n    pass\nb\n'),
+    'all of a block in one line': ('if x: gone\nb\n', 'if x: pass\nb\n'),
+    'the first of a block in one line': ('if x: gone; b\n', 'if x: pass; b\n'),
+    'at the end, without a line end': ('a\ngone', 'a\n'),
+    'continued': ('gone \\\n\nb\n', 'b\n'),
+    'all of a file': ('gone\n', ''),
+}
+
+
+@pytest.mark.parametrize('before,after', list(STATEMENTS.values()), ids=list(STATEMENTS))
+def test_a_statement(before: str, after: str) -> None:
+    source = Source(before.encode())
+    source.place()
+    gone = [n for n in ast.walk(source.tree) if isinstance(n, ast.Expr) and getattr(n.value, 'id', '') == 'gone']
+    new = source.edited(remove_statements(source, Names(source.tree), gone)).decode()
+    assert new == after
+    ast.parse(new)
+
+
+KEYWORDS: Dict[str, Tuple[str, str]] = {
+    'the first': ('f(x=1, b=2)\n', 'f(b=2)\n'),
+    'the last': ('f(a, b=2, x=1)\n', 'f(a, b=2)\n'),
+    'the last, with a comma behind': ('f(a,\n  x=1,\n)\n', 'f(a,\n)\n'),
+    'all': ('f(x=1, y=2)\n', 'f()\n'),
+    'all, with a comma behind': ('f( x=1, )\n', 'f(  )\n'),
+    'two apart': ('f(x=1, b=2, y=3, c=4)\n', 'f(b=2, c=4)\n'),
+    'two together in the end': ('f(a, x=(1), y=(2,))\n', 'f(a)\n'),
+    'in lines': ('f(\n    x=1,\n    b=2,\n    y=(\n        3))\n', 'f(\n    b=2)\n'),
+    'behind one in parentheses': ('f((a), x=1)\n', 'f((a))\n'),
+}
+
+
+@pytest.mark.parametrize('before,after', list(KEYWORDS.values()), ids=list(KEYWORDS))
+def test_keywords(before: str, after: str) -> None:
+    source = Source(before.encode())
+    source.place()
+    call = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Call))
+    edits = remove_keywords(source, call, {k for k in call.keywords if k.arg in ('x', 'y')})
+    assert edits is not None and source.edited(edits).decode() == after
+
+
+@pytest.mark.parametrize('text', ['f(x=1,  # why\n  b=2)\n', 'f(b=2,\n  # why\n  x=1)\n'])
+def test_a_comment_in_the_way_is_not_lost(text: str) -> None:
+    source = Source(text.encode())
+    source.place()
+    call = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Call))
+    assert remove_keywords(source, call, {k for k in call.keywords if k.arg == 'x'}) is None
+
+
+@pytest.mark.parametrize('before,after', [
+    ('import os, gone, sys as s\n', 'import os, sys as s\n'),
+    ('from . import (a,\n    gone)\n', 'from . import a\n'),
+    ('from p import ' + ', '.join('name_%d_of_many' % i for i in range(8)) + ', gone\n',
+     'from p import (\n    ' + ',\n    '.join('name_%d_of_many' % i for i in range(8)) + ')\n'),
+])
+def test_names_of_an_import(before: str, after: str) -> None:
+    source = Source(before.encode())
+    source.place()
+    statement = source.tree.body[0]
+    gone = {i for i, a in enumerate(statement.names) if a.name == 'gone'}  # type: ignore[attr-defined]
+    edit = remove_names(source, statement, gone)
+    assert edit is not None and source.edited([edit]).decode() == after

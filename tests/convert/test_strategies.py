@@ -1,0 +1,442 @@
+"""Strategies of tf.distribute become ranks with -d tf_strategy: each optimizer is wrapped once, each gradient
+averaged once, all ranks start alike; what is not certain stays and is told."""
+from __future__ import annotations
+
+import ast
+import pathlib
+from typing import Dict, List, Tuple
+
+import pytest
+
+from convert_tf2npu.config import Settings
+from convert_tf2npu.convert import FINDING, Converter
+from convert_tf2npu.main import main
+
+TF = 'import tensorflow as tf\n'
+WITH = Converter(Settings(distributed='tf_strategy'))
+WRAPPED = 'npu_distributed_optimizer_wrapper(%s)'
+
+
+def convert(text: str, select: str = '') -> Tuple[str, List[str]]:
+    """The new text, or the old one, without the import, and what is told, by code."""
+    converter = Converter(Settings((select,), distributed='tf_strategy')) if select else WITH
+    result = converter.convert((TF + text).encode())
+    assert not result.unreadable, result.diagnostics
+    if result.new is not None:
+        assert converter.convert(result.new).new is None
+        ast.parse(result.new)
+    new = (TF + text if result.new is None else result.new.decode())
+    lines = [line for line in new.split('\n') if 'npu_shim' not in line]
+    return '\n'.join(lines)[len(TF):], [d.code for d in result.diagnostics if d.kind == FINDING]
+
+
+# --- strategies --------------------------------------------------------------------
+
+NPU_STRATEGY = 'npu_strategy.NPUStrategy()'
+STEPPING = ['tf.distribute.MirroredStrategy()', "tf.distribute.MirroredStrategy(['/gpu:0', '/gpu:1'])",
+            'tf.distribute.experimental.MultiWorkerMirroredStrategy(communication=x)',
+            'tf.distribute.MultiWorkerMirroredStrategy()', "tf.distribute.OneDeviceStrategy('/gpu:0')",
+            'tf.contrib.distribute.MirroredStrategy(num_gpus=2)', 'tf.contrib.distribute.CollectiveAllReduceStrategy()',
+            'tf.compat.v1.distribute.MirroredStrategy()', 'tf.distribute.experimental.CentralStorageStrategy()']
+
+
+@pytest.mark.parametrize('call', STEPPING)
+def test_a_strategy_that_trains_in_step_becomes_that_of_the_npu(call: str) -> None:
+    assert convert('s = %s\nwith s.scope():\n    f(s.num_replicas_in_sync)\n' % call) == (
+        's = %s\nwith s.scope():\n    f(s.num_replicas_in_sync)\n' % NPU_STRATEGY, [])
+
+
+@pytest.mark.parametrize('head,call', [
+    ('from tensorflow.python.distribute import mirrored_strategy as m\n', 'm.MirroredStrategy()'),
+    ('from tensorflow.contrib.distribute.python.mirrored_strategy import MirroredStrategy\n', 'MirroredStrategy(2)'),
+    ('kind = tf.distribute.MirroredStrategy\n', 'kind()'),
+])
+def test_it_is_found_by_other_paths(head: str, call: str) -> None:
+    assert convert(head + 'x(%s)\n' % call)[0].endswith('x(%s)\n' % NPU_STRATEGY)
+
+
+@pytest.mark.parametrize('call', ['tf.distribute.experimental.ParameterServerStrategy()',
+                                  'tf.contrib.distribute.ParameterServerStrategy()',
+                                  'tf.distribute.experimental.TPUStrategy(r)', 'tf.contrib.distribute.TPUStrategy(r)'])
+def test_other_strategies_stay_and_are_told(call: str) -> None:
+    text, told = convert('s = %s\nc = tf.estimator.RunConfig(train_distribute=s)\n' % call, 'NPU302')
+    assert text == 's = %s\nc = tf.estimator.RunConfig(train_distribute=s)\n' % call and told == ['NPU302'] * 2
+
+
+def test_a_strategy_used_eagerly_is_told() -> None:
+    text = 's = tf.distribute.MirroredStrategy()\n@tf.function\ndef step(x):\n    return s.run(f, (x,))\n'
+    assert convert(text, 'NPU302') == (text, ['NPU302'])
+
+
+CONFIGS: Dict[str, Tuple[str, str]] = {
+    'the only argument': ('s = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(train_distribute=s)\n',
+                          'c = NPURunConfig()\n'),
+    'made in place, the last argument': (
+        'c = tf.estimator.RunConfig("d", eval_distribute=tf.distribute.MirroredStrategy())\n',
+        'c = NPURunConfig(model_dir="d")\n'),
+    'in the middle, with lines of their own': (
+        's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(\n    model_dir=d,\n    train_distribute=s,\n'
+        '    eval_distribute=s,\n    tf_random_seed=1,\n)\n',
+        'c = NPURunConfig(\n    model_dir=d,\n    tf_random_seed=1,\n)\n'),
+    'at the end, with a comma behind': (
+        's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(model_dir=d,\n    train_distribute=(s),\n)\n',
+        'c = NPURunConfig(model_dir=d,\n)\n'),
+    'under a condition': (
+        's = tf.distribute.MirroredStrategy() if n > 1 else None\nc = tf.estimator.RunConfig(train_distribute=s)\n',
+        's = npu_strategy.NPUStrategy() if n > 1 else None\nc = NPURunConfig()\n'),
+    'in an own configuration of distribution': (
+        'd = tf.contrib.distribute.DistributeConfig(train_distribute=tf.contrib.distribute.MirroredStrategy())\n'
+        'c = tf.estimator.RunConfig(experimental_distribute=d)\n',
+        'd = tf.contrib.distribute.DistributeConfig(train_distribute=npu_strategy.NPUStrategy())\nc = NPURunConfig()\n'),
+    'by replace': (
+        's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(d).replace(train_distribute=s, model_dir=e)\n',
+        'c = NPURunConfig(model_dir=d).replace(model_dir=e)\n'),
+    'of a configuration that is ported': (
+        'from npu_shim.npu_init import *\ns = tf.distribute.MirroredStrategy()\n'
+        'c = NPURunConfig(train_distribute=s, model_dir=e)\n', 'c = NPURunConfig(model_dir=e)\n'),
+    'that is used elsewhere too': (
+        's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(train_distribute=s)\nprint(s)\n',
+        's = npu_strategy.NPUStrategy()\nc = NPURunConfig()\nprint(s)\n'),
+    'of a function': (
+        'def make():\n    if many:\n        return tf.distribute.MirroredStrategy()\n    return None\n'
+        'c = tf.estimator.RunConfig(train_distribute=make())\n',
+        'def make():\n    if many:\n        return npu_strategy.NPUStrategy()\n    return None\nc = NPURunConfig()\n'),
+}
+
+
+@pytest.mark.parametrize('before,after', list(CONFIGS.values()), ids=list(CONFIGS))
+def test_a_run_configuration_loses_its_strategies(before: str, after: str) -> None:
+    assert convert(before, 'NPU')[0] == after
+
+
+@pytest.mark.parametrize('text', [
+    'def f(s):\n    return tf.estimator.RunConfig(train_distribute=s)\n',
+    's = tf.distribute.MirroredStrategy()\nd = tf.contrib.distribute.DistributeConfig(s, s, cluster)\n'
+    'c = tf.estimator.RunConfig(experimental_distribute=d)\nprint(s)\n',
+    's = tf.distribute.MirroredStrategy()\nprint(s)\n'
+    'c = tf.estimator.RunConfig(None, 1, 2, 3, None, None, 5, 1, 1, s)\n',
+    's = tf.distribute.MirroredStrategy()\nprint(s)\n'
+    'c = tf.estimator.RunConfig(train_distribute=s, # here\n   model_dir=d)\n',
+], ids=['of a parameter', 'with a remote cluster', 'by position', 'with a comment'])
+def test_what_cannot_be_taken_out_stays_and_is_told(text: str) -> None:
+    new, told = convert(text)
+    assert 'NPU302' in told
+    assert 'NPURunConfig' not in new and 'npu_run_config_init(run_config=tf.estimator.RunConfig(' in new
+
+
+@pytest.mark.parametrize('text', [CONFIGS[name][0] for name in CONFIGS], ids=list(CONFIGS))
+def test_without_the_option_strategies_stay_and_are_told(text: str) -> None:
+    result = Converter().convert((TF + text).encode())
+    new = (result.new or text.encode()).decode()
+    assert 'npu_strategy' not in new and new.count('MirroredStrategy') == text.count('MirroredStrategy')
+    assert 'NPU250' in {d.code for d in result.diagnostics}
+
+
+# --- optimizers ----------------------------------------------------------------------
+
+ADAM = 'tf.train.AdamOptimizer(0.1)'
+ONCE: Dict[str, Tuple[str, str]] = {
+    'of tf.train': ('o = %s\n' % ADAM, 'o = %s\n' % WRAPPED % ADAM),
+    'of Keras': ('o = tf.keras.optimizers.SGD(lr=0.1)\n', 'o = %s\n' % WRAPPED % 'tf.keras.optimizers.SGD(lr=0.1)'),
+    'of contrib': ('o = tf.contrib.opt.AdamWOptimizer(1e-4)\n',
+                   'o = %s\n' % WRAPPED % 'tf.contrib.opt.AdamWOptimizer(1e-4)'),
+    'by the name of Keras': ('o = tf.keras.optimizers.get(name)\n', 'o = %s\n' % WRAPPED % 'tf.keras.optimizers.get(name)'),
+    'over lines': ('o = tf.train.AdamOptimizer(\n    0.1)\n', 'o = %s\n' % WRAPPED % 'tf.train.AdamOptimizer(\n    0.1)'),
+    'in an expression': ('%s.minimize(loss)\n' % ADAM, '%s.minimize(loss)\n' % WRAPPED % ADAM),
+    'of a chosen class': ('kind = tf.train.AdamOptimizer if a else tf.train.FtrlOptimizer\no = kind(0.1)\n',
+                          'kind = tf.train.AdamOptimizer if a else tf.train.FtrlOptimizer\no = %s\n' % WRAPPED % 'kind(0.1)'),
+    'of a partial class': ('import functools\nmake = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\no = make(0.1)\n',
+                           'import functools\nmake = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\no = %s\n'
+                           % WRAPPED % 'make(0.1)'),
+    'in a lambda': ('make = lambda rate: tf.train.AdamOptimizer(rate)\n',
+                    'make = lambda rate: %s\n' % WRAPPED % 'tf.train.AdamOptimizer(rate)'),
+    'inside one that asks it for gradients': (
+        'o = tf.contrib.opt.MovingAverageOptimizer(%s)\n' % ADAM,
+        'o = tf.contrib.opt.MovingAverageOptimizer(%s)\n' % WRAPPED % ADAM),
+    'inside loss scaling': (
+        'from npu_shim.npu_init import *\no = NPULossScaleOptimizer(%s, m)\n' % ADAM,
+        'o = NPULossScaleOptimizer(%s, m, is_distributed=True)\n' % WRAPPED % ADAM),
+    'of an own class': ('class Own(tf.train.MomentumOptimizer):\n    pass\no = Own(0.1, 0.9)\n',
+                        'class Own(tf.train.MomentumOptimizer):\n    pass\no = %s\n' % WRAPPED % 'Own(0.1, 0.9)'),
+    'of an own class that calls its base': (
+        'class Own(tf.train.AdamOptimizer):\n    def compute_gradients(self, loss):\n'
+        '        return tf.train.AdamOptimizer.compute_gradients(self, 2 * loss)\no = Own()\n',
+        'class Own(tf.train.AdamOptimizer):\n    def compute_gradients(self, loss):\n'
+        '        return tf.train.AdamOptimizer.compute_gradients(self, 2 * loss)\no = %s\n' % WRAPPED % 'Own()'),
+    'inside an own class that asks it': (
+        'class Own(tf.train.Optimizer):\n    def __init__(self):\n        self._inner = %s\n\n'
+        '    def compute_gradients(self, loss):\n        return self._inner.compute_gradients(loss)\no = Own()\n' % ADAM,
+        'class Own(tf.train.Optimizer):\n    def __init__(self):\n        self._inner = %s\n\n'
+        '    def compute_gradients(self, loss):\n        return self._inner.compute_gradients(loss)\no = Own()\n'
+        % WRAPPED % ADAM),
+    'around one that only applies': (
+        'class Own(tf.train.Optimizer):\n    def __init__(self, inner):\n        self._inner = inner\n\n'
+        '    def apply_gradients(self, pairs):\n        return self._inner.apply_gradients(pairs)\no = Own(%s)\n' % ADAM,
+        'class Own(tf.train.Optimizer):\n    def __init__(self, inner):\n        self._inner = inner\n\n'
+        '    def apply_gradients(self, pairs):\n        return self._inner.apply_gradients(pairs)\no = %s\n'
+        % WRAPPED % ('Own(%s)' % ADAM)),
+}
+
+
+@pytest.mark.parametrize('before,after', list(ONCE.values()), ids=list(ONCE))
+def test_an_optimizer_is_wrapped_once(before: str, after: str) -> None:
+    assert convert(before, 'NPU')[0] == after
+
+
+@pytest.mark.parametrize('text', [
+    'from npu_shim.npu_init import *\no = npu_distributed_optimizer_wrapper(%s)\n' % ADAM,
+    'from npu_shim.npu_init import *\no = %s\no = NPUDistributedOptimizer(o)\n' % ADAM,
+    'from npu_bridge.npu_init import *\no = %s\no = npu_tf_optimizer(tf.contrib.opt.MovingAverageOptimizer(o))\n' % ADAM,
+    'from npu_shim.npu_init import *\ndef make():\n    return %s\no = npu_tf_optimizer(make())\n' % ADAM,
+    'from npu_shim.npu_init import *\no = NPUOptimizer(%s, is_distributed=True)\n' % ADAM,
+    'import horovod.tensorflow as hvd\no = hvd.DistributedOptimizer(%s)\n' % ADAM,
+    'kind = tf.train.AdamOptimizer\n',
+    'x = isinstance(o, tf.train.Optimizer)\n',
+    'class Own(tf.train.AdamOptimizer):\n    def __init__(self):\n        super(Own, self).__init__(0.1)\n',
+    'rate = tf.keras.optimizers.schedules.ExponentialDecay(0.1, 100, 0.9)\n',
+    'class ModelTest(tf.test.TestCase):\n    def test_it(self):\n        o = %s\n' % ADAM,
+], ids=['wrapped', 'wrapped later', 'wrapped around another', 'wrapped by the caller', 'averaging by an argument',
+        'averaged by Horovod', 'a class', 'the base class', 'a base made', 'a schedule', 'a test'])
+def test_an_optimizer_that_is_averaged_or_none_stays(text: str) -> None:
+    assert convert(text, 'NPU303') == ('\n'.join(x for x in text.split('\n') if 'npu_shim' not in x), [])
+
+
+COMPILE = 'm = tf.keras.Sequential()\nm.compile(%s)\n'
+
+
+@pytest.mark.parametrize('before,after', [
+    ("'adam', 'mse'", WRAPPED % "'adam'" + ", 'mse'"),
+    ("loss='mse', optimizer='sgd'", "loss='mse', optimizer=" + WRAPPED % "'sgd'"),
+    ('', 'optimizer=' + WRAPPED % "'rmsprop'"),
+    ("tf.keras.optimizers.Adam(), 'mse'", WRAPPED % 'tf.keras.optimizers.Adam()' + ", 'mse'"),
+    ("'adam' if a else 'sgd'", WRAPPED % "'adam' if a else 'sgd'"),
+])
+def test_compile_gets_an_optimizer_that_averages_in_its_place(before: str, after: str) -> None:
+    assert convert(COMPILE % before, 'NPU30') == (COMPILE % after, [])
+
+
+@pytest.mark.parametrize('given', ['FLAGS.optimizer', 'make_optimizer()', '**arguments'])
+def test_compile_with_an_optimizer_out_of_sight_is_told(given: str) -> None:
+    assert convert(COMPILE % given, 'NPU30') == (COMPILE % given, ['NPU304'])
+
+
+@pytest.mark.parametrize('text', [
+    'import re\nre.compile("adam")\n', 'tf.xla.experimental.compile(f)\n', 'tf.xla.experimental.compile(f, [x])\n',
+    'import statsmodels.api as sm\nols = sm.OLS(y, x)\nols.fit()\n', 'design.compile("adam", "mse")\n',
+    'def f(model):\n    model.compile("adam", "mse")\n'])
+def test_other_things_called_compile_and_fit_stay(text: str) -> None:
+    assert convert(text, 'NPU30') == (text, [])
+
+
+@pytest.mark.parametrize('text', [
+    'tf.contrib.layers.optimize_loss(l, s, 0.1, tf.train.AdamOptimizer)\n',
+    'tf.estimator.DNNClassifier([9], columns)\n', 'tf.estimator.LinearRegressor(columns, optimizer="Ftrl")\n',
+    'm = tf.keras.Sequential()\ne = tf.keras.estimator.model_to_estimator(m)\n'])
+def test_optimizers_made_out_of_sight_are_told(text: str) -> None:
+    assert convert(text, 'NPU304') == (text, ['NPU304'])
+
+
+@pytest.mark.parametrize('text', [
+    'tf.contrib.layers.optimize_loss(l, s, 0.1, optimizer=lambda r: tf.train.AdamOptimizer(r))\n',
+    'tf.estimator.DNNClassifier([9], columns, optimizer=tf.train.AdamOptimizer())\n',
+    'm = tf.keras.Sequential()\nm.compile(tf.train.AdamOptimizer(), "mse")\n'
+    'e = tf.keras.estimator.model_to_estimator(m)\n'])
+def test_optimizers_made_in_sight_are_wrapped_there(text: str) -> None:
+    new, told = convert(text, 'NPU30')
+    assert told == [] and new.count('npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(') == 1
+
+
+# --- gradients -----------------------------------------------------------------------
+
+GRADIENTS = 'tf.gradients(loss, variables)'
+AVERAGED = 'npu_allreduce(%s)' % GRADIENTS
+APPLIED: Dict[str, str] = {
+    'at once': 'opt.apply_gradients(zip(%s, variables))\n',
+    'by a name': 'g = %s\nopt.apply_gradients(zip(g, variables), global_step=s)\n',
+    'clipped together': 'g, norm = tf.clip_by_global_norm(%s, 5)\nopt.apply_gradients(list(zip(g, variables)))\n',
+    'clipped one by one': 'g = [tf.clip_by_value(x, -1, 1) for x in %s]\nopt.apply_gradients(zip(g, variables))\n',
+    'clipped in pairs': 'pairs = zip(%s, variables)\npairs = [(tf.clip_by_norm(g, 1.0), v) for g, v in pairs]\n'
+                        'opt.apply_gradients(grads_and_vars=pairs)\n',
+    'collected': 'pairs = []\nfor g, v in zip(%s, variables):\n    if g is not None:\n        pairs.append((g / 2, v))\n'
+                 'opt.apply_gradients(pairs)\n',
+    'of a function': 'def compute(loss):\n    return %s\nopt.apply_gradients(zip(compute(loss), variables))\n',
+    'of a function, with more': 'def compute(loss):\n    return loss, %s\nl, g = compute(loss)\nopt.apply_gradients(zip(g, variables))\n',
+    'handed to a function': 'def apply(g):\n    return opt.apply_gradients(zip(g, variables))\napply(%s)\n',
+    'of an attribute': 'class Agent:\n    def build(self, loss, variables):\n        self.g = %s\n\n'
+                       '    def train(self):\n        return self.opt.apply_gradients(zip(self.g, self.variables))\n',
+    'through a function of their own': 'def half(g):\n    return tidy(g)\nopt.apply_gradients(zip(half(%s), variables))\n',
+    'in one of two ways': 'if plain:\n    pairs = opt.compute_gradients(loss)\nelse:\n    pairs = zip(%s, variables)\n'
+                          'opt.apply_gradients(pairs)\n',
+}
+
+
+@pytest.mark.parametrize('text', list(APPLIED.values()), ids=list(APPLIED))
+def test_gradients_that_are_applied_are_averaged_once(text: str) -> None:
+    assert convert(text % GRADIENTS, 'NPU305') == (text % AVERAGED, [])
+
+
+@pytest.mark.parametrize('text', [
+    'slopes = tf.gradients(d, [x])[0]\npenalty = tf.reduce_mean(slopes ** 2)\no.apply_gradients(o.compute_gradients(penalty))\n',
+    '@tf.custom_gradient\ndef f(x):\n    def grad(dy):\n        return tf.gradients(y, x, grad_ys=dy)\n    return y, grad\n',
+    'hessian = tf.gradients(tf.gradients(loss, x), x)\n', 'saliency = tf.gradients(logits, images)[0]\n',
+    'from npu_shim.npu_init import *\no.apply_gradients(zip(npu_allreduce(tf.gradients(loss, v)), v))\n',
+    'o.apply_gradients(o.compute_gradients(loss))\n',
+], ids=['a penalty', 'a custom gradient', 'a Hessian', 'a map', 'averaged already', 'of an optimizer'])
+def test_other_gradients_stay(text: str) -> None:
+    assert convert(text, 'NPU305') == ('\n'.join(x for x in text.split('\n') if 'npu_shim' not in x), [])
+
+
+@pytest.mark.parametrize('text', [
+    'o.apply_gradients(zip(tf.gradients(loss, v, grad_ys=w), v))\n',
+    'a = tf.gradients(loss, v)\nb = tf.gradients(a, v)\no.apply_gradients(zip(a, v))\n',
+    'a = tf.gradients(loss, v)\no.apply_gradients(zip(found, v))\n',
+    'a = tf.gradients(loss, v)\nb = tf.gradients(other, v, grad_ys=w)\no.apply_gradients([(g + h, x) for g, h, x in zip(a, b, v)])\n',
+    'def f(x):\n    return tf.gradients(x, v)\npenalty = norm(f(d))\no.apply_gradients(zip(f(loss), v))\n',
+    'a = tf.gradients(loss, v)\nstored = [tf.Variable(g) for g in a]\no.apply_gradients(zip(accumulate(stored), v))\n',
+], ids=['from other gradients', 'differentiated again', 'from out of sight', 'mixed', 'of a function used twice', 'stored'])
+def test_gradients_that_cannot_be_traced_stay_and_are_told(text: str) -> None:
+    assert convert(text, 'NPU305') == (text, ['NPU305'])
+
+
+def test_a_told_gradient_says_what_to_write() -> None:
+    result = WITH.convert((TF + 'a = tf.gradients(l, v)\nself.o.apply_gradients(zip(f, v))\n').encode())
+    assert any('self.o.apply_gradients(zip(npu_allreduce(gradients), variables))' in d.message for d in result.diagnostics)
+
+
+def test_gradients_of_a_tape_are_told() -> None:
+    text = 'with tf.GradientTape() as tape:\n    l = f()\ng = tape.gradient(l, v)\no.apply_gradients(zip(g, v))\n'
+    assert convert(text, 'NPU305') == (text, ['NPU305'])
+
+
+def test_an_optimizer_that_only_applies_averaged_gradients_is_not_wrapped() -> None:
+    text = 'o = %s\no.apply_gradients(zip(%s, variables))\n'
+    assert convert(text % (ADAM, GRADIENTS), 'NPU30') == (text % (ADAM, AVERAGED), [])
+    both = 'o = %s\no.apply_gradients(zip(%s, variables))\no.minimize(other)\n'
+    assert convert(both % (ADAM, GRADIENTS), 'NPU30') == (both % (WRAPPED % ADAM, AVERAGED), [])
+
+
+# --- hooks, callbacks, and what is told of them ---------------------------------------
+
+E = 'e = tf.estimator.Estimator(f)\n'
+APPEND = 'npu_hooks_append(hooks_list=%s)'
+HOOKED: Dict[str, Tuple[str, str]] = {
+    'none': (E + 'e.train(i)\n', E + 'e.train(i, hooks=npu_hooks_append())\n'),
+    'by position': (E + 'e.train(i, h, 9)\n', E + 'e.train(i, %s, 9)\n' % APPEND % 'h'),
+    'by keyword': (E + 'e.train(hooks=[h], input_fn=i)\n', E + 'e.train(hooks=%s, input_fn=i)\n' % APPEND % '[h]'),
+    'None': (E + 'e.train(i, hooks=None)\n', E + 'e.train(i, hooks=npu_hooks_append())\n'),
+    'of a ready-made Estimator': ('e = tf.estimator.BaselineClassifier()\ne.train(i)\n',
+                                  'e = tf.estimator.BaselineClassifier()\ne.train(i, hooks=npu_hooks_append())\n'),
+    'of a specification': ('s = tf.estimator.TrainSpec(i, 9, h)\n', 's = tf.estimator.TrainSpec(i, 9, %s)\n' % APPEND % 'h'),
+    'of evaluation': ('s = tf.estimator.EvalSpec(i)\n', 's = tf.estimator.EvalSpec(i, hooks=npu_hooks_append())\n'),
+    'of a session': ('s = tf.train.MonitoredTrainingSession()\n',
+                     's = tf.train.MonitoredTrainingSession(hooks=npu_hooks_append())\n'),
+    'of a model': ('m = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, [c])\n',
+                   'm = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, npu_callbacks_append(callbacks_list=[c]))\n'),
+    'of a model with a generator': (
+        'm = tf.keras.Sequential()\nm.fit_generator(g)\n',
+        'm = tf.keras.Sequential()\nm.fit_generator(g, callbacks=npu_callbacks_append())\n'),
+    'that have one': ('from npu_shim.npu_init import *\n' + E + 'h = [NPUBroadcastGlobalVariablesHook(0)]\ne.train(i, h)\n',
+                      E + 'h = [NPUBroadcastGlobalVariablesHook(0)]\ne.train(i, h)\n'),
+}
+
+
+@pytest.mark.parametrize('before,after', list(HOOKED.values()), ids=list(HOOKED))
+def test_all_ranks_start_alike(before: str, after: str) -> None:
+    assert convert(before, 'NPU306') == (after, [])
+
+
+def test_a_session_without_arguments_gets_two() -> None:
+    assert convert('s = tf.train.MonitoredTrainingSession()\n')[0] == \
+        's = tf.train.MonitoredTrainingSession(config=npu_config_proto(), hooks=npu_hooks_append())\n'
+
+
+@pytest.mark.parametrize('text,told', [
+    ('def f(e):\n    e.train(input_fn=i)\n', ['NPU306']), ('def f(e):\n    e.train(i)\n', []),
+    (E + 'e.train(*a)\n', ['NPU306']), ('m.fit(x)\n', []), ('thomas.train(7)\n', [])])
+def test_what_may_be_an_estimator_is_told(text: str, told: List[str]) -> None:
+    assert convert(text, 'NPU306') == (text, told)
+
+
+LOOP = 'with tf.Session() as sess:\n    sess.run(%s)\n    sess.run(train_op)\n'
+
+
+@pytest.mark.parametrize('text,told', [
+    (LOOP % 'tf.global_variables_initializer()', ['NPU251']),
+    ('init = tf.group(a)\n' + LOOP % '[tf.global_variables_initializer(), tf.local_variables_initializer()]', ['NPU251']),
+    ('init = tf.initialize_all_variables()\n' + LOOP % 'init', ['NPU251']),
+    (LOOP % 'tf.local_variables_initializer()', []),
+    ('from npu_shim.npu_init import *\nsess.run(hccl_ops.broadcast([v], 0))\n' + LOOP % 'tf.global_variables_initializer()', []),
+])
+def test_a_loop_is_told_where_to_hand_variables_round(text: str, told: List[str]) -> None:
+    assert convert(text, 'NPU251')[1] == told
+
+
+@pytest.mark.parametrize('text,told', [
+    ('def train_input_fn():\n    return tf.data.TFRecordDataset(f)\n', ['NPU252']),
+    ('def input_fn(is_training):\n    d = tf.data.Dataset.range(9)\n    d = tf.data.Dataset.zip((d, d))\n    return d\n', ['NPU252']),
+    ('def train_input_fn():\n    return tf.data.TFRecordDataset(f).shard(n, i)\n', []),
+    ('def eval_input_fn():\n    return tf.data.TFRecordDataset(f)\n', []),
+    ('def read():\n    return tf.data.TFRecordDataset(f)\n', []),
+])
+def test_data_of_which_each_rank_needs_its_part_are_told(text: str, told: List[str]) -> None:
+    assert convert(text, 'NPU252')[1] == told
+
+
+@pytest.mark.parametrize('text,words', [
+    ('c = tf.estimator.RunConfig(d, save_checkpoints_steps=50)\n', 'save_checkpoints_steps=50 if get_rank_id() == 0 else 0'),
+    ('s = tf.train.MonitoredTrainingSession(checkpoint_dir=d)\n', 'checkpoint_dir=d if get_rank_id() == 0 else None'),
+    ('saver = tf.train.Saver()\nsaver.save(s,\n           p)\n', 'if get_rank_id() == 0: saver.save(s, p)'),
+    ('c = tf.keras.callbacks.ModelCheckpoint(p)\n', 'get_rank_id() == 0 only'),
+])
+def test_who_saves_is_told(text: str, words: str) -> None:
+    result = Converter(Settings(('NPU253',), distributed='tf_strategy')).convert((TF + text).encode())
+    assert [words in d.message for d in result.diagnostics] == [True]
+
+
+# --- projects ------------------------------------------------------------------------
+
+def run(folder: pathlib.Path, files: Dict[str, str]) -> Dict[str, str]:
+    for name, text in files.items():
+        (folder / 'src' / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / 'src' / name).write_text(text)
+    main(['-i', str(folder / 'src'), '-o', str(folder / 'out'), '-d', 'tf_strategy'])
+    return {name: (folder / 'out' / name).read_text() for name in files}
+
+
+def test_a_helper_in_another_file_makes_the_strategy(tmp_path: pathlib.Path) -> None:
+    made = run(tmp_path, {
+        'utils/__init__.py': '', 'utils/distribution.py': TF + 'def get_strategy(num_gpus):\n    if num_gpus == 0:\n'
+        "        return tf.distribute.OneDeviceStrategy('device:CPU:0')\n    return tf.distribute.MirroredStrategy()\n",
+        'train.py': TF + 'from utils import distribution\nstrategy = distribution.get_strategy(n)\n'
+        'config = tf.estimator.RunConfig(train_distribute=strategy, model_dir=d)\n'})
+    assert made['utils/distribution.py'].count(NPU_STRATEGY) == 2
+    assert 'config = NPURunConfig(model_dir=d)\n' in made['train.py']
+
+
+def test_an_optimizer_of_another_file_is_wrapped_where_it_is_made(tmp_path: pathlib.Path) -> None:
+    made = run(tmp_path, {
+        'opt.py': TF + 'def make(rate):\n    return tf.train.AdamOptimizer(rate)\n',
+        'train.py': TF + 'import opt\no = opt.make(0.1)\no.minimize(l)\nm = tf.keras.Sequential()\nm.compile(opt.make(1), "mse")\n'})
+    assert ''.join(made.values()).count('npu_distributed_optimizer_wrapper(') == 1
+    assert 'npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(rate))' in made['opt.py']
+
+
+def test_an_optimizer_that_another_file_wraps_stays(tmp_path: pathlib.Path) -> None:
+    files = {'opt.py': TF + 'def make(rate):\n    return tf.train.AdamOptimizer(rate)\n',
+             'train.py': 'from npu_shim.npu_init import *\nimport opt\no = NPUDistributedOptimizer(opt.make(0.1))\n'}
+    assert run(tmp_path, files) == files
+
+
+def test_an_own_class_of_another_file_is_known(tmp_path: pathlib.Path) -> None:
+    made = run(tmp_path, {
+        'own.py': TF + 'class Base(tf.train.Optimizer):\n    pass\nclass Own(Base):\n    pass\n',
+        'train.py': TF + 'from own import Own\no = Own(0.1)\no.minimize(l)\n'})
+    assert 'npu_distributed_optimizer_wrapper(Own(0.1))' in made['train.py'] and 'npu_shim' not in made['own.py']
+
+
+def test_gradients_of_another_file_are_averaged_there(tmp_path: pathlib.Path) -> None:
+    made = run(tmp_path, {
+        'net.py': TF + 'def gradients(loss, variables):\n    return tf.gradients(loss, variables)\n',
+        'train.py': TF + 'import net\ng = net.gradients(l, v)\no = tf.train.AdamOptimizer()\no.apply_gradients(zip(g, v))\n'})
+    assert 'npu_allreduce(tf.gradients(loss, variables))' in made['net.py']
+    assert 'npu_shim' not in made['train.py']

@@ -1,0 +1,124 @@
+"""Data of which each rank needs its own part (with ``-d tf_strategy``).
+
+A strategy gives each replica its part of the data. Ranks run the whole script, so that all of them would train
+on the same examples: the dataset has to be parted, before it is shuffled and repeated. A dataset that a strategy
+distributes is parted by the strategy of the NPU, in batches as they are: they have to be as large as those of
+one rank.
+
+Options: -d tf_strategy
+
+Told::
+
+    import tensorflow as tf
+
+    def train_input_fn():
+        dataset = tf.data.TFRecordDataset(files)
+        return dataset.shuffle(1000).repeat().batch(32, drop_remainder=True)
+
+Told::
+
+    import tensorflow as tf
+
+    def input_fn(input_context=None):
+        dataset = tf.data.Dataset.range(1000)
+        if input_context:
+            dataset = dataset.shard(input_context.num_input_pipelines, input_context.input_pipeline_id)
+        return dataset
+
+Told::
+
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy()
+    train_set = strategy.experimental_distribute_dataset(dataset)
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def train_input_fn():
+        dataset = tf.data.TFRecordDataset(files).shard(get_rank_size(), get_rank_id())
+        return dataset.shuffle(1000).repeat().batch(32, drop_remainder=True)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def eval_input_fn():
+        return tf.data.TFRecordDataset(files).batch(32)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def train_input_fn(names):
+        dataset = names.interleave(lambda name: tf.data.TFRecordDataset(name), cycle_length=4)
+        return dataset.batch(32, drop_remainder=True)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator, Optional, Set
+
+from ..infer import DATASET
+from ..phase import EVAL, PREDICT, TRAIN, mode_parameter, phase_of
+from ..registry import Context, Finding, Result
+from ..scopes import Call
+from ..strategies import kinds
+from ..whereabouts import function_of, in_map_function, in_test
+from .keras_session import uses_eager
+
+CODE = 'NPU252'
+NEEDS = {'distributed': 'tf_strategy'}
+_SHARD = 'shard(get_rank_size(), get_rank_id())'
+# Readers that take out of many files, and what parts them by itself.
+_PARTS = frozenset({'shard', 'experimental_distribute_dataset', 'make_dataset_iterator',
+                    'experimental_distribute_datasets_from_function'})
+_CONTEXT = ('num_input_pipelines', 'input_pipeline_id')
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    if context.distributed != 'tf_strategy' or uses_eager(context):
+        return
+    told: Set[ast.AST] = set()
+    for call in context.names.calls:
+        function = function_of(context, call.node)
+        if function in told or in_test(context, call.node):
+            continue
+        message = _told(context, call)
+        if message:
+            told.add(function)
+            yield Finding(call.node, message)
+
+
+def _told(context: Context, call: Call) -> Optional[str]:
+    node = call.node
+    if isinstance(node.func, ast.Attribute):
+        text = context.source.segment(node)
+        if node.func.attr == 'shard' and all(word in text for word in _CONTEXT):
+            return 'an Estimator without a strategy gives no input_context; write %s, under no condition' % _SHARD
+        if node.func.attr == 'experimental_distribute_dataset' and None not in (
+                kinds(node.func.value, call.where, context.names) or {None}):
+            return 'the strategy of the NPU gives each rank every n-th batch as it is; batch the dataset with the size ' \
+                'of one rank, batch_size // get_rank_size()'
+    name = context.resolve(node.func, call.where) or ''
+    if not name.startswith(('tensorflow.data.', 'tensorflow.contrib.data.')) or context.types.of(
+            node, call.where) != DATASET or name.endswith(('.zip', '.sample_from_datasets', '.choose_from_datasets')):
+        return None
+    if in_map_function(context, node) or _is_parted(context, node):
+        return None
+    phase = phase_of(node, call.where, context.names, context.source.text)
+    if phase.name in (EVAL, PREDICT) or phase.name != TRAIN and mode_parameter(function_of(context, node)) is None:
+        return None
+    return 'each rank trains on all of this data; part it before it is shuffled: dataset = dataset.' + _SHARD
+
+
+def _is_parted(context: Context, node: ast.Call) -> bool:
+    """Whether what a dataset is made into is parted, in its function or, by a strategy, in its file."""
+    function = function_of(context, node)
+    for call in context.names.calls:
+        if isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _PARTS and (
+                call.node.func.attr != 'shard' or function in [*context.names.ancestors(call.node), context.names.tree]):
+            return True
+    return False
