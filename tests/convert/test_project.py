@@ -14,6 +14,9 @@ USE = 'sess = tf.Session()\n'
 CASES: Dict[str, Dict[str, str]] = {
     'from a module beside it': {
         'compat.py': 'import tensorflow.compat.v1 as tf\n', 'train.py': 'from compat import tf\n' + USE},
+    'below a folder that is called tensorflow': {
+        'models/tensorflow/__init__.py': '', 'models/tensorflow/utils.py': 'import tensorflow as tf\n',
+        'models/tensorflow/train.py': 'import tensorflow as tf\n' + USE},
     'relatively in a package': {
         'pkg/__init__.py': '', 'pkg/compat.py': 'import tensorflow as tf\n',
         'pkg/train.py': 'from .compat import tf\n' + USE},

@@ -38,7 +38,7 @@ def handed(parameter: Binding, names: Names) -> Optional[List[Handed]]:
     defined = names.module.bindings.get(target.name, [])
     if len(defined) != 1 or defined[0].node is not target or function.decorator_list:
         return None  # a method, an inner function, or one of several
-    called = _Called(target, function, names)
+    called = Called(target, function, names)
     values = _values(parameter, called, names)
     others = users(names, target.name)
     for user in others if others is not None else ():
@@ -49,7 +49,7 @@ def handed(parameter: Binding, names: Names) -> Optional[List[Handed]]:
     return values or None if others is not None else None
 
 
-class _Called(NamedTuple):
+class Called(NamedTuple):
     """What is called: a function, or a class with its ``__init__``; with the names of its module."""
     target: Union[ast.FunctionDef, ast.ClassDef]
     function: ast.FunctionDef
@@ -89,7 +89,7 @@ def users(names: Names, name: str) -> Optional[List[Names]]:
     return found
 
 
-def _values(parameter: Binding, called: _Called, user: Names) -> Optional[List[Handed]]:
+def _values(parameter: Binding, called: Called, user: Names) -> Optional[List[Handed]]:
     """What the calls in one module hand to a parameter; None where that is not to be seen."""
     function = called.function
     parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
@@ -102,7 +102,7 @@ def _values(parameter: Binding, called: _Called, user: Names) -> Optional[List[H
         call = user.parents.get(node)
         is_called = isinstance(call, ast.Call) and call.func is node
         where = user.place(call if is_called and call is not None else node)
-        if not _means(node, where, user, called):
+        if not means(node, where, user, called):
             continue
         if not isinstance(call, ast.Call) or not is_called or any(
                 isinstance(a, ast.Starred) for a in call.args) or any(
@@ -119,7 +119,7 @@ def _values(parameter: Binding, called: _Called, user: Names) -> Optional[List[H
     return values
 
 
-def _means(node: ast.AST, where: Where, user: Names, called: _Called) -> bool:
+def means(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
     """Whether a mention of the name of what is called may mean it."""
     if user is called.names and isinstance(node, ast.Name):
         return any(b.node is called.target for b in user.lookup(node.id, where) or ())

@@ -16,6 +16,7 @@ from .names import Names
 from .source import Source, SourceError
 
 _AT_HAND = 2_000_000  # characters of source text
+_FRAMEWORKS = ('tensorflow', 'keras', 'horovod')
 _ROOTS = re.compile(rb'tensorflow|keras|horovod|npu_(?:bridge|shim)')
 _IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
 
@@ -121,6 +122,8 @@ class Project:
             return None
         while True:  # the script's own folder, then those that may be on the path above it
             found = self._file(folder, parts)
+            if found and parts[0] in _FRAMEWORKS and importer.startswith(os.path.join(folder, parts[0], '')):
+                found = None  # a folder that is only called so, of which the file knows nothing
             if found or folder == os.path.dirname(folder):
                 return found
             folder = os.path.dirname(folder)

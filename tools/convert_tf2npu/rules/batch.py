@@ -2,9 +2,13 @@
 
 The NPU compiles a graph for each shape it sees; the smaller batch at the end of a pass over the data
 would cost a compilation. ``drop_remainder=True`` leaves it out and makes the batch dimension static.
-That is done where a dataset feeds training, or repeats for ever before it is batched, so that nothing
-is lost. Where it feeds evaluation or prediction it stays, for every example counts there, and is
-told; so is what cannot be decided. A ``drop_remainder`` that the script gives is the script's.
+That is done where a dataset feeds training, as the tests around it, its names, what it is handed to,
+and the calls of its function in this and other files tell; and where nothing is lost, because it repeats
+for ever before it is batched or a batch is one example. Where it feeds evaluation or prediction it stays,
+for every example counts there, and is told with the way to pad the last batch; so is what serves several,
+with the switch to write, and what cannot be decided. A ``drop_remainder`` that the script computes is the
+script's. What is batched only to be taken apart again, in unit tests, in functions that write records, and
+inside a function that tf.data calls, stays.
 
 Before::
 
@@ -44,28 +48,53 @@ Before::
 
     import tensorflow as tf
 
-    dataset = tf.data.TextLineDataset(files).map(parse)
-    if is_training:
-        dataset = dataset.shuffle(100).batch(8)
-    else:
-        dataset = dataset.batch(100)
+    def read(files, is_training):
+        return tf.data.TFRecordDataset(files).map(parse).batch(64)
+
+    estimator.train(lambda: read(FLAGS.files, is_training=True))
 
 After::
 
     import tensorflow as tf
 
-    dataset = tf.data.TextLineDataset(files).map(parse)
-    if is_training:
-        dataset = dataset.shuffle(100).batch(8, drop_remainder=True)
-    else:
-        dataset = dataset.batch(100)
+    def read(files, is_training):
+        return tf.data.TFRecordDataset(files).map(parse).batch(64, drop_remainder=True)
 
-Untouched::
+    estimator.train(lambda: read(FLAGS.files, is_training=True))
+
+Told::
 
     import tensorflow as tf
 
     def eval_input_fn():
         return tf.data.Dataset.from_tensor_slices(images).batch(100)
+
+Told::
+
+    import tensorflow as tf
+
+    def read(files, is_training):
+        dataset = tf.data.TFRecordDataset(files)
+        if is_training:
+            dataset = dataset.shuffle(1000)
+        return dataset.batch(64)
+
+    estimator.train(lambda: read(FLAGS.train_files, True))
+    estimator.evaluate(lambda: read(FLAGS.eval_files, False))
+
+Told::
+
+    import tensorflow as tf
+
+    def train_input_fn():
+        return tf.data.Dataset.range(10).batch(4, drop_remainder=False)
+
+Told::
+
+    import tensorflow as tf
+
+    def read(files):
+        return tf.data.TextLineDataset(files).batch(64)
 
 Untouched::
 
@@ -75,6 +104,9 @@ Untouched::
         def train(self, loader):
             for images in loader.batch(5):
                 self.step(images)
+
+        def steps(self, data):
+            return [self.batch(it) for it in data]
 
 Untouched::
 
@@ -89,18 +121,26 @@ Untouched::
 
     def train_input_fn():
         return tf.data.Dataset.range(10).batch(4, True)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def train_input_fn(files):
+        dataset = tf.data.TFRecordDataset(files).batch(1000).map(parse_many)
+        dataset = dataset.apply(tf.contrib.data.unbatch())
+        return dataset.shuffle(5000).batch(64, drop_remainder=True)
 """
 from __future__ import annotations
 
 import ast
 from typing import Iterator
 
-from ..edits import add_argument
 from ..infer import DATASET
-from ..phase import TRAIN, mode_parameter, phase_of
-from ..registry import Change, Context, Finding, Result
-from ..scopes import Call, Where
-from ..signatures import bind, constant
+from ..last_batch import Way, judge
+from ..registry import Context, Result
+from ..scopes import Call
+from ..signatures import bind
 
 CODE = 'NPU109'
 _SIGNATURES = {
@@ -113,42 +153,5 @@ METHODS = frozenset(_SIGNATURES)
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     node = call.node
     assert isinstance(node.func, ast.Attribute)
-    if context.types.of(node.func.value, call.where) != DATASET:
-        return
-    bound = bind(node, _SIGNATURES[node.func.attr])
-    if 'drop_remainder' in bound.args:
-        return
-    if bound.hidden:
-        yield Finding(node, 'the arguments of %s are hidden behind * or **; training needs '
-                      'drop_remainder=True among them' % node.func.attr)
-        return
-    phase = phase_of(node, call.where, context.names, context.source.text)
-    if phase.name == TRAIN or _endless(context, node.func.value, call.where):
-        edit = add_argument(context.source, node, 'drop_remainder=True')
-        if edit:
-            yield Change(node, 'training batches have one static size', (edit,))
-    elif phase.name:
-        yield Finding(node, 'it feeds %s (by %s) and stays, so that no example is lost; its last, '
-                      'smaller batch makes the card compile the graph once more' % phase)
-    else:
-        parameter = next((mode_parameter(a) for a in context.names.ancestors(node)
-                          if mode_parameter(a) not in (None, 'mode')), None)
-        yield Finding(node, 'cannot tell whether it feeds training or evaluation (%s); for training '
-                      'write drop_remainder=%s' % (phase.because, parameter or True))
-
-
-def _endless(context: Context, node: ast.AST, where: Where) -> bool:
-    """Whether a dataset repeats for ever before it is batched, so that no batch is a smaller one."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr == 'repeat':
-            count = (node.args + [k.value for k in node.keywords] + [None])[0]
-            if count is None or constant(count) in ((None,), (-1,)):
-                return True
-        elif node.func.attr not in ('shuffle', 'map', 'prefetch', 'filter', 'cache', 'with_options'):
-            return False
-        node = node.func.value
-    if isinstance(node, ast.Name):
-        bindings = context.names.lookup(node.id, where) or []
-        return len(bindings) == 1 and bindings[0].kind == 'value' and _endless(
-            context, bindings[0].node, bindings[0].where)  # type: ignore[arg-type]
-    return False
+    if context.types.of(node.func.value, call.where) == DATASET:
+        yield from judge(context, call, bind(node, _SIGNATURES[node.func.attr]), Way(), node.func.value)

@@ -1,7 +1,9 @@
 """Give training batches made by other functions than batch a static size.
 
 As ``dataset.batch`` does with ``drop_remainder`` (see NPU109), for the functions that read, parse and
-batch in one. Evaluation and prediction keep every example and are told.
+batch in one. Evaluation and prediction keep every example and are told. ``make_csv_dataset`` and
+``make_batched_features_dataset`` need nothing as long as they have no number of epochs: then TensorFlow
+makes their batches static itself.
 
 Before::
 
@@ -21,15 +23,49 @@ After::
 
 Before::
 
+    from tensorflow.python.data.experimental.ops import batching
+
+    def train_input_fn(dataset):
+        return dataset.repeat().apply(batching.map_and_batch(parse, 32))
+
+After::
+
+    from tensorflow.python.data.experimental.ops import batching
+
+    def train_input_fn(dataset):
+        return dataset.repeat().apply(batching.map_and_batch(parse, 32, drop_remainder=True))
+
+Before::
+
     import tensorflow as tf
 
-    train_set = tf.data.experimental.make_csv_dataset('train.csv', 32)
+    train_set = tf.data.experimental.make_batched_features_dataset('train*', 32, spec, num_epochs=10)
 
 After::
 
     import tensorflow as tf
 
-    train_set = tf.data.experimental.make_csv_dataset('train.csv', 32, drop_final_batch=True)
+    train_set = tf.data.experimental.make_batched_features_dataset('train*', 32, spec, num_epochs=10, drop_final_batch=True)
+
+Told::
+
+    import tensorflow as tf
+
+    def eval_input_fn(dataset):
+        return dataset.apply(tf.data.experimental.map_and_batch(parse, 32))
+
+Told::
+
+    import tensorflow as tf
+
+    train_set = tf.data.experimental.make_csv_dataset('train.csv', 32, num_epochs=10)
+
+Told::
+
+    import tensorflow as tf
+
+    def train_input_fn(dataset):
+        return dataset.apply(tf.contrib.data.bucket_by_sequence_length(length, boundaries, sizes))
 
 Untouched::
 
@@ -42,8 +78,8 @@ Untouched::
 
     import tensorflow as tf
 
-    def eval_input_fn(dataset):
-        return dataset.apply(tf.data.experimental.map_and_batch(parse, 32))
+    def train_input_fn(dataset):
+        return dataset.apply(tf.contrib.data.map_and_batch(parse, 32, None, True))
 
 Untouched::
 
@@ -51,14 +87,23 @@ Untouched::
 
     def train_input_fn(dataset):
         return dataset.apply(tf.contrib.data.batch_and_drop_remainder(32))
+
+Untouched::
+
+    import tensorflow as tf
+
+    train_set = tf.data.experimental.make_csv_dataset('train.csv', 32)
+    test_set = tf.data.experimental.make_batched_features_dataset('test*', 32, spec)
 """
 from __future__ import annotations
 
+import ast
 from typing import Dict, Iterator, Optional, Tuple
 
-from ..edits import add_argument
-from ..phase import TRAIN, phase_of
-from ..registry import Change, Context, Finding, Result
+from ..dataset_flow import around
+from ..infer import DATASET
+from ..last_batch import Way, judge
+from ..registry import Context, Result
 from ..scopes import Call
 from ..signatures import bind
 
@@ -66,32 +111,42 @@ CODE = 'NPU114'
 _MAP = ('map_func', 'batch_size', 'num_parallel_batches', 'drop_remainder', 'num_parallel_calls')
 _BUCKET = ('element_length_func', 'bucket_boundaries', 'bucket_batch_sizes', 'padded_shapes',
            'padding_values', 'pad_to_bucket_boundary', 'no_padding', 'drop_remainder')
-_CSV = ('file_pattern', 'batch_size')
-_SIGNATURES: Dict[str, Tuple[Tuple[str, ...], str]] = {
-    'tensorflow.data.experimental.map_and_batch': (_MAP, 'drop_remainder'),
-    'tensorflow.contrib.data.map_and_batch': (_MAP, 'drop_remainder'),
-    'tensorflow.data.experimental.bucket_by_sequence_length': (_BUCKET, 'drop_remainder'),
-    'tensorflow.contrib.data.bucket_by_sequence_length': (_BUCKET, 'drop_remainder'),
-    'tensorflow.data.experimental.make_csv_dataset': (_CSV, 'drop_final_batch'),
-    'tensorflow.contrib.data.make_csv_dataset': (_CSV, 'drop_final_batch'),
-    'tensorflow.data.experimental.make_batched_features_dataset': (_CSV, 'drop_final_batch'),
-    'tensorflow.contrib.data.make_batched_features_dataset': (_CSV, 'drop_final_batch'),
+_CSV = ('file_pattern', 'batch_size', 'column_names', 'column_defaults', 'label_name', 'select_columns',
+        'field_delim', 'use_quote_delim', 'na_value', 'header', 'num_epochs')
+_FEATURES = ('file_pattern', 'batch_size', 'features', 'reader', 'label_key', 'reader_args', 'num_epochs', 'shuffle',
+             'shuffle_buffer_size', 'shuffle_seed', 'prefetch_buffer_size', 'reader_num_threads',
+             'parser_num_threads', 'sloppy_ordering', 'drop_final_batch')
+_SIGNATURES: Dict[str, Tuple[str, ...]] = {
+    'map_and_batch': _MAP, 'map_and_batch_with_legacy_function': _MAP, 'bucket_by_sequence_length': _BUCKET,
+    'make_csv_dataset': _CSV, 'make_batched_features_dataset': _FEATURES,
 }
-CALLS = frozenset(_SIGNATURES)
+CALLS = frozenset(home + name for name in _SIGNATURES
+                  for home in ('tensorflow.data.experimental.', 'tensorflow.contrib.data.'))
+METHODS = frozenset({'bucket_by_sequence_length'})
+
+
+# Its buckets may differ in their batch size, so that there is no one size for all batches.
+_BUCKETS = Way(pad='npu_shim.data.pad_last_batch(%s, batch_size=N) if N is that of all buckets')
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    assert isinstance(call.node.func, ast.Attribute)
+    if context.types.of(call.node.func.value, call.where) == DATASET:
+        yield from judge(context, call, bind(call.node, _BUCKET), _BUCKETS, call.node.func.value)
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    signature, flag = _SIGNATURES[name or '']
-    short = (name or '').rsplit('.', 1)[1]
-    bound = bind(call.node, signature)
-    if flag in bound.args:
-        return
-    phase = phase_of(call.node, call.where, context.names, context.source.text)
-    if phase.name != TRAIN or bound.hidden:
-        yield Finding(call.node, '%s feeds %s (by %s) and stays as it is; for training write %s=True, so '
-                      'that its last, smaller batch costs no graph compilation' % (
-                          short, phase.name or 'what cannot be told', phase.because, flag))
-        return
-    edit = add_argument(context.source, call.node, flag + '=True')
-    if edit:
-        yield Change(call.node, 'training batches have one static size', (edit,))
+    home, _, word = (name or '').rpartition('.')
+    bound = bind(call.node, _SIGNATURES[word])
+    whole = around(context, call.node)
+    source = whole.func.value if isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute) and \
+        whole is not call.node else None
+    way = Way()
+    if word.startswith('make_'):
+        if not bound.hidden and not bound.given('num_epochs'):
+            return  # they repeat for ever, and TensorFlow gives their batches one size itself
+        way = Way('drop_final_batch' if word == 'make_batched_features_dataset' else None)
+    elif word == 'bucket_by_sequence_length':
+        way = _BUCKETS if 'contrib' not in home else _BUCKETS._replace(
+            flag=None, drop='tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)')
+    yield from judge(context, call, bound, way, source)

@@ -1,0 +1,69 @@
+"""Where a function, a method, or a function inside another one is called or handed on, in all files."""
+from __future__ import annotations
+
+import ast
+import re
+from typing import List, NamedTuple, Optional
+
+from .callers import Called, means, users
+from .names import Names
+from .scopes import Where
+
+
+class Mention(NamedTuple):
+    """Where a function may be meant: the name or attribute, its place, the names of its module."""
+    node: ast.AST
+    where: Where
+    names: Names
+
+
+def mentions(function: ast.FunctionDef, names: Names) -> Optional[List[Mention]]:
+    """Where a function of the project is called or handed on, as far as names tell.
+
+    What may be a method of another class that has the same name is among them.
+
+    Args:
+        function: a function, a method, or a function inside another one.
+        names: of its module.
+
+    Returns:
+        None where a file that may use it cannot be read.
+    """
+    parent = names.parents.get(function)
+    of_class = isinstance(parent, ast.ClassDef)
+    others: Optional[List[Names]] = []
+    if of_class:
+        others = _that_know(names, function.name)
+    elif parent is names.tree:
+        others = users(names, function.name)
+    if others is None:
+        return None
+    called = Called(function, function, names)
+    found: List[Mention] = []
+    for user in [names] + others:
+        for node in user.mentions(function.name):
+            if function in user.ancestors(node) or of_class and isinstance(node, ast.Name):
+                continue  # it calls itself; or a bare name, which is no method
+            where = user.place(user.parents[node] if isinstance(user.parents[node], ast.Call) else node)
+            exact = of_class or isinstance(node, ast.Name) or user.spelled(node, where) is not None
+            if exact and means(node, where, user, called):
+                found.append(Mention(node, where, user))
+    return found
+
+
+def _that_know(names: Names, word: str) -> Optional[List[Names]]:
+    """The other modules that import a module, by whatever way, and hold a word as an attribute; None where
+    one of them cannot be read."""
+    project = names.project
+    if project is None or names.path not in project.paths:
+        return []
+    from .import_graph import reached  # which stands on projects, as these stand on names
+    attribute = re.compile(rb'\.\s*%s\b' % re.escape(word.encode('utf-8')))
+    found: List[Names] = []
+    for path, brought in reached(project).items():
+        if path != names.path and names.path in brought and attribute.search(project.raw(path)):
+            module = project.module(path)
+            if module is None:
+                return None
+            found.append(module.names)
+    return found
