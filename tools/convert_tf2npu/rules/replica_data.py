@@ -62,7 +62,9 @@ import ast
 from typing import Iterator, Optional, Set
 
 from ..infer import DATASET
-from ..phase import EVAL, PREDICT, TRAIN, mode_parameter, phase_of
+from ..last_batch import training_flag
+from ..modes import TRAIN
+from ..phase import phase_of
 from ..registry import Context, Finding, Result
 from ..scopes import Call
 from ..strategies import kinds
@@ -108,8 +110,8 @@ def _told(context: Context, call: Call) -> Optional[str]:
         return None
     if in_map_function(context, node) or _is_parted(context, node):
         return None
-    phase = phase_of(node, call.where, context.names, context.source.text)
-    if phase.name in (EVAL, PREDICT) or phase.name != TRAIN and mode_parameter(function_of(context, node)) is None:
+    phases = phase_of(node, context.names, context.source.text).phases
+    if TRAIN not in phases and (phases or training_flag(context, node) is None):
         return None
     return 'each rank trains on all of this data; part it before it is shuffled: dataset = dataset.' + _SHARD
 
