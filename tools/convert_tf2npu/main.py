@@ -19,12 +19,13 @@ if not __package__:  # run by its path: the package's folder is not on the path,
 from convert_tf2npu.arguments import conflict, notes, parser, rule_settings  # noqa: E402
 from convert_tf2npu.config import ConfigError, find_config  # noqa: E402
 from convert_tf2npu.convert import Converter  # noqa: E402
+from convert_tf2npu.errors import UsageError  # noqa: E402
 from convert_tf2npu.registry import Registry  # noqa: E402
 from convert_tf2npu.report import text  # noqa: E402
 from convert_tf2npu.report.folder import Reports  # noqa: E402
 from convert_tf2npu.report.terminal import Terminal  # noqa: E402
-from convert_tf2npu.run import Exclude, Run, convert_source, replace, write  # noqa: E402
-from convert_tf2npu.tree import UsageError  # noqa: E402
+from convert_tf2npu.run import Exclude, Run, convert_source, recover_in_place, replace, write  # noqa: E402
+from convert_tf2npu.signals import ENDING  # noqa: E402
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -48,9 +49,12 @@ def main(argv: Optional[List[str]] = None) -> int:
     if problem:
         made.error(problem)
     main_thread = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, _end) if main_thread else None
+    before = {number: signal.signal(number, _end) for number in ENDING[1:]
+              if main_thread and signal.getsignal(number) is not signal.SIG_IGN}  # nohup has it ignored
     try:
-        return _filter(args) if args.input == '-' else _migrate(args)
+        code = _filter(args) if args.input == '-' else _migrate(args)
+        sys.stdout.flush()
+        return code
     except (UsageError, ConfigError) as error:
         print('convert_tf2npu: error: %s' % error, file=sys.stderr)
         return 2
@@ -58,11 +62,20 @@ def main(argv: Optional[List[str]] = None) -> int:
         print('convert_tf2npu: interrupted', file=sys.stderr)
         return 130
     except BrokenPipeError:  # who reads the diff has seen enough of it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         return 141
+    except OSError as error:  # a full disk behind standard output, a file that is gone meanwhile
+        _close_output()
+        print('convert_tf2npu: error: %s: %s' % (error.filename or 'output', error.strerror or error), file=sys.stderr)
+        return 2
     finally:
-        if main_thread:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _close_output() -> None:
+    """Let nothing that is still to be written fail once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(number: int, _: Any) -> None:
@@ -83,6 +96,8 @@ def _migrate(args: argparse.Namespace) -> int:
     config = find_config(args.input)
     exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else \
         Exclude(args.exclude)
+    if args.in_place:
+        recover_in_place(args.input)
     settings = rule_settings(args, config)
     run = convert_source(args.input, settings, args.jobs or config.jobs or 0, exclude,
                          list_calls=bool(args.report))

@@ -2,20 +2,18 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
 from .config import Settings
-from .convert import Converter, project_of
+from .convert import project_of
 from .globs import matches
 from .progress import Progress
 from .project import Project
-from .results import FileResult, failed
-from .tree import Entry, Tree, UsageError, check_target, read_tree, write_in_place, write_tree
+from .results import FileResult
+from .tree import Entry, Tree, check_target, read_tree, staging_in_place, write_in_place, write_tree
+from .uncommitted import refuse_uncommitted
+from .workers import converted
 
 # Below this many files starting processes costs more than it saves.
 _WORTH_PROCESSES = 64
@@ -76,7 +74,7 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
     progress = Progress(len(entries), sys.stderr)
     try:
         results = []
-        for result in _results([e.path for e in entries], (settings, project, list_calls), jobs):
+        for result in converted([e.path for e in entries], (settings, project, list_calls), jobs):
             results.append(result)
             progress.step()
     finally:
@@ -92,45 +90,6 @@ def _excluded(source: str, entries: List[Entry], exclude: Exclude) -> Dict[str, 
         os.path.normpath(os.path.join(below, e.relative)).replace(os.sep, '/'), exclude.patterns)}
 
 
-def _results(paths: List[str], converting: Tuple[Settings, Project, bool], jobs: int) -> Iterator[FileResult]:
-    if jobs == 1 or len(paths) < 2:
-        converter = Converter(*converting)
-        for path in paths:
-            yield _convert_path(converter, path)
-        return
-    try:
-        with ProcessPoolExecutor(min(jobs, len(paths)), initializer=_start_worker,
-                                 initargs=converting) as pool:
-            yield from pool.map(_convert_in_worker, paths, chunksize=8)
-    except BrokenProcessPool:
-        raise UsageError('a process of the tool was ended from outside, as a rule because memory ran '
-                         'out; nothing was written; try again with -j 1')
-
-
-_worker: Optional[Converter] = None  # of a worker process; made once when it starts
-
-
-def _start_worker(settings: Settings, project: Project, list_calls: bool) -> None:
-    global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends the others
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _worker = Converter(settings, project, list_calls)
-
-
-def _convert_in_worker(path: str) -> FileResult:
-    assert _worker is not None
-    return _convert_path(_worker, path)
-
-
-def _convert_path(converter: Converter, path: str) -> FileResult:
-    try:
-        with open(path, 'rb') as stream:
-            raw = stream.read()
-    except OSError as error:
-        return failed(error.strerror or str(error))
-    return converter.convert(raw, path)
-
-
 def write(run: Run, target: str, force: bool) -> List[str]:
     """Write the migrated copy of a run's source; see :func:`tree.write_tree`."""
     check_target(run.source, target)
@@ -144,19 +103,11 @@ def replace(run: Run, force: bool) -> None:
         UsageError: it lies in a git work tree with changes that are not committed.
     """
     if not force:
-        _refuse_uncommitted(run.source)
-    write_in_place(run.tree, run.new)
+        refuse_uncommitted(run.source, [entry.path for entry, result in run.results if result.new is not None])
+    write_in_place(run.source, run.tree, run.new)
 
 
-def _refuse_uncommitted(source: str) -> None:
-    folder = source if os.path.isdir(source) else os.path.dirname(os.path.abspath(source))
-    try:
-        status = subprocess.run(['git', '-C', folder, 'status', '--porcelain', '--', '.'],
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    except FileNotFoundError:
-        return  # without git there is no work tree to protect
-    changed = status.stdout.decode('utf-8', 'replace').splitlines()
-    if status.returncode == 0 and changed:
-        raise UsageError('%s has changes that are not committed (%s%s); commit them first, so that the '
-                         'migration can be undone, or add --force' % (
-                             source, changed[0][3:], ', ...' if len(changed) > 1 else ''))
+def recover_in_place(source: str) -> None:
+    """Undo what a run that was killed did to a source, before it is read."""
+    if os.path.exists(source):
+        staging_in_place(source).recover()

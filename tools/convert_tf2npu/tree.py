@@ -5,17 +5,15 @@ import errno
 import os
 import shutil
 import stat
-import tempfile
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from .errors import UsageError
 from .notebook import SUFFIX
+from .staging import SUFFIX as STAGING, Staging, is_staging
 from .swap import put_in_place
 
+_PIECE_BYTES = 1 << 20
 _NOT_SOURCE = frozenset({'.git', '.hg', '.svn', '.ipynb_checkpoints'})
-
-
-class UsageError(Exception):
-    """Something the user asked for cannot be done; nothing was written."""
 
 
 class Entry(NamedTuple):
@@ -48,40 +46,40 @@ def read_tree(source: str) -> Tree:
     """
     if not os.path.lexists(source):
         raise UsageError('%s: there is no such file or folder' % source)
-    if not os.path.isdir(source):
+    try:
+        mode = os.stat(source).st_mode
+    except OSError as error:
+        raise UsageError('%s: %s' % (source, error.strerror))
+    if stat.S_ISREG(mode):
         return Tree((Entry(os.path.basename(source), source),), (), ())
+    if not stat.S_ISDIR(mode):
+        raise UsageError('%s is no file and no folder; a script from a pipe is read with -i -' % source)
     entries: List[Entry] = []
     folders: List[str] = []
     left_out: List[str] = []
+    waiting = ['']
+    while waiting:  # no recursion, for folders may be nested deeper than Python's calls
+        below = waiting.pop()
+        try:
+            names = sorted(os.listdir(os.path.join(source, below)))
+            for name in names:
+                relative = os.path.join(below, name)
+                path = os.path.join(source, relative)
+                mode = os.lstat(path).st_mode
+                if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+                    entries.append(Entry(relative, path))
+                elif not stat.S_ISDIR(mode) or _stays_out(name, path):
+                    left_out.append(relative)
+                elif name != '__pycache__':
+                    folders.append(relative)
+                    waiting.append(relative)
+        except OSError as error:
+            raise UsageError('%s: %s' % (error.filename, error.strerror))
+    return Tree(tuple(sorted(entries)), tuple(sorted(folders)), tuple(sorted(left_out)))
 
-    def failed(error: OSError) -> None:
-        raise UsageError('%s: %s' % (error.filename, error.strerror))
 
-    for folder, names, files in os.walk(source, onerror=failed):
-        names.sort()
-        below = os.path.relpath(folder, source)
-        for name in list(names):
-            path = os.path.join(folder, name)
-            relative = os.path.normpath(os.path.join(below, name))
-            if os.path.islink(path):
-                names.remove(name)
-                entries.append(Entry(relative, path))
-            elif name == '__pycache__':
-                names.remove(name)
-            elif name in _NOT_SOURCE or os.path.exists(os.path.join(path, 'pyvenv.cfg')):
-                names.remove(name)
-                left_out.append(relative)
-            else:
-                folders.append(relative)
-        for name in sorted(files):
-            path = os.path.join(folder, name)
-            mode = os.lstat(path).st_mode
-            relative = os.path.normpath(os.path.join(below, name))
-            if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-                entries.append(Entry(relative, path))
-            else:
-                left_out.append(relative)
-    return Tree(tuple(sorted(entries)), tuple(folders), tuple(left_out))
+def _stays_out(name: str, path: str) -> bool:
+    return name in _NOT_SOURCE or os.path.exists(os.path.join(path, 'pyvenv.cfg')) or is_staging(path)
 
 
 def check_target(source: str, target: str) -> None:
@@ -117,7 +115,7 @@ def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, forc
     Raises:
         UsageError: the target holds other files by the same names, or cannot be written.
     """
-    target = os.path.abspath(target)
+    target = os.path.realpath(target) if os.path.isdir(target) else os.path.abspath(target)
     single = not os.path.isdir(source)
     if single and not os.path.isdir(target) and target.endswith(('.py', SUFFIX)):
         target, name = os.path.split(target)
@@ -130,16 +128,13 @@ def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, forc
         os.makedirs(parent, exist_ok=True)
         if os.path.lexists(target) and not os.path.isdir(target):
             raise UsageError('%s is there and is no folder' % target)
-        building = tempfile.mkdtemp(prefix='.%s.' % os.path.basename(target), dir=parent)
-        try:
-            missing = _build(source, tree, new, building, single)
-            if not force:
-                _check_differences(building, target, tree)
-            _move(building, target, tree, single)
+        with Staging.beside(target) as staging:
+            missing = _build(source, tree, new, staging.new, single)
+            _put(staging, target, tree, single, force)
             done = True
+            if not single:
+                shutil.copymode(source, target)  # now: a folder that is read-only cannot be moved
             return missing
-        finally:
-            shutil.rmtree(building, ignore_errors=True)
     except OSError as error:
         raise UsageError('%s cannot be written: %s; nothing was changed there' % (
             target, error.strerror or error))
@@ -160,8 +155,9 @@ def _missing_folders(path: str) -> List[str]:
 
 def _build(source: str, tree: Tree, new: Dict[str, bytes], building: str, single: bool) -> List[str]:
     missing: List[str] = []
+    os.mkdir(building)
     for folder in tree.folders:
-        os.makedirs(os.path.join(building, folder), exist_ok=True)
+        os.mkdir(os.path.join(building, folder))
     for entry in tree.entries:
         path = os.path.join(building, entry.relative)
         if entry.relative in new:
@@ -177,7 +173,6 @@ def _build(source: str, tree: Tree, new: Dict[str, bytes], building: str, single
     if not single:
         for folder in reversed(tree.folders):
             shutil.copymode(os.path.join(source, folder), os.path.join(building, folder))
-        shutil.copymode(source, building)
     return missing
 
 
@@ -190,70 +185,87 @@ def _can_be_read(path: str) -> bool:
     return True
 
 
-def _check_differences(building: str, target: str, tree: Tree) -> None:
-    differing = [e.relative for e in tree.entries
-                 if os.path.lexists(os.path.join(target, e.relative))
-                 and os.path.lexists(os.path.join(building, e.relative))
-                 and _content(os.path.join(target, e.relative)) != _content(
-                     os.path.join(building, e.relative))]
-    if differing:
-        raise UsageError('%s holds %d files that differ from what would be written (%s%s); choose '
-                         'another folder, or replace them with --force' % (
-                             target, len(differing), ', '.join(differing[:3]),
-                             ', ...' if len(differing) > 3 else ''))
-
-
-def _content(path: str) -> Optional[bytes]:
-    if os.path.islink(path):
-        return os.fsencode(os.readlink(path))
-    if os.path.isdir(path):
-        return None
-    with open(path, 'rb') as stream:
-        return stream.read()
-
-
-def _move(building: str, target: str, tree: Tree, single: bool) -> None:
+def _put(staging: Staging, target: str, tree: Tree, single: bool, force: bool) -> None:
+    """Bring what is built to where it belongs: as a whole where nothing is there, else file by file."""
     if not single:
         try:
-            if os.path.isdir(target):
-                os.rmdir(target)
-            os.rename(building, target)
+            os.rename(staging.new, target)
             return
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
                 raise
-    os.makedirs(target, exist_ok=True)
-    for folder in tree.folders:
-        os.makedirs(os.path.join(target, folder), exist_ok=True)
-    put_in_place([(os.path.join(building, e.relative), os.path.join(target, e.relative))
-                  for e in tree.entries if os.path.lexists(os.path.join(building, e.relative))])
+    differing: List[str] = []
+    pairs: List[Tuple[str, str]] = []
+    for entry in tree.entries:
+        written, place = os.path.join(staging.new, entry.relative), os.path.join(target, entry.relative)
+        if os.path.lexists(written) and not _are_same(written, place):
+            pairs.append((written, place))
+            differing += [entry.relative] if os.path.lexists(place) else []
+    if differing and not force:
+        raise UsageError('%s holds %d files that differ from what would be written (%s%s); choose another folder, or '
+                         'replace them with --force' % (target, len(differing), ', '.join(differing[:3]),
+                                                        ', ...' if len(differing) > 3 else ''))
+    put_in_place(pairs, staging.journal, [target] + [os.path.join(target, folder) for folder in tree.folders])
 
 
-def write_in_place(tree: Tree, new: Dict[str, bytes]) -> None:
+def _are_same(one: str, other: str) -> bool:
+    """Whether two paths hold the same: links to the same, or files of the same mode and content."""
+    if not os.path.lexists(other) or os.path.islink(one) != os.path.islink(other):
+        return False
+    if os.path.islink(one):
+        return os.readlink(one) == os.readlink(other)
+    if not os.path.isfile(other) or os.stat(one).st_mode != os.stat(other).st_mode:
+        return False
+    with open(one, 'rb') as first, open(other, 'rb') as second:
+        while True:
+            piece = first.read(_PIECE_BYTES)
+            if piece != second.read(_PIECE_BYTES):
+                return False
+            if not piece:
+                return True
+
+
+def staging_in_place(source: str) -> Staging:
+    """Where files are prepared that replace those of a source."""
+    real = os.path.realpath(source)
+    return Staging(os.path.join(real, STAGING), source) if os.path.isdir(real) else Staging.beside(real)
+
+
+def write_in_place(source: str, tree: Tree, new: Dict[str, bytes]) -> None:
     """Replace files where they are, all of them or none.
 
-    All new files are written beside the old ones before the first is replaced, so that a full disk or
-    a folder that cannot be written leaves everything as it was.
+    All new files are written before the first is replaced, so that a full disk or a folder that cannot be
+    written leaves everything as it was.
 
     Raises:
         UsageError: a file cannot be written.
     """
-    beside: List[Tuple[str, str]] = []
+    if not new:
+        return
+    pairs: List[Tuple[str, str]] = []
     try:
-        for entry in tree.entries:
-            if entry.relative in new:
-                path = os.path.realpath(entry.path)
-                folder, name = os.path.split(path)
-                handle, written = tempfile.mkstemp(prefix='.%s.' % name, dir=folder)
-                beside.append((written, path))
-                with os.fdopen(handle, 'wb') as stream:
-                    stream.write(new[entry.relative])
-                shutil.copymode(path, written)
-        put_in_place(beside)
+        with staging_in_place(source) as staging:
+            os.mkdir(staging.new)
+            for entry in tree.entries:
+                if entry.relative in new:
+                    path = os.path.realpath(entry.path)
+                    written = os.path.join(staging.new, str(len(pairs)))
+                    with open(written, 'wb') as stream:
+                        stream.write(new[entry.relative])
+                    _take_over(path, written)
+                    pairs.append((written, path))
+            put_in_place(pairs, staging.journal)
     except OSError as error:
         raise UsageError('%s cannot be written: %s; nothing was changed' % (
-            error.filename or 'a new file', error.strerror or error))
-    finally:
-        for written, _ in beside:
-            if os.path.lexists(written):
-                os.unlink(written)
+            error.filename2 or error.filename or 'a new file', error.strerror or error))
+
+
+def _take_over(path: str, written: str) -> None:
+    """Give a new file the mode, and where that can be done the owner, of the one that it replaces."""
+    found = os.stat(path)
+    if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+        try:
+            os.chown(written, found.st_uid, found.st_gid)
+        except PermissionError:
+            pass  # only root may; the file then belongs to who changed it, as with any editor
+    os.chmod(written, stat.S_IMODE(found.st_mode))

@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from typing import Optional
 
+from ..errors import UsageError
 from ..run import Run
+from ..staging import SUFFIX, Staging
 from ..swap import put_in_place
-from ..tree import UsageError
 from .html_report import to_html
 from .json_report import to_json
 from .model import report_of
@@ -33,7 +32,7 @@ class Reports:
 
     def __init__(self, run: Run, folder: str, exit_code: int, compat_v1: bool) -> None:
         self._folder = os.path.abspath(folder)
-        self._waiting: Optional[str] = None
+        self._waiting: Optional[Staging] = None
         report = report_of(run, compat_v1)
         try:
             if os.path.lexists(self._folder) and not os.path.isdir(self._folder):
@@ -43,10 +42,13 @@ class Reports:
                 above = os.path.dirname(above)
             if above == self._folder:
                 above = os.path.dirname(above)
-            self._waiting = tempfile.mkdtemp(prefix='.%s.' % os.path.basename(self._folder), dir=above)
+            staging = Staging(os.path.join(above, '.%s-reports%s' % (os.path.basename(self._folder), SUFFIX)), folder)
+            staging.__enter__()
+            self._waiting = staging
+            os.mkdir(staging.new)
             for name, made in zip(_NAMES, (to_text(report), to_json(report), to_sarif(report, exit_code),
                                            to_html(report))):
-                with open(os.path.join(self._waiting, name), 'w', encoding='utf-8', newline='\n') as stream:
+                with open(os.path.join(staging.new, name), 'w', encoding='utf-8', newline='\n') as stream:
                     stream.write(made)
         except OSError as error:
             self.discard()
@@ -61,9 +63,8 @@ class Reports:
         """
         assert self._waiting
         try:
-            os.makedirs(self._folder, exist_ok=True)
-            put_in_place([(os.path.join(self._waiting, name), os.path.join(self._folder, name))
-                          for name in _NAMES])
+            put_in_place([(os.path.join(self._waiting.new, name), os.path.join(self._folder, name))
+                          for name in _NAMES], self._waiting.journal, [self._folder])
         except OSError as error:
             raise UsageError('-r %s: the reports cannot be written: %s' % (
                 self._folder, error.strerror or error))
@@ -71,5 +72,5 @@ class Reports:
     def discard(self) -> None:
         """Take away what was not published."""
         if self._waiting:
-            shutil.rmtree(self._waiting, ignore_errors=True)
+            self._waiting.__exit__(None, None, None)
             self._waiting = None
