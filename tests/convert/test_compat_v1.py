@@ -256,6 +256,17 @@ def test_a_switch_anywhere_in_the_program_is_enough(tmp_path: pathlib.Path) -> N
     assert made['train.py'] == 'import setup_tf\n' + LIFTED + 'tf.Session()\n'
 
 
+def test_the_switch_is_written_once_where_a_star_import_brings_tf_anew(tmp_path: pathlib.Path) -> None:
+    made = run(tmp_path, {'modules.py': PLAIN + 'def net():\n    return tf.placeholder(tf.float32)\n',
+                          'train.py': PLAIN + 'from modules import *\nnet()\ntf.Session()\n'})
+    assert made['train.py'].count('disable_v2_behavior()') == 1
+
+
+def test_the_switch_is_spelled_rightly_in_a_file_for_both_versions(tmp_path: pathlib.Path) -> None:
+    made = run(tmp_path, {'main.py': PLAIN + 'tf.random.set_seed(1)\nx = tf.placeholder(tf.float32)\ntf.Session()\n'})
+    assert made['main.py'].startswith(PLAIN + 'tf.compat.v1.disable_v2_behavior()\ntf.random.set_seed(1)\nx = tf.compat')
+
+
 @pytest.mark.parametrize('named', ['b.py', '{folder}/b.py'])
 def test_the_entry_script_can_be_named(tmp_path: pathlib.Path, named: str) -> None:
     text = PLAIN + 'if __name__ == "__main__":\n    tf.app.run()\n'

@@ -23,6 +23,7 @@ RESOLVED = [
     ('from tensorflow.compat import v1 as tf\ntf.Session()', 'tensorflow.Session'),
     ('import tensorflow as tf\ntf.compat.v1.Session()', 'tensorflow.Session'),
     ('import tensorflow as tf\ntf = tf.compat.v1\ntf.Session()', 'tensorflow.Session'),
+    ('import tensorflow.compat.v1 as tf\ntf.compat.v1.Session()', 'tensorflow.Session'),
     ('from tensorflow import Session as S\nS()', 'tensorflow.Session'),
     ('from tensorflow import estimator as est\nest.Estimator()', 'tensorflow.estimator.Estimator'),
     ('from tensorflow.python.client.session import Session\nSession()', 'tensorflow.Session'),

@@ -126,8 +126,8 @@ def as_lifted(names: Names, edit: Edit) -> Edit:
         bound = names.module.bindings.get(root, [])
         if any(b.target == V1 for b in bound) and rest.startswith('.compat.v1.'):
             return root + rest[len('.compat.v1'):]
-        if names.by_name and any(b.target == 'tensorflow' for b in bound) and became(
-                'tensorflow' + rest) in names.by_name:
+        if names.by_name and not rest.startswith('.compat.') and any(
+                b.target == 'tensorflow' for b in bound) and became('tensorflow' + rest) in names.by_name:
             return root + '.compat.v1' + rest
         return match.group()
     return edit._replace(new=_DOTTED.sub(renamed, edit.new))

@@ -44,10 +44,16 @@ def canonical(name: str) -> str:
         name = 'tensorflow.contrib.slim' + name[len(head):]
     elif head not in ('tensorflow', 'tensorflow_estimator'):
         return name
-    for prefix in _VERSIONED:
-        if name == prefix or name.startswith(prefix + '.'):
-            name = 'tensorflow' + name[len(prefix):]
+    version = _version_of(name)
+    while version:  # compat.v1 has a compat.v1, too
+        name = 'tensorflow' + name[len(version):]
+        version = _version_of(name)
     return SAME.get(public(name), public(name))
+
+
+def _version_of(name: str) -> str:
+    """The versioned module that a name starts with, or nothing."""
+    return next((v for v in _VERSIONED if name == v or name.startswith(v + '.')), '')
 
 
 @functools.lru_cache(maxsize=4096)
