@@ -14,6 +14,9 @@ from typing import Mapping, Optional, Tuple
 
 FALLBACKS = ("warn", "error", "silent")
 DEFAULT_JOB_ID = "local"
+# All that read() looks at
+VARIABLES = ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "JOB_ID", "ASCEND_DEVICE_ID", "DEVICE_ID", "CM_CHIEF_IP",
+             "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP", "TF_CONFIG", "NPU_SHIM_FALLBACK")
 
 
 @dataclass(frozen=True)

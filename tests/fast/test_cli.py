@@ -9,7 +9,7 @@ import pytest
 
 from npu_shim import cli
 
-VERBS = ['options', 'run']
+VERBS = ['doctor', 'options', 'run']
 
 
 @pytest.mark.parametrize('arguments', [[], ['-h'], ['--help']])

@@ -1,0 +1,59 @@
+"""Processors and memory of this machine, as far as this process may use them."""
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Optional
+
+_LIMITS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
+_UNLIMITED = 1 << 60  # what the kernel says for "no limit"
+
+
+def host(root: str = "/") -> Dict[str, Any]:
+    """Counts of processors, bytes of memory; None where the system does not say.
+
+    Args:
+        root: of the file system that describes the machine.
+    """
+    info = _meminfo(os.path.join(root, "proc/meminfo"))
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "cpus": os.cpu_count(), "cpus_usable": usable,
+        "memory_bytes": info.get("MemTotal"), "memory_available_bytes": info.get("MemAvailable"),
+        "memory_limit_bytes": _limit(root),
+        "shared_memory_free_bytes": _free(os.path.join(root, "dev/shm")),
+    }
+
+
+def _meminfo(path: str) -> Dict[str, int]:
+    found: Dict[str, int] = {}
+    for line in (_text(path) or "").splitlines():
+        name, _, value = line.partition(":")
+        fields = value.split()
+        if fields and fields[0].isdigit():
+            found[name] = int(fields[0]) * (1024 if fields[1:] == ["kB"] else 1)
+    return found
+
+
+def _limit(root: str) -> Optional[int]:
+    """What a container may use."""
+    for path in _LIMITS:
+        text = (_text(os.path.join(root, path)) or "").strip()
+        if text.isdigit() and int(text) < _UNLIMITED:
+            return int(text)
+    return None
+
+
+def _free(folder: str) -> Optional[int]:
+    try:
+        state = os.statvfs(folder)
+    except OSError:
+        return None
+    return state.f_bavail * state.f_frsize
+
+
+def _text(path: str) -> Optional[str]:
+    try:
+        with open(path, encoding="ascii", errors="replace") as stream:
+            return stream.read()
+    except OSError:
+        return None
