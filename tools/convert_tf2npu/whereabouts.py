@@ -1,7 +1,8 @@
 """Where the code of an expression runs: on the card, or on the host.
 
-What a function handed to ``dataset.map`` computes never reaches the card, and what tests and serving
-functions compute is of no concern for training. Findings about the card leave such code alone.
+What a function handed to ``dataset.map`` computes never reaches the card, in whatever file of the project it
+is handed there, and what tests and serving functions compute is of no concern for training. Findings about
+the card leave such code alone.
 """
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import os
 import re
 from typing import Dict, FrozenSet, Iterator, List, Set, Tuple
 
+from .callers import users
 from .infer import DATASET, Types
 from .names import Names
 from .registry import Context
@@ -21,6 +23,10 @@ _TAKERS = frozenset('''map flat_map interleave filter map_with_legacy_function s
 from_generator map_and_batch map_and_batch_with_legacy_function parallel_interleave group_by_window
 bucket_by_sequence_length rejection_resample'''.split())
 _DATA = ('tensorflow.data.', 'tensorflow.contrib.data.')
+# Functions that run Python code inside a graph, and keywords under which functions that make input are given.
+_PYTHON = frozenset({'py_func', 'numpy_function', 'py_function'})
+_INPUTS = re.compile(r'(?:\w+_)?(?:input_fn|map_func|serving_input_receiver_fn|parse_fn)\Z')
+_SEQUENCE = 'tensorflow.keras.utils.Sequence'
 # Words of the names that people give to functions and classes which make input, serve or test.
 _HOST_WORDS = frozenset('''input_fn input_fns parse parser parsing preprocess preprocessing preprocessor augment
 augmentation distort distorted dataset datasets reader record records tfrecord tfrecords serving
@@ -30,18 +36,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 def runs_on_card(context: Context, node: ast.AST) -> bool:
     """Whether nothing says that an expression belongs to input, serving or a test."""
-    if _beside(context.names):
-        return False
-    certain, likely = _host_functions(context.names, context.types)
-    for parent in context.names.ancestors(node):
-        if parent in likely or parent in certain:
-            return False
-        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if _words(parent.name) & _HOST_WORDS or 'input_fn' in parent.name:
-                return False
-            if parent.name.startswith('test') or isinstance(parent, ast.ClassDef) and _is_test(parent):
-                return False
-    return True
+    return not _on_host(node, context.names, set())
 
 
 def in_map_function(context: Context, node: ast.AST) -> bool:
@@ -119,6 +114,8 @@ def _host_functions(names: Names, types: Types) -> Tuple[FrozenSet[ast.AST], Fro
     for call in names.calls:
         word = getattr(call.node.func, 'attr', getattr(call.node.func, 'id', ''))
         if word not in _TAKERS:
+            for value in _python_of(word, call):
+                likely.update(_handed(value, definitions))
             continue
         sure = (names.resolve(call.node.func, call.where) or '').startswith(_DATA) or (
             isinstance(call.node.func, ast.Attribute) and
@@ -128,6 +125,68 @@ def _host_functions(names: Names, types: Types) -> Tuple[FrozenSet[ast.AST], Fro
                 (certain if sure else likely).add(found)
     called = _calls_by_function(names)
     return _closure(certain, called, definitions), _closure(likely, called, definitions)
+
+
+def _python_of(word: str, call: Call) -> List[ast.expr]:
+    """The functions among the arguments of a call that is none of tf.data's, which it or Python runs."""
+    if word in _PYTHON:
+        return call.node.args[:1] + [k.value for k in call.node.keywords if k.arg == 'func']
+    return [k.value for k in call.node.keywords if k.arg and _INPUTS.match(k.arg)]
+
+
+def _on_host(node: ast.AST, names: Names, seen: Set[ast.AST]) -> bool:
+    """Whether something says that code belongs to input, serving or a test; ``seen`` are the functions
+    whose uses are being looked at."""
+    if _beside(names):
+        return True
+    certain, likely = _host_functions(names, names.types)
+    for parent in names.ancestors(node):
+        if parent in likely or parent in certain:
+            return True
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if _words(parent.name) & _HOST_WORDS or 'input_fn' in parent.name:
+                return True
+            if parent.name.startswith('test') or isinstance(parent, ast.ClassDef) and (
+                    _is_test(parent) or _SEQUENCE in names.ancestry(parent)):
+                return True
+        if isinstance(parent, _FUNCTIONS) and _used_on_host(parent, names, seen):
+            return True
+    return False
+
+
+def _used_on_host(function: ast.AST, names: Names, seen: Set[ast.AST]) -> bool:
+    """Whether a function of the project is handed to something that runs it on the host, or used in code
+    that belongs there alone."""
+    name = getattr(function, 'name', '')
+    defined = names.module.bindings.get(name, [])
+    if not name or function in seen or len(defined) != 1 or defined[0].node is not function:
+        return False
+    seen.add(function)
+    used = []
+    for user in [names] + (users(names, name) or []):
+        for mention in user.mentions(name):
+            found = user.definition(mention, user.place(mention))
+            if found is not None and found[0] is function:
+                if _is_handed_over(mention, user):
+                    return True
+                used.append((mention, user))
+    return bool(used) and all(_on_host(mention, user, seen) for mention, user in used)
+
+
+def _is_handed_over(mention: ast.AST, names: Names) -> bool:
+    """Whether a mention of a function hands it to tf.data, to Python, or as input."""
+    child = mention
+    for parent in names.ancestors(mention):
+        if isinstance(parent, ast.keyword) and _INPUTS.match(parent.arg or ''):
+            return True
+        if isinstance(parent, ast.Call) and child is not parent.func:
+            word = getattr(parent.func, 'attr', getattr(parent.func, 'id', ''))
+            if word != 'partial':
+                return word in _TAKERS or word in _PYTHON
+        elif not isinstance(parent, ast.keyword):
+            return False
+        child = parent
+    return False
 
 
 def _handed(value: ast.expr, definitions: Dict[str, List[ast.AST]]) -> Iterator[ast.AST]:
