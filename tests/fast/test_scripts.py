@@ -109,6 +109,20 @@ def test_without_a_browser_and_without_root_it_says_what_to_install(
     assert "'apt-get install chromium' as root" in done.stdout
 
 
+def test_without_a_browser_its_tests_count_as_failed(
+        repo_root: pathlib.Path, no_python: dict[str, str]) -> None:
+    tools = pathlib.Path(no_python['PATH'])
+    program(tools / 'id', 'echo 1000\n')
+    for name in ('cp', 'ln'):
+        (tools / name).symlink_to('/bin/' + name)
+    program(tools / 'python3.11', (
+        'case "$1$2" in -c*) echo 3.11;; -V*) echo "Python 3.11.0";;'
+        ' -mvenv) mkdir -p "$3/bin"; cp "$0" "$3/bin/python";; esac\n'))
+    done = bash(repo_root / 'tests/run.sh', 'tests/browser', **no_python)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, '0 passed, 1 failed')
+    assert '\nreports: NOT RUN: no Chromium on the PATH' in done.stdout
+
+
 def test_as_root_a_browser_is_installed(
         repo_root: pathlib.Path, no_python: dict[str, str], reports_env: pathlib.Path) -> None:
     tools = pathlib.Path(no_python['PATH'])
