@@ -106,6 +106,15 @@ def test_search_leaves_what_has_all_words(words: str, files: List[str], open_pag
     assert ('%d file' % len(files)) in page.locator('#shown').inner_text()
 
 
+def test_the_sections_say_how_much_of_them_is_left(open_page) -> None:
+    page = open_page()
+    whole = shown(page, 'h2 .number')
+    page.locator('#search').fill('queues')
+    assert shown(page, 'h2 .number') == ['2 of 3', '0 of 1', '0 of 8', '1 of 9', '3 of 7']
+    page.keyboard.press('Escape')
+    assert shown(page, 'h2 .number') == whole
+
+
 def test_search_finds_apis_by_name_and_by_the_files_that_call_them(open_page) -> None:
     page = open_page()
     page.locator('#search').fill('train.batch')

@@ -25,7 +25,7 @@ FILES = {
     'plain.py': b'import os\n',
     'note<i>.py': b'import tensorflow as tf\n# </table>\ntf.Session()  # \x01 </script>\n',
 }
-VOID = {'meta', 'input', 'col', 'br'}
+VOID = {'meta', 'input', 'col', 'br', 'wbr'}
 
 
 @pytest.fixture

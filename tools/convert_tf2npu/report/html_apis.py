@@ -29,10 +29,11 @@ def apis(report: Report) -> str:
     made += ['<details class="aside legend"><summary>What the words for support mean</summary><dl>%s</dl>'
              '</details>' % legend,
              '<p class="quiet" id="unscripted">The places of the calls are in report.json.</p>',
+             '<p class="quiet" id="apis-note">Every call of TensorFlow, Keras and Horovod, by what is called. '
+             'Support is that of the vendor\'s list for TensorFlow %s, and what the rules know.</p>'
              '<div class="scroll card" tabindex="0" role="group" aria-label="API support">'
-             '<table class="apis"><caption>Every call of TensorFlow, Keras and Horovod, by what is called. The '
-             'support is that of the vendor\'s list for TensorFlow %s, and what the rules know.</caption>'
-             '<thead><tr>%s</tr></thead><tbody>' % (report.tensorflow, head)]
+             '<table class="apis" aria-label="API support" aria-describedby="apis-note"><thead>'
+             '<tr>%s</tr></thead><tbody>' % (report.tensorflow, head)]
     codes = {rule.code for rule in report.rules}
     made += [_row(number, use, codes) for number, use in enumerate(report.apis)]
     made += ['</tbody></table></div>', '<script type="application/json" id="places">%s</script>' % _places(report)]
@@ -44,13 +45,13 @@ def _row(number: int, use: ApiUse, codes: Set[str]) -> str:
     name = clean(use.name)
     rules = ' '.join('<a class="code" href="#%s">%s</a>' % (anchor(code, use.calls.left > 0), code)
                      for code in use.codes if code in codes)
-    numbers = ''.join('<td class="n%s">%d</td>' % (' ' + kind if kind and value else '', value) for kind, value in (
+    numbers = ''.join('<td class="n %s">%d</td>' % (kind if value else 'zero', value) for kind, value in (
         ('', use.calls.total), ('', use.files), ('', use.calls.fine), ('change', use.calls.rewritten),
         ('finding', use.calls.left)))
     return '<tr id="api-%s" data-api="%d" data-name="%s" data-support="%s"><th scope="row"><button type="button" ' \
         'class="expand" aria-expanded="false">%s</button><a class="permalink" href="#api-%s" aria-label="Link to ' \
         '%s">#</a></th>%s<td data-rank="%d"><span class="support %s" title="%s">%s</span></td><td>%s</td></tr>' % (
-            name, number, name, use.status, clean(use.short_name), name, name, numbers,
+            name, number, name, use.status, clean(use.short_name).replace('.', '.<wbr>'), name, name, numbers,
             list(STATUSES).index(use.status), use.status, status.advice, status.label, rules)
 
 

@@ -5,6 +5,9 @@
   const all = (selector, inside) => Array.from((inside || document).querySelectorAll(selector));
   const search = byId('search'), rule = byId('rule'), support = byId('support'), toggle = byId('toggle');
   const chips = all('.chip'), items = all('.item'), rows = all('.apis tbody tr');
+  const totals = all('main section .number').map(shown => ({
+    shown, total: shown.textContent, inside: '#' + shown.closest('section').id + ' '
+  }));
   const plural = (number, one, many) => number + ' ' + (number === 1 ? one : many);
 
   // --- what is searched: a text for each line of an item, and for each row of the table
@@ -49,6 +52,11 @@
     }
     byId('shown').textContent = isFiltered() ? plural(counted.places, 'place', 'places') + ' in ' +
       plural(counted.files, 'file', 'files') + ', ' + plural(counted.apis, 'API', 'APIs') : '';
+    for (const {shown, total, inside} of totals) {
+      const each = inside + (inside === '#files ' ? '.file' : inside === '#apis ' ? '.apis tr[id]' : '.said > li');
+      const visible = all(each + ':not([hidden])').length;
+      shown.textContent = isFiltered() ? visible + ' of ' + total : total;
+    }
     label();
   }
 
