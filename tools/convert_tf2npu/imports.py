@@ -58,9 +58,9 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> Lis
     changes = [change for change in changes if change.uses]
     first = min([edit.start for change in changes for edit in change.edits] or [0])
     top = _behind(source, names.tree.body, first)
-    wanted: Dict[ast.AST, Set[str]] = {}
+    wanted: Dict[ast.stmt, Set[str]] = {}
     for change in changes:
-        place: Optional[ast.AST] = top or _in_function(source, names, change)
+        place: Optional[ast.stmt] = top or _in_function(source, names, change)
         uses = {use for use in change.uses if not _available(use, names)}
         if uses:
             wanted.setdefault(place or _head(source, names.tree), set()).update(uses)
@@ -69,12 +69,12 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> Lis
             for place, uses in wanted.items()]
 
 
-def _edit(source: Source, names: Names, place: ast.AST, uses: Set[str], before: bool) -> Edit:
+def _edit(source: Source, names: Names, place: ast.stmt, uses: Set[str], before: bool) -> Edit:
     at_top = isinstance(names.places[place].scope.node, ast.Module)
     what = '*' if at_top and _star_is_safe(names) else ', '.join(sorted(uses))
     line = 'from %s import %s' % (MODULE, what)
     if before or not _is_import_like(place) and not _is_docstring(place):  # nothing to stand behind
-        start = source.start(place)
+        start = source.begin(place)
         indent = source.text[source.line_start(start):start]
         return Edit(start, start, line + (source.newline + indent if not indent.strip() else '; '))
     if len(line) > 100:

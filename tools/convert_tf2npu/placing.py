@@ -56,9 +56,7 @@ def line_before(context: Context, statement: ast.stmt) -> Optional[Tuple[int, st
         None where the statement shares its line with something else.
     """
     source = context.source
-    start = source.start(statement)
-    for decorator in getattr(statement, 'decorator_list', ()):
-        start = min(start, source.start(decorator) - 1)
+    start = source.begin(statement)
     position = source.line_start(start)
     indent = source.text[position:start]
     if indent.strip():

@@ -154,8 +154,14 @@ class Source:
         return self.text[self._line_starts[number - 1]:ends[0] if ends else len(self.text)]
 
     def line_start(self, offset: int) -> int:
-        """The offset at which the line of ``offset`` starts."""
-        return self._line_starts[bisect_right(self._line_starts, offset) - 1]
+        """The offset at which the line of ``offset``, or the first of those that backslashes join to it, starts."""
+        index = bisect_right(self._line_starts, offset) - 1
+        while index:
+            before = self.text[self._line_starts[index - 1]:self._line_starts[index]]
+            if '#' in before or not _JOINED.search(before):
+                break
+            index -= 1
+        return self._line_starts[index]
 
     def next_line(self, offset: int) -> int:
         """The offset at which the line behind that of ``offset``, and behind those that backslashes join
@@ -180,6 +186,12 @@ class Source:
     def end(self, node: ast.AST) -> int:
         """Text offset just behind a node's last character."""
         return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def begin(self, statement: ast.stmt) -> int:
+        """Text offset of a statement's first character, which may be the @ of a decorator."""
+        start = self.start(statement)
+        decorators: List[ast.expr] = getattr(statement, 'decorator_list', [])
+        return self.text.rindex('@', 0, self.start(decorators[0])) if decorators else start
 
     def segment(self, node: ast.AST) -> str:
         """The text of a node."""

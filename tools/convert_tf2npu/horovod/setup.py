@@ -35,7 +35,7 @@ def turn_init(context: Context, call: ast.Call, started: List[ast.Call], ended: 
     """
     names = context.names
     statement = names.parents.get(call)
-    if call.args or call.keywords or not isinstance(statement, ast.Expr):
+    if call.args or call.keywords or not _is_whole(context, call):
         return Finding(call, 'write %s here, and at the end %s' % (_INIT, ' and '.join(_END)))
     edits = [rename(context.source, call, _INIT)]
     if ended:
@@ -67,12 +67,18 @@ def turn_shutdown(context: Context, call: ast.Call, started: List[ast.Call]) -> 
     names, source = context.names, context.source
     statement = names.parents.get(call)
     together = len(started) == 1 and _function(names, started[0]) is _function(names, call)
-    if not together or not isinstance(statement, ast.Expr) or call.args or call.keywords:
+    if not together or not isinstance(statement, ast.Expr) or call.args or call.keywords or not _is_whole(context, call):
         return Finding(call, 'write %s here, with what init_resource() returned' % ' and '.join(_END))
     start = source.start(statement)
     indent = source.text[source.line_start(start):start]
     between = source.newline + indent if not indent.strip() else '; '
     return Turned([rename(source, call, between.join(_END))], _USES[1:])
+
+
+def _is_whole(context: Context, call: ast.Call) -> bool:
+    """Whether a call is a statement by itself, and not in parentheses, which hold none."""
+    statement = context.names.parents.get(call)
+    return isinstance(statement, ast.Expr) and context.source.segment(statement) == context.source.segment(call)
 
 
 def _training(context: Context, statement: ast.AST) -> Optional[_Training]:

@@ -109,7 +109,8 @@ nn.static_rnn summary.FileWriter summary.merge_all train.Saver train.AdamOptimiz
 train.MomentumOptimizer train.RMSPropOptimizer train.GradientDescentOptimizer train.Supervisor
 train.get_or_create_global_step train.get_global_step train.exponential_decay
 train.MonitoredTrainingSession losses.softmax_cross_entropy losses.sparse_softmax_cross_entropy
-losses.mean_squared_error losses.get_total_loss'''.split())
+losses.mean_squared_error losses.get_total_loss'''.split()) | {
+    'horovod.tensorflow.broadcast_global_variables'}
 _MODULES_OF_1 = tuple('tensorflow.%s.' % name for name in (
     'contrib', 'layers', 'app', 'flags', 'gfile', 'logging', 'python_io', 'nn.rnn_cell'))
 _ONLY_IN_2 = frozenset({'tensorflow.function', 'tensorflow.GradientTape', 'tensorflow.keras.optimizers.Adam'})

@@ -1,0 +1,3 @@
+import horovod.tensorflow as hvd
+
+(hvd.init())

@@ -1,0 +1,6 @@
+﻿try: \
+    import tensorflow as	 tf
+ 
+finally:
+ pass
+config =( tf.estimator.RunConfig)(sams)
