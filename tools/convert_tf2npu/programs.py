@@ -184,7 +184,9 @@ def _makes_graph(names: Names) -> bool:
 def _import_too(context: Context, place: Optional[ast.stmt], early: Optional[ast.stmt]) -> List[Edit]:
     """Import TensorFlow for the sake of the switch: behind an import of parts of it, or before an early one."""
     names, source = context.names, context.source
-    local = 'tf' if 'tf' not in names.module.bindings or early is not None else 'tensorflow'
+    # What the file uses and nothing binds must not mean something all of a sudden.
+    used = set(names.module.bindings) | {root.id for root, _ in names.reads}
+    local = 'tf' if 'tf' not in used or early is not None else 'tensorflow'
     lines = ['import %s as %s' % (V1, local), '%s.%s' % (local, SWITCH)]
     if early is not None:
         found = line_before(context, early)
