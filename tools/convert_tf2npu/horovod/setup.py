@@ -35,7 +35,7 @@ def turn_init(context: Context, call: ast.Call, started: List[ast.Call], ended: 
     """
     names = context.names
     statement = names.parents.get(call)
-    if call.args or call.keywords or not _is_whole(context, call):
+    if call.args or call.keywords or not isinstance(statement, ast.Expr) or not _is_whole(context, statement):
         return Finding(call, 'write %s here, and at the end %s' % (_INIT, ' and '.join(_END)))
     edits = [rename(context.source, call, _INIT)]
     if ended:
@@ -67,7 +67,7 @@ def turn_shutdown(context: Context, call: ast.Call, started: List[ast.Call]) -> 
     names, source = context.names, context.source
     statement = names.parents.get(call)
     together = len(started) == 1 and _function(names, started[0]) is _function(names, call)
-    if not together or not isinstance(statement, ast.Expr) or call.args or call.keywords or not _is_whole(context, call):
+    if not together or not isinstance(statement, ast.Expr) or call.args or call.keywords or not _is_whole(context, statement):
         return Finding(call, 'write %s here, with what init_resource() returned' % ' and '.join(_END))
     start = source.start(statement)
     indent = source.text[source.line_start(start):start]
@@ -75,10 +75,9 @@ def turn_shutdown(context: Context, call: ast.Call, started: List[ast.Call]) -> 
     return Turned([rename(source, call, between.join(_END))], _USES[1:])
 
 
-def _is_whole(context: Context, call: ast.Call) -> bool:
-    """Whether a call is a statement by itself, and not in parentheses, which hold none."""
-    statement = context.names.parents.get(call)
-    return isinstance(statement, ast.Expr) and context.source.segment(statement) == context.source.segment(call)
+def _is_whole(context: Context, statement: ast.Expr) -> bool:
+    """Whether an expression stands by itself and not in parentheses, which hold no statement."""
+    return context.source.segment(statement) == context.source.segment(statement.value)
 
 
 def _training(context: Context, statement: ast.AST) -> Optional[_Training]:
