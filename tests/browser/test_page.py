@@ -196,6 +196,9 @@ def test_a_row_opens_to_its_places(open_page) -> None:
 def test_a_row_can_be_linked_to(open_page) -> None:
     page = open_page('#api-tensorflow.where')
     assert page.locator('.spots:visible li.finding').count() == 2
+    assert page.locator('.spots:visible p').inner_text() == (
+        'with limits: runs on the NPU within limits; a finding stands where they matter. '
+        'NPU230: tf.where with a condition alone.')
     page.wait_for_function('document.activeElement.textContent === "tf.where"')
 
 

@@ -129,6 +129,10 @@
     made.className = 'spots';
     cell.colSpan = row.cells.length;
     made.append(cell);
+    const word = row.querySelector('.support'), advice = document.createElement('p');
+    const titles = codes.get(row).map(code => all('option', rule).find(option => option.value === code).textContent);
+    advice.textContent = [word.textContent + ': ' + word.title, ...titles].join('. ') + '.';
+    cell.append(advice);
     let list = null, last = -1;
     for (const [number, line, outcome] of places.apis[row.dataset.api]) {
       const [name, uri, lines] = places.files[number];
