@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import AbstractSet, Iterable, List, NamedTuple, Optional
 
 from .edits import keyword_start
@@ -9,10 +10,11 @@ from .scopes import Scopes
 from .source import Edit, Source
 
 _LONGEST = 100
+_TO_LINTER = re.compile(r'#[ \t]*(?:pylint:|noqa\b|isort:|yapf:|type:[ \t]*ignore)[^#\r\n]*(?=[\r\n]|\Z)')
 
 
 def remove_statements(source: Source, scopes: Scopes, gone: Iterable[ast.stmt]) -> List[Edit]:
-    """Take statements out, each with its line; a comment behind it stays.
+    """Take statements out, each with its line; a comment behind it stays, unless it speaks to a linter alone.
 
     Where nothing else is left in a block, ``pass`` stands there.
 
@@ -43,6 +45,8 @@ def _without(source: Source, statement: ast.stmt, needed: bool) -> Edit:
     text, start, end = source.text, source.start(statement), source.end(statement)
     first, following = source.line_start(start), source.next_line(end)
     behind = source.skip_blanks(end)
+    to_linter = _TO_LINTER.match(text, behind)
+    behind = to_linter.end() if to_linter else behind
     before = text[first:start].rstrip(' \t\f')
     if needed or before and not before.endswith(';'):
         return Edit(start, end, 'pass')
