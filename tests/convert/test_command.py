@@ -398,8 +398,10 @@ def test_a_run_that_is_ended_takes_away_what_is_half_made(project, tmp_path) -> 
 
 
 def test_a_file_that_cannot_be_read_is_named_and_missing(project, tmp_path, monkeypatch, capsys) -> None:
+    unreadable = ('web.py', 'words.txt')
+
     def no_open(path: Any, *arguments: Any, **more: Any) -> Any:
-        if str(path).endswith(('web.py', 'words.txt')):
+        if str(path).endswith(unreadable):
             raise PermissionError(13, 'Permission denied', str(path))
         return open(path, *arguments, **more)
     for module in (convert_tf2npu.workers, convert_tf2npu.tree):
@@ -409,6 +411,10 @@ def test_a_file_that_cannot_be_read_is_named_and_missing(project, tmp_path, monk
     assert 'web.py: NPU000 cannot be read, left unchanged: Permission denied' in out
     assert 'words.txt: could not be read and is missing' in err and 'web.py: could not' in err
     assert set(content(tmp_path / 'out')) == {'train.py'}
+    unreadable = ('words.txt',)
+    assert main(['-i', str(project), '-o', str(tmp_path / 'other'), '-r', str(tmp_path / 'reports')]) == 2
+    invocation, = json.loads((tmp_path / 'reports' / 'report.sarif').read_text())['runs'][0]['invocations']
+    assert invocation['exitCode'] == 2
 
 
 def test_a_link_to_a_script_is_followed_when_it_is_named(project, tmp_path) -> None:

@@ -110,8 +110,9 @@ def _migrate(args: argparse.Namespace) -> int:
             missing = write(run, args.output, args.force)
         elif args.in_place:
             replace(run, args.force)
+        code = 2 if missing else code
         if reports:
-            reports.publish()
+            reports.publish(code)
     finally:
         if reports:
             reports.discard()
@@ -122,7 +123,7 @@ def _migrate(args: argparse.Namespace) -> int:
     _print_report(run, args, terminal)
     for relative in missing:
         Terminal(sys.stderr).say('%s: could not be read and is missing in %s' % (relative, args.output))
-    return 2 if missing else code
+    return code
 
 
 def _filter(args: argparse.Namespace) -> int:

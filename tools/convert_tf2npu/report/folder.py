@@ -23,7 +23,7 @@ class Reports:
     Args:
         run: the run; the files of its source are as they were when it read them.
         folder: where the reports shall be.
-        exit_code: with which the command is about to end.
+        exit_code: with which the command is about to end, if nothing goes wrong.
         compat_v1: whether the scripts are to run on TensorFlow 2.
 
     Raises:
@@ -33,7 +33,8 @@ class Reports:
     def __init__(self, run: Run, folder: str, exit_code: int, compat_v1: bool) -> None:
         self._folder = os.path.abspath(folder)
         self._waiting: Optional[Staging] = None
-        report = report_of(run, compat_v1)
+        self._exit_code = exit_code
+        self._report = report = report_of(run, compat_v1)
         try:
             if os.path.lexists(self._folder) and not os.path.isdir(self._folder):
                 raise UsageError('-r %s: it is there and is no folder' % folder)
@@ -48,21 +49,25 @@ class Reports:
             os.mkdir(staging.new)
             for name, made in zip(_NAMES, (to_text(report), to_json(report), to_sarif(report, exit_code),
                                            to_html(report))):
-                with open(os.path.join(staging.new, name), 'w', encoding='utf-8', newline='\n') as stream:
-                    stream.write(made)
+                _write(os.path.join(staging.new, name), made)
         except OSError as error:
             self.discard()
             raise UsageError('-r %s: the reports cannot be written: %s; nothing was written' % (
                 folder, error.strerror or error))
 
-    def publish(self) -> None:
+    def publish(self, exit_code: int) -> None:
         """Put the reports into their folder.
+
+        Args:
+            exit_code: with which the command ends.
 
         Raises:
             UsageError: they cannot be put there.
         """
         assert self._waiting
         try:
+            if exit_code != self._exit_code:
+                _write(os.path.join(self._waiting.new, 'report.sarif'), to_sarif(self._report, exit_code))
             put_in_place([(os.path.join(self._waiting.new, name), os.path.join(self._folder, name))
                           for name in _NAMES], self._waiting.journal, [self._folder])
         except OSError as error:
@@ -74,3 +79,8 @@ class Reports:
         if self._waiting:
             self._waiting.__exit__(None, None, None)
             self._waiting = None
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, 'w', encoding='utf-8', newline='\n') as stream:
+        stream.write(text)
