@@ -49,8 +49,9 @@ def dump(asked: Optional[Dict[str, Any]]) -> Dict[str, Any]:
         'differs': sorted(n for n in plain if n in v1 and not isinstance(v1[n], types.ModuleType)
                           and not any(f is v1[n] for f in _unwrapped(plain[n]))),
         'parameters': dict(_all_parameters(plain if version1 else v1)),
-        'modules': sorted(n for n, o in v1.items()
-                          if isinstance(o, types.ModuleType) and _imported('tensorflow.compat.v1.' + n))}
+        'modules': sorted(n for n, o in v1.items() if isinstance(o, types.ModuleType) and
+                          {name for name in _dir(o) if not name.startswith('_')} <= set(
+                              dir(_imported('tensorflow.compat.v1.' + n))))}
     if version1:
         made['private'] = dict(_private(plain))
         made['contrib'] = dict(_contrib(plain))
@@ -320,7 +321,7 @@ def module_lines(old: Dict[str, Any], new: List[Dict[str, Any]]) -> Iterator[str
                       'without it.', sorted(set(lifted(old, new)) - set(missing(old, new))))
     yield from _words('ONLY_IN_2', 'TensorFlow 2 has them, but not under tf.compat.v1.', only_in_2(old, new))
     yield from _words('GONE', 'One of the later TensorFlows has them no more.', gone(old, new))
-    yield from _words('MODULES', 'What can be imported as a module below tensorflow.compat.v1.', sorted(modules))
+    yield from _words('MODULES', 'What can be imported as a module below tensorflow.compat.v1, with all that belongs to it.', sorted(modules))
     yield from _pairs('CHANGED', 'How many arguments may still be given without their names, and the names that '
                       'are gone.', changed(old, new), 'Tuple[int, str]')
     yield from _pairs('CONTRIB', 'Names of tf.contrib for what TensorFlow\'s core has under another name.',

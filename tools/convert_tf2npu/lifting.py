@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from .contrib.homes import contrib_name, home_of, is_importable, part_with_home, shared_module
 from .ignores import ignored
 from .import_graph import taken
 from .infer import DATASET, Types
@@ -21,7 +22,8 @@ from .tfnames import canonical
 from .versions import (NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, OTHERWISE, V1, became, holds_lifted, is_lifted,
                        is_module, lifted, rest_of)
 
-CODE = 'NPU100'
+CODE, MOVING = 'NPU100', 'NPU119'
+_CONTRIB = 'tensorflow.contrib'
 _DOTTED = re.compile(r'(?<![\w.])([A-Za-z_]\w*)((?:\.\w+)+)')
 # Parts of the package that are not in compat.v1 and can be imported all the same.
 _BESIDE = frozenset({'python', 'core', 'examples', 'tools', 'compiler', 'contrib', 'compat'})
@@ -39,11 +41,13 @@ class Lift(NamedTuple):
     """How a file is lifted.
 
     ``statements`` are the imports that import from ``tensorflow.compat.v1`` instead; ``star`` is the star import
-    behind which ``tf`` is imported, because it brings the plain one, and ``instead`` what was to bring it.
+    behind which ``tf`` is imported, because it brings the plain one, and ``instead`` what was to bring it. ``parts``
+    is an import of parts of TensorFlow behind which ``tf`` is imported, because these move to where it has them.
     """
     statements: Tuple[ast.stmt, ...] = ()
     star: Optional[Star] = None
     instead: Optional[ast.stmt] = None
+    parts: Optional[ast.stmt] = None
 
 
 class _Import(NamedTuple):
@@ -74,12 +78,14 @@ def lift(project: Project, source: Source, names: Names) -> None:
         names: its names; they get ``lift`` and ``by_name``.
     """
     others = taken(project).get(names.path, frozenset()) if names.path else frozenset()
-    imports = [i for i in _imports(names) if i.binding.node and not ignored(source, i.binding.node, CODE)]
+    imports = [i for i in _imports(names, _BESIDE) if i.binding.node and not ignored(source, i.binding.node, CODE)]
+    of_contrib = [i for i in _imports(names, _BESIDE - {'contrib'}) if i.binding.target.startswith(_CONTRIB)]
     used = list(uses(names))
     wanted = {use.name for use in used if _is_wanted(names, use)} | {
         i.binding.target for i in imports if is_lifted(i.binding.target)
-        or i.scope is names.module and others & {i.local, '*'} and holds_lifted(i.binding.target)}
-    fates = {became(name) for name in {use.name for use in used} | {i.binding.target for i in imports}}
+        or i.scope is names.module and others & {i.local, '*'} and holds_lifted(i.binding.target)} | {
+            i.binding.target for i in of_contrib}
+    fates = {became(name) for name in {use.name for use in used} | {i.binding.target for i in imports + of_contrib}}
     if not wanted or not fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE} and (
             NEW in fates or _is_lifted_already(names, used) or _is_eager(names, used)):
         return
@@ -94,9 +100,18 @@ def lift(project: Project, source: Source, names: Names) -> None:
     if star is not None:
         instead = next((i.binding.where.statement for i in imports if i.local == 'tf'), None)
         imports = [i for i in imports if i.local != 'tf']
+    moving = _moving(names, source, of_contrib, used)
+    if not moving and not any(others & {i.local, '*'} for i in imports) and all(
+            _is_by_parts(names, use) for use in used if use.name in wanted):
+        imports = [i for i in imports if i.binding.target != 'tensorflow']
     statements = _chosen(names, imports, wanted)
     names.lift = Lift(tuple(statements), star, instead)
-    _rebind(names, statements, star)
+    _rebind(names, statements, [star.node] if star else [])
+    parts = [s for s in moving if s in names.tree.body]
+    if parts and not any('tf' in scope.bindings for scope in _scopes(names)) and not any(
+            root.id == 'tf' for root, _ in names.reads):
+        names.lift = names.lift._replace(parts=min(parts, key=lambda s: s.lineno))
+        _rebind(names, [], [min(parts, key=lambda s: s.lineno)])
 
 
 def uses(names: Names) -> Iterator[Use]:
@@ -177,15 +192,15 @@ def _scopes(names: Names) -> List[Scope]:
     return list({id(where.scope): where.scope for where in names.places.values()}.values())
 
 
-def _imports(names: Names) -> Iterator[_Import]:
-    """What plain imports bind to names of TensorFlow."""
+def _imports(names: Names, beside: FrozenSet[str]) -> Iterator[_Import]:
+    """What plain imports bind to names of TensorFlow, apart from those of some parts of it."""
     for scope in _scopes(names):
         for local, bindings in scope.bindings.items():
             if any(b.kind == 'import' and b.target.startswith(V1) for b in bindings):
                 continue  # lifted where that can be done, plain where it cannot
             for binding in bindings:
                 if binding.kind == 'import' and binding.target.partition('.')[0] == 'tensorflow' and rest_of(
-                        binding.target).partition('.')[0] not in _BESIDE:
+                        binding.target).partition('.')[0] not in beside:
                     yield _Import(scope, local, binding)
 
 
@@ -220,8 +235,29 @@ def _can_be_lifted(node: ast.stmt) -> bool:
     return isinstance(node, ast.Import) and any(is_lifted_alias(a) for a in node.names)
 
 
-def _rebind(names: Names, statements: List[ast.stmt], star: Optional[Star]) -> None:
-    """Let the names that the statements bind mean what they mean once these are lifted."""
+def _is_by_parts(names: Names, use: Use) -> bool:
+    """Whether the first word of a name is an import of a part of TensorFlow, and not of the whole."""
+    return all(b.kind == 'import' and b.target != 'tensorflow' for b in names.lookup(use.root.id, use.where) or ())
+
+
+def _moving(names: Names, source: Source, imports: List[_Import], used: List[Use]) -> List[ast.stmt]:
+    """The imports of modules of tf.contrib of which something moves to where only ``tf`` has it."""
+    moving: List[ast.stmt] = []
+    for each in imports:
+        node = each.binding.node
+        its = [part_with_home(names, u.whole, u.where) for u in used if u.root.id == each.local and each.binding in (
+            names.lookup(u.root.id, u.where) or ())]
+        homes = [(getattr(found[0], 'attr', ''), found[2]) if found else ('', None) for found in its]
+        own = home_of(contrib_name(each.binding.target))
+        stays = not is_importable(own.name) if own else any(home for _, home in homes) and not shared_module(homes)
+        if isinstance(node, ast.stmt) and stays and not ignored(source, node, MOVING):
+            moving.append(node)
+    return moving
+
+
+def _rebind(names: Names, statements: List[ast.stmt], added: List[ast.stmt]) -> None:
+    """Let the names that the statements bind mean what they mean once these are lifted, and ``tf`` what is imported
+    behind others."""
     def after(binding: Binding) -> Binding:
         target = binding.target
         whole = target == 'tensorflow' or isinstance(binding.node, ast.ImportFrom) or is_module(target)
@@ -235,6 +271,6 @@ def _rebind(names: Names, statements: List[ast.stmt], star: Optional[Star]) -> N
         for local, bindings in scope.bindings.items():
             scope.bindings[local] = [after(b) for b in bindings]
     names.stars = [s._replace(module=lifted(s.module)) if s.node in chosen else s for s in names.stars]
-    if star is not None:
+    for statement in added:
         names.module.bindings.setdefault('tf', []).append(
-            Binding('import', names.places[star.node], star.node, V1))
+            Binding('import', names.places[statement], statement, V1))

@@ -1,26 +1,20 @@
-"""Which files of a project are started as programs, and where the behaviour of TensorFlow 2 is switched off there.
-
-It is switched off once, before anything makes a graph: where the script imports TensorFlow, unless a module of the
-project that is imported before makes one while it is imported.
-"""
+"""Which files of a project are started as programs, and what of TensorFlow is in each."""
 from __future__ import annotations
 
 import ast
+import functools
 import os
-from typing import Iterator, List, NamedTuple, Optional, Set, Union
+from typing import AbstractSet, Iterator, NamedTuple, Optional
 
 from .import_graph import importers, reached
 from .names import Names
-from .placing import SETTINGS, is_main_guard, line_before
-from .project import Module
+from .placing import SETTINGS, is_main_guard
+from .project import Project
 from .registry import Context
 from .scopes import Call
-from .source import Edit
-from .imports import statement_behind
 from .tfnames import canonical
 from .versions import NEW, V1, became
 
-SWITCH = 'disable_v2_behavior()'
 _SWITCHES = frozenset({'tensorflow.disable_v2_behavior', 'tensorflow.disable_eager_execution'})
 # What makes a graph as TensorFlow 1 does, and fails in TensorFlow 2 unless the behaviour is switched off.
 _ONLY_IN_GRAPHS = frozenset('tensorflow.' + name for name in (
@@ -28,34 +22,44 @@ _ONLY_IN_GRAPHS = frozenset('tensorflow.' + name for name in (
     'train.Supervisor', 'train.SingularMonitoredSession', 'get_variable', 'layers.dense', 'layers.conv2d'))
 
 
-class Switch(NamedTuple):
-    """Where the switch is put, and the edits that do it; none where it has to be done by hand."""
-    node: ast.AST
-    edits: List[Edit]
+class Facts(NamedTuple):
+    """Of a file: whether it is lifted to compat.v1, switches the behaviour of TensorFlow 2 off, fails unless that is
+    done, and makes something of TensorFlow while it is imported."""
+    lifted: bool
+    switched: bool
+    needs_switch: bool
+    works_on_import: bool
 
 
-def switch(context: Context) -> Optional[Switch]:
-    """The switch for a file that is started; None where it needs none."""
+def facts_of(names: Names) -> Facts:
+    """The facts of a file."""
+    called = {names.resolve(call.node.func, call.where) for call in names.calls}
+    return Facts(names.lift is not None, bool(called & _SWITCHES), _needs_switch(names), any(
+        _is_work(names, call) and not any(is_main_guard(p) for p in names.ancestors(call.node))
+        for call in _calls_at_top(names)))
+
+
+@functools.lru_cache(maxsize=65536)
+def facts(project: Project, path: str) -> Optional[Facts]:
+    """The facts of a file of a project; None where it cannot be read."""
+    module = project.module(path) if project.concerns(project.raw(path)) else None
+    return facts_of(module.names) if module else None
+
+
+def program(context: Context) -> Iterator[Facts]:
+    """The facts of a file and of all of the project that it imports."""
     names = context.names
-    if not is_started(context):
-        return None
-    modules = list(_modules(context))
-    if any(_calls(m, _SWITCHES) for m in modules) or not any(m.lift or _needs_graph(m) for m in modules):
-        return None
-    early = _early_import(context)
-    place = _module_import(names)
-    if place is not None and (early is None or place.lineno < early.lineno):
-        name = _local_name(names, place)
-        if name:
-            return Switch(place, [statement_behind(context.source, place, '%s.%s' % (name, SWITCH))])
-        return Switch(place, _import_too(context, place, early))
-    if early is not None:
-        return Switch(early, _import_too(context, None, early))
-    inside = [s for s in _imports(names) if _local_name(names, s)]
-    if len({id(names.places[s].scope) for s in inside}) == 1:
-        return Switch(inside[0], [statement_behind(context.source, inside[0], '%s.%s' % (
-            _local_name(names, inside[0]), SWITCH))])
-    return Switch(inside[0] if inside else names.tree.body[0], [])
+    yield facts_of(names)
+    if names.project and names.path:
+        yield from facts_in(names.project, reached(names.project).get(names.path, frozenset()) - {names.path})
+
+
+def facts_in(project: Project, paths: AbstractSet[str]) -> Iterator[Facts]:
+    """The facts of some files, as far as these can be read."""
+    for path in paths:
+        found = facts(project, path)
+        if found is not None:
+            yield found
 
 
 def is_started(context: Context) -> bool:
@@ -67,20 +71,7 @@ def is_started(context: Context) -> bool:
         return True
     if names.project and names.path and names.path in importers(names.project):
         return False
-    return any(_works(context, call) for call in _calls_at_top(names))
-
-
-def _works(context: Context, call: Call) -> bool:
-    """Whether a call at the top of a file does something that a program does: with TensorFlow, or with a function
-    of its own as a whole statement."""
-    name = context.resolve(call.node.func, call.where) or ''
-    if name.startswith('tensorflow.'):
-        return not name.startswith(SETTINGS)
-    statement, function = call.where.statement, call.node.func
-    if not isinstance(statement, ast.Expr) or statement.value is not call.node:
-        return False
-    own = context.names.module.bindings.get(function.id, ()) if isinstance(function, ast.Name) else ()
-    return ':' in name or any(b.kind in ('def', 'import') for b in own)
+    return any(_is_work(names, call) or _starts(names, call) for call in _calls_at_top(names))
 
 
 def _calls_at_top(names: Names) -> Iterator[Call]:
@@ -91,22 +82,21 @@ def _calls_at_top(names: Names) -> Iterator[Call]:
             yield call
 
 
-def _modules(context: Context) -> Iterator[Names]:
-    """The file and all of the project that it imports."""
-    names = context.names
-    yield names
-    if names.project and names.path:
-        for path in sorted(reached(names.project).get(names.path, ())):
-            module: Optional[Module] = names.project.module(path) if path != names.path else None
-            if module is not None:
-                yield module.names
+def _is_work(names: Names, call: Call) -> bool:
+    name = names.resolve(call.node.func, call.where) or ''
+    return name.startswith('tensorflow.') and not name.startswith(SETTINGS)
 
 
-def _calls(names: Names, wanted: Union[Set[str], frozenset]) -> bool:
-    return any(names.resolve(call.node.func, call.where) in wanted for call in names.calls)
+def _starts(names: Names, call: Call) -> bool:
+    """Whether a call is a statement of its own that calls a function of the project."""
+    statement, function = call.where.statement, call.node.func
+    if not isinstance(statement, ast.Expr) or statement.value is not call.node:
+        return False
+    own = names.module.bindings.get(function.id, ()) if isinstance(function, ast.Name) else ()
+    return ':' in (names.resolve(function, call.where) or '') or any(b.kind in ('def', 'import') for b in own)
 
 
-def _needs_graph(names: Names) -> bool:
+def _needs_switch(names: Names) -> bool:
     """Whether a file that is on compat.v1 already makes a graph outside a graph of its own."""
     found = False
     for call in names.calls:
@@ -117,82 +107,3 @@ def _needs_graph(names: Names) -> bool:
             isinstance(parent, (ast.With, ast.AsyncWith)) and 'as_default' in ast.dump(parent.items[0])
             for parent in names.ancestors(call.node))
     return found
-
-
-def _module_import(names: Names) -> Optional[ast.stmt]:
-    """The first import of TensorFlow at the top of a file."""
-    found = [s for s in _imports(names) if names.places[s].scope is names.module]
-    return min(found, key=lambda s: s.lineno) if found else None
-
-
-def _imports(names: Names) -> List[ast.stmt]:
-    """The imports that bind something of TensorFlow."""
-    return [s for s, where in names.places.items() if isinstance(s, (ast.Import, ast.ImportFrom)) and any(
-        b.node is s and b.target.partition('.')[0] == 'tensorflow'
-        for bindings in where.scope.bindings.values() for b in bindings)]
-
-
-def _local_name(names: Names, statement: ast.stmt) -> str:
-    """The name by which a statement binds what has the switch, spelled so that it can be called."""
-    for local, bindings in names.places[statement].scope.bindings.items():
-        for binding in bindings:
-            if binding.node is statement and binding.target in ('tensorflow', V1):
-                return local if binding.target == V1 else local + '.compat.v1'
-    return ''
-
-
-def _early_import(context: Context) -> Optional[ast.stmt]:
-    """The first import of a module of the project that makes something of TensorFlow while it is imported, or the
-    first one with TensorFlow at all where the file imports none itself."""
-    names = context.names
-    project = names.project
-    if not project or not names.path:
-        return None
-    own = _module_import(names) is not None
-    for statement in names.tree.body:
-        if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            paths = {p for place in imported_by(context, statement) for p in reached(project).get(place, ())}
-            modules = [m.names for m in map(project.module, sorted(paths)) if m is not None]
-            if any(_makes_graph(m) if own else m.lift for m in modules):
-                return statement
-    return None
-
-
-def imported_by(context: Context, statement: ast.stmt) -> List[str]:
-    """The files of the project that an import statement names."""
-    names = context.names
-    assert names.project
-    if isinstance(statement, ast.Import):
-        dotted = [alias.name for alias in statement.names]
-    else:
-        assert isinstance(statement, ast.ImportFrom)
-        base = '.' * statement.level + (statement.module or '')
-        dotted = [base] + [base + ('' if base.endswith('.') else '.') + a.name for a in statement.names]
-    found = [names.project.find(name, names.path) for name in dotted]
-    return [path for path in found if path]
-
-
-def _makes_graph(names: Names) -> bool:
-    for call in _calls_at_top(names):
-        name = names.resolve(call.node.func, call.where) or ''
-        if name.startswith('tensorflow.') and not name.startswith(SETTINGS) and not any(
-                is_main_guard(parent) for parent in names.ancestors(call.node)):
-            return True
-    return False
-
-
-def _import_too(context: Context, place: Optional[ast.stmt], early: Optional[ast.stmt]) -> List[Edit]:
-    """Import TensorFlow for the sake of the switch: behind an import of parts of it, or before an early one."""
-    names, source = context.names, context.source
-    # What the file uses and nothing binds must not mean something all of a sudden.
-    used = set(names.module.bindings) | {root.id for root, _ in names.reads}
-    local = 'tf' if 'tf' not in used or early is not None else 'tensorflow'
-    lines = ['import %s as %s' % (V1, local), '%s.%s' % (local, SWITCH)]
-    if early is not None:
-        found = line_before(context, early)
-        if found is None:
-            return []
-        position, indent = found
-        return [Edit(position, position, ''.join(indent + line + source.newline for line in lines))]
-    assert place is not None
-    return [statement_behind(source, place, line) for line in lines]

@@ -296,9 +296,9 @@ keras.experimental.terminate_keras_multiprocessing_pools keras.mixed_precision.e
 keras.utils.convert_all_kernels_in_model keras.utils.multi_gpu_model keras.wrappers
 lite.experimental.get_potentially_supported_ops lite.experimental.nn pywrap_tensorflow
 '''.split())
-# What can be imported as a module below tensorflow.compat.v1.
+# What can be imported as a module below tensorflow.compat.v1, with all that belongs to it.
 MODULES: FrozenSet[str] = frozenset('''
-app audio autograph autograph.experimental bitwise compat config config.experimental config.optimizer config.threading
+audio autograph autograph.experimental bitwise compat config config.experimental config.optimizer config.threading
 data data.experimental debugging distribute distribute.cluster_resolver distribute.experimental distributions dtypes
 errors estimator estimator.experimental estimator.export estimator.inputs estimator.tpu estimator.tpu.experimental
 experimental feature_column gfile graph_util image initializers io io.gfile keras keras.activations keras.applications
@@ -310,12 +310,12 @@ keras.datasets.boston_housing keras.datasets.cifar10 keras.datasets.cifar100 ker
 keras.datasets.imdb keras.datasets.mnist keras.datasets.reuters keras.estimator keras.experimental keras.initializers
 keras.layers keras.losses keras.metrics keras.mixed_precision keras.models keras.optimizers keras.optimizers.schedules
 keras.preprocessing keras.preprocessing.image keras.preprocessing.sequence keras.preprocessing.text keras.regularizers
-keras.utils layers layers.experimental linalg lite lite.constants lite.experimental logging lookup lookup.experimental
-losses manip math metrics nest nn nn.rnn_cell profiler python_io quantization queue ragged random random.experimental
-raw_ops resource_loader saved_model saved_model.builder saved_model.constants saved_model.experimental
-saved_model.loader saved_model.main_op saved_model.signature_constants saved_model.signature_def_utils
-saved_model.tag_constants saved_model.utils sets signal sparse spectral strings summary sysconfig test tpu
-tpu.experimental train train.experimental train.queue_runner user_ops version xla xla.experimental
+keras.utils layers.experimental linalg lite lite.constants lite.experimental logging lookup lookup.experimental losses
+manip math metrics nest nn nn.rnn_cell profiler python_io quantization queue ragged random random.experimental raw_ops
+resource_loader saved_model saved_model.builder saved_model.constants saved_model.experimental saved_model.loader
+saved_model.main_op saved_model.signature_constants saved_model.signature_def_utils saved_model.tag_constants
+saved_model.utils sets signal sparse spectral strings summary sysconfig test tpu tpu.experimental train
+train.experimental train.queue_runner user_ops version xla xla.experimental
 '''.split())
 # How many arguments may still be given without their names, and the names that are gone.
 CHANGED: Dict[str, Tuple[int, str]] = {

@@ -110,7 +110,7 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 
 from ..imports import statement_behind
 from ..lifting import CODE, Lift, Use, is_lifted_alias, uses, whole_call
-from ..programs import SWITCH, switch
+from ..behaviour import SWITCH, switch
 from ..registry import Change, Context, Finding, Result
 from ..removing import block_of, remove_statements
 from ..source import Edit, Source
@@ -128,6 +128,9 @@ def check_file(context: Context) -> Iterator[Result]:
             yield Change(statement, 'imported from tf.compat.v1', tuple(_lifted_import(context.source, statement)))
         if lift.star is not None:
             yield Change(lift.star.node, 'tf is imported as tf.compat.v1', tuple(_behind_star(context, lift)))
+        if lift.parts is not None:
+            yield Change(lift.parts, 'tf is imported as tf.compat.v1', (
+                statement_behind(context.source, lift.parts, 'import %s as tf' % V1),))
     if context.compat_v1:
         yield from _switch(context)
 
