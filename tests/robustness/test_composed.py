@@ -63,8 +63,8 @@ def comments(text: str) -> List[str]:
 def missing(before: ast.AST, after: ast.AST) -> Set[str]:
     """The names that are used after and not before, and that nothing imports or binds."""
     names = [{n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} for tree in (before, after)]
-    given_ = {alias.name for node in ast.walk(after) if isinstance(node, ast.ImportFrom) and
-              node.module == 'npu_shim.npu_init' for alias in node.names}
+    given_ = {alias.asname or alias.name.split('.')[0] for node in ast.walk(after)
+              if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}
     made = {n.id for n in ast.walk(after) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return set() if '*' in given_ else names[1] - names[0] - given_ - made
 
