@@ -41,18 +41,28 @@ window with_options'''.split())
 ONLY_DATASETS = frozenset('''
 flat_map interleave make_initializable_iterator make_one_shot_iterator padded_batch prefetch shard
 with_options'''.split())
-_ESTIMATORS = frozenset('tensorflow.estimator.' + name for name in '''
-Estimator BaselineClassifier BaselineRegressor BaselineEstimator BoostedTreesClassifier
-BoostedTreesRegressor BoostedTreesEstimator DNNClassifier DNNRegressor DNNEstimator
-DNNLinearCombinedClassifier DNNLinearCombinedRegressor DNNLinearCombinedEstimator LinearClassifier
-LinearRegressor LinearEstimator tpu.TPUEstimator'''.split()) | frozenset(
-    'tensorflow.contrib.learn.' + name for name in '''Estimator BaseEstimator DNNClassifier DNNRegressor
-DNNEstimator DNNLinearCombinedClassifier DNNLinearCombinedRegressor DNNLinearCombinedEstimator
-DynamicRnnEstimator KMeansClustering LinearClassifier LinearRegressor LinearEstimator SVM'''.split()) | {
+# The Estimators that TensorFlow brings, with a model of their own, or of contrib.learn.
+READY_MADE = frozenset('tensorflow.estimator.' + name for name in '''
+BaselineClassifier BaselineRegressor BaselineEstimator BoostedTreesClassifier BoostedTreesRegressor
+BoostedTreesEstimator DNNClassifier DNNRegressor DNNEstimator DNNLinearCombinedClassifier
+DNNLinearCombinedRegressor DNNLinearCombinedEstimator LinearClassifier LinearRegressor LinearEstimator
+experimental.KMeans'''.split()) | frozenset('tensorflow.contrib.' + name for name in '''learn.Estimator
+learn.BaseEstimator learn.DNNClassifier learn.DNNRegressor learn.DNNEstimator
+learn.DNNLinearCombinedClassifier learn.DNNLinearCombinedRegressor learn.DNNLinearCombinedEstimator
+learn.DynamicRnnEstimator learn.KMeansClustering learn.LinearClassifier learn.LinearRegressor
+learn.LinearEstimator learn.SVM estimator.RNNClassifier estimator.RNNEstimator factorization.GMM
+factorization.KMeansClustering factorization.WALSMatrixFactorization kernel_methods.KernelLinearClassifier
+timeseries.ARRegressor timeseries.StructuralEnsembleRegressor timeseries.TimeSeriesRegressor
+tensor_forest.client.random_forest.TensorForestEstimator
+tensor_forest.client.random_forest.CoreTensorForestEstimator
+boosted_trees.estimator_batch.estimator.GradientBoostedDecisionTreeClassifier
+boosted_trees.estimator_batch.estimator.GradientBoostedDecisionTreeRegressor
+boosted_trees.estimator_batch.estimator.GradientBoostedDecisionTreeEstimator'''.split())
+_ESTIMATORS = READY_MADE | {
+    'tensorflow.estimator.Estimator', 'tensorflow.estimator.tpu.TPUEstimator',
     'tensorflow.contrib.tpu.TPUEstimator', 'tensorflow.tpu.TPUEstimator',
     'tensorflow.keras.estimator.model_to_estimator', 'npu_shim.npu_init.NPUEstimator',
-    'npu_shim.npu_init.keras_to_npu.model_to_npu_estimator',
-    'tensorflow.contrib.factorization.KMeansClustering'}
+    'npu_shim.npu_init.keras_to_npu.model_to_npu_estimator'}
 RUN_CONFIGS = frozenset({
     RUN_CONFIG, 'tensorflow.estimator.tpu.RunConfig', 'tensorflow.contrib.tpu.RunConfig',
     'tensorflow.tpu.RunConfig', 'tensorflow.contrib.learn.RunConfig'})

@@ -18,6 +18,23 @@ After::
     model = tf.estimator.DNNClassifier([32, 16], columns, config=npu_run_config_init(run_config=run_config))
     other = tf.estimator.LinearRegressor(feature_columns=columns, config=npu_run_config_init())
 
+Before::
+
+    import tensorflow as tf
+    from tensorflow.contrib import learn
+
+    model = learn.Estimator(model_fn, FLAGS.model_dir, learn.RunConfig(save_summary_steps=0))
+    means = tf.contrib.factorization.KMeansClustering(num_clusters=5)
+
+After::
+
+    import tensorflow as tf
+    from tensorflow.contrib import learn
+    from npu_shim.npu_init import *
+
+    model = learn.Estimator(model_fn, FLAGS.model_dir, npu_run_config_init(run_config=learn.RunConfig(save_summary_steps=0)))
+    means = tf.contrib.factorization.KMeansClustering(num_clusters=5, config=npu_run_config_init())
+
 Untouched::
 
     import tensorflow as tf
@@ -36,20 +53,19 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from ..edits import add_argument, wrap
+from ..edits import add_argument, rename, wrap
 from ..infer import PREPARED
 from ..registry import Change, Context, Finding, Result
 from ..run_configs import becomes
+from ..kinds import READY_MADE
 from ..scopes import Call
+from ..signatures import is_none
 
 CODE = 'NPU104'
-CALLS = frozenset('tensorflow.estimator.' + name for name in '''
-BaselineClassifier BaselineRegressor BaselineEstimator BoostedTreesClassifier BoostedTreesRegressor
-BoostedTreesEstimator DNNClassifier DNNRegressor DNNEstimator DNNLinearCombinedClassifier
-DNNLinearCombinedRegressor DNNLinearCombinedEstimator LinearClassifier LinearRegressor
-LinearEstimator'''.split())
-# In none of their signatures is config among the first three, which is all that people give by place.
+CALLS = READY_MADE
+# In few of their signatures is config among the first three, which is all that people give by place.
 _BY_PLACE = 3
+_PLACES = {'tensorflow.contrib.learn.Estimator': 2, 'tensorflow.contrib.learn.BaseEstimator': 1}
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
@@ -61,12 +77,14 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         return
     message = '%s gets its run configuration prepared for the NPU' % short
     uses = ('npu_run_config_init',)
-    config = keywords.get('config')
-    if config is not None:
+    place = _PLACES.get(name or '', _BY_PLACE)
+    config = keywords.get('config') or (call.node.args[place] if len(call.node.args) > place else None)
+    if config is not None and not is_none(config):
         if becomes(context, config, call.where) != PREPARED:
             yield Change(call.node, message, wrap(
                 context.source, config, 'npu_run_config_init(run_config=', ')'), uses)
         return
-    edit = add_argument(context.source, call.node, 'config=npu_run_config_init()')
+    edit = rename(context.source, config, 'npu_run_config_init()') if config is not None else add_argument(
+        context.source, call.node, 'config=npu_run_config_init()')
     if edit:
         yield Change(call.node, message, (edit,), uses)

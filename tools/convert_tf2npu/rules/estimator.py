@@ -71,7 +71,7 @@ After::
     from npu_shim.npu_init import *
 
     def make(strategy):
-        config = npu_run_config_init(run_config=tf.estimator.RunConfig(train_distribute=strategy))
+        config = npu_run_config_init(run_config=tf.estimator.RunConfig(train_distribute=strategy, save_summary_steps=0))
         config = config.replace(save_checkpoints_steps=100)
         return tf.estimator.Estimator(model_fn, config=config)
 

@@ -3,7 +3,8 @@
 ``NPURunConfig`` is a ``tf.estimator.RunConfig`` that also takes the options of the NPU. Positional
 arguments get their names, because NPURunConfig has others in front. A RunConfig with an argument
 that has no meaning on a card (and is not just None) keeps its class and is prepared by
-``npu_run_config_init``.
+``npu_run_config_init``. NPURunConfig has no summaries written, which no card can; those of other classes (of
+TPUEstimator and contrib.learn), which their Estimator prepares, are told so.
 
 Before::
 
@@ -29,7 +30,24 @@ After::
     from tensorflow import estimator as est
     from npu_shim.npu_init import *
 
-    config = npu_run_config_init(run_config=est.RunConfig(train_distribute=strategy))
+    config = npu_run_config_init(run_config=est.RunConfig(train_distribute=strategy, save_summary_steps=0))
+
+Before::
+
+    import tensorflow as tf
+
+    config = tf.contrib.tpu.RunConfig(
+        model_dir=FLAGS.output_dir,
+        save_checkpoints_steps=1000)
+
+After::
+
+    import tensorflow as tf
+
+    config = tf.contrib.tpu.RunConfig(
+        model_dir=FLAGS.output_dir,
+        save_checkpoints_steps=1000,
+        save_summary_steps=0)
 
 Untouched::
 
@@ -56,20 +74,24 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, Optional
 
-from ..edits import name_argument, rename, wrap
+from ..edits import add_argument, name_argument, rename, wrap
+from ..kinds import RUN_CONFIG as RUN_CONFIG_CLASS, RUN_CONFIGS
 from ..names import Names
 from ..registry import Change, Context, Finding, Result
 from ..run_configs import foreign_arguments
 from ..scopes import Call, Where
-from ..signatures import NPU_RUN_CONFIG, RUN_CONFIG, bind
+from ..signatures import NPU_RUN_CONFIG, RUN_CONFIG, bind, constant
 from ..source import Edit
 
 CODE = 'NPU102'
-CALLS = frozenset({'tensorflow.estimator.RunConfig'})
+CALLS = RUN_CONFIGS
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
     source = context.source
+    if name != RUN_CONFIG_CLASS:
+        yield from _without_summaries(context, call)
+        return
     if _prepared(context.names, call.node, call.where):
         return
     bound = bind(call.node, RUN_CONFIG)
@@ -79,15 +101,31 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         return
     foreign = sorted(foreign_arguments(context, call.node, call.where))
     if foreign:
+        prepared: List[Edit] = list(wrap(source, call.node, 'npu_run_config_init(run_config=', ')'))
+        summaries = None if 'save_summary_steps' in bound.args else add_argument(
+            source, call.node, 'save_summary_steps=0')
         yield Change(call.node, 'RunConfig keeps its class for the sake of %s and is prepared for '
-                     'the NPU' % ', '.join(foreign),
-                     wrap(source, call.node, 'npu_run_config_init(run_config=', ')'),
+                     'the NPU' % ', '.join(foreign), tuple(prepared + ([summaries] if summaries else [])),
                      ('npu_run_config_init',))
         return
     edits: List[Edit] = [rename(source, call.node.func, 'NPURunConfig')]
     for parameter, value in zip(bound.positional, call.node.args):
         edits.append(name_argument(source, call.node, value, parameter))
     yield Change(call.node, 'RunConfig becomes NPURunConfig', tuple(edits), ('NPURunConfig',))
+
+
+def _without_summaries(context: Context, call: Call) -> Iterator[Result]:
+    """A RunConfig of TPUEstimator or contrib.learn, whose positional arguments never are the summaries."""
+    given = {keyword.arg: keyword.value for keyword in call.node.keywords}
+    steps = given.get('save_summary_steps')
+    if None in given or steps is not None and (constant(steps) or (None,))[0] in (0, None):
+        return
+    if steps is not None:
+        yield Finding(call.node, 'a card writes no summaries; write save_summary_steps=0')
+        return
+    edit = add_argument(context.source, call.node, 'save_summary_steps=0')
+    if edit:
+        yield Change(call.node, 'RunConfig has no summaries written', (edit,))
 
 
 def _prepared(names: Names, node: ast.AST, where: Where) -> bool:

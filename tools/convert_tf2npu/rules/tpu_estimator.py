@@ -41,7 +41,7 @@ After::
     from tensorflow.contrib import tpu as contrib_tpu
     from npu_shim.npu_init import *
 
-    estimator = contrib_tpu.TPUEstimator(model_fn, None, npu_run_config_init(run_config=contrib_tpu.RunConfig()), {}, False, eval_on_tpu=False, export_to_tpu=False)
+    estimator = contrib_tpu.TPUEstimator(model_fn, None, npu_run_config_init(run_config=contrib_tpu.RunConfig(save_summary_steps=0)), {}, False, eval_on_tpu=False, export_to_tpu=False)
 
 Untouched::
 
