@@ -11,6 +11,7 @@ import pytest
 from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import FINDING, Converter
 from convert_tf2npu.main import main
+from convert_tf2npu.run import convert_source
 
 TF = 'import tensorflow as tf\n'
 WITH = Converter(Settings(distributed='tf_strategy'))
@@ -440,3 +441,22 @@ def test_gradients_of_another_file_are_averaged_there(tmp_path: pathlib.Path) ->
         'train.py': TF + 'import net\ng = net.gradients(l, v)\no = tf.train.AdamOptimizer()\no.apply_gradients(zip(g, v))\n'})
     assert 'npu_allreduce(tf.gradients(loss, variables))' in made['net.py']
     assert 'npu_shim' not in made['train.py']
+
+
+@pytest.mark.parametrize('given,steps', [
+    ('save_checkpoints_steps=500', '500'), ('model_dir=d', '100'), ('model_dir=d, save_checkpoints_steps=None', '100'),
+    ('save_checkpoints_steps=\n    a if b else None', '(a if b else None)')])
+def test_what_is_to_be_written_for_one_rank_that_saves_is_an_expression(given: str, steps: str) -> None:
+    text = TF + 'config = tf.estimator.RunConfig(%s)\n' % given
+    result = Converter(Settings(('NPU253',), distributed='tf_strategy')).convert(text.encode())
+    assert [d.message.partition('; write ')[2] for d in result.diagnostics] == [
+        'save_checkpoints_steps=%s if get_rank_id() == 0 else 0' % steps]
+
+
+def test_an_optimizer_in_another_file_makes_a_loop_a_training(tmp_path: pathlib.Path) -> None:
+    (tmp_path / 'model.py').write_text(TF + 'def step(loss):\n    return tf.train.AdamOptimizer().minimize(loss)\n')
+    loop = 'with tf.Session() as sess:\n    sess.run(tf.global_variables_initializer())\n    sess.run(op)\n'
+    (tmp_path / 'train.py').write_text(TF + 'from model import step\nop = step(x)\n' + loop)
+    (tmp_path / 'show.py').write_text(TF + 'op = load()\n' + loop)
+    run = convert_source(str(tmp_path), Settings(('NPU251',), distributed='tf_strategy'))
+    assert {e.relative for e, r in run.results if r.diagnostics} == {'train.py'}

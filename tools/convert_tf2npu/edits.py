@@ -124,6 +124,12 @@ def one_minus(source: Source, node: ast.expr) -> Tuple[Edit, ...]:
     return Edit(start, start, '1 - '),
 
 
+def operand(source: Source, node: ast.expr) -> str:
+    """The text of an expression on one line, as it can stand before ``if``."""
+    text = ' '.join(source.segment(node).split())
+    return '(%s)' % text if isinstance(node, (ast.IfExp, ast.Lambda) + _IN_PARENTHESES) else text
+
+
 def _plain(value: Decimal) -> str:
     text = format(value.normalize(), 'f')
     return text if '.' in text else text + '.0'

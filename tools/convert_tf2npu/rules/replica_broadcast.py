@@ -47,8 +47,10 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Optional
 
+from ..import_graph import reached
 from ..imports import name_of_tensorflow
 from ..infer import MODEL, SESSION
+from ..names import Names
 from ..origins import origins
 from ..registry import Context, Finding, Result
 from ..scopes import Call
@@ -71,13 +73,27 @@ def check_file(context: Context) -> Iterator[Result]:
     if context.distributed != 'tf_strategy' or not any(w in text for w in ('.run(', 'session', 'learning')) or \
             uses_eager(context) or _is_there(context):
         return
-    trains = any(word in text for word in ('train_op', 'train_step')) or any(
-        isinstance(c.node.func, ast.Attribute) and c.node.func.attr in _TRAINS for c in context.names.calls)
+    trains = any(word in text for word in ('train_op', 'train_step')) or any(map(_optimizes, _modules(context)))
     for call in context.names.calls:
         told = _told(context, call, trains)
         if told and not in_test(context, call.node):
             yield Finding(call.node, _WHY + told)
             return
+
+
+def _optimizes(names: Names) -> bool:
+    return any(isinstance(c.node.func, ast.Attribute) and c.node.func.attr in _TRAINS for c in names.calls)
+
+
+def _modules(context: Context) -> Iterator[Names]:
+    """The file, and those of the project that it imports."""
+    names = context.names
+    yield names
+    if names.project and names.path:
+        for path in sorted(reached(names.project).get(names.path, ())):
+            module = names.project.module(path) if path != names.path else None
+            if module is not None:
+                yield module.names
 
 
 def _is_there(context: Context) -> bool:

@@ -48,6 +48,7 @@ import ast
 import re
 from typing import Dict, Iterator, Optional, Tuple
 
+from ..edits import operand
 from ..origins import origins
 from ..registry import Context, Finding, Result
 from ..scopes import Call
@@ -91,7 +92,7 @@ def _told(context: Context, call: Call) -> Optional[str]:
             return 'add this callback under the condition get_rank_id() == 0 only'
         for argument in ('checkpoint_dir', 'logdir'):
             if bound.given(argument):
-                return 'write %s=%s %s None' % (argument, context.source.segment(bound.args[argument]), _FIRST)
+                return 'write %s=%s %s None' % (argument, operand(context.source, bound.args[argument]), _FIRST)
     if isinstance(node.func, ast.Attribute) and node.func.attr == 'save' and any(
             isinstance(o.node, ast.Call) and o.resolve() == 'tensorflow.train.Saver'
             for o in origins(node.func.value, call.where, context.names)):
@@ -102,8 +103,8 @@ def _told(context: Context, call: Call) -> Optional[str]:
 def _of_configuration(context: Context, bound: Bound) -> Optional[str]:
     if not bound.given('model_dir') and not bound.given('save_checkpoints_steps'):
         return None
-    steps = bound.args.get('save_checkpoints_steps')
-    return 'write save_checkpoints_steps=%s %s 0' % (context.source.segment(steps) if steps else 100, _FIRST)
+    steps = bound.args['save_checkpoints_steps'] if bound.given('save_checkpoints_steps') else None
+    return 'write save_checkpoints_steps=%s %s 0' % (operand(context.source, steps) if steps else 100, _FIRST)
 
 
 def _asks_for_rank(context: Context, call: Call) -> bool:
