@@ -130,6 +130,9 @@ EVIDENCE = {
     'taken apart again': ('train_set = tf.data.Dataset.range(9).batch(4).map(f).unbatch()', 'nothing'),
     'taken apart again by a function': (
         'd = tf.data.Dataset.range(9).batch(4)\ntrain_set = d.apply(tf.contrib.data.unbatch())', 'nothing'),
+    'taken apart again in a branch': (
+        'train_set = tf.data.Dataset.range(9).batch(4)\nif flip:\n    train_set = train_set.unbatch().batch(5, True)',
+        'training, told'),
     'windows': ('train_set = tf.data.Dataset.range(9).window(3).flat_map(lambda w: w.prefetch(1).batch(3))', 'nothing'),
     'buckets': ('def f(key, d):\n    return d.padded_batch(4, [9])\n'
                 'train = tf.data.Dataset.range(9).apply(tf.data.experimental.group_by_window(k, f, 4))', 'window'),

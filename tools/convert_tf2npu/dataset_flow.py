@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ast
-from typing import List, Set
+from typing import List, Optional, Set
 
 from .registry import Context
 from .scopes import Where
@@ -65,14 +65,9 @@ def in_window(context: Context, node: ast.AST) -> bool:
     return False
 
 
-def is_unbatched(context: Context, node: ast.AST) -> bool:
-    """Whether batches are taken apart again, so that a smaller one is never seen."""
-    return node in _unbatched(context)
-
-
-def _unbatched(context: Context) -> Set[ast.AST]:
-    """All that stands before a call that takes batches apart."""
-    found: Set[ast.AST] = set()
+def unbatched(context: Context, node: ast.AST) -> Optional[bool]:
+    """Whether batches are taken apart again, so that a smaller one is never seen; None where it depends."""
+    found: List[bool] = []
     for call in context.names.calls:
         function = call.node.func
         if not isinstance(function, ast.Attribute):
@@ -80,8 +75,13 @@ def _unbatched(context: Context) -> Set[ast.AST]:
         applied = call.node.args[0] if function.attr == 'apply' and call.node.args else None
         if function.attr == 'unbatch' or isinstance(applied, ast.Call) and (context.resolve(
                 applied.func, call.where) or '').endswith('.unbatch'):
-            _before(context, function.value, call.where, found)
-    return found
+            before: Set[ast.AST] = set()
+            _before(context, function.value, call.where, before)
+            if node in before:
+                around_it = set(context.names.ancestors(node))
+                found.append(all(parent in around_it for parent in context.names.ancestors(call.node)
+                                 if isinstance(parent, (ast.If, ast.IfExp, ast.For, ast.While))))
+    return True if any(found) else None if found else False
 
 
 def _before(context: Context, node: ast.AST, where: Where, found: Set[ast.AST]) -> None:

@@ -8,7 +8,7 @@ import ast
 import re
 from typing import Iterator, NamedTuple, Optional
 
-from .dataset_flow import around, in_window, is_endless, is_unbatched
+from .dataset_flow import around, in_window, is_endless, unbatched
 from .edits import add_argument
 from .modes import EVAL, PREDICT, TRAIN, meaning, mode_parameter, parameters
 from .phase import Phase, phase_of
@@ -48,7 +48,8 @@ def judge(context: Context, call: Call, bound: Bound, way: Way, source: Optional
     if value is not None and constant(value) != (False,):
         return  # the script decides
     whole = around(context, call.node)
-    if stays_on_host(context, call.node) or is_unbatched(context, whole):
+    apart = unbatched(context, whole)
+    if apart or stays_on_host(context, call.node):
         return
     if in_window(context, call.node):
         yield Finding(call.node, _WINDOW % way.flag)
@@ -63,7 +64,7 @@ def judge(context: Context, call: Call, bound: Bound, way: Way, source: Optional
     phase = Phase(frozenset({TRAIN}), harmless) if harmless else phase_of(
         call.node, context.names, context.source.text)
     edit = add_argument(context.source, call.node, way.flag + '=True') if (
-        phase.name == TRAIN and value is None and way.flag) else None
+        phase.name == TRAIN and value is None and way.flag and apart is False) else None
     if edit:
         yield Change(call.node, harmless and 'batches have one static size, and nothing is lost: %s' % harmless or
                      'training batches have one static size (told by %s)' % phase.because, (edit,))
