@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pathlib
 import textwrap
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 
@@ -292,3 +292,45 @@ def test_the_name_of_a_file_that_does_not_train(name: str, wanted: str, project:
     text = HEAD + 'd = tf.data.TextLineDataset(files)\nd = d.batch(4)\n'
     diagnostic, = project({name: text}).convert(text.encode('utf-8'), str(tmp_path / name)).diagnostics
     assert diagnostic.message.startswith(wanted)
+
+
+# --- loops that feed slices
+
+FEEDS = {
+    'a range': ('for i in range(0, n, 100):\n    p = sess.run(y, feed_dict={x: a[i:i + 100]})',
+                'write for feed, real in npu_shim.data.padded_batches({x: a}, 100): and take [:real]'),
+    'a comprehension': ('p = [sess.run(y, feed_dict={x: a[i:i + m], z: b[i:i + m], k: 1.0}) for i in range(0, len(a), m)]',
+                        'padded_batches({x: a, z: b}, m)'),
+    'its end in a variable': (
+        'for i in range(0, n, m):\n    j = i + m\n    p = y.eval(feed_dict={x: a[i:j, :]})', 'padded_batches({x: a}, m)'),
+    'a minimum': ('while i < n:\n    j = min(i + m, n)\n    p = sess.run(y, feed_dict={x: a[i:j]})\n    i = j',
+                  'padded_batches({x: a}, m)'),
+    'a minimum the other way round': (
+        'for b in range(k):\n    i = b * m\n    p = sess.run(y, feed_dict={x: a[i:min(n, m + i)]})',
+        'padded_batches({x: a}, m)'),
+    'training': ('for i in range(0, len(a), m):\n    sess.run([train_op, loss], feed_dict={x: a[i:i + m]})',
+                 'for training leave it out: range(0, len(a) - m + 1, m)'),
+    'training by a minimum': (
+        'while i < n:\n    j = min(i + m, n)\n    sess.run(optimizer, feed_dict={x: a[i:j]})\n    i = j',
+        'for training leave it out, and end the loop before'),
+    'a session without the keyword': (
+        'sess = tf.Session()\nfor i in range(0, n, m):\n    p = sess.run(y, {x: a[i:i + m]})', 'padded_batches({x: a}, m)'),
+    'another object without the keyword': ('for i in range(0, n, m):\n    p = job.run(y, {x: a[i:i + m]})', None),
+    'numbers that fit': ('for i in range(0, 300, 100):\n    p = sess.run(y, feed_dict={x: a[i:i + 100]})', None),
+    'numbers that do not fit': ('for i in range(0, 350, 100):\n    p = sess.run(y, feed_dict={x: a[i:i + 100]})', '{x: a}'),
+    'an end that is cut to fit': ('for i in range(0, n // m * m, m):\n    p = sess.run(y, feed_dict={x: a[i:i + m]})', None),
+    'an end that is cut to fit before': (
+        'last = n - n % m\nfor i in range(0, last, m):\n    p = sess.run(y, feed_dict={x: a[i:i + m]})', None),
+    'steps that are not the size': ('for i in range(0, n, 2):\n    p = sess.run(y, feed_dict={x: a[i:i + m]})', None),
+    'whole batches': ('for b in range(n // m):\n    p = sess.run(y, feed_dict={x: a[b * m:(b + 1) * m]})', None),
+    'all at once': ('p = sess.run(y, feed_dict={x: a[i:i + m]})', None),
+    'a smaller one is left out': (
+        'for i in range(0, n, m):\n    if i + m > n:\n        break\n    p = sess.run(y, feed_dict={x: a[i:i + m]})', None),
+}
+
+
+@pytest.mark.parametrize('text, words', FEEDS.values(), ids=list(FEEDS))
+def test_loops_that_feed_slices(text: str, words: Optional[str]) -> None:
+    result = Converter(Settings(select=('NPU245',))).convert((HEAD + text + '\n').encode('utf-8'))
+    assert len(result.diagnostics) == (words is not None)
+    assert all(words is not None and words in d.message for d in result.diagnostics)

@@ -62,13 +62,12 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
         text: the module's text.
     """
     found = _Search().climb(node, names)
-    if found.phases:
+    if found.phases and (found.complete or TRAIN in found.phases):
         return found
     if not _TRAINS.search(text):
-        file = os.path.splitext(os.path.basename(names.path))[0]
-        named = the_phase_in(file)
-        return Phase(frozenset({named}), 'the name of the file') if named in (EVAL, PREDICT) else found
-    return found if _OTHER_PHASE.search(text) else _of(TRAIN, 'the file, which only trains')
+        file = the_phase_in(os.path.splitext(os.path.basename(names.path))[0])
+        return _of(file, 'the name of the file') if file in (EVAL, PREDICT) else found
+    return found if found.phases or _OTHER_PHASE.search(text) else _of(TRAIN, 'the file, which only trains')
 
 
 class _Search:

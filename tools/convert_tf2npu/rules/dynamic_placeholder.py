@@ -54,7 +54,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         return
     yield Finding(call.node, '%s a dimension open, and the card compiles the graph again for each size '
                   'that is fed; write the sizes (the batch too: leave the smaller last batch out or pad '
-                  'it) and [] for a number' % (
+                  'it with npu_shim.data.padded_batches) and [] for a number' % (
                       'this placeholder leaves' if len(places) == 1 else
                       'this and %d other placeholder%s leave' % (
                           len(places) - 1, 's' if len(places) > 2 else '')))
