@@ -3,16 +3,18 @@ from __future__ import annotations
 
 from typing import Any, List, Optional, Sequence
 
-from npu_shim import _env, _tf
+from npu_shim import _device, _env, _tf
 from npu_shim.distributed.ranks import check_root, require_single_process
 from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
 
 
+@_device.on_card("npu_bridge.estimator.npu.npu_callbacks")
 class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
     """Gives every rank the root's variables before the first batch.
 
-    On one process there is nobody to give them to, so it does nothing. With
-    several ranks it raises RuntimeError: that is not part of this release.
+    On one process there is nobody to give them to, so it does nothing; on a card
+    the vendor's callback does it. With several ranks without cards it raises
+    RuntimeError: that is not part of this release.
 
     Args:
         root_rank: whose variables count.

@@ -1,18 +1,23 @@
 """NPUStrategy: a tf.distribute strategy with one replica per rank."""
 from __future__ import annotations
 
-from npu_shim import _tf
+from npu_shim import _device, _tf
 from npu_shim.distributed.ranks import require_single_process
 
 
+@_device.on_card("npu_bridge.estimator.npu.npu_strategy")
 class NPUStrategy(_tf.v1.distribute.OneDeviceStrategy):
-    """One replica on this process. With several ranks it raises RuntimeError: that is not part of this release.
+    """One replica on this process, on a card the vendor's strategy.
+
+    It takes the place of a strategy of tf.distribute for its scope, its number
+    of replicas and its datasets. Gradients are averaged over ranks by the
+    optimizer (npu_distributed_optimizer_wrapper), not by the strategy.
 
     Args:
         device: '/cpu:0', where the graph is built; the compiler moves it to the card.
     Raises:
         ValueError: another device.
-        RuntimeError: several ranks.
+        RuntimeError: several ranks without cards.
     """
 
     def __init__(self, device: str = "/cpu:0") -> None:
