@@ -125,6 +125,11 @@ def test_what_cannot_be_taken_out_stays_and_is_told(text: str) -> None:
     assert 'NPURunConfig' not in new and 'npu_run_config_init(run_config=tf.estimator.RunConfig(' in new
 
 
+def test_a_replacement_in_what_is_not_known_stays_and_is_told() -> None:
+    text = 's = tf.distribute.MirroredStrategy()\nconfig = config.replace(train_distribute=s)\n'
+    assert convert(text, 'NPU302') == (text.replace('tf.distribute.MirroredStrategy()', NPU_STRATEGY), ['NPU302'])
+
+
 @pytest.mark.parametrize('text', [CONFIGS[name][0] for name in CONFIGS], ids=list(CONFIGS))
 def test_without_the_option_strategies_stay_and_are_told(text: str) -> None:
     result = Converter().convert((TF + text).encode())
@@ -329,8 +334,9 @@ HOOKED: Dict[str, Tuple[str, str]] = {
                                   'e = tf.estimator.BaselineClassifier()\ne.train(i, hooks=npu_hooks_append())\n'),
     'of a specification': ('s = tf.estimator.TrainSpec(i, 9, h)\n', 's = tf.estimator.TrainSpec(i, 9, %s)\n' % APPEND % 'h'),
     'of evaluation': ('s = tf.estimator.EvalSpec(i)\n', 's = tf.estimator.EvalSpec(i, hooks=npu_hooks_append())\n'),
-    'of a session': ('s = tf.train.MonitoredTrainingSession()\n',
-                     's = tf.train.MonitoredTrainingSession(hooks=npu_hooks_append())\n'),
+    'of a session': ('s = tf.train.MonitoredTrainingSession()\ns.run(train_op)\n',
+                     's = tf.train.MonitoredTrainingSession(hooks=npu_hooks_append())\ns.run(train_op)\n'),
+    'of a session that does not train': ('s = tf.train.MonitoredTrainingSession()\ns.run(x)\n',) * 2,
     'of a model': ('m = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, [c])\n',
                    'm = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, npu_callbacks_append(callbacks_list=[c]))\n'),
     'of a model with a generator': (
@@ -347,8 +353,8 @@ def test_all_ranks_start_alike(before: str, after: str) -> None:
 
 
 def test_a_session_without_arguments_gets_two() -> None:
-    assert convert('s = tf.train.MonitoredTrainingSession()\n')[0] == \
-        's = tf.train.MonitoredTrainingSession(config=npu_config_proto(), hooks=npu_hooks_append())\n'
+    assert convert('s = tf.train.MonitoredTrainingSession()\ns.run(train_op)\n')[0] == \
+        's = tf.train.MonitoredTrainingSession(config=npu_config_proto(), hooks=npu_hooks_append())\ns.run(train_op)\n'
 
 
 @pytest.mark.parametrize('text,told', [
@@ -386,7 +392,7 @@ def test_data_of_which_each_rank_needs_its_part_are_told(text: str, told: List[s
 @pytest.mark.parametrize('text,words', [
     ('c = tf.estimator.RunConfig(d, save_checkpoints_steps=50)\n', 'save_checkpoints_steps=50 if get_rank_id() == 0 else 0'),
     ('s = tf.train.MonitoredTrainingSession(checkpoint_dir=d)\n', 'checkpoint_dir=d if get_rank_id() == 0 else None'),
-    ('saver = tf.train.Saver()\nsaver.save(s,\n           p)\n', 'if get_rank_id() == 0: saver.save(s, p)'),
+    ('saver = tf.train.Saver()\nsaver.save(s,\n           p)\ns.run(train_op)\n', 'if get_rank_id() == 0: saver.save(s, p)'),
     ('c = tf.keras.callbacks.ModelCheckpoint(p)\n', 'get_rank_id() == 0 only'),
 ])
 def test_who_saves_is_told(text: str, words: str) -> None:

@@ -68,7 +68,7 @@ def bound_configuration(context: Context, call: ast.Call, where: Where) -> Optio
             'train_distribute'):
         if context.resolve(call.func, where) in _CONFIGS or isinstance(
                 call.func, ast.Attribute) and call.func.attr == 'replace' and context.types.of(
-                    call.func.value, where) in _CONFIGS:
+                    call.func.value, where) in _CONFIGS | {None}:
             return bind(call, RUN_CONFIG)
     return None
 
@@ -78,6 +78,9 @@ def dropped(context: Context, call: ast.Call, where: Where) -> Set[str]:
     if context.distributed != 'tf_strategy':
         return set()
     bound = bound_configuration(context, call, where)
+    if isinstance(call.func, ast.Attribute) and call.func.attr == 'replace' and context.types.of(
+            call.func.value, where) is None:
+        return set()  # for all that is known, it replaces something else
     found = {name for name, its_kinds in taken(context, call, where).items()
              if its_kinds == {REPLICAS} and bound and name in bound.keywords}
     keywords = {bound.keywords[name] for name in found} if bound else set()

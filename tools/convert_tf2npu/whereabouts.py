@@ -13,6 +13,7 @@ import re
 from typing import Dict, FrozenSet, Iterator, List, Set, Tuple
 
 from .callers import users
+from .import_graph import reached
 from .infer import DATASET, Types
 from .names import Names
 from .registry import Context
@@ -31,6 +32,7 @@ _SEQUENCE = 'tensorflow.keras.utils.Sequence'
 _HOST_WORDS = frozenset('''input_fn input_fns parse parser parsing preprocess preprocessing preprocessor augment
 augmentation distort distorted dataset datasets reader record records tfrecord tfrecords serving
 receiver pipeline example examples tokenize tokenizer crop csv jpeg loader'''.split())
+_UPDATES = frozenset({'minimize', 'apply_gradients'})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -50,6 +52,24 @@ def in_test(context: Context, node: ast.AST) -> bool:
     return _beside(context.names) and 'test' in _words(os.path.basename(context.names.path)) or any(
         isinstance(parent, ast.ClassDef) and _is_test(parent)
         for parent in context.names.ancestors(node))
+
+
+def trains(context: Context) -> bool:
+    """Whether a file shows that it trains, by itself or with what it imports, and does not only predict,
+    average or convert."""
+    return any(word in context.source.text for word in ('train_op', 'train_step')) or any(
+        isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _UPDATES
+        for names in _modules(context.names) for call in names.calls)
+
+
+def _modules(names: Names) -> Iterator[Names]:
+    """A file, and those of the project that it imports."""
+    yield names
+    if names.project and names.path:
+        for path in sorted(reached(names.project).get(names.path, ())):
+            module = names.project.module(path) if path != names.path else None
+            if module is not None:
+                yield module.names
 
 
 def first_call(context: Context, call: Call, names: FrozenSet[str], within: ast.AST,

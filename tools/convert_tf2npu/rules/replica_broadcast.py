@@ -47,14 +47,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Optional
 
-from ..import_graph import reached
 from ..imports import name_of_tensorflow
 from ..infer import MODEL, SESSION
-from ..names import Names
 from ..origins import origins
 from ..registry import Context, Finding, Result
 from ..scopes import Call
-from ..whereabouts import in_test
+from ..whereabouts import in_test, trains
 from .keras_session import uses_eager
 
 CODE = 'NPU251'
@@ -62,7 +60,6 @@ NEEDS = {'distributed': 'tf_strategy'}
 _INITIALIZERS = frozenset('tensorflow.' + name for name in '''global_variables_initializer variables_initializer
 initialize_all_variables initializers.global_variables initializers.variables'''.split())
 _BROADCAST = 'npu_shim.npu_init.hccl_ops.broadcast'
-_TRAINS = frozenset({'minimize', 'apply_gradients'})
 _SUPERVISED = frozenset({'managed_session', 'prepare_or_wait_for_session'})
 _METHODS = _SUPERVISED | {'run', 'train_on_batch'}
 _WHY = 'each rank starts from variables of its own; '
@@ -73,34 +70,19 @@ def check_file(context: Context) -> Iterator[Result]:
     if context.distributed != 'tf_strategy' or not any(w in text for w in ('.run(', 'session', 'learning')) or \
             uses_eager(context) or _is_there(context):
         return
-    trains = any(word in text for word in ('train_op', 'train_step')) or any(map(_optimizes, _modules(context)))
+    updates = trains(context)
     for call in context.names.calls:
-        told = _told(context, call, trains)
+        told = _told(context, call, updates)
         if told and not in_test(context, call.node):
             yield Finding(call.node, _WHY + told)
             return
-
-
-def _optimizes(names: Names) -> bool:
-    return any(isinstance(c.node.func, ast.Attribute) and c.node.func.attr in _TRAINS for c in names.calls)
-
-
-def _modules(context: Context) -> Iterator[Names]:
-    """The file, and those of the project that it imports."""
-    names = context.names
-    yield names
-    if names.project and names.path:
-        for path in sorted(reached(names.project).get(names.path, ())):
-            module = names.project.module(path) if path != names.path else None
-            if module is not None:
-                yield module.names
 
 
 def _is_there(context: Context) -> bool:
     return any(context.resolve(c.node.func, c.where) == _BROADCAST for c in context.names.calls)
 
 
-def _told(context: Context, call: Call, trains: bool) -> Optional[str]:
+def _told(context: Context, call: Call, updates: bool) -> Optional[str]:
     """What to write at a call that starts to train, or None."""
     node, names = call.node, context.names
     tf = name_of_tensorflow(names) or 'tf'
@@ -113,9 +95,9 @@ def _told(context: Context, call: Call, trains: bool) -> Optional[str]:
     owner = context.types.of(function.value, call.where)
     if owner == MODEL and function.attr == 'train_on_batch':
         return 'write before the loop %s.keras.backend.get_session().run(%s)' % (tf, handed_round)
-    if function.attr in _SUPERVISED and trains and owner is not None:
+    if function.attr in _SUPERVISED and updates and owner is not None:
         return 'in this session write sess.graph._unsafe_unfinalize() and sess.run(%s) before the loop' % handed_round
-    if trains and function.attr == 'run' and owner in (None, SESSION) and node.args and any(
+    if updates and function.attr == 'run' and owner in (None, SESSION) and node.args and any(
             isinstance(o.node, ast.Call) and o.resolve() in _INITIALIZERS
             for value in _members(node.args[0]) for o in origins(value, call.where, names)):
         return 'behind this, and behind what is restored, write %s.run(%s)' % (

@@ -99,7 +99,8 @@ def _told(context: Context, call: Call) -> Optional[str]:
     if isinstance(node.func, ast.Attribute):
         text = context.source.segment(node)
         if node.func.attr == 'shard' and all(word in text for word in _CONTEXT):
-            return 'an Estimator without a strategy gives no input_context; write %s, under no condition' % _SHARD
+            return 'input_context knows of one pipeline at most, for ranks are none of its; write %s, under no condition' \
+                % _SHARD
         if node.func.attr == 'experimental_distribute_dataset' and None not in (
                 kinds(node.func.value, call.where, context.names) or {None}):
             return 'the strategy of the NPU gives each rank every n-th batch as it is; batch the dataset with the size ' \

@@ -73,18 +73,19 @@ from ..origins import origins
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
 from ..signatures import bind, is_none
-from ..whereabouts import in_test
+from ..whereabouts import in_test, trains
 from .keras_session import uses_eager
 
 CODE = 'NPU306'
 NEEDS = {'distributed': 'tf_strategy'}
 _HOOKS, _CALLBACKS = 'npu_hooks_append', 'npu_callbacks_append'
 _LIST = {_HOOKS: 'hooks_list', _CALLBACKS: 'callbacks_list'}
+_MONITORED = 'tensorflow.train.MonitoredTrainingSession'
 _FUNCTIONS: Dict[str, Tuple[str, ...]] = {
     'tensorflow.estimator.TrainSpec': ('input_fn', 'max_steps', 'hooks', 'saving_listeners'),
     'tensorflow.estimator.EvalSpec': ('input_fn', 'steps', 'name', 'hooks', 'exporters', 'start_delay_secs',
                                       'throttle_secs'),
-    'tensorflow.train.MonitoredTrainingSession': ('master', 'is_chief', 'checkpoint_dir', 'scaffold', 'hooks'),
+    _MONITORED: ('master', 'is_chief', 'checkpoint_dir', 'scaffold', 'hooks'),
     'tensorflow.contrib.training.train': ('train_op', 'logdir', 'master', 'is_chief', 'scaffold', 'hooks'),
 }
 _METHODS: Dict[Tuple[str, str], Tuple[str, ...]] = {
@@ -100,7 +101,8 @@ METHODS = frozenset(method for _, method in _METHODS)
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    yield from _appended(context, call, 'hooks', _FUNCTIONS[name or ''], (name or '').rsplit('.', 1)[1])
+    if name != _MONITORED or trains(context):
+        yield from _appended(context, call, 'hooks', _FUNCTIONS[name or ''], (name or '').rsplit('.', 1)[1])
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:

@@ -53,7 +53,8 @@ from ..origins import origins
 from ..registry import Context, Finding, Result
 from ..scopes import Call
 from ..signatures import RUN_CONFIG, Bound, bind
-from ..whereabouts import in_test
+from ..whereabouts import in_test, trains
+from .keras_session import uses_eager
 
 CODE = 'NPU253'
 NEEDS = {'distributed': 'tf_strategy'}
@@ -71,7 +72,7 @@ _RANK = re.compile(r'\brank|_rank|RANK_ID')
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != 'tf_strategy':
+    if context.distributed != 'tf_strategy' or uses_eager(context):
         return
     for call in context.names.calls:
         told = _told(context, call)
@@ -93,7 +94,7 @@ def _told(context: Context, call: Call) -> Optional[str]:
         for argument in ('checkpoint_dir', 'logdir'):
             if bound.given(argument):
                 return 'write %s=%s %s None' % (argument, operand(context.source, bound.args[argument]), _FIRST)
-    if isinstance(node.func, ast.Attribute) and node.func.attr == 'save' and any(
+    if isinstance(node.func, ast.Attribute) and node.func.attr == 'save' and trains(context) and any(
             isinstance(o.node, ast.Call) and o.resolve() == 'tensorflow.train.Saver'
             for o in origins(node.func.value, call.where, context.names)):
         return 'write if get_rank_id() == 0: %s' % ' '.join(context.source.segment(node).split())
