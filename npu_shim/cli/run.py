@@ -32,7 +32,6 @@ def main(arguments: List[str]) -> int:
         tool.load()
     except tool.ToolMissing as error:
         return _error(str(error))
-    from convert_tf2npu.arguments import rule_conflict
     from convert_tf2npu.config import ConfigError
 
     made = _parser()
@@ -40,7 +39,7 @@ def main(arguments: List[str]) -> int:
     target = args.module or args.script
     if not target:
         made.error("what shall be run? Give a script, or -m and a module")
-    problem = rule_conflict(args) or (None if args.module else _not_a_script(target[0]))
+    problem = None if args.module else _not_a_script(target[0])
     if problem:
         made.error(problem)
     try:

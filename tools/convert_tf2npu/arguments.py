@@ -61,11 +61,6 @@ def add_rule_arguments(made: argparse.ArgumentParser) -> None:
     made.add_argument('--ignore', type=_codes, metavar='CODES', help='not these rules')
 
 
-def rule_conflict(args: argparse.Namespace) -> Optional[str]:
-    """Why the arguments of :func:`add_rule_arguments` cannot be followed, or None."""
-    return None
-
-
 def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
     """What the arguments of :func:`add_rule_arguments` say; where they say nothing, the configuration."""
     select = config.select if args.select is None else args.select
@@ -86,9 +81,6 @@ def conflict(args: argparse.Namespace) -> Optional[str]:
                             (args.main, '-m')):
             if value:
                 return '%s does not go with -i -, which writes to standard output' % name
-    problem = rule_conflict(args)
-    if problem:
-        return problem
     return _wrong_main(args.main, args.input) if args.main else None
 
 
