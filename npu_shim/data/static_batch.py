@@ -11,7 +11,7 @@ from typing import Any
 
 from npu_shim import _tf
 from npu_shim.data.batching import (Batching, as_element, check_dataset, check_sizes, find_batching, has_open_batch,
-                                    open_sizes, with_batch_dimension)
+                                    is_open, open_sizes, with_batch_dimension)
 
 tf = _tf.tf
 
@@ -56,6 +56,20 @@ def enforce_static_batch(dataset: Any) -> Any:
         return with_batch_dimension(as_element(full, element), size)
 
     return full.map(fix)
+
+
+def tell_open_batch(tensors: Any) -> None:
+    """One log line where an input_fn gave tensors, and not a dataset, whose batch dimension is not known.
+
+    Args:
+        tensors: what the input_fn returned, nested.
+    """
+    is_open_one = [t for t in tf.nest.flatten(tensors) if isinstance(t, tf.Tensor) and is_open(t.shape)]
+    if is_open_one:
+        _tf.logging.warning(
+            "npu_shim: the training input_fn gives tensors, and the batch dimension of %s %s is not known: a card compiles "
+            "the graph for each size it meets. Return the dataset instead of its iterator's tensors, or write batch(n, "
+            "drop_remainder=True).", is_open_one[0].name, is_open_one[0].shape)
 
 
 def _say_what_is_dropped(batching: Batching) -> None:

@@ -10,7 +10,7 @@ from npu_shim.config.estimator_session import estimator_session_config
 from npu_shim.config.placeholder import needs_estimator
 from npu_shim.config.run_config import NPURunConfig, from_run_config
 from npu_shim.config.session import has_npu_optimizer
-from npu_shim.data.static_batch import enforce_static_batch
+from npu_shim.data.static_batch import enforce_static_batch, tell_open_batch
 from npu_shim.estimator import eval_batches as evaluation
 from npu_shim.estimator import step_intervals
 from npu_shim.estimator.host_call import HostCallHook
@@ -135,6 +135,8 @@ if _API is not None:
         def _call_input_fn(self, input_fn: Any, mode: str, input_context: Any = None) -> Any:
             result = super()._call_input_fn(input_fn, mode, input_context)
             if not isinstance(result, (_tf.tf.data.Dataset, _tf.v1.data.Dataset)):
+                if mode == _API.ModeKeys.TRAIN:
+                    tell_open_batch(result)
                 return result
             if mode == _API.ModeKeys.TRAIN:
                 return enforce_static_batch(result)

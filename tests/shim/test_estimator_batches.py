@@ -323,3 +323,21 @@ def test_train_and_evaluate_with_padding(tmp_path):
         tf.estimator.EvalSpec(labelled(), steps=None, start_delay_secs=0, throttle_secs=0))
     right = np.argmax(ROWS.dot(np.arange(6).reshape(3, 2) / 7), 1) == LABELS
     np.testing.assert_allclose(result["accuracy"], right.mean(), rtol=1e-6)
+
+
+# ---- training
+
+
+GIVEN = {
+    "tensors of an iterator": (lambda: v1.data.make_one_shot_iterator(labelled()()).get_next(), True),
+    "static tensors of an iterator": (lambda: v1.data.make_one_shot_iterator(
+        labelled()().take(4).apply(npu_shim.data.enforce_static_batch)).get_next(), False),
+    "a dataset": (lambda: labelled()(), False),
+}
+
+
+@pytest.mark.parametrize("input_fn, told", GIVEN.values(), ids=GIVEN)
+def test_tensors_without_a_known_batch_dimension_are_told(input_fn, told, tmp_path, log):
+    NPUEstimator(classifier(False), str(tmp_path), NPURunConfig()).train(input_fn, steps=1)
+    said = [line for line in log() if "the training input_fn gives tensors" in line]
+    assert len(said) == told and all("Return the dataset instead" in line for line in said)

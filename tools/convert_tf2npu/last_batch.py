@@ -19,7 +19,8 @@ from .whereabouts import in_map_function
 
 _COST = 'its last, smaller batch costs the card one more compilation, unless the batch size divides the examples'
 _WINDOW = 'each bucket of group_by_window ends with a smaller batch, which costs the card one more compilation; for ' \
-    'training write %s=True, if a window holds a whole batch (else nothing would be left)'
+    'training write %s=True, if a window holds a whole batch (else nothing would be left), or ' \
+    'npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)'
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
