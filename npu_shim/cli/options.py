@@ -50,7 +50,7 @@ def named(name: str) -> List[Option]:
 def listed(rows: Sequence[Option]) -> List[str]:
     """A line for each option: name, type, what it does."""
     width = max(len(row.name) for row in rows)
-    return [f"{row.name.ljust(width)}  {page.kind(row).ljust(4)}  {row.doc}" + (" (deprecated)" if row.deprecated else "")
+    return [f"{row.name.ljust(width)}  {page.kind(row).ljust(4)}  {row.doc}{' (deprecated)' if row.deprecated else ''}"
             for row in rows]
 
 

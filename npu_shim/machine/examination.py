@@ -50,8 +50,8 @@ def notes(found: Dict[str, Any]) -> List[str]:
         made.append(_table_text(table) + " One process on the CPU does not need it.")
     tensorflow = found["tensorflow"]
     if tensorflow.get("estimator") is False:
-        made.append(f"TensorFlow {tensorflow['tensorflow']} has no tf.estimator: NPUEstimator and NPURunConfig end in an "
-                    "error. The last TensorFlow that has it is 2.15.")
+        made.append(f"TensorFlow {tensorflow['tensorflow']} has no tf.estimator: NPUEstimator and NPURunConfig end in "
+                    "an error. The last TensorFlow that has it is 2.15.")
     if found["device"]["kind"] == "cpu" and found["vendor"]["cards"]:
         made.append(f"There are cards ({', '.join(found['vendor']['cards'])}) that are not used: "
                     f"{found['device']['reason']}.")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from npu_shim.running.tool import package_root
 
 TIMEOUT_S = 600.0  # a card compiles the graph first
 _MARK = "npu_shim probe: "
+_ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b")
 
 
 def probe(command: Optional[List[str]] = None, timeout_s: float = TIMEOUT_S,
@@ -30,7 +32,8 @@ def probe(command: Optional[List[str]] = None, timeout_s: float = TIMEOUT_S,
     env = {**environ, "PYTHONPATH": os.pathsep.join(path)}
     try:
         done = subprocess.run(command or [sys.executable, "-m", "npu_shim.machine.probe"], env=env,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout_s)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=timeout_s)
     except subprocess.TimeoutExpired as expired:
         return {**_found(expired.stdout), "error": f"it was not done after {timeout_s:g} seconds"}
     found = _found(done.stdout)
@@ -54,8 +57,8 @@ def _reason(done: "subprocess.CompletedProcess[bytes]", found: Dict[str, Any]) -
             if name == "SIGILL" else ""
         return f"{what} ended the process by signal {name}{hint}"
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    starts = [line for line in lines if line[:1].strip() and ("Error" in line.split(":")[0] or "Exception" in line.split(":")[0])]
-    last = (starts or lines or [f"exit code {done.returncode}"])[-1]
+    errors = [line for line in lines if _ERROR.match(line)]  # its text may go on for lines
+    last = (errors or lines or [f"exit code {done.returncode}"])[-1]
     hint = '; install "protobuf<3.21", which this TensorFlow needs' if "Descriptors cannot" in last else ""
     return f"{what} failed: {last}{hint}"
 

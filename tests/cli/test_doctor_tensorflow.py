@@ -29,4 +29,5 @@ def test_where_the_cpu_is_forbidden_it_cannot_and_says_so(tmp_path: pathlib.Path
     code, found = doctor(tmp_path, NPU_SHIM_FALLBACK='error')
     assert code == 1
     (problem,) = found['problems']
-    assert problem.startswith('training a step with TensorFlow %s failed: RuntimeError: There is no NPU here' % tf.__version__)
+    assert problem.startswith(
+        'training a step with TensorFlow %s failed: RuntimeError: There is no NPU here' % tf.__version__)

@@ -194,8 +194,8 @@ def test_a_version_is_read_from_metadata_and_none_is_none() -> None:
 @pytest.mark.parametrize('code, error', [
     ('pass', None),
     ('import no_such', "importing TensorFlow failed: ModuleNotFoundError: No module named 'no_such'"),
-    ('import os; os.kill(os.getpid(), 4)', 'importing TensorFlow ended the process by signal SIGILL; this processor may '
-     'lack instructions that this build of TensorFlow uses (AVX)'),
+    ('import os; os.kill(os.getpid(), 4)', 'importing TensorFlow ended the process by signal SIGILL; this processor '
+     'may lack instructions that this build of TensorFlow uses (AVX)'),
     ('import os; os.kill(os.getpid(), 9)', 'importing TensorFlow ended the process by signal SIGKILL'),
     ('raise TypeError("Descriptors cannot be created directly.\\nmore\\n 1. x")',
      'importing TensorFlow failed: TypeError: Descriptors cannot be created directly.; install "protobuf<3.21", which '
