@@ -50,8 +50,8 @@ def main(arguments: List[str]) -> int:
     except KeyboardInterrupt:
         print("npu-shim run: interrupted", file=sys.stderr)
         return _INTERRUPTED
-    finder = hook.install(conversions)
-    children.follow(conversions)
+    finder = hook.install(conversions, not args.no_shape_watch)
+    children.follow(finder)
     if args.module:
         script.run_module(target[0], target[1:])
     else:
@@ -71,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("-i", "--input", metavar="DIR", help="the folder whose modules are migrated as well; by default "
                       "the script's own, or that which holds the packages it lies in")
     made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each place that needs you")
+    made.add_argument("--no-shape-watch", action="store_true", help="do not tell shapes that change from step to step, "
+                      "for which a card would compile the graph again")
     add_rule_arguments(made)
     return made
 

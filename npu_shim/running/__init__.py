@@ -6,6 +6,7 @@
   text that carries the line numbers of the original;
 * ``hook``: gives that code to the import system; ``children``: to the processes
   of multiprocessing; ``autograph``: to TensorFlow, where it reads source;
+  ``after_import``: what waits until a script imports TensorFlow;
 * ``script``: runs a file or a module as Python itself would.
 
 It needs no TensorFlow.

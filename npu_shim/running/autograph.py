@@ -10,38 +10,21 @@ from __future__ import annotations
 
 import linecache
 import sys
-from importlib.machinery import ModuleSpec
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, Callable, Optional
+from types import CodeType, FunctionType, MethodType
+from typing import Any
 
-from npu_shim.running.lines import Migrated
+from npu_shim.running.lines import Lookup
 
-_PARSER = ".python.autograph.pyct.parser"  # below tensorflow; in TensorFlow 1.15 below tensorflow_core
 _SUFFIX = " (migrated)"
 
-Lookup = Callable[[str], Optional[Migrated]]
 
-
-def watch(spec: ModuleSpec, migrated: Lookup) -> None:
-    """Teaches AutoGraph's parser when it is loaded.
+def teach(parser: Any, migrated: Lookup) -> None:
+    """Makes AutoGraph's parser read migrated text.
 
     Args:
-        spec: of a module that is about to be loaded, any one.
+        parser: its module ``pyct.parser``.
         migrated: gives the migrated form of a file, None where there is none.
     """
-    if not (spec.name.startswith("tensorflow") and spec.name.endswith(_PARSER)):
-        return
-    loader: Any = spec.loader
-    load = loader.exec_module
-
-    def exec_module(module: ModuleType) -> None:
-        load(module)
-        _teach(module, migrated)
-
-    loader.exec_module = exec_module
-
-
-def _teach(parser: Any, migrated: Lookup) -> None:
     parse_entity = parser.parse_entity
 
     def parse_migrated(entity: Any, *args: Any, **kwargs: Any) -> Any:

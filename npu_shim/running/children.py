@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from npu_shim.running import hook, tool
 from npu_shim.running.conversions import Conversions
+from npu_shim.running.hook import Finder
 from npu_shim.running.own import Own
 
 _JOIN = """import sys
@@ -27,19 +28,19 @@ class _Joining:
     process that has just begun.
     """
 
-    def __init__(self, conversions: Conversions) -> None:
-        own = conversions.own
-        self._state = (conversions.settings, (own.root, own.exclude, own.folder), conversions.paths)
+    def __init__(self, finder: Finder) -> None:
+        conversions, own = finder.conversions, finder.conversions.own
+        self._state = (conversions.settings, (own.root, own.exclude, own.folder), conversions.paths, finder.watch_shapes)
 
     def __reduce__(self) -> Tuple[Any, Tuple[str]]:
         return exec, (_JOIN.format(root=tool.package_root(), state=self._state),)
 
 
-def follow(conversions: Conversions) -> None:
+def follow(finder: Finder) -> None:
     """Makes every process that multiprocessing starts from now on convert the same files.
 
     Args:
-        conversions: of this process.
+        finder: of this process.
     """
     original = multiprocessing.spawn.get_preparation_data
 
@@ -47,20 +48,20 @@ def follow(conversions: Conversions) -> None:
         data = original(name)
         if name == "ignore":  # for the fork server itself, which would import the main script as it is
             return {key: value for key, value in data.items() if not key.startswith("init_main")}
-        return {"npu_shim": _Joining(conversions), **data}
+        return {"npu_shim": _Joining(finder), **data}
 
     setattr(multiprocessing.spawn, "get_preparation_data", get_preparation_data)
 
 
-def join(settings: Mapping[str, Any], own: Tuple[str, Sequence[str], str], paths: List[str]) -> None:
+def join(settings: Mapping[str, Any], own: Tuple[str, Sequence[str], str], paths: List[str],
+         watch_shapes: bool) -> None:
     """Converts in this process what its parent converts.
 
     Args:
         settings: which rules act.
         own: the arguments of Own.
         paths: its files that the script may import.
+        watch_shapes: whether it tells shapes that change.
     """
     tool.load()
-    conversions = Conversions(settings, Own(*own), paths)
-    hook.install(conversions)
-    follow(conversions)
+    follow(hook.install(Conversions(settings, Own(*own), paths), watch_shapes))

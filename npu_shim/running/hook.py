@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, Optional, Sequence
 
-from npu_shim.running import autograph
+from npu_shim.running import after_import
 from npu_shim.running.conversions import Conversions
 from npu_shim.running.lines import Migrated
 
@@ -48,8 +48,9 @@ class MigratedLoader(OwnLoader):
 class Finder:
     """Finds what the other finders find, and has own files loaded by the loaders above."""
 
-    def __init__(self, conversions: Conversions) -> None:
+    def __init__(self, conversions: Conversions, watch_shapes: bool) -> None:
         self.conversions = conversions
+        self.watch_shapes = watch_shapes
 
     def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
                   target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
@@ -61,7 +62,7 @@ class Finder:
             if spec is not None:
                 if type(spec.loader) is SourceFileLoader:
                     spec.loader = self.loader(spec.loader)
-                    autograph.watch(spec, self.conversions.migrated)
+                    after_import.prepare(spec, self.conversions.migrated, self.watch_shapes)
                 return spec
         return None
 
@@ -73,13 +74,16 @@ class Finder:
         return MigratedLoader(plain.name, plain.path, migrated) if migrated else OwnLoader(plain.name, plain.path)
 
 
-def install(conversions: Conversions) -> Finder:
+def install(conversions: Conversions, watch_shapes: bool) -> Finder:
     """Puts the hook in front of the import system, for the rest of this process.
 
+    Args:
+        conversions: of the script's own files.
+        watch_shapes: whether TensorFlow is to tell shapes that change from run to run.
     Returns:
         The finder, for what is not imported: the script itself.
     """
-    finder = Finder(conversions)
+    finder = Finder(conversions, watch_shapes)
     sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
     _convert_in_runpy(finder)
     return finder

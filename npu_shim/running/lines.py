@@ -11,7 +11,7 @@ import re
 import warnings
 from bisect import bisect_left, bisect_right
 from types import CodeType
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -122,3 +122,6 @@ class Migrated:
             if start <= offset:
                 return self._new.place(new_end + max(offset - end, 0))[0]
         return line
+
+
+Lookup = Callable[[str], Optional[Migrated]]  # the migrated form of a file, None where there is none

@@ -93,9 +93,32 @@ def test_autograph_reads_the_migrated_source(tmp_path: pathlib.Path) -> None:
     assert done.stdout.rstrip().endswith('[0, 2, 4, 6]')
 
 
+SHAPES = '''
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+with tf.Graph().as_default(), tf.Session() as session:
+    x = tf.placeholder(tf.float32, [None, 2], name='x')
+    y = tf.reduce_sum(x)
+    for size in (4, 4, 3):
+        print(session.run(y, {x: np.ones([size, 2])}))
+'''
+
+
+@pytest.mark.parametrize('options, told', [([], True), (['--no-shape-watch'], False)])
+def test_shapes_that_change_are_told_with_the_line_of_the_script(
+        options: List[str], told: bool, tmp_path: pathlib.Path) -> None:
+    (tmp_path / 'train.py').write_text(SHAPES)
+    done = run(tmp_path, '-m', 'npu_shim', 'run', *options, 'train.py')
+    assert [line for line in done.stdout.splitlines() if line in ('8.0', '6.0')] == ['8.0', '8.0', '6.0'], done.stdout
+    assert ('train.py:9: what is fed to x gives [3, 2] after [4, 2]' in done.stdout) == told
+    assert ('a card would compile 2 graphs for them' in done.stdout) == told
+
+
 def test_child_processes_train_migrated_too(tmp_path: pathlib.Path) -> None:
     (tmp_path / 'train.py').write_text('''
 import multiprocessing
+import tensorflow.compat.v1 as tf
 
 def work(_):
     with tf.Graph().as_default(), tf.Session() as session:
