@@ -80,8 +80,8 @@ from ..names import Names
 from ..registry import Change, Context, Finding, Result
 from ..run_configs import foreign_arguments
 from ..scopes import Call, Where
-from ..signatures import NPU_RUN_CONFIG, RUN_CONFIG, bind, constant
-from ..source import Edit
+from ..signatures import NPU_RUN_CONFIG, RUN_CONFIG, Bound, bind, constant, is_none
+from ..source import Edit, Source
 
 CODE = 'NPU102'
 CALLS = RUN_CONFIGS
@@ -111,7 +111,21 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     edits: List[Edit] = [rename(source, call.node.func, 'NPURunConfig')]
     for parameter, value in zip(bound.positional, call.node.args):
         edits.append(name_argument(source, call.node, value, parameter))
+    edits += _never_saved(source, call.node, bound)
     yield Change(call.node, 'RunConfig becomes NPURunConfig', tuple(edits), ('NPURunConfig',))
+
+
+def _never_saved(source: Source, node: ast.Call, bound: Bound) -> List[Edit]:
+    """Say 0 steps where None means that no checkpoints are saved, as on all ranks but one; NPURunConfig takes
+    None for "not given", and saves every 100 steps."""
+    steps = bound.args.get('save_checkpoints_steps')
+    if bound.given('save_checkpoints_secs'):
+        return []
+    if steps is None:
+        added = add_argument(source, node, 'save_checkpoints_steps=0') if 'save_checkpoints_secs' in bound.args else None
+        return [added] if added else []
+    ways = [steps.body, steps.orelse] if isinstance(steps, ast.IfExp) else [steps]
+    return [rename(source, way, '0') for way in ways if is_none(way)]
 
 
 def _without_summaries(context: Context, call: Call) -> Iterator[Result]:

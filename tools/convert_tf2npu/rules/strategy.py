@@ -3,8 +3,9 @@
 On NPUs each rank runs the whole script on one card. A strategy in a run configuration of Estimators goes,
 because the Estimator of each rank trains one replica; the optimizer averages the gradients (see NPU303).
 Anywhere else, for its scope, its number of replicas or its datasets, a strategy that trains replicas in step
-becomes ``npu_strategy.NPUStrategy()``. Strategies with parameter servers or for TPUs are told. Without
-``-d tf_strategy`` strategies stay (see NPU250).
+becomes ``npu_strategy.NPUStrategy()``. In a scope TensorFlow divides the loss by the number of replicas, which
+is that of the ranks, and averaging divides once more; this is told. Strategies with parameter servers or for
+TPUs are told. Without ``-d tf_strategy`` strategies stay (see NPU250).
 
 Options: -d tf_strategy
 
@@ -79,7 +80,7 @@ from ..callers import users
 from ..registry import Change, Context, Finding, Result
 from ..removing import block_of, remove_keywords, remove_statements
 from ..scopes import Call
-from ..strategies import NAMES, REPLICAS, SERVERS, bound_configuration, dropped, taken
+from ..strategies import NAMES, REPLICAS, SERVERS, bound_configuration, dropped, kinds, taken
 from ..whereabouts import in_test
 from .keras_session import uses_eager
 
@@ -98,6 +99,7 @@ def check_file(context: Context) -> Iterator[Result]:
     gone: Set[ast.AST] = set()
     for call in context.names.calls:
         yield from _configuration(context, call, gone)
+    yield from _divided_twice(context)
     for call in context.names.calls:
         kind = NAMES.get(context.resolve(call.node.func, call.where) or '')
         if kind is None or call.node in gone or in_test(context, call.node):
@@ -110,6 +112,18 @@ def check_file(context: Context) -> Iterator[Result]:
                           'tf.compat.v1.disable_v2_behavior() at the start, then ' + _NEW)
         else:
             yield _replaced(context, call, gone)
+
+
+def _divided_twice(context: Context) -> Iterator[Result]:
+    """The first scope of a strategy that trains replicas in step."""
+    for call in context.names.calls:
+        function = call.node.func
+        if isinstance(function, ast.Attribute) and function.attr == 'scope' and not in_test(
+                context, call.node) and kinds(function.value, call.where, context.names) == {REPLICAS}:
+            yield Finding(call.node, 'in this scope TensorFlow divides the loss by the number of ranks, and the average '
+                          'of the gradients is divided by it once more; multiply the learning rate by get_rank_size(), '
+                          'unless the optimizer scales its steps itself, as Adam does')
+            return
 
 
 def _configuration(context: Context, call: Call, gone: Set[ast.AST]) -> Iterator[Result]:
