@@ -48,6 +48,9 @@ def dump(asked: Optional[Dict[str, Any]]) -> Dict[str, Any]:
         'version': tf.__version__, 'plain': sorted(plain), 'v1': sorted(v1),
         'differs': sorted(n for n in plain if n in v1 and not isinstance(v1[n], types.ModuleType)
                           and not any(f is v1[n] for f in _unwrapped(plain[n]))),
+        # parts of the implementation that are seen once they have been imported
+        'beside': sorted(n for n, o in plain.items() if isinstance(o, types.ModuleType) and not _is_api(o)
+                         and getattr(o, '__name__', '') == 'tensorflow.' + n),
         'parameters': dict(_all_parameters(plain if version1 else v1)),
         'modules': sorted(n for n, o in v1.items() if isinstance(o, types.ModuleType) and
                           {name for name in _dir(o) if not name.startswith('_')} <= set(
@@ -200,19 +203,19 @@ def lifted(old: Dict[str, Any], new: List[Dict[str, Any]]) -> List[str]:
         for name in old['plain']:
             if _counts(name, version) and name in v1 and (name not in plain or name in differs):
                 found.add(name)
-    return _topmost(found)
+    return _topmost(found - set(gone(old, new)))
 
 
 def missing(old: Dict[str, Any], new: List[Dict[str, Any]]) -> List[str]:
     """Those among the lifted names that TensorFlow 2 has not at all without compat.v1."""
     return _topmost({name for version in new for name in set(old['plain']) & set(version['v1'])
-                     if _counts(name, version) and name not in set(version['plain'])})
+                     if _counts(name, version) and name not in set(version['plain'])} - set(gone(old, new)))
 
 
 def only_in_2(old: Dict[str, Any], new: List[Dict[str, Any]]) -> List[str]:
     """The names that TensorFlow 2 has without compat.v1 only."""
     return _topmost({name for version in new for name in set(version['plain']) - set(version['v1'])
-                     if _counts(name, version) and name not in set(old['plain'])})
+                     if _counts(name, version) and name not in set(old['plain']) | set(version['beside'])})
 
 
 def gone(old: Dict[str, Any], new: List[Dict[str, Any]]) -> List[str]:

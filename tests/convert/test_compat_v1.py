@@ -130,6 +130,8 @@ SWITCHED: Dict[str, str] = {
     'a script': 'import tensorflow as tf\n' + WORK,
     'behind a guard': 'import tensorflow as tf\ndef main(_):\n    ' + WORK.replace('\n', '\n    ')
                       + '\nif __name__ == "__main__":\n    tf.app.run()\n',
+    'a function that is called within another call': 'import tensorflow as tf\ndef run():\n    '
+        + WORK.replace('\n', '\n    ') + '\nprint(run())\n',
     'a function that is called': 'import tensorflow as tf\ndef run():\n    ' + WORK.replace('\n', '\n    ')
                                  + '\nrun()\n',
 }

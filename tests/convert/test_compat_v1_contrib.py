@@ -192,6 +192,10 @@ def test_what_another_rule_replaces_is_not_moved_too() -> None:
     assert not [d for d in result.diagnostics if d.code == 'NPU260']
 
 
+def test_what_has_moved_is_not_told() -> None:
+    assert not told(next(text for text in IMPORTS if 'static_rnn(rnn.GRUCell(2), x)' in text and 'conv2d' not in text))
+
+
 def test_without_the_argument_tf_contrib_stays() -> None:
     text = b'from tensorflow.contrib import rnn\ndef f():\n    return rnn.GRUCell(2)\n'
     assert Converter().convert(text).new is None and not Converter().convert(text).diagnostics

@@ -88,9 +88,9 @@ def _is_work(names: Names, call: Call) -> bool:
 
 
 def _starts(names: Names, call: Call) -> bool:
-    """Whether a call is a statement of its own that calls a function of the project."""
-    statement, function = call.where.statement, call.node.func
-    if not isinstance(statement, ast.Expr) or statement.value is not call.node:
+    """Whether a call stands in a statement that only calls, and calls a function of the project."""
+    function = call.node.func
+    if not isinstance(call.where.statement, ast.Expr):
         return False
     own = names.module.bindings.get(function.id, ()) if isinstance(function, ast.Name) else ()
     return ':' in (names.resolve(function, call.where) or '') or any(b.kind in ('def', 'import') for b in own)

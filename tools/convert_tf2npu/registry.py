@@ -116,6 +116,7 @@ class Registry:
 
     def check_last(self, context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[Tuple[Rule, Result]]:
         """What rules have to say of a file when the rewrites of all others are known."""
+        replaced = tuple(replaced)  # and not those that follow from what is yielded here
         for rule in self.rules:
             if hasattr(rule.module, 'check_last'):
                 for result in rule.module.check_last(context, replaced):

@@ -53,10 +53,9 @@ initializers.global_variables initializers.local_variables initializers.tables_i
 initializers.uniform_unit_scaling initializers.variables invert_permutation io.PaddingFIFOQueue io.PriorityQueue
 io.QueueBase io.RandomShuffleQueue io.TFRecordCompressionType io.tf_record_iterator is_finite is_inf is_nan
 is_non_decreasing is_numeric_tensor is_strictly_increasing is_variable_initialized keras.backend.get_session
-keras.backend.set_session keras.experimental.export_saved_model keras.experimental.load_from_saved_model
-keras.initializers.normal keras.initializers.uniform keras.layers.CuDNNGRU keras.layers.CuDNNLSTM keras.losses.cosine
-keras.losses.cosine_proximity keras.metrics.cosine keras.metrics.cosine_proximity
-keras.optimizers.schedules.ExponentialDecay keras.optimizers.schedules.InverseTimeDecay
+keras.backend.set_session keras.initializers.normal keras.initializers.uniform keras.layers.CuDNNGRU
+keras.layers.CuDNNLSTM keras.losses.cosine keras.losses.cosine_proximity keras.metrics.cosine
+keras.metrics.cosine_proximity keras.optimizers.schedules.ExponentialDecay keras.optimizers.schedules.InverseTimeDecay
 keras.optimizers.schedules.LearningRateSchedule keras.optimizers.schedules.PiecewiseConstantDecay
 keras.optimizers.schedules.PolynomialDecay keras.optimizers.schedules.deserialize keras.optimizers.schedules.serialize
 layers lbeta lgamma lin_space linalg.transpose lite.OpHint lite.TocoConverter lite.constants
@@ -212,15 +211,15 @@ distribute.DistributedDataset distribute.DistributedIterator distribute.Distribu
 distribute.MultiWorkerMirroredStrategy distribute.ParameterServerStrategy distribute.TPUStrategy
 distribute.coordinator distribute.experimental.PreemptionCheckpointHandler distribute.experimental.PreemptionWatcher
 distribute.experimental.TerminationConfig distribute.experimental.ValueContext distribute.experimental.coordinator
-distribute.experimental.partitioners distribute.experimental.rpc dtensor eig eigvals
-errors.OperatorNotAllowedInGraphError estimator.experimental.RNNClassifier estimator.experimental.RNNEstimator
-experimental.dlpack experimental.dtensor experimental.numpy experimental.tensorrt feature_column.shared_embeddings
-get_current_name_scope image.resize_with_pad image.stateless_random_brightness image.stateless_random_contrast
-image.stateless_random_crop image.stateless_random_flip_left_right image.stateless_random_flip_up_down
-image.stateless_random_hue image.stateless_random_jpeg_quality image.stateless_random_saturation
-image.stateless_sample_distorted_bounding_box initializers.Constant initializers.GlorotNormal
-initializers.GlorotUniform initializers.HeNormal initializers.HeUniform initializers.Identity initializers.Initializer
-initializers.LecunNormal initializers.LecunUniform initializers.Ones initializers.Orthogonal initializers.RandomNormal
+distribute.experimental.partitioners distribute.experimental.rpc eig eigvals errors.OperatorNotAllowedInGraphError
+estimator.experimental.RNNClassifier estimator.experimental.RNNEstimator experimental.dlpack experimental.dtensor
+experimental.numpy experimental.tensorrt feature_column.shared_embeddings get_current_name_scope image.resize_with_pad
+image.stateless_random_brightness image.stateless_random_contrast image.stateless_random_crop
+image.stateless_random_flip_left_right image.stateless_random_flip_up_down image.stateless_random_hue
+image.stateless_random_jpeg_quality image.stateless_random_saturation image.stateless_sample_distorted_bounding_box
+initializers.Constant initializers.GlorotNormal initializers.GlorotUniform initializers.HeNormal
+initializers.HeUniform initializers.Identity initializers.Initializer initializers.LecunNormal
+initializers.LecunUniform initializers.Ones initializers.Orthogonal initializers.RandomNormal
 initializers.RandomUniform initializers.TruncatedNormal initializers.VarianceScaling initializers.Zeros
 initializers.deserialize initializers.get initializers.serialize inside_function keras.activations.gelu
 keras.backend.experimental keras.callbacks.BackupAndRestore keras.callbacks.experimental keras.dtensor
@@ -277,13 +276,12 @@ metrics.poisson metrics.serialize metrics.sparse_categorical_accuracy metrics.sp
 metrics.sparse_top_k_categorical_accuracy metrics.squared_hinge metrics.top_k_categorical_accuracy
 nn.RNNCellDeviceWrapper nn.RNNCellDropoutWrapper nn.RNNCellResidualWrapper nn.gelu nn.isotonic_regression optimizers
 profiler.experimental random.set_seed saved_model.LoadOptions saved_model.experimental.Fingerprint
-saved_model.experimental.read_fingerprint security sparse.map_values sparse.sampled_addmm summary.SummaryWriter
+saved_model.experimental.read_fingerprint sparse.map_values sparse.sampled_addmm summary.SummaryWriter
 summary.create_file_writer summary.create_noop_writer summary.experimental summary.flush summary.graph
 summary.record_if summary.should_record_summaries summary.trace_export summary.trace_off summary.trace_on
-summary.write tools train.CheckpointView train.TrackableView tsl types.experimental.AtomicFunction
-types.experimental.Callable types.experimental.ConcreteFunction types.experimental.GenericFunction
-types.experimental.PolymorphicFunction types.experimental.SupportsTracingProtocol types.experimental.TraceType
-types.experimental.distributed
+summary.write train.CheckpointView train.TrackableView types.experimental.AtomicFunction types.experimental.Callable
+types.experimental.ConcreteFunction types.experimental.GenericFunction types.experimental.PolymorphicFunction
+types.experimental.SupportsTracingProtocol types.experimental.TraceType types.experimental.distributed
 '''.split())
 # One of the later TensorFlows has them no more.
 GONE: FrozenSet[str] = frozenset('''

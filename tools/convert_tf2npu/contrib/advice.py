@@ -37,6 +37,7 @@ _NAMES = {
     'estimator.poisson_regression_head': 'write tf.estimator.PoissonRegressionHead(...)',
     'estimator.regression_head': 'write tf.estimator.RegressionHead(...)',
     'framework.arg_scope': _SLIM % 'arg_scope',
+    'framework.nest.is_sequence': 'write tf.nest.is_nested(x)',
     'layers.variance_scaling_initializer': 'write tf.variance_scaling_initializer(scale=2.0, ...), whose values are '
                                            '0.3 % narrower, because it cuts the normal distribution more exactly',
     'layers.xavier_initializer': 'write tf.glorot_normal_initializer(...), whose values are 0.3 % narrower, because '

@@ -49,7 +49,6 @@ _PLAIN = {
     'framework.get_or_create_global_step': 'train.get_or_create_global_step',
     'framework.nest.assert_same_structure': 'nest.assert_same_structure',
     'framework.nest.flatten': 'nest.flatten',
-    'framework.nest.is_sequence': 'nest.is_nested',
     'framework.nest.map_structure': 'nest.map_structure',
     'framework.nest.pack_sequence_as': 'nest.pack_sequence_as',
     'training.checkpoints_iterator': 'train.checkpoints_iterator',

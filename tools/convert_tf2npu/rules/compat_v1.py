@@ -1,6 +1,6 @@
-"""Lift TensorFlow 1 to tf.compat.v1.
+"""Lift TensorFlow 1 to tf.compat.v1 (with ``--compat-v1``).
 
-With ``--compat-v1``: TensorFlow 2 has the interface of TensorFlow 1 under ``tf.compat.v1``. The import is what changes, as nearly everybody
+TensorFlow 2 has the interface of TensorFlow 1 under ``tf.compat.v1``. The import is what changes, as nearly everybody
 does it by hand: ``import tensorflow.compat.v1 as tf`` makes each ``tf.`` of the file mean what it always meant, also
 the names that TensorFlow 2 has with another meaning (``tf.where``, ``tf.data.Dataset``, ``tf.estimator.Estimator``),
 those reached by ``getattr(tf, name)``, and those that other files take from here; and nothing else in the file has to

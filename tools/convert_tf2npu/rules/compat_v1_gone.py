@@ -1,9 +1,9 @@
-"""Names that TensorFlow 2 does not have.
+"""Names that TensorFlow 2 does not have (with ``--compat-v1``).
 
-With ``--compat-v1``: what is left of a TensorFlow 1 script when all names are lifted that can be lifted (NPU100,
-NPU119): parts of tf.contrib without a home, names that TensorFlow 2 gave up, parts of its implementation that it moved
-or dropped, and calls that hand over arguments in an order that has changed. Each name is told once in a file, with
-what to write; what is only tried, with another way where it fails, is not.
+What is left of a TensorFlow 1 script when all names are lifted that can be lifted (NPU100, NPU119): parts of tf.contrib
+without a home, names that TensorFlow 2 gave up, parts of its implementation that it moved or dropped, and calls that
+hand over arguments in an order that has changed. Each name is told once in a file, with what to write; what is only
+tried, with another way where it fails, is not.
 
 Told::
 

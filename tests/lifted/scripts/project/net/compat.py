@@ -1,0 +1,2 @@
+"""Imports TensorFlow for all others."""
+import tensorflow as tf
