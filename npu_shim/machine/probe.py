@@ -14,6 +14,10 @@ from npu_shim.running.tool import package_root
 
 TIMEOUT_S = 600.0  # a card compiles the graph first
 _MARK = "npu_shim probe: "
+_HINTS = {
+    "No module named 'tensorflow'": "install it, as in: pip install 'tensorflow<2.16' (2.15 is the last with Estimator)",
+    "Descriptors cannot": "install 'protobuf<3.21', which this TensorFlow needs",
+}
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b")
 
 
@@ -59,8 +63,8 @@ def _reason(done: "subprocess.CompletedProcess[bytes]", found: Dict[str, Any]) -
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     errors = [line for line in lines if _ERROR.match(line)]  # its text may go on for lines
     last = (errors or lines or [f"exit code {done.returncode}"])[-1]
-    hint = '; install "protobuf<3.21", which this TensorFlow needs' if "Descriptors cannot" in last else ""
-    return f"{what} failed: {last}{hint}"
+    hints = [hint for sign, hint in _HINTS.items() if sign in last]
+    return "; ".join([f"{what} failed: {last}"] + hints)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ def whole_path(path: str) -> str:
 
 def prepare_path(folder: str) -> None:
     """Puts the script's folder where Python puts it, in front of ``sys.path``."""
-    if not getattr(sys.flags, "safe_path", False):
+    if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
         sys.path[0] = folder
 
 

@@ -198,8 +198,10 @@ def test_a_version_is_read_from_metadata_and_none_is_none() -> None:
      'may lack instructions that this build of TensorFlow uses (AVX)'),
     ('import os; os.kill(os.getpid(), 9)', 'importing TensorFlow ended the process by signal SIGKILL'),
     ('raise TypeError("Descriptors cannot be created directly.\\nmore\\n 1. x")',
-     'importing TensorFlow failed: TypeError: Descriptors cannot be created directly.; install "protobuf<3.21", which '
+     "importing TensorFlow failed: TypeError: Descriptors cannot be created directly.; install 'protobuf<3.21', which "
      'this TensorFlow needs'),
+    ("raise ModuleNotFoundError(\"No module named 'tensorflow'\")", 'importing TensorFlow failed: ModuleNotFoundError: No '
+     "module named 'tensorflow'; install it, as in: pip install 'tensorflow<2.16' (2.15 is the last with Estimator)"),
     ('import sys; sys.exit(3)', 'importing TensorFlow failed: exit code 3'),
     ('print(\'npu_shim probe: {"tensorflow": "9.9"}\', flush=True); 1 / 0',
      'training a step with TensorFlow 9.9 failed: ZeroDivisionError: division by zero'),
