@@ -55,6 +55,13 @@ Untouched::
 
     import tensorflow as tf
 
+    tf.keras.mixed_precision.experimental.set_policy('mixed_float16')
+    opt = tf.keras.mixed_precision.experimental.LossScaleOptimizer(opt, 'dynamic')
+
+Untouched::
+
+    import tensorflow as tf
+
     opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)
 
 Untouched::
@@ -90,6 +97,9 @@ _OPTIMIZERS = frozenset({_CONTRIB + 'LossScaleOptimizer', _TRAIN + 'MixedPrecisi
 _REWRITES = frozenset({_TRAIN + 'enable_mixed_precision_graph_rewrite',
                        'tensorflow.mixed_precision.enable_mixed_precision_graph_rewrite',
                        'tensorflow.mixed_precision.experimental.enable_mixed_precision_graph_rewrite'})
+_KERAS = tuple('tensorflow.keras.mixed_precision.' + path for path in ('', 'experimental.'))
+_POLICIES = frozenset(home + name for home in _KERAS for name in ('set_global_policy', 'set_policy'))
+_KERAS_OPTIMIZERS = frozenset(home + 'LossScaleOptimizer' for home in _KERAS)
 _MANAGERS = frozenset(_RENAMED) - _OPTIMIZERS | {_FIXED, _DYNAMIC}
 _NPU = 'npu_shim.npu_init.NPULossScaleOptimizer'
 CALLS = _MANAGERS | _OPTIMIZERS | _REWRITES | {_NPU}

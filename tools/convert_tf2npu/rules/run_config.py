@@ -99,6 +99,9 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         yield Finding(call.node, 'the arguments of RunConfig are not all to be seen; write '
                       'NPURunConfig(...) with those among %s' % ', '.join(sorted(NPU_RUN_CONFIG)))
         return
+    if context.distributed and bound.given('save_checkpoints_secs'):
+        yield Finding(bound.args['save_checkpoints_secs'], 'the ranks of a job save together, and seconds are not the '
+                      'same on all of them; write save_checkpoints_steps, the steps of that time, instead')
     foreign = sorted(foreign_arguments(context, call.node, call.where))
     if foreign:
         prepared: List[Edit] = list(wrap(source, call.node, 'npu_run_config_init(run_config=', ')'))
