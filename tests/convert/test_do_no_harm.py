@@ -34,6 +34,10 @@ UNTOUCHED = {
     'an EstimatorSpec': 'def f(mode, loss):\n    return tf.estimator.EstimatorSpec(mode, loss=loss)\n',
     'a device of something else': 'import torch\ntorch.device("gpu:0")\n',
     'a CPU device in its own quotes': 'with tf.device("/cpu:0"):\n    pass\n',
+    'a model that is not compiled': 'layer = tf.keras.layers.Dense(1)\nm = SVC()\nm.fit(x, y)\n',
+    'a pattern that is compiled, and a fit beside Keras':
+        'layer = tf.keras.layers.Dense(1)\np = load()\np.compile("a", flags=2)\np.fit(x)\n',
+    'a model that is only compiled': 'layer = tf.keras.layers.Dense(1)\nm = load()\nm.compile(loss="mse")\n',
     'a Keras model that is only called': 'm = tf.keras.Sequential([])\ny = m(x)\n',
     'a name shadowed by an argument': 'def f(tf):\n    return tf.Session()\n',
     'code in a string': 'text = "tf.Session()"\n# tf.Session()\n',
@@ -63,6 +67,9 @@ TOLD = {
         ("with tf.device('/gpu:%d' % numbers.pop()):\n    pass\n", 'chosen when the script runs'),
     'a GPU of another machine': ("with tf.device('/job:ps/task:%d/gpu:0' % i):\n    pass\n",
                                  'chosen when the script runs'),
+    'a model of unknown kind that is compiled as Keras does it': (
+        'm = tf.keras.utils.multi_gpu_model(MODELS[k](), 2)\nm = wrapped(m)\nm.compile(loss="mse", optimizer=o)\nm.fit(x)\n',
+        'looks like the training'),
     'a dropout of unknown version': ('def f(x):\n    return tf.nn.dropout(x, 0.1)\n', 'give it its name'),
     'an erf gelu': ('def gelu(x):\n    return x * 0.5 * (1.0 + tf.math.erf(x / 1.4142135623730951))\n',
                     'erf form'),

@@ -84,6 +84,14 @@ After::
 
 Untouched::
 
+    import tensorflow as tf
+
+    model = MODELS[FLAGS.model]()
+    model.compile(loss='mse', optimizer=tf.keras.optimizers.Adam())
+    model.fit(images, labels)
+
+Untouched::
+
     import re
     from statsmodels.api import OLS
 
@@ -128,6 +136,7 @@ from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
 from ..source import Edit
 from ..tfnames import is_only_version2
+from ..whereabouts import in_test
 
 CODE = 'NPU105'
 _TRAINING = frozenset({'fit', 'fit_generator', 'train_on_batch'})
@@ -144,6 +153,10 @@ _CLOSE = 'close_session(npu_keras_sess)'
 def check_file(context: Context) -> Iterator[Result]:
     trained = trained_call(context)
     if trained is None:
+        perhaps = None if _sets_session(context) else _perhaps_trained(context)
+        if perhaps is not None:
+            yield Finding(perhaps.node, 'this looks like the training of a Keras model; if it is, write %s before '
+                          'the model is made and %s at the end' % (_OPEN, _CLOSE))
         return
     if uses_eager(context):
         yield Finding(trained.node, 'this Keras model seems to be trained eagerly; on the NPU it '
@@ -166,16 +179,37 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def trained_call(context: Context) -> Optional[Call]:
     """The first call that trains a Keras model, unless the script sets the session itself."""
-    found = None
+    if _sets_session(context):
+        return None
+    return next((call for call in _trainings(context) if context.types.of(
+        call.node.func.value, call.where) == MODEL), None)  # type: ignore[attr-defined]
+
+
+def _sets_session(context: Context) -> bool:
+    return any(context.resolve(call.node.func, call.where) in _SESSION_SET for call in context.names.calls)
+
+
+def _trainings(context: Context) -> Iterator[Call]:
     for call in context.names.calls:
-        name = context.resolve(call.node.func, call.where)
-        if name in _SESSION_SET:
-            return None
-        function = call.node.func
-        if found is None and isinstance(function, ast.Attribute) and function.attr in _TRAINING \
-                and context.types.of(function.value, call.where) == MODEL:
-            found = call
-    return found
+        if isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _TRAINING:
+            yield call
+
+
+def _perhaps_trained(context: Context) -> Optional[Call]:
+    """The first call that trains something which is not known, but is compiled as Keras compiles a model."""
+    names = context.names
+    if not any((context.resolve(c.node.func, c.where) or '').startswith('tensorflow.keras.') for c in names.calls):
+        return None
+    compiled = {(c.node.func.value.id, id(c.where.scope)) for c in names.calls
+                if isinstance(c.node.func, ast.Attribute) and c.node.func.attr == 'compile'
+                and isinstance(c.node.func.value, ast.Name)
+                and {'loss', 'optimizer'} & {k.arg for k in c.node.keywords}}
+    for call in _trainings(context):
+        model = call.node.func.value  # type: ignore[attr-defined]
+        if isinstance(model, ast.Name) and (model.id, id(call.where.scope)) in compiled and \
+                context.types.of(model, call.where) is None and not in_test(context, call.node):
+            return call
+    return None
 
 
 def uses_eager(context: Context) -> bool:
