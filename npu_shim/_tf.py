@@ -5,6 +5,7 @@ Import it only from modules that need TensorFlow anyway.
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -12,6 +13,7 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.python.client import session as session_module
+from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.ops import summary_ops_v2 as _summary_ops
 from tensorflow.python.training import session_run_hook
 
@@ -174,6 +176,35 @@ def dataset_batch_size(dataset: Any) -> Optional[int]:
     size = getattr(real, "_batch_size_t", None)
     value = static_value(real._batch_size if size is None else size)
     return None if value is None else int(value)
+
+
+@contextlib.contextmanager
+def changed_iterators(change: Callable[[Any], Any]) -> Iterator[None]:
+    """Inside, an iterator of TF 1 that is made of a dataset is made of ``change(dataset)``.
+
+    TensorFlow has no place of its own where a dataset could still be changed
+    when an input_fn hands out an iterator's tensors.
+    """
+    owner = v1.data.Dataset
+    originals = {name: owner.__dict__[name] for name in ("_make_one_shot_iterator", "_make_initializable_iterator")}
+
+    def made(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def make(self: Any, *args: Any, **kwargs: Any) -> Any:
+            changed = change(self)
+            if not isinstance(changed, owner):
+                changed = dataset_ops.DatasetV1Adapter(changed)
+            return original(changed, *args, **kwargs)
+
+        return make
+
+    for name, original in originals.items():
+        setattr(owner, name, made(original))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(owner, name, original)
 
 
 def element_structure(dataset: Any) -> Any:

@@ -7,11 +7,12 @@ randomness, and each smaller one is left out.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 from npu_shim import _tf
 from npu_shim.data.batching import (Batching, as_element, check_dataset, check_sizes, find_batching, has_open_batch,
                                     is_open, open_sizes, with_batch_dimension)
+from npu_shim.data.dropped import Dropped
 
 tf = _tf.tf
 
@@ -24,6 +25,9 @@ def enforce_static_batch(dataset: Any) -> Any:
     ``shard``, ``filter``, ``zip``, ``concatenate`` or a ``map`` that keeps the
     batch dimension. A dataset that is static already is returned as it is; one
     whose batch size cannot be found is too, with one log line that says so.
+
+    Of data whose size is known a log line says at once what is dropped; of
+    others it is counted while they are read, and said when training ends.
 
     The same on the card and on the CPU.
 
@@ -49,7 +53,8 @@ def enforce_static_batch(dataset: Any) -> Any:
     size = batching[0].size
     for one in batching:
         _say_what_is_dropped(one)
-    full = _only_full(dataset, size)
+    unknown = any(_tf.cardinality(one.examples) == _tf.UNKNOWN_CARDINALITY for one in batching)
+    full = _only_full(dataset, size, Dropped(size) if unknown else None)
 
     @tf.autograph.experimental.do_not_convert
     def fix(*element: Any) -> Any:
@@ -93,14 +98,15 @@ def _say_what_is_dropped(batching: Batching) -> None:
                          "" if batching.all_used else "up to ", f"{examples % size:,}", f"{examples:,}")
 
 
-def _only_full(dataset: Any, size: int) -> Any:
-    """Keeps the elements whose open dimensions are all ``size``."""
+def _only_full(dataset: Any, size: int, dropped: Optional[Dropped]) -> Any:
+    """Keeps the elements whose open dimensions are all ``size``; ``dropped`` counts the others."""
 
     @tf.autograph.experimental.do_not_convert
     def is_full(*element: Any) -> Any:
         counts = open_sizes(element)
         with tf.control_dependencies([check_sizes(counts, size, smallest=0)]):
-            return tf.equal(counts[0], size)
+            full = tf.equal(counts[0], size)
+        return full if dropped is None else dropped.unless_full(full, counts[0])
 
     return dataset.filter(is_full)
 

@@ -10,6 +10,7 @@ from npu_shim.config.estimator_session import estimator_session_config
 from npu_shim.config.placeholder import needs_estimator
 from npu_shim.config.run_config import NPURunConfig, from_run_config
 from npu_shim.config.session import has_npu_optimizer
+from npu_shim.data.dropped import DroppedHook
 from npu_shim.data.static_batch import enforce_static_batch, tell_open_batch
 from npu_shim.estimator import eval_batches as evaluation
 from npu_shim.estimator import step_intervals
@@ -133,7 +134,11 @@ if _API is not None:
             """Estimator's own way to allow a subclass that overrides its members, as this one does."""
 
         def _call_input_fn(self, input_fn: Any, mode: str, input_context: Any = None) -> Any:
-            result = super()._call_input_fn(input_fn, mode, input_context)
+            if mode == _API.ModeKeys.TRAIN:
+                with _tf.changed_iterators(enforce_static_batch):
+                    result = super()._call_input_fn(input_fn, mode, input_context)
+            else:
+                result = super()._call_input_fn(input_fn, mode, input_context)
             if not isinstance(result, (_tf.tf.data.Dataset, _tf.v1.data.Dataset)):
                 if mode == _API.ModeKeys.TRAIN:
                     tell_open_batch(result)
@@ -202,7 +207,7 @@ if _API is not None:
 
         def _training_hooks(self, spec: Any) -> List[Any]:
             environment = _env.read()
-            hooks = _host_hooks(spec)
+            hooks = _host_hooks(spec) + [DroppedHook()]
             if environment.is_distributed and not self.config.horovod_mode:
                 hooks.append(NPUBroadcastGlobalVariablesHook(0, environment.rank_id))
             return hooks

@@ -220,7 +220,13 @@ def started(source: pathlib.Path, *more: str) -> 'subprocess.Popen[bytes]':
     tools = str(pathlib.Path(staging.__file__).parent.parent)
     return subprocess.Popen([sys.executable, '-m', 'convert_tf2npu.main', '-i', str(source), '-o', str(source.parent / 'out'),
                              '-j', '2'] + list(more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            env=dict(os.environ, PYTHONPATH=tools))
+                            env=dict(os.environ, PYTHONPATH=tools), preexec_fn=as_at_a_terminal)
+
+
+def as_at_a_terminal() -> None:
+    """Listens to the signals that whoever runs these tests may have told all of them to ignore."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def workers_of(process: 'subprocess.Popen[bytes]') -> List[int]:
