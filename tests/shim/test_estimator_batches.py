@@ -329,9 +329,9 @@ def test_train_and_evaluate_with_padding(tmp_path):
 
 
 GIVEN = {
-    "tensors of an iterator": (lambda: v1.data.make_one_shot_iterator(labelled()()).get_next(), True),
-    "static tensors of an iterator": (lambda: v1.data.make_one_shot_iterator(
-        labelled()().take(4).apply(npu_shim.data.enforce_static_batch)).get_next(), False),
+    "tensors of a queue": (lambda: v1.estimator.inputs.numpy_input_fn({"x": ROWS}, LABELS, batch_size=BATCH, shuffle=False)(),
+                           True),
+    "tensors of an iterator": (lambda: v1.data.make_one_shot_iterator(labelled()()).get_next(), False),
     "a dataset": (lambda: labelled()(), False),
 }
 

@@ -142,7 +142,9 @@ def _renamed(context: Context, node: ast.expr, home: str, root: Optional[ast.exp
         statement = next(p for p in context.names.ancestors(node) if p in context.names.places)
         root = _root(context, node, where or context.names.places[statement])
     assert root is not None
-    return Edit(source.end(root), source.end(node), _below(context, home))
+    start, end = source.end(root), source.end(node)
+    replaced = source.text[start:end]  # as in (tf.contrib.data).unbatch, whose parenthesis stays
+    return Edit(start, end, ')' * (replaced.count(')') - replaced.count('(')) + _below(context, home))
 
 
 def _below(context: Context, home: str) -> str:
