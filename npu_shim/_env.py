@@ -12,24 +12,31 @@ import re
 from dataclasses import dataclass
 from typing import Mapping, Optional, Tuple
 
+_NUMBER = re.compile(r"^[+-]?\d+$")
 FALLBACKS = ("warn", "error", "silent")
 DEFAULT_JOB_ID = "local"
 # All that read() looks at
 VARIABLES = ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "JOB_ID", "ASCEND_DEVICE_ID", "DEVICE_ID", "CM_CHIEF_IP",
-             "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP", "TF_CONFIG", "NPU_SHIM_FALLBACK")
+             "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP", "POD_NAME", "TF_CONFIG",
+             "NPU_SHIM_FALLBACK")
 
 
 @dataclass(frozen=True)
 class Environment:
     """What the launch script said about this process.
 
-    rank_id is None only where the master node hands out the ranks (``CM_*``
-    with more than one worker): it is then not known before the job has met.
+    These are the variables alone; ``distributed.world`` puts them and the rank
+    table together. rank_size is None where only the rank table says it.
+    rank_id is None where the rank table has to say it, or the master node
+    (``CM_*`` with more than one worker). pod_name is how old launch scripts
+    name a process's place in the table, in the variable pod_variable.
     """
 
     rank_id: Optional[int]
-    rank_size: int
+    rank_size: Optional[int]
     rank_table_file: Optional[str]
+    pod_name: Optional[str]
+    pod_variable: str
     job_id: str
     device_id: int
     cm_chief_ip: Optional[str]
@@ -44,11 +51,6 @@ class Environment:
     def has_cluster(self) -> bool:
         """True when TF_CONFIG describes a cluster of parameter servers."""
         return bool(json.loads(self.tf_config or "{}").get("cluster"))
-
-    @property
-    def is_distributed(self) -> bool:
-        """True when the job has more than one rank."""
-        return self.rank_size > 1
 
 
 def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
@@ -76,8 +78,11 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
         for name, value in (("CM_CHIEF_PORT", chief_port), ("CM_CHIEF_DEVICE", chief_device)):
             if value is None:
                 raise ValueError(f"CM_CHIEF_IP={chief_ip!r} needs {name}, which is not set: export {name}.")
-    rank_size = _rank_size(env)
+    rank_size = _rank_size(env, table, chief_ip)
     rank_id = _rank_id(env, rank_size, by_chief=chief_ip is not None)
+    pod_name = env.text("POD_NAME")
+    if table and pod_name is None and rank_id is None:
+        pod_name = env.text("RANK_ID")
     job_id = env.text("JOB_ID")
     if job_id is not None and not re.match(r"^[A-Za-z0-9_-]+$", job_id):
         raise ValueError(f"JOB_ID={job_id!r} is not allowed: use letters, digits, '-' and '_' only.")
@@ -85,7 +90,7 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
     device_id = logical if logical is not None else physical
     known = {
         "RANK_ID": env.text("RANK_ID"),
-        "RANK_SIZE": env.text("RANK_SIZE") or env.text("CM_WORKER_SIZE"),
+        "RANK_SIZE": env.text("RANK_SIZE") or env.text("CM_WORKER_SIZE") or table,
         "JOB_ID": job_id,
         "ASCEND_DEVICE_ID": device_id,
     }
@@ -93,6 +98,8 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
         rank_id=rank_id,
         rank_size=rank_size,
         rank_table_file=table,
+        pod_name=pod_name,
+        pod_variable="POD_NAME" if env.text("POD_NAME") else "RANK_ID",
         job_id=DEFAULT_JOB_ID if job_id is None else job_id,
         device_id=0 if device_id is None else device_id,
         cm_chief_ip=chief_ip,
@@ -110,29 +117,43 @@ def opp_path() -> str:
     return os.environ.get("ASCEND_OPP_PATH", "")
 
 
-def _rank_size(env: "_Reader") -> int:
+def _rank_size(env: "_Reader", table: Optional[str], chief_ip: Optional[str]) -> Optional[int]:
     size, workers = env.integer("RANK_SIZE", 1), env.integer("CM_WORKER_SIZE", 0, 32768)
     if size is not None and workers is not None:
         raise ValueError(
             f"RANK_SIZE={size} and CM_WORKER_SIZE={workers} are both set, but both say how many ranks there are: "
             "unset CM_WORKER_SIZE with a rank table, RANK_SIZE with a master node."
         )
+    if table and workers is not None:
+        raise ValueError(
+            f"RANK_TABLE_FILE={table!r} and CM_WORKER_SIZE={workers} are both set, but a rank table says itself how many "
+            "ranks there are: unset CM_WORKER_SIZE."
+        )
+    if chief_ip and size is not None:
+        raise ValueError(
+            f"CM_CHIEF_IP={chief_ip!r} and RANK_SIZE={size} are both set, but a master node counts workers by "
+            f"CM_WORKER_SIZE: unset RANK_SIZE and export CM_WORKER_SIZE={size}, or unset the CM_* variables."
+        )
     given = size if size is not None else workers
-    return given if given else 1
+    return given or (None if table else 1)
 
 
-def _rank_id(env: "_Reader", rank_size: int, by_chief: bool) -> Optional[int]:
-    if by_chief and rank_size > 1:
+def _rank_id(env: "_Reader", rank_size: Optional[int], by_chief: bool) -> Optional[int]:
+    if by_chief and rank_size != 1:
         return None
+    by_table = env.text("RANK_TABLE_FILE") is not None
+    said = env.text("RANK_ID")
+    if by_table and (said is None or not _NUMBER.match(said)):
+        return None  # the table may have one rank, or know this process by its pod
     rank_id = env.integer("RANK_ID", 0)
     if rank_id is None:
-        if rank_size > 1:
+        if rank_size is not None and rank_size > 1:
             raise ValueError(
                 f"RANK_SIZE={rank_size} needs RANK_ID, which is not set: export RANK_ID as this process's number, "
                 f"0 to {rank_size - 1}."
             )
         return 0
-    if rank_id >= rank_size:
+    if rank_size is not None and rank_id >= rank_size:
         raise ValueError(
             f"RANK_ID={rank_id} is not allowed with RANK_SIZE={rank_size}: ranks are 0 to {rank_size - 1}. "
             f"Export a smaller RANK_ID, or RANK_SIZE as the number of all processes."
@@ -155,7 +176,7 @@ class _Reader:
         if value is None:
             return None
         allowed = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
-        if not re.match(r"^[+-]?\d+$", value) or int(value) < low or (high is not None and int(value) > high):
+        if not _NUMBER.match(value) or int(value) < low or (high is not None and int(value) > high):
             raise ValueError(f"{name}={value!r} is not allowed: it must be {allowed}. Export it so, or unset it.")
         return int(value)
 

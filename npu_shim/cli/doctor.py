@@ -87,10 +87,14 @@ def _environment(found: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
     for name, value in environment["set"].items():
         yield name, repr(value)
     if table:
-        yield "rank table", f"{table['path']}: {table['error'] or 'readable'}"
+        yield "rank table", f"{table['path']}: {table['error'] or _ranks(table['ranks'], table['servers'])}"
     yield "not set", ", ".join(environment["not_set"]) or "none of those that npu_shim reads"
     if environment["error"]:
         yield "contradiction", environment["error"]
+
+
+def _ranks(ranks: int, servers: int) -> str:
+    return f"{ranks} rank{'s' * (ranks > 1)} on {servers} server{'s' * (servers > 1)}"
 
 
 def _host(host: Dict[str, Any]) -> Iterator[Tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 from typing import Any, Sequence
 
-from npu_shim import _env
+from npu_shim.distributed.world import world_size
 from npu_shim.options.check import check_value
 from npu_shim.options.table import KEYS
 
@@ -74,5 +74,5 @@ def check_aoe_mode(aoe_mode: str) -> None:
 
 
 def get_ranksize() -> str:
-    """Number of ranks as text: RANK_SIZE, else CM_WORKER_SIZE, else '1'; raises ValueError when both are set."""
-    return str(_env.read().rank_size)
+    """Number of ranks as text: of the rank table, RANK_SIZE or CM_WORKER_SIZE, else '1'; ValueError where they contradict."""
+    return str(world_size())

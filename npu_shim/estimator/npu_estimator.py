@@ -12,6 +12,7 @@ from npu_shim.config.run_config import NPURunConfig, from_run_config
 from npu_shim.config.session import has_npu_optimizer
 from npu_shim.data.dropped import DroppedHook
 from npu_shim.data.static_batch import enforce_static_batch, tell_open_batch
+from npu_shim.distributed.world import world_size
 from npu_shim.estimator import eval_batches as evaluation
 from npu_shim.estimator import step_intervals
 from npu_shim.estimator.host_call import HostCallHook
@@ -206,10 +207,9 @@ if _API is not None:
             return spec
 
         def _training_hooks(self, spec: Any) -> List[Any]:
-            environment = _env.read()
             hooks = _host_hooks(spec) + [DroppedHook()]
-            if environment.is_distributed and not self.config.horovod_mode:
-                hooks.append(NPUBroadcastGlobalVariablesHook(0, environment.rank_id))
+            if world_size() > 1 and not self.config.horovod_mode:
+                hooks.append(NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id))
             return hooks
 
 else:

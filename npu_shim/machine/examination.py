@@ -37,7 +37,7 @@ def problems(found: Dict[str, Any]) -> List[str]:
     elif found["tensorflow"]["error"]:
         made.append(found["tensorflow"]["error"])
     table = found["rank_table"]
-    if table and table["error"] and _reads_rank_table(found):
+    if table and table["error"] and _reads_rank_table(found) and not contradiction:
         made.append(_table_text(table))
     return made
 
@@ -48,6 +48,8 @@ def notes(found: Dict[str, Any]) -> List[str]:
     table = found["rank_table"]
     if table and table["error"] and not _reads_rank_table(found):
         made.append(_table_text(table) + " One process on the CPU does not need it.")
+    if table:
+        made += [f"RANK_TABLE_FILE={table['path']!r}: {warning}" for warning in table["warnings"]]
     tensorflow = found["tensorflow"]
     if tensorflow.get("estimator") is False:
         made.append(f"TensorFlow {tensorflow['tensorflow']} has no tf.estimator: NPUEstimator and NPURunConfig end in "
@@ -71,4 +73,4 @@ def _reads_rank_table(found: Dict[str, Any]) -> bool:
 
 
 def _table_text(table: Dict[str, Any]) -> str:
-    return f"RANK_TABLE_FILE={table['path']!r} cannot be read: {table['error']}."
+    return f"RANK_TABLE_FILE={table['path']!r} cannot be used: {table['error']}."

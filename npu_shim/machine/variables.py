@@ -1,12 +1,14 @@
 """The environment variables that training depends on, their contradictions, and the rank table."""
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import Any, Dict, Mapping, Optional
 
 from npu_shim import _env
+from npu_shim.distributed import ranktable
+from npu_shim.distributed.ranktable_checks import ATLAS_910, examine
+from npu_shim.distributed.world import world, world_size
 
 # Of the vendor's runtime, of TensorFlow on the CPU, and of how either is found
 _PREFIXES = ("ASCEND_", "HCCL_", "NPU_", "CM_", "GE_", "DUMP_", "PROFILING_", "TE_", "ENABLE_", "OPTION_EXEC_",
@@ -34,27 +36,36 @@ def variables(environ: Mapping[str, str] = os.environ) -> Dict[str, Any]:
     made: Dict[str, Any] = {"set": found, "not_set": [name for name in _env.VARIABLES if not environ.get(name)],
                             "rank_size": None, "error": None}
     try:
-        made["rank_size"] = _env.read(environ).rank_size
+        made["rank_size"] = world_size(environ)
+        if _env.read(environ).cm_chief_ip is None:  # else the cards number the ranks
+            world(environ)
     except ValueError as error:
         made["error"] = _without_login(str(error))
     return made
 
 
 def rank_table(environ: Mapping[str, str] = os.environ) -> Optional[Dict[str, Any]]:
-    """The file that RANK_TABLE_FILE names, and what is wrong with reading it; None where it names none."""
+    """The file that RANK_TABLE_FILE names; None where it names none.
+
+    Args:
+        environ: where to read.
+    Returns:
+        ``path``; ``error``: why it cannot be used, None where it can; ``ranks`` and ``servers``: how many it names,
+        None where that is not known; ``warnings``: what cards may not take.
+    """
     path = environ.get("RANK_TABLE_FILE", "").strip()
     if not path:
         return None
-    error = None
+    found: Dict[str, Any] = {"path": path, "error": None, "ranks": None, "servers": None, "warnings": []}
     try:
-        with open(path, encoding="utf-8") as stream:
-            if not isinstance(json.load(stream), dict):
-                error = "it holds no JSON object"
+        table = ranktable.read(path)
+        found["ranks"], found["servers"] = table.size, len({server.server_id for server in table.servers})
+        found["warnings"] = [str(problem) for problem in examine(ranktable.text_of(path), ATLAS_910)[1]]
     except OSError as problem:
-        error = problem.strerror or str(problem)
-    except ValueError as problem:  # no JSON, or no text
-        error = f"it is not JSON ({problem})"
-    return {"path": path, "error": error}
+        found["error"] = problem.strerror or str(problem)
+    except ranktable.RankTableError as problem:
+        found["error"] = problem.summary
+    return found
 
 
 def _shown(name: str, value: str) -> str:

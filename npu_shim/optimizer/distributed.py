@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from npu_shim import _device, _env, _tf
+from npu_shim import _device, _tf
 from npu_shim.distributed import hccl_ops
-from npu_shim.distributed.ranks import WORLD, require_single_process
+from npu_shim.distributed.ranks import WORLD, require_single_process, world_size
 
 tf = _tf.tf
 
@@ -77,7 +77,7 @@ class NPUDistributedOptimizer(_tf.v1.train.Optimizer):
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
         """The wrapped optimizer's gradients, averaged over all ranks."""
         pairs = self._optimizer.compute_gradients(*args, **kwargs)
-        if not _env.read().is_distributed:
+        if world_size() == 1:
             return pairs
         return [(npu_allreduce(gradient), variable) for gradient, variable in pairs]
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from npu_shim import _device, _env, _tf
+from npu_shim import _device, _tf
+from npu_shim.distributed.world import world_size
 from npu_shim.optimizer.distributed import npu_allreduce
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
 
@@ -54,7 +55,7 @@ class NPUOptimizer(_Optimizer):
             loss if scale is None else scale_loss(loss, scale), var_list=var_list, gate_gradients=gate_gradients,
             aggregation_method=aggregation_method, colocate_gradients_with_ops=colocate_gradients_with_ops,
             grad_loss=grad_loss)
-        if self._is_distributed and _env.read().is_distributed:
+        if self._is_distributed and world_size() > 1:
             pairs = [(npu_allreduce(g), v) for g, v in pairs]
         return pairs if scale is None else [(unscale(g, scale), v) for g, v in pairs]
 

@@ -21,6 +21,11 @@ TRAINED = {'tensorflow': '2.15.1', 'tensorflow_path': '/tf', 'import_seconds': 1
            'estimator': True, 'keras_sessions': True, 'trained_on': 'cpu', 'step_seconds': 0.1, 'error': None}
 
 
+TABLE = """{"version": "1.0", "status": "completed", "server_count": "1", "server_list": [{"server_id": "s", "device": [
+    {"device_id": "0", "device_ip": "10.0.0.1", "rank_id": "0"},
+    {"device_id": "5", "device_ip": "10.0.0.2", "rank_id": "1"}]}]}"""
+
+
 @pytest.fixture
 def doctor(monkeypatch: Any, capsys: Any) -> Callable[..., Any]:
     """doctor('--json', probe={...}, RANK_SIZE='2') gives the exit code and the output, without TensorFlow."""
@@ -79,12 +84,29 @@ def test_a_contradiction_is_shown_and_not_raised(doctor: Any) -> None:
 
 
 def test_a_rank_table_that_cannot_be_read_matters_where_there_are_ranks(doctor: Any) -> None:
-    code, out = doctor(RANK_TABLE_FILE='/no/such.json')
+    code, out = doctor(RANK_TABLE_FILE='/no/such.json', RANK_SIZE='1')
     assert code == 0
-    assert "note: RANK_TABLE_FILE='/no/such.json' cannot be read: No such file or directory." in out
-    code, out = doctor(RANK_TABLE_FILE='/no/such.json', RANK_SIZE='2', RANK_ID='0')
+    assert "note: RANK_TABLE_FILE='/no/such.json' cannot be used: No such file or directory." in out
+    for ranks in ({}, {'RANK_SIZE': '2', 'RANK_ID': '0'}):
+        code, out = doctor(RANK_TABLE_FILE='/no/such.json', **ranks)
+        assert code == 1
+        assert out.splitlines()[-2:] == [
+            'Training cannot run here:', "  RANK_TABLE_FILE='/no/such.json' cannot be used: No such file or directory. "
+            'Correct it; npu-shim ranktable make writes one.']
+
+
+def test_a_rank_table_is_read_and_checked(doctor: Any, tmp_path: pathlib.Path) -> None:
+    path = write(tmp_path, {'table.json': TABLE}) + '/table.json'
+    code, out = doctor(RANK_TABLE_FILE=path, RANK_ID='1')
+    assert code == 0
+    assert f'  rank table        {path}: 2 ranks on 1 server' in out.splitlines()
+    assert f"note: RANK_TABLE_FILE={path!r}: $.server_list[0].device: devices 0, 5 of server 's' are of both rings." in out
+    code, out = doctor(RANK_TABLE_FILE=path, RANK_ID='1', RANK_SIZE='4')
     assert code == 1
-    assert out.splitlines()[-1] == "  RANK_TABLE_FILE='/no/such.json' cannot be read: No such file or directory."
+    assert out.splitlines()[-1].startswith(f'  RANK_SIZE=4 contradicts RANK_TABLE_FILE={path!r}, which names 2 ranks')
+    code, out = doctor(RANK_TABLE_FILE=path, RANK_ID='2')
+    assert code == 1
+    assert out.splitlines()[-1].startswith(f'  RANK_ID=2 is not in RANK_TABLE_FILE={path!r}, which names ranks 0 to 1')
 
 
 def test_what_this_tensorflow_lacks_is_a_note(doctor: Any) -> None:
@@ -124,9 +146,9 @@ def test_secrets_are_not_shown() -> None:
 
 
 @pytest.mark.parametrize('content, error', [
-    ('{"version": "1.0"}', None), ('{', 'it is not JSON ('), ('[]', 'it holds no JSON object'),
-    ('\udcff', 'it is not JSON (')])
-def test_a_rank_table_is_read(content: str, error: Any, tmp_path: pathlib.Path) -> None:
+    (TABLE, None), ('{', 'line 1, column 2: is not JSON: '), ('[]', '$: is an empty list'),
+    ('\udcff', '$: the file is not text (')])
+def test_what_makes_a_rank_table_useless(content: str, error: Any, tmp_path: pathlib.Path) -> None:
     path = tmp_path / 'table.json'
     path.write_bytes(content.encode('utf-8', 'surrogateescape'))
     found = rank_table({'RANK_TABLE_FILE': str(path)})

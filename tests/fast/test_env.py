@@ -16,6 +16,12 @@ GOOD = [
     ({"DEVICE_ID": "5"}, dict(device_id=5)),
     ({"CM_WORKER_SIZE": "4", "RANK_ID": "1"}, dict(rank_id=1, rank_size=4)),
     ({"CM_WORKER_SIZE": "0"}, dict(rank_id=0, rank_size=1)),
+    ({"RANK_TABLE_FILE": "/t.json"}, dict(rank_id=None, rank_size=None, pod_name=None)),
+    ({"RANK_TABLE_FILE": "/t.json", "RANK_ID": "1"}, dict(rank_id=1, rank_size=None, pod_name=None)),
+    ({"RANK_TABLE_FILE": "/t.json", "RANK_ID": "8p", "RANK_SIZE": "8"},
+     dict(rank_id=None, rank_size=8, pod_name="8p", pod_variable="RANK_ID")),
+    ({"RANK_TABLE_FILE": "/t.json", "RANK_ID": "8p", "POD_NAME": "a"},
+     dict(rank_id=None, pod_name="a", pod_variable="POD_NAME")),
     ({"CM_CHIEF_IP": "10.0.0.1", "CM_CHIEF_PORT": "6000", "CM_CHIEF_DEVICE": "0", "CM_WORKER_SIZE": "8"},
      dict(rank_id=None, rank_size=8, cm_chief_ip="10.0.0.1", cm_chief_port=6000, cm_chief_device=0)),
     ({"NPU_SHIM_FALLBACK": "silent"}, dict(fallback="silent")),
@@ -39,6 +45,10 @@ BAD = [
     ({"RANK_SIZE": "2"}, r"RANK_SIZE=2 needs RANK_ID, which is not set: export RANK_ID .*0 to 1"),
     ({"RANK_SIZE": "2", "RANK_ID": "0", "CM_WORKER_SIZE": "2"}, r"RANK_SIZE=2 and CM_WORKER_SIZE=2 are both set"),
     ({"RANK_TABLE_FILE": "/t", "CM_CHIEF_IP": "10.0.0.1"}, r"CM_CHIEF_IP='10.0.0.1' and RANK_TABLE_FILE='/t' are both set"),
+    ({"RANK_TABLE_FILE": "/t", "CM_WORKER_SIZE": "2"}, r"RANK_TABLE_FILE='/t' and CM_WORKER_SIZE=2 are both set"),
+    ({"RANK_TABLE_FILE": "/t", "RANK_ID": "9", "RANK_SIZE": "8"}, r"RANK_ID=9 is not allowed with RANK_SIZE=8"),
+    ({"CM_CHIEF_IP": "10.0.0.1", "CM_CHIEF_PORT": "1", "CM_CHIEF_DEVICE": "0", "RANK_SIZE": "2"},
+     r"CM_CHIEF_IP='10.0.0.1' and RANK_SIZE=2 are both set.*export CM_WORKER_SIZE=2"),
     ({"CM_CHIEF_IP": "10.0.0.1"}, r"CM_CHIEF_IP='10.0.0.1' needs CM_CHIEF_PORT, which is not set"),
     ({"CM_CHIEF_PORT": "70000"}, r"CM_CHIEF_PORT='70000' is not allowed: it must be an integer from 0 to 65520"),
     ({"JOB_ID": "my job"}, r"JOB_ID='my job' is not allowed: use letters, digits, '-' and '_' only"),
@@ -57,7 +67,7 @@ def test_refuses(environ, text):
 
 def test_what_was_defaulted_is_known_and_the_record_is_frozen():
     environment = _env.read({"RANK_SIZE": "1"})
-    assert environment.defaulted == ("RANK_ID", "JOB_ID", "ASCEND_DEVICE_ID") and not environment.is_distributed
+    assert environment.defaulted == ("RANK_ID", "JOB_ID", "ASCEND_DEVICE_ID")
     with pytest.raises(dataclasses.FrozenInstanceError):
         environment.rank_id = 5
 

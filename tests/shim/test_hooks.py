@@ -91,6 +91,7 @@ def test_ranks_of_several_processes_are_what_the_launcher_said(monkeypatch):
     monkeypatch.setenv("RANK_SIZE", "4")
     monkeypatch.setenv("RANK_ID", "2")
     assert (npu.get_rank_size(), npu.get_rank_id(), npu.get_npu_rank_id(), util.get_ranksize()) == (4, 2, 2, "4")
+    assert (npu.get_npu_local_rank_size(), npu.get_npu_local_rank_id()) == (4, 2)
 
 
 def test_resources_start_and_stop():
@@ -139,10 +140,7 @@ def test_a_strategy_of_one_replica():
 REFUSED_ON_RANKS = {
     "hook": lambda: run(lambda: [npu.NPUBroadcastGlobalVariablesHook(0)]),
     "callback": lambda: npu.NPUBroadcastGlobalVariablesCallback(0).on_train_begin(),
-    "create_group": lambda: npu.create_group("g", 2, [0, 1]),
-    "local rank": npu.get_local_rank_id,
     "strategy": lambda: npu.npu_strategy.NPUStrategy(),
-    "rank of a group": lambda: npu.get_rank_id("g"),
     "Keras optimizer": lambda: npu.npu_keras_optimizer(None),
 }
 
@@ -171,7 +169,7 @@ WRONG = [
     (lambda: npu.TellMeStepOrLossHook(total_step=3), ValueError, "needs step .with total_step. or loss"),
     (lambda: npu.create_group("g", 2, [0]), ValueError, "rank_num=2 and rank_ids"),
     (lambda: npu.create_group("hccl_world_group", 1, [0]), ValueError, "other than hccl_world_group"),
-    (lambda: npu.create_group("g", 1, [1]), ValueError, "this job has one rank"),
+    (lambda: npu.create_group("g", 1, [1]), ValueError, "this job has ranks 0 to 0"),
     (lambda: npu.set_split_strategy_by_idx([3, 2]), ValueError, "1 to 8 growing indices"),
     (lambda: npu.set_split_strategy_by_size([50, 40]), ValueError, "sum to 100"),
     (lambda: hccl_ops.allreduce(1.0, "mean"), ValueError, "reduction='mean' is not allowed"),

@@ -1,0 +1,157 @@
+"""Groups of ranks, HCCL's functions about them, and how gradients are split into buckets."""
+from __future__ import annotations
+
+from typing import Any, List
+
+import pytest
+
+from npu_shim.distributed import groups, ranks, split_strategy
+from npu_shim.distributed.world import WORLD
+from npu_shim.distributed.split_strategy import buckets
+from npu_shim.hccl.manage import api as manage
+from npu_shim.hccl.split import api as split
+
+
+@pytest.fixture(autouse=True)
+def nothing_made(monkeypatch: Any) -> None:
+    """No group and no strategy is left behind, and this is rank 2 of 4."""
+    monkeypatch.setattr(groups, "_made", {})
+    monkeypatch.setattr(split_strategy, "_ends", {})
+    monkeypatch.setattr(split_strategy, "_percentages", {})
+    for name in ("RANK_TABLE_FILE", "CM_CHIEF_IP", "CM_WORKER_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RANK_SIZE", "4")
+    monkeypatch.setenv("RANK_ID", "2")
+
+
+# --- groups --------------------------------------------------------------------
+def test_the_group_of_all_ranks() -> None:
+    assert (manage.get_rank_size(), manage.get_rank_id(), manage.get_local_rank_size(), manage.get_local_rank_id()) == (
+        4, 2, 4, 2)
+    assert ranks.group() == groups.Group(WORLD, (0, 1, 2, 3)) and ranks.group(WORLD).size == 4
+    assert manage.get_world_rank_from_group_rank(WORLD, 3) == manage.get_group_rank_from_world_rank(3, WORLD) == 3
+
+
+@pytest.mark.parametrize("named", [[1, 2], [2, 1], (2, 1)])
+def test_a_group_numbers_its_ranks_by_their_world_rank(named: Any) -> None:
+    manage.create_group("g", 2, named)
+    assert (manage.get_rank_size("g"), manage.get_rank_id("g")) == (2, 1)
+    assert (manage.get_local_rank_size("g"), manage.get_local_rank_id("g")) == (2, 1)
+    assert [manage.get_world_rank_from_group_rank("g", r) for r in (0, 1)] == [1, 2]
+    assert [manage.get_group_rank_from_world_rank(r, "g") for r in (1, 2)] == [0, 1]
+    manage.destroy_group("g")
+    with pytest.raises(ValueError, match="group='g' does not exist; there is 'hccl_world_group'. Make it with create_group"):
+        manage.get_rank_size("g")
+
+
+def test_local_ranks_of_a_group_are_those_on_this_server(monkeypatch: Any, tmp_path: Any) -> None:
+    path = tmp_path / "table.json"
+    path.write_text('{"version": "1.0", "status": "completed", "server_count": "2", "server_list": [' + ", ".join(
+        '{"server_id": "s%d", "device": [%s]}' % (s, ", ".join(
+            '{"device_id": "%d", "device_ip": "10.0.%d.%d", "rank_id": "%d"}' % (d, s, d, 2 * s + d) for d in (0, 1)))
+        for s in (0, 1)) + "]}")
+    monkeypatch.setenv("RANK_TABLE_FILE", str(path))
+    manage.create_group("g", 3, [0, 1, 2])
+    assert (manage.get_local_rank_size("g"), manage.get_local_rank_id("g"), manage.get_rank_id("g")) == (1, 0, 2)
+    assert (manage.get_local_rank_size(), manage.get_local_rank_id()) == (2, 0)
+
+
+WRONG = [
+    (lambda: manage.create_group(3, 1, [2]), TypeError, "group=3 is not allowed: it must be a str"),
+    (lambda: manage.create_group("", 1, [2]), ValueError, "group='' is not allowed: it must be a name of 1 to 127 bytes"),
+    (lambda: manage.create_group("é" * 64, 1, [2]), ValueError, "1 to 127 bytes other than hccl_world_group"),
+    (lambda: manage.create_group(WORLD, 1, [2]), ValueError, "group='hccl_world_group' is not allowed"),
+    (lambda: manage.create_group("g", 1, 2), TypeError, "rank_ids=2 is not allowed: it must be a list of int"),
+    (lambda: manage.create_group("g", 1, [True]), TypeError, r"rank_ids=\[True\] is not allowed"),
+    (lambda: manage.create_group("g", 2, [2]), ValueError, r"rank_num=2 and rank_ids=\[2\] do not fit"),
+    (lambda: manage.create_group("g", 0, []), ValueError, r"rank_num=0 and rank_ids=\[\] do not fit"),
+    (lambda: manage.create_group("g", 2, [2, 2]), ValueError, "must name rank_num ranks, each once"),
+    (lambda: manage.create_group("g", 3, [2, 4, -1]), ValueError,
+     r"rank_ids=\[2, 4, -1\] is not allowed: this job has ranks 0 to 3 \(RANK_SIZE\), and no 4, -1"),
+    (lambda: manage.create_group("g", 2, [0, 1]), ValueError,
+     r"group='g' with rank_ids=\[0, 1\] cannot be made by rank 2, which is not in it: call create_group in its ranks only"),
+    (lambda: [manage.create_group("g", 1, [2]), manage.create_group("g", 2, [1, 2])], ValueError,
+     "group='g' exists already, with the ranks 2: take another name, or call destroy_group first"),
+    (lambda: manage.destroy_group("g"), ValueError, "group='g' does not exist"),
+    (lambda: manage.destroy_group(WORLD), ValueError, "other than hccl_world_group"),
+    (lambda: manage.get_rank_id("h"), ValueError, "group='h' does not exist"),
+    (lambda: manage.get_rank_id(7), TypeError, "group=7 is not allowed: it must be a str"),
+    (lambda: manage.get_world_rank_from_group_rank(WORLD, 4), ValueError,
+     "group_rank_id=4 is not allowed: the group 'hccl_world_group' has ranks 0 to 3"),
+    (lambda: manage.get_world_rank_from_group_rank(WORLD, "0"), TypeError, "group_rank_id='0' is not allowed: .* an int"),
+    (lambda: manage.get_group_rank_from_world_rank(1.0, WORLD), TypeError, "world_rank_id=1.0 is not allowed"),
+    (lambda: [manage.create_group("g", 2, [3, 2]), manage.get_group_rank_from_world_rank(0, "g")], ValueError,
+     "rank 0 is not in the group 'g', which has the ranks 2, 3"),
+]
+
+
+@pytest.mark.parametrize("call, error, text", WRONG, ids=[w[2] for w in WRONG])
+def test_wrong_groups(call: Any, error: Any, text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
+
+
+# --- buckets -------------------------------------------------------------------
+def test_without_a_strategy_the_gradients_are_split_where_hccl_does() -> None:
+    assert buckets([10] * 100) == [list(range(97)), [97, 98, 99]]  # 97 % is nearest to 96.54 %
+    assert buckets([1, 1000]) == [[0, 1]]
+    assert buckets([5]) == [[0]] and buckets([]) == [] and buckets([0, 0]) == [[0], [1]]
+
+
+@pytest.mark.parametrize("ends, wanted", [([3], [[0, 1, 2, 3]]), ([0, 3], [[0], [1, 2, 3]]), ((1, 2, 3), [[0, 1], [2], [3]])])
+def test_a_strategy_by_index(ends: Any, wanted: List[List[int]]) -> None:
+    split.set_split_strategy_by_idx(ends)
+    assert buckets([8, 8, 8, 8]) == wanted
+
+
+@pytest.mark.parametrize("sizes, shares, wanted", [
+    ([90, 30, 30], [60, 20, 20], [[0], [1], [2]]),
+    ([10] * 10, [50, 50], [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]),
+    ([10] * 10, [100], [list(range(10))]),
+    ([100, 1, 1], [50, 25, 25], [[0], [1, 2]]),
+    ([1, 1, 100], [50, 50], [[0, 1], [2]]),
+    ([7], [25.5, 74.5], [[0]]),
+])
+def test_a_strategy_by_size(sizes: List[int], shares: List[float], wanted: List[List[int]]) -> None:
+    split.set_split_strategy_by_size(shares)
+    assert buckets(sizes) == wanted
+
+
+def test_a_strategy_is_its_groups_size_wins_and_a_destroyed_group_forgets_it() -> None:
+    manage.create_group("g", 1, [2])
+    split.set_split_strategy_by_idx([0, 1], "g")
+    assert buckets([1, 1], "g") == [[0], [1]]
+    split.set_split_strategy_by_size([100], "g")
+    split.set_split_strategy_by_idx([0, 1], "g")
+    assert buckets([1, 1], "g") == [[0, 1]]
+    manage.destroy_group("g")
+    assert buckets([10] * 100, "g") == buckets([10] * 100)
+
+
+def test_indices_that_do_not_fit_the_gradients() -> None:
+    split.set_split_strategy_by_idx([3, 8])
+    with pytest.raises(ValueError, match=r"set_split_strategy_by_idx\(\[3, 8\]\) does not fit: there are 5 gradients, so the "
+                       "last index must be 4"):
+        buckets([1] * 5)
+
+
+WRONG_SPLITS = [
+    (lambda: split.set_split_strategy_by_idx("3"), TypeError, "idxList='3' is not allowed: it must be a list of int"),
+    (lambda: split.set_split_strategy_by_idx([-1, 3]), TypeError, "none negative"),
+    (lambda: split.set_split_strategy_by_idx([]), ValueError, "1 to 8 growing indices"),
+    (lambda: split.set_split_strategy_by_idx([3, 3]), ValueError, "1 to 8 growing indices"),
+    (lambda: split.set_split_strategy_by_idx(list(range(9))), ValueError, "1 to 8 growing indices"),
+    (lambda: split.set_split_strategy_by_idx([3], "g"), ValueError, "group='g' does not exist"),
+    (lambda: split.set_split_strategy_by_size(100), TypeError, "dataSizeList=100 is not allowed: it must be a list of num"),
+    (lambda: split.set_split_strategy_by_size([True]), TypeError, r"dataSizeList=\[True\] is not allowed"),
+    (lambda: split.set_split_strategy_by_size([50, 40]), ValueError, "1 to 8 positive percentages that sum to 100"),
+    (lambda: split.set_split_strategy_by_size([110, -10]), ValueError, "positive percentages"),
+    (lambda: split.set_split_strategy_by_size([float("nan")]), ValueError, "positive percentages"),
+    (lambda: split.set_split_strategy_by_size([12.5] * 8, "g"), ValueError, "group='g' does not exist"),
+]
+
+
+@pytest.mark.parametrize("call, error, text", WRONG_SPLITS, ids=[w[2] for w in WRONG_SPLITS])
+def test_wrong_splits(call: Any, error: Any, text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
