@@ -1,0 +1,150 @@
+"""Start a script on several ranks: one process each, on cards or on the CPU.
+
+All end well, or all are ended: the first rank that fails is named with its
+traceback, its exit code is the command's, and nothing is left running, even
+when the command itself is killed.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import List, Optional, Tuple
+
+from npu_shim import _device, _env
+from npu_shim.cli import USAGE_ERROR, show
+from npu_shim.distributed import ranktable
+from npu_shim.launching.job import Job
+from npu_shim.launching.plan import RankProcess, Seat, processes, share_cores
+from npu_shim.launching.who import seats_of_one_host, seats_of_server
+
+
+def main(arguments: List[str]) -> int:
+    """Starts the ranks of this host and waits for them.
+
+    Args:
+        arguments: options, the script or ``-m`` and the module, and the script's own arguments.
+    Returns:
+        0 when all ranks ended with 0, else what Job.run() says; 2 on wrong usage.
+    """
+    args = _parser().parse_args(arguments)
+    try:
+        command = _command(args)
+        seats, size, table = _who(args)
+        job_id = args.job_id or os.environ.get("JOB_ID", "").strip() or f"launch-{int(time.time())}-{os.getpid()}"
+        _env.read({"JOB_ID": job_id})
+        log_dir = args.log_dir or os.path.join("npu_shim_logs", job_id)
+        cores = share_cores(sorted(os.sched_getaffinity(0)), len(seats)) if args.bind_cores else None
+    except (OSError, ValueError) as error:
+        print(f"npu-shim launch: error: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    plan = processes(seats, size, command, job_id, log_dir, table, cores)
+    if args.dry_run:
+        return show("\n".join(process.as_shell() for process in plan))
+    return _run(plan, args, log_dir, size)
+
+
+def _run(plan: List[RankProcess], args: argparse.Namespace, log_dir: str, size: int) -> int:
+    try:
+        os.makedirs(log_dir, exist_ok=True)
+    except OSError as error:
+        _say(f"error: --log-dir {log_dir} cannot be made: {error.strerror}. Name a folder that can be written to.")
+        return USAGE_ERROR
+    here = f"{len(plan)} ranks" if len(plan) == size else f"ranks {plan[0].rank} to {plan[-1].rank} of {size}"
+    _say(f"job {plan[0].environment['JOB_ID']}: {here}, logs in {log_dir}; what follows is rank {plan[0].rank}'s")
+    begin = time.monotonic()
+    code = Job(plan, _say, sys.stdout.buffer, args.timeout, args.max_restarts).run()
+    if not code:
+        _say(f"all {len(plan)} ranks are done after {time.monotonic() - begin:.0f} s")
+    return code
+
+
+def _say(line: str) -> None:
+    print(f"npu-shim launch: {line}", file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="npu-shim launch", usage="%(prog)s (--ranks N | --ranktable FILE) [options] (script.py | -m module) ...",
+        allow_abbrev=False,
+        description="Starts one process per rank and waits for them. Each rank finds JOB_ID, RANK_ID, RANK_SIZE, "
+        "ASCEND_DEVICE_ID, DEVICE_ID and, with a rank table, RANK_TABLE_FILE in its environment, and writes to a log of "
+        "its own; what the first of them says is shown as well. Options stand before the script, those of the script "
+        "behind it. Exit code: 0 when all ranks ended so, else that of the rank which failed first, 128 + N when signal "
+        "N ended it or the command, 124 when the time was up, 126 when a rank could not be started, 2 on wrong usage.")
+    who = made.add_mutually_exclusive_group()
+    who.add_argument("--ranks", type=_positive, metavar="N", help="this many ranks, all on this host")
+    who.add_argument("--ranktable", metavar="FILE", help="the ranks that this file names for this host; by default "
+                     "RANK_TABLE_FILE")
+    made.add_argument("--server-index", type=_not_negative, metavar="K", help="which server of the rank table this "
+                      "host is, from 0; by default it is found by its address")
+    made.add_argument("--devices", type=_devices, metavar="I,J,...", help="with --ranks: the device of each rank; by "
+                      "default 0 to N-1")
+    made.add_argument("--log-dir", metavar="DIR", help="folder for the logs, rank_0.log and so on, which are appended "
+                      "to; by default npu_shim_logs/JOB_ID")
+    made.add_argument("--job-id", metavar="ID", help="name of the job, by default JOB_ID or a new one")
+    made.add_argument("--bind-cores", action="store_true", help="give each rank processors of its own")
+    made.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job when it has not ended by then")
+    made.add_argument("--max-restarts", type=_not_negative, default=0, metavar="N", help="when a rank fails, start all "
+                      "again, at most so often; a script that restores its last checkpoint goes on from there")
+    made.add_argument("--dry-run", action="store_true", help="print what would be started, as lines for a shell")
+    made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
+    made.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
+    return made
+
+
+def _command(args: argparse.Namespace) -> List[str]:
+    if args.module:
+        return [sys.executable, "-m", *args.module]
+    if not args.script:
+        raise ValueError("what shall be run? Give a script, or -m and a module, behind the options.")
+    if not os.path.exists(args.script[0]):
+        raise ValueError(f"{args.script[0]!r} does not exist: give the path of a script, or -m and a module.")
+    return [sys.executable, *args.script]
+
+
+def _who(args: argparse.Namespace) -> Tuple[List[Seat], int, Optional[str]]:
+    """The ranks of this host, the number of all, and the rank table."""
+    if args.ranks is not None:
+        if args.server_index is not None:
+            raise ValueError("--server-index goes with --ranktable: with --ranks all ranks are on this host.")
+        if args.ranks > 1 and _device.look().is_npu:
+            raise ValueError(f"on cards {args.ranks} ranks need a rank table, by which the cards find each other: npu-shim "
+                             "ranktable make writes one. Then give --ranktable FILE instead of --ranks.")
+        return seats_of_one_host(args.ranks, args.devices), args.ranks, None
+    path = args.ranktable or os.environ.get("RANK_TABLE_FILE", "").strip()
+    if not path:
+        raise ValueError("how many ranks? Give --ranks N for this host alone, or --ranktable FILE "
+                         "(npu-shim ranktable make writes one).")
+    if args.devices is not None:
+        raise ValueError("--devices goes with --ranks: a rank table names the devices itself.")
+    table = ranktable.read(path)
+    return seats_of_server(table, args.server_index, path), table.size, path
+
+
+def _positive(text: str) -> int:
+    value = _not_negative(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError("'0' is not allowed: it must be at least 1")
+    return value
+
+
+def _not_negative(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it must be an integer of at least 0")
+    return int(text)
+
+
+def _devices(text: str) -> List[int]:
+    return [_not_negative(part) for part in text.split(",")]
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it must be a number of seconds above 0")
+    return value
