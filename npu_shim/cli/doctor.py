@@ -10,6 +10,7 @@ import json
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from npu_shim.cli import show
+from npu_shim.distributed.ranktable import counted
 from npu_shim.machine.examination import examine
 
 _WIDTH = 16
@@ -87,14 +88,10 @@ def _environment(found: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
     for name, value in environment["set"].items():
         yield name, repr(value)
     if table:
-        yield "rank table", f"{table['path']}: {table['error'] or _ranks(table['ranks'], table['servers'])}"
+        yield "rank table", f"{table['path']}: {table['error'] or counted(table['ranks'], 'rank') + ' on ' + counted(table['servers'], 'server')}"
     yield "not set", ", ".join(environment["not_set"]) or "none of those that npu_shim reads"
     if environment["error"]:
         yield "contradiction", environment["error"]
-
-
-def _ranks(ranks: int, servers: int) -> str:
-    return f"{ranks} rank{'s' * (ranks > 1)} on {servers} server{'s' * (servers > 1)}"
 
 
 def _host(host: Dict[str, Any]) -> Iterator[Tuple[str, str]]:

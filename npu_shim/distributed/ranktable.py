@@ -121,6 +121,11 @@ def extra(extras: Extras, key: str) -> object:
     return json.loads(found[key]) if key in found else None
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """'1 rank', '2 ranks'."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def errors(problems: Iterator[Problem]) -> Tuple[Problem, ...]:
     """Those problems that no runtime gets along with."""
     return tuple(problem for problem in problems if problem.severity == ERROR)
@@ -154,7 +159,7 @@ def read(path: str) -> RankTable:
         RankTableError: it holds no rank table that can be used.
     """
     found = os.stat(path)
-    return _read(os.path.abspath(path), found.st_mtime_ns, found.st_size, found.st_ino)
+    return _read(path, found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev)
 
 
 @functools.lru_cache(maxsize=4)

@@ -6,12 +6,13 @@ from collections import defaultdict
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from npu_shim.distributed import ranktable_json
-from npu_shim.distributed.ranktable import ERROR, POD, SERVER_LIST, WARNING, Problem, RankTable
+from npu_shim.distributed.ranktable import ERROR, POD, SERVER_LIST, WARNING, Problem, RankTable, counted
 from npu_shim.distributed.ranktable_dialects import Place, read_data
 
 # Products by the rule for the devices of a server
 ATLAS_910, ATLAS_A2, ATLAS_A3 = "910", "A2", "A3"
 PRODUCTS = (ATLAS_910, ATLAS_A2, ATLAS_A3)
+_VERSIONS = ("1.0", "1.2")
 _COUNTS = (1, 2, 4, 8)
 _HALF = 4  # devices 0-3 and 4-7 of a 910 server are two rings
 _LONGEST_ID = 63
@@ -44,7 +45,7 @@ def examine(text: str, product: Optional[str] = None) -> Tuple[Optional[RankTabl
 def _ranks(places: List[Place]) -> Iterator[Problem]:
     """Ranks are 0 to N-1, each once."""
     last = len(places) - 1
-    every = f"{len(places)} devices have ranks 0 to {last}, each once" if last else "One device has rank 0"
+    every = f"{len(places)} devices have ranks 0 to {last}, each once" if last else "The rank of one device is 0"
     first: Dict[int, str] = {}
     for place in places:
         rank = place.device.rank
@@ -100,6 +101,8 @@ def _servers(table: RankTable) -> Iterator[Problem]:
             yield Problem(_server_path(table, at), f"the server_id has {len(server.server_id)} characters",
                           f"Shorten it to {_LONGEST_ID}", WARNING)
         names.setdefault(server.server_id, at)
+    if table.dialect == SERVER_LIST and table.version not in (None, *_VERSIONS):
+        yield Problem("$.version", f"is {table.version!r}", f"It is one of {', '.join(map(repr, _VERSIONS))}", WARNING)
     pods: Dict[str, int] = {}
     for at, server in enumerate(table.servers):
         if server.pod_name is not None and server.pod_name in pods:
@@ -144,7 +147,7 @@ def _topology(table: RankTable, product: str) -> Iterator[Problem]:
         paths.setdefault(server.server_id, _devices_path(table, at))
     counts = {server_id: len(ids) for server_id, ids in devices.items()}
     for server_id, ids in devices.items():
-        where, many = paths[server_id], f"server {server_id!r} has {len(ids)} devices"
+        where, many = paths[server_id], f"server {server_id!r} has {counted(len(ids), 'device')}"
         named = ", ".join(str(i) for i in sorted(ids))
         if product == ATLAS_910 and len(ids) not in _COUNTS:
             yield Problem(where, f"{many} ({named})", "Atlas training servers (910) train on 1, 2, 4 or 8 of them", WARNING)
@@ -157,7 +160,7 @@ def _topology(table: RankTable, product: str) -> Iterator[Problem]:
     first = next(iter(counts))
     for server_id, count in counts.items():
         if product == ATLAS_910 and count != counts[first]:
-            yield Problem(paths[server_id], f"server {server_id!r} has {count} devices, and {first!r} {counts[first]}",
+            yield Problem(paths[server_id], f"server {server_id!r} has {counted(count, 'device')}, and {first!r} {counts[first]}",
                           "All servers of a job give the same number", WARNING)
     if product == ATLAS_A3:
         yield from _equal_super_pods(table, counts)
@@ -167,7 +170,7 @@ def _equal_super_pods(table: RankTable, counts: Dict[str, int]) -> Iterator[Prob
     sums = [sum(counts.get(server_id, 0) for server_id in pod.server_ids) for pod in table.super_pods]
     for at, total in enumerate(sums):
         if total != sums[0]:
-            yield Problem(f"$.super_pod_list[{at}]", f"super-pod {table.super_pods[at].super_pod_id!r} has {total} devices, "
+            yield Problem(f"$.super_pod_list[{at}]", f"super-pod {table.super_pods[at].super_pod_id!r} has {counted(total, 'device')}, "
                           f"and {table.super_pods[0].super_pod_id!r} {sums[0]}", "All super-pods of a job give the same number",
                           WARNING)
 

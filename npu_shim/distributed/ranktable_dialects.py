@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from npu_shim.distributed.ranktable import (COMPLETED, ERROR, INITIALIZING, LAB, POD, SERVER_LIST, WARNING, Device, Extras,
-                                            Problem, RankTable, Server, SuperPod)
+                                            Problem, RankTable, Server, SuperPod, counted)
 
 _DIGITS = re.compile(r"^[0-9]+$")
 _TOP = ("version", "status", "group_count", "group_list", "server_count", "server_list", "super_pod_list")
@@ -121,8 +121,8 @@ def _group_list(data: Dict[str, Any], made: Reading, common: Dict[str, Any]) -> 
     servers = _lab(instances, made) if ranked else _pods(instances, made)
     table = RankTable(servers, LAB if ranked else POD, **common)
     for key in ("device_num", "device_count"):
-        _count(group, key, table.size, path, "devices of instance_list", made)
-    _count(group, "server_num", len({server.server_id for server in servers}), path, "servers of instance_list", made)
+        _count(group, key, table.size, path, "instance_list", made, "device")
+    _count(group, "server_num", len({server.server_id for server in servers}), path, "instance_list", made, "server")
     return table
 
 
@@ -132,7 +132,7 @@ def _lab(instances: Sequence[Tuple[str, Dict[str, Any]]], made: Reading) -> Tupl
     for path, instance in instances:
         devices = _objects(instance, "devices", path, made)
         if len(devices) != 1:
-            made.say(f"{path}.devices", f"has {len(devices)} devices", "An instance with a rank_id has exactly one")
+            made.say(f"{path}.devices", f"has {counted(len(devices), 'device')}", "An instance with a rank_id has exactly one")
             raise _Incomplete
         server_id = _text(instance, "server_id", path, made)
         device = _device(devices[0][1], devices[0][0], made, _number(instance, "rank_id", path, made))
@@ -201,15 +201,16 @@ def _number(entry: Dict[str, Any], key: str, path: str, made: Reading) -> int:
     return int(found)
 
 
-def _count(entry: Dict[str, Any], key: str, wanted: int, path: str, of: str, made: Reading, required: bool = False) -> None:
+def _count(entry: Dict[str, Any], key: str, wanted: int, path: str, inside: str, made: Reading,
+           what: str = "entry", required: bool = False) -> None:
+    """Compares a declared number with what is there of something inside a list."""
     if key not in entry and not required:
         return
     if key not in entry:
         made.say(path, f"has no {key}{closest_of((key,), entry)}", f'Write "{key}": "{wanted}"', WARNING)
     elif str(entry[key]).strip() != str(wanted):
-        counted = f"{wanted} {of}" if " " in of else f"{wanted} {'entry' if wanted == 1 else 'entries'} in {of}"
-        made.say(f"{path}.{key}", f"is {entry[key]!r}, but there {'is' if wanted == 1 else 'are'} {counted}",
-                 f'Write "{key}": "{wanted}", or complete the list')
+        made.say(f"{path}.{key}", f"is {entry[key]!r}, but there {'is' if wanted == 1 else 'are'} "
+                 f"{counted(wanted, what, 'entries' if what == 'entry' else '')} in {inside}", f'Write "{key}": "{wanted}", or complete the list')
 
 
 def _required(entry: Dict[str, Any], key: str, path: str, made: Reading) -> Any:

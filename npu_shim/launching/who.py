@@ -1,10 +1,10 @@
 """Which ranks this host has to start: from a number of ranks, or from a rank table."""
 from __future__ import annotations
 
-import socket
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence
 
 from npu_shim.distributed.ranktable import RankTable, Server
+from npu_shim.distributed.this_host import is_this_host
 from npu_shim.launching.plan import Seat
 
 
@@ -52,19 +52,5 @@ def _names(servers: Sequence[Server]) -> str:
 
 def _this_host(servers: Sequence[Server]) -> Optional[int]:
     """The one server whose address is one of this host's."""
-    found = [index for index, server in enumerate(servers) if server.address == socket.gethostname()
-             or _is_own(server.address)]
+    found = [index for index, server in enumerate(servers) if is_this_host(server.address)]
     return found[0] if len(found) == 1 else None
-
-
-def _is_own(address: str) -> bool:
-    """Whether an address is one of this host's: only such a one can be bound."""
-    kinds: Tuple[int, ...] = (socket.AF_INET, socket.AF_INET6)
-    for kind in kinds:
-        try:
-            with socket.socket(kind, socket.SOCK_DGRAM) as probe:
-                probe.bind((address, 0))
-                return True
-        except OSError:  # of the other kind, no address, or somebody else's
-            continue
-    return False

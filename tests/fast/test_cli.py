@@ -9,7 +9,7 @@ import pytest
 
 from npu_shim import cli
 
-VERBS = ['doctor', 'launch', 'options', 'run']
+VERBS = ['doctor', 'launch', 'options', 'ranktable', 'run']
 
 
 @pytest.mark.parametrize('arguments', [[], ['-h'], ['--help']])

@@ -1,0 +1,242 @@
+"""``npu-shim ranktable``: tables made for hosts, checked, shown and converted, and the tables of samples/."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import socket
+from typing import Any, Callable, List, Tuple
+
+import pytest
+
+from npu_shim import cli
+from npu_shim.cli import ranktable as verb
+from npu_shim.distributed import ranktable_make
+from npu_shim.distributed.ranktable import parse, read
+from npu_shim.distributed.ranktable_checks import examine
+
+HCCN = """address_0=192.168.100.101
+netmask_0=255.255.255.0
+netdetect_0=192.168.100.1
+ address_1 = 192.168.101.101
+address_5=fd00::5
+"""
+Run = Callable[..., Tuple[int, str, List[str]]]
+
+
+@pytest.fixture
+def run(monkeypatch: Any, capsys: Any, tmp_path: pathlib.Path) -> Run:
+    """run('make', ...) gives the exit code, the output and the lines of standard error; no hccn.conf is here."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RANK_TABLE_FILE", raising=False)
+    monkeypatch.setattr(ranktable_make, "HCCN_CONF", str(tmp_path / "hccn.conf"))
+
+    def do(*arguments: str) -> Tuple[int, str, List[str]]:
+        try:
+            code = cli.main(["ranktable", *arguments])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        said = capsys.readouterr()
+        return code, said.out, [line[len("npu-shim ranktable: "):] for line in said.err.splitlines()
+                                if line.startswith("npu-shim ranktable: ")]
+
+    return do
+
+
+def rows(text: str) -> List[Tuple[int, str, int, Any]]:
+    """Rank, server, device and address of a table's ranks."""
+    return [(device.rank, server.server_id, device.device_id, device.device_ip) for server, device in
+            parse(text).placements()]
+
+
+# --- make ----------------------------------------------------------------------
+def test_hosts_and_counts(run: Run) -> None:
+    code, out, said = run("make", "--hosts", "10.0.0.1:2, 10.0.0.2:4-5,[fd00::1]:1")
+    assert code == 0 and rows(out) == [
+        (0, "10.0.0.1", 0, "192.168.100.1"), (1, "10.0.0.1", 1, "192.168.101.1"), (2, "10.0.0.2", 4, "192.168.100.4"),
+        (3, "10.0.0.2", 5, "192.168.101.4"), (4, "fd00::1", 0, "192.168.100.5")]
+    assert said == [f"the device_ip of 10.0.0.1, 10.0.0.2, fd00::1 are made up, which is enough without cards. With cards give "
+                    f"each host's {ranktable_make.HCCN_CONF}: --hccn HOST=FILE."]
+
+
+def test_addresses_that_are_made_up_are_all_different(run: Run) -> None:
+    hosts = ",".join(f"h{i}:16" for i in range(126))
+    code, out, _ = run("make", "--hosts", hosts)
+    found = rows(out)
+    assert code == 0 and len({address for _, _, _, address in found}) == len(found) == 126 * 16
+    assert examine(out) == (parse(out), ())
+
+
+def test_the_devices_of_this_machine(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "hccn.conf").write_text(HCCN)
+    code, out, said = run("make")
+    assert code == 0 and said == [f"the devices of 127.0.0.1 are those of {tmp_path / 'hccn.conf'}."]
+    assert rows(out) == [(0, "127.0.0.1", 0, "192.168.100.101"), (1, "127.0.0.1", 1, "192.168.101.101"),
+                         (2, "127.0.0.1", 5, "fd00::5")]
+    assert rows(run("make", "--hosts", "127.0.0.1:1-1")[1]) == [(0, "127.0.0.1", 1, "192.168.101.101")]
+    name = socket.gethostname()
+    assert [row[1] for row in rows(run("make", "--hosts", f"{name},192.0.2.1:1")[1])] == [name] * 3 + ["192.0.2.1"]
+    code, out, said = run("make", "--hosts", "192.0.2.1:2")  # another machine
+    assert code == 0 and rows(out)[0] == (0, "192.0.2.1", 0, "192.168.100.1") and "made up" in said[0]
+
+
+def test_copies_of_other_hosts_files(run: Run, tmp_path: pathlib.Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.conf").write_text(HCCN.replace("101", name == "a" and "11" or "12"))
+    code, out, said = run("make", "--hosts", "10.0.0.1,[fd00::2]:0-1", "--hccn", "10.0.0.1=a.conf", "--hccn", "fd00::2=b.conf")
+    assert code == 0 and [row[1:] for row in rows(out)] == [
+        ("10.0.0.1", 0, "192.168.100.11"), ("10.0.0.1", 1, "192.168.11.11"), ("10.0.0.1", 5, "fd00::5"),
+        ("fd00::2", 0, "192.168.100.12"), ("fd00::2", 1, "192.168.12.12")]
+    assert said == ["the devices of 10.0.0.1 are those of a.conf.", "the devices of fd00::2 are those of b.conf."]
+    assert run("make", "--hosts", "10.0.0.9", "--hccn", "a.conf")[1].count('"rank_id"') == 3
+
+
+@pytest.mark.parametrize("dialect", ["server_list", "lab", "pod"])
+def test_a_dialect_to_make(dialect: str, run: Run) -> None:
+    code, out, _ = run("make", "--hosts", "10.0.0.1:8,10.0.0.2:8", "--dialect", dialect)
+    table, problems = examine(out, "910")
+    assert code == 0 and table is not None and (table.dialect, table.size, problems) == (dialect, 16, ())
+
+
+WRONG = [
+    (("make",), "host 127.0.0.1: how many devices it has is not known. Write 127.0.0.1:8, or give its hccn.conf: --hccn "
+     "127.0.0.1=FILE."),
+    (("make", "--hosts", "10.0.0.1:8:8"), "--hosts '10.0.0.1:8:8': '10.0.0.1:8:8' is not allowed: write HOST:COUNT as in "
+     "10.0.0.1:8, or HOST:FIRST-LAST as in 10.0.0.1:4-7; an IPv6 address in brackets, [fd00::1]:8."),
+    (("make", "--hosts", "a:1,,b:1"), "--hosts 'a:1,,b:1': '' is not allowed: write HOST:COUNT"),
+    (("make", "--hosts", "a:0"), "--hosts 'a:0': 'a:0' names no device. Write 10.0.0.1:8 for devices 0 to 7, 10.0.0.1:4-7 for "
+     "some of them."),
+    (("make", "--hosts", "a:7-4"), "--hosts 'a:7-4': 'a:7-4' names no device."),
+    (("make", "--hosts", "a:0-3,a:4-7"), "--hosts 'a:0-3,a:4-7': 'a' is named twice. Name each host once, with all its devices."),
+    (("make", "--hosts", "a:99"), "addresses can be made up for 126 hosts with 64 devices; for more give the hccn.conf of each "
+     "host: --hccn HOST=FILE."),
+    (("make", "--hosts", "a:8", "--hccn", "good.conf"), "host a: its hccn.conf has no device 2, 3, 4, 6, 7; it has 0, 1, 5. Name "
+     "only these."),
+    (("make", "--hosts", "a:1,b:1", "--hccn", "good.conf"), "--hccn good.conf: there are 2 hosts; say whose it is: --hccn "
+     "a=good.conf."),
+    (("make", "--hosts", "a:1", "--hccn", "b=good.conf"), "--hccn b=good.conf: b is none of the hosts a. Name one of --hosts."),
+    (("make", "--hosts", "a:1", "--hccn", "no.conf"), "no.conf: No such file or directory"),
+    (("make", "--hosts", "a:1", "--hccn", "empty.conf"), "empty.conf has no line address_N=..., so the devices of this host are "
+     "not known. Set them with hccn_tool, or count the devices: --hosts HOST:8."),
+    (("make", "--hosts", "a:1", "--hccn", "twice.conf"), "twice.conf, line 2: address_0 is 10.0.0.2, and 10.0.0.1 further up. "
+     "Keep the one that hccn_tool shows."),
+    (("make", "--hosts", "a:1", "-o", "no/such/folder.json"), "no/such/folder.json.part: No such file or directory"),
+    (("make", "--hosts", "a:1", "-o", "twice.conf"), "twice.conf is there already and differs. Write another file, or use "
+     "--force."),
+    (("show", "none.json"), "none.json: No such file or directory"),
+    (("show", "good.conf"), "good.conf: line 1, column 1: is not JSON: expecting value"),
+    (("check", "none.json"), "none.json: No such file or directory"),
+    (("convert", "broken.json"), "broken.json: $: has neither server_list nor group_list."),
+    (("convert", "mixed.json", "--to", "pod"), "the dialect 'pod' has no rank ids: ranks follow the order of the file, but here "
+     "they are 0, 2, 1 in that order. Use the dialect 'server_list' or 'lab'."),
+]
+
+
+@pytest.mark.parametrize("arguments, text", WRONG, ids=[" ".join(w[0]) for w in WRONG])
+def test_wrong_usage_and_files_that_cannot_be_read(arguments: Any, text: str, run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "good.conf").write_text(HCCN)
+    (tmp_path / "empty.conf").write_text("netmask_0=255.255.255.0\n")
+    (tmp_path / "twice.conf").write_text("address_0=10.0.0.1\naddress_0=10.0.0.2\n")
+    (tmp_path / "broken.json").write_text("{}")
+    made = json.loads(run("make", "--hosts", "a:2,b:1")[1])
+    made["server_list"][0]["device"][1]["rank_id"], made["server_list"][1]["device"][0]["rank_id"] = "2", "1"
+    (tmp_path / "mixed.json").write_text(json.dumps(made))
+    before = sorted(os.listdir(str(tmp_path)))
+    code, out, said = run(*arguments)
+    assert (code, out) == (2, "") and said[-1].startswith("error: " + text)
+    assert sorted(os.listdir(str(tmp_path))) == before
+
+
+# --- check ---------------------------------------------------------------------
+def test_a_good_table(run: Run) -> None:
+    assert run("make", "--hosts", "10.0.0.1:8,10.0.0.2:8", "-o", "t.json")[:2] == (0, "")
+    assert run("check", "t.json") == (0, "t.json: 16 ranks on 2 servers, server_list 1.0, completed; nothing to say against "
+                                      "it\n", [])
+    code, out, _ = run("check", "t.json", "--json")
+    assert (code, json.loads(out)) == (0, {"file": "t.json", "problems": []})
+
+
+def test_what_is_wrong_is_listed_with_its_place(run: Run, tmp_path: pathlib.Path) -> None:
+    text = run("make", "--hosts", "10.0.0.1:3,10.0.0.2:3")[1]
+    (tmp_path / "t.json").write_text(text.replace('"rank_id": "5"', '"rank_id": "4"').replace('count": "2"', 'count": "1"'))
+    code, out, _ = run("check", "t.json")
+    assert code == 1 and out.splitlines() == [
+        't.json: error: $.server_count: is \'1\', but there are 2 entries in server_list. Write "server_count": "2", or '
+        'complete the list',
+        "t.json: error: $.server_list[1].device[2].rank_id: rank 4 is given twice, first at $.server_list[1].device[1].rank_id. "
+        "6 devices have ranks 0 to 5, each once; rank 5 is not there yet",
+        "t.json: warning: $.server_list[0].device: server '10.0.0.1' has 3 devices (0, 1, 2). Atlas training servers (910) train "
+        "on 1, 2, 4 or 8 of them",
+        "t.json: warning: $.server_list[1].device: server '10.0.0.2' has 3 devices (0, 1, 2). Atlas training servers (910) train "
+        "on 1, 2, 4 or 8 of them"]
+    code, out, _ = run("check", "t.json", "--product", "cpu", "--json")
+    assert code == 1 and [p["severity"] for p in json.loads(out)["problems"]] == ["error", "error"]
+    (tmp_path / "t.json").write_text(text)
+    assert [run("check", "t.json", "--product", product)[0] for product in ("910", "A2", "A3", "cpu")] == [1, 0, 0, 0]
+
+
+def test_what_is_no_json_cannot_be_checked(run: Run, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    (tmp_path / "t.json").write_text("{")
+    code, out, _ = run("check", "t.json")
+    assert code == 2 and out.startswith("t.json: error: line 1, column 2: is not JSON")
+    monkeypatch.setenv("RANK_TABLE_FILE", str(tmp_path / "t.json"))
+    assert run("check") == (2, out.replace("t.json", str(tmp_path / "t.json")), [])
+
+
+# --- show and convert ----------------------------------------------------------
+def test_ranks_are_listed(run: Run) -> None:
+    run("make", "--hosts", "10.0.0.1:2,host:1", "-o", "t.json")
+    assert run("show", "t.json") == (0, """t.json: 3 ranks on 2 servers, server_list 1.0, completed
+
+rank  server    device  device_ip
+0     10.0.0.1  0       192.168.100.1
+1     10.0.0.1  1       192.168.101.1
+2     host      0       192.168.100.3
+""", [])
+    found = json.loads(run("show", "t.json", "--json")[1])
+    assert found["dialect"] == "server_list" and found["servers"][1]["devices"][0]["rank"] == 2
+
+
+def test_comments_and_stray_commas_are_mended(run: Run, tmp_path: pathlib.Path) -> None:
+    text = run("make", "--hosts", "10.0.0.1:2")[1]
+    (tmp_path / "manual.json").write_text(text.replace('"1.0",', '"1.0",   // the version').replace('"1"}\n', '"1"},\n'))
+    assert run("check", "manual.json")[0] == 1
+    assert run("convert", "manual.json") == (0, text, [])
+    assert run("convert", "manual.json", "-o", "manual.json", "--force") == (0, "", [])
+    assert (tmp_path / "manual.json").read_text() == text and run("check", "manual.json")[0] == 0
+
+
+def test_there_and_back(run: Run, tmp_path: pathlib.Path) -> None:
+    run("make", "--hosts", "10.0.0.1:2,10.0.0.2:2", "-o", "t.json")
+    assert run("convert", "t.json", "--to", "lab", "-o", "lab.json") == (0, "", [])
+    assert run("convert", "lab.json", "--to", "pod", "-o", "pod.json")[2] == [
+        "the dialect pod has no board_id, chip_info, deploy_mode, para_plane_nic_location, para_plane_nic_name, "
+        "para_plane_nic_num; left out."]
+    assert run("convert", "pod.json", "-o", "back.json")[2] == ["the dialect server_list has no group_name, pod_name; left out."]
+    assert (tmp_path / "back.json").read_text() == (tmp_path / "t.json").read_text()
+    assert run("make", "--hosts", "10.0.0.1:2,10.0.0.2:2", "-o", "back.json")[0] == 0  # the same again is no overwriting
+
+
+def test_a_write_that_fails_leaves_nothing(run: Run, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    def full(*paths: str) -> None:
+        raise OSError(28, "No space left on device", paths[0])
+
+    monkeypatch.setattr(verb.os, "replace", full)
+    code, _, said = run("make", "--hosts", "a:1", "-o", "t.json")
+    assert code == 2 and said[-1] == "error: t.json.part: No space left on device" and os.listdir(str(tmp_path)) == []
+
+
+# --- samples/ranktables --------------------------------------------------------
+def test_the_samples_are_what_make_gives(run: Run, repo_root: pathlib.Path) -> None:
+    folder = repo_root / "samples" / "ranktables"
+    commands = re.findall(r"^npu-shim ranktable (make .+) -o (\S+)$", (folder / "make.sh").read_text(), re.M)
+    assert sorted(name for _, name in commands) == sorted(path.name for path in folder.glob("*.json"))
+    sizes = []
+    for arguments, name in commands:
+        code, out, _ = run(*shlex.split(arguments))
+        assert code == 0 and out == (folder / name).read_text()
+        assert run("check", str(folder / name))[0] == 0
+        sizes.append(read(str(folder / name)).size)
+    assert sizes == [1, 2, 4, 8, 16]
