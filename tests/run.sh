@@ -19,6 +19,7 @@ default_env=tf215
 all_envs=(tf215 tf115 tf26 tf221 reports)
 fast_suite=(tests/fast tests/convert)
 types_suite=tests/types  # in the default environment, which has mypy
+once_suite=tests/once    # there too: public packages from PyPI, and fuzzing
 reports_suite=(tests/browser tests/schemas)  # in the environment "reports"
 
 python_version_of() {
@@ -149,7 +150,7 @@ run_pytest() {  # NAME DIR PART PATHS...
 tensorflow_suite() {  # every other folder of tests/ which has tests
   local folder
   for folder in tests/*/; do
-    case " ${fast_suite[*]} $types_suite ${reports_suite[*]} " in *" ${folder%/} "*) continue ;; esac
+    case " ${fast_suite[*]} $types_suite $once_suite ${reports_suite[*]} " in *" ${folder%/} "*) continue ;; esac
     [ -z "$(find "$folder" -name 'test_*.py' -print -quit)" ] || say "${folder%/}"
   done
 }
@@ -170,6 +171,7 @@ for name in "${envs[@]}"; do
     run_pytest "$name" "$dir" fast "${fast[@]}"
     mapfile -t slow_suite < <(tensorflow_suite)
     run_pytest "$name" "$dir" tensorflow "${slow_suite[@]}"
+    [ "$name" != "$default_env" ] || run_pytest "$name" "$dir" once "$once_suite"
   fi
 done
 

@@ -9,6 +9,7 @@ import pytest
 
 from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import Converter, FileResult
+from convert_tf2npu.main import main
 from convert_tf2npu.magics import python_of
 from convert_tf2npu.registry import Registry
 from convert_tf2npu.report.explanation import blocks
@@ -71,6 +72,41 @@ def test_a_source_that_is_one_string_stays_one() -> None:
     result = converted(content)
     content['cells'][0]['source'] = IMPORT + '\n' + STAR + '\ntf.Session(config=npu_config_proto())'
     assert result.new == (json.dumps(content, indent=1, ensure_ascii=False) + '\n').encode('utf-8')
+
+
+@pytest.mark.parametrize('end', ['', '\n', '\r\n', '\n\n', '  '], ids=repr)
+def test_the_end_of_the_file_stays(end: str) -> None:
+    raw = json.dumps(notebook(IMPORT, 'tf.Session()')).encode() + end.encode()
+    new = Converter().convert(raw, 'a.ipynb').new
+    assert new is not None and new[new.rindex(b'}') + 1:] == end.encode()
+
+
+@pytest.mark.parametrize('magic', ['bash', 'html', 'javascript', 'latex', 'markdown', 'perl', 'python2', 'R', 'ruby',
+                                   'script sh', 'sh', 'sql', 'svg', 'system', '!', 'cython', 'writefile a.py', 'file a.py',
+                                   'unknown'])
+def test_cells_in_other_languages_stay(magic: str) -> None:
+    text = '%%' + magic + '\nimport tensorflow as tf; tf.Session()\n"unbalanced ( \'quotes'
+    made = cells(converted(notebook(IMPORT, text, 'tf.Session()')))
+    assert made[1:] == [text, 'tf.Session(config=npu_config_proto())']
+
+
+@pytest.mark.parametrize('kind', ['markdown', 'raw', 'heading', 'something'])
+def test_cells_that_are_no_code_stay(kind: str) -> None:
+    content = notebook(IMPORT, 'tf.Session()')
+    content['cells'].append({'cell_type': kind, 'source': ['tf.Session()\n', '(']})
+    assert cells(converted(content))[2] == 'tf.Session()\n('
+
+
+def test_processes_give_notebooks_what_one_gives(tmp_path: Any) -> None:
+    (tmp_path / 'src').mkdir()
+    for number in range(20):
+        content = json.dumps(notebook(IMPORT, '!ls', 'tf.Session(), %d' % number))
+        (tmp_path / 'src' / ('%d.ipynb' % number)).write_text(content)
+    for jobs in '12':
+        assert main(['-i', str(tmp_path / 'src'), '-o', str(tmp_path / jobs), '-j', jobs]) == 0
+    for path in (tmp_path / '1').iterdir():
+        assert path.read_bytes() == (tmp_path / '2' / path.name).read_bytes()
+        assert b'npu_config_proto' in path.read_bytes()
 
 
 def test_escapes_and_spellings_of_lines_that_stay_keep_their_bytes() -> None:

@@ -24,7 +24,7 @@ from .source import Edit, Source, SourceError, comments_of
 
 __all__ = ['CHANGE', 'ERROR', 'FINDING', 'Converter', 'Diagnostic', 'FileResult']
 # The tree of such a file would take gigabytes; people do not write so much, programs do.
-_MOST_BYTES = 2_000_000
+MOST_BYTES = 2_000_000
 
 
 def project_of(settings: Settings, paths: Iterable[str] = (), fixed: Iterable[str] = ()) -> Project:
@@ -101,7 +101,7 @@ class Converter:
 
     def _script(self, raw: bytes, path: str) -> FileResult:
         if not self._concerns(raw):
-            if len(raw) <= _MOST_BYTES:
+            if len(raw) <= MOST_BYTES:
                 Source(raw)  # only to tell whether it can be read
             return FileResult(None, ())
         source, plan = self._plan(raw, path)
@@ -127,10 +127,10 @@ class Converter:
     def _concerns(self, raw: bytes) -> bool:
         if not self.project.concerns(raw):
             return False
-        if len(raw) > _MOST_BYTES:
+        if len(raw) > MOST_BYTES:
             raise SourceError('%.1f MB of Python are more than the tool reads (%d MB); if a program made '
                               'them, let it make them for the NPU, or split the file' % (
-                                  len(raw) / 1e6, _MOST_BYTES // 1_000_000))
+                                  len(raw) / 1e6, MOST_BYTES // 1_000_000))
         return True
 
     def _plan(self, raw: bytes, path: str) -> Tuple[Source, _Plan]:

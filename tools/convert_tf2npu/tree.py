@@ -61,7 +61,7 @@ def read_tree(source: str) -> Tree:
     while waiting:  # no recursion, for folders may be nested deeper than Python's calls
         below = waiting.pop()
         try:
-            names = sorted(os.listdir(os.path.join(source, below)))
+            names = sorted(os.listdir(os.path.join(source, below) if below else source))
             for name in names:
                 relative = os.path.join(below, name)
                 path = os.path.join(source, relative)
@@ -89,9 +89,10 @@ def check_target(source: str, target: str) -> None:
         UsageError: it does.
     """
     real_source, real_target = os.path.realpath(source), os.path.realpath(target)
-    if real_source == real_target:
-        raise UsageError('%s is the source itself; use --in-place to change it where it is' % target)
-    if not os.path.isdir(real_source):
+    single = not os.path.isdir(real_source)
+    if real_source == real_target or single and real_source == os.path.join(real_target, os.path.basename(source)):
+        raise UsageError('%s is the source itself; use --in-place to change it where it is' % source)
+    if single:
         return
     if (real_target + os.sep).startswith(real_source + os.sep):
         raise UsageError('%s lies inside the source %s; choose a folder outside' % (target, source))

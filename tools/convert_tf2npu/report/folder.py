@@ -36,11 +36,11 @@ class Reports:
         self._exit_code = exit_code
         self._report = report = report_of(run, compat_v1)
         try:
-            if os.path.lexists(self._folder) and not os.path.isdir(self._folder):
-                raise UsageError('-r %s: it is there and is no folder' % folder)
             above = self._folder
-            while not os.path.isdir(above):
+            while not os.path.lexists(above):
                 above = os.path.dirname(above)
+            if not os.path.isdir(above):
+                raise UsageError('-r %s: %s is there and is no folder' % (folder, above))
             if above == self._folder:
                 above = os.path.dirname(above)
             staging = Staging(os.path.join(above, '.%s-reports%s' % (os.path.basename(self._folder), SUFFIX)), folder)

@@ -84,12 +84,22 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda found: found.group().encode('unicode_escape').decode('ascii'), text)
 
 
+def _quoted(name: bytes) -> bytes:
+    """A name in a diff, in quotes and escaped where it could be taken for something else, as git and patch have it."""
+    try:
+        plain = name.decode('utf-8').isprintable() and not re.search(rb'["\\]', name)
+    except UnicodeDecodeError:
+        plain = False
+    return name if plain else b'"%s"' % re.sub(
+        rb'[^ !#-\[\]-~]', lambda found: b'\\%03o' % found.group()[0], name)
+
+
 def diff(path: str, old: bytes, new: bytes) -> bytes:
     """A unified diff of a file, as bytes, for its encoding is its own business."""
     name = os.fsencode(path.replace(os.sep, '/'))
     pieces: List[bytes] = []
     for line in difflib.diff_bytes(difflib.unified_diff, old.splitlines(keepends=True),
-                                   new.splitlines(keepends=True), b'a/' + name, b'b/' + name):
+                                   new.splitlines(keepends=True), _quoted(b'a/' + name), _quoted(b'b/' + name)):
         pieces.append(line)
         if not line.endswith(b'\n'):
             pieces.append(b'\n' if line.endswith(b'\r') else b'\n\\ No newline at end of file\n')
