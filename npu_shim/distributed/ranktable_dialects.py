@@ -109,7 +109,7 @@ def _group_list(data: Dict[str, Any], made: Reading, common: Dict[str, Any]) -> 
     _count(data, "group_count", len(groups), "$", "group_list", made)
     names = data.get("para_plane_nic_name")
     if isinstance(names, list):
-        _count(data, "para_plane_nic_num", len(names), "$", "para_plane_nic_name", made)
+        _count(data, "para_plane_nic_num", len(names), "$", "para_plane_nic_name", made, severity=WARNING)
     if len(groups) > 1:
         made.say("$.group_list", f"has {len(groups)} groups", "A job is one group; write a table for each job")
         raise _Incomplete
@@ -202,7 +202,7 @@ def _number(entry: Dict[str, Any], key: str, path: str, made: Reading) -> int:
 
 
 def _count(entry: Dict[str, Any], key: str, wanted: int, path: str, inside: str, made: Reading,
-           what: str = "entry", required: bool = False) -> None:
+           what: str = "entry", required: bool = False, severity: str = ERROR) -> None:
     """Compares a declared number with what is there of something inside a list."""
     if key not in entry and not required:
         return
@@ -210,7 +210,8 @@ def _count(entry: Dict[str, Any], key: str, wanted: int, path: str, inside: str,
         made.say(path, f"has no {key}{closest_of((key,), entry)}", f'Write "{key}": "{wanted}"', WARNING)
     elif str(entry[key]).strip() != str(wanted):
         made.say(f"{path}.{key}", f"is {entry[key]!r}, but there {'is' if wanted == 1 else 'are'} "
-                 f"{counted(wanted, what, 'entries' if what == 'entry' else '')} in {inside}", f'Write "{key}": "{wanted}", or complete the list')
+                 f"{counted(wanted, what, 'entries' if what == 'entry' else '')} in {inside}",
+                 f'Write "{key}": "{wanted}", or complete the list', severity)
 
 
 def _required(entry: Dict[str, Any], key: str, path: str, made: Reading) -> Any:

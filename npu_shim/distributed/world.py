@@ -142,6 +142,9 @@ def _in_table(env: _env.Environment, table: ranktable.RankTable) -> World:
 def _own_rank(env: _env.Environment, table: ranktable.RankTable) -> int:
     path = env.rank_table_file
     if env.rank_id is not None:
+        by_pod = _in_pod_of_number(env, table)
+        if by_pod is not None:
+            return by_pod
         if env.rank_id >= table.size:
             raise ValueError(
                 f"RANK_ID={env.rank_id} is not in RANK_TABLE_FILE={path!r}, which names ranks 0 to {table.size - 1}. "
@@ -157,6 +160,18 @@ def _own_rank(env: _env.Environment, table: ranktable.RankTable) -> int:
         f"RANK_TABLE_FILE={path!r} names {table.size} ranks and needs RANK_ID, which is not set: export RANK_ID as this "
         f"process's number, 0 to {table.size - 1}."
     )
+
+
+def _in_pod_of_number(env: _env.Environment, table: ranktable.RankTable) -> Optional[int]:
+    """The rank of a process whose RANK_ID is a pod's name though it is a number, the same in all processes of the pod."""
+    if "ASCEND_DEVICE_ID" in env.defaulted:
+        return None
+    placed = table.placements()
+    if env.rank_id is not None and env.rank_id < len(placed) and placed[env.rank_id][1].device_id == env.device_id:
+        return None
+    found = [device.rank for server, device in placed
+             if server.pod_name == str(env.rank_id) and device.device_id == env.device_id]
+    return found[0] if len(found) == 1 else None
 
 
 def _check_pod(env: _env.Environment, table: ranktable.RankTable, rank: int) -> None:

@@ -210,8 +210,6 @@ ERRORS: List[Tuple[Dict[str, Any], Callable[[Any], Any], str]] = [
     (ONE_EACH, lambda d: d.update(group_count="2"), "$.group_count: is '2', but there is 1 entry in group_list"),
     (ONE_EACH, lambda d: d.update(group_count="2", group_list=d["group_list"] * 2), "$.group_list: has 2 groups. A job is one "
      "group; write a table for each job"),
-    (ONE_EACH, lambda d: d.update(para_plane_nic_num="8"), "$.para_plane_nic_num: is '8', but there are 2 entries in "
-     "para_plane_nic_name"),
     (ONE_EACH, lambda d: d["group_list"][0].update(instance_count="1"), "$.group_list[0].instance_count: is '1', but there are 2 "
      "entries in instance_list"),
     (ONE_EACH, lambda d: d["group_list"][0].update(device_num="8"), "$.group_list[0].device_num: is '8', but there are 2 devices "
@@ -270,6 +268,8 @@ WARNINGS: List[Tuple[Dict[str, Any], Callable[[Any], Any], str, str]] = [
      "need it: address_N in /etc/hccn.conf of the server"),
     (ONE_EACH, lambda d: instances(d)[1].update(pod_name="x"), "910", "$.group_list[0].instance_list[1].pod_name: is no key of "
      "an instance. It is passed over; take it away"),
+    (ONE_EACH, lambda d: d.update(para_plane_nic_num="8"), "910", "$.para_plane_nic_num: is '8', but there are 2 entries in "
+     "para_plane_nic_name"),
     (server(0, 1, 2), lambda d: None, "910", "$.server_list[0].device: server 's' has 3 devices (0, 1, 2). Atlas training servers "
      "(910) train on 1, 2, 4 or 8 of them"),
     (server(3, 4), lambda d: None, "910", "$.server_list[0].device: devices 3, 4 of server 's' are of both rings. Devices 0-3 "

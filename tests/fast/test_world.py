@@ -117,6 +117,17 @@ def test_a_process_of_a_pod(environ: Dict[str, str], rank: int, device_id: int, 
     assert (found.rank, found.size, found.device_id) == (rank, 4, device_id)
 
 
+@pytest.mark.parametrize("environ, rank", [
+    ({"RANK_ID": "0", "DEVICE_ID": "3"}, 3),  # a launch script that exports RANK_ID=0 once, for the pod named 0
+    ({"RANK_ID": "3", "DEVICE_ID": "3"}, 3),  # one that counts ranks
+    ({"RANK_ID": "0", "DEVICE_ID": "0"}, 0),
+    ({"RANK_ID": "3"}, 3),
+    ({"RANK_ID": "1", "DEVICE_ID": "7"}, 1),  # the table beats DEVICE_ID
+])
+def test_a_pod_whose_name_is_a_number(environ: Dict[str, str], rank: int, table: Any) -> None:
+    assert world({"RANK_TABLE_FILE": table(pods(**{"0": [0, 1, 2, 3]})), "RANK_SIZE": "4", **environ}).rank == rank
+
+
 def test_a_pod_of_one_device_needs_no_device(table: Any) -> None:
     assert world({"RANK_TABLE_FILE": table(pods(a=[0], b=[3])), "POD_NAME": "b"}).device_id == 3
 

@@ -110,6 +110,17 @@ def test_ranks_of_the_world_are_known_before_hccl_is(calls):
     assert (npu.get_rank_size(), npu.get_rank_id()) == (2, 1) and calls == []
 
 
+def test_ranks_that_the_cards_number_are_hccls(calls, monkeypatch):
+    monkeypatch.delenv("RANK_SIZE")
+    for name, value in (("IP", "10.0.0.1"), ("PORT", "6000"), ("DEVICE", "0")):
+        monkeypatch.setenv("CM_CHIEF_" + name, value)
+    monkeypatch.setenv("CM_WORKER_SIZE", "16")
+    monkeypatch.setenv("CM_WORKER_IP", "10.0.0.2")
+    assert npu.get_rank_size() == 16 and calls == []
+    npu.get_rank_id()
+    assert [path for path, _, _ in calls] == ["hccl.manage.api.get_rank_id"]
+
+
 def test_an_estimator_loops_on_the_card(calls, has_estimator, monkeypatch, tmp_path):
     monkeypatch.setenv("RANK_SIZE", "1")
     monkeypatch.setenv("RANK_ID", "0")
