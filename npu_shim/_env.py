@@ -126,8 +126,8 @@ def _rank_size(env: "_Reader", table: Optional[str], chief_ip: Optional[str]) ->
         )
     if table and workers is not None:
         raise ValueError(
-            f"RANK_TABLE_FILE={table!r} and CM_WORKER_SIZE={workers} are both set, but a rank table says itself how many "
-            "ranks there are: unset CM_WORKER_SIZE."
+            f"RANK_TABLE_FILE={table!r} and CM_WORKER_SIZE={workers} are both set, but a rank table says itself how "
+            "many ranks there are: unset CM_WORKER_SIZE."
         )
     if chief_ip and size is not None:
         raise ValueError(

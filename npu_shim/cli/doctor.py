@@ -88,7 +88,8 @@ def _environment(found: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
     for name, value in environment["set"].items():
         yield name, repr(value)
     if table:
-        yield "rank table", f"{table['path']}: {table['error'] or counted(table['ranks'], 'rank') + ' on ' + counted(table['servers'], 'server')}"
+        ranks = table["error"] or f"{counted(table['ranks'], 'rank')} on {counted(table['servers'], 'server')}"
+        yield "rank table", f"{table['path']}: {ranks}"
     yield "not set", ", ".join(environment["not_set"]) or "none of those that npu_shim reads"
     if environment["error"]:
         yield "contradiction", environment["error"]

@@ -45,8 +45,8 @@ def _make(args: argparse.Namespace) -> int:
     table, made_up = ranktable_make.make(hosts, addresses)
     table, _ = ranktable_write.converted(table, args.dialect)
     if made_up:
-        _tell(f"the device_ip of {', '.join(made_up)} are made up, which is enough without cards. With cards give each host's "
-              f"{ranktable_make.HCCN_CONF}: --hccn HOST=FILE.")
+        _tell(f"the device_ip of {', '.join(made_up)} are made up, which is enough without cards. With cards give each "
+              f"host's {ranktable_make.HCCN_CONF}: --hccn HOST=FILE.")
     return _put(table, args)
 
 
@@ -144,21 +144,22 @@ def _tell(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="npu-shim ranktable", allow_abbrev=False,
-        description="Makes, checks, shows or converts rank tables. Exit codes: 0 done; 1 check found something; 2 wrong "
-        "usage, or a file that cannot be read, parsed or written.")
+        description="Makes, checks, shows or converts rank tables. Exit codes: 0 done; 1 check found something; 2 "
+        "wrong usage, or a file that cannot be read, parsed or written.")
     verbs = made.add_subparsers(dest="what", metavar="make|check|show|convert")
     verbs.required = True
+    form = "the form to write; server_list by default"
     make = _verb(verbs, "make", _make, "write a table for hosts and their devices")
     make.add_argument("--hosts", default="127.0.0.1", help="HOST:COUNT or HOST:FIRST-LAST of each host, as in "
-                      "10.0.0.1:8,10.0.0.2:8; ranks are numbered in this order. Without a count, or without --hosts for this "
-                      "host alone, the devices are those of its hccn.conf")
+                      "10.0.0.1:8,10.0.0.2:8; ranks are numbered in this order. Without a count, or without --hosts "
+                      "for this host alone, the devices are those of its hccn.conf")
     make.add_argument("--hccn", action="append", metavar="[HOST=]FILE", help="a copy of a host's "
-                      f"{ranktable_make.HCCN_CONF}, which has the addresses of its devices; may be given for each host. By "
-                      "default this machine's, for the host that is this machine")
-    make.add_argument("--dialect", choices=DIALECTS, default=SERVER_LIST, help="the form to write; server_list by default")
+                      f"{ranktable_make.HCCN_CONF}, which has the addresses of its devices; may be given for each "
+                      "host. By default this machine's, for the host that is this machine")
+    make.add_argument("--dialect", choices=DIALECTS, default=SERVER_LIST, help=form)
     check = _verb(verbs, "check", _check, "find what is wrong in a file, with its place and what to write")
-    check.add_argument("--product", choices=PRODUCTS + (_ANY,), default=ATLAS_910, help="whose rules for the devices of a server "
-                       "count: Atlas training servers (910, by default), A2, A3, or cpu for none")
+    check.add_argument("--product", choices=PRODUCTS + (_ANY,), default=ATLAS_910, help="whose rules for the devices "
+                       "of a server count: Atlas training servers (910, by default), A2, A3, or cpu for none")
     view = _verb(verbs, "show", _show, "list the ranks of a file")
     convert = _verb(verbs, "convert", _convert, "write a file in another form, without comments and stray commas")
     for verb in (check, view, convert):
@@ -167,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
                           help="a rank table; by default the one that RANK_TABLE_FILE names")
     for verb in (check, view):
         verb.add_argument("--json", action="store_true", help="as JSON")
-    convert.add_argument("--to", choices=DIALECTS, default=SERVER_LIST, help="the form to write; server_list by default")
+    convert.add_argument("--to", choices=DIALECTS, default=SERVER_LIST, help=form)
     for verb in (make, convert):
         verb.add_argument("-o", "--output", metavar="FILE", help="where to write; by default standard output")
         verb.add_argument("--force", action="store_true", help="replace a file that differs")

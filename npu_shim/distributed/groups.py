@@ -34,8 +34,8 @@ class Group:
         """
         if world_rank not in self.ranks:
             raise ValueError(
-                f"rank {world_rank} is not in the group {self.name!r}, which has the ranks {listed(self.ranks)}. Use the "
-                "group in its ranks only."
+                f"rank {world_rank} is not in the group {self.name!r}, which has the ranks {listed(self.ranks)}. Use "
+                "the group in its ranks only."
             )
         return self.ranks.index(world_rank)
 
@@ -69,7 +69,8 @@ def group(name: str = WORLD, of: Optional[World] = None) -> Group:
         return Group(WORLD, tuple(range((of or world()).size)))
     if name not in _made:
         known = ", ".join(repr(n) for n in (WORLD, *_made))
-        raise ValueError(f"group={name!r} does not exist; there is {known}. Make it with create_group in each of its ranks.")
+        raise ValueError(f"group={name!r} does not exist; there is {known}. Make it with create_group in each of its "
+                         "ranks.")
     return Group(name, _made[name])
 
 
@@ -91,7 +92,8 @@ def create(name: str, rank_num: int, rank_ids: Sequence[int], of: Optional[World
         raise TypeError(f"rank_ids={rank_ids!r} is not allowed: it must be a list of int.")
     if not is_int(rank_num) or rank_num != len(rank_ids) or len(set(rank_ids)) != len(rank_ids) or not rank_ids:
         raise ValueError(
-            f"rank_num={rank_num!r} and rank_ids={list(rank_ids)} do not fit: rank_ids must name rank_num ranks, each once."
+            f"rank_num={rank_num!r} and rank_ids={list(rank_ids)} do not fit: rank_ids must name rank_num ranks, each "
+            "once."
         )
     here = of or world()
     outside = [rank for rank in rank_ids if not 0 <= rank < here.size]
@@ -99,11 +101,11 @@ def create(name: str, rank_num: int, rank_ids: Sequence[int], of: Optional[World
         raise ValueError(f"rank_ids={list(rank_ids)} is not allowed: this job has ranks 0 to {here.size - 1} "
                          f"({here.source}), and no {listed(outside)}.")
     if here.rank not in rank_ids:
-        raise ValueError(f"group={name!r} with rank_ids={list(rank_ids)} cannot be made by rank {here.rank}, which is not "
-                         "in it: call create_group in its ranks only.")
+        raise ValueError(f"group={name!r} with rank_ids={list(rank_ids)} cannot be made by rank {here.rank}, which is "
+                         "not in it: call create_group in its ranks only.")
     if name in _made:
-        raise ValueError(f"group={name!r} exists already, with the ranks {listed(_made[name])}: take another name, or call "
-                         "destroy_group first.")
+        raise ValueError(f"group={name!r} exists already, with the ranks {listed(_made[name])}: take another name, or "
+                         "call destroy_group first.")
     _made[name] = tuple(sorted(rank_ids))
     return group(name, here)
 

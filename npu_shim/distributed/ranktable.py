@@ -111,8 +111,8 @@ class RankTableError(ValueError):
     @property
     def summary(self) -> str:
         """The first problem, and how many more there are."""
-        more = f" ({len(self.problems) - 1} more: npu-shim ranktable check {self.name})" if len(self.problems) > 1 else ""
-        return f"{self.problems[0]}{more}"
+        more = len(self.problems) - 1
+        return f"{self.problems[0]}" + (f" ({more} more: npu-shim ranktable check {self.name})" if more else "")
 
 
 def extra(extras: Extras, key: str) -> object:

@@ -67,8 +67,9 @@ def _devices(places: List[Place]) -> Iterator[Problem]:
     for place in places:
         key = (place.server_id, place.device.device_id)
         if key in first:
-            yield Problem(f"{place.path}.device_id", f"device {place.device.device_id} of server {place.server_id!r} is given "
-                          f"twice, first at {first[key]}.device_id", "A device trains one rank; name another device")
+            yield Problem(f"{place.path}.device_id",
+                          f"device {place.device.device_id} of server {place.server_id!r} is given twice, first at "
+                          f"{first[key]}.device_id", "A device trains one rank; name another device")
         first.setdefault(key, place.path)
 
 
@@ -78,7 +79,8 @@ def _addresses(places: List[Place]) -> Iterator[Problem]:
     for place in places:
         address, path = place.device.device_ip, f"{place.path}.device_ip"
         if address is None:
-            yield Problem(place.path, "has no device_ip", "Cards need it: address_N in /etc/hccn.conf of the server", WARNING)
+            yield Problem(place.path, "has no device_ip",
+                          "Cards need it: address_N in /etc/hccn.conf of the server", WARNING)
             continue
         if address in first:
             yield Problem(path, f"{address!r} is given twice, first at {first[address]}",
@@ -120,7 +122,8 @@ def _super_pods(table: RankTable) -> Iterator[Problem]:
                           'Add it, or write "version": "1.0"', WARNING)
         return
     if table.version != "1.2":
-        yield Problem("$.version", f"is {table.version!r}, but there is a super_pod_list", 'Write "version": "1.2"', WARNING)
+        yield Problem("$.version", f"is {table.version!r}, but there is a super_pod_list", 'Write "version": "1.2"',
+                      WARNING)
     known = [server.server_id for server in table.servers]
     first: Dict[str, str] = {}
     for at, pod in enumerate(table.super_pods):
@@ -150,17 +153,20 @@ def _topology(table: RankTable, product: str) -> Iterator[Problem]:
         where, many = paths[server_id], f"server {server_id!r} has {counted(len(ids), 'device')}"
         named = ", ".join(str(i) for i in sorted(ids))
         if product == ATLAS_910 and len(ids) not in _COUNTS:
-            yield Problem(where, f"{many} ({named})", "Atlas training servers (910) train on 1, 2, 4 or 8 of them", WARNING)
+            yield Problem(where, f"{many} ({named})", "Atlas training servers (910) train on 1, 2, 4 or 8 of them",
+                          WARNING)
         elif product == ATLAS_910 and len(ids) in (2, 4) and len({i < _HALF for i in ids}) == 2:
             yield Problem(where, f"devices {named} of server {server_id!r} are of both rings",
-                          f"Devices 0-3 and 4-7 are a ring each on Atlas training servers (910): take {len(ids)} of one",
-                          WARNING)
+                          "Devices 0-3 and 4-7 are a ring each on Atlas training servers (910): take "
+                          f"{len(ids)} of one", WARNING)
         elif product in (ATLAS_910, ATLAS_A2) and max(ids) > 7:
-            yield Problem(where, f"server {server_id!r} has a device {max(ids)}", "A server's devices are 0 to 7", WARNING)
+            yield Problem(where, f"server {server_id!r} has a device {max(ids)}", "A server's devices are 0 to 7",
+                          WARNING)
     first = next(iter(counts))
     for server_id, count in counts.items():
         if product == ATLAS_910 and count != counts[first]:
-            yield Problem(paths[server_id], f"server {server_id!r} has {counted(count, 'device')}, and {first!r} {counts[first]}",
+            yield Problem(paths[server_id],
+                          f"server {server_id!r} has {counted(count, 'device')}, and {first!r} {counts[first]}",
                           "All servers of a job give the same number", WARNING)
     if product == ATLAS_A3:
         yield from _equal_super_pods(table, counts)
@@ -168,11 +174,12 @@ def _topology(table: RankTable, product: str) -> Iterator[Problem]:
 
 def _equal_super_pods(table: RankTable, counts: Dict[str, int]) -> Iterator[Problem]:
     sums = [sum(counts.get(server_id, 0) for server_id in pod.server_ids) for pod in table.super_pods]
+    names = [repr(pod.super_pod_id) for pod in table.super_pods]
     for at, total in enumerate(sums):
         if total != sums[0]:
-            yield Problem(f"$.super_pod_list[{at}]", f"super-pod {table.super_pods[at].super_pod_id!r} has {counted(total, 'device')}, "
-                          f"and {table.super_pods[0].super_pod_id!r} {sums[0]}", "All super-pods of a job give the same number",
-                          WARNING)
+            yield Problem(f"$.super_pod_list[{at}]",
+                          f"super-pod {names[at]} has {counted(total, 'device')}, and {names[0]} {sums[0]}",
+                          "All super-pods of a job give the same number", WARNING)
 
 
 def _server_path(table: RankTable, at: int) -> str:

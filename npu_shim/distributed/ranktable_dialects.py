@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from npu_shim.distributed.ranktable import (COMPLETED, ERROR, INITIALIZING, LAB, POD, SERVER_LIST, WARNING, Device, Extras,
-                                            Problem, RankTable, Server, SuperPod, counted)
+from npu_shim.distributed.ranktable import (COMPLETED, ERROR, INITIALIZING, LAB, POD, SERVER_LIST, WARNING, Device,
+                                            Extras, Problem, RankTable, Server, SuperPod, counted)
 
 _DIGITS = re.compile(r"^[0-9]+$")
 _TOP = ("version", "status", "group_count", "group_list", "server_count", "server_list", "super_pod_list")
@@ -72,11 +72,13 @@ def _table(data: Any, made: Reading) -> RankTable:
         advice = "A rank table has a server_list (today's form) or a group_list (older forms)"
         if "rank_list" in data:
             advice += "; rank_list is the form of newer products, which TensorFlow does not train on"
-        made.say("$", "has neither server_list nor group_list" + closest_of(("server_list", "group_list"), data), advice)
+        near = closest_of(("server_list", "group_list"), data)
+        made.say("$", f"has neither server_list nor group_list{near}", advice)
         raise _Incomplete
     status = _text(data, "status", "$", made, required=False) or COMPLETED
     if status not in (COMPLETED, INITIALIZING):
-        made.say("$.status", f"is {status!r}", f"It is {COMPLETED!r}, or {INITIALIZING!r} while the table is being made")
+        made.say("$.status", f"is {status!r}",
+                 f"It is {COMPLETED!r}, or {INITIALIZING!r} while the table is being made")
     elif status != COMPLETED:
         made.say("$.status", f"is {status!r}: the table is not ready", f"Use it when it is {COMPLETED!r}", WARNING)
     version = _text(data, "version", "$", made, required=False)
@@ -116,7 +118,8 @@ def _group_list(data: Dict[str, Any], made: Reading, common: Dict[str, Any]) -> 
     path, group = groups[0]
     instances = _objects(group, "instance_list", path, made)
     _count(group, "instance_count", len(instances), path, "instance_list", made)
-    common.update(group_name=_text(group, "group_name", path, made, required=False), group_extras=_extras(group, _GROUP))
+    common["group_name"] = _text(group, "group_name", path, made, required=False)
+    common["group_extras"] = _extras(group, _GROUP)
     ranked = any("rank_id" in instance for _, instance in instances)
     servers = _lab(instances, made) if ranked else _pods(instances, made)
     table = RankTable(servers, LAB if ranked else POD, **common)
@@ -132,7 +135,8 @@ def _lab(instances: Sequence[Tuple[str, Dict[str, Any]]], made: Reading) -> Tupl
     for path, instance in instances:
         devices = _objects(instance, "devices", path, made)
         if len(devices) != 1:
-            made.say(f"{path}.devices", f"has {counted(len(devices), 'device')}", "An instance with a rank_id has exactly one")
+            made.say(f"{path}.devices", f"has {counted(len(devices), 'device')}",
+                     "An instance with a rank_id has exactly one")
             raise _Incomplete
         server_id = _text(instance, "server_id", path, made)
         device = _device(devices[0][1], devices[0][0], made, _number(instance, "rank_id", path, made))
@@ -151,18 +155,22 @@ def _pods(instances: Sequence[Tuple[str, Dict[str, Any]]], made: Reading) -> Tup
         entries = _objects(instance, "devices", path, made)
         devices = tuple(_device(one, where, made, first + at) for at, (where, one) in enumerate(entries))
         server_id = _text(instance, "server_id", path, made)
-        _place(made, server_id, f"{path}.server_id", [(device, where, where) for device, (where, _) in zip(devices, entries)])
+        _place(made, server_id, f"{path}.server_id",
+               [(device, where, where) for device, (where, _) in zip(devices, entries)])
         servers.append(Server(server_id, devices, _text(instance, "pod_name", path, made, required=False),
                               _extras(instance, ("devices", "pod_name", "server_id"))))
     return tuple(servers)
 
 
 def _device(entry: Dict[str, Any], path: str, made: Reading, rank: Optional[int] = None) -> Device:
+    """A device whose rank is its own rank_id, or given by what it is in."""
     own_rank = rank is None
-    return Device(rank if rank is not None else _number(entry, "rank_id", path, made),
-                  _number(entry, "device_id", path, made), _text(entry, "device_ip", path, made, required=False) or None,
-                  _text(entry, "super_device_id", path, made, required=False),
-                  _extras(entry, _DEVICE + ("rank_id",) * own_rank))
+    return Device(
+        rank=_number(entry, "rank_id", path, made) if rank is None else rank,
+        device_id=_number(entry, "device_id", path, made),
+        device_ip=_text(entry, "device_ip", path, made, required=False) or None,
+        super_device_id=_text(entry, "super_device_id", path, made, required=False),
+        extras=_extras(entry, _DEVICE + ("rank_id",) * own_rank))
 
 
 def _place(made: Reading, server_id: str, server_path: str, devices: Sequence[Tuple[Device, str, str]]) -> None:

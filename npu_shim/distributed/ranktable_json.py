@@ -1,4 +1,4 @@
-"""From text to JSON: where it is none, the line, the reason, and what would remain without comments and stray commas."""
+"""From text to JSON; where it is none, the line and the reason, and the JSON without comments and stray commas."""
 from __future__ import annotations
 
 import json
@@ -10,8 +10,8 @@ from npu_shim.distributed.ranktable import Problem
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(_STRING + r"|(?P<comment>//[^\n]*|/\*.*?\*/|\#[^\n]*)", re.DOTALL)
 _COMMA = re.compile(_STRING + r"|(?P<comma>,)(?=\s*[\]}])")
-_NO_COMMENTS = ("JSON has no comments, though the vendor's manual prints them; npu-shim ranktable convert writes the file "
-                "without them")
+_NO_COMMENTS = ("JSON has no comments, though the vendor's manual prints them; npu-shim ranktable convert writes the "
+                "file without them")
 _NO_LAST_COMMA = "Take away the comma before the closing bracket; npu-shim ranktable convert writes the file without it"
 
 
@@ -68,8 +68,8 @@ def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     made: Dict[str, Any] = {}
     for key, value in pairs:
         if key in made:
-            raise _Refused(f"the key {key!r} is given twice in one object, as {_shortened(json.dumps(made[key]))} and as "
-                           f"{_shortened(json.dumps(value))}", "Keep one of them")
+            raise _Refused(f"the key {key!r} is given twice in one object, as {_shortened(json.dumps(made[key]))} and "
+                           f"as {_shortened(json.dumps(value))}", "Keep one of them")
         made[key] = value
     return made
 

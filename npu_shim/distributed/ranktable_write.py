@@ -11,6 +11,9 @@ from npu_shim.distributed.ranktable import (DIALECTS, LAB, POD, SERVER_LIST, Dev
 _LAB_KEYS = {"board_id": "0x0000", "chip_info": "910", "deploy_mode": "lab", "para_plane_nic_location": "device"}
 _POD_GROUP = "worker"
 _WIDTH = 120
+# Keys that say how a dialect is built, and nothing that another one could not say
+_STRUCTURE = ("version", "server_count", "server_list", "device", "devices", "group_count", "group_list", "device_num",
+              "server_num", "device_count", "instance_count", "instance_list", "rank_id")
 
 
 def text(table: RankTable) -> str:
@@ -86,7 +89,8 @@ def _pods(table: RankTable) -> Dict[str, Any]:
     made.update(device_count=str(table.size), instance_count=str(len(table.servers)), **_values(table.group_extras))
     made["instance_list"] = [
         {**({} if server.pod_name is None else {"pod_name": server.pod_name}), "server_id": server.server_id,
-         **_values(server.extras), "devices": [_device(device) for device in server.devices]} for server in table.servers]
+         **_values(server.extras), "devices": [_device(device) for device in server.devices]}
+        for server in table.servers]
     return made
 
 
@@ -104,7 +108,7 @@ def _to_lab(table: RankTable) -> RankTable:
 
 
 def _to_pods(table: RankTable) -> RankTable:
-    """Servers in the order of their ranks; a pod has the name that makes its RANK_ID, as old launch scripts export it."""
+    """Servers in the order of their ranks, each with a name for its pod."""
     servers = sorted((Server(server.server_id, tuple(sorted(server.devices, key=lambda device: device.rank)))
                       for server in _by_server(table)), key=lambda server: server.devices[0].rank)
     named = [dataclasses.replace(server, pod_name=f"{_POD_GROUP}-{at}", devices=tuple(
@@ -124,9 +128,7 @@ def _by_server(table: RankTable) -> Tuple[Server, ...]:
 def _left_out(table: RankTable, made: RankTable) -> Tuple[str, ...]:
     """The keys of a table that are not in what became of it."""
     kept, had = _keys(document(made)), _keys(document(table))
-    structure = {"version", "server_count", "server_list", "device", "devices", "group_count", "group_list", "device_num",
-                 "server_num", "device_count", "instance_count", "instance_list", "rank_id"}
-    return tuple(key for key in had if key not in kept and key not in structure)
+    return tuple(key for key in had if key not in kept and key not in _STRUCTURE)
 
 
 def _keys(value: Any) -> Dict[str, None]:

@@ -49,8 +49,8 @@ def set_by_size(percentages: Sequence[float], group: str = WORLD) -> None:
         raise TypeError(f"dataSizeList={percentages!r} is not allowed: it must be a list of numbers.")
     if not 1 <= len(percentages) <= MOST_SEGMENTS or not min(percentages) > 0 or not abs(sum(percentages) - 100) < 1e-6:
         raise ValueError(
-            f"dataSizeList={list(percentages)} is not allowed: it must have 1 to {MOST_SEGMENTS} positive percentages that "
-            "sum to 100."
+            f"dataSizeList={list(percentages)} is not allowed: it must have 1 to {MOST_SEGMENTS} positive percentages "
+            "that sum to 100."
         )
     groups.group(group)
     _percentages[group] = tuple(float(p) for p in percentages)
@@ -90,8 +90,8 @@ def by_index(count: int, ends: Sequence[int]) -> List[List[int]]:
     """
     if ends[-1] != count - 1:
         raise ValueError(
-            f"set_split_strategy_by_idx({list(ends)}) does not fit: there are {count} gradients, so the last index must be "
-            f"{count - 1}."
+            f"set_split_strategy_by_idx({list(ends)}) does not fit: there are {count} gradients, so the last index "
+            f"must be {count - 1}."
         )
     starts = [0] + [end + 1 for end in ends]
     return [list(range(start, end + 1)) for start, end in zip(starts, ends)]

@@ -157,13 +157,13 @@ def _own_rank(env: _env.Environment, table: ranktable.RankTable) -> int:
     if table.size == 1:
         return 0
     raise ValueError(
-        f"RANK_TABLE_FILE={path!r} names {table.size} ranks and needs RANK_ID, which is not set: export RANK_ID as this "
-        f"process's number, 0 to {table.size - 1}."
+        f"RANK_TABLE_FILE={path!r} names {table.size} ranks and needs RANK_ID, which is not set: export RANK_ID as "
+        f"this process's number, 0 to {table.size - 1}."
     )
 
 
 def _in_pod_of_number(env: _env.Environment, table: ranktable.RankTable) -> Optional[int]:
-    """The rank of a process whose RANK_ID is a pod's name though it is a number, the same in all processes of the pod."""
+    """The rank where RANK_ID is the name of a pod, though a number: all processes of the pod then have the same."""
     if "ASCEND_DEVICE_ID" in env.defaulted:
         return None
     placed = table.placements()
@@ -201,8 +201,8 @@ def _rank_of_pod(env: _env.Environment, table: ranktable.RankTable) -> int:
     if "ASCEND_DEVICE_ID" in env.defaulted or len(of_process) != 1:
         raise ValueError(
             f"{said} in RANK_TABLE_FILE={path!r} has devices {ids}, and this process's is "
-            f"{'not set' if 'ASCEND_DEVICE_ID' in env.defaulted else env.device_id}: export DEVICE_ID as one of them, or "
-            "RANK_ID as this process's number."
+            f"{'not set' if 'ASCEND_DEVICE_ID' in env.defaulted else env.device_id}: export DEVICE_ID as one of them, "
+            "or RANK_ID as this process's number."
         )
     return of_process[0]
 
@@ -213,8 +213,8 @@ def _at_master(env: _env.Environment, size: int) -> World:
     if not local or "ASCEND_DEVICE_ID" in env.defaulted or env.device_id >= size:
         raise ValueError(
             f"CM_CHIEF_IP={env.cm_chief_ip!r} with CM_WORKER_SIZE={size} leaves it to the cards to number the ranks. "
-            "Without cards that is known on one host only: there export ASCEND_DEVICE_ID as this process's number, 0 to "
-            f"{size - 1}, and CM_WORKER_IP as CM_CHIEF_IP. For several hosts unset the CM_* variables and export "
+            "Without cards that is known on one host only: there export ASCEND_DEVICE_ID as this process's number, 0 "
+            f"to {size - 1}, and CM_WORKER_IP as CM_CHIEF_IP. For several hosts unset the CM_* variables and export "
             "RANK_TABLE_FILE (npu-shim ranktable make writes one) and RANK_ID."
         )
     return World(env.device_id, size, (env.cm_chief_ip or THIS_HOST,) * size, (env.cm_chief_ip or THIS_HOST,) * size,

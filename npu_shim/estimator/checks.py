@@ -74,5 +74,5 @@ def check_aoe_mode(aoe_mode: str) -> None:
 
 
 def get_ranksize() -> str:
-    """Number of ranks as text: of the rank table, RANK_SIZE or CM_WORKER_SIZE, else '1'; ValueError where they contradict."""
+    """Number of ranks as text, '1' where nothing says it; raises ValueError where what is set contradicts itself."""
     return str(world_size())

@@ -100,7 +100,7 @@ def test_a_rank_table_is_read_and_checked(doctor: Any, tmp_path: pathlib.Path) -
     code, out = doctor(RANK_TABLE_FILE=path, RANK_ID='1')
     assert code == 0
     assert f'  rank table        {path}: 2 ranks on 1 server' in out.splitlines()
-    assert f"note: RANK_TABLE_FILE={path!r}: $.server_list[0].device: devices 0, 5 of server 's' are of both rings." in out
+    assert f"note: RANK_TABLE_FILE={path!r}: $.server_list[0].device: devices 0, 5 of server 's' are of both" in out
     code, out = doctor(RANK_TABLE_FILE=path, RANK_ID='1', RANK_SIZE='4')
     assert code == 1
     assert out.splitlines()[-1].startswith(f'  RANK_SIZE=4 contradicts RANK_TABLE_FILE={path!r}, which names 2 ranks')

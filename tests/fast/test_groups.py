@@ -40,7 +40,7 @@ def test_a_group_numbers_its_ranks_by_their_world_rank(named: Any) -> None:
     assert [manage.get_world_rank_from_group_rank("g", r) for r in (0, 1)] == [1, 2]
     assert [manage.get_group_rank_from_world_rank(r, "g") for r in (1, 2)] == [0, 1]
     manage.destroy_group("g")
-    with pytest.raises(ValueError, match="group='g' does not exist; there is 'hccl_world_group'. Make it with create_group"):
+    with pytest.raises(ValueError, match="group='g' does not exist; there is 'hccl_world_group'. Make it with create"):
         manage.get_rank_size("g")
 
 
@@ -58,7 +58,7 @@ def test_local_ranks_of_a_group_are_those_on_this_server(monkeypatch: Any, tmp_p
 
 WRONG = [
     (lambda: manage.create_group(3, 1, [2]), TypeError, "group=3 is not allowed: it must be a str"),
-    (lambda: manage.create_group("", 1, [2]), ValueError, "group='' is not allowed: it must be a name of 1 to 127 bytes"),
+    (lambda: manage.create_group("", 1, [2]), ValueError, "group='' is not allowed: it must be a name of 1 to"),
     (lambda: manage.create_group("é" * 64, 1, [2]), ValueError, "1 to 127 bytes other than hccl_world_group"),
     (lambda: manage.create_group(WORLD, 1, [2]), ValueError, "group='hccl_world_group' is not allowed"),
     (lambda: manage.create_group("g", 1, 2), TypeError, "rank_ids=2 is not allowed: it must be a list of int"),
@@ -69,7 +69,7 @@ WRONG = [
     (lambda: manage.create_group("g", 3, [2, 4, -1]), ValueError,
      r"rank_ids=\[2, 4, -1\] is not allowed: this job has ranks 0 to 3 \(RANK_SIZE\), and no 4, -1"),
     (lambda: manage.create_group("g", 2, [0, 1]), ValueError,
-     r"group='g' with rank_ids=\[0, 1\] cannot be made by rank 2, which is not in it: call create_group in its ranks only"),
+     r"group='g' with rank_ids=\[0, 1\] cannot be made by rank 2, which is not in it: call create_group in"),
     (lambda: [manage.create_group("g", 1, [2]), manage.create_group("g", 2, [1, 2])], ValueError,
      "group='g' exists already, with the ranks 2: take another name, or call destroy_group first"),
     (lambda: manage.destroy_group("g"), ValueError, "group='g' does not exist"),
@@ -78,7 +78,8 @@ WRONG = [
     (lambda: manage.get_rank_id(7), TypeError, "group=7 is not allowed: it must be a str"),
     (lambda: manage.get_world_rank_from_group_rank(WORLD, 4), ValueError,
      "group_rank_id=4 is not allowed: the group 'hccl_world_group' has ranks 0 to 3"),
-    (lambda: manage.get_world_rank_from_group_rank(WORLD, "0"), TypeError, "group_rank_id='0' is not allowed: .* an int"),
+    (lambda: manage.get_world_rank_from_group_rank(WORLD, "0"), TypeError,
+     "group_rank_id='0' is not allowed: it must be an int"),
     (lambda: manage.get_group_rank_from_world_rank(1.0, WORLD), TypeError, "world_rank_id=1.0 is not allowed"),
     (lambda: [manage.create_group("g", 2, [3, 2]), manage.get_group_rank_from_world_rank(0, "g")], ValueError,
      "rank 0 is not in the group 'g', which has the ranks 2, 3"),
@@ -98,7 +99,8 @@ def test_without_a_strategy_the_gradients_are_split_where_hccl_does() -> None:
     assert buckets([5]) == [[0]] and buckets([]) == [] and buckets([0, 0]) == [[0], [1]]
 
 
-@pytest.mark.parametrize("ends, wanted", [([3], [[0, 1, 2, 3]]), ([0, 3], [[0], [1, 2, 3]]), ((1, 2, 3), [[0, 1], [2], [3]])])
+@pytest.mark.parametrize("ends, wanted", [
+    ([3], [[0, 1, 2, 3]]), ([0, 3], [[0], [1, 2, 3]]), ((1, 2, 3), [[0, 1], [2], [3]])])
 def test_a_strategy_by_index(ends: Any, wanted: List[List[int]]) -> None:
     split.set_split_strategy_by_idx(ends)
     assert buckets([8, 8, 8, 8]) == wanted
@@ -130,8 +132,8 @@ def test_a_strategy_is_its_groups_size_wins_and_a_destroyed_group_forgets_it() -
 
 def test_indices_that_do_not_fit_the_gradients() -> None:
     split.set_split_strategy_by_idx([3, 8])
-    with pytest.raises(ValueError, match=r"set_split_strategy_by_idx\(\[3, 8\]\) does not fit: there are 5 gradients, so the "
-                       "last index must be 4"):
+    with pytest.raises(ValueError, match=r"set_split_strategy_by_idx\(\[3, 8\]\) does not fit: there are 5 gradients, so "
+                       "the last index must be 4"):
         buckets([1] * 5)
 
 
@@ -142,7 +144,7 @@ WRONG_SPLITS = [
     (lambda: split.set_split_strategy_by_idx([3, 3]), ValueError, "1 to 8 growing indices"),
     (lambda: split.set_split_strategy_by_idx(list(range(9))), ValueError, "1 to 8 growing indices"),
     (lambda: split.set_split_strategy_by_idx([3], "g"), ValueError, "group='g' does not exist"),
-    (lambda: split.set_split_strategy_by_size(100), TypeError, "dataSizeList=100 is not allowed: it must be a list of num"),
+    (lambda: split.set_split_strategy_by_size(100), TypeError, "dataSizeList=100 is not allowed: it must be a list"),
     (lambda: split.set_split_strategy_by_size([True]), TypeError, r"dataSizeList=\[True\] is not allowed"),
     (lambda: split.set_split_strategy_by_size([50, 40]), ValueError, "1 to 8 positive percentages that sum to 100"),
     (lambda: split.set_split_strategy_by_size([110, -10]), ValueError, "positive percentages"),

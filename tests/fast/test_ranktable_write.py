@@ -12,7 +12,8 @@ from npu_shim.distributed.ranktable_checks import PRODUCTS, examine
 from npu_shim.distributed.ranktable_write import converted, document, text
 
 NAMES = st.text('s0.:/"\\\n é,#]}', min_size=1, max_size=6)
-VALUES: List[Any] = [None, True, 0, -1, 2.5, "", "0", "x", [], {}, [1], ["eth0", None], {"a": {"b": []}}, [{}], [{"rank_id": "0"}]]
+VALUES: List[Any] = [None, True, 0, -1, 2.5, "", "0", "x", [], {}, [1], ["eth0", None], {"a": {"b": []}}, [{}],
+                     [{"rank_id": "0"}]]
 JSON = st.sampled_from(VALUES)
 few = settings(max_examples=25, deadline=None, database=None)
 ADDRESSES = st.none() | st.sampled_from(["10.0.0.1", "fd00::1", "192.168.100.1"])
@@ -35,9 +36,11 @@ def tables(draw: Any, dialect: str) -> RankTable:
     servers, left = [], iter(ranks)
     for server_id, count in zip(server_ids, counts):
         ids = draw(st.lists(st.integers(0, 15), min_size=count, max_size=count, unique=True))
-        made = tuple(Device(next(left), i, draw(ADDRESSES), draw(st.none() | NAMES), draw(extras("device"))) for i in ids)
+        made = tuple(Device(next(left), i, draw(ADDRESSES), draw(st.none() | NAMES), draw(extras("device")))
+                     for i in ids)
         servers.append(Server(server_id, made, extras=() if dialect == LAB else draw(extras("server"))))
-    common: Dict[str, Any] = {"status": draw(st.sampled_from(["completed", "initializing"])), "extras": draw(extras("top"))}
+    common: Dict[str, Any] = {"status": draw(st.sampled_from(["completed", "initializing"])),
+                              "extras": draw(extras("top"))}
     if dialect == SERVER_LIST:
         with_pods = draw(st.booleans())
         pods = (SuperPod(draw(NAMES), tuple(server_ids)),) if with_pods else ()
@@ -81,7 +84,8 @@ def test_another_dialect_has_the_same_ranks_on_the_same_devices(source: str, tar
 
 def placed(table: RankTable) -> List[Tuple[int, str, int, Any]]:
     """Rank, server, device and address of every rank."""
-    return [(device.rank, server.server_id, device.device_id, device.device_ip) for server, device in table.placements()]
+    return [(device.rank, server.server_id, device.device_id, device.device_ip)
+            for server, device in table.placements()]
 
 
 def in_order(table: RankTable) -> bool:
@@ -118,8 +122,8 @@ def test_no_damage_to_a_table_ends_in_anything_but_problems(data: Any) -> None:
 
 # --- what a dialect has no place for -------------------------------------------
 def test_what_is_left_out_is_named() -> None:
-    table = RankTable((Server("s", (Device(0, 0, "10.0.0.1", "7"),), extras=(("host_ip", '"10.0.0.9"'),)),), SERVER_LIST, "1.2",
-                      super_pods=(SuperPod("0", ("s",)),))
+    table = RankTable((Server("s", (Device(0, 0, "10.0.0.1", "7"),), extras=(("host_ip", '"10.0.0.9"'),)),), SERVER_LIST,
+                      "1.2", super_pods=(SuperPod("0", ("s",)),))
     made, left_out = converted(table, LAB)
     assert left_out == ("super_pod_list", "host_ip", "super_pod_id") and parse(text(made)) == made
     assert dict(made.extras)["para_plane_nic_name"] == '["eth0"]' and dict(made.extras)["chip_info"] == '"910"'

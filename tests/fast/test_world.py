@@ -25,8 +25,8 @@ def server_list(*servers: Sequence[int], **more: Any) -> Dict[str, Any]:
 def pods(**devices: Sequence[int]) -> Dict[str, Any]:
     """A table of cloud platforms: device ids by the name of the pod."""
     return {"status": "completed", "group_count": "1", "group_list": [{
-        "group_name": "worker", "device_count": str(sum(map(len, devices.values()))), "instance_count": str(len(devices)),
-        "instance_list": [{"pod_name": name, "server_id": f"host-{name}", "devices": [
+        "group_name": "worker", "device_count": str(sum(map(len, devices.values()))),
+        "instance_count": str(len(devices)), "instance_list": [{"pod_name": name, "server_id": f"host-{name}", "devices": [
             {"device_id": str(d), "device_ip": f"192.168.{p}.{d + 1}"} for d in ids]}
             for p, (name, ids) in enumerate(devices.items())]}]}
 
@@ -64,8 +64,8 @@ def test_ranks_of_one_host(environ: Dict[str, str], rank: int, size: int, device
 def test_workers_of_several_hosts_are_counted_but_not_numbered() -> None:
     environ = {**CHIEF, "CM_WORKER_SIZE": "16", "CM_WORKER_IP": "10.0.0.2", "ASCEND_DEVICE_ID": "1"}
     assert world_size(environ) == 16
-    with pytest.raises(ValueError, match="CM_CHIEF_IP='10.0.0.1' with CM_WORKER_SIZE=16 leaves it to the cards to number.*"
-                       "RANK_TABLE_FILE .npu-shim ranktable make writes one. and RANK_ID"):
+    with pytest.raises(ValueError, match="CM_CHIEF_IP='10.0.0.1' with CM_WORKER_SIZE=16 leaves it to the cards to number"
+                       ".*RANK_TABLE_FILE .npu-shim ranktable make writes one. and RANK_ID"):
         world(environ)
 
 
@@ -141,27 +141,33 @@ def test_two_pods_of_one_server_are_beside_each_other(table: Any) -> None:
 
 
 REFUSED = [
-    ({"RANK_ID": "0", "RANK_SIZE": "8"}, server_list([0, 1]), "RANK_SIZE=8 contradicts RANK_TABLE_FILE='{}', which names 2 "
-     "ranks. Export RANK_SIZE=2, unset it, or name the table of this job."),
+    ({"RANK_ID": "0", "RANK_SIZE": "8"}, server_list([0, 1]),
+     "RANK_SIZE=8 contradicts RANK_TABLE_FILE='{}', which names 2 ranks. Export RANK_SIZE=2, unset it, or name the "
+     "table of this job."),
     ({"RANK_SIZE": "1"}, server_list([0, 1]), "RANK_SIZE=1 contradicts RANK_TABLE_FILE='{}', which names 2 ranks."),
-    ({"RANK_ID": "2"}, server_list([0, 1]), "RANK_ID=2 is not in RANK_TABLE_FILE='{}', which names ranks 0 to 1. Export the "
-     "RANK_ID of one of them."),
-    ({}, server_list([0, 1]), "RANK_TABLE_FILE='{}' names 2 ranks and needs RANK_ID, which is not set: export RANK_ID as this "
-     "process's number, 0 to 1."),
+    ({"RANK_ID": "2"}, server_list([0, 1]),
+     "RANK_ID=2 is not in RANK_TABLE_FILE='{}', which names ranks 0 to 1. Export the RANK_ID of one of them."),
+    ({}, server_list([0, 1]),
+     "RANK_TABLE_FILE='{}' names 2 ranks and needs RANK_ID, which is not set: export RANK_ID as this process's number, "
+     "0 to 1."),
     ({"RANK_SIZE": "2"}, server_list([0, 1]), "RANK_TABLE_FILE='{}' names 2 ranks and needs RANK_ID, which is not set"),
-    ({"RANK_ID": "0"}, server_list([0, 1], status="initializing"), "RANK_TABLE_FILE='{}' has \"status\": 'initializing', but "
-     "only a table that is 'completed' can be used. Start the job when whoever writes it is done."),
-    ({"RANK_ID": "0"}, server_list([0, 1], server_count="3"), "RANK_TABLE_FILE='{}' cannot be used: {}: $.server_count: is "
-     "'3', but there is 1 entry"),
+    ({"RANK_ID": "0"}, server_list([0, 1], status="initializing"),
+     "RANK_TABLE_FILE='{}' has \"status\": 'initializing', but only a table that is 'completed' can be used. Start the "
+     "job when whoever writes it is done."),
+    ({"RANK_ID": "0"}, server_list([0, 1], server_count="3"),
+     "RANK_TABLE_FILE='{}' cannot be used: {}: $.server_count: is '3', but there is 1 entry"),
     ({"RANK_ID": "0"}, "{", "RANK_TABLE_FILE='{}' cannot be used: {}: line 1, column 2: is not JSON"),
-    ({"RANK_ID": "8p"}, pods(a=[0, 1], b=[0]), "RANK_ID='8p' is not in RANK_TABLE_FILE='{}', which names 'a', 'b'. Export "
-     "RANK_ID as this process's number, 0 to 2, or RANK_ID as one of its pods."),
+    ({"RANK_ID": "8p"}, pods(a=[0, 1], b=[0]),
+     "RANK_ID='8p' is not in RANK_TABLE_FILE='{}', which names 'a', 'b'. Export RANK_ID as this process's number, 0 to "
+     "2, or RANK_ID as one of its pods."),
     ({"RANK_ID": "8p"}, server_list([0, 1]), "RANK_ID='8p' is not in RANK_TABLE_FILE='{}', which names no pods."),
-    ({"POD_NAME": "a"}, pods(a=[0, 1]), "POD_NAME='a' in RANK_TABLE_FILE='{}' has devices 0, 1, and this process's is not "
-     "set: export DEVICE_ID as one of them, or RANK_ID"),
+    ({"POD_NAME": "a"}, pods(a=[0, 1]),
+     "POD_NAME='a' in RANK_TABLE_FILE='{}' has devices 0, 1, and this process's is not set: export DEVICE_ID as one of "
+     "them, or RANK_ID"),
     ({"POD_NAME": "a", "DEVICE_ID": "7"}, pods(a=[0, 1]), "has devices 0, 1, and this process's is 7"),
-    ({"POD_NAME": "a", "RANK_ID": "2"}, pods(a=[0, 1], b=[0]), "POD_NAME='a' and RANK_ID=2 contradict each other: in "
-     "RANK_TABLE_FILE='{}' rank 2 is in the pod 'b'. Unset one of them."),
+    ({"POD_NAME": "a", "RANK_ID": "2"}, pods(a=[0, 1], b=[0]),
+     "POD_NAME='a' and RANK_ID=2 contradict each other: in RANK_TABLE_FILE='{}' rank 2 is in the pod 'b'. Unset one of "
+     "them."),
 ]
 
 
@@ -178,8 +184,8 @@ def test_a_table_that_is_not_there(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "none.json")
     with pytest.raises(ValueError) as caught:
         world_size({"RANK_TABLE_FILE": path})
-    assert str(caught.value) == (f"RANK_TABLE_FILE={path!r} cannot be used: No such file or directory. Correct it; npu-shim "
-                                 "ranktable make writes one.")
+    assert str(caught.value) == (f"RANK_TABLE_FILE={path!r} cannot be used: No such file or directory. Correct it; "
+                                 "npu-shim ranktable make writes one.")
 
 
 def test_a_table_that_changes_is_read_again(table: Any) -> None:
