@@ -1,0 +1,115 @@
+"""What each rank has announced that it wants to take part in, for the others to see.
+
+An announcement is a token in one of the rank's lanes, made of the collective's
+key and of how often the key was used, and a record: what is asked for. Tokens are
+looked for by value, as ranks use their lanes in different orders.
+"""
+from __future__ import annotations
+
+import hashlib
+import struct
+import threading
+import time
+from typing import List, Optional
+
+from npu_shim.distributed.shm.peers import Peers
+from npu_shim.distributed.shm.segment import LANES, RECORD_BYTES, TOKENS, WORD, Segment, fence
+
+_DIGEST_BYTES = 16
+_KEY_ROOM = 200  # bytes of a record for the key; the rest is for what is asked
+
+
+class Call:
+    """A thread's wish to take part in a collective."""
+
+    def __init__(self, token: int, key: str, asked: str, digest: bytes, lane: int) -> None:
+        self.token, self.key, self.asked, self.digest, self.lane = token, key, asked, digest, lane
+        self.packed = struct.pack("<Q", token)
+        self.since = time.monotonic()
+        self.has_turn = False
+        self.wake = threading.Lock()  # taken = sleep
+        self.wake.acquire()
+
+
+class Lanes:
+    """The announcements of a group's ranks; ``place`` is this one's number."""
+
+    def __init__(self, segment: Segment, place: int, peers: Peers) -> None:
+        self._segment, self._place, self._peers = segment, place, peers
+        self._others = [other for other in range(segment.layout.size) if other != place]
+        self._mine = segment.page(place) + TOKENS
+
+    def announce(self, call: Call) -> None:
+        """Shows the others what a thread of this rank wants."""
+        segment, at = self._segment, self._segment.record_at(self._place, call.lane)
+        segment.memory[at:at + _DIGEST_BYTES] = call.digest
+        segment.write_text(at + _DIGEST_BYTES, call.key, _KEY_ROOM)
+        segment.write_text(at + _DIGEST_BYTES + _KEY_ROOM, call.asked, RECORD_BYTES - _DIGEST_BYTES - _KEY_ROOM)
+        fence()
+        segment.words[self._mine + call.lane] = call.token
+
+    def withdraw(self, call: Call) -> None:
+        """Takes it back."""
+        self._segment.words[self._mine + call.lane] = 0
+
+    def lanes_of(self, call: Call) -> Optional[List[int]]:
+        """In which lane each other rank announced it; None while one has not."""
+        lanes = []
+        for other in self._others:
+            lane = self.lane_of(other, call.packed)
+            if lane < 0:
+                return None
+            lanes.append(lane)
+        fence()
+        return lanes
+
+    def lane_of(self, other: int, packed: bytes) -> int:
+        """In which lane another rank announced a token; -1 when it has not."""
+        begin = self._segment.tokens_at(other)
+        at = begin - 1
+        while True:
+            at = self._segment.memory.find(packed, at + 1, begin + LANES * WORD)
+            if at < 0 or (at - begin) % WORD == 0:
+                return -1 if at < 0 else (at - begin) // WORD
+
+    def difference(self, call: Call, lanes: List[int]) -> str:
+        """What the ranks ask differently; empty when they agree."""
+        memory = self._segment.memory
+        for other, lane in zip(self._others, lanes):
+            at = self._segment.record_at(other, lane)
+            if memory[at:at + _DIGEST_BYTES] != call.digest:
+                theirs = self._segment.read_text(at + _DIGEST_BYTES + _KEY_ROOM)
+                return (f"{call.key}: {self._peers.name(self._place)} asks for {call.asked}, {self._peers.name(other)} "
+                        f"for {theirs}: it must be the same on every rank.")
+        return ""
+
+    def report(self, call: Call, waited_s: float) -> str:
+        """Who waits for which collective, and who has not come."""
+        lanes = {other: self.lane_of(other, call.packed) for other in self._others}
+        here = sorted([self._place] + [other for other in self._others if lanes[other] >= 0])
+        lines = [f"{call.key} ({call.asked}) waited {waited_s:g} s. It was reached by "
+                 f"{', '.join(map(self._peers.name, here))}, and not by:"]
+        for other in self._others:
+            if lanes[other] < 0:
+                waits = self._keys_of(other)
+                doing = f"waits for {', '.join(waits)}" if waits else "is in no collective"
+                lines.append(f"  {self._peers.name(other)}, which {doing}")
+        if len(lines) == 1:
+            lines.append(f"  nobody, but {self._peers.name(0)}, which gives the turns, does not answer")
+        return "\n".join(lines)
+
+    def _keys_of(self, other: int) -> List[str]:
+        tokens = self._segment.page(other) + TOKENS
+        return [self._segment.read_text(self._segment.record_at(other, lane) + _DIGEST_BYTES)
+                for lane in range(LANES) if self._segment.words[tokens + lane]]
+
+
+def token_of(key: str, count: int) -> int:
+    """What the count-th use of a key is known by; never 0, which is no announcement."""
+    raw = hashlib.blake2b(key.encode("utf-8"), digest_size=WORD, salt=struct.pack("<Q", count)).digest()
+    return int.from_bytes(raw, "little") or 1
+
+
+def digest_of(asked: str) -> bytes:
+    """What ranks compare of what they ask for."""
+    return hashlib.blake2b(asked.encode("utf-8"), digest_size=_DIGEST_BYTES).digest()

@@ -1,0 +1,83 @@
+"""What the ranks can reduce: number types and reductions.
+
+float16 and bfloat16 are added up in float32, in the order of the ranks, and
+rounded once at the end. NumPy knows bfloat16 only through other packages, so it
+is treated as its 16 bits, which are the upper half of a float32.
+"""
+from __future__ import annotations
+
+from typing import Callable, Dict, Sequence
+
+import numpy as np
+
+REDUCTIONS: Dict[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+BFLOAT16 = "bfloat16"
+_BLOCK = 1 << 15  # numbers at a time, so that their float32 forms stay in the cache
+
+
+def check_reduction(reduction: str, name: str) -> None:
+    """Lets only numbers and known reductions through.
+
+    Raises:
+        ValueError, TypeError: what is not allowed, and what is.
+    """
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction={reduction!r} is not allowed: it must be one of {', '.join(REDUCTIONS)}.")
+    if name != BFLOAT16 and np.dtype(name).kind not in "iuf":
+        raise TypeError(f"a tensor of type {name} cannot be reduced: cast it to an integer or floating type.")
+
+
+def combiner(reduction: str, name: str) -> Callable[[Sequence[np.ndarray], np.ndarray], None]:
+    """A function ``combine(inputs, out)`` that reduces flat arrays in their order.
+
+    out may be the first or second input, not a later one. Arrays of bfloat16 are given as their bits (uint16).
+    """
+    function = REDUCTIONS[reduction]
+    if name == BFLOAT16:
+        return lambda inputs, out: _in_float32(function, inputs, out, _from_bfloat16, _to_bfloat16)
+    if name == "float16":
+        return lambda inputs, out: _in_float32(function, inputs, out, _from_float16, _to_float16)
+    return lambda inputs, out: _directly(function, inputs, out)
+
+
+def _directly(function: np.ufunc, inputs: Sequence[np.ndarray], out: np.ndarray) -> None:
+    if len(inputs) == 1:
+        out[...] = inputs[0]
+        return
+    with np.errstate(all="ignore"):  # infinities and NaN travel as they do in any other sum
+        function(inputs[0], inputs[1], out=out)
+        for more in inputs[2:]:
+            function(out, more, out=out)
+
+
+def _in_float32(function: np.ufunc, inputs: Sequence[np.ndarray], out: np.ndarray,
+                widen: Callable[[np.ndarray], np.ndarray], narrow: Callable[[np.ndarray], np.ndarray]) -> None:
+    with np.errstate(all="ignore"):
+        for begin in range(0, len(out), _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            total = widen(inputs[0][block])
+            for more in inputs[1:]:
+                function(total, widen(more[block]), out=total)
+            out[block] = narrow(total)
+
+
+def _from_float16(half: np.ndarray) -> np.ndarray:
+    return half.astype(np.float32)
+
+
+def _to_float16(wide: np.ndarray) -> np.ndarray:
+    return wide.astype(np.float16)
+
+
+def _from_bfloat16(bits: np.ndarray) -> np.ndarray:
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def _to_bfloat16(wide: np.ndarray) -> np.ndarray:
+    """To the nearest, ties to even, as hardware rounds; a NaN stays one."""
+    bits = wide.view(np.uint32)
+    rounded = (bits + (((bits >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF))) >> np.uint32(16)
+    nan = np.isnan(wide)
+    if nan.any():
+        rounded[nan] = (bits[nan] >> np.uint32(16)) | np.uint32(0x40)
+    return rounded.astype(np.uint16)

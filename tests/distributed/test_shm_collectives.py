@@ -1,0 +1,321 @@
+"""Every collective in shared memory gives what NumPy gives, on 2, 3 and 4 ranks."""
+from __future__ import annotations
+
+import functools
+import re
+
+import numpy as np
+import pytest
+
+REDUCED = ["int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"]
+MOVED = REDUCED + ["uint16", "uint32", "uint64", "bool", "complex64"]
+# a scalar, none, one, odd sizes, and more than two slots of 4096 bytes can hold
+SHAPES = [(), (0,), (1,), (7,), (3, 5), (2, 0, 3), (1023,), (4099,), (37, 411)]
+FUNCTIONS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def tensor(rank, shape, dtype, seed=0):
+    """What a rank gives into a collective."""
+    random = np.random.RandomState(1000 * seed + rank)
+    if np.dtype(dtype).kind == "f":
+        return random.standard_normal(shape).astype(dtype).reshape(shape)
+    return random.randint(0, 100, size=shape).astype(dtype).reshape(shape)
+
+
+def reduced(tensors, reduction):
+    """The ranks' tensors reduced in their order; float16 in float32 and rounded once."""
+    wide = [t.astype(np.float32) if t.dtype == np.float16 else t for t in tensors]
+    with np.errstate(all="ignore"):
+        total = functools.reduce(FUNCTIONS[reduction], wide)
+        return np.asarray(total).astype(tensors[0].dtype)
+
+
+def same(got, expected):
+    """Whether all ranks got the same bits."""
+    assert len({g.tobytes() for g in got}) == 1
+    assert all(g.dtype == expected.dtype and g.shape == expected.shape for g in got)
+    assert got[0].tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("reduction", FUNCTIONS)
+@pytest.mark.parametrize("dtype", REDUCED)
+def test_allreduce(ranks, dtype, reduction):
+    inputs = [[tensor(r, s, dtype) for s in SHAPES] for r in range(ranks.size)]
+    got = ranks.run("result = [world.allreduce(x, how, key='a %d' % i) for i, x in enumerate(xs[rank])]",
+                    xs=inputs, how=reduction)
+    for i in range(len(SHAPES)):
+        same([g[i] for g in got], reduced([x[i] for x in inputs], reduction))
+
+
+@pytest.mark.parametrize("dtype", REDUCED)
+def test_allreduce_of_a_list_is_that_of_each(ranks, dtype):
+    inputs = [[tensor(r, s, dtype, seed=1) for s in SHAPES * 3] for r in range(ranks.size)]
+    got = ranks.run("result = world.allreduce(xs[rank], key='many')", xs=inputs)
+    for i in range(len(inputs[0])):
+        same([g[i] for g in got], reduced([x[i] for x in inputs], "sum"))
+
+
+def test_allreduce_of_an_empty_list_is_one(ranks):
+    assert ranks.run("result = world.allreduce([], key='none')") == [[]] * ranks.size
+
+
+def test_allreduce_into_given_arrays(ranks):
+    inputs = [tensor(r, (5000,), "float32") for r in range(ranks.size)]
+    got = ranks.run("""
+        result = np.empty_like(xs[rank])
+        world.allreduce(xs[rank], key="given", out=result)
+        """, xs=inputs)
+    same(got, reduced(inputs, "sum"))
+
+
+def test_arrays_that_are_not_contiguous(ranks):
+    inputs = [tensor(r, (60, 70), "float32") for r in range(ranks.size)]
+    got = ranks.run("result = world.allreduce(xs[rank].T[::2], key='strided')", xs=inputs)
+    same(got, np.ascontiguousarray(reduced(inputs, "sum").T[::2]))
+
+
+@pytest.mark.parametrize("reduction", FUNCTIONS)
+def test_bfloat16_is_rounded_once(ranks, reduction):
+    wide = [(tensor(r, (3001,), "float32").view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+            for r in range(ranks.size)]
+    bits = [(w.view(np.uint32) >> np.uint32(16)).astype(np.uint16) for w in wide]
+    got = ranks.run("result = world.allreduce(xs[rank], how, key='bf16', type_name='bfloat16')", xs=bits, how=reduction)
+    same(got, got[0])
+    exact = functools.reduce(FUNCTIONS[reduction], wide).astype(np.float64)
+    value = (got[0].astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+    # the distance to the nearest of 8 significant bits is at most half of the last one
+    assert (np.abs(value - exact) <= np.exp2(np.floor(np.log2(np.abs(exact) + 1e-300)) - 8)).all()
+
+
+def test_float16_does_not_lose_small_addends():
+    """2048 + 1 + 1 is 2048 in float16 when it is rounded after each addition."""
+    from npu_shim.distributed.shm.reductions import combiner
+
+    out = np.empty(1, np.float16)
+    combiner("sum", "float16")([np.float16([2048]), np.float16([1]), np.float16([1])], out)
+    assert out[0] == 2050
+
+
+@pytest.mark.parametrize("dtype", REDUCED)
+def test_reduce_gives_the_root_the_result_and_the_others_their_own(ranks, dtype):
+    inputs = [[tensor(r, s, dtype) for s in SHAPES] for r in range(ranks.size)]
+    for root in range(ranks.size):
+        got = ranks.run("result = [world.reduce(x, 'max', root=root, key='r %d' % i) for i, x in enumerate(xs[rank])]",
+                        xs=inputs, root=root)
+        for i in range(len(SHAPES)):
+            same([got[root][i]], reduced([x[i] for x in inputs], "max"))
+            for other in set(range(ranks.size)) - {root}:
+                same([got[other][i]], inputs[other][i])
+
+
+@pytest.mark.parametrize("reduction", FUNCTIONS)
+@pytest.mark.parametrize("dtype", REDUCED)
+def test_reduce_scatter(ranks, dtype, reduction):
+    n = ranks.size
+    shapes = [(n,), (0, 4), (3 * n,), (n, 7), (n * 2003,), (2 * n, 3, 401)]
+    inputs = [[tensor(r, s, dtype) for s in shapes] for r in range(n)]
+    got = ranks.run("result = [world.reduce_scatter(x, how, key='rs %d' % i) for i, x in enumerate(xs[rank])]",
+                    xs=inputs, how=reduction)
+    for i, shape in enumerate(shapes):
+        blocks = np.split(reduced([x[i] for x in inputs], reduction), n)
+        for r in range(n):
+            same([got[r][i]], blocks[r])
+
+
+@pytest.mark.parametrize("dtype", MOVED)
+def test_allgather(ranks, dtype):
+    inputs = [[tensor(r, s, dtype) for s in SHAPES] for r in range(ranks.size)]
+    got = ranks.run("result = [world.allgather(x, key='g %d' % i) for i, x in enumerate(xs[rank])]", xs=inputs)
+    for i in range(len(SHAPES)):
+        same([g[i] for g in got], np.concatenate([np.atleast_1d(x[i]) for x in inputs]))
+
+
+def test_broadcast_of_all_types_together_from_every_root(ranks):
+    inputs = [[tensor(r, s, d) for s in SHAPES for d in MOVED] for r in range(ranks.size)]
+    for root in range(ranks.size):
+        got = ranks.run("result = world.broadcast(xs[rank], root=root, key='b')", xs=inputs, root=root)
+        for i, expected in enumerate(inputs[root]):
+            same([g[i] for g in got], expected)
+
+
+@pytest.mark.parametrize("dtype", MOVED)
+def test_send_and_receive_around_a_ring(ranks, dtype):
+    """Odd ranks receive first: a rank that sends waits for the one that receives."""
+    inputs = [[tensor(r, s, dtype) for s in SHAPES] for r in range(ranks.size)]
+    got = ranks.run("""
+        import threading
+        result, after, before = [], (rank + 1) % size, (rank - 1) % size
+        for tag, x in enumerate(xs[rank]):
+            sender = threading.Thread(target=lambda: world.send(x, dest=after, tag=tag))
+            sender.start()
+            result.append(world.receive(x.shape, x.dtype, source=before, tag=tag))
+            sender.join()
+        """, xs=inputs)
+    for r in range(ranks.size):
+        for g, expected in zip(got[r], inputs[(r - 1) % ranks.size]):
+            same([g], expected)
+
+
+@pytest.mark.parametrize("largest", [0, 1, 5, 3000])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "int64"])
+def test_all_to_all(ranks, dtype, largest):
+    n = ranks.size
+    counts = np.random.RandomState(largest).randint(0, largest + 1, size=(n, n))
+    pieces = [[tensor(i, (counts[i, j],), dtype, seed=j) for j in range(n)] for i in range(n)]
+    data = [np.concatenate(row) if row else np.zeros(0, dtype) for row in pieces]
+    got = ranks.run("""
+        row, column = counts[rank], counts[:, rank]
+        result = [world.alltoallv(data[rank], row, np.cumsum(row) - row, column, np.cumsum(column) - column, key="v"),
+                  world.alltoallvc(data[rank], counts, key="vc")]
+        """, counts=counts, data=data)
+    for r in range(n):
+        expected = np.concatenate([pieces[i][r] for i in range(n)])
+        same([got[r][0]], expected)
+        same([got[r][1]], expected)
+
+
+def test_all_to_all_with_pieces_anywhere(ranks):
+    """Each rank sends the same two numbers to all, and puts what the first rank sends last."""
+    n = ranks.size
+    got = ranks.run("""
+        result = world.alltoallv(np.int32([9, rank, rank]), [2] * size, [1] * size, [2] * size,
+                                 2 * np.arange(size)[::-1], key="x")
+        """)
+    expected = np.repeat(np.arange(n, dtype=np.int32)[::-1], 2)
+    for g in got:
+        same([g], expected)
+
+
+def test_a_barrier_lets_nobody_pass_alone(ranks):
+    got = ranks.run("""
+        import time
+        time.sleep(0.2 if rank == size - 1 else 0)
+        begin = time.monotonic()
+        world.barrier(key="bar")
+        result = (begin, time.monotonic())
+        """)
+    assert min(passed for _, passed in got) >= max(came for came, _ in got)
+
+
+def test_groups_are_apart(ranks):
+    """Each rank is in the group of its parity, in the one of all but the first, and in the reversed world."""
+    n = ranks.size
+    got = ranks.run("""
+        parity = engine.group("parity %d" % (rank % 2), list(range(rank % 2, size, 2)))
+        back = engine.group("back", list(range(size))[::-1])
+        rest = engine.group("rest", list(range(1, size))) if rank else None
+        x = np.float32([rank + 1])
+        result = [parity.allreduce(x, key="p"), back.allgather(x, key="b"),
+                  rest.broadcast(x, root=size - 2, key="r") if rest else None, (back.rank, back.size, back.ranks)]
+        """)
+    for r in range(n):
+        same([got[r][0]], np.float32([sum(range(r % 2 + 1, n + 1, 2))]))
+        same([got[r][1]], np.arange(n, 0, -1, dtype=np.float32))
+        if r:
+            same([got[r][2]], np.float32([n]))
+        assert got[r][3] == (n - 1 - r, n, tuple(range(n))[::-1])
+
+
+def test_a_group_can_be_dropped_and_made_again(ranks):
+    got = ranks.run("""
+        result = []
+        for time in range(3):
+            group = engine.group("again", range(size))
+            result.append(group.allreduce(np.int32([time + rank]), key="k")[0])
+            engine.drop("again", range(size))
+        """)
+    assert got == [[t * ranks.size + sum(range(ranks.size)) for t in range(3)]] * ranks.size
+
+
+def test_a_group_of_one_rank_needs_nobody(ranks):
+    got = ranks.run("""
+        alone = engine.group("alone %d" % rank, [rank])
+        x = np.float32([[1, 2], [3, rank]])
+        result = [alone.allreduce(x, key="a"), alone.allgather(x, key="g"), alone.reduce_scatter(x, key="s"),
+                  alone.broadcast(x, root=0, key="b"), alone.alltoallvc(x[0], [[2]], key="c")]
+        """)
+    for r in range(ranks.size):
+        x = np.float32([[1, 2], [3, r]])
+        for g, expected in zip(got[r], [x, x, x, x, x[0]]):
+            same([g], expected)
+
+
+def test_threads_of_a_rank_may_come_in_any_order(ranks):
+    got = ranks.run("""
+        import concurrent.futures, random
+        keys = list(range(40))
+        random.Random(rank).shuffle(keys)
+        def one(key):
+            return world.allreduce(np.full(50 * key, key, np.int64), key="t %d" % key)
+        with concurrent.futures.ThreadPoolExecutor(40) as pool:
+            done = dict(zip(keys, pool.map(one, keys)))
+        result = [done[key] for key in sorted(done)]
+        """)
+    for key in range(40):
+        same([g[key] for g in got], np.full(50 * key, key * ranks.size, np.int64))
+
+
+LAST = "(rank == size - 1)"
+DIFFERENT = {
+    "a shape": (f"allreduce(np.zeros((2, 3 + {LAST}), np.float32), key='k')",
+                r"allreduce sum of float32\[2, 3\]", r"allreduce sum of float32\[2, 4\]"),
+    "a type": (f"allreduce(np.zeros(2, [np.int32, np.int64][{LAST}]), key='k')", r"int32\[2\]", r"int64\[2\]"),
+    "a reduction": (f"allreduce(np.zeros(2), ['sum', 'max'][{LAST}], key='k')", "allreduce sum", "allreduce max"),
+    "a root": (f"broadcast(np.zeros(2), root=int{LAST}, key='k')", "broadcast from rank 0", "broadcast from rank 1"),
+    "a kind": ("%s(np.zeros(2), key='k')", "allreduce", "allgather"),
+    "a list": (f"allreduce([np.zeros(2)] * (1 + {LAST}), key='k')", r"of float64\[2\]", "of 2 tensors"),
+    "counts": (f"alltoallvc(np.zeros(size), np.full((size, size), int{LAST}), key='k')", "alltoallvc", "alltoallvc"),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_ranks_that_ask_for_different_things_are_told_on_every_rank(ranks, what):
+    """The last rank differs. It is one error with both sides, and the group goes on."""
+    source, first, second = DIFFERENT[what]
+    if "%s" in source:
+        call = "world." + source % "allreduce" + " if rank < size - 1 else world." + source % "allgather"
+    else:
+        call = "world." + source
+    got = ranks.attempt(f"result = {call}")
+    texts = {g.text for g in got}
+    assert {g.kind for g in got} == {"Mismatch"} and len(texts) == 1
+    text = texts.pop()
+    assert re.search(rf"^k: rank 0 \(process \d+\) asks for .*{first}.*, rank {ranks.size - 1} \(process \d+\) for "
+                     rf".*{second}.*: it must be the same on every rank", text), text
+    assert ranks.run("result = int(world.allreduce(np.int32(1), key='next'))") == [ranks.size] * ranks.size
+
+
+def test_counts_that_do_not_fit_are_told_on_every_rank(ranks):
+    got = ranks.attempt("""
+        counts = np.ones(size, int)
+        expects = counts + (np.arange(size) == 0) * (rank == 1)
+        begins = np.cumsum(expects) - expects
+        result = world.alltoallv(np.zeros(size), counts, np.arange(size), expects, begins, key="v")
+        """)
+    assert {g.kind for g in got} == {"Mismatch"} and len({g.text for g in got}) == 1
+    assert "v: rank 0 of the group sends 1 numbers to rank 1, which expects 2" in got[0].text
+    assert ranks.run("result = int(world.allreduce(np.int32(1), key='next'))") == [ranks.size] * ranks.size
+
+
+WRONG = {
+    "world.allreduce(np.zeros(2), 'mean', key='w')": ("ValueError", "reduction='mean' is not allowed"),
+    "world.allreduce(np.zeros(2, bool), key='w')": ("TypeError", "type bool cannot be reduced"),
+    "world.allreduce(np.array(['a']), key='w')": ("TypeError", "cannot go to other ranks"),
+    "world.allreduce([np.zeros(2), np.zeros(2, int)], key='w')": ("TypeError", "must have one type"),
+    "world.allreduce(np.zeros(2), key='w', out=np.zeros(3))": ("ValueError", "out does not fit"),
+    "world.broadcast(np.zeros(2), root=size, key='w')": ("ValueError", "are 0 to "),
+    "world.reduce_scatter(np.zeros(size + 1), key='w')": ("ValueError", "axis 0 must divide by their number"),
+    "world.send(np.zeros(2), dest=rank, tag=0)": ("ValueError", "it is this rank itself"),
+    "world.alltoallv(np.zeros(2), [1], [0], [1], [0], key='w')": ("ValueError", "one number for each of"),
+    "world.alltoallv(np.zeros(1), [1] * size, range(size), [1] * size, range(size), key='w')": (
+        "ValueError", "within 1 "),
+    "engine.group('w', [(rank + 1) % size])": ("ValueError", "it must have this rank"),
+}
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_wrong_arguments_are_refused_before_the_others_hear_of_them(ranks, call):
+    got = ranks.attempt(f"result = {call}")
+    kind, text = WRONG[call]
+    assert all(g.kind == kind and text in g.text for g in got), got
+    assert ranks.run("result = int(world.allreduce(np.int32(1), key='next'))") == [ranks.size] * ranks.size

@@ -1,0 +1,285 @@
+"""What the other ranks see when one dies, stalls, comes late or is another one. Nothing hangs, nothing stays."""
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from tests.distributed.conftest import Failed, folder_of, wait_for
+
+FOREVER = """
+    import itertools
+    for step in itertools.count():
+        world.allreduce(np.ones(sizes[step % len(sizes)], np.float32), key="gradient %d" % (step % 3))
+    """
+SIZES = [1, 300, 100_000, 3_000_000]
+
+
+def pid(ranks, rank):
+    return ranks.ranks[rank].process.pid
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_rank_that_is_killed_while_they_work_is_named_by_the_others(ranks_of, size, seed):
+    """They end within moments, long before any time limit."""
+    chance = random.Random(f"{size} {seed}")
+    ranks = ranks_of(size)
+    ranks.start(FOREVER, sizes=SIZES)
+    time.sleep(chance.uniform(0, 0.2))
+    victim = chance.randrange(size)
+    ranks.kill(victim)
+    for other in ranks.ranks:
+        if other.rank != victim:
+            answer = other.answer(10)
+            assert answer.kind == "PeerLost" and f"rank {victim} (process {pid(ranks, victim)})" in answer.text
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rank_that_is_killed_while_they_meet_is_named_by_the_others(ranks_of, size, seed):
+    chance = random.Random(f"{size} {seed}")
+    ranks = ranks_of(size, join=False, connect_timeout_s=3)
+    time.sleep(chance.uniform(0, 1))
+    victim = chance.randrange(size)
+    ranks.kill(victim)
+    for other in ranks.ranks:
+        if other.rank != victim:
+            answer = other.answer(20)
+            if answer is None:  # all had come; then it is seen in the first collective
+                other.tell("world.barrier(key='first')", {})
+                answer = other.answer(10)
+            assert isinstance(answer, Failed) and f"rank {victim}" in answer.text, answer
+
+
+def test_the_error_names_rank_process_and_collective(ranks_of):
+    ranks = ranks_of(3)
+    ranks.start(FOREVER, sizes=[1000])
+    time.sleep(0.3)
+    ranks.kill(2)
+    for rank in (0, 1):
+        answer = ranks.ranks[rank].answer(10)
+        assert answer.kind == "PeerLost"
+        assert f"rank 2 (process {pid(ranks, 2)}) died" in answer.text
+
+
+def test_after_a_loss_every_later_collective_says_the_same(ranks_of):
+    ranks = ranks_of(2)
+    ranks.ranks[0].tell("world.allreduce(np.ones(3), key='a')", {})
+    ranks.kill(1)
+    first = ranks.ranks[0].answer(10)
+    assert first.text == (
+        f"a (allreduce sum of float64[3]) cannot be carried out: rank 1 (process {pid(ranks, 1)}) died.")
+    ranks.ranks[0].tell("world.broadcast(np.ones(3), root=0, key='b')", {})
+    assert ranks.ranks[0].answer(1) == first
+
+
+def test_a_rank_that_ends_is_told_from_one_that_dies(ranks_of):
+    ranks = ranks_of(2)
+    ranks.ranks[1].end()
+    ranks.ranks[0].tell("world.allreduce(np.ones(3), key='loss')", {})
+    text = ranks.ranks[0].answer(10).text
+    assert f"rank 1 (process {pid(ranks, 1)}) has ended (its script is over)" in text
+
+
+def test_a_rank_that_ends_with_an_error_leaves_its_reason(ranks_of):
+    ranks = ranks_of(2)
+    ranks.ranks[0].tell("world.allreduce(np.ones(3), key='loss')", {})
+    ranks.ranks[1].tell("""if True:
+        import sys
+        sys.last_value = FileNotFoundError(2, "No such file", "train.csv")
+        engine.close()
+        """, {})
+    text = ranks.ranks[0].answer(10).text
+    assert "has ended with FileNotFoundError: [Errno 2] No such file: 'train.csv'" in text
+
+
+def test_an_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_root):
+    """The real thing: a script that joins and raises."""
+    import subprocess
+    import sys
+
+    script = tmp_path / "script.py"
+    script.write_text("import sys\nfrom npu_shim.distributed import shm\nimport numpy as np\n"
+                      "rank = int(sys.argv[1])\nengine = shm.join(rank, 2, sys.argv[2])\n"
+                      "if rank:\n    open('/no/such/data.csv')\n"
+                      "engine.world.allreduce(np.ones(2), key='loss')\n")
+    job = f"test-{os.getpid()}-script"
+    env = {**os.environ, "PYTHONPATH": str(repo_root)}
+    done = [subprocess.Popen([sys.executable, str(script), str(r), job], stderr=subprocess.PIPE, env=env,
+                             universal_newlines=True) for r in range(2)]
+    errors = [process.communicate(timeout=60)[1] for process in done]
+    assert [process.returncode for process in done] == [1, 1]
+    assert "has ended with FileNotFoundError: [Errno 2] No such file or directory: '/no/such/data.csv'" in errors[0]
+    assert not folder_of(job).exists()
+
+
+def test_a_stall_names_who_waits_for_what_and_who_has_not_come(ranks_of):
+    """Rank 2 waits for another tensor, rank 1 is in no collective. Rank 0 has waited longest and tells."""
+    ranks = ranks_of(3, stall_timeout_s=1)
+    ranks.ranks[0].tell("world.allreduce(np.ones(3), key='gradient of w')", {})
+    ranks.ranks[2].tell("import time\ntime.sleep(0.5)\nworld.allgather(np.ones(3), key='gradient of b')", {})
+    ranks.ranks[1].tell("import time\ntime.sleep(3)\nworld.allreduce(np.ones(3), key='gradient of w')", {})
+    for answer in ranks.answers(10):  # also that of rank 1, which came when it was over
+        assert answer == Failed("Stalled", (
+            "gradient of w (allreduce sum of float64[3]) waited 1 s. It was reached by rank 0 (process "
+            f"{pid(ranks, 0)}), and not by:\n  rank 1 (process {pid(ranks, 1)}), which is in no collective\n"
+            f"  rank 2 (process {pid(ranks, 2)}), which waits for gradient of b"))
+
+
+def test_a_rank_that_is_stopped_is_named(ranks_of):
+    ranks = ranks_of(2, stall_timeout_s=1)
+    ranks.start(FOREVER, sizes=[100_000])
+    time.sleep(0.3)
+    ranks.kill(1, signal.SIGSTOP)
+    answer = ranks.ranks[0].answer(10)
+    ranks.kill(1, signal.SIGCONT)
+    assert answer.kind == "Stalled" and f"rank 1 (process {pid(ranks, 1)})" in answer.text
+    assert ranks.ranks[1].answer(10) == answer
+
+
+def test_a_rank_that_does_not_come_is_named(ranks_of):
+    ranks = ranks_of(3, join=False, only=[0, 2], connect_timeout_s=1)
+    answers = ranks.joined(20)
+    assert {a.kind for a in answers} == {"Stalled"} and {a.text for a in answers} == {"rank 1 did not come within 1 s."}
+
+
+def test_without_rank_0_the_others_say_so(ranks_of):
+    ranks = ranks_of(3, join=False, only=[1, 2], connect_timeout_s=1)
+    assert {a.text for a in ranks.joined(20)} == {"rank 0 did not come within 1 s."}
+
+
+def test_ranks_may_come_late(ranks_of):
+    early = ranks_of(3, join=False, only=[1])
+    time.sleep(0.7)
+    ranks_of(3, join=False, job=early.job, only=[2])
+    time.sleep(0.7)
+    last = ranks_of(3, join=False, job=early.job, only=[0])
+    assert early.joined() + last.joined() == [None, None]
+
+
+def test_ranks_that_were_started_for_different_sizes_say_so(ranks_of):
+    first = ranks_of(2, join=False, only=[0])
+    second = ranks_of(3, join=False, job=first.job, only=[1])
+    mine, theirs = first.joined()[0], second.joined()[0]
+    assert mine == theirs and mine.kind == "Mismatch"
+    assert mine.text == (
+        f"rank 0 (process {pid(first, 0)}) was started for 2 ranks, rank 1 (process {pid(second, 0)}) for 3: give "
+        "every rank the same RANK_SIZE and rank table.")
+
+
+def test_a_second_process_of_the_same_rank_and_job_is_refused(ranks_of):
+    """Two jobs with one JOB_ID do not mix; the first does not notice."""
+    ranks = ranks_of(2)
+    second = ranks_of(2, join=False, job=ranks.job)
+    for rank, answer in enumerate(second.joined()):
+        assert answer.kind == "RankTaken"
+        told = f"rank {rank} of job {ranks.job!r} runs already (process {pid(ranks, rank)} holds "
+        assert answer.text.startswith(told)
+        assert "set another JOB_ID" in answer.text
+    assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
+
+
+def test_a_process_cannot_join_twice(ranks_of):
+    ranks = ranks_of(2)
+    answers = ranks.attempt("shm.join(rank, size, job)", job=ranks.job)
+    assert all(a.kind == "RankTaken" and "this process itself" in a.text for a in answers)
+    assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
+
+
+def test_a_new_run_begins_while_the_old_one_is_dying(ranks_of):
+    """The new rank 1 does not join the old rank 0, which still lives for a while."""
+    old = ranks_of(2)
+    old.kill(1)
+    old.ranks[1].process.wait()
+    new = ranks_of(2, join=False, job=old.job, only=[1], connect_timeout_s=30)
+    time.sleep(0.5)
+    old.kill(0)
+    old.ranks[0].process.wait()
+    chief = ranks_of(2, join=False, job=old.job, only=[0])
+    assert new.joined() + chief.joined() == [None, None]
+
+
+def test_what_a_job_that_was_killed_as_a_whole_leaves_is_empty_and_goes_with_the_next(ranks_of):
+    ranks = ranks_of(2)
+    ranks.run("world.allreduce(np.ones(1_000_000), key='k')")
+    for rank in range(2):
+        ranks.kill(rank)
+        ranks.ranks[rank].process.wait()
+    left = folder_of(ranks.job)
+    assert sorted(p.name for p in left.iterdir()) == ["rank_0", "rank_1"]
+    assert all(p.stat().st_size < 200 for p in left.iterdir())
+    ranks_of(2)  # another job of this user
+    assert not left.exists()
+
+
+def test_a_forked_child_neither_keeps_nor_ends_the_job(ranks_of):
+    ranks = ranks_of(2)
+    children = ranks.run("""
+        import os, time
+        child = os.fork()
+        if not child:
+            try:
+                world.barrier(key="child")
+            except shm.CollectiveError as error:
+                os._exit(7 if "forked" in str(error) else 1)
+        result = os.waitpid(child, 0)[1] >> 8
+        """)
+    assert children == [7, 7]
+    assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
+    child = ranks.run("""
+        result = os.fork()
+        if not result:
+            engine.close()
+            time.sleep(60)
+            os._exit(0)
+        """)[1]
+    assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
+    ranks.kill(1)
+    ranks.ranks[0].tell("world.barrier(key='b')", {})
+    assert f"rank 1 (process {pid(ranks, 1)}) died" in ranks.ranks[0].answer(10).text  # though its child lives
+    ranks.ranks[0].tell("os.kill(result, 9)", {})
+    ranks.ranks[0].answer(10)
+    os.kill(child, signal.SIGKILL)
+
+
+def test_ctrl_c_in_one_rank_is_told_to_the_others(ranks_of):
+    ranks = ranks_of(2)
+    ranks.start("""
+        try:
+            world.allreduce(np.ones(3), key='a') if not rank else __import__("time").sleep(0.6)
+        except KeyboardInterrupt:
+            result = "interrupted"
+        if rank:
+            world.allreduce(np.ones(3), key='a')
+        """)
+    time.sleep(0.3)
+    ranks.kill(0, signal.SIGINT)
+    assert ranks.ranks[0].answer(10) == "interrupted"
+    answer = ranks.ranks[1].answer(10)
+    assert f"a (allreduce sum of float64[3]): rank 0 (process {pid(ranks, 0)}) failed: KeyboardInterrupt" in answer.text
+
+
+def test_too_little_shared_memory_is_an_error_and_not_a_crash(ranks_of):
+    """The slots asked for are larger than any machine's memory."""
+    ranks = ranks_of(2, join=False, chunk_bytes=1 << 40)
+    texts = {a.text for a in ranks.joined()}
+    assert len(texts) == 1 and "2 ranks share 4194304 MB of memory, which is not there" in texts.pop()
+
+
+def test_the_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
+    from npu_shim.distributed.shm import locks
+    from npu_shim.distributed.shm.errors import CollectiveError
+
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(CollectiveError, match="must be a folder of user"):
+        locks.make_folder(str(tmp_path / "link"))
+
+
+def test_a_job_id_may_be_anything(ranks_of):
+    ranks = ranks_of(2, job="a job/../with ünusual *characters*" + "x" * 500)
+    assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
+    wait_for(lambda: folder_of(ranks.job).exists())

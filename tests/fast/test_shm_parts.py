@@ -1,0 +1,147 @@
+"""The parts of the collectives in shared memory that need no second process."""
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from npu_shim.distributed.shm import folder as folders, locks, meeting, reductions
+from npu_shim.distributed.shm.pieces import ALIGNMENT, Pieces, empty
+from npu_shim.distributed.shm.reducing import split
+from npu_shim.distributed.shm.segment import _full_fence, Layout, Segment
+
+
+def from_bits(bits):
+    return (np.asarray(bits, np.uint32) << np.uint32(16)).view(np.float32)
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_bfloat16_is_the_nearest_and_the_even_one_between_two(value):
+    """Against the two neighbours, in float64."""
+    low = int(np.float32(value).view(np.uint32)) >> 16
+    got = int(reductions._to_bfloat16(np.float32([value]))[0])
+    assert got in (low, low + 1)
+    below, above = (float(x) for x in from_bits([low, low + 1]))
+    if math.isinf(above):  # beyond the largest: half way to where the next one would be
+        above = below * 2 - float(from_bits([low - 1])[0])
+    nearer = abs(float(np.float32(value)) - below) - abs(float(np.float32(value)) - above)
+    assert got == (low if nearer < 0 or (nearer == 0 and low % 2 == 0) else low + 1)
+
+
+def test_every_bfloat16_survives_the_way_through_float32():
+    bits = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
+    back = reductions._to_bfloat16(reductions._from_bfloat16(bits))
+    numbers = ~np.isnan(from_bits(bits))
+    assert (back[numbers] == bits[numbers]).all()
+    assert np.isnan(from_bits(back[~numbers])).all()
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "int32"])
+@pytest.mark.parametrize("reduction", reductions.REDUCTIONS)
+def test_one_input_is_its_own_reduction(name, reduction):
+    x = np.arange(5, dtype=np.uint16 if name == "bfloat16" else name)
+    out = np.empty_like(x)
+    reductions.combiner(reduction, name)([x], out)
+    assert (out == x).all()
+
+
+def test_infinities_and_nan_travel_without_a_warning(recwarn):
+    out = np.empty(4, np.float32)
+    reductions.combiner("sum", "float32")([np.float32([np.inf, np.inf, np.nan, 3e38]),
+                                           np.float32([1, -np.inf, 1, 3e38])], out)
+    assert str(out.tolist()) == "[inf, nan, nan, inf]"
+    half = np.empty(1, np.float16)
+    reductions.combiner("prod", "float16")([np.float16([60000]), np.float16([2])], half)
+    assert half[0] == np.inf and not recwarn.list
+
+
+@settings(max_examples=200)
+@given(st.lists(st.integers(0, 9), max_size=8), st.data())
+def test_pieces_are_one_array(sizes, data):
+    arrays = [np.arange(size) + 100 * i for i, size in enumerate(sizes)]
+    joined = np.concatenate(arrays) if arrays else np.zeros(0, int)
+    pieces = Pieces(arrays)
+    assert pieces.count == len(joined)
+    begin = data.draw(st.integers(0, len(joined)))
+    end = data.draw(st.integers(begin, len(joined)))
+    into = np.full(end - begin, -1)
+    pieces.read(begin, end, into)
+    assert (into == joined[begin:end]).all()
+    whole = pieces.whole(begin, end)
+    assert whole is None or (whole == joined[begin:end]).all()
+    if len(arrays) == 1 and end > begin:
+        assert whole is not None
+    pieces.write(begin, end, -into)
+    joined[begin:end] *= -1
+    assert not arrays or (np.concatenate(arrays) == joined).all()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 9), st.sampled_from([1, 2, 4, 8]))
+def test_parts_of_a_chunk_cover_it_and_begin_at_cache_lines(count, size, itemsize):
+    parts = split(count, size, itemsize)
+    assert len(parts) == size and parts[0][0] == 0 and parts[-1][1] == count
+    assert all(a[1] == b[0] for a, b in zip(parts, parts[1:]))
+    assert all(low * itemsize % 64 == 0 or low == count for low, _ in parts)
+
+
+@pytest.mark.parametrize("count", [1, 17])
+def test_new_arrays_are_aligned(count):
+    made = empty(count, np.dtype(np.int16))
+    assert made.ctypes.data % ALIGNMENT == 0 and made.size == count
+
+
+def test_texts_are_cut_to_their_room_between_characters():
+    segment = Segment.private(Layout(1, 4096))
+    segment.write_text(segment.rank_text(0), "ä" * 2000)
+    assert segment.read_text(segment.rank_text(0)) == "ä" * 511
+    assert segment.words[segment.page(0)] == 0
+
+
+def test_the_fence_of_other_machines_can_be_passed():
+    assert _full_fence() is None
+
+
+def test_slots_fit_into_what_is_free(tmp_path, monkeypatch):
+    class Status:
+        f_frsize, f_bavail = 4096, (8 << 20) // 4096
+
+    monkeypatch.setattr(os, "statvfs", lambda path: Status)
+    assert meeting.chunk_for(2, str(tmp_path)) == 512 << 10  # 2 halves of 2 ranks are a quarter of 8 MB
+    Status.f_bavail = 1
+    assert meeting.chunk_for(2, str(tmp_path)) == 64 << 10
+    Status.f_bavail = 1 << 40
+    assert meeting.chunk_for(2, str(tmp_path)) == 2 << 20
+    assert meeting.chunk_for(64, str(tmp_path)) == 512 << 10
+
+
+def test_jobs_have_folders_of_their_own(tmp_path):
+    assert folders.job_folder("a", str(tmp_path)) != folders.job_folder("b", str(tmp_path))
+    assert folders.job_folder("a/b", str(tmp_path)).startswith(str(tmp_path) + "/npu_shim-")
+
+
+def test_a_lock_file_is_made_held_and_removed(tmp_path):
+    path = tmp_path / "job" / "rank_3"
+    lock = locks.RankLock(str(path))
+    lock.publish("s-0123")
+    assert path.read_bytes().endswith(b"s-0123\n")
+    assert locks.take_stale(str(path)) is None
+    lock.give_back()
+    lock.give_back()
+    assert not path.exists() and locks.holder(str(path)) is None
+
+
+def test_tidying_removes_what_nobody_holds_and_nothing_else(tmp_path):
+    folder = tmp_path / "npu_shim-0-x"
+    folder.mkdir()
+    (folder / "rank_1").write_bytes(b"0123456789abcdef 1\n")
+    (folder / "s-1").write_bytes(b"")
+    folders.tidy(str(folder))
+    assert not folder.exists()
+    lock = locks.RankLock(str(folder / "rank_1"))
+    (folder / "s-1").write_bytes(b"")
+    folders.tidy(str(folder))
+    assert (folder / "rank_1").exists() and (folder / "s-1").exists()
+    lock.give_back()
