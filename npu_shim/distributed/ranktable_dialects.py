@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from npu_shim.distributed.ranktable import (COMPLETED, ERROR, INITIALIZING, LAB, POD, SERVER_LIST, WARNING, Device,
                                             Extras, Problem, RankTable, Server, SuperPod, counted)
 
-_DIGITS = re.compile(r"^[0-9]+$")
+_DIGITS = re.compile(r"^[0-9]{1,9}$")
 _TOP = ("version", "status", "group_count", "group_list", "server_count", "server_list", "super_pod_list")
 _GROUP = ("device_num", "server_num", "device_count", "group_name", "instance_count", "instance_list")
 _DEVICE = ("device_id", "device_ip", "super_device_id")
@@ -204,7 +204,7 @@ def _text(entry: Dict[str, Any], key: str, path: str, made: Reading, required: b
 def _number(entry: Dict[str, Any], key: str, path: str, made: Reading) -> int:
     found = _text(entry, key, path, made).strip()
     if not _DIGITS.match(found):
-        made.say(f"{path}.{key}", f"is {found!r}", 'It is a whole number, 0 or more, as in "0"')
+        made.say(f"{path}.{key}", f"is {found[:40]!r}", 'It is a whole number, 0 or more, as in "0"')
         raise _Incomplete
     return int(found)
 

@@ -33,12 +33,14 @@ def load(text: str) -> Tuple[Any, Tuple[Problem, ...]]:
     try:
         return json.loads(plain, object_pairs_hook=_object, parse_constant=_constant), tuple(problems)
     except json.JSONDecodeError as error:
-        line = plain.splitlines()[error.lineno - 1].strip() if plain.strip() else ""
+        line = plain.split("\n")[error.lineno - 1].strip()
         what = f"is not JSON: {_lowered(error.msg)}" + (f" in {_shortened(line)!r}" if line else "")
-        return None, (Problem(_place(error.lineno, error.colno), what, _advice(error.msg, plain)),)
+        return None, (*problems, Problem(_place(error.lineno, error.colno), what, _advice(error.msg, plain)))
     except _Refused as error:
         what, advice = error.args
         return None, (*problems, Problem("$", what, advice))
+    except ValueError as error:  # a number of thousands of digits
+        return None, (*problems, Problem("$", f"is not JSON: {error}", "Write a number that is one"))
     except RecursionError:
         return None, (Problem("$", "the brackets are nested too deeply", "A rank table is not as deep; write it anew"),)
 

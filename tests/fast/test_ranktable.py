@@ -126,6 +126,9 @@ NOT_JSON = [
     ("\n{'version': '1.0'}",
      ["line 2, column 2: is not JSON: expecting property name enclosed in double quotes in \"{'version': '1.0'}\". "
       "JSON puts names in double quotes"]),
+    ("{\n",
+     ["line 2, column 1: is not JSON: expecting property name enclosed in double quotes. Names stand in double quotes, "
+      "and after the last entry comes no comma"]),
     ('{"a": [1}',
      ["line 1, column 9: is not JSON: expecting ',' delimiter in '{\"a\": [1}'. Put a comma between entries, and close "
       "each bracket"]),
@@ -139,6 +142,12 @@ NOT_JSON = [
       "writes a new one"]),
     ('{"a": NaN}',
      ["$: is not JSON: NaN is no number. Write a number there"]),
+    ('{"a": Infinity, // no number\n}',
+     ["line 1, column 17: is not JSON: it has a comment (// no number). JSON has no comments, though the vendor's manual "
+      "prints them; npu-shim ranktable convert writes the file without them",
+      "line 1, column 15: is not JSON: it has a comma after the last entry. Take away the comma before the closing "
+      "bracket; npu-shim ranktable convert writes the file without it",
+      "$: is not JSON: Infinity is no number. Write a number there"]),
     ('{"rank_id": "0", "rank_id": "1"}',
      ["$: the key 'rank_id' is given twice in one object, as \"0\" and as \"1\". Keep one of them"]),
     ("[" * 100000,
@@ -211,6 +220,8 @@ ERRORS: List[Tuple[Dict[str, Any], Callable[[Any], Any], str]] = [
     (TWO_SERVERS, lambda d: devices(d, 0)[1].pop("rank_id"), "$.server_list[0].device[1]: has no rank_id. Add rank_id"),
     (TWO_SERVERS, lambda d: devices(d, 0)[1].update(rank_id="-1"),
      "$.server_list[0].device[1].rank_id: is '-1'. It is a whole number, 0 or more, as in \"0\""),
+    (TWO_SERVERS, lambda d: devices(d, 0)[1].update(rank_id=10 ** 4000),
+     "$.server_list[0].device[1].rank_id: is '1000000000000000000000000000000000000000'. It is a whole number"),
     (TWO_SERVERS, lambda d: devices(d, 0)[1].update(device_id="x"),
      "$.server_list[0].device[1].device_id: is 'x'. It is a whole"),
     (TWO_SERVERS, lambda d: devices(d, 0)[1].update(device_id=1.5),
