@@ -42,6 +42,8 @@ RESOLVED = [
      'tf.Session()', 'tensorflow.Session'),
     ('try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None\ntf.Session()',
      'tensorflow.Session'),
+    ('try:\n    from google3.third_party.tensorflow.python.estimator import estimator as e\nexcept ImportError:\n'
+     '    from tensorflow.python.estimator import estimator as e\ne.Estimator()', 'tensorflow.estimator.Estimator'),
     ('def f():\n    import tensorflow as tf\n    return tf.Session()', 'tensorflow.Session'),
     ('import tensorflow as tf\nclass A:\n    def f(self):\n        return tf.Session()',
      'tensorflow.Session'),

@@ -13,6 +13,8 @@ _VERSIONED = ('tensorflow.compat.v1', 'tensorflow.compat.v2', 'tensorflow._api.v
               'tensorflow._api.v2')
 _MOVED = (('tensorflow.contrib.tpu', 'tensorflow.estimator.tpu'), ('tensorflow.tpu', 'tensorflow.estimator.tpu'),
           ('tensorflow.contrib.data', 'tensorflow.data.experimental'))
+# Where Google's own repository has TensorFlow; its scripts take it from there or, where that fails, from the package.
+_GOOGLES = 'google3.third_party.tensorflow'
 # The package whose public interface npu_shim has; scripts ported to it by hand are already ported.
 _VENDOR = {'npu_bridge': 'npu_shim'}
 
@@ -40,7 +42,9 @@ def canonical(name: str) -> str:
             if name == prefix or name.startswith(prefix + '.'):
                 return 'horovod' + name[len(prefix):]
         return 'another ' + name
-    if head == 'tf_slim':
+    if name.startswith(_GOOGLES + '.'):
+        name = 'tensorflow' + name[len(_GOOGLES):]
+    elif head == 'tf_slim':
         name = 'tensorflow.contrib.slim' + name[len(head):]
     elif head not in ('tensorflow', 'tensorflow_estimator'):
         return name
