@@ -32,6 +32,8 @@ MADE = {
         'd = None\nif a:\n    d = tf.data.Dataset.range(3)\nprobe(d)',
         'd = tf.data.Dataset.range(3) if a else tf.data.TextLineDataset(f)\nprobe(d)',
         'probe(tf.data.Dataset.range(3).apply(tf.data.experimental.shuffle_and_repeat(8)))',
+        'probe(load().apply(tf.data.experimental.unbatch()).shuffle(8))',
+        'from tensorflow.contrib.data import shuffle_and_repeat as s\nprobe(load().apply(s(8)))',
         'def read():\n    return tf.data.Dataset.range(3)\nprobe(read())',
         'def read(n):\n    if n:\n        return read(n - 1).repeat()\n    return tf.data.Dataset.range(3)\nprobe(read(1))',
         'def read():\n    return tf.data.Dataset.range(3), 3\nd, n = read()\nprobe(d)',
@@ -98,6 +100,8 @@ UNKNOWN = [
     'def f(d):\n    probe(d)\nf(tf.data.Dataset.range(3))\nrun(f)',
     'def f(d):\n    probe(d)\nf(*arguments)',
     'def f(d):\n    d.batch(3)\n    probe(d)',
+    'probe(load().apply(tf.data.experimental.cardinality(d)))',
+    'probe(load().apply(f))',
     'def read():\n    return tf.data.Dataset.range(3), 3\nd = read()\nprobe(d)',
     'class A:\n    def f(self, m):\n        self.model = m\n        probe(self.model)',
     'class A:\n    def f(self):\n        self.model = tf.keras.Sequential()\n        self.model = load()\n'

@@ -12,7 +12,7 @@ from typing import Dict, Iterable, List, Optional, Set, Tuple
 from .callers import handed
 from .kinds import (ATTRIBUTES, CONFIG_PROTO, DATASET, ENTERED, ESTIMATOR, GRAPH, KERAS_OPTIMIZER, METHODS,
                     MODEL, NPU_CONFIG, NPU_RUN_CONFIG, ONLY_DATASETS, OPTIMIZER, PREPARED, RUN_CONFIG,
-                    SESSION, SESSION_MANAGER, SUPERVISOR, TEST_CASE, inherited, made_by)
+                    SESSION, SESSION_MANAGER, SUPERVISOR, TEST_CASE, TRANSFORMATIONS, inherited, made_by)
 from .names import Names, element
 from .scopes import Binding, Function, Where, own_returns
 from .signatures import constant
@@ -84,12 +84,19 @@ class Types:
             owner = self._of(node.func.value, where)
             if owner == _LOOP:
                 return _LOOP
+            if owner is None and node.func.attr == 'apply' and self._transforms(node.args, where):
+                return DATASET
             if not isinstance(owner, Instance):
                 return METHODS.get((owner or '', node.func.attr))
             methods = owner.names.held(owner.owner, node.func.attr)
             if len(methods) == 1 and methods[0][0].kind == 'def' and methods[0][0].node is not None:
                 definition = methods[0][0].node, methods[0][1]
         return self._made_by_definition(definition, '') if definition else None
+
+    def _transforms(self, arguments: List[ast.expr], where: Where) -> bool:
+        """Whether a method gets what only a dataset takes, a transformation of tf.data."""
+        return len(arguments) == 1 and isinstance(arguments[0], ast.Call) and \
+            self._names.resolve(arguments[0].func, where) in TRANSFORMATIONS
 
     def _made_by_definition(self, definition: Tuple[ast.AST, Names], part: str) -> Optional[str]:
         node, names = definition

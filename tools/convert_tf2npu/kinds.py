@@ -41,6 +41,13 @@ window with_options'''.split())
 ONLY_DATASETS = frozenset('''
 flat_map interleave make_initializable_iterator make_one_shot_iterator padded_batch prefetch shard
 with_options'''.split())
+# What makes the functions that a dataset's method apply takes.
+TRANSFORMATIONS = frozenset('tensorflow.%s.%s' % (module, name) for module in ('data.experimental', 'contrib.data')
+                            for name in '''
+assert_cardinality batch_and_drop_remainder bucket_by_sequence_length copy_to_device dense_to_ragged_batch
+dense_to_sparse_batch enumerate_dataset group_by_reducer group_by_window ignore_errors map_and_batch
+map_and_batch_with_legacy_function padded_batch_and_drop_remainder parallel_interleave prefetch_to_device
+rejection_resample scan shuffle_and_repeat sloppy_interleave snapshot take_while unbatch unique'''.split())
 # The Estimators that TensorFlow brings, with a model of their own, or of contrib.learn.
 READY_MADE = frozenset('tensorflow.estimator.' + name for name in '''
 BaselineClassifier BaselineRegressor BaselineEstimator BoostedTreesClassifier BoostedTreesRegressor
