@@ -62,6 +62,8 @@ CALLS = {
     'tf.contrib.framework.nest.flatten(x)': 'tf.nest.flatten(x)',
     'tf.contrib.framework.get_or_create_global_step()': 'tf.train.get_or_create_global_step()',
     'tf.contrib.data.shuffle_and_repeat(10)': 'tf.data.experimental.shuffle_and_repeat(10)',
+    'tf.contrib.data.bucket_by_sequence_length(f, [1], [2, 2])':
+        'tf.data.experimental.bucket_by_sequence_length(f, [1], [2, 2])',
     'tf.contrib.tpu.InputPipelineConfig.PER_HOST_V2': 'tf.estimator.tpu.InputPipelineConfig.PER_HOST_V2',
     'tf.contrib.cluster_resolver.TPUClusterResolver("a")': 'tf.distribute.cluster_resolver.TPUClusterResolver("a")',
     'tf.contrib.distribute.MirroredStrategy()': 'tf.distribute.MirroredStrategy()',

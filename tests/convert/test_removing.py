@@ -7,7 +7,8 @@ from typing import Dict, Tuple
 import pytest
 
 from convert_tf2npu.names import Names
-from convert_tf2npu.removing import remove_keywords, remove_names, remove_statements
+from convert_tf2npu.edits import loses_comment
+from convert_tf2npu.removing import remove_arguments, remove_names, remove_statements
 from convert_tf2npu.source import Source
 
 STATEMENTS: Dict[str, Tuple[str, str]] = {
@@ -42,7 +43,8 @@ def test_a_statement(before: str, after: str) -> None:
     ast.parse(new)
 
 
-KEYWORDS: Dict[str, Tuple[str, str]] = {
+GONE = ast.dump(ast.parse('gone', mode='eval').body)
+ARGUMENTS: Dict[str, Tuple[str, str]] = {
     'the first': ('f(x=1, b=2)\n', 'f(b=2)\n'),
     'the last': ('f(a, b=2, x=1)\n', 'f(a, b=2)\n'),
     'the last, with a comma behind': ('f(a,\n  x=1,\n)\n', 'f(a,\n)\n'),
@@ -52,24 +54,32 @@ KEYWORDS: Dict[str, Tuple[str, str]] = {
     'two together in the end': ('f(a, x=(1), y=(2,))\n', 'f(a)\n'),
     'in lines': ('f(\n    x=1,\n    b=2,\n    y=(\n        3))\n', 'f(\n    b=2)\n'),
     'behind one in parentheses': ('f((a), x=1)\n', 'f((a))\n'),
+    'without a name': ('f(gone, 1)\n', 'f(1)\n'),
+    'without a name, in parentheses': ('(f)((gone) , *a, x=1)\n', '(f)(*a)\n'),
+    'behind a comment': ('f(a,  # a\n  b=2, x=1)\n', 'f(a,  # a\n  b=2)\n'),
+    'behind a comment of their own': ('f(b=2,\n  # why\n  x=1)\n', 'f(b=2,\n  # why\n  )\n'),
+    'behind a comment of their own, with a comma behind': ('f(b=2,  # why\n  x=1,)\n', 'f(b=2,  # why\n  )\n'),
+    'all, before a comment': ('f(x=1,  # why\n  )\n', 'f(  # why\n  )\n'),
+    'all, with a comma behind a comment': ('f(x=1  # why\n  , )\n', 'f(  # why\n   )\n'),
+    'beside a comment in another name': ('f(b  # b\n  =2, x=1)\n', 'f(b  # b\n  =2)\n'),
 }
 
 
-@pytest.mark.parametrize('before,after', list(KEYWORDS.values()), ids=list(KEYWORDS))
-def test_keywords(before: str, after: str) -> None:
+@pytest.mark.parametrize('before,after', list(ARGUMENTS.values()), ids=list(ARGUMENTS))
+def test_arguments(before: str, after: str) -> None:
     source = Source(before.encode())
     source.place()
     call = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Call))
-    edits = remove_keywords(source, call, {k for k in call.keywords if k.arg in ('x', 'y')})
-    assert edits is not None and source.edited(edits).decode() == after
+    gone = [k.value for k in call.keywords if k.arg in ('x', 'y')] + [a for a in call.args if ast.dump(a) == GONE]
+    assert source.edited(remove_arguments(source, call, gone)).decode() == after
 
 
-@pytest.mark.parametrize('text', ['f(x=1,  # why\n  b=2)\n', 'f(b=2,\n  # why\n  x=1)\n'])
+@pytest.mark.parametrize('text', ['f(x=1,  # why\n  b=2)\n', 'f(b=2, x=1,  # why\n  y=1)\n'])
 def test_a_comment_in_the_way_is_not_lost(text: str) -> None:
     source = Source(text.encode())
     source.place()
     call = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Call))
-    assert remove_keywords(source, call, {k for k in call.keywords if k.arg == 'x'}) is None
+    assert loses_comment(source, remove_arguments(source, call, [k.value for k in call.keywords if k.arg in ('x', 'y')]))
 
 
 @pytest.mark.parametrize('before,after', [

@@ -12,7 +12,7 @@ from convert_tf2npu.report.explanation import blocks
 
 # What these do depends on more of the file than the piece that their examples show: where training starts, what the
 # file does besides, which functions are called with what, whether the whole file can be turned over.
-WHOLE_FILE = frozenset({'NPU105', 'NPU106', 'NPU107', 'NPU109', 'NPU114', 'NPU115'}) | {
+WHOLE_FILE = frozenset({'NPU105', 'NPU106', 'NPU107', 'NPU109', 'NPU114', 'NPU115', 'NPU118'}) | {
     rule.code for rule in Registry().rules if rule.needs}
 
 
@@ -46,8 +46,7 @@ def _of(rule: Rule) -> Iterator[Example]:
             yield Example(rule.code, text, text if new is None else new.decode('utf-8'))
 
 
-# Lifting to tf.compat.v1 has tests of its own: moved names do not hold yet in every spelling.
-RULES = [rule for rule in Registry().rules if 'compat_v1' not in rule.needs]
+RULES = Registry().rules
 EXAMPLES: Tuple[Example, ...] = tuple(example for rule in RULES for example in _of(rule))
 COMPOSABLE: Tuple[Example, ...] = tuple(example for example in EXAMPLES if not example.is_alone)
 

@@ -29,7 +29,7 @@ CONVERTERS = {str(rule.needs): Converter(Settings(**rule.needs)) for rule in RUL
 def times(number: int) -> settings:
     """How often a property is tried."""
     phases = tuple(Phase) if _MANY else (Phase.generate,)
-    return settings(max_examples=_MANY or number // 16, derandomize=not _MANY, deadline=None, database=None, phases=phases,
+    return settings(max_examples=_MANY or number, derandomize=not _MANY, deadline=None, database=None, phases=phases,
                     suppress_health_check=list(HealthCheck), report_multiple_bugs=False)
 
 

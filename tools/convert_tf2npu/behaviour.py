@@ -37,6 +37,8 @@ def switch(context: Context) -> Optional[Switch]:
     imports = _imports(names)
     at_top = [s for s in imports if names.places[s].scope is names.module]
     place = min(at_top, key=lambda s: s.lineno) if at_top else None
+    if names.lift and names.lift.star and place in (names.lift.instead, None):
+        place = names.lift.star.node  # behind which tf is imported
     early = _early_import(context, place is not None)
     if early is not None and (place is None or early.lineno < place.lineno):
         return Switch(early, _before(context, early))

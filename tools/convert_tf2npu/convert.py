@@ -11,16 +11,16 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 
 from .api_calls import Said, counts, fates, places
 from .config import Settings
-from .edits import broken_string
+from .edits import broken_string, loses_comment
 from .ignores import ignored
 from .imports import import_edits, taken
-from .lifting import CODE as LIFTING, as_lifted, lift
+from .lifting import CODE as LIFTING, MOVING, as_lifted, lift
 from .notebook import SUFFIX, CellError, Notebook
 from .project import Project
 from .registry import Change, Context, Finding, Registry, Result, Rule
 from .results import CHANGE, ERROR, FINDING, ApiCall, Calls, Diagnostic, FileResult, by_place, failed
 from .scopes import Where
-from .source import Edit, Source, SourceError, comments_of
+from .source import Edit, Source, SourceError
 
 __all__ = ['CHANGE', 'ERROR', 'FINDING', 'Converter', 'Diagnostic', 'FileResult']
 # The tree of such a file would take gigabytes; people do not write so much, programs do.
@@ -136,7 +136,8 @@ class Converter:
     def _plan(self, raw: bytes, path: str) -> Tuple[Source, _Plan]:
         _, source, names, types = self.project.understand(raw, path)
         settings = self.settings
-        context = _Context(source, names, types, settings.distributed, settings.compat_v1, settings.main)
+        context = _Context(source, names, types, settings.distributed, settings.compat_v1, settings.main,
+                           settings.compat_v1 and settings.enabled(MOVING))
         changes, diagnostics, said = self._collect(context)
         edits: List[Edit] = []
         if changes:
@@ -185,7 +186,7 @@ def _possible(context: Context, change: Change, spans: List[Tuple[int, int]]) ->
     if any(broken_string(context.source, context.names, edit) for edit in change.edits):
         return Finding(change.node, 'left as it is, because it stands inside an f-string, where what has to '
                        'be written cannot stand (%s)' % change.message)
-    if any(context.source.comments(edit.start, edit.end) != comments_of(edit.new) for edit in change.edits):
+    if loses_comment(context.source, change.edits):
         return Finding(change.node, 'left as it is, because a comment stands inside the code that has to be '
                        'replaced or moved; put it before the statement, and run again (%s)' % change.message)
     for edit in change.edits:

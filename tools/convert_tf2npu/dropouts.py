@@ -83,10 +83,7 @@ def _operator(source: Source, dropout: Dropout) -> Optional[List[Edit]]:
     edits = [rename(source, node.func, OPERATOR)] + list(dropout.keep)
     for old, new in dropout.renamed:
         if old in dropout.bound.keywords:
-            edit = rename_keyword(source, dropout.bound.keywords[old], new)
-            if edit is None:
-                return None
-            edits.append(edit)
+            edits.append(rename_keyword(source, node, dropout.bound.keywords[old], new))
     missing = dropout.missing
     if dropout.flag is not None:
         removed = _without(source, node, dropout.flag, missing)

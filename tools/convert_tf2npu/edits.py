@@ -4,11 +4,11 @@ from __future__ import annotations
 import ast
 import re
 from decimal import Decimal
-from typing import Optional, Tuple
+from typing import Iterable, List, Optional, Tuple
 
 from .scopes import Scopes
 from .signatures import constant
-from .source import Edit, Source
+from .source import Edit, Source, comments_of
 
 # What stands only in parentheses; the first one is new in Python 3.8.
 _IN_PARENTHESES = (getattr(ast, 'NamedExpr', ast.Yield), ast.Yield, ast.YieldFrom)
@@ -36,6 +36,14 @@ def _apart(source: Source, start: int, text: str) -> str:
     return ' ' + text if re.match(r'\w', before) and re.match(r'\w', text) else text
 
 
+def rename_behind(source: Source, root: ast.expr, node: ast.expr, new: str) -> Edit:
+    """Write something else behind the first part of a dotted name, ``tf`` of ``(tf.contrib).rnn``, and behind the
+    parentheses that open before it."""
+    start, end = source.end(root), source.end(node)
+    old = source.text[start:end]
+    return Edit(start, end, ')' * (old.count(')') - old.count('(')) + new)
+
+
 def add_argument(source: Source, call: ast.Call, *texts: str) -> Optional[Edit]:
     """Add arguments behind the last one of a call, each in a line of its own where that one has one.
 
@@ -43,28 +51,50 @@ def add_argument(source: Source, call: ast.Call, *texts: str) -> Optional[Edit]:
         the edit; None where the last argument is a bare generator, behind which none may stand.
     """
     close = source.end(call) - 1
-    keywords = {k.value: k for k in call.keywords}
-    values = list(call.args) + list(keywords)
+    values = values_of(call)
     if not values:
-        opening = source.skip_trivia(source.end(call.func))
-        while source.text[opening] == ')':  # of parentheses around the called expression
-            opening = source.skip_trivia(opening + 1)
-        return Edit(opening + 1, opening + 1, ', '.join(texts), first=True)
+        at = inside(source, call)
+        return Edit(at, at, ', '.join(texts), first=True)
     last = max(values, key=source.end)
     if isinstance(last, ast.GeneratorExp) and source.end(last) > close:
         return None
     end = outer_end(source, call, last)
-    start = keyword_start(source, keywords[last]) if last in keywords else source.start(last)
-    before = source.text[source.line_start(start):start] if start is not None else 'unknown'
+    start = argument_start(source, call, last)
+    before = source.text[source.line_start(start):start]
     between = source.newline + before if not before.strip() else ' '
     return Edit(end, end, ''.join(',' + between + text for text in texts))
 
 
-def keyword_start(source: Source, keyword: ast.keyword) -> Optional[int]:
-    """Where a keyword argument's name starts; None where a comment stands between it and its value."""
-    before = source.text[:source.start(keyword.value)]
-    found = re.search(r'\b%s[\s\\]*=[\s\\(]*\Z' % re.escape(keyword.arg or ''), before[-400:])
-    return len(before) - len(before[-400:]) + found.start() if found else None
+def values_of(call: ast.Call) -> List[ast.expr]:
+    """The values of a call's arguments, those with names last."""
+    return call.args + [keyword.value for keyword in call.keywords]
+
+
+def inside(source: Source, call: ast.Call) -> int:
+    """Where the arguments of a call start, right behind its parenthesis."""
+    return _behind_closed(source, source.end(call.func)) + 1
+
+
+def argument_start(source: Source, call: ast.Call, value: ast.expr) -> int:
+    """Where an argument of a call starts, with its name or stars and the parentheses around it."""
+    start = source.start(value)
+    before = [v for v in values_of(call) if source.start(v) < start]
+    comma = _behind_closed(source, source.end(max(before, key=source.end))) + 1 if before else inside(source, call)
+    return source.skip_trivia(comma)
+
+
+def keyword_value(source: Source, call: ast.Call, keyword: ast.keyword) -> int:
+    """Where the value of a keyword argument starts, with the parentheses around it."""
+    name = argument_start(source, call, keyword.value) + len(keyword.arg or '')
+    return source.skip_trivia(source.skip_trivia(name) + 1)
+
+
+def _behind_closed(source: Source, end: int) -> int:
+    """What stands behind an expression and the parentheses around it: a comma, or what opens or closes a call."""
+    at = source.skip_trivia(end)
+    while source.text[at] == ')':
+        at = source.skip_trivia(at + 1)
+    return at
 
 
 def outer_end(source: Source, call: ast.Call, value: ast.expr) -> int:
@@ -79,19 +109,19 @@ def outer_end(source: Source, call: ast.Call, value: ast.expr) -> int:
 
 def name_argument(source: Source, call: ast.Call, value: ast.expr, name: str) -> Edit:
     """Write its name before a positional argument, and before the parentheses around it."""
-    start = source.start(value)
-    before = [v for v in call.args + [k.value for k in call.keywords] if source.start(v) < start]
-    at = source.skip_trivia(source.end(max(before, key=source.end) if before else call.func))
-    while source.text[at] == ')':  # of parentheses around what stands before
-        at = source.skip_trivia(at + 1)
-    at = source.skip_trivia(at + 1)  # the comma, or the opening parenthesis of the call
+    at = argument_start(source, call, value)
     return Edit(at, at, name + '=')
 
 
-def rename_keyword(source: Source, keyword: ast.keyword, new: str) -> Optional[Edit]:
+def rename_keyword(source: Source, call: ast.Call, keyword: ast.keyword, new: str) -> Edit:
     """Give a keyword argument another name."""
-    start = keyword_start(source, keyword)
-    return None if start is None else Edit(start, start + len(keyword.arg or ''), new)
+    start = argument_start(source, call, keyword.value)
+    return Edit(start, start + len(keyword.arg or ''), new)
+
+
+def loses_comment(source: Source, edits: Iterable[Edit]) -> bool:
+    """Whether a comment stands in what some edits replace, and not in what takes its place."""
+    return any(source.comments(edit.start, edit.end) != comments_of(edit.new) for edit in edits)
 
 
 def broken_string(source: Source, scopes: Scopes, edit: Edit) -> Optional[ast.AST]:
@@ -102,6 +132,15 @@ def broken_string(source: Source, scopes: Scopes, edit: Edit) -> Optional[ast.AS
             if source.start(string) < edit.start < source.end(string):
                 return string
     return None
+
+
+def holds_together(text: str) -> bool:
+    """Whether all lines of an expression are one statement without parentheses around them."""
+    try:
+        ast.parse(text, mode='eval')
+    except SyntaxError:
+        return False
+    return True
 
 
 def one_minus(source: Source, node: ast.expr) -> Tuple[Edit, ...]:

@@ -16,6 +16,7 @@ from .import_graph import taken
 from .infer import DATASET, Types
 from .names import Names
 from .project import Project
+from .removing import block_of
 from .scopes import Binding, Scope, Star, Where
 from .source import Edit, Source
 from .tfnames import canonical
@@ -41,8 +42,8 @@ class Lift(NamedTuple):
     """How a file is lifted.
 
     ``statements`` are the imports that import from ``tensorflow.compat.v1`` instead; ``star`` is the star import
-    behind which ``tf`` is imported, because it brings the plain one, and ``instead`` what was to bring it. ``parts``
-    is an import of parts of TensorFlow behind which ``tf`` is imported, because these move to where it has them.
+    behind which ``tf`` is imported, because it brings the plain one, and ``instead`` the import right before it that goes,
+    because it was to bring it. ``parts`` is an import of parts of TensorFlow behind which ``tf`` is imported, because these move to where it has them.
     """
     statements: Tuple[ast.stmt, ...] = ()
     star: Optional[Star] = None
@@ -85,11 +86,15 @@ def lift(project: Project, source: Source, names: Names) -> None:
         i.binding.target for i in imports if is_lifted(i.binding.target)
         or i.scope is names.module and others & {i.local, '*'} and holds_lifted(i.binding.target)} | {
             i.binding.target for i in of_contrib}
-    fates = {became(name) for name in {use.name for use in used} | {i.binding.target for i in imports + of_contrib}}
+    fates = {became(name) for name in {use.name for use in used} | {i.binding.target for i in imports + of_contrib}
+             if became(name) != ONLY_IN_V1 or not name.startswith(V1)}
+    if NEW not in fates and imports and _had_gelu(names) and (
+            not fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE} or any(use.name.startswith(V1) for use in used)):
+        fates.add(NEW)
     if not wanted or not fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE} and (
             NEW in fates or _is_lifted_already(names, used) or _is_eager(names, used)):
         return
-    star = _star(names) if any(use.root.id == 'tf' for use in used) else None
+    star = _star(names) if any(use.root.id == 'tf' and not use.name.startswith(V1) for use in used) else None
     if NEW in fates:  # written for TensorFlow 1 and 2; what both have, it means
         names.by_name, star = frozenset({ONLY_IN_V1}), None
         imports = [i for i in imports if became(i.binding.target) == ONLY_IN_V1]
@@ -98,13 +103,14 @@ def lift(project: Project, source: Source, names: Names) -> None:
         imports = [i for i in imports if not i.is_bare]
     instead = None
     if star is not None:
-        instead = next((i.binding.where.statement for i in imports if i.local == 'tf'), None)
-        imports = [i for i in imports if i.local != 'tf']
+        at_top = [i for i in imports if i.local == 'tf' and i.scope is names.module]
+        instead = _alone_before(names, star.node, [i.binding.where.statement for i in at_top])
+        imports = [i for i in imports if i not in at_top]
     moving = _moving(names, source, of_contrib, used)
     if not moving and not any(others & {i.local, '*'} for i in imports) and all(
             _is_by_parts(names, use) for use in used if use.name in wanted):
         imports = [i for i in imports if i.binding.target != 'tensorflow']
-    statements = _chosen(names, imports, wanted)
+    statements = _chosen(names, imports, wanted, [use for use in used if use.name in wanted])
     names.lift = Lift(tuple(statements), star, instead)
     _rebind(names, statements, [star.node] if star else [])
     parts = [s for s in moving if s in names.tree.body]
@@ -139,7 +145,7 @@ def as_lifted(names: Names, edit: Edit) -> Edit:
     def renamed(match: 're.Match[str]') -> str:
         root, rest = match.group(1), match.group(2)
         bound = names.module.bindings.get(root, [])
-        if any(b.target == V1 for b in bound) and rest.startswith('.compat.v1.'):
+        if bound and all(b.target == V1 for b in bound) and rest.startswith('.compat.v1.'):
             return root + rest[len('.compat.v1'):]
         if names.by_name and not rest.startswith('.compat.') and any(
                 b.target == 'tensorflow' for b in bound) and became('tensorflow' + rest) in names.by_name:
@@ -175,6 +181,12 @@ def _is_lifted_already(names: Names, used: List[Use]) -> bool:
     return any(use.name.startswith(V1) for use in used) or any(
         b.kind == 'import' and b.target.startswith(V1)
         for scope in _scopes(names) for bindings in scope.bindings.values() for b in bindings)
+
+
+def _had_gelu(names: Names) -> bool:
+    """Whether a file may have used the gelu of TensorFlow 2, which another rule replaces."""
+    return any(names.resolve(call.node.func, call.where) == 'npu_shim.npu_init.npu_unary_ops.gelu'
+               for call in names.calls)
 
 
 def _is_eager(names: Names, used: List[Use]) -> bool:
@@ -214,13 +226,23 @@ def _star(names: Names) -> Optional[Star]:
     return found[-1] if not lines or max(lines) < found[-1].node.lineno else None
 
 
-def _chosen(names: Names, imports: List[_Import], wanted: Set[str]) -> List[ast.stmt]:
-    """The import statements that are to import from compat.v1."""
+def _alone_before(names: Names, star: ast.stmt, imports: List[Optional[ast.stmt]]) -> Optional[ast.stmt]:
+    """The first of some imports, if it imports one thing, and only imports follow it until a star import."""
+    first = imports[0] if imports else None
+    block = block_of(names, first) if first is not None else []
+    if isinstance(first, ast.Import) and len(first.names) == 1 and star in block and all(
+            isinstance(s, (ast.Import, ast.ImportFrom)) for s in block[block.index(first):block.index(star)]):
+        return first
+    return None
+
+
+def _chosen(names: Names, imports: List[_Import], wanted: Set[str], used: List[Use]) -> List[ast.stmt]:
+    """The import statements that are to import from compat.v1: of what is wanted, and what is used by their names."""
     found: Dict[ast.stmt, None] = {}
     for each in imports:
         target, node = each.binding.target, each.binding.node
-        needed = target == 'tensorflow' or is_lifted(target) or any(
-            name == target or name.startswith(target + '.') for name in wanted)
+        needed = target == 'tensorflow' or is_lifted(target) or target in wanted or any(
+            use.root.id == each.local and use.name.startswith(target + '.') for use in used)
         if needed and isinstance(node, ast.stmt) and _can_be_lifted(node):
             found[node] = None
     for star in names.stars:

@@ -46,8 +46,9 @@ class Context(NamedTuple):
     """All that a rule may look at.
 
     ``distributed`` is the way of training on many devices that the user turns over to the NPU:
-    ``horovod``, ``tf_strategy``, or nothing. ``compat_v1`` says that the script is to run on TensorFlow 2; ``main`` is the path of
-    the entry script, where the user names it.
+    ``horovod``, ``tf_strategy``, or nothing. ``compat_v1`` says that the script is to run on TensorFlow 2, and
+    ``moves_contrib`` that the rule which takes names of tf.contrib from their homes acts; ``main`` is the path of the
+    entry script, where the user names it.
     """
     source: Source
     names: Names
@@ -55,6 +56,7 @@ class Context(NamedTuple):
     distributed: str = ''
     compat_v1: bool = False
     main: str = ''
+    moves_contrib: bool = False
 
     def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
         """The canonical dotted name of an expression, or None."""

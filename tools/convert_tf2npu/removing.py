@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import AbstractSet, Iterable, List, NamedTuple, Optional
+from typing import AbstractSet, Collection, Iterable, List, Optional
 
-from .edits import keyword_start
+from .edits import argument_start, outer_end, values_of
 from .scopes import Scopes
 from .source import Edit, Source
 
@@ -86,50 +86,34 @@ def remove_names(source: Source, statement: ast.stmt, gone: AbstractSet[int]) ->
     return Edit(start, end, new)
 
 
-def remove_keywords(source: Source, call: ast.Call, gone: AbstractSet[ast.keyword]) -> Optional[List[Edit]]:
-    """Take keyword arguments out of a call, with the commas that part them from the others.
+def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr]) -> List[Edit]:
+    """Take arguments out of a call, with the commas that part them from the others; a comment before the last ones
+    stays.
 
-    Returns:
-        the edits; None where a comment stands in what would go.
+    Args:
+        source: the file.
+        call: the call.
+        gone: the values of the arguments.
     """
-    spans = [_span(source, call, value, None) for value in call.args]
-    spans += [_span(source, call, keyword.value, keyword) for keyword in call.keywords]
     edits: List[Edit] = []
     start: Optional[int] = None
     last_kept: Optional[int] = None
-    for span in sorted(s for s in spans if s):
-        is_gone = span.keyword in gone
-        if is_gone and start is None:
-            start = span.start
-        elif not is_gone:
-            if start is not None:
-                edits.append(Edit(start, span.start, ''))
-            start, last_kept = None, span.end
-    if start is not None:
-        end = max(s.end for s in spans if s)
-        if last_kept is None:
-            following = source.skip_trivia(end)
-            end = following + 1 if source.text[following] == ',' else end
-        edits.append(Edit(start if last_kept is None else last_kept, end, ''))
-    if None in spans or any(source.comments(e.start, e.end) for e in edits):
-        return None
-    return edits
-
-
-class _Span(NamedTuple):
-    """Where an argument stands, with its name and the parentheses around it."""
-    start: int
-    end: int
-    keyword: Optional[ast.keyword]
-
-
-def _span(source: Source, call: ast.Call, value: ast.expr, keyword: Optional[ast.keyword]) -> Optional[_Span]:
-    start: Optional[int] = source.start(value)
-    if keyword is not None:
-        start = keyword_start(source, keyword) if keyword.arg else None
-    end, close = source.end(value), source.end(call) - 1
-    following = source.skip_trivia(end)
-    while following < close and source.text[following] == ')':
-        end = following + 1
-        following = source.skip_trivia(end)
-    return None if start is None else _Span(start, end, keyword)
+    end = 0
+    for value in sorted(values_of(call), key=source.start):
+        begin, end = argument_start(source, call, value), outer_end(source, call, value)
+        if value in gone:
+            start = begin if start is None else start
+            continue
+        if start is not None:
+            edits.append(Edit(start, begin, ''))
+        start, last_kept = None, end
+    if start is None:
+        return edits
+    if last_kept is not None and not source.comments(last_kept, start):
+        return edits + [Edit(last_kept, end, '')]
+    comma = source.skip_trivia(end)
+    if source.text[comma] != ',':
+        return edits + [Edit(start, end, '')]
+    if source.comments(end, comma):
+        return edits + [Edit(start, end, ''), Edit(comma, comma + 1, '')]
+    return edits + [Edit(start, comma + 1, '')]

@@ -4,10 +4,11 @@ from __future__ import annotations
 import ast
 from typing import Dict, Optional, Set
 
+from .edits import loses_comment
 from .names import Names
 from .origins import origins
 from .registry import Context
-from .removing import remove_keywords
+from .removing import remove_arguments
 from .scopes import Where
 from .signatures import RUN_CONFIG, Bound, bind
 
@@ -83,5 +84,5 @@ def dropped(context: Context, call: ast.Call, where: Where) -> Set[str]:
         return set()  # for all that is known, it replaces something else
     found = {name for name, its_kinds in taken(context, call, where).items()
              if its_kinds == {REPLICAS} and bound and name in bound.keywords}
-    keywords = {bound.keywords[name] for name in found} if bound else set()
-    return found if remove_keywords(context.source, call, keywords) is not None else set()
+    edits = remove_arguments(context.source, call, [bound.args[name] for name in found]) if bound else []
+    return found if not loses_comment(context.source, edits) else set()

@@ -5,8 +5,8 @@ import ast
 from typing import Callable, Dict, List, Optional
 
 from .homes import Home
-from ..edits import keyword_start, name_argument, rename_keyword
-from ..removing import remove_keywords
+from ..edits import argument_start, inside, keyword_value, name_argument, rename_keyword
+from ..removing import remove_arguments
 from ..signatures import bind, constant, is_none
 from ..source import Edit, Source
 
@@ -31,7 +31,7 @@ def call_edits(source: Source, call: ast.Call, home: Home) -> Optional[List[Edit
     if bound.hidden or bound.unknown:
         return None
     renamed = dict(home.renamed)
-    edits: List[Optional[Edit]] = []
+    edits: List[Edit] = []
     named = False
     for index, (parameter, value) in enumerate(zip(bound.positional, call.args)):
         target = renamed.get(parameter, parameter)
@@ -40,14 +40,12 @@ def call_edits(source: Source, call: ast.Call, home: Home) -> Optional[List[Edit
         named = named or home.after.index(target) != index
         if named:
             edits.append(name_argument(source, call, value, target))
-    gone = {keyword for name, keyword in bound.keywords.items() if renamed.get(name, name) not in home.after}
-    if any(not is_none(keyword.value) for keyword in gone):
+    gone = [keyword.value for name, keyword in bound.keywords.items() if renamed.get(name, name) not in home.after]
+    if not all(is_none(value) for value in gone):
         return None
-    removed = remove_keywords(source, call, gone) if gone else []
-    edits += [rename_keyword(source, keyword, renamed[name]) for name, keyword in bound.keywords.items()
-              if name in renamed and keyword not in gone]
-    found = [edit for edit in edits if edit is not None]
-    return found + removed if removed is not None and len(found) == len(edits) else None
+    edits += [rename_keyword(source, call, keyword, renamed[name]) for name, keyword in bound.keywords.items()
+              if name in renamed and keyword.value not in gone]
+    return edits + remove_arguments(source, call, gone)
 
 
 def _xavier(source: Source, call: ast.Call, _: Home) -> Optional[List[Edit]]:
@@ -56,16 +54,7 @@ def _xavier(source: Source, call: ast.Call, _: Home) -> Optional[List[Edit]]:
     uniform = bound.args.get('uniform')
     if bound.hidden or bound.unknown or uniform is not None and constant(uniform) != (True,):
         return None
-    if 'uniform' in bound.keywords:
-        return remove_keywords(source, call, {bound.keywords['uniform']})
-    if uniform is None:
-        return []
-    end = source.skip_trivia(source.end(uniform))
-    if source.text[end] == ',':
-        end = source.skip_trivia(end + 1)
-    elif end != source.end(call) - 1:
-        return None
-    return [Edit(source.start(uniform), end, '')]
+    return remove_arguments(source, call, [uniform]) if uniform is not None else []
 
 
 def _variance_scaling(source: Source, call: ast.Call, _: Home) -> Optional[List[Edit]]:
@@ -78,8 +67,7 @@ def _variance_scaling(source: Source, call: ast.Call, _: Home) -> Optional[List[
     factor = source.segment(bound.args['factor']) if 'factor' in bound.args else '2.0'
     values = ['scale=' + factor, "mode='%s'" % _MODES[mode[0]], "distribution='uniform'"]
     values += ['%s=%s' % (name, source.segment(bound.args[name])) for name in ('seed', 'dtype') if name in bound.args]
-    start = _opening(source, call)
-    return [Edit(start, source.end(call) - 1, ', '.join(values))]
+    return [Edit(inside(source, call), source.end(call) - 1, ', '.join(values))]
 
 
 def _regularizer(source: Source, call: ast.Call, home: Home) -> Optional[List[Edit]]:
@@ -88,27 +76,16 @@ def _regularizer(source: Source, call: ast.Call, home: Home) -> Optional[List[Ed
     scale = bound.args.get('scale')
     if bound.hidden or bound.unknown or scale is None or 'scope' in bound.positional:
         return None
-    edits = remove_keywords(source, call, {bound.keywords['scope']}) if 'scope' in bound.keywords else []
-    start: Optional[int] = source.start(scale)
-    if 'scale' in bound.keywords:
-        start = keyword_start(source, bound.keywords['scale'])
-    if edits is None or start is None:
-        return None
+    edits = remove_arguments(source, call, [bound.args['scope']]) if 'scope' in bound.args else []
+    start = argument_start(source, call, scale)
+    at = keyword_value(source, call, bound.keywords['scale']) if 'scale' in bound.keywords else start
     half = '0.5 * ' if home.name.endswith('.l2') else ''
-    simple = isinstance(scale, _FACTORS) or constant(scale) is not None or not half
-    if half or start != source.start(scale):
-        edits.append(Edit(start, source.start(scale), half + ('' if simple else '(')))
-    if not simple:
+    simple = isinstance(scale, _FACTORS) or constant(scale) is not None or at != source.start(scale)
+    if half or start != at:
+        edits.append(Edit(start, at, half if simple or not half else half + '('))
+    if half and not simple:
         edits.append(Edit(source.end(scale), source.end(scale), ')', closing=True))
     return edits
-
-
-def _opening(source: Source, call: ast.Call) -> int:
-    """Where the arguments of a call start."""
-    at = source.skip_trivia(source.end(call.func))
-    while source.text[at] == ')':
-        at = source.skip_trivia(at + 1)
-    return at + 1
 
 
 _SPECIAL: Dict[str, Callable[[Source, ast.Call, Home], Optional[List[Edit]]]] = {

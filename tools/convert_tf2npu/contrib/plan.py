@@ -7,8 +7,9 @@ taken out once nothing needs it.
 from __future__ import annotations
 
 import ast
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..edits import rename, rename_behind
 from ..ignores import ignored
 from ..registry import Change, Context
 from ..scopes import Where
@@ -20,15 +21,17 @@ from .spots import CODE, TENSORFLOW, Site, Spot, is_taken, sites, spots
 
 
 class Left(NamedTuple):
-    """A name of tf.contrib that stays, below ``tf.contrib``, and where."""
+    """A name of tf.contrib that stays, below ``tf.contrib``, and where; it may be that only a comment is in the way."""
     node: ast.AST
     name: str
+    has_comment: bool = False
 
 
 class Plan(NamedTuple):
-    """The rewrites of a file, and what is left."""
+    """The rewrites of a file, what is left, and the calls and expressions whose names are those of their homes then."""
     changes: Tuple[Change, ...] = ()
     left: Tuple[Left, ...] = ()
+    moved: FrozenSet[ast.AST] = frozenset()
 
 
 class _Moved(NamedTuple):
@@ -50,6 +53,7 @@ def plan(context: Context, replaced: Sequence[Tuple[int, int]]) -> Plan:
     found = spots(context, known, replaced)
     changes: List[Change] = []
     left: List[Left] = []
+    moved = {spot.call for spot in found if spot.site is None and spot.is_movable}
     lines: Dict[ast.stmt, Dict[str, str]] = {}
     for spot in found:
         if spot.site is None:
@@ -58,9 +62,11 @@ def plan(context: Context, replaced: Sequence[Tuple[int, int]]) -> Plan:
         its = [spot for spot in found if spot.site is site]
         result = _decide(context, site, its)
         changes += [_change(spot, _edits(context, spot)) for spot in result.moved]
+        moved.update(spot.call for spot in (result.moved if result.line is None else its))
         if result.line is None:
-            left.append(Left(site.statement, site.name))
-            left += [Left(spot.call, spot.name) for spot in result.stay if not spot.is_movable]
+            left.append(Left(site.statement, site.name, context.moves_contrib and _has_comment(
+                context, site.statement)))
+            left += [Left(spot.call, spot.name, spot.has_comment) for spot in result.stay if not spot.is_movable]
         elif isinstance(site.statement, ast.Assign) and result.line:
             changes.append(Change(site.statement, 'what is used of tf.contrib.%s lives in tf.%s' % (
                 site.name, result.line), (_renamed(context, site.statement.value, result.line),)))
@@ -70,7 +76,12 @@ def plan(context: Context, replaced: Sequence[Tuple[int, int]]) -> Plan:
         changes.append(Change(statement, 'imported from outside tf.contrib' if any(its_lines.values()) else
                               'nothing of tf.contrib is needed here any more',
                               (rewritten(context.source, context.names, statement, its_lines),)))
-    return Plan(tuple(changes), tuple(left))
+    return Plan(tuple(changes), tuple(left), frozenset(moved))
+
+
+def moves(context: Context, call: ast.Call) -> bool:
+    """Whether a call of something in tf.contrib becomes one of what has taken its place."""
+    return context.moves_contrib and context.names.lift is not None and call in plan(context, ()).moved
 
 
 def _by_its_root(context: Context, spot: Spot, known: Sequence[Site], changes: List[Change],
@@ -83,34 +94,48 @@ def _by_its_root(context: Context, spot: Spot, known: Sequence[Site], changes: L
         return
     parent = context.names.parents.get(spot.use.whole)
     if not any(site.statement is parent for site in known):
-        left.append(Left(spot.call, spot.name))
+        left.append(Left(spot.call, spot.name, spot.has_comment))
 
 
 def _decide(context: Context, site: Site, its: Sequence[Spot]) -> _Moved:
     source, statement = context.source, site.statement
-    if ignored(source, statement, CODE) or source.comments(source.start(statement), source.end(statement)):
+    if not context.moves_contrib or ignored(source, statement, CODE) or _has_comment(context, statement):
         return _Moved(None, (), its)
-    is_import, shared = not isinstance(statement, ast.Assign), is_taken(context, site)
+    shared = is_taken(context, site)
     home = home_of(site.name)
     if home is not None:
         line = import_from(home.name, site.local)
         if line and all(spot.is_movable for spot in its) and (home.is_plain or not shared):
             return _Moved(line, [spot for spot in its if spot.arguments])
     elif not shared:
-        module = _one_module(its)
-        line = import_from(module, site.local) if is_import and module else module
-        root = is_import or _root(context, statement.value, context.names.places[statement])  # type: ignore
-        if line and root:
+        line = _one_home(context, site, its)
+        if line:
             return _Moved(line)
     moved = [spot for spot in its if spot.is_movable and _tensorflow(context, spot.use.where)]
-    if its and len(moved) == len(its) and not shared:
-        return _Moved('', moved)
-    return _Moved(None, moved, [spot for spot in its if spot not in moved])
+    stay = [spot for spot in its if spot not in moved]
+    if its and not shared:
+        line = _one_home(context, site, stay)
+        if line or not stay:
+            return _Moved(line, moved)
+    return _Moved(None, moved, stay)
+
+
+def _has_comment(context: Context, statement: ast.stmt) -> bool:
+    source = context.source
+    return bool(source.comments(source.start(statement), source.end(statement)))
+
+
+def _one_home(context: Context, site: Site, its: Sequence[Spot]) -> str:
+    """How the local name of a site is bound to the one module that has some uses of it; nothing where none has."""
+    module, statement = _one_module(its), site.statement
+    if isinstance(statement, ast.Assign):
+        return module if _root(context, statement.value, context.names.places[statement]) else ''
+    return import_from(module, site.local) if module else ''
 
 
 def _one_module(its: Sequence[Spot]) -> str:
     """The module that has all that is used, by the same names; nothing where there is none."""
-    if not all(spot.is_movable and isinstance(spot.part, ast.Attribute) and spot.part.value is spot.use.root
+    if not all(spot.arguments is not None and isinstance(spot.part, ast.Attribute) and spot.part.value is spot.use.root
                for spot in its):
         return ''
     return shared_module((spot.part.attr, spot.home) for spot in its if isinstance(spot.part, ast.Attribute))
@@ -130,21 +155,18 @@ def _edits(context: Context, spot: Spot) -> List[Edit]:
     line = spot.site and home_of(spot.site.name) and import_from(spot.home.name, spot.site.local)
     if spot.part is spot.use.root and line:
         return spot.arguments
-    source = context.source
     new = _tensorflow(context, spot.use.where) + _below(context, spot.home.name)
-    return [Edit(source.start(spot.part), source.end(spot.part), new)] + spot.arguments
+    return [rename(context.source, spot.part, new)] + spot.arguments
 
 
 def _renamed(context: Context, node: ast.expr, home: str, root: Optional[ast.expr] = None) -> Edit:
     """Write another name behind ``tf`` in an expression."""
-    source, where = context.source, context.names.places.get(node)
+    where = context.names.places.get(node)
     if root is None:
         statement = next(p for p in context.names.ancestors(node) if p in context.names.places)
         root = _root(context, node, where or context.names.places[statement])
     assert root is not None
-    start, end = source.end(root), source.end(node)
-    replaced = source.text[start:end]  # as in (tf.contrib.data).unbatch, whose parenthesis stays
-    return Edit(start, end, ')' * (replaced.count(')') - replaced.count('(')) + _below(context, home))
+    return rename_behind(context.source, root, node, _below(context, home))
 
 
 def _below(context: Context, home: str) -> str:

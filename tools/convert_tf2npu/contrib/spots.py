@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
+from ..edits import loses_comment
 from ..ignores import ignored
 from ..import_graph import taken
 from ..lifting import Use, uses, whole_call
@@ -31,6 +32,7 @@ class Spot(NamedTuple):
 
     ``part`` is what of it has a home, and ``arguments`` are the edits that its call needs for that: None where
     nothing can be done. ``call`` is what is called, or the whole expression. ``site`` gave it its first word.
+    ``has_comment`` tells that it could, but for a comment inside its name or arguments.
     """
     use: Use
     name: str
@@ -39,11 +41,12 @@ class Spot(NamedTuple):
     call: ast.expr
     arguments: Optional[List[Edit]]
     site: Optional[Site]
+    has_comment: bool = False
 
     @property
     def is_movable(self) -> bool:
         """Whether it can be written with its home."""
-        return self.home is not None and self.arguments is not None
+        return self.home is not None and self.arguments is not None and not self.has_comment
 
 
 def below_contrib(spelled: str) -> Optional[str]:
@@ -104,16 +107,19 @@ def _spot(context: Context, use: Use, known: Sequence[Site]) -> Spot:
         return Spot(use, below_contrib(use.name) or '', None, use.whole, whole_call(names, use.whole), None, site)
     part, name, home = found
     call = whole_call(names, part)
-    return Spot(use, name, home, part, call, _arguments(context, use, call, home), site)
+    arguments = _arguments(context, use, call, home)
+    source = context.source
+    loses = loses_comment(source, arguments or ())
+    inside = arguments is not None and bool(source.comments(source.start(part), source.end(part)))
+    return Spot(use, name, home, part, call, None if loses else arguments, site, loses or inside)
 
 
 def _arguments(context: Context, use: Use, call: ast.expr, home: Home) -> Optional[List[Edit]]:
     source = context.source
     string = context.names.strings.get(use.root)
-    if context.names.lift is None:
-        return None  # what it would be written with is not to be had there
-    if string is not None and not source.is_placed(use.whole, string) or ignored(source, call, CODE) or \
-            source.comments(source.start(use.whole), source.end(use.whole)):
+    if context.names.lift is None or not context.moves_contrib:
+        return None  # what it would be written with is not to be had there, or not wanted
+    if string is not None and not source.is_placed(use.whole, string) or ignored(source, call, CODE):
         return None
     if home.is_plain:
         return []

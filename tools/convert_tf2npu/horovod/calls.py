@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from ..edits import rename
+from ..edits import inside, rename
 from ..imports import name_of_tensorflow
 from ..names import Names
 from ..registry import Finding
@@ -66,7 +66,7 @@ def _kept(file: File, use: Use, argument: str, bound: Bound, new: str, after: st
     assert call is not None
     if kept is None:
         return Finding(call, 'the argument %s is missing' % argument)
-    opening, close = source.text.index('(', source.end(call.func)) + 1, source.end(call) - 1
+    opening, close = inside(source, call), source.end(call) - 1
     start, end = source.start(kept), source.end(kept)
     if isinstance(kept, (ast.Yield, ast.YieldFrom)) or source.comments(opening, start) + source.comments(end, close):
         return Finding(call, 'a comment or a yield stands among its arguments; write %s' % new)

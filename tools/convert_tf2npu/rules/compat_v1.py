@@ -108,11 +108,12 @@ import ast
 import re
 from typing import Iterator, List, Optional, Sequence, Tuple
 
+from ..edits import rename_behind
 from ..imports import statement_behind
 from ..lifting import CODE, Lift, Use, is_lifted_alias, uses, whole_call
 from ..behaviour import SWITCH, switch
 from ..registry import Change, Context, Finding, Result
-from ..removing import block_of, remove_statements
+from ..removing import remove_statements
 from ..source import Edit, Source
 from ..versions import V1, is_lifted, rest_of
 
@@ -169,7 +170,7 @@ def _in_place(context: Context, use: Use) -> Optional[Edit]:
         base = node.value
         if isinstance(base, ast.Attribute) and (base.attr, node.attr) == ('compat', 'v1') and names.spelled(
                 base.value, use.where) == V1:
-            return Edit(source.end(base.value), source.end(node), '')
+            return rename_behind(source, base.value, node, '')
         if names.by_name and names.spelled(base, use.where) == 'tensorflow':
             end = source.end(base)
             return Edit(end, end, V1[len('tensorflow'):]) if use.name.startswith(V1) and node.attr != 'compat' else None
@@ -199,12 +200,7 @@ def _behind_star(context: Context, lift: Lift) -> List[Edit]:
     names, source = context.names, context.source
     star, instead = lift.star.node, lift.instead
     edits = [statement_behind(source, star, 'import %s as tf' % V1)]
-    if isinstance(instead, ast.Import) and len(instead.names) == 1:
-        block = block_of(names, instead)
-        if star in block and all(isinstance(s, (ast.Import, ast.ImportFrom))
-                                 for s in block[block.index(instead):block.index(star)]):
-            edits += remove_statements(source, names, [instead])
-    return edits
+    return edits + remove_statements(source, names, [instead] if instead else [])
 
 
 def _switch(context: Context) -> Iterator[Result]:

@@ -84,12 +84,17 @@ def check_last(context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterato
             yield Finding(node, message)
 
 
+# Where, the name, or nothing where it is told each time, and the words.
 _Said = Tuple[ast.AST, str, str]
 
 
 def _all(context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[_Said]:
-    for node, name in plan(context, replaced).left:
-        yield node, 'contrib.' + name, 'TensorFlow 2 has no tf.contrib%s; %s' % ('.' + name if name else '', advice(name))
+    for node, name, has_comment in plan(context, replaced).left:
+        message = 'TensorFlow 2 has no tf.contrib%s; %s' % ('.' + name if name else '', advice(name))
+        if has_comment:
+            yield node, '', message + ', or put the comment inside this code before the statement, and run again'
+        else:
+            yield node, 'contrib.' + name, message
     for statement in context.names.places:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield from _imported(context, statement)

@@ -88,6 +88,7 @@ from __future__ import annotations
 from typing import Iterator, List, Optional
 
 from ..edits import one_minus, rename, rename_keyword
+from ..names import Names
 from ..registry import Change, Context, Finding, Result
 from ..scopes import Call
 from ..signatures import DROPOUT_V1, DROPOUT_V2, bind
@@ -109,10 +110,14 @@ nn.static_rnn summary.FileWriter summary.merge_all train.Saver train.AdamOptimiz
 train.MomentumOptimizer train.RMSPropOptimizer train.GradientDescentOptimizer train.Supervisor
 train.get_or_create_global_step train.get_global_step train.exponential_decay
 train.MonitoredTrainingSession losses.softmax_cross_entropy losses.sparse_softmax_cross_entropy
-losses.mean_squared_error losses.get_total_loss'''.split()) | {
-    'horovod.tensorflow.broadcast_global_variables'}
+losses.mean_squared_error losses.get_total_loss'''.split())
 _MODULES_OF_1 = tuple('tensorflow.%s.' % name for name in (
-    'contrib', 'layers', 'app', 'flags', 'gfile', 'logging', 'python_io', 'nn.rnn_cell'))
+    'layers', 'app', 'flags', 'gfile', 'logging', 'python_io', 'nn.rnn_cell'))
+# What shows a version before the tool replaces it, and no longer when it looks again.
+_REPLACED_OF_1 = ('tensorflow.contrib.', 'tensorflow.layers.dropout', 'horovod.tensorflow.broadcast_global_variables')
+_REPLACED = CALLS | {'tensorflow.layers.dropout', 'tensorflow.estimator.Estimator', 'tensorflow.estimator.RunConfig',
+                     'tensorflow.keras.estimator.model_to_estimator'}
+_COMPAT = 'tensorflow.compat.v1'
 _ONLY_IN_2 = frozenset({'tensorflow.function', 'tensorflow.GradientTape', 'tensorflow.keras.optimizers.Adam'})
 
 
@@ -148,26 +153,27 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
             return  # TensorFlow itself refuses both
         edits += one_minus(source, bound.args[rate])
         keyword = bound.keywords.get(rate)
-        renamed = rename_keyword(source, keyword, 'keep_prob') if keyword else None
-        if keyword and renamed is None:
-            yield Finding(node, 'write npu_ops.dropout(..., keep_prob=1 - rate)')
-            return
-        if renamed:
-            edits.append(renamed)
+        if keyword:
+            edits.append(rename_keyword(source, node, keyword, 'keep_prob'))
     elif not bound.given('keep_prob'):
         return
     yield Change(node, 'dropout becomes the operator of the NPU', tuple(edits), ('npu_ops',))
 
 
 def _version(context: Context) -> Optional[int]:
-    """Which TensorFlow the plain name ``tensorflow`` stands for, by what else the file calls."""
-    one = two = False
+    """Which TensorFlow the plain name ``tensorflow`` stands for, by what else the file imports and calls; None where
+    nothing tells, or one thing this and another that, be it replaced by now."""
+    one = replaced = ported = False
+    two = _imports_v1(context.names)
     for call in context.names.calls:
-        spelled = context.names.spelled(call.node.func, call.where)
-        if spelled:
+        spelled = context.names.spelled(call.node.func, call.where) or ''
+        name = context.resolve(call.node.func, call.where)
+        ported = ported or name == 'npu_shim.npu_init.npu_ops.dropout'
+        if spelled.startswith(_REPLACED_OF_1):
+            replaced = True
+        elif name not in _REPLACED:
             one = one or spelled in _ONLY_IN_1 or spelled.startswith(_MODULES_OF_1)
-            two = two or spelled in _ONLY_IN_2 or is_only_version2(spelled) or spelled.startswith(
-                'tensorflow.compat.v1.')
+            two = two or spelled in _ONLY_IN_2 or is_only_version2(spelled) or spelled.startswith(_COMPAT + '.')
     for node, where in context.names.classes:
         for base in node.bases:
             one = one or (context.names.spelled(base, where) or '').startswith(_MODULES_OF_1)
@@ -175,4 +181,13 @@ def _version(context: Context) -> Optional[int]:
         for decorator in getattr(function.node, 'decorator_list', ()):
             name = context.names.spelled(decorator, function.where)
             two = two or name in _ONLY_IN_2
-    return None if one == two else 1 if one else 2
+    if two:
+        return None if one or replaced or ported else 2
+    return 1 if one or replaced else None
+
+
+def _imports_v1(names: Names) -> bool:
+    """Whether a file imports TensorFlow 1 by its name in TensorFlow 2, and not only where that can be had."""
+    scopes = {id(where.scope): where.scope for where in names.places.values()}
+    return any(len(bindings) == 1 and bindings[0].kind == 'import' and bindings[0].target.startswith(_COMPAT)
+               for scope in scopes.values() for bindings in scope.bindings.values())

@@ -130,6 +130,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, Optional
 
+from ..behaviour import switch
 from ..infer import MODEL
 from ..placing import at_end, first_at_work, is_main_guard, line_before
 from ..registry import Change, Context, Finding, Result
@@ -216,11 +217,17 @@ def uses_eager(context: Context) -> bool:
     """Whether a file shows that it works eagerly: it asks for that, or uses what only TensorFlow 2 has, where
     eager is what one gets without asking."""
     names = {context.resolve(call.node.func, call.where) for call in context.names.calls}
-    if names & _EAGER or not names & _NOT_EAGER and any(
+    if names & _EAGER or not names & _NOT_EAGER and not _is_switched(context) and any(
             is_only_version2(context.names.spelled(c.node.func, c.where) or '') for c in context.names.calls):
         return True
     return any(context.resolve(d, f.where) in _EAGER for f in context.names.functions
                for d in getattr(f.node, 'decorator_list', ()))
+
+
+def _is_switched(context: Context) -> bool:
+    """Whether the file that is lifted gets the switch that turns eager execution off."""
+    found = switch(context) if context.compat_v1 else None
+    return found is not None and bool(found.edits)
 
 
 def _starting_body(context: Context, trained: Call) -> Optional[ast.AST]:

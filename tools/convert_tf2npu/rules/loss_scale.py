@@ -157,10 +157,7 @@ def _edits(context: Context, node: ast.Call, name: str) -> Tuple[Optional[List[E
             return None, []
         edits = [rename(source, node.func, 'FixedLossScaleManager')]
         if bound.keywords:
-            renamed = rename_keyword(source, bound.keywords['loss_scale_value'], 'loss_scale')
-            if renamed is None:
-                return None, []
-            edits.append(renamed)
+            edits.append(rename_keyword(source, node, bound.keywords['loss_scale_value'], 'loss_scale'))
         return edits, ['FixedLossScaleManager']
     if name == _DYNAMIC:
         bound = bind(node, ('initial_loss_scale', 'increment_period', 'multiplier'))
@@ -179,10 +176,7 @@ def _optimizer(context: Context, node: ast.Call) -> Tuple[Optional[List[Edit]], 
     edits = [rename(source, node.func, 'NPULossScaleOptimizer')]
     uses = ['NPULossScaleOptimizer']
     if 'loss_scale' in bound.keywords:
-        renamed = rename_keyword(source, bound.keywords['loss_scale'], 'loss_scale_manager')
-        if renamed is None:
-            return None, []
-        edits.append(renamed)
+        edits.append(rename_keyword(source, node, bound.keywords['loss_scale'], 'loss_scale_manager'))
     value = constant(scale)
     if value and value[0] == 'dynamic':
         edits.append(rename(source, scale, _manager(context, None)))

@@ -100,6 +100,7 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterator, Optional, Tuple
 
+from ..contrib.plan import moves
 from ..dataset_flow import around
 from ..infer import DATASET
 from ..last_batch import Way, judge
@@ -147,6 +148,6 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
             return  # they repeat for ever, and TensorFlow gives their batches one size itself
         way = Way('drop_final_batch' if word == 'make_batched_features_dataset' else None)
     elif word == 'bucket_by_sequence_length':
-        way = _BUCKETS if 'contrib' not in home else _BUCKETS._replace(
+        way = _BUCKETS if 'contrib' not in home or moves(context, call.node) else _BUCKETS._replace(
             flag=None, drop='tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)')
     yield from judge(context, call, bound, way, source)

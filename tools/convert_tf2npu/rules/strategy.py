@@ -75,10 +75,10 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, Optional, Set
 
-from ..edits import rename
+from ..edits import loses_comment, rename
 from ..callers import users
 from ..registry import Change, Context, Finding, Result
-from ..removing import block_of, remove_keywords, remove_statements
+from ..removing import block_of, remove_arguments, remove_statements
 from ..scopes import Call
 from ..strategies import NAMES, REPLICAS, SERVERS, bound_configuration, dropped, kinds, taken
 from ..whereabouts import in_test
@@ -130,24 +130,27 @@ def _configuration(context: Context, call: Call, gone: Set[ast.AST]) -> Iterator
     """Take the strategies out of a run configuration; what goes with them is noted."""
     found = taken(context, call.node, call.where)
     going = dropped(context, call.node, call.where)
+    bound = bound_configuration(context, call.node, call.where)
     for argument in sorted(set(found) - going):
         why = 'each rank trains one replica, so that %s has no meaning; leave it out' if found[argument] == {
             REPLICAS} else 'it is not to be seen that %s only trains replicas in step; where it does, leave it out'
-        yield Finding(call.node, '%s, and %s' % (why % argument, _SERVERS))
-    bound = bound_configuration(context, call.node, call.where)
-    keywords = {bound.keywords[argument] for argument in going} if bound else set()
-    edits = remove_keywords(context.source, call.node, keywords)
-    if not edits:
+        beside = ' by hand, for a comment stands beside it' if found[argument] == {REPLICAS} and bound and \
+            argument in bound.keywords and context.source.comments(
+                context.source.start(call.node), context.source.end(call.node)) else ''
+        yield Finding(call.node, '%s%s, and %s' % (why % argument, beside, _SERVERS))
+    values = [bound.args[argument] for argument in going] if bound else []
+    if not values:
         return
-    gone.update(node for keyword in keywords for node in ast.walk(keyword.value))
+    gone.update(node for value in values for node in ast.walk(value))
+    edits = remove_arguments(context.source, call.node, values)
     yield Change(call.node, 'each rank trains one replica, without %s' % ', '.join(sorted(going)), tuple(edits))
 
 
 def _replaced(context: Context, call: Call, gone: Set[ast.AST]) -> Result:
     statement = _unused(context, call, gone)
-    if statement is not None:
-        return Change(call.node, 'the strategy goes, because nothing uses it any more',
-                      tuple(remove_statements(context.source, context.names, [statement])))
+    edits = remove_statements(context.source, context.names, [statement] if statement else [])
+    if edits and not loses_comment(context.source, edits):
+        return Change(call.node, 'the strategy goes, because nothing uses it any more', tuple(edits))
     return Change(call.node, 'the strategy of the NPU takes the place of this one',
                   (rename(context.source, call.node, _NEW),), ('npu_strategy',))
 

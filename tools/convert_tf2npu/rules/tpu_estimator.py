@@ -90,7 +90,7 @@ import ast
 import re
 from typing import Iterator, List, Optional
 
-from ..edits import add_argument, rename, wrap
+from ..edits import add_argument, holds_together, rename, wrap
 from ..infer import PREPARED
 from ..registry import Change, Context, Finding, Result
 from ..removing import remove_statements
@@ -167,7 +167,8 @@ def _without_shards(context: Context, call: Call) -> Result:
     if isinstance(statement, ast.Assign) and statement.value is call.node and len(
             statement.targets) == 1 and ast.dump(inner) == ast.dump(statement.targets[0]).replace('Store', 'Load'):
         return Change(call.node, message, tuple(remove_statements(source, context.names, [statement])))
-    plain = isinstance(inner, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    plain = isinstance(inner, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and holds_together(
+        source.segment(inner))
     return Change(call.node, message, (
         Edit(source.start(call.node), source.start(inner), '' if plain else '('),
         Edit(source.end(inner), source.end(call.node), '' if plain else ')')))
