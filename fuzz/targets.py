@@ -6,7 +6,6 @@ what a fuzzer once found is tried again with every Python.
 from __future__ import annotations
 
 import ast
-import io
 import json
 import re
 import sys

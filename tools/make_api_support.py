@@ -1,7 +1,7 @@
-"""Make convert_tf2npu/api_support.py: which calls the vendor's support list warns of, by kind.
+"""Make convert_tf2npu/api_support.py: which calls the vendor's support lists warn of, by kind.
 
-``python tools/make_api_support.py LIST.json > tools/convert_tf2npu/api_support.py`` where LIST.json
-maps API names to ``status`` and ``note_code``. Most of the list needs no word to the user: what is
+``python tools/make_api_support.py LIST115.json LIST26.json > tools/convert_tf2npu/api_support.py`` where the lists for
+TensorFlow 1.15 and 2.6 map API names to ``status`` and ``note_code``. Most of the list needs no word to the user: what is
 supported, what rules rewrite, what has no effect. What does is put into the kinds below, and where the
 list contradicts itself or the documentation the choice is made here, once, with its reason.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Dict, Iterator, Optional
+from typing import Dict, Iterable, Iterator, Optional
 
 # The list's note codes that are worth a word, as the kinds of the tool.
 _KINDS = {
@@ -117,6 +117,10 @@ _DECIDED: Dict[str, Optional[str]] = {
     'tf.debugging.is_inf': 'finite',
     'tf.debugging.is_nan': 'finite',
 }
+# Excluded for TensorFlow 2.6, although nothing is wrong with them: a rule hands loss scaling to the NPU's classes, and
+# who asks for a TPU, asks under a condition.
+_MADE_RIGHT = frozenset({'tf.compat.v1.train.experimental.enable_mixed_precision_graph_rewrite',
+                         'tf.compat.v1.distribute.cluster_resolver.TPUClusterResolver'})
 # Horovod's names that have a counterpart on the NPU; rules of their own deal with these.
 _HOROVOD_KNOWN = frozenset('''Compression allgather allreduce alltoall broadcast broadcast_variables
 broadcast_global_variables shutdown is_initialized DistributedGradientTape'''.split())
@@ -143,9 +147,22 @@ def canonical_name(name: str) -> str:
     return {'hvd': 'horovod', 'tf': 'tensorflow'}[root] + '.' + rest
 
 
-def module_lines(table: Dict[str, str]) -> Iterator[str]:
+def advised_against(rows: Dict[str, Dict[str, str]], table: Dict[str, str]) -> Dict[str, None]:
+    """The names of tf.compat.v1 that the list for TensorFlow 2.6 alone excludes.
+
+    Args:
+        rows: of that list.
+        table: the kinds that are known already.
+    """
+    compat = 'tf.compat.v1.'
+    found = {canonical_name('tf.' + name[len(compat):]): None for name, row in rows.items()
+             if name.startswith(compat) and row.get('note_code') == 'avoid' and name not in _MADE_RIGHT}
+    return {name: None for name in found if name not in table}
+
+
+def module_lines(table: Dict[str, str], avoid: Iterable[str]) -> Iterator[str]:
     """The lines of the module."""
-    yield '"""What the vendor\'s support list for TensorFlow 1.15 warns of: a kind for each call.'
+    yield '"""What the vendor\'s support lists for TensorFlow 1.15 and 2.6 warn of: a kind for each call.'
     yield ''
     yield 'Made by tools/make_api_support.py, where each choice is explained; do not edit.'
     yield '"""'
@@ -157,6 +174,11 @@ def module_lines(table: Dict[str, str]) -> Iterator[str]:
     for name in sorted(table):
         yield '    %r: %r,' % (name, table[name])
     yield '}'
+    yield '# What the list for TensorFlow 2.6 excludes, and that for 1.15 does not.'
+    yield 'AVOID_IN_2: FrozenSet[str] = frozenset({'
+    for name in sorted(avoid):
+        yield '    %r,' % name
+    yield '})'
     yield ''
     yield ''
     yield 'def names_of(kind: str) -> FrozenSet[str]:'
@@ -179,13 +201,19 @@ def support_table(rows: Dict[str, Dict[str, str]]) -> Dict[str, str]:
     return table
 
 
+def _rows(path: str) -> Dict[str, Dict[str, str]]:
+    with open(path, encoding='utf-8') as stream:
+        rows: Dict[str, Dict[str, str]] = json.load(stream)['apis']
+    return rows
+
+
 def main() -> int:
-    if len(sys.argv) != 2:
-        print('usage: python tools/make_api_support.py LIST.json', file=sys.stderr)
+    if len(sys.argv) != 3:
+        print('usage: python tools/make_api_support.py LIST115.json LIST26.json', file=sys.stderr)
         return 2
-    with open(sys.argv[1], encoding='utf-8') as stream:
-        rows = json.load(stream)['apis']
-    print('\n'.join(module_lines(support_table(rows))))
+    rows, rows_2 = [_rows(path) for path in sys.argv[1:]]
+    table = support_table(rows)
+    print('\n'.join(module_lines(table, advised_against(rows_2, table))))
     return 0
 
 

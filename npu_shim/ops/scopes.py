@@ -6,7 +6,7 @@ it; on the CPU nothing does, and no number changes.
 from __future__ import annotations
 
 import enum
-from typing import Any, ContextManager, Optional
+from typing import ContextManager, Optional
 
 from npu_shim import _tf
 from npu_shim.optimizer.loop_variables import check_iterations as _check_positive

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 import pathlib
-from typing import Dict, Iterable, Optional
+from typing import Dict
 
 import pytest
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List
 import pytest
 
 from convert_tf2npu import names as names_module
-from convert_tf2npu.api_support import SUPPORT, names_of
+from convert_tf2npu.api_support import AVOID_IN_2, SUPPORT, names_of
 from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import FINDING, Converter
 from convert_tf2npu.registry import Registry
@@ -56,6 +56,15 @@ def test_each_name_of_a_kind_is_told_by_its_rule(kind: str) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize('name', sorted(AVOID_IN_2))
+def test_what_tensorflow_2_excludes_is_told_once_and_only_of_scripts_that_are_lifted(name: str) -> None:
+    call = name.replace('tensorflow.', 't.')
+    text = 'import tensorflow.compat.v1 as t\n\nx = %s(a)\ny = %s(b)\n' % (call, call)
+    result = Converter(Settings(select=('NPU217',), compat_v1=True)).convert(text.encode('utf-8'))
+    assert [(d.code, d.line) for d in result.diagnostics] == [('NPU217', 3)] and result.new is None
+    assert told(text, 'NPU217') == []
+
+
 def test_each_kind_has_names_and_a_rule() -> None:
     assert set(SUPPORT.values()) == set(RULE_OF_KIND)
     assert set(RULE_OF_KIND.values()) <= {rule.code for rule in TELLING}
@@ -88,8 +97,21 @@ def test_the_kind_of_a_row(maker: Any, name: str, status: str, note_code: str, k
     assert table.get(maker.canonical_name(name)) == kind
 
 
+@pytest.mark.parametrize('name,note_code,advised_against', [
+    ('tf.compat.v1.nn.depthwise_conv2d', 'avoid', True),
+    ('tf.nn.depthwise_conv2d', 'avoid', False),
+    ('tf.compat.v1.nn.conv2d', '', False),
+    ('tf.compat.v1.nn.ctc_loss', 'avoid', False),
+    ('tf.compat.v1.distribute.cluster_resolver.TPUClusterResolver', 'avoid', False),
+], ids=['excluded', 'by the interface of version 2', 'supported', 'told already', 'asked for under a condition'])
+def test_what_the_list_for_tensorflow_2_excludes(
+        maker: Any, name: str, note_code: str, advised_against: bool) -> None:
+    table = maker.support_table({'tf.nn.ctc_loss': row('supported_no_change', 'avoid')})
+    assert bool(maker.advised_against({name: row('', note_code)}, table)) is advised_against
+
+
 def test_the_made_module_is_the_one_that_is_used(maker: Any) -> None:
-    lines = '\n'.join(maker.module_lines(SUPPORT)) + '\n'
+    lines = '\n'.join(maker.module_lines(SUPPORT, AVOID_IN_2)) + '\n'
     here = pathlib.Path(names_module.__file__).parent / 'api_support.py'
     assert here.read_text(encoding='utf-8') == lines
 

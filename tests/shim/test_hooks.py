@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import npu_init as npu
-from npu_shim._later import NotInThisRelease
 from npu_shim.estimator.npu import util
 from npu_shim.hccl import hccl_ops
 

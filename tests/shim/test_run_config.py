@@ -7,7 +7,6 @@ import json
 import pytest
 import tensorflow as tf
 
-from npu_shim import _tf
 from npu_shim.config.nested import (CLASSES, DumpConfig, DynamicInputConfig, ExperimentalConfig,
                                     GraphMemoryOptimizeConfig, MemoryConfig, ProfilingConfig)
 from npu_shim.estimator.npu.npu_config import NPURunConfig

@@ -1,4 +1,4 @@
-"""What the vendor's support list for TensorFlow 1.15 warns of: a kind for each call.
+"""What the vendor's support lists for TensorFlow 1.15 and 2.6 warn of: a kind for each call.
 
 Made by tools/make_api_support.py, where each choice is explained; do not edit.
 """
@@ -162,6 +162,16 @@ SUPPORT: Dict[str, str] = {
     'tensorflow.train.slice_input_producer': 'queue',
     'tensorflow.train.string_input_producer': 'queue',
 }
+# What the list for TensorFlow 2.6 excludes, and that for 1.15 does not.
+AVOID_IN_2: FrozenSet[str] = frozenset({
+    'tensorflow.data.experimental.OptionalStructure',
+    'tensorflow.estimator.Head',
+    'tensorflow.estimator.regressor_parse_example_spec',
+    'tensorflow.layers.AveragePooling3D',
+    'tensorflow.nn.depthwise_conv2d',
+    'tensorflow.train.AdagradDAOptimizer',
+    'tensorflow.train.basic_train_loop',
+})
 
 
 def names_of(kind: str) -> FrozenSet[str]:

@@ -9,7 +9,6 @@ from .config import Settings
 from .convert import project_of
 from .globs import matches
 from .progress import Progress
-from .project import Project
 from .results import FileResult
 from .tree import Entry, Tree, check_target, read_tree, staging_in_place, write_in_place, write_tree
 from .uncommitted import refuse_uncommitted

@@ -5,7 +5,7 @@ import errno
 import json
 import os
 import shutil
-from typing import Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Iterable, NamedTuple, Sequence, Tuple
 
 from .errors import UsageError
 from .signals import held_back

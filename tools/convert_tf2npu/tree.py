@@ -5,7 +5,7 @@ import errno
 import os
 import shutil
 import stat
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
 from .errors import UsageError
 from .notebook import SUFFIX
