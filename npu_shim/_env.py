@@ -18,7 +18,8 @@ DEFAULT_JOB_ID = "local"
 # All that read() looks at
 VARIABLES = ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "JOB_ID", "ASCEND_DEVICE_ID", "DEVICE_ID", "CM_CHIEF_IP",
              "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP", "POD_NAME", "TF_CONFIG",
-             "NPU_SHIM_FALLBACK")
+             "NPU_SHIM_FALLBACK", "NPU_SHIM_COLLECTIVE_TIMEOUT", "HCCL_CONNECT_TIMEOUT")
+CONNECT_TIMEOUT_S, COLLECTIVE_TIMEOUT_S = 120, 60
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Environment:
     table together. rank_size is None where only the rank table says it.
     rank_id is None where the rank table has to say it, or the master node
     (``CM_*`` with more than one worker). pod_name is how old launch scripts
-    name a process's place in the table, in the variable pod_variable.
+    name a process's place in the table, in the variable pod_variable. The
+    timeouts say how long ranks wait for others to start, and in a collective.
     """
 
     rank_id: Optional[int]
@@ -45,6 +47,8 @@ class Environment:
     cm_worker_ip: Optional[str]
     tf_config: Optional[str]
     fallback: str
+    connect_timeout_s: int
+    collective_timeout_s: int
     defaulted: Tuple[str, ...]
 
     @property
@@ -108,6 +112,8 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
         cm_worker_ip=env.text("CM_WORKER_IP"),
         tf_config=env.json_object("TF_CONFIG"),
         fallback=env.choice("NPU_SHIM_FALLBACK", FALLBACKS),
+        connect_timeout_s=env.integer("HCCL_CONNECT_TIMEOUT", 1) or CONNECT_TIMEOUT_S,
+        collective_timeout_s=env.integer("NPU_SHIM_COLLECTIVE_TIMEOUT", 1) or COLLECTIVE_TIMEOUT_S,
         defaulted=tuple(name for name, value in known.items() if value is None),
     )
 

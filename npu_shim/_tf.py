@@ -136,8 +136,18 @@ def with_gradient(y: Any, inputs: Sequence[Any], gradient: str) -> Any:
         inputs: what y is a function of.
         gradient: name in tf.RegisterGradient; see gradient_of.
     """
+    return with_gradients([y], inputs, gradient)[0]
+
+
+def with_gradients(ys: Sequence[Any], inputs: Sequence[Any], gradient: str) -> List[Any]:
+    """Several results of the same inputs, as with_gradient."""
     with v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
-        return tf.identity_n([y] + list(inputs))[0]
+        return tf.identity_n(list(ys) + list(inputs))[:len(ys)]
+
+
+def in_plain_graph() -> bool:
+    """False where TensorFlow acts eagerly, and in a graph of tf.function, whose gradients a tape takes."""
+    return not tf.executing_eagerly() and not v1.get_default_graph().building_function
 
 
 def gradient_of(function: Callable) -> Callable:

@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from typing import Any, List, Optional
 
-from npu_shim import _tf
+from npu_shim import _device, _tf
 from npu_shim.config import parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
+from npu_shim.distributed.world import world_size
 from npu_shim.options.check import check_session_options, check_together
+
+COLLECTIVE_THREADS = 64  # as many collectives as a rank can announce at a time
 
 
 def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> _tf.ConfigProto:
@@ -16,7 +19,8 @@ def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> 
     ``remapping`` and ``memory_optimization`` off, ``allow_soft_placement`` on
     and XLA's global jit off. Everything else stays as the user set it: his
     device log, his own custom optimizers, the parameters of an NpuOptimizer
-    that is there already. Applying it twice equals applying it once.
+    that is there already. Where several ranks train without cards, the session
+    also gets threads of its own for collectives to wait on. Applying it twice equals applying it once.
 
     On the card the vendor's graph pass reads the entry; on the CPU TensorFlow
     passes over it, which costs nothing.
@@ -44,7 +48,16 @@ def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> 
     rewrite.memory_optimization = _tf.RewriterConfig.OFF
     result.allow_soft_placement = True
     result.graph_options.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
+    if world_size() > 1 and not _device.device().is_npu:
+        _let_collectives_wait(result)
     return result
+
+
+def _let_collectives_wait(config: _tf.ConfigProto) -> None:
+    """Threads enough, of this session's own, that collectives which wait on one rank do not keep out those which others
+    wait for: without cards each takes a thread while it waits."""
+    config.use_per_session_threads = True
+    config.inter_op_parallelism_threads = max(config.inter_op_parallelism_threads, COLLECTIVE_THREADS)
 
 
 def has_npu_optimizer(config: Optional[_tf.ConfigProto]) -> bool:

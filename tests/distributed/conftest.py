@@ -37,7 +37,9 @@ class Rank:
         self.process = subprocess.Popen(
             [sys.executable, str(HERE / "rank_process.py"), str(rank), str(size), job, json.dumps(options)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+            env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+                 "RANK_ID": str(rank), "RANK_SIZE": str(size), "JOB_ID": job, "NPU_SHIM_FALLBACK": "silent",
+                 "NPU_SHIM_COLLECTIVE_TIMEOUT": "20"})
 
     def tell(self, source: str, given: Dict[str, Any]) -> None:
         protocol.write(self.process.stdin, (source, given))
@@ -98,7 +100,7 @@ class Ranks:
         """As attempt, where no rank may fail."""
         answers = self.attempt(source, **given)
         failed = {rank: answer for rank, answer in enumerate(answers) if isinstance(answer, Failed)}
-        assert not failed, failed
+        assert not failed, "\n".join(f"rank {r}: {f.kind}: {f.text[-1500:]}" for r, f in failed.items())
         return answers
 
     def kill(self, rank: int, number: int = signal.SIGKILL) -> None:

@@ -153,8 +153,8 @@ class Group:
         """
         return self._to_pair(source, "source", source, tag, np.empty(tuple(shape), dtype))
 
-    def alltoallv(self, send_data: np.ndarray, send_counts: Sequence[int], send_displacements: Sequence[int],
-                  receive_counts: Sequence[int], receive_displacements: Sequence[int], *, key: str) -> np.ndarray:
+    def alltoallv(self, send_data: np.ndarray, send_counts: Any, send_displacements: Any, receive_counts: Any,
+                  receive_displacements: Any, *, key: str) -> np.ndarray:
         """Sends a piece of a flat tensor to each rank, and puts what the others send into one.
 
         Args:
@@ -232,7 +232,7 @@ class Group:
         return self._pair(low, high).broadcast(tensor, root=int(sender == high), key=f"{self.name}: send from rank "
                                                f"{sender} to rank {low + high - sender} with sr_tag {tag}")
 
-    def _places(self, key: str, side: str, counts: Sequence[int], displacements: Sequence[int],
+    def _places(self, key: str, side: str, counts: Any, displacements: Any,
                 total: int) -> Tuple[np.ndarray, np.ndarray]:
         count, at = np.asarray(counts, np.int64), np.asarray(displacements, np.int64)
         if count.shape != (self.size,) or at.shape != (self.size,):

@@ -1,0 +1,123 @@
+"""The collectives of a graph in the order in which they are built, which has to be the same on every rank.
+
+A collective is known by its graph, its place in this order and its tensor. Before
+the first one of a graph runs, the ranks compare their lists, so that a rank
+that built another graph is named and nobody waits for what never comes.
+"""
+from __future__ import annotations
+
+import hashlib
+import threading
+import weakref
+from collections import Counter
+from typing import Any, Dict, List, MutableMapping, Optional
+
+import numpy as np
+
+from npu_shim.distributed import shm
+
+_SUMMARY_BYTES = 32
+_lock = threading.Lock()
+_orders: MutableMapping[Any, "Order"] = weakref.WeakKeyDictionary()
+_graphs = 0
+
+
+class Ticket:
+    """One collective: its key, and how to make sure that the other ranks have it as well."""
+
+    def __init__(self, key: str, order: Optional["Order"]) -> None:
+        self.key, self._order = key, order
+
+    def check(self, group: shm.Group) -> None:
+        """Compares the graphs of all ranks, once.
+
+        Raises:
+            shm.Mismatch: they differ.
+        """
+        if self._order is not None:
+            self._order.check(group)
+
+
+class Order:
+    """The collectives of one graph, by group; graphs are numbered as they get their first collective."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._built: Dict[str, List[str]] = {}
+        self._checks: Dict[str, "_Check"] = {}
+
+    def add(self, group: str, what: str) -> Ticket:
+        """Counts one more collective of a group; ``what`` says kind, tensor and type."""
+        built = self._built.setdefault(group, [])
+        built.append(what)
+        return Ticket(f"{what} (collective {len(built)} of graph {self.number})", self)
+
+    def check(self, group: shm.Group) -> None:
+        """See Ticket.check."""
+        with _lock:
+            check = self._checks.setdefault(group.name, _Check())
+        check.run(group, f"graph {self.number}", self._built[group.name])
+
+
+def add(graph: Optional[Any], group: str, what: str) -> Ticket:
+    """A ticket for a collective that is built in a graph, or done at once where graph is None."""
+    global _graphs
+    if graph is None:
+        return Ticket(f"{what} (eager)", None)
+    with _lock:
+        order = _orders.get(graph)
+        if order is None:
+            _graphs += 1
+            order = _orders[graph] = Order(_graphs)
+        return order.add(group, what)
+
+
+class _Check:
+    """Done once; the collectives of other threads wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._done = False
+        self._different: Optional[str] = None
+
+    def run(self, group: shm.Group, name: str, built: List[str]) -> None:
+        with self._lock:
+            if not self._done:
+                self._different = _difference(group, name, built)
+                self._done = True
+        if self._different is not None:
+            raise shm.Mismatch(self._different)
+
+
+def _difference(group: shm.Group, name: str, built: List[str]) -> Optional[str]:
+    text = "\n".join(built).encode("utf-8")
+    digest = hashlib.blake2b(text, digest_size=_SUMMARY_BYTES - 8).digest()
+    summary = np.frombuffer(digest + len(text).to_bytes(8, "little"), np.uint8)
+    everyone = group.allgather(summary, key=f"comparison of {name}").reshape(group.size, _SUMMARY_BYTES)
+    if (everyone == everyone[0]).all():
+        return None
+    lengths = [int.from_bytes(row[-8:].tobytes(), "little") for row in everyone]
+    padded = np.zeros(max(lengths), np.uint8)
+    padded[:len(text)] = np.frombuffer(text, np.uint8)
+    texts = group.allgather(padded, key=f"difference of {name}").reshape(group.size, max(lengths))
+    lists = [row[:length].tobytes().decode("utf-8").split("\n") for row, length in zip(texts, lengths)]
+    return told(name, group.ranks, lists)
+
+
+def told(name: str, ranks: Any, lists: List[List[str]]) -> str:
+    """Says which ranks built other collectives than most, and where they begin to differ.
+
+    Args:
+        name: of the graph.
+        ranks: world ranks of the group.
+        lists: the collectives of each.
+    """
+    usual = list(Counter(tuple(one) for one in lists).most_common(1)[0][0])
+    odd = next(place for place, one in enumerate(lists) if one != usual)
+    others = ", ".join(str(rank) for rank, one in zip(ranks, lists) if one == usual)
+    mine = lists[odd]
+    at = next((i for i, (a, b) in enumerate(zip(mine, usual)) if a != b), min(len(mine), len(usual)))
+    first, second = (one[at] if at < len(one) else "none" for one in (mine, usual))
+    return (f"the ranks have built different graphs: in {name} rank {ranks[odd]} has {len(mine)} collectives, rank "
+            f"{others} {len(usual)}. The first difference is collective {at + 1}: {first} on rank {ranks[odd]}, "
+            f"{second} on rank {others}. Build the same model on every rank.")
