@@ -31,6 +31,16 @@ CASES = {
     'compat.v1 behind a bracket': Case(
         V1, HEAD + 'x = tf.placeholder(tf.float32)\ny = (tf  ).compat.v1.log(x)\n',
         LIFTED + 'tf.disable_v2_behavior()\nx = tf.placeholder(tf.float32)\ny = (tf).log(x)\n'),
+    'an import that goes, before a semicolon': Case(
+        V1, HEAD + 'from tensorflow.contrib import rnn ; \ndef f(x):\n    return rnn.static_rnn(rnn.GRUCell(2), '
+        'tf.nn.dropout(x, rate=.1))\n',
+        LIFTED + 'from npu_shim.npu_init import npu_ops\ndef f(x):\n    return tf.nn.static_rnn('
+        'tf.nn.rnn_cell.GRUCell(2), npu_ops.dropout(x, keep_prob=0.9))\n'),
+    'an import that goes, before another statement': Case(
+        V1, HEAD + 'from tensorflow.contrib import rnn; n = 2\ndef f(x):\n    return rnn.static_rnn(rnn.GRUCell(n), '
+        'tf.nn.dropout(x, rate=.1))\n',
+        LIFTED + 'from npu_shim.npu_init import npu_ops\nn = 2\ndef f(x):\n    return tf.nn.static_rnn('
+        'tf.nn.rnn_cell.GRUCell(n), npu_ops.dropout(x, keep_prob=0.9))\n'),
     'a regularizer with its scale in brackets': Case(
         V1, HEAD + 'def f(a, b):\n    return tf.contrib.layers.l2_regularizer(scale=(a + b)), '
         'tf.contrib.layers.l2_regularizer(scale = a + b, scope=None)\n',
@@ -64,18 +74,23 @@ CASES = {
     'a function that imports tf behind a star import': Case(
         V1, STAR + 'def f(c):\n    return tf.Session(config=npu_config_proto(config_proto=c))\n'
         'def g(x):\n    import tensorflow as tf\n    return tf.contrib.tpu.cross_replica_sum(x)\n',
-        STAR + 'import tensorflow.compat.v1 as tf\n'
-        'def f(c):\n    return tf.Session(config=npu_config_proto(config_proto=c))\n'
+        STAR + LIFTED + 'def f(c):\n    return tf.Session(config=npu_config_proto(config_proto=c))\n'
         'def g(x):\n    import tensorflow.compat.v1 as tf\n    return tf.tpu.cross_replica_sum(x)\n'),
     'a star import with nothing but the switch before it': Case(
         V1, HEAD + STAR + 'from tensorflow.contrib import layers\nop = util.set_iteration_per_loop(sess, op, 10)\n'
         'fc = layers.fully_connected(x, 512)\n',
         HEAD + 'tf.compat.v1.disable_v2_behavior()\n' + STAR + 'from tensorflow.contrib import layers\n'
         'op = util.set_iteration_per_loop(sess, op, 10)\nfc = layers.fully_connected(x, 512)\n'),
+    'a star import beside functions that import tf': Case(
+        V1, 'from tensorflow.contrib import layers\n' + STAR + 'def f(x):\n    import tensorflow as tf\n'
+        '    return tf.sequence_mask(x, 8), layers.fully_connected(npu_ops.dropout(x), 512)\n'),
+    'a star import in a function': Case(
+        V1, 'def f(c):\n    import tensorflow.compat.v1 as tf\n    ' + STAR +
+        '    return tf.Session(config=npu_config_proto(config_proto=c))\n'),
     'a star import behind which tf is imported instead': Case(
         V1, HEAD + 'from tensorflow.contrib import gan\n' + STAR + '\nsess = tf.train.SessionManager().prepare_session('
         '"", config=npu_config_proto())\ngan.f(ops)\n',
-        'from tensorflow.contrib import gan\n' + STAR + 'import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n\n'
+        'from tensorflow.contrib import gan\n' + STAR + LIFTED + 'tf.disable_v2_behavior()\n\n'
         'sess = tf.train.SessionManager().prepare_session("", config=npu_config_proto())\ngan.f(ops)\n'),
     'an import of a part, beside a name that moves into it': Case(
         V1, HEAD + 'from tensorflow import estimator as est\n\ndef f(d):\n    return est.ModeKeys.TRAIN, '
@@ -103,8 +118,8 @@ CASES = {
         {}, HEAD + 'net = tf.nn.dropout(net, rate  # high\n  = rate)\n',
         HEAD + STAR + 'net = npu_ops.dropout(net, keep_prob  # high\n  = 1 - rate)\n'),
     'an optimizer over two lines without its shards': Case(
-        {}, HEAD + 'def f(params):\n    train_op = tf.contrib.tpu.CrossShardOptimizer(params\n      ["opt"]).minimize(x)\n',
-        HEAD + 'def f(params):\n    train_op = (params\n      ["opt"]).minimize(x)\n'),
+        {}, HEAD + 'def f(params):\n    train_op = tf.contrib.tpu.CrossShardOptimizer(params\n      ["opt"]).go(x)\n',
+        HEAD + 'def f(params):\n    train_op = (params\n      ["opt"]).go(x)\n'),
     'Horovod with a bracket in a comment': Case(
         HOROVOD, HEAD + 'import horovod.tensorflow as hvd\n\ndef main():\n    hvd.init()\n'
         '    opt = ((hvd.DistributedOptimizer)  # (all\n      (opt))\n    train(opt)\n',
@@ -146,7 +161,8 @@ TOLD: Dict[str, Tuple[Dict[str, object], str]] = {
     'beside an argument that goes': (
         V1, 'def f():\n    return tf.contrib.layers.xavier_initializer(True,  # c\n      1)\n'),
     'beside a strategy': (
-        STRATEGY, 'def f(a):\n    return tf.estimator.RunConfig(train_distribute=tf.distribute.MirroredStrategy(),  # c\n'
+        STRATEGY, 'def f(a):\n    return tf.estimator.RunConfig('
+        'train_distribute=tf.distribute.MirroredStrategy(),  # c\n'
         '      model_dir=a)\n'),
 }
 

@@ -12,8 +12,8 @@ from convert_tf2npu.report.explanation import blocks
 
 # What these do depends on more of the file than the piece that their examples show: where training starts, what the
 # file does besides, which functions are called with what, whether the whole file can be turned over.
-WHOLE_FILE = frozenset({'NPU105', 'NPU106', 'NPU107', 'NPU109', 'NPU114', 'NPU115', 'NPU118'}) | {
-    rule.code for rule in Registry().rules if rule.needs}
+WHOLE_FILE = frozenset({'NPU105', 'NPU106', 'NPU107', 'NPU109', 'NPU114', 'NPU115', 'NPU116', 'NPU118',
+                        'NPU238'}) | {rule.code for rule in Registry().rules if rule.needs}
 
 
 class Example(NamedTuple):

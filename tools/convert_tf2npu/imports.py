@@ -55,6 +55,7 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> Lis
         names: its names.
         changes: what is changed in it.
     """
+    gone = [edit for change in changes for edit in change.edits if edit.start < edit.end]
     changes = [change for change in changes if change.uses]
     first = min([edit.start for change in changes for edit in change.edits] or [0])
     top = _behind(source, names.tree.body, first)
@@ -65,8 +66,12 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> Lis
         if uses:
             wanted.setdefault(place or _head(source, names.tree), set()).update(uses)
     starts = [edit.start for change in changes for edit in change.edits]
-    return [_edit(source, names, place, uses, any(source.start(place) <= s < source.end(place) for s in starts))
-            for place, uses in wanted.items()]
+    edits = []
+    for place, uses in wanted.items():
+        edit = _edit(source, names, place, uses, any(source.start(place) <= s < source.end(place) for s in starts))
+        is_inside = any(e.start < edit.start < e.end for e in gone)
+        edits.append(_edit(source, names, place, uses, True) if is_inside else edit)
+    return edits
 
 
 def _edit(source: Source, names: Names, place: ast.stmt, uses: Set[str], before: bool) -> Edit:
@@ -86,7 +91,9 @@ def statement_behind(source: Source, place: ast.AST, new: str) -> Edit:
     """Put a statement behind another one, in lines of its own where that can be done."""
     start, end = source.start(place), source.end(place)
     indent = source.text[source.line_start(start):start]
-    if source.text[source.skip_blanks(end):][:1] == ';' or indent.strip():
+    behind = source.skip_blanks(end)
+    if source.text[behind:behind + 1] == ';' and source.text[source.skip_blanks(behind + 1):][:1] not in (
+            '', '\r', '\n', '#') or indent.strip():
         return Edit(end, end, '; ' + new.replace('\n', source.newline))
     new = indent + new.replace('\n', source.newline + indent)
     position = source.next_line(end)

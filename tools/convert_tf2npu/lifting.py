@@ -89,12 +89,13 @@ def lift(project: Project, source: Source, names: Names) -> None:
     fates = {became(name) for name in {use.name for use in used} | {i.binding.target for i in imports + of_contrib}
              if became(name) != ONLY_IN_V1 or not name.startswith(V1)}
     if NEW not in fates and imports and _had_gelu(names) and (
-            not fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE} or any(use.name.startswith(V1) for use in used)):
+            ONLY_IN_V1 not in fates or any(use.name.startswith(V1) for use in used)):
         fates.add(NEW)
     if not wanted or not fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE} and (
             NEW in fates or _is_lifted_already(names, used) or _is_eager(names, used)):
         return
-    star = _star(names) if any(use.root.id == 'tf' and not use.name.startswith(V1) for use in used) else None
+    star = _star(names) if any(use.root.id == 'tf' and not use.name.startswith(V1) and all(
+        b.where.scope is names.module for b in names.lookup('tf', use.where) or ()) for use in used) else None
     if NEW in fates:  # written for TensorFlow 1 and 2; what both have, it means
         names.by_name, star = frozenset({ONLY_IN_V1}), None
         imports = [i for i in imports if became(i.binding.target) == ONLY_IN_V1]
@@ -218,7 +219,8 @@ def _imports(names: Names, beside: FrozenSet[str]) -> Iterator[_Import]:
 
 def _star(names: Names) -> Optional[Star]:
     """The star import of npu_init that gives ``tf``, first or last."""
-    found = [star for star in names.stars if canonical(star.module) == 'npu_shim.npu_init']
+    found = [star for star in names.stars if canonical(star.module) == 'npu_shim.npu_init'
+             and names.places[star.node].scope is names.module]
     bound = names.module.bindings.get('tf', [])
     if not found or any(b.kind != 'import' or b.target != 'tensorflow' for b in bound):
         return None
