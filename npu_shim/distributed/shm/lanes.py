@@ -89,13 +89,19 @@ class Lanes:
         here = sorted([self._place] + [other for other in self._others if lanes[other] >= 0])
         lines = [f"{call.key} ({call.asked}) waited {waited_s:g} s. It was reached by "
                  f"{', '.join(map(self._peers.name, here))}, and not by:"]
+        crossed = True
         for other in self._others:
             if lanes[other] < 0:
                 waits = self._keys_of(other)
+                crossed = crossed and bool(waits)
                 doing = f"waits for {', '.join(waits)}" if waits else "is in no collective"
                 lines.append(f"  {self._peers.name(other)}, which {doing}")
         if len(lines) == 1:
             lines.append(f"  nobody, but {self._peers.name(0)}, which gives the turns, does not answer")
+        elif crossed:
+            lines.append("The ranks wait for each other: each is in a collective that another has not reached. Call "
+                         "them in the same order on every rank, or on as many threads as there are collectives (a "
+                         "session whose config is from npu_shim.session_config has 64).")
         return "\n".join(lines)
 
     def _keys_of(self, other: int) -> List[str]:

@@ -149,13 +149,12 @@ def _roll_call(segment: Segment, path: str, clock: Clock, lost: Callable[[], Opt
                members: List[int]) -> None:
     try:
         while True:
-            missing = absent(segment)
-            if segment.words[seg.REFUSED]:
+            missing, text = absent(segment), lost()
+            if segment.words[seg.REFUSED]:  # read last: who refuses says so before it ends
                 fence()
                 raise error_of(segment.words[seg.REFUSED], segment.read_text(seg.REFUSAL_TEXT))
             if not missing:
                 break
-            text = lost()
             if text:
                 raise PeerLost(text)
             clock.tick(lambda: f"{ranks([members[place] for place in absent(segment)])} did not come")
