@@ -4,30 +4,53 @@ from __future__ import annotations
 from typing import Any, List, Optional, Sequence
 
 from npu_shim import _device, _env, _tf
-from npu_shim.distributed.ranks import check_root, require_single_process
+from npu_shim.distributed import hccl_ops
+from npu_shim.distributed.broadcasting import broadcast_global_variables
+from npu_shim.distributed.ranks import check_root
+from npu_shim.distributed.world import world_size
 from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
 
 
 @_device.on_card("npu_bridge.estimator.npu.npu_callbacks")
 class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
-    """Gives every rank the root's variables before the first batch.
+    """Gives every rank the root's variables once, when training begins.
 
-    On one process there is nobody to give them to, so it does nothing; on a card
-    the vendor's callback does it. With several ranks without cards it raises
-    RuntimeError: that is not part of this release.
+    Of a model that is built by its first batch, they are given after that batch.
+    On one process there is nobody to give them to, so it does nothing.
 
     Args:
         root_rank: whose variables count.
+    Raises:
+        ValueError: in on_train_begin(), the job has no such rank.
     """
 
     def __init__(self, root_rank: int) -> None:
         super().__init__()
         self._root_rank = root_rank
+        self._done = False
 
     def on_train_begin(self, logs: Optional[Any] = None) -> None:
-        """Checks that there is nobody to give variables to."""
-        require_single_process("NPUBroadcastGlobalVariablesCallback")
+        """Gives the variables that are there."""
         check_root(self._root_rank, "NPUBroadcastGlobalVariablesCallback")
+        if self._done or world_size() == 1:
+            self._done = True
+        elif not _tf.tf.executing_eagerly():
+            session = _tf.keras_backend().get_session()  # which initialises what is not initialised yet
+            with session.graph.as_default():
+                session.run(broadcast_global_variables(self._root_rank))
+            self._done = True
+        elif self.model.variables:
+            self._give()
+
+    def on_train_batch_end(self, batch: int, logs: Optional[Any] = None) -> None:
+        """Gives the variables of a model that its first batch has built."""
+        if not self._done:
+            self._give()
+
+    def _give(self) -> None:
+        kept = self.model.optimizer.variables
+        hccl_ops.broadcast(self.model.variables + list(kept() if callable(kept) else kept), self._root_rank)
+        self._done = True
 
 
 def npu_hooks_append(hooks_list: Sequence[Any] = ()) -> List[Any]:

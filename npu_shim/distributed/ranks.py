@@ -15,21 +15,6 @@ from npu_shim.distributed.groups import Group, group, is_int
 from npu_shim.distributed.world import WORLD, World, world, world_size
 
 
-def require_single_process(name: str) -> None:
-    """Lets a collective through on one process only: there its answer is known.
-
-    Raises:
-        RuntimeError: the job has more ranks; a single-rank answer would be wrong.
-    """
-    size = world_size()
-    if size > 1:
-        raise RuntimeError(
-            f"{name} needs communication between {size} ranks (RANK_SIZE, RANK_TABLE_FILE or CM_WORKER_SIZE), and "
-            "training on several ranks is not part of this release of npu_shim. Run one process: unset RANK_SIZE, "
-            "RANK_ID, RANK_TABLE_FILE and CM_WORKER_SIZE, or export RANK_SIZE=1."
-        )
-
-
 def hccl(module: str) -> Callable[[Callable], Callable]:
     """Decorator: on an NPU the function of the same name in HCCL's package answers."""
 
@@ -155,13 +140,16 @@ def set_split_strategy_by_size(dataSizeList: Sequence[float], group: str = WORLD
 
 
 def check_root(root_rank: Any, name: str) -> None:
-    """On one process the only root is rank 0.
+    """Lets a rank pass that this job has.
 
     Raises:
-        ValueError: another root.
+        ValueError: it has none such.
     """
-    if root_rank not in (0, None):
-        raise ValueError(f"{name}: root_rank={root_rank!r} is not allowed: this job has one rank, so it must be 0.")
+    size = world_size()
+    if not is_int(root_rank) or not 0 <= root_rank < size:
+        allowed = "this job has one rank, so it must be 0" if size == 1 else f"it must be 0 to {size - 1}"
+        raise ValueError(f"{name}: root_rank={root_rank!r} is not allowed: {allowed}.")
+
 
 
 def _local_ranks(name: str) -> List[int]:

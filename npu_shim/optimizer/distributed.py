@@ -5,9 +5,8 @@ from typing import Any, Optional
 
 from npu_shim import _device, _tf
 from npu_shim.distributed import hccl_ops
-from npu_shim.distributed.ranks import WORLD, require_single_process, world_size
-
-tf = _tf.tf
+from npu_shim.distributed.world import WORLD, world_size
+from npu_shim.optimizer.averaging import average, make_averaging, reduce_all
 
 
 def npu_allreduce(values: Any, reduction: str = "mean", fusion: int = 1, fusion_id: int = -1, group: str = WORLD) -> Any:
@@ -18,30 +17,23 @@ def npu_allreduce(values: Any, reduction: str = "mean", fusion: int = 1, fusion_
         reduction: 'mean', 'sum', 'max', 'min' or 'prod'.
         fusion, fusion_id, group: as for hccl_ops.allreduce.
     Returns:
-        A tensor, or a list of them. On one process: the same values.
+        A tensor, or a list of them; of tf.IndexedSlices the rows of all ranks. 'mean' divides by the size of the group. On
+        one process: the same values.
     Raises:
-        ValueError: another reduction.
-        RuntimeError: several ranks without cards.
+        ValueError: another reduction, or IndexedSlices with one other than 'mean' and 'sum'.
     """
     if reduction not in ("mean",) + hccl_ops.REDUCTIONS:
         raise ValueError(
             f"reduction={reduction!r} is not allowed: it must be one of mean, {', '.join(hccl_ops.REDUCTIONS)}."
         )
-    if isinstance(values, (list, tuple)):
-        return [_allreduce(v, reduction, fusion, fusion_id, group) for v in values]
-    return _allreduce(values, reduction, fusion, fusion_id, group)
-
-
-def _allreduce(value: Any, reduction: str, fusion: int, fusion_id: int, group: str) -> Any:
-    if value is None:
-        return None
+    several = isinstance(values, (list, tuple))
+    given = list(values) if several else [values]
     if _device.device().is_npu:
-        return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").npu_allreduce(
-            value, reduction, fusion, fusion_id, group)
-    require_single_process("npu_allreduce")
-    if isinstance(value, tf.IndexedSlices):
-        return value
-    return hccl_ops.allreduce(value, "sum" if reduction == "mean" else reduction, fusion, fusion_id, group)
+        vendor = _device.vendor("npu_bridge.estimator.npu.npu_optimizer")
+        made = [None if v is None else vendor.npu_allreduce(v, reduction, fusion, fusion_id, group) for v in given]
+    else:
+        made = reduce_all(given, reduction, group)
+    return made if several else made[0]
 
 
 def allreduce(tensor: Any, average: bool = True) -> Any:
@@ -57,11 +49,12 @@ class NPUDistributedOptimizer(_tf.v1.train.Optimizer):
 
     Args:
         optimizer: a tf.compat.v1.train.Optimizer.
-        is_weight_update_sharding: share the update among the ranks; on one process there is nobody to share with.
+        is_weight_update_sharding: on the card each variable is updated by one rank, which gives it to the others. Without
+            cards each rank updates all of them, to the same numbers.
         name: of the optimizer.
     Raises:
         TypeError: optimizer is no optimizer.
-        RuntimeError: gradients are computed on several ranks without cards.
+        ValueError: in compute_gradients, with is_weight_update_sharding: there are fewer gradients than ranks.
     """
 
     def __init__(self, optimizer: Any, is_weight_update_sharding: bool = False, name: Optional[str] = None) -> None:
@@ -77,9 +70,11 @@ class NPUDistributedOptimizer(_tf.v1.train.Optimizer):
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
         """The wrapped optimizer's gradients, averaged over all ranks."""
         pairs = self._optimizer.compute_gradients(*args, **kwargs)
-        if world_size() == 1:
-            return pairs
-        return [(npu_allreduce(gradient), variable) for gradient, variable in pairs]
+        size, found = world_size(), sum(gradient is not None for gradient, _ in pairs)
+        if self._is_weight_update_sharding and found < size:
+            raise ValueError(f"is_weight_update_sharding=True needs a gradient for each of {size} ranks, and there are "
+                             f"{found}: leave it out.")
+        return average(pairs) if size > 1 else pairs
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
         """The wrapped optimizer's."""
@@ -109,13 +104,13 @@ def npu_distributed_optimizer_wrapper(optimizer: Any) -> Any:
     Args:
         optimizer: a TF or Keras optimizer, or the name of a Keras optimizer.
     Returns:
-        The same optimizer (for a name, the optimizer it names). On one process it is not touched.
-    Raises:
-        RuntimeError: several ranks without cards.
+        The same optimizer (for a name, the optimizer it names), which from now on averages. On one process it is not
+        touched.
     """
     if isinstance(optimizer, str):
         optimizer = _tf.v1.keras.optimizers.get(optimizer)
     if _device.device().is_npu:
         return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").npu_distributed_optimizer_wrapper(optimizer)
-    require_single_process("npu_distributed_optimizer_wrapper")
+    if world_size() > 1:
+        make_averaging(optimizer)
     return optimizer

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from npu_shim import _device
-from npu_shim.distributed.ranks import require_single_process
+from npu_shim.distributed.world import world_size
+from npu_shim.optimizer.averaging import average
 
 _MARK = "_npu_shim_distributed"
 
@@ -15,14 +16,13 @@ class _Wraps(type):
     def __call__(cls, optimizer: Any, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Any:
         if _device.device().is_npu:
             return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").KerasDistributeOptimizer(optimizer, name, **kwargs)
-        require_single_process("KerasDistributeOptimizer")
         if not hasattr(optimizer, "get_config") or not hasattr(type(optimizer), "from_config"):
             raise TypeError(
                 f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be a Keras optimizer. For a "
                 "tf.compat.v1.train.Optimizer use npu_tf_optimizer."
             )
         inner: Any = type(optimizer)
-        wrapped: Any = inner if _is_wrapped(inner) else type(inner.__name__, (inner,), {_MARK: True, "__module__": inner.__module__})
+        wrapped: Any = inner if _is_wrapped(inner) else _averaging(inner)
         return wrapped.from_config({**optimizer.get_config(), "name": name, **kwargs})
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -42,8 +42,19 @@ class KerasDistributeOptimizer(metaclass=_Wraps):
         **kwargs: more of the optimizer's configuration, such as clipnorm.
     Raises:
         TypeError: optimizer is no Keras optimizer.
-        RuntimeError: several ranks; that is not part of this release.
     """
+
+
+def _averaging(inner: Any) -> Any:
+    """A class of optimizers that average."""
+
+    def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        pairs = average(list(grads_and_vars)) if world_size() > 1 else grads_and_vars
+        return super(made, self).apply_gradients(pairs, *args, **kwargs)
+
+    made: Any = type(inner.__name__, (inner,), {
+        _MARK: True, "__module__": inner.__module__, "apply_gradients": apply_gradients})
+    return made
 
 
 def _is_wrapped(kind: type) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from npu_shim import _device, _tf
-from npu_shim.distributed.ranks import require_single_process
+from npu_shim.distributed import collective_ops
+from npu_shim.distributed.world import WORLD, world_size
 
 tf = _tf.tf
 
@@ -43,7 +44,7 @@ class NPULossScaleOptimizer(_tf.v1.train.Optimizer):
     Args:
         opt: a tf.compat.v1.train.Optimizer.
         loss_scale_manager: a FixedLossScaleManager or ExponentialUpdateLossScaleManager.
-        is_distributed: also skip the step when another rank overflowed; on one process there is none.
+        is_distributed: also skip the step when another rank overflowed.
     Raises:
         TypeError: opt is no optimizer.
     """
@@ -77,10 +78,8 @@ class NPULossScaleOptimizer(_tf.v1.train.Optimizer):
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
         """The op that applies finite gradients, skips others, and updates the scale."""
-        if self._is_distributed:
-            require_single_process("NPULossScaleOptimizer(is_distributed=True)")
         pairs = tuple(grads_and_vars)
-        return apply_if_finite(self._opt, self._loss_scale_manager, pairs, global_step, name)
+        return apply_if_finite(self._opt, self._loss_scale_manager, pairs, global_step, name, self._is_distributed)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """The wrapped optimizer's."""
@@ -95,11 +94,25 @@ class NPULossScaleOptimizer(_tf.v1.train.Optimizer):
         return self._opt.variables()
 
 
-def apply_if_finite(opt: Any, manager: Any, pairs: Any, global_step: Any, name: Optional[str]) -> Any:
-    """Applies gradients where all are finite (or nobody checks), then updates the scale."""
+def finite_everywhere(finite: Any) -> Any:
+    """A bool scalar: it is true on every rank."""
+    if world_size() == 1:
+        return finite
+    (least,) = collective_ops.allreduce([tf.cast(finite, tf.int32)], "min", WORLD)
+    return tf.equal(least, 1)
+
+
+def apply_if_finite(opt: Any, manager: Any, pairs: Any, global_step: Any, name: Optional[str],
+                    is_distributed: bool = False) -> Any:
+    """Applies gradients where all are finite (or nobody checks), then updates the scale.
+
+    With is_distributed all ranks apply theirs, or none does.
+    """
     if not manager.get_enable_overflow_check():
         return opt.apply_gradients(pairs, global_step=global_step, name=name)
     finite = all_finite(pairs)
+    if is_distributed:
+        finite = finite_everywhere(finite)
 
     def update() -> Any:
         with tf.control_dependencies([opt.apply_gradients(pairs, global_step=global_step)]):

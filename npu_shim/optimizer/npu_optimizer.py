@@ -5,7 +5,7 @@ from typing import Any, Optional
 
 from npu_shim import _device, _tf
 from npu_shim.distributed.world import world_size
-from npu_shim.optimizer.distributed import npu_allreduce
+from npu_shim.optimizer.averaging import average
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
 
 _Optimizer: Any = _tf.v1.train.Optimizer
@@ -27,7 +27,6 @@ class NPUOptimizer(_Optimizer):
     Raises:
         TypeError: opt is no optimizer.
         ValueError: is_loss_scale without a manager.
-        RuntimeError: gradients are computed on several ranks without cards.
     """
 
     def __init__(self, opt: Any, loss_scale_manager: Any = None, is_distributed: bool = False,
@@ -56,7 +55,7 @@ class NPUOptimizer(_Optimizer):
             aggregation_method=aggregation_method, colocate_gradients_with_ops=colocate_gradients_with_ops,
             grad_loss=grad_loss)
         if self._is_distributed and world_size() > 1:
-            pairs = [(npu_allreduce(g), v) for g, v in pairs]
+            pairs = average(pairs)
         return pairs if scale is None else [(unscale(g, scale), v) for g, v in pairs]
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
@@ -64,7 +63,7 @@ class NPUOptimizer(_Optimizer):
         pairs = tuple(grads_and_vars)
         if not self._is_loss_scale:
             return self._opt.apply_gradients(pairs, global_step=global_step, name=name)
-        return apply_if_finite(self._opt, self._manager, pairs, global_step, name)
+        return apply_if_finite(self._opt, self._manager, pairs, global_step, name, self._is_distributed)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """The wrapped optimizer's."""

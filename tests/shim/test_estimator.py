@@ -293,15 +293,6 @@ def test_job_start_file(has_estimator, linear_model_fn, tmp_path):
             NPUEstimator(linear_model_fn(NPUEstimatorSpec), str(tmp_path), job_start_file=name)
 
 
-def test_several_ranks_are_refused_before_the_first_step(has_estimator, estimator, line, monkeypatch):
-    if without_estimator(has_estimator):
-        return
-    monkeypatch.setenv("RANK_SIZE", "2")
-    monkeypatch.setenv("RANK_ID", "1")
-    with pytest.raises(RuntimeError, match="between 2 ranks .* not part of this release.*RANK_SIZE=1"):
-        estimator().train(dataset(line), steps=1)
-
-
 def test_keras_model_to_estimator(has_estimator, line, tmp_path):
     if without_estimator(has_estimator):
         return

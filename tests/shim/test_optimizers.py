@@ -67,18 +67,6 @@ def test_on_one_process_it_is_the_wrapped_optimizer(name, sparse, resource):
     assert got_step == step == 5
 
 
-DISTRIBUTED = ["NPUDistributedOptimizer", "npu_tf_optimizer", "npu_distributed_optimizer_wrapper",
-               "NPUOptimizer, distributed, loss scale", "NPULossScaleOptimizer, exponential"]
-
-
-@pytest.mark.parametrize("name", DISTRIBUTED)
-def test_on_several_ranks_it_refuses(name, monkeypatch):
-    monkeypatch.setenv("RANK_SIZE", "8")
-    monkeypatch.setenv("RANK_ID", "3")
-    with pytest.raises(RuntimeError, match="communication between 8 ranks .*not part of this release.*RANK_SIZE=1"):
-        train(WRAPPERS[name])
-
-
 def overflow_run(manager, bad_steps, steps, optimizer=None):
     """Runs steps of which some have an infinite gradient: weights, scale and global step after each."""
     with tf.Graph().as_default():

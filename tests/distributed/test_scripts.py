@@ -1,0 +1,131 @@
+"""Migrated scripts on several ranks: Horovod's sample, and those of tests/migrated, unchanged by hand."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+from typing import Any, Dict, List
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from convert_tf2npu.main import main
+from samples import training
+
+from tests.distributed.test_training import environment, launched
+
+HAS_ESTIMATOR = hasattr(tf.compat.v1, 'estimator')
+MIGRATED = pathlib.Path(__file__).resolve().parents[1] / 'migrated' / 'distributed'
+
+
+@pytest.fixture(scope='module')
+def sample(repo_root: pathlib.Path) -> pathlib.Path:
+    return repo_root / 'samples' / 'digits_horovod' / 'expected_npu.py'
+
+
+def test_the_sample_is_what_the_tool_makes(sample: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    assert main(['-i', str(sample.with_name('original.py')), '-o', str(tmp_path / 'out'), '-d', 'horovod']) == 0
+    assert (tmp_path / 'out' / 'original.py').read_text() == sample.read_text()
+
+
+@pytest.mark.parametrize('optimizer, ranks', [('adam', 2), ('sgd', 4)])
+def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(optimizer: str, ranks: int, sample: pathlib.Path,
+                                                              tmp_path: pathlib.Path) -> None:
+    rate = 0.002 if optimizer == 'adam' else 0.02  # larger ones make more of the last bits
+    found: Dict[int, training.Run] = {}
+    for size in (1, ranks):
+        output = launched(size, str(sample), '--optimizer=' + optimizer, '--steps=50', '--log_every=10',
+                          '--batch_size=%d' % (64 // size), '--learning_rate=%r' % (rate / size),
+                          '--model_dir=%s' % (tmp_path / str(size)), folder=tmp_path)
+        found[size] = training.parse(output)
+    assert found[ranks].losses.keys() == found[1].losses.keys() == set(range(10, 51, 10))
+    np.testing.assert_allclose(list(found[ranks].losses.values()), list(found[1].losses.values()), rtol=1e-3)
+    one, several = (tf.train.load_checkpoint(str(tmp_path / str(size))) for size in (1, ranks))
+    names = one.get_variable_to_shape_map()
+    assert names == several.get_variable_to_shape_map() and len(names) > 8
+    for name in names:
+        np.testing.assert_allclose(several.get_tensor(name), one.get_tensor(name), rtol=0.01, atol=2e-4, err_msg=name)
+
+
+def test_a_job_whose_rank_is_killed_goes_on_from_its_checkpoint(sample: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Rank 1 is killed in the middle of training; the restarted job ends with the weights of one that was not."""
+    flags = ['--steps=240', '--log_every=20', '--model_dir=%s' % (tmp_path / 'model')]
+    job = subprocess.Popen(
+        [sys.executable, '-m', 'npu_shim', 'launch', '--ranks', '2', '--log-dir', str(tmp_path / 'logs'), '--timeout', '300',
+         '--max-restarts', '1', str(sample), *flags], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        universal_newlines=True)
+    try:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / 'model' / 'model.ckpt-100.index').exists():
+            assert time.monotonic() < deadline and job.poll() is None
+            time.sleep(0.01)
+        os.kill(rank_process(tmp_path / 'logs', 1), signal.SIGKILL)
+        output, said = job.communicate(timeout=300)
+    finally:
+        job.kill()
+    assert job.returncode == 0, said[-3000:]
+    assert 'rank 1 was ended by SIGKILL' in said and 'restart 1 of 1' in said
+    steps = training.parse(output).losses
+    assert max(steps) == 240
+    assert tf.train.load_checkpoint(str(tmp_path / 'model')).get_tensor('global_step') == 240
+
+
+def rank_process(logs: pathlib.Path, rank: int) -> int:
+    """The process of a rank, by its log file."""
+    log = str(logs / f'rank_{rank}.log')
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            if os.readlink(f'/proc/{name}/fd/1') == log:
+                return int(name)
+        except OSError:  # it has ended, or is not ours
+            continue
+    raise AssertionError(f'nobody writes to {log}')
+
+
+WANTED = {'horovod_session': 'horovod', 'gradients_by_hand': 'tf_strategy', 'horovod_estimator': 'horovod'}
+
+
+@pytest.mark.parametrize('name', [n for n in sorted(WANTED) if HAS_ESTIMATOR or 'estimator' not in n])
+def test_a_migrated_script_trains_on_two_ranks(name: str, tmp_path: pathlib.Path) -> None:
+    assert main(['-i', str(MIGRATED / (name + '.py')), '-o', str(tmp_path / 'out'), '-d', WANTED[name]]) == 0
+    found: List[Any] = []
+    for ranks in (1, 2):
+        output = launched(ranks, str(tmp_path / 'out' / (name + '.py')), str(tmp_path / ('model_%d' % ranks)), folder=tmp_path)
+        found.append(json.loads([line for line in output.splitlines() if line[:1] in '[{'][-1]))
+    check(name, *found)
+
+
+def momentum(ranks: int) -> float:
+    """The weight that horovod_estimator.py comes to, in NumPy: averaged slopes of each rank's share, momentum 0.9."""
+    x = np.linspace(-1, 1, 64)
+    w = speed = 0.0
+    for step in range(20 // ranks):
+        slopes = []
+        for rank in range(ranks):
+            share = x[rank::ranks]
+            batch = np.take(share, np.arange(16 * step, 16 * step + 16), mode='wrap')
+            slopes.append(np.mean(2 * (w - 3) * batch ** 2))
+        speed = 0.9 * speed + np.mean(slopes)
+        w -= 0.05 * ranks * speed
+    return float(w)
+
+
+def check(name: str, one: Any, two: Any) -> None:
+    """What the script says of one rank and of two."""
+    if name == 'horovod_session':  # both ranks have all data; two take half the steps at twice the rate
+        assert len(one[0]) == 10 and len(two[0]) == 5
+        for mean, total in two[0]:
+            assert total == pytest.approx(2 * mean, rel=1e-6)
+        assert len(two[1]) == len(one[1]) + 1 and two[1][0] == two[1][1] == two[1][2]
+    elif name == 'horovod_estimator':
+        assert (one['step'], two['step']) == (20, 10)
+        for ranks, found in ((1, one), (2, two)):
+            assert np.ravel(found['w'])[0] == pytest.approx(momentum(ranks), rel=1e-4)
+    else:
+        np.testing.assert_allclose(*(np.asarray(list(v.values()) if isinstance(v, dict) else v, np.float64).ravel()
+                                     for v in (two, one)), rtol=1e-5)

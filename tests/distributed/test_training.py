@@ -1,0 +1,77 @@
+"""Several ranks end with the weights of one process that trains on all their rows."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any, Dict, List
+
+import numpy as np
+import pytest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent / 'scripts'
+WAYS = ['wrapper', 'class', 'npu_optimizer', 'sharding', 'by_hand', 'split', 'loss_scale']
+KERAS_WAYS = ['wrapper', 'class', 'name']
+
+
+def environment() -> Dict[str, str]:
+    """The variables of a launcher that knows of no job."""
+    made = {**os.environ, 'NPU_SHIM_FALLBACK': 'silent', 'TF_CPP_MIN_LOG_LEVEL': '2'}
+    for name in ('RANK_ID', 'RANK_SIZE', 'RANK_TABLE_FILE', 'TF_CONFIG', 'JOB_ID'):
+        made.pop(name, None)
+    return made
+
+
+def launched(ranks: int, *command: str, folder: pathlib.Path) -> str:
+    """What the first of several ranks of a script prints, and what the launcher says."""
+    done = subprocess.run(
+        [sys.executable, '-m', 'npu_shim', 'launch', '--ranks', str(ranks), '--log-dir', str(folder / f'logs_{ranks}'),
+         '--timeout', '300', *command], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        universal_newlines=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory: Any) -> Dict[int, List[Dict[str, Any]]]:
+    """By number of ranks what each of them has come to, by way of averaging."""
+    return results('data_parallel.py', WAYS, tmp_path_factory)
+
+
+@pytest.fixture(scope='module')
+def trained_keras(tmp_path_factory: Any) -> Dict[int, List[Dict[str, Any]]]:
+    """The same for Keras."""
+    return results('keras_ranks.py', KERAS_WAYS, tmp_path_factory)
+
+
+def results(script: str, ways: List[str], tmp_path_factory: Any) -> Dict[int, List[Dict[str, Any]]]:
+    found = {}
+    for ranks in (1, 2):
+        folder = tmp_path_factory.mktemp('ranks')
+        launched(ranks, str(SCRIPTS / script), str(folder), *ways, folder=folder)
+        found[ranks] = [json.loads((folder / f'rank_{rank}_of_{ranks}.json').read_text()) for rank in range(ranks)]
+    return found
+
+
+@pytest.mark.parametrize('way', WAYS)
+def test_ranks_train_as_one_process_on_all_rows(way: str, trained: Dict[int, List[Dict[str, Any]]]) -> None:
+    (one,), two = ([found[way] for found in trained[ranks]] for ranks in (1, 2))
+    for rank in two:
+        np.testing.assert_allclose(rank['losses'], one['losses'], rtol=2e-5)
+        assert rank['values'].keys() == one['values'].keys()
+        for name, value in one['values'].items():
+            np.testing.assert_allclose(rank['values'][name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+    assert one['losses'][-1] < 0.9 * one['losses'][0]
+    assert two[0] == two[1]  # bit by bit
+
+
+@pytest.mark.parametrize('way', KERAS_WAYS)
+def test_keras_trains_on_ranks_as_on_one_process(way: str, trained_keras: Dict[int, List[Dict[str, Any]]]) -> None:
+    (one,), two = ([found[way] for found in trained_keras[ranks]] for ranks in (1, 2))
+    assert two[0]['weights'] == two[1]['weights']
+    for several, alone in zip(two[0]['weights'], one['weights']):
+        np.testing.assert_allclose(several, alone, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(np.mean([rank['loss'] for rank in two], axis=0), one['loss'], rtol=1e-4)
+    assert one['loss'][-1] < one['loss'][0]
