@@ -87,6 +87,17 @@ CASES = {
     'a star import in a function': Case(
         V1, 'def f(c):\n    import tensorflow.compat.v1 as tf\n    ' + STAR +
         '    return tf.Session(config=npu_config_proto(config_proto=c))\n'),
+    'a name of tf.contrib where only the switch has TensorFlow': Case(
+        V1, 'from tensorflow import estimator as est\nsession = est.ModeKeys.TRAIN\n' + HEAD +
+        'import tensorflow.contrib.eager as tfe\n\ntfe.enable_eager_execution()\n' + HEAD + STAR + '\n'
+        'sess = tf.Session(config=npu_config_proto())\n',
+        'from tensorflow import estimator as est\nimport tensorflow.compat.v1 as tensorflow\n'
+        'tensorflow.disable_v2_behavior()\nsession = est.ModeKeys.TRAIN\n' + HEAD +
+        '\ntensorflow.enable_eager_execution()\n' + HEAD + STAR + LIFTED + '\n'
+        'sess = tf.Session(config=npu_config_proto())\n'),
+    'compat.v1 imported, and gelu replaced': Case(
+        V1, LIFTED + 'tf.disable_v2_behavior()\nx = tf.placeholder(tf.float32)\n' + HEAD + STAR +
+        'y = tf.Session(config=npu_config_proto()).run(npu_unary_ops.gelu(x))\n'),
     'a star import behind which tf is imported instead': Case(
         V1, HEAD + 'from tensorflow.contrib import gan\n' + STAR + '\nsess = tf.train.SessionManager().prepare_session('
         '"", config=npu_config_proto())\ngan.f(ops)\n',

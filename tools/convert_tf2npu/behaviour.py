@@ -21,9 +21,11 @@ SWITCH = 'disable_v2_behavior()'
 
 
 class Switch(NamedTuple):
-    """Where the switch is put, and the edits that do it; none where it has to be done by hand."""
+    """Where the switch is put, the edits that do it, none where it has to be done by hand, and the name that these
+    import compat.v1 by, if they do."""
     node: ast.AST
     edits: List[Edit]
+    local: str = ''
 
 
 def switch(context: Context) -> Optional[Switch]:
@@ -43,7 +45,7 @@ def switch(context: Context) -> Optional[Switch]:
     if early is not None and (place is None or early.lineno < place.lineno):
         return Switch(early, _before(context, early))
     if place is not None:
-        return Switch(place, _behind(context, place))
+        return Switch(place, _behind(context, place), '' if _local_name(names, place) else _free_name(context))
     inside = [s for s in imports if _local_name(names, s)]
     if len({id(names.places[s].scope) for s in inside}) == 1:
         return Switch(inside[0], _behind(context, inside[0]))
@@ -104,10 +106,13 @@ def _behind(context: Context, place: ast.stmt) -> List[Edit]:
     name = _local_name(context.names, place)
     if name:
         return [statement_behind(context.source, place, '%s.%s' % (name, SWITCH))]
-    # What the file uses and nothing binds must not mean something all of a sudden.
+    return [statement_behind(context.source, place, line) for line in _lines(_free_name(context))]
+
+
+def _free_name(context: Context) -> str:
+    """A name for compat.v1: what the file uses and nothing binds must not mean something all of a sudden."""
     used = set(context.names.module.bindings) | {root.id for root, _ in context.names.reads}
-    local = 'tf' if 'tf' not in used else 'tensorflow'
-    return [statement_behind(context.source, place, line) for line in _lines(local)]
+    return 'tf' if 'tf' not in used else 'tensorflow'
 
 
 def _before(context: Context, early: ast.stmt) -> List[Edit]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..behaviour import switch
 from ..edits import rename, rename_behind
 from ..ignores import ignored
 from ..registry import Change, Context
@@ -189,5 +190,7 @@ def _tensorflow(context: Context, where: Where) -> str:
     wanted = 'tensorflow' if names.by_name else V1
     found = [local for local, bindings in names.module.bindings.items()
              if any(b.kind == 'import' and b.target == wanted for b in bindings)]
-    return next((local for local in sorted(found, key=lambda name: name != 'tf')
-                 if names.spelled(ast.Name(local, ast.Load()), where) == wanted), '')
+    known = next((local for local in sorted(found, key=lambda name: name != 'tf')
+                  if names.spelled(ast.Name(local, ast.Load()), where) == wanted), '')
+    made = switch(context) if not known and not names.by_name else None
+    return made.local if made else known
