@@ -48,12 +48,14 @@ def decorator_tf_session(func: Callable) -> Callable:
         The wrapper.
     """
     from npu_shim import _tf
-    from npu_shim.config.session import session_config
+    from npu_shim.config.session import session_config, with_threads
+    from npu_shim.distributed import graph_order
 
     @functools.wraps(func)
     def with_npu_config(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
         try:
-            config = session_config(config)
+            known = graph_order.count(graph or _tf.v1.get_default_graph())
+            config = with_threads(session_config(config), known)
         except Exception:
             _tf.never_opened(self)
             raise

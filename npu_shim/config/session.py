@@ -1,6 +1,7 @@
 """session_config: the one function that turns a session config into an NPU session config."""
 from __future__ import annotations
 
+import os
 from typing import Any, List, Optional
 
 from npu_shim import _device, _tf
@@ -9,7 +10,7 @@ from npu_shim.config.parameter_map import NPU_OPTIMIZER
 from npu_shim.distributed.world import world_size
 from npu_shim.options.check import check_session_options, check_together
 
-COLLECTIVE_THREADS = 64  # as many collectives as a rank can announce at a time
+COLLECTIVE_THREADS = 64  # where the graph is not known, or may grow
 
 
 def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> _tf.ConfigProto:
@@ -48,16 +49,24 @@ def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> 
     rewrite.memory_optimization = _tf.RewriterConfig.OFF
     result.allow_soft_placement = True
     result.graph_options.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
+    return with_threads(result, 0)
+
+
+def with_threads(config: _tf.ConfigProto, collectives: int) -> _tf.ConfigProto:
+    """Gives a session threads enough, of its own, that collectives which wait on one rank do not keep out those which
+    others wait for: without cards each takes a thread while it waits.
+
+    Args:
+        config: changed where the job has several ranks without cards.
+        collectives: how many of them its graph has.
+    Returns:
+        config.
+    """
     if world_size() > 1 and not _device.device().is_npu:
-        _let_collectives_wait(result)
-    return result
-
-
-def _let_collectives_wait(config: _tf.ConfigProto) -> None:
-    """Threads enough, of this session's own, that collectives which wait on one rank do not keep out those which others
-    wait for: without cards each takes a thread while it waits."""
-    config.use_per_session_threads = True
-    config.inter_op_parallelism_threads = max(config.inter_op_parallelism_threads, COLLECTIVE_THREADS)
+        config.use_per_session_threads = True
+        config.inter_op_parallelism_threads = max(
+            config.inter_op_parallelism_threads, COLLECTIVE_THREADS, collectives + (os.cpu_count() or 1))
+    return config
 
 
 def has_npu_optimizer(config: Optional[_tf.ConfigProto]) -> bool:

@@ -7,6 +7,7 @@ threads than there are collectives that can wait for each other.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from typing import Any, Callable, List, Optional, Sequence
 
 import numpy as np
@@ -194,8 +195,9 @@ def _call(kind: str, group: str, given: List[Any], results: List[Any], work: Wor
     """The op. With ``known=False`` it is none of the list that all ranks of the group have in common."""
     members = groups.group(group)
     graph = None if tf.executing_eagerly() else _tf.v1.get_default_graph()
-    what = f"{kind} of {', '.join(map(_said, given))}" if graph is not None else kind
-    ticket = graph_order.add(graph, group, what) if known else graph_order.Ticket(what, None)
+    what = f"{kind} of {_types(given)}"
+    names = "" if graph is None else ", ".join(tensor.name for tensor in given)
+    ticket = graph_order.add(graph, group, what, names) if known else graph_order.Ticket(what, None)
 
     def act(*arrays: Any) -> List[np.ndarray]:
         comm = communicator.group(members.name, members.ranks)
@@ -224,6 +226,7 @@ def _type_name(given: List[Any]) -> Optional[str]:
     return shm.BFLOAT16 if given and given[0].dtype == tf.bfloat16 else None
 
 
-def _said(tensor: Any) -> str:
-    """Without the shape, of which one rank may know more beforehand than another; what runs is compared then."""
-    return f"{tensor.name} {tensor.dtype.base_dtype.name}"
+def _types(given: List[Any]) -> str:
+    """The types, without the shapes, of which one rank may know more beforehand than another; what runs is compared then."""
+    counted = Counter(tensor.dtype.base_dtype.name for tensor in given)
+    return ", ".join(name if number == 1 else f"{number} {name}" for name, number in sorted(counted.items())) or "nothing"

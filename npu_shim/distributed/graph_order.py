@@ -1,7 +1,8 @@
 """The collectives of a graph in the order in which they are built, which has to be the same on every rank.
 
-A collective is known by its graph, its place in this order and its tensor. Before
-the first one of a graph runs, the ranks compare their lists, so that a rank
+A collective is known by its graph, its place in this order, its kind and type. The
+names of tensors are for messages only: they differ where one rank builds more, a
+summary say. Before the first one of a graph runs, the ranks compare their lists, so that a rank
 that built another graph is named and nobody waits for what never comes.
 """
 from __future__ import annotations
@@ -46,11 +47,15 @@ class Order:
         self._built: Dict[str, List[str]] = {}
         self._checks: Dict[str, "_Check"] = {}
 
-    def add(self, group: str, what: str) -> Ticket:
-        """Counts one more collective of a group; ``what`` says kind, tensor and type."""
+    def add(self, group: str, what: str, names: str) -> Ticket:
+        """Counts one more collective of a group; ``what`` says kind and types, ``names`` the tensors."""
         built = self._built.setdefault(group, [])
-        built.append(what)
-        return Ticket(f"{what} (collective {len(built)} of graph {self.number})", self)
+        built.append(what + shm.LABEL + names)
+        return Ticket(f"{what} (collective {len(built)} of graph {self.number}){shm.LABEL}{names}", self)
+
+    def __len__(self) -> int:
+        """How many collectives the graph has."""
+        return sum(map(len, self._built.values()))
 
     def check(self, group: shm.Group) -> None:
         """See Ticket.check."""
@@ -59,7 +64,12 @@ class Order:
         check.run(group, f"graph {self.number}", self._built[group.name])
 
 
-def add(graph: Optional[Any], group: str, what: str) -> Ticket:
+def count(graph: Any) -> int:
+    """How many collectives a graph has."""
+    return len(_orders.get(graph, ()))
+
+
+def add(graph: Optional[Any], group: str, what: str, names: str) -> Ticket:
     """A ticket for a collective that is built in a graph, or done at once where graph is None."""
     global _graphs
     if graph is None:
@@ -69,7 +79,7 @@ def add(graph: Optional[Any], group: str, what: str) -> Ticket:
         if order is None:
             _graphs += 1
             order = _orders[graph] = Order(_graphs)
-        return order.add(group, what)
+        return order.add(group, what, names)
 
 
 class _Check:
@@ -91,10 +101,11 @@ class _Check:
 
 def _difference(group: shm.Group, name: str, built: List[str]) -> Optional[str]:
     text = "\n".join(built).encode("utf-8")
-    digest = hashlib.blake2b(text, digest_size=_SUMMARY_BYTES - 8).digest()
+    same = "\n".join(map(_same, built)).encode("utf-8")
+    digest = hashlib.blake2b(same, digest_size=_SUMMARY_BYTES - 8).digest()
     summary = np.frombuffer(digest + len(text).to_bytes(8, "little"), np.uint8)
     everyone = group.allgather(summary, key=f"comparison of {name}").reshape(group.size, _SUMMARY_BYTES)
-    if (everyone == everyone[0]).all():
+    if (everyone[:, :-8] == everyone[0, :-8]).all():
         return None
     lengths = [int.from_bytes(row[-8:].tobytes(), "little") for row in everyone]
     padded = np.zeros(max(lengths), np.uint8)
@@ -112,12 +123,18 @@ def told(name: str, ranks: Any, lists: List[List[str]]) -> str:
         ranks: world ranks of the group.
         lists: the collectives of each.
     """
-    usual = list(Counter(tuple(one) for one in lists).most_common(1)[0][0])
-    odd = next(place for place, one in enumerate(lists) if one != usual)
-    others = ", ".join(str(rank) for rank, one in zip(ranks, lists) if one == usual)
-    mine = lists[odd]
-    at = next((i for i, (a, b) in enumerate(zip(mine, usual)) if a != b), min(len(mine), len(usual)))
-    first, second = (one[at] if at < len(one) else "none" for one in (mine, usual))
+    compared = [tuple(map(_same, one)) for one in lists]
+    most = Counter(compared).most_common(1)[0][0]
+    odd = next(place for place, one in enumerate(compared) if one != most)
+    others = ", ".join(str(rank) for rank, one in zip(ranks, compared) if one == most)
+    mine, usual = lists[odd], lists[compared.index(most)]
+    at = next((i for i, (a, b) in enumerate(zip(compared[odd], most)) if a != b), min(len(mine), len(usual)))
+    first, second = (one[at].replace(shm.LABEL, " of ") if at < len(one) else "none" for one in (mine, usual))
     return (f"the ranks have built different graphs: in {name} rank {ranks[odd]} has {len(mine)} collectives, rank "
             f"{others} {len(usual)}. The first difference is collective {at + 1}: {first} on rank {ranks[odd]}, "
             f"{second} on rank {others}. Build the same model on every rank.")
+
+
+def _same(built: str) -> str:
+    """What has to be the same of a collective on every rank."""
+    return built.split(shm.LABEL, 1)[0]

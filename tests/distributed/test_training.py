@@ -75,3 +75,7 @@ def test_keras_trains_on_ranks_as_on_one_process(way: str, trained_keras: Dict[i
         np.testing.assert_allclose(several, alone, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(np.mean([rank['loss'] for rank in two], axis=0), one['loss'], rtol=1e-4)
     assert one['loss'][-1] < one['loss'][0]
+
+
+def test_many_collectives_run_in_whatever_order_and_names_may_differ(tmp_path: pathlib.Path) -> None:
+    assert 'all of them' in launched(2, str(SCRIPTS / 'many.py'), folder=tmp_path)

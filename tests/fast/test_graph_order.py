@@ -5,7 +5,7 @@ import pytest
 
 from npu_shim.distributed import graph_order
 
-SUM, MAX, MORE = "allreduce sum of a:0 float32", "allreduce max of a:0 float32", "allgather of b:0 int32"
+SUM, MAX, MORE = "allreduce sum of float32 of a:0", "allreduce max of float32 of a:0", "allgather of int32 of b:0"
 
 DIFFERENT = {
     "one more": ([[SUM, MAX], [SUM, MAX], [SUM, MAX, MORE]],
@@ -24,6 +24,7 @@ DIFFERENT = {
 @pytest.mark.parametrize("what", DIFFERENT)
 def test_the_rank_that_differs_from_most_is_named(what):
     lists, text = DIFFERENT[what]
+    lists = [[" @ ".join(one.rsplit(" of ", 1)) for one in built] for built in lists]
     assert text in graph_order.told("graph 1", (2, 4, 6), lists)
 
 
@@ -32,12 +33,13 @@ def test_keys_tell_graphs_groups_and_places_apart():
         pass
 
     first, second = Graph(), Graph()
-    keys = [graph_order.add(graph, group, SUM).key
+    keys = [graph_order.add(graph, group, "allreduce sum of float32", "a:0").key
             for graph in (first, second) for group in ("world", "half") for _ in range(2)]
     assert [key.split("(collective ")[1][0] for key in keys] == ["1", "2"] * 4
     assert len({key.split(" of graph ")[1] for key in keys}) == 2
+    assert [graph_order.count(graph) for graph in (first, second, Graph())] == [4, 4, 0]
     assert keys[0] == keys[2], "a group counts for itself: its ranks may not know of other groups"
 
 
 def test_what_is_done_at_once_has_the_key_of_its_kind():
-    assert graph_order.add(None, "world", SUM).key == graph_order.add(None, "other", SUM).key == f"{SUM} (eager)"
+    assert graph_order.add(None, "world", SUM, "").key == graph_order.add(None, "other", SUM, "").key == f"{SUM} (eager)"

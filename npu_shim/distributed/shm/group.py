@@ -21,7 +21,8 @@ class Group:
 
     A collective is known by its ``key``: the n-th use of a key on one rank meets
     the n-th use on the others. What is asked (kind, types, shapes, reduction,
-    root) has to be the same on all of them.
+    root) has to be the same on all of them. What follows " @ " in a key is for
+    people: it is part of messages, and may be another on each rank.
 
     All collectives raise TypeError or ValueError for arguments that are wrong
     here, before another rank hears of them; Mismatch, on every rank, when the

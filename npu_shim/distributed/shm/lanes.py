@@ -16,6 +16,7 @@ from npu_shim.distributed.shm.peers import Peers
 from npu_shim.distributed.shm.segment import LANES, RECORD_BYTES, TOKENS, WORD, Segment, fence
 
 _DIGEST_BYTES = 16
+LABEL = " @ "
 _KEY_ROOM = 200  # bytes of a record for the key; the rest is for what is asked
 
 
@@ -110,9 +111,14 @@ class Lanes:
                 for lane in range(LANES) if self._segment.words[tokens + lane]]
 
 
+def name_of(key: str) -> str:
+    """The part of a key that ranks know a collective by: what follows LABEL is for people."""
+    return key.split(LABEL, 1)[0]
+
+
 def token_of(key: str, count: int) -> int:
     """What the count-th use of a key is known by; never 0, which is no announcement."""
-    raw = hashlib.blake2b(key.encode("utf-8"), digest_size=WORD, salt=struct.pack("<Q", count)).digest()
+    raw = hashlib.blake2b(name_of(key).encode("utf-8"), digest_size=WORD, salt=struct.pack("<Q", count)).digest()
     return int.from_bytes(raw, "little") or 1
 
 

@@ -27,10 +27,10 @@ from npu_shim.distributed.shm.errors import CollectiveError, Mismatch
 PAGE = 4096
 WORD = 8
 MAGIC = 0x6E70755F73686D31
-VERSION = 1
-LANES = 64          # collectives that one rank can have announced at a time
+VERSION = 2
+LANES = 1024        # collectives that one rank can have announced at a time
 RECORD_BYTES = 512
-_WORDS_PER_PAGE = PAGE // WORD
+_RANK_BYTES = PAGE + LANES * WORD
 
 # Words of the header
 _MAGIC, _VERSION, _SIZE, _CHUNK = range(4)
@@ -38,11 +38,11 @@ STATE, REFUSED = 8, 9
 GO_NUMBER, GO_TOKEN, GO_VERDICT = 16, 17, 18
 REFUSAL_TEXT, GO_TEXT = 1024, 2048
 TEXT_BYTES = 1024
-# Words of a rank's page; the counter and the announcements have cache lines of their own
+# Words of a rank's pages; the counter and the announcements have cache lines of their own
 LIFE, PID, RANK_STATE = range(3)
 COUNTER = 16
-TOKENS = 32
-RANK_TEXT = 1024
+RANK_TEXT = 1024  # byte
+TOKENS = PAGE // WORD
 
 SETTING_UP, READY, FAILED = 0, 1, 2  # STATE; FAILED + the error's code
 PRESENT, LEFT, BROKEN = 0, 1, 2      # RANK_STATE; BROKEN + the error's code
@@ -58,7 +58,7 @@ class Layout:
     @property
     def records_at(self) -> int:
         """Byte where the records begin."""
-        return PAGE * (1 + self.size)
+        return PAGE + self.size * _RANK_BYTES
 
     @property
     def slots_at(self) -> int:
@@ -136,8 +136,8 @@ class Segment:
             os.close(self._unreserved)
 
     def page(self, rank: int) -> int:
-        """Index of the first word of a rank's page."""
-        return (1 + rank) * _WORDS_PER_PAGE
+        """Index of the first word of a rank's pages."""
+        return (PAGE + rank * _RANK_BYTES) // WORD
 
     def counters(self) -> List[int]:
         """Index of each rank's counter."""

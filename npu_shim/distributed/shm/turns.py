@@ -19,7 +19,7 @@ from typing import Callable, Dict, Optional, TypeVar
 from npu_shim.distributed.shm import segment as seg
 from npu_shim.distributed.shm.errors import CollectiveError, Mismatch, PeerLost, Stalled
 from npu_shim.distributed.shm.floor import Floor
-from npu_shim.distributed.shm.lanes import Call, Lanes, token_of
+from npu_shim.distributed.shm.lanes import Call, Lanes, name_of, token_of
 from npu_shim.distributed.shm.peers import Peers, break_group
 from npu_shim.distributed.shm.segment import LANES, Segment, fence
 from npu_shim.distributed.shm.waiting import wait_until
@@ -86,8 +86,9 @@ class Turns:
                                   "rank's own process.")
         with self._lock:
             self._check_whole()
-            count = self._counts.get(key, 0)
-            self._counts[key] = count + 1
+            name = name_of(key)
+            count = self._counts.get(name, 0)
+            self._counts[name] = count + 1
             while not self._free:
                 if not self._freed.wait(self._timeout_s):
                     raise Stalled(f"{key}: all {LANES} collectives that a rank can wait for at a time wait for others.")
