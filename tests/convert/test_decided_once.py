@@ -84,6 +84,9 @@ CASES = {
     'a star import beside functions that import tf': Case(
         V1, 'from tensorflow.contrib import layers\n' + STAR + 'def f(x):\n    import tensorflow as tf\n'
         '    return tf.sequence_mask(x, 8), layers.fully_connected(npu_ops.dropout(x), 512)\n'),
+    'a star import beside names that both versions have': Case(
+        V1, 'from tensorflow.contrib import layers\n' + HEAD + STAR + 'def f(x):\n'
+        '    return tf.math.unsorted_segment_sum(x, x, 9), layers.fully_connected(npu_ops.dropout(x), 512)\n'),
     'a star import in a function': Case(
         V1, 'def f(c):\n    import tensorflow.compat.v1 as tf\n    ' + STAR +
         '    return tf.Session(config=npu_config_proto(config_proto=c))\n'),
@@ -125,6 +128,12 @@ CASES = {
         {}, HEAD + '@tf.function\ndef f(x):\n    return tf.layers.dropout(x, 0.5, training=True), '
         'tf.nn.dropout(x, 0.5)\n',
         HEAD + STAR + '@tf.function\ndef f(x):\n    return npu_ops.dropout(x, 0.5), tf.nn.dropout(x, 0.5)\n'),
+    'dropout in a file of TensorFlow 2 with a class of tf.contrib that is replaced': Case(
+        {}, HEAD + 'from tensorflow.contrib.mixed_precision import LossScaleOptimizer\n@tf.function\ndef f(x, o):\n'
+        '    return LossScaleOptimizer(o, tf.contrib.mixed_precision.FixedLossScaleManager(8)), '
+        'tf.nn.dropout(x, 0.5)\n',
+        HEAD + 'from tensorflow.contrib.mixed_precision import LossScaleOptimizer\n' + STAR + '@tf.function\n'
+        'def f(x, o):\n    return NPULossScaleOptimizer(o, FixedLossScaleManager(8)), tf.nn.dropout(x, 0.5)\n'),
     'a rate beside a comment': Case(
         {}, HEAD + 'net = tf.nn.dropout(net, rate  # high\n  = rate)\n',
         HEAD + STAR + 'net = npu_ops.dropout(net, keep_prob  # high\n  = 1 - rate)\n'),

@@ -42,8 +42,9 @@ class Lift(NamedTuple):
     """How a file is lifted.
 
     ``statements`` are the imports that import from ``tensorflow.compat.v1`` instead; ``star`` is the star import
-    behind which ``tf`` is imported, because it brings the plain one, and ``instead`` the import right before it that goes,
-    because it was to bring it. ``parts`` is an import of parts of TensorFlow behind which ``tf`` is imported, because these move to where it has them.
+    behind which ``tf`` is imported, because it brings the plain one, and ``instead`` the import right before it that
+    goes, because it was to bring it. ``parts`` is an import of parts of TensorFlow behind which ``tf`` is imported,
+    because these move to where it has them.
     """
     statements: Tuple[ast.stmt, ...] = ()
     star: Optional[Star] = None
@@ -95,8 +96,11 @@ def lift(project: Project, source: Source, names: Names) -> None:
     if not wanted or not fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE} and (
             NEW in fates or _is_lifted_already(names, used) or _is_eager(names, used)):
         return
-    star = _star(names) if any(use.root.id == 'tf' and not use.name.startswith(V1) and all(
-        b.where.scope is names.module for b in names.lookup('tf', use.where) or ()) for use in used) else None
+    moving = _moving(names, source, of_contrib, used)
+    whole = bool(moving or others & {'tf', '*'})
+    star = _star(names) if any(
+        use.root.id == 'tf' and (use.name in wanted or whole and not use.name.startswith(V1)) and all(
+            b.where.scope is names.module for b in names.lookup('tf', use.where) or ()) for use in used) else None
     if NEW in fates:  # written for TensorFlow 1 and 2; what both have, it means
         names.by_name, star = frozenset({ONLY_IN_V1}), None
         imports = [i for i in imports if became(i.binding.target) == ONLY_IN_V1]
@@ -108,7 +112,6 @@ def lift(project: Project, source: Source, names: Names) -> None:
         at_top = [i for i in imports if i.local == 'tf' and i.scope is names.module]
         instead = _alone_before(names, star.node, [i.binding.where.statement for i in at_top])
         imports = [i for i in imports if i not in at_top]
-    moving = _moving(names, source, of_contrib, used)
     if not moving and not any(others & {i.local, '*'} for i in imports) and all(
             _is_by_parts(names, use) for use in used if use.name in wanted):
         imports = [i for i in imports if i.binding.target != 'tensorflow']

@@ -168,7 +168,7 @@ def _version(context: Context) -> Optional[int]:
     for call in context.names.calls:
         spelled = context.names.spelled(call.node.func, call.where) or ''
         name = context.resolve(call.node.func, call.where)
-        ported = ported or name == 'npu_shim.npu_init.npu_ops.dropout'
+        ported = ported or (name or '').startswith('npu_shim.')
         if spelled.startswith(_REPLACED_OF_1):
             replaced = True
         elif name not in _REPLACED:
