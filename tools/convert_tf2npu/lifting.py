@@ -13,7 +13,6 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, T
 from .contrib.homes import contrib_name, home_of, is_importable, part_with_home, shared_module
 from .ignores import ignored
 from .import_graph import taken
-from .infer import DATASET, Types
 from .names import Names
 from .project import Project
 from .removing import block_of
@@ -22,6 +21,7 @@ from .source import Edit, Source
 from .tfnames import canonical
 from .versions import (NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, OTHERWISE, V1, became, holds_lifted, is_lifted,
                        is_module, lifted, rest_of)
+from .written_for import had_gelu, is_eager
 
 CODE, MOVING = 'NPU100', 'NPU119'
 _CONTRIB = 'tensorflow.contrib'
@@ -89,12 +89,12 @@ def lift(project: Project, source: Source, names: Names) -> None:
             i.binding.target for i in of_contrib}
     fates = {became(name) for name in {use.name for use in used} | {i.binding.target for i in imports + of_contrib}
              if became(name) != ONLY_IN_V1 or not name.startswith(V1)}
-    if NEW not in fates and imports and _had_gelu(names) and (
+    if NEW not in fates and imports and had_gelu(names) and (
             ONLY_IN_V1 not in fates or any(use.name.startswith(V1) and names.spelled(
                 use.root, use.where) == 'tensorflow' for use in used)):
         fates.add(NEW)
     if not wanted or not fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE} and (
-            NEW in fates or _is_lifted_already(names, used) or _is_eager(names, used)):
+            NEW in fates or _is_lifted_already(names, used) or is_eager(names, {use.name for use in used})):
         return
     moving = _moving(names, source, of_contrib, used)
     whole = bool(moving or others & {'tf', '*'})
@@ -186,23 +186,6 @@ def _is_lifted_already(names: Names, used: List[Use]) -> bool:
     return any(use.name.startswith(V1) for use in used) or any(
         b.kind == 'import' and b.target.startswith(V1)
         for scope in _scopes(names) for bindings in scope.bindings.values() for b in bindings)
-
-
-def _had_gelu(names: Names) -> bool:
-    """Whether a file may have used the gelu of TensorFlow 2, which another rule replaces."""
-    return any(names.resolve(call.node.func, call.where) == 'npu_shim.npu_init.npu_unary_ops.gelu'
-               for call in names.calls)
-
-
-def _is_eager(names: Names, used: List[Use]) -> bool:
-    """Whether a file shows that it is written for TensorFlow 2, of which it uses no new name."""
-    if any(rest_of(use.name) in ('GradientTape', 'function', 'config.run_functions_eagerly') for use in used) or any(
-            isinstance(call.node.func, ast.Attribute) and call.node.func.attr == 'numpy' and not call.node.args
-            for call in names.calls):
-        return True
-    types = Types(names)
-    return any(isinstance(statement, (ast.For, ast.AsyncFor)) and types.of(statement.iter, where) == DATASET
-               for statement, where in names.places.items())
 
 
 def _scopes(names: Names) -> List[Scope]:
