@@ -90,8 +90,9 @@ def lift(project: Project, source: Source, names: Names) -> None:
     fates = {became(name) for name in {use.name for use in used} | {i.binding.target for i in imports + of_contrib}
              if became(name) != ONLY_IN_V1 or not name.startswith(V1)}
     if NEW not in fates and imports and had_gelu(names) and (
-            ONLY_IN_V1 not in fates or any(use.name.startswith(V1) and names.spelled(
-                use.root, use.where) == 'tensorflow' for use in used)):
+            ONLY_IN_V1 not in fates or any(
+                use.name.startswith(V1) and rest_of(use.name) != 'disable_v2_behavior' and names.spelled(
+                    use.root, use.where) == 'tensorflow' for use in used)):
         fates.add(NEW)
     if not wanted or not fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE} and (
             NEW in fates or _is_lifted_already(names, used) or is_eager(names, {use.name for use in used})):
