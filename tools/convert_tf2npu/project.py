@@ -15,7 +15,9 @@ from .infer import Types
 from .names import Names
 from .source import Source, SourceError
 
-_AT_HAND = 2_000_000  # characters of source text
+# What is kept of a project, so that files are read and understood once: characters of text with its tree, of which each
+# takes about 40 bytes, and bytes of files as they are.
+_AT_HAND, _BYTES_AT_HAND = 4_000_000, 32_000_000
 _FRAMEWORKS = ('tensorflow', 'keras', 'horovod')
 _ROOTS = re.compile(rb'tensorflow|keras|horovod|npu_(?:bridge|shim)')
 _IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
@@ -46,6 +48,8 @@ class Project:
         self._tops = {os.path.splitext(os.path.basename(p))[0] for p in self._paths} | {
             part for p in self._paths for part in os.path.dirname(p).split(os.sep)}
         self._at_hand: 'OrderedDict[str, Optional[Module]]' = OrderedDict()
+        self._raw: 'OrderedDict[str, bytes]' = OrderedDict()
+        self._raw_size = 0
         self._loading: List[str] = []
 
     @property
@@ -55,7 +59,13 @@ class Project:
 
     def raw(self, path: str) -> bytes:
         """The bytes of a file; nothing where it cannot be read."""
-        return _read(path)
+        found = self._raw.get(path)
+        if found is None:
+            found = self._raw[path] = _read(path)
+            self._raw_size += len(found)
+            while self._raw_size > _BYTES_AT_HAND and len(self._raw) > 1:
+                self._raw_size -= len(self._raw.popitem(last=False)[1])
+        return found
 
     def concerns(self, raw: bytes) -> bool:
         """Whether a file can hold anything for a rule: it names TensorFlow or Keras, or imports a
