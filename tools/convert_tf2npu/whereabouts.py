@@ -59,15 +59,16 @@ def trains(context: Context) -> bool:
     average or convert."""
     return any(word in context.source.text for word in ('train_op', 'train_step')) or any(
         isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _UPDATES
-        for names in _modules(context.names) for call in names.calls)
+        for names in _updating(context.names) for call in names.calls)
 
 
-def _modules(names: Names) -> Iterator[Names]:
-    """A file, and those of the project that it imports."""
+def _updating(names: Names) -> Iterator[Names]:
+    """A file, and those of the project that it imports and that may update variables."""
     yield names
     if names.project and names.path:
-        for path in sorted(reached(names.project).get(names.path, ())):
-            module = names.project.module(path) if path != names.path else None
+        for path in sorted(reached(names.project).get(names.path, frozenset()) - {names.path}):
+            raw = names.project.raw(path)
+            module = names.project.module(path) if any(word.encode() in raw for word in _UPDATES) else None
             if module is not None:
                 yield module.names
 

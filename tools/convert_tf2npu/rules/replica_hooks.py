@@ -101,7 +101,7 @@ METHODS = frozenset(method for _, method in _METHODS)
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if name != _MONITORED or trains(context):
+    if context.distributed == 'tf_strategy' and (name != _MONITORED or trains(context)):
         yield from _appended(context, call, 'hooks', _FUNCTIONS[name or ''], (name or '').rsplit('.', 1)[1])
 
 
