@@ -32,8 +32,9 @@ def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> Lis
     """
     made: Dict[int, Any] = {}
     size = groups.group(group).size
+    values = [value if value is None or is_sparse(value) else tf.identity(value) for value in values]
     if size == 1:
-        return [value if value is None or is_sparse(value) else tf.identity(value) for value in values]
+        return values
     dense = [index for index, value in enumerate(values) if value is not None and not is_sparse(value)]
     last: List[Any] = []
     for indices in _messages([values[index] for index in dense], group):

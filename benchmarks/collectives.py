@@ -1,0 +1,238 @@
+"""How fast ranks of one host reduce tensors, against a ring of TCP connections on the loopback device.
+
+    python benchmarks/collectives.py            prints a table; takes about two minutes
+    python benchmarks/collectives.py --write    and puts it into benchmarks/RESULTS.md
+
+Both sides run in turns in the same processes, so that their ratio holds although
+the machine may be busy. Each is also checked: a wrong sum ends the run. Where
+TensorFlow can be imported, the op hccl_ops.allreduce in a session is measured too,
+and where PyTorch can, its all-reduce on gloo.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import multiprocessing
+import os
+import pathlib
+import platform
+import socket
+import statistics
+import sys
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+# Bytes of a tensor, and how often it is reduced in each of five rounds
+SIZES = {'1 KB': (1 << 10, 200), '1 MB': (1 << 20, 40), '16 MB': (16 << 20, 10), '100 MB': (100 << 20, 4)}
+QUICK = {'1 KB': (1 << 10, 5), '1 MB': (1 << 20, 2)}
+_BEGIN, _END = '<!-- collectives: made by benchmarks/collectives.py -->\n', '<!-- end of collectives -->\n'
+
+
+# Of an array: what reduces it over all ranks, and what gives the sum after the first time.
+Prepare = Callable[[np.ndarray], Tuple[Callable[[], Any], Callable[[], Any]]]
+
+
+class Row(NamedTuple):
+    """Seconds of one all-reduce, by engine."""
+    ranks: int
+    size: str
+    seconds: Dict[str, float]
+
+
+class Ring:
+    """All-reduce over a ring of TCP connections: reduce-scatter, then all-gather, as is usual."""
+
+    def __init__(self, rank: int, size: int, ports: List[int], listener: socket.socket) -> None:
+        self.rank, self.size = rank, size
+        self._next = socket.create_connection(('127.0.0.1', ports[(rank + 1) % size]))
+        self._previous, _ = listener.accept()
+        for connection in (self._next, self._previous):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def allreduce(self, array: np.ndarray) -> np.ndarray:
+        """The sum of an array over all ranks."""
+        out = array.copy()
+        parts = np.array_split(out, self.size)
+        room = np.empty_like(parts[0])
+        for step in range(2 * self.size - 2):
+            sent = parts[(self.rank - step) % self.size]
+            into = parts[(self.rank - step - 1) % self.size]
+            reducing = step < self.size - 1
+            self._exchange(sent, room[:into.size] if reducing else into)
+            if reducing:
+                into += room[:into.size]
+        return out
+
+    def _exchange(self, sent: np.ndarray, into: np.ndarray) -> None:
+        """Sends and receives at once, piece by piece, so that neither side waits for a full buffer."""
+        give, take = memoryview(sent).cast('B'), memoryview(into).cast('B')
+        given = taken = 0
+        while given < len(give) or taken < len(take):
+            if given < len(give):
+                given += self._next.send(give[given:given + (128 << 10)])
+            if taken < len(take):
+                taken += self._previous.recv_into(take[taken:taken + (128 << 10)])
+
+
+def work(rank: int, size: int, job: str, ports: List[int], listener: Any, args: argparse.Namespace, answers: Any) -> None:
+    """One rank: measures every size with every engine; rank 0 answers."""
+    from npu_shim.distributed import shm
+
+    engine = shm.join(rank, size, job)
+    engines: Dict[str, Prepare] = {'TCP ring': ring_of(Ring(rank, size, ports, listener)), 'shared memory': shared_by(engine)}
+    if not args.without_tensorflow:
+        engines['in a session'] = in_a_session(rank, size, job)
+    if importlib.util.find_spec('torch'):
+        engines['torch gloo'] = gloo(rank, size, ports[-1])
+    found: List[Tuple[str, Dict[str, float]]] = []
+    for name, (count, repeats) in (QUICK if args.quick else SIZES).items():
+        array = np.full(count // 4, rank + 1, np.float32)
+        times: Dict[str, List[float]] = {engine_name: [] for engine_name in engines}
+        for _ in range(1 if args.quick else 5):
+            for engine_name, prepare in engines.items():
+                run, result = prepare(array)
+                run()
+                if not (result() == size * (size + 1) / 2).all():
+                    raise RuntimeError('%s: a wrong sum of %s' % (engine_name, name))
+                engine.world.barrier(key='before')
+                begin = time.perf_counter()
+                for _ in range(repeats):
+                    run()
+                times[engine_name].append((time.perf_counter() - begin) / repeats)
+        found.append((name, {engine_name: statistics.median(each) for engine_name, each in times.items()}))
+    if rank == 0:
+        answers.put(found)
+    engine.world.barrier(key='done')
+
+
+def ring_of(ring: Ring) -> Prepare:
+    """The baseline."""
+    def prepare(array: np.ndarray) -> Tuple[Callable[[], None], Callable[[], Any]]:
+        found: List[np.ndarray] = []
+        return lambda: found.__setitem__(slice(None), [ring.allreduce(array)]), lambda: found[0]
+
+    return prepare
+
+
+def shared_by(engine: Any) -> Prepare:
+    """The engine itself, with memory for the result that is used again."""
+    def prepare(array: np.ndarray) -> Tuple[Callable[[], None], Callable[[], Any]]:
+        out = np.empty_like(array)
+        return lambda: engine.world.allreduce(array, 'sum', key='measured', out=out), lambda: out
+
+    return prepare
+
+
+def in_a_session(rank: int, size: int, job: str) -> Prepare:
+    """hccl_ops.allreduce of a variable in a session."""
+    os.environ.update(RANK_ID=str(rank), RANK_SIZE=str(size), JOB_ID=job + '-tf', NPU_SHIM_FALLBACK='silent',
+                      TF_CPP_MIN_LOG_LEVEL='3')
+    import tensorflow.compat.v1 as tf
+
+    from npu_shim import npu_init
+    tf.disable_v2_behavior()
+    made: Dict[int, Any] = {}
+    session = tf.Session(config=npu_init.npu_config_proto())
+
+    def prepare(array: np.ndarray) -> Tuple[Callable[[], None], Callable[[], Any]]:
+        if array.size not in made:
+            variable = tf.Variable(tf.zeros([array.size]))
+            value = tf.placeholder(tf.float32, [array.size])
+            session.run(variable.initializer)
+            session.run(tf.assign(variable, value), {value: array})
+            made[array.size] = npu_init.hccl_ops.allreduce(variable, 'sum')
+        reduced = made[array.size]
+        return session.make_callable(reduced.op), lambda: session.run(reduced)
+
+    return prepare
+
+
+def gloo(rank: int, size: int, port: int) -> Prepare:
+    """What PyTorch uses among processors."""
+    import torch
+    from torch import distributed
+
+    distributed.init_process_group('gloo', 'tcp://127.0.0.1:%d' % port, rank=rank, world_size=size)
+
+    def prepare(array: np.ndarray) -> Tuple[Callable[[], None], Callable[[], Any]]:
+        tensor = torch.from_numpy(array.copy())  # which grows with each further sum
+        return lambda: distributed.all_reduce(tensor), tensor.numpy
+
+    return prepare
+
+
+def measure(ranks: int, args: argparse.Namespace) -> List[Row]:
+    """The rows of so many ranks."""
+    context = multiprocessing.get_context('fork')
+    listeners = [_listener() for _ in range(ranks)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    with _listener() as free:  # a port that nobody has, for gloo
+        ports.append(free.getsockname()[1])
+    answers = context.Queue()
+    job = 'benchmark-%d-%d' % (os.getpid(), ranks)
+    processes = [context.Process(target=work, args=(rank, ranks, job, ports, listeners[rank], args, answers))
+                 for rank in range(ranks)]
+    for process in processes:
+        process.start()
+    found = answers.get(timeout=900)
+    for process in processes:
+        process.join()
+    return [Row(ranks, name, seconds) for name, seconds in found]
+
+
+def _listener() -> socket.socket:
+    made = socket.socket()
+    made.bind(('127.0.0.1', 0))
+    made.listen(1)
+    return made
+
+
+def table(rows: List[Row]) -> str:
+    """The rows as Markdown: milliseconds, and how many times faster than the ring."""
+    names = list(rows[0].seconds)
+    lines = ['| ranks | size | %s |' % ' | '.join('%s, ms' % name if index == 0 else '%s, ms | ratio' % name
+                                                  for index, name in enumerate(names)),
+             '| --- | --- |' + ' --- |' * (2 * len(names) - 1)]
+    for row in rows:
+        base = row.seconds[names[0]]
+        cells = ['%.3g' % (base * 1e3)]
+        for name in names[1:]:
+            cells += ['%.3g' % (row.seconds[name] * 1e3), '%.1f' % (base / row.seconds[name])]
+        lines.append('| %d | %s | %s |' % (row.ranks, row.size, ' | '.join(cells)))
+    return '\n'.join(lines) + '\n'
+
+
+def machine() -> str:
+    """What it ran on."""
+    versions = ['Python ' + platform.python_version(), 'NumPy ' + np.__version__]
+    if importlib.util.find_spec('tensorflow'):
+        import tensorflow
+        versions.append('TensorFlow ' + tensorflow.__version__)
+    return '%s, %d processors; %s' % (platform.machine(), os.cpu_count() or 1, ', '.join(versions))
+
+
+def main(argv: List[str]) -> int:
+    """Measures, and says or writes what it found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
+    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
+    parser.add_argument('--without-tensorflow', action='store_true', help='measure the bare engine only')
+    parser.add_argument('--quick', action='store_true', help='small tensors, once each: to see that it works')
+    args = parser.parse_args(argv)
+    args.without_tensorflow |= importlib.util.find_spec('tensorflow') is None
+    made = table([row for ranks in (2, 4) for row in measure(ranks, args)])
+    text = '%s\n\n%s' % (machine(), made)
+    print(text)
+    if args.write:
+        path = ROOT / 'benchmarks' / 'RESULTS.md'
+        before, rest = path.read_text(encoding='utf-8').split(_BEGIN)
+        path.write_text(before + _BEGIN + text + _END + rest.split(_END)[1], encoding='utf-8')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
