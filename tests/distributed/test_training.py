@@ -10,6 +10,9 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
+import tensorflow as tf
+
+from npu_shim import npu_init
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / 'scripts'
 WAYS = ['wrapper', 'class', 'npu_optimizer', 'sharding', 'by_hand', 'split', 'loss_scale']
@@ -79,3 +82,14 @@ def test_keras_trains_on_ranks_as_on_one_process(way: str, trained_keras: Dict[i
 
 def test_many_collectives_run_in_whatever_order_and_names_may_differ(tmp_path: pathlib.Path) -> None:
     assert 'all of them' in launched(2, str(SCRIPTS / 'many.py'), folder=tmp_path)
+
+
+def test_an_estimator_trains_on_ranks_as_on_one_process_whatever_the_steps_per_run(tmp_path_factory: Any) -> None:
+    if not hasattr(tf.compat.v1, 'estimator'):
+        with pytest.raises(RuntimeError, match='needs tf.estimator'):
+            npu_init.NPUEstimator(None)
+        return
+    found = results('estimator_loops.py', [], tmp_path_factory)
+    ends = [rank[steps] for ranks in (1, 2) for rank in found[ranks] for steps in ('1', '10')]
+    assert [end['step'] for end in ends] == [40] * 6
+    np.testing.assert_allclose([end['w'] for end in ends], ends[0]['w'], rtol=1e-6)
