@@ -61,22 +61,36 @@ def train_batches(images, labels):
     return tf.data.make_one_shot_iterator(dataset).get_next()
 
 
-def glorot(layer):
-    """Initial weights of the n-th layer; each rank draws its own, and rank 0's count."""
-    return tf.glorot_uniform_initializer(seed=FLAGS.seed + layer + 100 * get_npu_rank_id())
+def weights(name, shape):
+    """Returns a kernel of the given shape; each rank draws its own, and rank 0's count."""
+    seed = FLAGS.seed + sum(map(ord, name)) + 1000 * get_npu_rank_id()
+    return tf.get_variable(name + '/kernel', shape,
+                           initializer=tf.glorot_uniform_initializer(seed=seed))
+
+
+def bias(name, size):
+    return tf.get_variable(name + '/bias', [size], initializer=tf.zeros_initializer())
+
+
+def conv(x, name, channels):
+    kernel = weights(name, [3, 3, int(x.shape[-1]), channels])
+    x = tf.nn.conv2d(x, kernel, strides=[1, 1, 1, 1], padding='SAME')
+    return tf.nn.relu(tf.nn.bias_add(x, bias(name, channels)))
+
+
+def dense(x, name, size):
+    return tf.matmul(x, weights(name, [int(x.shape[-1]), size])) + bias(name, size)
 
 
 def cnn(images):
     """Two convolutions and two dense layers; returns logits [batch, 10]."""
     with tf.variable_scope('cnn', reuse=tf.AUTO_REUSE):
-        x = tf.layers.conv2d(images, 16, 3, padding='same', activation=tf.nn.relu,
-                             kernel_initializer=glorot(1), name='conv1')
-        x = tf.layers.conv2d(x, 32, 3, padding='same', activation=tf.nn.relu,
-                             kernel_initializer=glorot(2), name='conv2')
-        x = tf.layers.max_pooling2d(x, 2, 2)
-        x = tf.layers.flatten(x)
-        x = tf.layers.dense(x, 64, activation=tf.nn.relu, kernel_initializer=glorot(3), name='dense1')
-        return tf.layers.dense(x, 10, kernel_initializer=glorot(4), name='dense2')
+        x = conv(images, 'conv1', 16)
+        x = conv(x, 'conv2', 32)
+        x = tf.nn.max_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding='SAME')
+        x = tf.reshape(x, [-1, 4 * 4 * 32])
+        x = tf.nn.relu(dense(x, 'dense1', 64))
+        return dense(x, 'dense2', 10)
 
 
 def train_operation(loss):

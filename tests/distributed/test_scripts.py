@@ -36,7 +36,7 @@ def test_the_sample_is_what_the_tool_makes(sample: pathlib.Path, tmp_path: pathl
 @pytest.mark.parametrize('optimizer, ranks', [('adam', 2), ('sgd', 4)])
 def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(optimizer: str, ranks: int, sample: pathlib.Path,
                                                               tmp_path: pathlib.Path) -> None:
-    rate = 0.002 if optimizer == 'adam' else 0.02  # larger ones make more of the last bits
+    rate = 0.002 if optimizer == 'adam' else 0.02
     found: Dict[int, training.Run] = {}
     for size in (1, ranks):
         output = launched(size, str(sample), '--optimizer=' + optimizer, '--steps=50', '--log_every=10',
@@ -44,12 +44,14 @@ def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(optimizer: str, r
                           '--model_dir=%s' % (tmp_path / str(size)), folder=tmp_path)
         found[size] = training.parse(output)
     assert found[ranks].losses.keys() == found[1].losses.keys() == set(range(10, 51, 10))
-    np.testing.assert_allclose(list(found[ranks].losses.values()), list(found[1].losses.values()), rtol=1e-3)
+    assert found[ranks].losses[10] == pytest.approx(found[1].losses[10], rel=1e-5)
+    np.testing.assert_allclose(list(found[ranks].losses.values()), list(found[1].losses.values()), rtol=2e-3)
     one, several = (tf.train.load_checkpoint(str(tmp_path / str(size))) for size in (1, ranks))
     names = one.get_variable_to_shape_map()
     assert names == several.get_variable_to_shape_map() and len(names) > 8
     for name in names:
-        np.testing.assert_allclose(several.get_tensor(name), one.get_tensor(name), rtol=0.01, atol=2e-4, err_msg=name)
+        # 1e-8 apart after five steps; from then on a ReLU now and then goes the other way, which moves weights by 1e-4.
+        np.testing.assert_allclose(several.get_tensor(name), one.get_tensor(name), rtol=0.01, atol=2e-3, err_msg=name)
 
 
 def test_a_job_whose_rank_is_killed_goes_on_from_its_checkpoint(sample: pathlib.Path, tmp_path: pathlib.Path) -> None:
