@@ -8,16 +8,29 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import time
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional
 
 from npu_shim import _device, _env
 from npu_shim.cli import USAGE_ERROR, show
-from npu_shim.distributed import ranktable
-from npu_shim.launching.job import Job
+from npu_shim.distributed import ranktable_write
+from npu_shim.launching.cards import table_of_this_host
+from npu_shim.launching.job import TIMED_OUT, Job
 from npu_shim.launching.plan import RankProcess, Seat, processes, share_cores
+from npu_shim.launching.waiting import WAIT_SECONDS, NotCompleted, completed_table
 from npu_shim.launching.who import seats_of_one_host, seats_of_server
+
+_INTERRUPTED = 130  # 128 + the signal's number, as when ranks run
+
+
+class _Who(NamedTuple):
+    """The ranks of this host, the number of all, the path of the rank table, and its text where it has to be written."""
+    seats: List[Seat]
+    size: int
+    table: Optional[str] = None
+    text: Optional[str] = None
 
 
 def main(arguments: List[str]) -> int:
@@ -31,27 +44,37 @@ def main(arguments: List[str]) -> int:
     args = _parser().parse_args(arguments)
     try:
         command = _command(args)
-        seats, size, table = _who(args)
         job_id = args.job_id or os.environ.get("JOB_ID", "").strip() or f"launch-{int(time.time())}-{os.getpid()}"
         _env.read({"JOB_ID": job_id})
         log_dir = args.log_dir or os.path.join("npu_shim_logs", job_id)
-        cores = share_cores(sorted(os.sched_getaffinity(0)), len(seats)) if args.bind_cores else None
+        who = _who(args, log_dir)
+        cores = share_cores(sorted(os.sched_getaffinity(0)), len(who.seats)) if args.bind_cores else None
     except (OSError, ValueError) as error:
-        print(f"npu-shim launch: error: {error}", file=sys.stderr)
+        _say(f"error: {error}")
         return USAGE_ERROR
-    plan = processes(seats, size, command, job_id, log_dir, table, cores)
+    except NotCompleted as error:
+        _say(f"error: {error}")
+        return TIMED_OUT
+    except KeyboardInterrupt:  # while it waited for a rank table
+        return _INTERRUPTED
+    plan = processes(who.seats, who.size, command, job_id, log_dir, who.table, cores)
     if args.dry_run:
-        return show("\n".join(process.as_shell() for process in plan))
-    return _run(plan, args, log_dir, size)
+        lines = [process.as_shell() for process in plan]
+        if who.text is not None:
+            lines.insert(0, f"printf %s {shlex.quote(who.text)} > {shlex.quote(str(who.table))}")
+        return show("\n".join(lines))
+    return _run(plan, args, log_dir, who)
 
 
-def _run(plan: List[RankProcess], args: argparse.Namespace, log_dir: str, size: int) -> int:
+def _run(plan: List[RankProcess], args: argparse.Namespace, log_dir: str, who: _Who) -> int:
     try:
         os.makedirs(log_dir, exist_ok=True)
+        if who.text is not None:
+            ranktable_write.write(who.text, str(who.table))
     except OSError as error:
         _say(f"error: --log-dir {log_dir} cannot be made: {error.strerror}. Name a folder that can be written to.")
         return USAGE_ERROR
-    here = f"{len(plan)} ranks" if len(plan) == size else f"ranks {plan[0].rank} to {plan[-1].rank} of {size}"
+    here = f"{len(plan)} ranks" if len(plan) == who.size else f"ranks {plan[0].rank} to {plan[-1].rank} of {who.size}"
     _say(f"job {plan[0].environment['JOB_ID']}: {here}, logs in {log_dir}; what follows is rank {plan[0].rank}'s")
     begin = time.monotonic()
     code = Job(plan, _say, sys.stdout.buffer, args.timeout, args.max_restarts).run()
@@ -79,6 +102,8 @@ def _parser() -> argparse.ArgumentParser:
                      "RANK_TABLE_FILE")
     made.add_argument("--server-index", type=_not_negative, metavar="K", help="which server of the rank table this "
                       "host is, from 0; by default it is found by its address")
+    made.add_argument("--table-timeout", type=_seconds, default=WAIT_SECONDS, metavar="SECONDS", help="how long to wait "
+                      f"for a rank table whose status is 'initializing'; by default {WAIT_SECONDS:g}")
     made.add_argument("--devices", type=_devices, metavar="I,J,...", help="with --ranks: the device of each rank; by "
                       "default 0 to N-1")
     made.add_argument("--log-dir", metavar="DIR", help="folder for the logs, rank_0.log and so on, which are appended "
@@ -104,23 +129,23 @@ def _command(args: argparse.Namespace) -> List[str]:
     return [sys.executable, *args.script]
 
 
-def _who(args: argparse.Namespace) -> Tuple[List[Seat], int, Optional[str]]:
-    """The ranks of this host, the number of all, and the rank table."""
+def _who(args: argparse.Namespace, log_dir: str) -> _Who:
     if args.ranks is not None:
         if args.server_index is not None:
             raise ValueError("--server-index goes with --ranktable: with --ranks all ranks are on this host.")
+        seats = seats_of_one_host(args.ranks, args.devices)
         if args.ranks > 1 and _device.look().is_npu:
-            raise ValueError(f"on cards {args.ranks} ranks need a rank table, by which the cards find each other: npu-shim "
-                             "ranktable make writes one. Then give --ranktable FILE instead of --ranks.")
-        return seats_of_one_host(args.ranks, args.devices), args.ranks, None
+            return _Who(seats, args.ranks, os.path.join(log_dir, "rank_table.json"), table_of_this_host(seats))
+        return _Who(seats, args.ranks)
     path = args.ranktable or os.environ.get("RANK_TABLE_FILE", "").strip()
     if not path:
         raise ValueError("how many ranks? Give --ranks N for this host alone, or --ranktable FILE "
                          "(npu-shim ranktable make writes one).")
     if args.devices is not None:
         raise ValueError("--devices goes with --ranks: a rank table names the devices itself.")
-    table = ranktable.read(path)
-    return seats_of_server(table, args.server_index, path), table.size, path
+    table = completed_table(path, 0 if args.dry_run else args.table_timeout, _say)
+    pod_name = os.environ.get("POD_NAME", "").strip()
+    return _Who(seats_of_server(table, args.server_index, path, pod_name), table.size, path)
 
 
 def _positive(text: str) -> int:

@@ -120,15 +120,7 @@ def _put(table: RankTable, args: argparse.Namespace) -> int:
         return show(text.rstrip("\n"))
     if os.path.exists(args.output) and not args.force and ranktable.text_of(args.output) != text:
         return _fail(f"{args.output} is there already and differs. Write another file, or use --force.")
-    part = f"{args.output}.part"
-    try:
-        with open(part, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.replace(part, args.output)
-    except OSError:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise
+    ranktable_write.write(text, args.output)
     return 0
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from typing import Any, Dict, List, Sequence, Tuple
 
 from npu_shim.distributed.ranktable import (DIALECTS, LAB, POD, SERVER_LIST, Device, Extras, RankTable, Server)
@@ -23,6 +24,23 @@ def text(table: RankTable) -> str:
         ValueError: the dialect cannot say which ranks there are.
     """
     return _rendered(document(table), "") + "\n"
+
+
+def write(text_of_table: str, path: str) -> None:
+    """Writes the whole file, or nothing.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    part = f"{path}.part"
+    try:
+        with open(part, "w", encoding="utf-8") as stream:
+            stream.write(text_of_table)
+        os.replace(part, path)
+    except OSError:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise
 
 
 def document(table: RankTable) -> Dict[str, Any]:

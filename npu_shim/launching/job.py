@@ -55,9 +55,10 @@ class Job:
             0 when all ranks ended with 0. Else the code of the rank that failed first (128 + N when signal N ended
             it), 128 + N when signal N ended the job, 124 when its time was up.
         """
-        with self._signals_kept(), _guarded() as pipe:
+        with self._signals_kept():
             for restarts in range(self._max_restarts + 1):
-                code, again = self._once(restarts, pipe)
+                with _guarded() as pipe:
+                    code, again = self._once(restarts, pipe)
                 if not again or restarts == self._max_restarts:
                     break
                 self._say(f"starting all {len(self._processes)} ranks again, restart {restarts + 1} of "

@@ -61,7 +61,10 @@ class Rank:
                 return None
             self.code = code if code >= 0 else 128 - code
             self.send(signal.SIGKILL)
-            os.write(self._guardian, b"-%d\n" % self.pid)
+            try:
+                os.write(self._guardian, b"-%d\n" % self.pid)
+            except BrokenPipeError:  # somebody has killed the guardian, and nobody needs to know any more
+                return self.code
         return self.code
 
     def send(self, number: int) -> None:

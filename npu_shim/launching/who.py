@@ -25,18 +25,21 @@ def seats_of_one_host(ranks: int, devices: Optional[Sequence[int]]) -> List[Seat
     return [Seat(rank, device) for rank, device in enumerate(devices)]
 
 
-def seats_of_server(table: RankTable, index: Optional[int], name: str) -> List[Seat]:
-    """The ranks of one server of a rank table.
+def seats_of_server(table: RankTable, index: Optional[int], name: str, pod_name: str = "") -> List[Seat]:
+    """The ranks of one server, or pod, of a rank table.
 
     Args:
         table: all ranks of the job.
-        index: number of the server in the table; None to find it by this host's addresses.
+        index: number of the server in the table; None to find it by the pod's name or this host's addresses.
         name: what errors call the table.
+        pod_name: of the pod that this is, where the platform says so; counts where the table names pods.
     Raises:
         ValueError: there is no such server, or none of them is seen to be this host.
     """
     if index is None:
-        index = 0 if len(table.servers) == 1 else _this_host(table.servers)
+        index = 0 if len(table.servers) == 1 else _this_pod(table.servers, pod_name, name)
+        if index is None:
+            index = _this_host(table.servers)
         if index is None:
             raise ValueError(f"{name} names {len(table.servers)} servers ({_names(table.servers)}), and none of them is "
                              "seen to be this host. Say which it is: --server-index K, counted from 0.")
@@ -48,6 +51,17 @@ def seats_of_server(table: RankTable, index: Optional[int], name: str) -> List[S
 
 def _names(servers: Sequence[Server]) -> str:
     return ", ".join(server.server_id for server in servers)
+
+
+def _this_pod(servers: Sequence[Server], pod_name: str, name: str) -> Optional[int]:
+    """The server that is the pod of this name; None where pods have no names, or none was said."""
+    pods = [server.pod_name for server in servers]
+    if not pod_name or not any(pods):
+        return None
+    if pod_name not in pods:
+        raise ValueError(f"POD_NAME={pod_name!r} is none of the pods of {name}, which are "
+                         f"{', '.join(map(repr, filter(None, pods)))}. Export one of them, or say --server-index K.")
+    return pods.index(pod_name)
 
 
 def _this_host(servers: Sequence[Server]) -> Optional[int]:

@@ -13,8 +13,9 @@ from typing import Any, Callable, Iterator, List, Optional, Set
 import pytest
 
 from npu_shim import _device, cli
-from npu_shim.distributed import ranktable
+from npu_shim.distributed import ranktable, ranktable_make
 from npu_shim.launching.plan import Seat, processes, share_cores
+from npu_shim.launching.waiting import NotCompleted, completed_table
 from npu_shim.launching.who import seats_of_one_host, seats_of_server
 
 TWO_SERVERS = '''{"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
@@ -91,12 +92,101 @@ def test_wrong_usage_is_one_error_and_starts_nothing(arguments: str, message: st
     assert {path.name for path in tmp_path.iterdir()} == {'a.py', 't.json'}
 
 
-def test_cards_need_a_rank_table(tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any) -> None:
+@pytest.fixture
+def with_cards(monkeypatch: Any, tmp_path: pathlib.Path) -> pathlib.Path:
+    """A host that seems to have cards, and the path of its hccn.conf."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_device, 'look', lambda: _device.Device('npu', 'for the test'))
-    (tmp_path / 'a.py').write_text('')
-    assert cli.main(['launch', '--ranks', '2', str(tmp_path / 'a.py')]) == 2
-    assert 'on cards 2 ranks need a rank table' in capsys.readouterr().err
-    assert cli.main(['launch', '--ranks', '1', '--dry-run', str(tmp_path / 'a.py')]) == 0
+    monkeypatch.setattr(ranktable_make, 'HCCN_CONF', str(tmp_path / 'hccn.conf'))
+    (tmp_path / 'a.py').write_text('import os\nprint(open(os.environ["RANK_TABLE_FILE"]).read())')
+    return tmp_path / 'hccn.conf'
+
+
+def test_on_cards_ranks_of_one_host_get_a_rank_table(with_cards: pathlib.Path, capsys: Any) -> None:
+    with_cards.write_text(''.join(f'address_{n}=192.168.100.10{n}\n' for n in range(4)))
+    launch_it = ['launch', '--ranks', '2', '--devices', '2,3', '--log-dir', 'logs', 'a.py']
+    assert cli.main(launch_it[:1] + ['--dry-run'] + launch_it[1:]) == 0
+    assert not os.path.exists('logs')
+    first, *ranks = capsys.readouterr().out.split('\nenv ')
+    os.mkdir('logs')
+    subprocess.run(first, shell=True, check=True)
+    shown = pathlib.Path('logs/rank_table.json').read_text()
+    assert len(ranks) == 2 and all(f'RANK_TABLE_FILE={os.path.abspath("logs/rank_table.json")}' in line for line in ranks)
+    os.unlink('logs/rank_table.json')
+    assert cli.main(launch_it) == 0
+    written = pathlib.Path('logs/rank_table.json').read_text()
+    assert written == shown and written in pathlib.Path('logs/rank_1.log').read_text()
+    assert [(device.rank, device.device_id, device.device_ip) for _, device in ranktable.parse(written).placements()] == [
+        (0, 2, '192.168.100.102'), (1, 3, '192.168.100.103')]
+
+
+@pytest.mark.parametrize('conf, message', [
+    (None, 'on cards 2 ranks need a rank table, by which the cards find each other, and it cannot be made from {conf}: No '
+           'such file or directory. Set the addresses with hccn_tool, or give --ranktable FILE'),
+    ('address_0=10.0.0.1', 'its hccn.conf has no device 1; it has 0. Name only these.'),
+    ('nothing=1', '{conf} has no line address_N=')])
+def test_cards_whose_addresses_are_not_known(conf: Optional[str], message: str, with_cards: pathlib.Path, capsys: Any) -> None:
+    if conf is not None:
+        with_cards.write_text(conf)
+    assert cli.main(['launch', '--ranks', '2', 'a.py']) == 2
+    assert message.format(conf=with_cards) in capsys.readouterr().err
+    assert not os.path.exists('npu_shim_logs')
+    assert cli.main(['launch', '--ranks', '1', '--dry-run', 'a.py']) == 0  # one card needs nobody
+
+
+def test_a_pod_knows_its_ranks_by_its_name() -> None:
+    pods = ranktable.parse('''{"status": "completed", "group_count": "1", "group_list": [{"device_count": "4",
+        "group_name": "worker", "instance_count": "2", "instance_list": [
+        {"pod_name": "job-0", "server_id": "10.0.0.1", "devices": [{"device_id": "0", "device_ip": "10.0.1.1"},
+                                                                   {"device_id": "1", "device_ip": "10.0.1.2"}]},
+        {"pod_name": "job-1", "server_id": "10.0.0.1", "devices": [{"device_id": "4", "device_ip": "10.0.1.3"},
+                                                                   {"device_id": "5", "device_ip": "10.0.1.4"}]}]}]}''')
+    assert seats_of_server(pods, None, 'F', 'job-1') == [Seat(2, 4), Seat(3, 5)]
+    assert seats_of_server(pods, 0, 'F', 'job-1') == [Seat(0, 0), Seat(1, 1)]
+    with pytest.raises(ValueError, match="POD_NAME='x' is none of the pods of F, which are 'job-0', 'job-1'"):
+        seats_of_server(pods, None, 'F', 'x')
+    named = ranktable.parse(TWO_SERVERS % '127.0.0.1')  # a table without pods, on a platform that names its pods
+    assert seats_of_server(named, None, 'F', 'x') == [Seat(0, 4), Seat(1, 5)]
+
+
+# --- a rank table that is being written -------------------------------------------
+def written_by_and_by(path: pathlib.Path, *texts: str) -> Callable[[float], None]:
+    """In place of sleep(): the file has the next text each time, and the last one for ever."""
+    left = list(texts)
+
+    def sleep(seconds: float) -> None:
+        if left:
+            path.write_text(left.pop(0))
+        elif seconds:
+            time.sleep(min(seconds, 0.01))
+
+    sleep(0)
+    return sleep
+
+
+def test_a_rank_table_that_is_being_written_is_waited_for(tmp_path: pathlib.Path) -> None:
+    path, done, said = tmp_path / 'hccl.json', TWO_SERVERS % '127.0.0.1', []
+    stages = ('{"status": "initializing"}', done.replace('completed', 'initializing'), '', done[:100], done)
+    found = completed_table(str(path), 60, said.append, written_by_and_by(path, *stages))
+    assert found == ranktable.parse(done)
+    assert said == [f"{path} is 'initializing'; waiting for it to be completed, at most 60 s"]
+
+
+@pytest.mark.parametrize('stages, wrong', [
+    (['{"status": "initializing"}'], "its status is still 'initializing'"),
+    (['{"status": "initializing"}', '{"status": '], 'is not JSON')])
+def test_a_rank_table_that_is_never_completed(stages: List[str], wrong: str, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'hccl.json'
+    with pytest.raises(NotCompleted) as error:
+        completed_table(str(path), 0.1, lambda line: None, written_by_and_by(path, *stages))
+    assert re.match(rf'{path} was not completed within 0\.1 s \(--table-timeout\): .*{wrong}', str(error.value))
+
+
+@pytest.mark.parametrize('text, message', [
+    ('{"status": ', 'is not JSON'), ('{"status": "failed"}', 'has neither server_list nor group_list')])
+def test_what_cannot_be_completed_is_not_waited_for(text: str, message: str, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        completed_table(str(tmp_path / 't.json'), 60, lambda line: None, written_by_and_by(tmp_path / 't.json', text))
 
 
 # --- jobs --------------------------------------------------------------------------
@@ -302,3 +392,45 @@ def test_the_rank_table_of_the_environment(launch: Any, tmp_path: pathlib.Path) 
                   RANK_TABLE_FILE='t.json').end()
     assert done.stdout == f"0 ['4', '4', '{tmp_path / 't.json'}']\n"
     assert 'ranks 0 to 1 of 4' in done.stderr
+
+
+WAITING = '{"status": "initializing"}'
+
+
+def test_the_job_starts_when_its_table_is_completed(launch: Any, tmp_path: pathlib.Path) -> None:
+    (tmp_path / 't.json').write_text(WAITING)
+    job = launch('print(rank, os.environ["RANK_SIZE"])', '--ranktable', 't.json')
+    line = job.process.stderr.readline()
+    assert "t.json is 'initializing'; waiting for it to be completed, at most 600 s" in line
+    assert not (tmp_path / 'logs').exists()
+    (tmp_path / 'new.json').write_text(TWO_SERVERS % '127.0.0.1')
+    (tmp_path / 'new.json').replace(tmp_path / 't.json')
+    done = job.end()
+    assert (done.returncode, done.stdout) == (0, '0 4\n')
+
+
+def test_a_table_that_is_not_completed_in_time_or_is_not_waited_for(launch: Any, tmp_path: pathlib.Path) -> None:
+    (tmp_path / 't.json').write_text(WAITING)
+    late = launch('', '--ranktable', 't.json', '--table-timeout', '0.3').end()
+    assert late.returncode == 124 and 'error: t.json was not completed within 0.3 s' in late.stderr
+    begin = time.monotonic()
+    dry = launch('', '--ranktable', 't.json', '--dry-run').end()
+    assert dry.returncode == 124 and dry.stdout == '' and time.monotonic() - begin < 30
+    job = launch('', '--ranktable', 't.json')
+    job.process.stderr.readline()
+    job.process.send_signal(signal.SIGINT)
+    assert job.end().returncode == 130
+    assert not (tmp_path / 'logs').exists()
+
+
+def test_the_guardian_may_be_killed(launch: Any, tmp_path: pathlib.Path) -> None:
+    script = 'open("ready_" + rank, "w").close()\nwhile not os.path.exists("go"):\n    time.sleep(0.02)\n' \
+             'sys.exit(5 if os.environ["NPU_SHIM_RESTART"] == "0" else 0)'
+    job = launch(script, '--ranks', '1', '--max-restarts', '1')
+    job.wait_for('ready_0')
+    guardian = [pid for pid in job.left() if b'guardian.py' in pathlib.Path(f'/proc/{pid}/cmdline').read_bytes()]
+    assert len(guardian) == 1
+    os.kill(int(guardian[0]), signal.SIGKILL)
+    (tmp_path / 'go').touch()
+    done = job.end()
+    assert done.returncode == 0 and 'restart 1 of 1' in done.stderr
