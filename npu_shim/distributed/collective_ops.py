@@ -13,10 +13,10 @@ from typing import Any, Callable, List, Optional, Sequence
 import numpy as np
 
 from npu_shim import _tf
-from npu_shim.distributed import communicator, graph_order, groups, shm
+from npu_shim.distributed import collectives, communicator, graph_order, groups
 
 tf = _tf.tf
-Work = Callable[[shm.Group, str, List[np.ndarray]], List[np.ndarray]]
+Work = Callable[[collectives.Group, str, List[np.ndarray]], List[np.ndarray]]
 _SUM = "allreduce sum"
 _BITS = tf.uint16  # what bfloat16 travels as: NumPy has no such type
 
@@ -35,7 +35,7 @@ def allreduce(tensors: Sequence[Any], reduction: str, group: str) -> List[Any]:
     Returns:
         Tensors of the same shapes.
     """
-    def work(comm: shm.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
+    def work(comm: collectives.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
         return comm.allreduce(arrays, reduction, key=key, type_name=halves)
 
     given = _tensors(tensors)
@@ -48,7 +48,7 @@ def reduce(tensor: Any, reduction: str, root: int, group: str) -> Any:
     given = _tensors([tensor])
     halves = _type_name(given)
 
-    def work(comm: shm.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
+    def work(comm: collectives.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
         made = comm.reduce(arrays[0], reduction, root=root, key=key, type_name=halves)
         return [made if comm.rank == root else made.copy()]  # TensorFlow must not get its own input back
 
@@ -68,7 +68,7 @@ def reduce_scatter(tensor: Any, reduction: str, group: str) -> Any:
                              "ranks: axis 0 must divide by their number.")
         shape = tf.TensorShape([None if first is None else first // size]).concatenate(shape[1:])
 
-    def work(comm: shm.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
+    def work(comm: collectives.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
         return [comm.reduce_scatter(arrays[0], reduction, key=key, type_name=halves)]
 
     return _op(f"reduce_scatter {reduction}", group, given, [(given[0].dtype, shape)], work)[0]
@@ -82,7 +82,7 @@ def allgather(tensor: Any, group: str) -> Any:
         first = _tf.v1.dimension_value(shape[0]) if shape.rank else 1
         shape = tf.TensorShape([None if first is None else first * size]).concatenate(shape[1:])
 
-    def work(comm: shm.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
+    def work(comm: collectives.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
         return [comm.allgather(arrays[0], key=key)]
 
     return _op("allgather", group, given, [(given[0].dtype, shape)], work)[0]
@@ -92,7 +92,7 @@ def broadcast(tensors: Sequence[Any], root: int, group: str) -> List[Any]:
     """Gives every rank the tensors, of any types, of the rank with number ``root`` in the group."""
     given = _tensors(tensors)
 
-    def work(comm: shm.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
+    def work(comm: collectives.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
         made = comm.broadcast(arrays, root=root, key=key)
         return [array.copy() for array in made] if comm.rank == root else made
 
@@ -103,7 +103,7 @@ def send(tensor: Any, tag: int, dest: int, group: str) -> Any:
     """Sends a tensor to a rank of the group; an op that is done when it is received (None where eager)."""
     given = _tensors([tensor])
 
-    def work(comm: shm.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
+    def work(comm: collectives.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
         comm.send(arrays[0], dest=dest, tag=tag)
         return []
 
@@ -115,7 +115,7 @@ def receive(shape: Sequence[int], dtype: Any, tag: int, source: int, group: str)
     """Receives the tensor that a rank of the group sends with the same tag."""
     numpy_type = (_BITS if dtype == tf.bfloat16 else dtype).as_numpy_dtype
 
-    def work(comm: shm.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
+    def work(comm: collectives.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
         return [comm.receive(tuple(shape), numpy_type, source=source, tag=tag)]
 
     return _call("receive", group, [], [(dtype, tf.TensorShape(shape))], work, known=False)[0]
@@ -132,7 +132,7 @@ def all_to_all_v(tensors: Sequence[Any], group: str) -> Any:
     counts = _tf.static_value(given[3])
     shape = tf.TensorShape([None if counts is None else int(counts.sum())])
 
-    def work(comm: shm.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
+    def work(comm: collectives.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
         return [comm.alltoallv(*arrays, key=key)]
 
     return _op("alltoallv", group, given, [(given[0].dtype, shape)], work)[0]
@@ -142,7 +142,7 @@ def all_to_all_v_c(data: Any, counts: Any, group: str) -> Any:
     """The same with the counts of all ranks as a matrix."""
     given = _tensors([data]) + [tf.cast(counts, tf.int64)]
 
-    def work(comm: shm.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
+    def work(comm: collectives.Group, key: str, arrays: List[np.ndarray]) -> List[np.ndarray]:
         return [comm.alltoallvc(*arrays, key=key)]
 
     return _op("alltoallvc", group, given, [(given[0].dtype, tf.TensorShape([None]))], work)[0]
@@ -223,7 +223,7 @@ def _tensors(values: Sequence[Any]) -> List[Any]:
 
 
 def _type_name(given: List[Any]) -> Optional[str]:
-    return shm.BFLOAT16 if given and given[0].dtype == tf.bfloat16 else None
+    return collectives.BFLOAT16 if given and given[0].dtype == tf.bfloat16 else None
 
 
 def _types(given: List[Any]) -> str:

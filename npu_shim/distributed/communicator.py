@@ -9,7 +9,7 @@ import threading
 from typing import Optional, Sequence
 
 from npu_shim import _env
-from npu_shim.distributed import shm
+from npu_shim.distributed import collectives, shm
 from npu_shim.distributed.world import WORLD, world
 
 _joining = threading.Lock()
@@ -21,7 +21,7 @@ def engine() -> shm.Engine:
 
     Raises:
         RuntimeError: the ranks are on several hosts.
-        shm.CollectiveError: they did not meet.
+        collectives.CollectiveError: they did not meet.
     """
     global _engine
     with _joining:
@@ -36,7 +36,7 @@ def engine() -> shm.Engine:
         return _engine
 
 
-def group(name: str, ranks: Sequence[int]) -> shm.Group:
+def group(name: str, ranks: Sequence[int]) -> collectives.Group:
     """The group of some ranks; the first call waits until all its members have come.
 
     Args:

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, MutableMapping, Optional
 
 import numpy as np
 
-from npu_shim.distributed import shm
+from npu_shim.distributed import collectives
 
 _SUMMARY_BYTES = 32
 _lock = threading.Lock()
@@ -29,11 +29,11 @@ class Ticket:
     def __init__(self, key: str, order: Optional["Order"]) -> None:
         self.key, self._order = key, order
 
-    def check(self, group: shm.Group) -> None:
+    def check(self, group: collectives.Group) -> None:
         """Compares the graphs of all ranks, once.
 
         Raises:
-            shm.Mismatch: they differ.
+            collectives.Mismatch: they differ.
         """
         if self._order is not None:
             self._order.check(group)
@@ -50,14 +50,14 @@ class Order:
     def add(self, group: str, what: str, names: str) -> Ticket:
         """Counts one more collective of a group; ``what`` says kind and types, ``names`` the tensors."""
         built = self._built.setdefault(group, [])
-        built.append(what + shm.LABEL + names)
-        return Ticket(f"{what} (collective {len(built)} of graph {self.number}){shm.LABEL}{names}", self)
+        built.append(what + collectives.LABEL + names)
+        return Ticket(f"{what} (collective {len(built)} of graph {self.number}){collectives.LABEL}{names}", self)
 
     def __len__(self) -> int:
         """How many collectives the graph has."""
         return sum(map(len, self._built.values()))
 
-    def check(self, group: shm.Group) -> None:
+    def check(self, group: collectives.Group) -> None:
         """See Ticket.check."""
         with _lock:
             check = self._checks.setdefault(group.name, _Check())
@@ -90,16 +90,16 @@ class _Check:
         self._done = False
         self._different: Optional[str] = None
 
-    def run(self, group: shm.Group, name: str, built: List[str]) -> None:
+    def run(self, group: collectives.Group, name: str, built: List[str]) -> None:
         with self._lock:
             if not self._done:
                 self._different = _difference(group, name, built)
                 self._done = True
         if self._different is not None:
-            raise shm.Mismatch(self._different)
+            raise collectives.Mismatch(self._different)
 
 
-def _difference(group: shm.Group, name: str, built: List[str]) -> Optional[str]:
+def _difference(group: collectives.Group, name: str, built: List[str]) -> Optional[str]:
     text = "\n".join(built).encode("utf-8")
     same = "\n".join(map(_same, built)).encode("utf-8")
     digest = hashlib.blake2b(same, digest_size=_SUMMARY_BYTES - 8).digest()
@@ -129,7 +129,7 @@ def told(name: str, ranks: Any, lists: List[List[str]]) -> str:
     others = ", ".join(str(rank) for rank, one in zip(ranks, compared) if one == most)
     mine, usual = lists[odd], lists[compared.index(most)]
     at = next((i for i, (a, b) in enumerate(zip(compared[odd], most)) if a != b), min(len(mine), len(usual)))
-    first, second = (one[at].replace(shm.LABEL, " of ") if at < len(one) else "none" for one in (mine, usual))
+    first, second = (one[at].replace(collectives.LABEL, " of ") if at < len(one) else "none" for one in (mine, usual))
     return (f"the ranks have built different graphs: in {name} rank {ranks[odd]} has {len(mine)} collectives, rank "
             f"{others} {len(usual)}. The first difference is collective {at + 1}: {first} on rank {ranks[odd]}, "
             f"{second} on rank {others}. Build the same model on every rank.")
@@ -137,4 +137,4 @@ def told(name: str, ranks: Any, lists: List[List[str]]) -> str:
 
 def _same(built: str) -> str:
     """What has to be the same of a collective on every rank."""
-    return built.split(shm.LABEL, 1)[0]
+    return built.split(collectives.LABEL, 1)[0]

@@ -54,10 +54,10 @@ def main() -> None:
     """Joins, says whether it worked, and serves."""
     rank, size, job, options = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
     output, sys.stdout = sys.stdout.buffer, sys.stderr
-    from npu_shim.distributed import shm
+    from npu_shim.distributed import collectives, shm
     import numpy as np
 
-    names = {"np": np, "shm": shm, "rank": rank, "size": size}
+    names = {"np": np, "shm": shm, "collectives": collectives, "rank": rank, "size": size}
     try:
         if options.pop("tensorflow", False):  # the environment says who this is; the first collective joins
             exec(TENSORFLOW, names)

@@ -89,7 +89,7 @@ def test_bfloat16_is_rounded_once(ranks, reduction):
 
 def test_float16_does_not_lose_small_addends():
     """2048 + 1 + 1 is 2048 in float16 when it is rounded after each addition."""
-    from npu_shim.distributed.shm.reductions import combiner
+    from npu_shim.distributed.collectives.reductions import combiner
 
     out = np.empty(1, np.float16)
     combiner("sum", "float16")([np.float16([2048]), np.float16([1]), np.float16([1])], out)

@@ -231,7 +231,7 @@ def test_a_forked_child_neither_keeps_nor_ends_the_job(ranks_of):
         if not child:
             try:
                 world.barrier(key="child")
-            except shm.CollectiveError as error:
+            except collectives.CollectiveError as error:
                 os._exit(7 if "forked" in str(error) else 1)
         result = os.waitpid(child, 0)[1] >> 8
         """)
@@ -279,7 +279,7 @@ def test_too_little_shared_memory_is_an_error_and_not_a_crash(ranks_of):
 
 def test_the_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
     from npu_shim.distributed.shm import locks
-    from npu_shim.distributed.shm.errors import CollectiveError
+    from npu_shim.distributed.collectives.errors import CollectiveError
 
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(CollectiveError, match="must be a folder of user"):

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from npu_shim.distributed.shm import folder as folders, locks, meeting, reductions
-from npu_shim.distributed.shm.pieces import ALIGNMENT, Pieces, empty
+from npu_shim.distributed.collectives import reductions
+from npu_shim.distributed.collectives.pieces import ALIGNMENT, Pieces, empty
+from npu_shim.distributed.shm import folder as folders, locks, meeting
 from npu_shim.distributed.shm.reducing import split
 from npu_shim.distributed.shm.segment import _full_fence, Layout, Segment
 

@@ -10,10 +10,11 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from npu_shim.distributed.shm import folder as folders, meeting, segment as seg
 from npu_shim.distributed.shm.floor import Floor
-from npu_shim.distributed.shm.group import Group
+from npu_shim.distributed.collectives.group import Group
 from npu_shim.distributed.shm.locks import RankLock
 from npu_shim.distributed.shm.peers import Peers
 from npu_shim.distributed.shm.segment import Layout, Segment, fence
+from npu_shim.distributed.shm.slots import Sharing
 from npu_shim.distributed.shm.turns import Turns
 
 CONNECT_TIMEOUT_S = 120.0
@@ -100,7 +101,7 @@ class Engine:
         def pair(low: int, high: int) -> Group:
             return self._open(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK)
 
-        return Group(name, members, turns, floor, pair)
+        return Group(name, members, Sharing(turns, floor), pair)
 
 
 class _Opened:

@@ -11,7 +11,7 @@ from typing import List
 
 import numpy as np
 
-from npu_shim.distributed.shm.errors import PeerLost, Stalled
+from npu_shim.distributed.collectives.errors import PeerLost, Stalled
 from npu_shim.distributed.shm.peers import Peers
 from npu_shim.distributed.shm.segment import Segment, fence
 from npu_shim.distributed.shm.waiting import wait_until

@@ -6,17 +6,16 @@ looked for by value, as ranks use their lanes in different orders.
 """
 from __future__ import annotations
 
-import hashlib
 import struct
 import threading
 import time
 from typing import List, Optional
 
+from npu_shim.distributed.collectives.reports import difference, stall
 from npu_shim.distributed.shm.peers import Peers
 from npu_shim.distributed.shm.segment import LANES, RECORD_BYTES, TOKENS, WORD, Segment, fence
 
 _DIGEST_BYTES = 16
-LABEL = " @ "
 _KEY_ROOM = 200  # bytes of a record for the key; the rest is for what is asked
 
 
@@ -80,48 +79,17 @@ class Lanes:
             at = self._segment.record_at(other, lane)
             if memory[at:at + _DIGEST_BYTES] != call.digest:
                 theirs = self._segment.read_text(at + _DIGEST_BYTES + _KEY_ROOM)
-                return (f"{call.key}: {self._peers.name(self._place)} asks for {call.asked}, {self._peers.name(other)} "
-                        f"for {theirs}: it must be the same on every rank.")
+                return difference(call.key, (self._peers.name(self._place), call.asked), (self._peers.name(other), theirs))
         return ""
 
     def report(self, call: Call, waited_s: float) -> str:
         """Who waits for which collective, and who has not come."""
-        lanes = {other: self.lane_of(other, call.packed) for other in self._others}
-        here = sorted([self._place] + [other for other in self._others if lanes[other] >= 0])
-        lines = [f"{call.key} ({call.asked}) waited {waited_s:g} s. It was reached by "
-                 f"{', '.join(map(self._peers.name, here))}, and not by:"]
-        crossed = True
-        for other in self._others:
-            if lanes[other] < 0:
-                waits = self._keys_of(other)
-                crossed = crossed and bool(waits)
-                doing = f"waits for {', '.join(waits)}" if waits else "is in no collective"
-                lines.append(f"  {self._peers.name(other)}, which {doing}")
-        if len(lines) == 1:
-            lines.append(f"  nobody, but {self._peers.name(0)}, which gives the turns, does not answer")
-        elif crossed:
-            lines.append("The ranks wait for each other: each is in a collective that another has not reached. Call "
-                         "them in the same order on every rank, or on as many threads as there are collectives (a "
-                         "session whose config is from npu_shim.session_config has 64).")
-        return "\n".join(lines)
+        absent = [other for other in self._others if self.lane_of(other, call.packed) < 0]
+        here = sorted({self._place, *self._others} - set(absent))
+        return stall(f"{call.key} ({call.asked})", waited_s, [self._peers.name(place) for place in here],
+                     [(self._peers.name(place), self._keys_of(place)) for place in absent], self._peers.name(0))
 
     def _keys_of(self, other: int) -> List[str]:
         tokens = self._segment.page(other) + TOKENS
         return [self._segment.read_text(self._segment.record_at(other, lane) + _DIGEST_BYTES)
                 for lane in range(LANES) if self._segment.words[tokens + lane]]
-
-
-def name_of(key: str) -> str:
-    """The part of a key that ranks know a collective by: what follows LABEL is for people."""
-    return key.split(LABEL, 1)[0]
-
-
-def token_of(key: str, count: int) -> int:
-    """What the count-th use of a key is known by; never 0, which is no announcement."""
-    raw = hashlib.blake2b(name_of(key).encode("utf-8"), digest_size=WORD, salt=struct.pack("<Q", count)).digest()
-    return int.from_bytes(raw, "little") or 1
-
-
-def digest_of(asked: str) -> bytes:
-    """What ranks compare of what they ask for."""
-    return hashlib.blake2b(asked.encode("utf-8"), digest_size=_DIGEST_BYTES).digest()

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import Dict, Optional
 
-from npu_shim.distributed.shm.errors import CollectiveError, RankTaken
+from npu_shim.distributed.collectives.errors import CollectiveError, RankTaken
 
 _FLOCK = struct.Struct("hhqqi4x")  # struct flock of 64-bit Linux: type, whence, start, length, pid
 _PUBLISHED_AT = 64

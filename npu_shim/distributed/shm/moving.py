@@ -5,9 +5,8 @@ from typing import Sequence
 
 import numpy as np
 
-from npu_shim.distributed.shm.errors import Mismatch
 from npu_shim.distributed.shm.floor import Floor
-from npu_shim.distributed.shm.pieces import Pieces
+from npu_shim.distributed.collectives.pieces import Pieces
 
 _BYTES = np.dtype(np.uint8)
 
@@ -50,27 +49,6 @@ def broadcast(floor: Floor, data: Pieces, root: int) -> None:
         if floor.place != root:
             data.write(begin, end, slot)
         floor.turn()
-
-
-def agree_counts(floor: Floor, key: str, send_counts: np.ndarray, receive_counts: np.ndarray) -> np.ndarray:
-    """Every rank's send counts, [size, size], after a check that each expects what the others send.
-
-    Raises:
-        Mismatch: they do not agree; on every rank with the same text.
-    """
-    slots = [slot.reshape(2, floor.size) for slot in floor.slots(np.dtype(np.int64), 2 * floor.size)]
-    slots[floor.place][0], slots[floor.place][1] = send_counts, receive_counts
-    floor.meet()
-    sent = np.array([slot[0] for slot in slots])
-    expected = np.array([slot[1] for slot in slots]).T
-    floor.turn()
-    wrong = np.argwhere(sent != expected)
-    if len(wrong):
-        source, target = wrong[0]
-        raise Mismatch(f"{key}: rank {source} of the group sends {sent[source, target]} numbers to rank {target}, "
-                       f"which expects {expected[source, target]}: send_counts[{target}] of rank {source} and "
-                       f"recv_counts[{source}] of rank {target} must be the same.")
-    return sent
 
 
 def all_to_all(floor: Floor, source: np.ndarray, out: np.ndarray, counts: np.ndarray, send_at: Sequence[int],

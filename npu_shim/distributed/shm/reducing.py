@@ -6,14 +6,14 @@ result is the same on every rank, bit by bit.
 """
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import List, Optional, Tuple
 
 import numpy as np
 
 from npu_shim.distributed.shm.floor import Floor
-from npu_shim.distributed.shm.pieces import Pieces, empty
+from npu_shim.distributed.collectives.exchange import Combine
+from npu_shim.distributed.collectives.pieces import Pieces, empty
 
-Combine = Callable[[Sequence[np.ndarray], np.ndarray], None]
 _FEW_BYTES = 64 << 10  # of all ranks together: reducing it all is cheaper than one more meeting
 _LINE_BYTES = 64
 

@@ -22,7 +22,7 @@ from typing import List
 
 import numpy as np
 
-from npu_shim.distributed.shm.errors import CollectiveError, Mismatch
+from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch
 
 PAGE = 4096
 WORD = 8

@@ -5,13 +5,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from npu_shim.distributed.shm import moving, reducing
-from npu_shim.distributed.shm.arrays import Array, Tensors, arrays_of, dtype_of, like, results_for, said, type_of
-from npu_shim.distributed.shm.floor import Floor
-from npu_shim.distributed.shm.pieces import Pieces, empty
-from npu_shim.distributed.shm.reductions import check_reduction, combiner
-from npu_shim.distributed.shm.lanes import digest_of
-from npu_shim.distributed.shm.turns import Turns
+from npu_shim.distributed.collectives.arrays import Array, Tensors, arrays_of, dtype_of, like, results_for, said, type_of
+from npu_shim.distributed.collectives.counts import agreed
+from npu_shim.distributed.collectives.exchange import Exchange, Members
+from npu_shim.distributed.collectives.keys import digest_of
+from npu_shim.distributed.collectives.pieces import Pieces, empty
+from npu_shim.distributed.collectives.reductions import check_reduction, combiner
 
 _MOST_REMEMBERED = 1024
 
@@ -35,10 +34,9 @@ class Group:
         size: how many members there are.
     """
 
-    def __init__(self, name: str, ranks: Sequence[int], turns: Turns, floor: Floor,
-                 pair: Callable[[int, int], "Group"]) -> None:
-        self.name, self.ranks, self.rank, self.size = name, tuple(ranks), floor.place, floor.size
-        self._turns, self._floor, self._pair = turns, floor, pair
+    def __init__(self, name: str, ranks: Sequence[int], members: Members, pair: Callable[[int, int], "Group"]) -> None:
+        self.name, self.ranks, self.rank, self.size = name, tuple(ranks), members.place, members.size
+        self._members, self._pair = members, pair
         self._digests: Dict[str, bytes] = {}
 
     def allreduce(self, tensors: Tensors, reduction: str = "sum", *, key: str, type_name: Optional[str] = None,
@@ -58,8 +56,8 @@ class Group:
         results = results_for(arrays, out)
         asked = self._reduction(f"allreduce {reduction}", reduction, arrays)
         dtype, combine = dtype_of(arrays), combiner(reduction, type_of(arrays))
-        self._run(key, asked, lambda: reducing.allreduce(
-            self._floor, Pieces([a.flat for a in arrays]), Pieces(results), dtype, combine))
+        self._run(key, asked, lambda exchange: exchange.allreduce(
+            Pieces([a.flat for a in arrays]), Pieces(results), dtype, combine))
         return like(tensors, [array.shaped(result) for array, result in zip(arrays, results)])
 
     def reduce(self, tensors: Tensors, reduction: str = "sum", *, root: int, key: str,
@@ -75,8 +73,8 @@ class Group:
         results = results_for(arrays) if self.rank == root else [array.flat for array in arrays]
         out = Pieces(results) if self.rank == root else None
         dtype, combine = dtype_of(arrays), combiner(reduction, type_of(arrays))
-        self._run(key, asked, lambda: reducing.allreduce(
-            self._floor, Pieces([a.flat for a in arrays]), out, dtype, combine))
+        self._run(key, asked, lambda exchange: exchange.allreduce(
+            Pieces([a.flat for a in arrays]), out, dtype, combine))
         return like(tensors, [array.shaped(result) for array, result in zip(arrays, results)])
 
     def reduce_scatter(self, tensor: np.ndarray, reduction: str = "sum", *, key: str,
@@ -96,7 +94,7 @@ class Group:
                              "ranks: axis 0 must divide by their number.")
         out = empty(array.flat.size // self.size, array.flat.dtype)
         combine = combiner(reduction, array.type_name)
-        self._run(key, asked, lambda: reducing.reduce_scatter(self._floor, array.flat, out, combine))
+        self._run(key, asked, lambda exchange: exchange.reduce_scatter(array.flat, out, combine))
         return array.shaped(out, (array.shape[0] // self.size,) + array.shape[1:])
 
     def allgather(self, tensor: np.ndarray, *, key: str) -> np.ndarray:
@@ -110,8 +108,8 @@ class Group:
         """
         array = Array(tensor)
         out = empty(self.size * array.flat.size, array.flat.dtype)
-        self._run(key, f"allgather of {array}", lambda: moving.allgather(
-            self._floor, array.flat, out.reshape(self.size, array.flat.size)))
+        self._run(key, f"allgather of {array}", lambda exchange: exchange.allgather(
+            array.flat, out.reshape(self.size, array.flat.size)))
         shape = array.shape or (1,)
         return array.shaped(out, (self.size * shape[0],) + shape[1:])
 
@@ -131,7 +129,7 @@ class Group:
         results = [array.flat if is_root else empty(array.flat.size, array.flat.dtype) for array in arrays]
         data = Pieces([result.view(np.uint8) for result in results])
         asked = f"broadcast from rank {root} of {said(arrays)}"
-        self._run(key, asked, lambda: moving.broadcast(self._floor, data, root))
+        self._run(key, asked, lambda exchange: exchange.broadcast(data, root))
         return like(tensors, [array.shaped(result) for array, result in zip(arrays, results)])
 
     def send(self, tensor: np.ndarray, *, dest: int, tag: int) -> None:
@@ -173,9 +171,10 @@ class Group:
         out = empty(total, array.flat.dtype)
         out[...] = 0
 
-        def work() -> None:
-            counts = moving.agree_counts(self._floor, key, counts_out, counts_in)
-            moving.all_to_all(self._floor, array.flat, out, counts, at_out.tolist(), at_in.tolist())
+        def work(exchange: Exchange) -> None:
+            told = np.empty((self.size, 2 * self.size), np.int64)
+            exchange.allgather(np.concatenate([counts_out, counts_in]), told)
+            exchange.all_to_all(array.flat, out, agreed(key, told), at_out.tolist(), at_in.tolist())
 
         self._run(key, f"alltoallv of {array.type_name}", work)
         return array.shaped(out, (total,))
@@ -198,21 +197,21 @@ class Group:
         row, column = counts[self.rank], counts[:, self.rank]
         _, at_out = self._places(key, "send", row, np.cumsum(row) - row, array.flat.size)
         out = empty(int(column.sum()), array.flat.dtype)
-        self._run(key, f"alltoallvc of {array.type_name} with {counts.tolist()}", lambda: moving.all_to_all(
-            self._floor, array.flat, out, counts, at_out.tolist(), (np.cumsum(column) - column).tolist()))
+        self._run(key, f"alltoallvc of {array.type_name} with {counts.tolist()}", lambda exchange: exchange.all_to_all(
+            array.flat, out, counts, at_out.tolist(), (np.cumsum(column) - column).tolist()))
         return array.shaped(out, (out.size,))
 
     def barrier(self, *, key: str) -> None:
         """Returns when every rank has called it."""
-        self._run(key, "barrier", self._floor.meet)
+        self._run(key, "barrier", lambda exchange: exchange.meet())
 
-    def _run(self, key: str, asked: str, work: Callable[[], None]) -> None:
+    def _run(self, key: str, asked: str, work: Callable[[Exchange], None]) -> None:
         digest = self._digests.get(asked)
         if digest is None:
             if len(self._digests) >= _MOST_REMEMBERED:
                 self._digests.clear()
             digest = self._digests[asked] = digest_of(asked)
-        self._turns.run(key, asked, digest, work)
+        self._members.run(key, asked, digest, work)
 
     def _reduction(self, what: str, reduction: str, arrays: List[Array]) -> str:
         for name in {array.type_name for array in arrays} or {"float32"}:

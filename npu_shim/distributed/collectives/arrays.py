@@ -5,8 +5,8 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from npu_shim.distributed.shm.pieces import empty
-from npu_shim.distributed.shm.reductions import BFLOAT16
+from npu_shim.distributed.collectives.pieces import empty
+from npu_shim.distributed.collectives.reductions import BFLOAT16
 
 Tensors = Union[np.ndarray, Sequence[np.ndarray]]
 _BITS16 = np.dtype(np.uint16)
