@@ -10,6 +10,7 @@ from npu_shim.distributed.world import WORLD
 
 tf = _tf.tf
 _MARK = "_npu_shim_averages"
+_MEAN = "_npu_shim_mean_of_ranks"
 _UNKNOWN_BYTES = 1 << 20  # of a gradient whose shape is not known when the graph is built
 
 
@@ -55,7 +56,16 @@ def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> Lis
 def average(grads_and_vars: Sequence[Tuple[Optional[Any], Any]], group: str = WORLD) -> List[Tuple[Optional[Any], Any]]:
     """The pairs with each gradient averaged over the ranks of a group."""
     pairs = list(grads_and_vars)
-    return list(zip(reduce_all([gradient for gradient, _ in pairs], "mean", group), [variable for _, variable in pairs]))
+    means = reduce_all([gradient for gradient, _ in pairs], "mean", group)
+    for found in means if group == WORLD else ():
+        if found is not None:
+            setattr(found, _MEAN, True)
+    return list(zip(means, [variable for _, variable in pairs]))
+
+
+def is_mean(value: Any) -> bool:
+    """Whether a gradient is known to be the average over all ranks, so that it is the same on each."""
+    return getattr(value, _MEAN, False)
 
 
 def is_sparse(value: Any) -> bool:

@@ -44,7 +44,7 @@ def calls(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "hccl", types.ModuleType("hccl"))
     for name in ("estimator.npu_ops", "estimator.npu.npu_hook", "estimator.npu.npu_loss_scale_manager",
                  "estimator.npu.npu_loss_scale_optimizer", "estimator.npu_unary_ops", "hccl.hccl_ops", "estimator.npu.npu_optimizer",
-                 "estimator.npu.npu_plugin", "estimator.npu.npu_callbacks", "estimator.npu.npu_strategy", "estimator.npu.util", "profiler.profiler",
+                 "estimator.npu.npu_plugin", "estimator.npu.npu_callbacks", "estimator.npu.util", "profiler.profiler",
                  "scoped_graph_manager.scoped_graph_manager"):
         monkeypatch.setitem(sys.modules, "npu_bridge." + name, Notes(made, name))
     (tmp_path / "davinci3").touch()
@@ -85,7 +85,6 @@ CASES = {
     "broadcast hook": (lambda: npu.npu_hooks_append(), "estimator.npu.npu_hook.NPUBroadcastGlobalVariablesHook", (1,)),
     "broadcast callback": (lambda: npu.npu_callbacks_append(),
                            "estimator.npu.npu_callbacks.NPUBroadcastGlobalVariablesCallback", ()),
-    "strategy": (lambda: npu.npu_strategy.NPUStrategy(X), "estimator.npu.npu_strategy.NPUStrategy", ()),
     "local rank": (lambda: npu.get_local_rank_id(), "hccl.manage.api.get_local_rank_id", ()),
     "rank of a group": (lambda: npu.get_rank_id("g"), "hccl.manage.api.get_rank_id", ()),
     "create_group": (lambda: npu.create_group("g", 2, [0, 1]), "hccl.manage.api.create_group", (2, [0, 1])),
