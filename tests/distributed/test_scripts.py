@@ -28,11 +28,6 @@ def sample(repo_root: pathlib.Path) -> pathlib.Path:
     return repo_root / 'samples' / 'digits_horovod' / 'expected_npu.py'
 
 
-def test_the_sample_is_what_the_tool_makes(sample: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    assert main(['-i', str(sample.with_name('original.py')), '-o', str(tmp_path / 'out'), '-d', 'horovod']) == 0
-    assert (tmp_path / 'out' / 'original.py').read_text() == sample.read_text()
-
-
 @pytest.mark.parametrize('optimizer, ranks', [('adam', 2), ('sgd', 4)])
 def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(optimizer: str, ranks: int, sample: pathlib.Path,
                                                               tmp_path: pathlib.Path) -> None:
@@ -75,27 +70,6 @@ def test_a_job_whose_rank_is_killed_goes_on_from_its_checkpoint(sample: pathlib.
     steps = training.parse(output).losses
     assert max(steps) == 240
     assert tf.train.load_checkpoint(str(tmp_path / 'model')).get_tensor('global_step') == 240
-
-
-def train_8p(sample: pathlib.Path, logs: pathlib.Path, *flags: str, **env: str) -> 'subprocess.CompletedProcess[str]':
-    """What the launch script for eight devices does, on two."""
-    given = {**environment(), 'RANK_SIZE': '2', 'JOB_ID': 'train_8p-%d' % os.getpid(), 'LOG_DIR': str(logs),
-             'PYTHON': sys.executable, **env}
-    return subprocess.run(['bash', str(sample.with_name('train_8p.sh')), *flags], env=given, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, timeout=200)
-
-
-def test_the_shell_script_trains_on_all_ranks(sample: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    done = train_8p(sample, tmp_path / 'logs', '--steps=40', '--model_dir=%s' % (tmp_path / 'model'))
-    assert done.returncode == 0 and float(done.stdout.split('accuracy ')[1].split()[0]) > 0.5, done.stdout
-    assert sorted(path.name for path in (tmp_path / 'logs').rglob('*.log')) == ['train_0.log', 'train_1.log']
-
-
-def test_the_shell_script_ends_with_the_code_of_a_rank_that_fails(sample: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    done = train_8p(sample, tmp_path, '--nonsense=1')
-    assert done.returncode == 1 and "Unknown command line flag 'nonsense'" in (tmp_path / '0' / 'train_0.log').read_text()
-    missing = train_8p(sample, tmp_path, RANK_TABLE_FILE='nowhere.json')
-    assert missing.returncode == 2 and 'no rank table nowhere.json; npu-shim ranktable make writes one' in missing.stdout
 
 
 def rank_process(logs: pathlib.Path, rank: int) -> int:
