@@ -36,8 +36,8 @@ SAMPLES = {
     'digits_estimator': Sample(('--dropout=0', '--log_every=10'), 64, 'accuracy', HAS_ESTIMATOR),
     'text_keras': Sample(('--dropout=0', '--log_every=10'), 64, 'accuracy', HAS_GRAPH_KERAS),
     'digits_gan': Sample(('--log_every=10',), 64, 'distance'),
-    # The global norm of the averaged gradients is 0.4 to 2.3 in these steps: clipping scales nearly all of them.
-    'digits_horovod': Sample(('--clip=0.5', '--log_every=10', '--optimizer=sgd'), 64, 'accuracy'),
+    # The global norm of the averaged gradients is 0.36 to 0.68 in these steps: clipping scales all of them.
+    'digits_horovod': Sample(('--clip=0.25', '--log_every=10', '--optimizer=sgd'), 64, 'accuracy'),
 }
 
 
@@ -99,7 +99,7 @@ def test_the_launch_script_trains_two_ranks_as_one_process_on_the_whole_batch(na
         return
     rate: Tuple[List[str], List[str]] = ([], [])
     if name == 'digits_horovod':  # which multiplies it by the number of ranks
-        rate = ['--learning_rate=0.2'], ['--learning_rate=0.1']
+        rate = ['--learning_rate=0.1'], ['--learning_rate=0.05']
     alone = on_one(name, tmp_path / 'one', steps, *sample.flags, *rate[0], '--batch_size=%d' % sample.rows)
     done = train_8p(name, 2, tmp_path / 'logs', steps, *sample.flags, *rate[1], '--batch_size=%d' % (sample.rows // 2),
                     '--model_dir=%s' % (tmp_path / 'two'))
