@@ -15,7 +15,6 @@ import importlib.util
 import multiprocessing
 import os
 import pathlib
-import platform
 import socket
 import statistics
 import sys
@@ -24,13 +23,14 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import numpy as np
 
+import results
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 # Bytes of a tensor, and how often it is reduced in each of five rounds
 SIZES = {'1 KB': (1 << 10, 200), '1 MB': (1 << 20, 40), '16 MB': (16 << 20, 10), '100 MB': (100 << 20, 4)}
 QUICK = {'1 KB': (1 << 10, 5), '1 MB': (1 << 20, 2)}
-_BEGIN, _END = '<!-- collectives: made by benchmarks/collectives.py -->\n', '<!-- end of collectives -->\n'
 
 
 # Of an array: what reduces it over all ranks, and what gives the sum after the first time.
@@ -207,15 +207,6 @@ def table(rows: List[Row]) -> str:
     return '\n'.join(lines) + '\n'
 
 
-def machine() -> str:
-    """What it ran on."""
-    versions = ['Python ' + platform.python_version(), 'NumPy ' + np.__version__]
-    if importlib.util.find_spec('tensorflow'):
-        import tensorflow
-        versions.append('TensorFlow ' + tensorflow.__version__)
-    return '%s, %d processors; %s' % (platform.machine(), os.cpu_count() or 1, ', '.join(versions))
-
-
 def main(argv: List[str]) -> int:
     """Measures, and says or writes what it found."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
@@ -225,12 +216,10 @@ def main(argv: List[str]) -> int:
     args = parser.parse_args(argv)
     args.without_tensorflow |= importlib.util.find_spec('tensorflow') is None
     made = table([row for ranks in (2, 4) for row in measure(ranks, args)])
-    text = '%s\n\n%s' % (machine(), made)
+    text = '%s\n\n%s' % (results.machine(), made)
     print(text)
     if args.write:
-        path = ROOT / 'benchmarks' / 'RESULTS.md'
-        before, rest = path.read_text(encoding='utf-8').split(_BEGIN)
-        path.write_text(before + _BEGIN + text + _END + rest.split(_END)[1], encoding='utf-8')
+        results.write('collectives', text)
     return 0
 
 

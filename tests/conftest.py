@@ -3,11 +3,25 @@ from __future__ import annotations
 
 import os
 import pathlib
+from typing import Any, Iterator
 
 import pytest
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ.setdefault('CUDA_VISIBLE_DEVICES', '')
+
+
+@pytest.fixture(scope='session', autouse=True)
+def cache_home(tmp_path_factory: Any) -> Iterator[pathlib.Path]:
+    """What programs keep for their user: not that of who runs the tests."""
+    folder = tmp_path_factory.mktemp('cache')
+    before = os.environ.get('XDG_CACHE_HOME')
+    os.environ['XDG_CACHE_HOME'] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ['XDG_CACHE_HOME']
+    else:
+        os.environ['XDG_CACHE_HOME'] = before
 
 
 @pytest.fixture(scope='session')

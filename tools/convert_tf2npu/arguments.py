@@ -28,6 +28,9 @@ def parser() -> argparse.ArgumentParser:
     add_rule_arguments(made)
     made.add_argument('-j', '--jobs', type=_jobs, metavar='N',
                       help='processes; by default as many as pay off')
+    made.add_argument('--no-cache', dest='cache', action='store_false',
+                      help='look at every file again; else a run over files of which none has changed since one before '
+                      'takes its results from $XDG_CACHE_HOME/convert_tf2npu, or ~/.cache/convert_tf2npu')
     made.add_argument('--exclude', type=_patterns, metavar='GLOBS',
                       help='files and folders of SRC that stay as they are, as in tests,*_pb2.py')
     made.add_argument('-v', '--verbose', action='store_true', help='list each rewrite too')

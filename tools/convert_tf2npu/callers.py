@@ -71,14 +71,15 @@ def users(names: Names, name: str) -> Optional[List[Names]]:
     if project is None or names.path not in project.paths:
         return []
     from .import_graph import importers  # which stands on projects, as these stand on names
-    word = re.compile(rb'\b%s\b' % re.escape(name.encode('utf-8')))
+    literal = name.encode('utf-8')
+    word = re.compile(rb'\b%s\b' % re.escape(literal))
     found: List[Names] = []
     seen, todo = {names.path}, [names.path]
     while todo:
         for path in importers(project).get(todo.pop(), ()):
             raw = b'' if path in seen else project.raw(path)
             seen.add(path)
-            if not (word.search(raw) or _STAR.search(raw)):
+            if not (literal in raw and word.search(raw) or b'*' in raw and _STAR.search(raw)):
                 continue
             module = project.module(path)
             if module is None:

@@ -10,7 +10,6 @@ import os
 import sys
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
 
-from .registry import Registry
 from .toml_table import read_table
 
 _FILE = 'pyproject.toml'
@@ -59,6 +58,7 @@ def check_codes(codes: Iterable[str]) -> Tuple[str, ...]:
     Raises:
         ValueError: there is no such rule.
     """
+    from .registry import Registry  # here: who asks for help chooses no rules
     made = tuple(code.strip().upper() for code in codes if code.strip())
     known = [rule.code for rule in Registry().rules]
     for code in made:

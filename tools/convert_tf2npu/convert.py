@@ -18,9 +18,10 @@ from .lifting import CODE as LIFTING, MOVING, as_lifted, lift
 from .notebook import SUFFIX, CellError, Notebook
 from .project import Project
 from .registry import Change, Context, Finding, Registry, Result, Rule
-from .results import CHANGE, ERROR, FINDING, ApiCall, Calls, Diagnostic, FileResult, by_place, failed
+from .results import (CHANGE, ERROR, FINDING, NO_MEMORY, TOOL_FAILS, ApiCall, Calls, Diagnostic, FileResult, by_place,
+                      failed)
 from .scopes import Where
-from .source import Edit, Source, SourceError
+from .source import Edit, Source, SourceError, check_readable
 
 __all__ = ['CHANGE', 'ERROR', 'FINDING', 'Converter', 'Diagnostic', 'FileResult']
 # The tree of such a file would take gigabytes; people do not write so much, programs do.
@@ -74,6 +75,8 @@ class Converter:
         self.list_calls = list_calls
         self.project = project or project_of(settings)
         self.registry = Registry([r for r in Registry().rules if settings.enabled(r.code)])
+        # What becomes of replicas is followed through objects of every kind.
+        self._on_objects = self.registry.on_objects() if settings.distributed != 'tf_strategy' else None
 
     def convert(self, raw: bytes, path: str = '') -> FileResult:
         """Convert a script, or a notebook where the path ends so.
@@ -94,15 +97,14 @@ class Converter:
         except RecursionError:
             return failed('its code is nested too deeply')
         except MemoryError:
-            return failed('there is not enough memory to read it')
+            return failed(NO_MEMORY)
         except Exception as error:  # one file never ends the run of the others
-            return failed('the tool itself fails on it, please report that: %s: %s' % (
-                type(error).__name__, error))
+            return failed('%s%s: %s' % (TOOL_FAILS, type(error).__name__, error))
 
     def _script(self, raw: bytes, path: str) -> FileResult:
-        if not self._concerns(raw):
+        if not self._concerns(raw, path):
             if len(raw) <= MOST_BYTES:
-                Source(raw)  # only to tell whether it can be read
+                check_readable(raw)
             return FileResult(None, ())
         source, plan = self._plan(raw, path)
         if not plan.edits:
@@ -113,7 +115,7 @@ class Converter:
 
     def _notebook(self, raw: bytes, path: str) -> FileResult:
         notebook = Notebook(raw)
-        if not notebook.cells or not self._concerns(notebook.script):
+        if not notebook.cells or not self._concerns(notebook.script, path):
             return FileResult(None, ())
         plan = self._plan(notebook.script, path)[1]
         diagnostics = by_place(_in_cell(notebook, d) for d in plan.diagnostics)
@@ -124,8 +126,8 @@ class Converter:
         _check_written(Notebook(new).script)
         return FileResult(new, diagnostics, plan.calls, listed)
 
-    def _concerns(self, raw: bytes) -> bool:
-        if not self.project.concerns(raw):
+    def _concerns(self, raw: bytes, path: str) -> bool:
+        if not self.project.concerns(raw, path, self._on_objects):
             return False
         if len(raw) > MOST_BYTES:
             raise SourceError('%.1f MB of Python are more than the tool reads (%d MB); if a program made '
@@ -200,10 +202,9 @@ def _possible(context: Context, change: Change, spans: List[Tuple[int, int]]) ->
 def _check_written(new: bytes) -> None:
     """What is written is Python, or nothing is written."""
     try:
-        Source(new)
+        check_readable(new)
     except SourceError as error:
-        raise SourceError('the tool itself fails on it, please report that: what it would write is %s'
-                          % error.message)
+        raise SourceError('%swhat it would write is %s' % (TOOL_FAILS, error.message))
 
 
 def _diagnostic(source: Source, rule: Rule, result: Result) -> Diagnostic:

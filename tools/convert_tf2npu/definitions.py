@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Set, Tuple, cast
 
+from .nodes import walked
 from .reaching import reaching
 from .scopes import Binding, Scope, Scopes, Where
 
@@ -33,7 +34,8 @@ class Definitions(Scopes):
         self.project = project
         self.path = path
         self.types: Types  # of its expressions; they set this themselves
-        self._held: Dict[Tuple[ast.ClassDef, str], List[Tuple[Binding, Names]]] = {}
+        # Of names of its own it says None, for they would hold themselves.
+        self._held: Dict[Tuple[ast.ClassDef, str], List[Tuple[Binding, Optional[Names]]]] = {}
         self._mentions: Optional[Dict[str, List[ast.AST]]] = None
         self._call_places: Optional[Dict[ast.AST, Where]] = None
 
@@ -117,15 +119,17 @@ class Definitions(Scopes):
         key = (owner, name)
         if key not in self._held:
             self._held[key] = []  # of a class among its own bases
-            own = [(b, self._whole) for b in self.class_scopes[owner].bindings.get(name, ())]
-            of_objects = [
-                (h.binding, self._whole) for h in self.attributes.get(name, ())
+            own: List[Tuple[Binding, Optional[Names]]] = [
+                (b, None) for b in self.class_scopes[owner].bindings.get(name, ())]
+            of_objects: List[Tuple[Binding, Optional[Names]]] = [
+                (h.binding, None) for h in self.attributes.get(name, ())
                 if self.owner(h.target.value, h.binding.where) == (owner, self._whole)]
             for base, names in self.bases(owner):
                 of_base = names.held(base, name)
-                of_objects += [b for b in of_base if b[0].where.scope.node is not base or not own]
+                of_objects += [(b, None if other is self else other) for b, other in of_base
+                               if b.where.scope.node is not base or not own]
             self._held[key] = own + of_objects
-        return self._held[key]
+        return [(binding, names or self._whole) for binding, names in self._held[key]]
 
     def bases(self, owner: ast.ClassDef) -> Iterator[Tuple[ast.ClassDef, Names]]:
         """The classes of the project that a class of this module is made from."""
@@ -158,7 +162,7 @@ class Definitions(Scopes):
         """Where a name is read, as a name or as an attribute."""
         if self._mentions is None:
             self._mentions = {}
-            for node in ast.walk(self.tree):
+            for node in walked(self.tree):
                 if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                     self._mentions.setdefault(
                         node.id if isinstance(node, ast.Name) else node.attr, []).append(node)
@@ -172,4 +176,4 @@ class Definitions(Scopes):
             found = self._call_places.get(around) or self.places.get(around)  # type: ignore[call-overload]
             if found:
                 return found
-        return Where(self.module, (), None)
+        return Where(self.module.ref, (), None)

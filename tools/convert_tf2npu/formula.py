@@ -126,7 +126,7 @@ def expression_meaning(node: ast.expr, argument: ast.expr, names: Names, where: 
 
 def _run(body: List[ast.AST], argument: str, x: float, function: Function, names: Names) -> _Value:
     local = {ast.dump(ast.Name(argument, ast.Load())): _Value(x, True)}
-    where = Where(function.scope, (), None)
+    where = Where(function.scope.ref, (), None)
     for statement in body[:-1]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [
             statement.target] if isinstance(statement, (ast.AnnAssign, ast.AugAssign)) else []

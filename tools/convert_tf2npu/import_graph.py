@@ -2,16 +2,20 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Set, Tuple
 
 from .notebook import SUFFIX, Notebook
-from .project import Project
+from .project import Project, names_roots
 from .source import SourceError
 
 _IMPORT = re.compile(r'^[ \t]*import[ \t]+([^\n#;]+)', re.MULTILINE)
 _FROM = re.compile(r'^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n;]*)', re.MULTILINE)
 _ATTRIBUTE = re.compile(r'\.(\w+)')
+# What imports without an import statement that starts a line.
+_BY_OTHER_MEANS = (b'import_module', b'__import__', b'LazyLoader', b'sys.modules')
+_INSIDE_LINE = re.compile(rb'[:;][ \t]*(?:from|import)[ \t]')
 _COMMENT = re.compile(r'#[^\n]*')
 
 
@@ -19,7 +23,7 @@ _COMMENT = re.compile(r'#[^\n]*')
 def reached(project: Project) -> Dict[str, FrozenSet[str]]:
     """For each file the files that importing it brings in, itself among them."""
     edges = _edges(project)
-    return {path: _from(path, edges) for path in edges}
+    return {path: _from([path], edges) for path in edges}
 
 
 @functools.lru_cache(maxsize=1)
@@ -36,7 +40,8 @@ def importers(project: Project) -> Dict[str, Tuple[str, ...]]:
 def taken(project: Project) -> Dict[str, FrozenSet[str]]:
     """For each file the names that others may take from it; ``*`` for all."""
     found: Dict[str, Set[str]] = {}
-    for path, (imports, attributes) in _texts(project).items():
+    for path, (imports, _) in _texts(project).items():
+        attributes = frozenset(_ATTRIBUTE.findall(_text(project, path))) if imports else frozenset()
         for module, name in imports:
             whole = project.find(_joined(module, name), path)
             place = whole or project.find(module, path)
@@ -56,10 +61,50 @@ def _edges(project: Project) -> Dict[str, Set[str]]:
     return found
 
 
+class Concerned(NamedTuple):
+    """The files that can have TensorFlow from others: those whose imports lead to one that names it, and those that are
+    imported by such files, which may hand them objects."""
+    reaching: FrozenSet[str]
+    handed: FrozenSet[str]
+
+
+@functools.lru_cache(maxsize=1)
+def concerned(project: Project) -> Concerned:
+    """The files of a project that can have something for a rule.
+
+    More is taken for reached than Python would import: a package reaches all that is in it, and what imports by other
+    means than import statements at the start of a line reaches everything.
+    """
+    edges = _edges_with_packages(project)
+    backwards: Dict[str, Set[str]] = {}
+    for path, imported in edges.items():
+        for other in imported:
+            backwards.setdefault(other, set()).add(path)
+    reaching = _from([path for path, text in _texts(project).items() if text.is_source], backwards)
+    return Concerned(reaching, _from(reaching, edges))
+
+
+def _edges_with_packages(project: Project) -> Dict[str, Set[str]]:
+    """For each file those that what it imports may stand in, each package on the way with all that is in it."""
+    found: Dict[str, Set[str]] = {path: set(others) for path, others in _edges(project).items()}
+    for path, (imports, _) in _texts(project).items():
+        for module, _ in imports:
+            words = module.split('.')
+            places = {project.find('.'.join(words[:count]), path) for count in range(1, len(words))}
+            found[path].update(place for place in places if place is not None)
+    for path in project.paths:
+        folder, name = os.path.split(path)
+        package = os.path.join(os.path.dirname(folder) if name == '__init__.py' else folder, '__init__.py')
+        if package in found:
+            found[package].add(path)
+    return found
+
+
 class _Text(NamedTuple):
-    """What a file imports, as modules and names of them, and all words that it has behind a dot."""
+    """What a file imports, as modules and names of them, and whether it may have TensorFlow by itself: it names it, or
+    imports by means that are not followed here."""
     imports: FrozenSet[Tuple[str, str]]
-    attributes: FrozenSet[str]
+    is_source: bool
 
 
 @functools.lru_cache(maxsize=1)
@@ -67,15 +112,15 @@ def _texts(project: Project) -> Dict[str, _Text]:
     """One pass over all files."""
     found: Dict[str, _Text] = {}
     for path in project.paths:
-        text = _text(project, path)
-        imports = frozenset(_imports(text))
-        found[path] = _Text(imports, frozenset(_ATTRIBUTE.findall(text)) if imports else frozenset())
+        raw = project.raw(path)
+        found[path] = _Text(frozenset(_imports(_text(project, path))), names_roots(raw) or any(
+            word in raw for word in _BY_OTHER_MEANS) or bool(_INSIDE_LINE.search(raw)))
     return found
 
 
-def _from(path: str, edges: Dict[str, Set[str]]) -> FrozenSet[str]:
-    found: Set[str] = {path}
-    todo: List[str] = [path]
+def _from(paths: Iterable[str], edges: Dict[str, Set[str]]) -> FrozenSet[str]:
+    found: Set[str] = set(paths)
+    todo: List[str] = list(found)
     while todo:
         for other in edges.get(todo.pop(), ()):
             if other not in found:
@@ -91,7 +136,7 @@ def _text(project: Project, path: str) -> str:
             raw = Notebook(raw).script
         except SourceError:
             return ''  # said when its own turn comes
-    return raw.decode('utf-8', 'replace').replace('\\\r\n', ' ').replace('\\\n', ' ')
+    return raw.decode('utf-8-sig', 'replace').replace('\\\r\n', ' ').replace('\\\n', ' ')
 
 
 def _imports(text: str) -> Iterator[Tuple[str, str]]:

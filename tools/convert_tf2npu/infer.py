@@ -7,6 +7,7 @@ for "not known". All bindings that reach a use must agree; one unknown binding m
 from __future__ import annotations
 
 import ast
+import weakref
 from typing import Dict, Iterable, List, Optional, Set, Tuple
 
 from .callers import handed
@@ -37,7 +38,7 @@ class Types:
     """
 
     def __init__(self, names: Names) -> None:
-        self._names = names
+        self._names_ref = weakref.ref(names)  # which hold these types
         names.types = self
         self._memo: Dict[Tuple[int, int], Optional[str]] = {}
         self._asked: List[Tuple[object, str]] = []  # the definitions being looked into
@@ -45,6 +46,10 @@ class Types:
         self._instances: Dict[ast.ClassDef, str] = {}
         self._functions: Dict[ast.AST, Function] = {f.node: f for f in names.functions}
         self._as_datasets: Optional[Set[Tuple[int, str]]] = None
+
+    @property
+    def _names(self) -> Names:
+        return self._names_ref()  # type: ignore[return-value]
 
     def of(self, node: Optional[ast.AST], where: Where) -> Optional[str]:
         """The type of an expression at a place, or None."""

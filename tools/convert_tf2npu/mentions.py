@@ -58,10 +58,12 @@ def _that_know(names: Names, word: str) -> Optional[List[Names]]:
     if project is None or names.path not in project.paths:
         return []
     from .import_graph import reached  # which stands on projects, as these stand on names
-    attribute = re.compile(rb'\.\s*%s\b' % re.escape(word.encode('utf-8')))
+    literal = word.encode('utf-8')
+    attribute = re.compile(rb'\.\s*%s\b' % re.escape(literal))
     found: List[Names] = []
     for path, brought in reached(project).items():
-        if path != names.path and names.path in brought and attribute.search(project.raw(path)):
+        raw = project.raw(path) if path != names.path and names.path in brought else b''
+        if literal in raw and attribute.search(raw):
             module = project.module(path)
             if module is None:
                 return None

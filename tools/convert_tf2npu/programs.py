@@ -42,7 +42,7 @@ def facts_of(names: Names) -> Facts:
 @functools.lru_cache(maxsize=65536)
 def facts(project: Project, path: str) -> Optional[Facts]:
     """The facts of a file of a project; None where it cannot be read."""
-    module = project.module(path) if project.concerns(project.raw(path)) else None
+    module = project.module(path) if project.concerns(project.raw(path), path) else None
     return facts_of(module.names) if module else None
 
 

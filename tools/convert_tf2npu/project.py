@@ -6,10 +6,11 @@ number of files.
 """
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections import OrderedDict
-from typing import Callable, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Pattern, Tuple
 
 from .infer import Types
 from .names import Names
@@ -18,8 +19,11 @@ from .source import Source, SourceError
 # What is kept of a project, so that files are read and understood once: characters of text with its tree, of which each
 # takes about 40 bytes, and bytes of files as they are.
 _AT_HAND, _BYTES_AT_HAND = 4_000_000, 32_000_000
+# Where the garbage collector is at rest, it runs once for so many characters; there is little for it, because what is
+# known of one file does not refer to itself.
+_COLLECTED = 20_000_000
 _FRAMEWORKS = ('tensorflow', 'keras', 'horovod')
-_ROOTS = re.compile(rb'tensorflow|keras|horovod|npu_(?:bridge|shim)')
+_ROOTS = (b'tensorflow', b'keras', b'horovod', b'npu_bridge', b'npu_shim')
 _IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
 
 
@@ -45,12 +49,17 @@ class Project:
         self._paths = {os.path.abspath(path): path for path in paths}
         self.fixed: FrozenSet[str] = frozenset(os.path.abspath(path) for path in fixed)
         self._prepare = prepare
+        self._modules = _modules(self._paths)
         self._tops = {os.path.splitext(os.path.basename(p))[0] for p in self._paths} | {
             part for p in self._paths for part in os.path.dirname(p).split(os.sep)}
         self._at_hand: 'OrderedDict[str, Optional[Module]]' = OrderedDict()
+        self._size_at_hand = 0
+        self._understood = 0  # characters, since the collector last ran
         self._raw: 'OrderedDict[str, bytes]' = OrderedDict()
         self._raw_size = 0
         self._loading: List[str] = []
+        self._found: Dict[Tuple[str, str], Optional[str]] = {}
+        self._attributes: Dict[Tuple[str, str], Optional[str]] = {}
 
     @property
     def paths(self) -> KeysView[str]:
@@ -67,13 +76,27 @@ class Project:
                 self._raw_size -= len(self._raw.popitem(last=False)[1])
         return found
 
-    def concerns(self, raw: bytes) -> bool:
-        """Whether a file can hold anything for a rule: it names TensorFlow or Keras, or imports a
-        module of the project, which may have them."""
-        if _ROOTS.search(raw):
+    def concerns(self, raw: bytes, path: str = '', on_objects: Optional[Pattern[bytes]] = None) -> bool:
+        """Whether a file can hold anything for a rule.
+
+        It does not, unless it names TensorFlow or Keras, or imports a module of the project. A file of the project must
+        have them from there, or get objects of them from files that import it.
+
+        Args:
+            raw: its bytes.
+            path: where it stands.
+            on_objects: what a rule that acts on objects finds in a file; without it, every file may have that.
+        """
+        if names_roots(raw):
             return True
-        return any(name == b'.' or name.decode('utf-8', 'replace') in self._tops
-                   for name in _IMPORTED.findall(raw))
+        if not any(name == b'.' or name.decode('utf-8', 'replace') in self._tops for name in _IMPORTED.findall(raw)):
+            return False
+        path = os.path.abspath(path) if path else ''
+        if path not in self._paths:
+            return True
+        from .import_graph import concerned  # which stands on projects
+        found = concerned(self)
+        return path in found.reaching or path in found.handed and (on_objects is None or bool(on_objects.search(raw)))
 
     def understand(self, raw: bytes, path: str = '') -> Module:
         """Read a file's bytes.
@@ -108,11 +131,14 @@ class Project:
             return None
 
     def _keep(self, path: str, module: Module) -> None:
+        self._understood += len(module.source.text)
+        if self._understood > _COLLECTED and not gc.isenabled():
+            self._understood = 0
+            gc.collect()
+        self._size_at_hand += _size(module) - _size(self._at_hand.get(path))
         self._at_hand[path] = module
-        size = sum(len(m.source.text) for m in self._at_hand.values() if m)
-        while size > _AT_HAND and len(self._at_hand) > 1:
-            _, oldest = self._at_hand.popitem(last=False)
-            size -= len(oldest.source.text) if oldest else 0
+        while self._size_at_hand > _AT_HAND and len(self._at_hand) > 1:
+            self._size_at_hand -= _size(self._at_hand.popitem(last=False)[1])
 
     def find(self, module: str, importer: str) -> Optional[str]:
         """The file of a module, as a file of the project imports it.
@@ -121,9 +147,18 @@ class Project:
             module: its dotted name, with leading dots where it is relative.
             importer: the path of the importing file.
         """
+        cut = importer.rfind(os.sep)
+        folder = importer[:cut if cut > 0 else cut + 1]
+        key = folder, module
+        if key not in self._found:
+            self._found[key] = self._search(module, folder)
+        return self._found[key]
+
+    def _search(self, module: str, folder: str) -> Optional[str]:
+        """The file of a module, as files of a folder import it."""
+        own = os.path.join(folder, '')
         dots = len(module) - len(module.lstrip('.'))
         parts = [part for part in module[dots:].split('.') if part]
-        folder = os.path.dirname(importer)
         if dots:
             for _ in range(dots - 1):
                 folder = os.path.dirname(folder)
@@ -132,18 +167,15 @@ class Project:
             return None
         while True:  # the script's own folder, then those that may be on the path above it
             found = self._file(folder, parts)
-            if found and parts[0] in _FRAMEWORKS and importer.startswith(os.path.join(folder, parts[0], '')):
+            if found and parts[0] in _FRAMEWORKS and own.startswith(os.path.join(folder, parts[0], '')):
                 found = None  # a folder that is only called so, of which the file knows nothing
-            if found or folder == os.path.dirname(folder):
+            above = os.path.dirname(folder)
+            if found or folder == above:
                 return found
-            folder = os.path.dirname(folder)
+            folder = above
 
     def _file(self, folder: str, parts: List[str]) -> Optional[str]:
-        base = os.path.join(folder, *parts)
-        for path in (base + '.py', os.path.join(base, '__init__.py')):
-            if path in self._paths:
-                return path
-        return None
+        return self._modules.get('/'.join([folder.rstrip('/')] + parts))
 
     def follow(self, dotted: str, importer: str) -> Optional[str]:
         """What an imported name is, where it comes from a module of the project.
@@ -183,6 +215,14 @@ class Project:
         path, _, inner = base.partition(':')
         if inner:
             return None  # of a class or function of the project
+        if self._loading:
+            return self._attribute(path, name)
+        key = path, name
+        if key not in self._attributes:
+            self._attributes[key] = self._attribute(path, name)
+        return self._attributes[key]
+
+    def _attribute(self, path: str, name: str) -> Optional[str]:
         if path in self._loading:
             return None  # modules that import each other: what is still being looked for is not known
         module = self.module(path)
@@ -207,6 +247,22 @@ class Project:
         """Whether a star import of a module of the project certainly binds a name."""
         module = self.module(path)
         return module is not None and name in module.names.module.bindings and module.names.offers(name)
+
+
+def _modules(paths: Iterable[str]) -> Dict[str, str]:
+    """The files of modules by their paths without endings, those of packages by their folders."""
+    found = {path[:-len('/__init__.py')]: path for path in paths if path.endswith('/__init__.py')}
+    found.update((path[:-len('.py')], path) for path in paths if path.endswith('.py'))
+    return found
+
+
+def names_roots(raw: bytes) -> bool:
+    """Whether a file names TensorFlow, Keras, Horovod or what replaces them."""
+    return any(root in raw for root in _ROOTS)
+
+
+def _size(module: Optional[Module]) -> int:
+    return len(module.source.text) if module else 0
 
 
 def _read(path: str) -> bytes:

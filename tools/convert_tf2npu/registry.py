@@ -9,6 +9,9 @@ documentation and its tests, ``CODE`` its code, ``NEEDS`` the settings without w
 * ``check_last(context, replaced)`` once for each file, when all others have spoken, with the parts of the text
   (start, end) that their rewrites replace.
 
+``ON_OBJECTS`` are texts, one of which a file has if ``check_file`` acts on objects that the file only gets handed; what acts
+on names needs none, for there is no name of TensorFlow without TensorFlow, or a module that has it, being imported.
+
 Each yields :class:`Change` and :class:`Finding` objects and touches nothing itself.
 """
 from __future__ import annotations
@@ -16,8 +19,9 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import re
 from types import ModuleType
-from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
 
 from .infer import Types
 from .names import Names
@@ -141,6 +145,14 @@ class Registry:
         for rule in self._by_call.get(name or '', ()):
             for result in rule.module.check_call(context, call, name):
                 yield rule, result
+
+    def on_objects(self) -> Pattern[bytes]:
+        """What a file has in it that a rule may act on, though the file names no framework and none can be reached from it:
+        methods of objects that others hand it."""
+        methods = {name for rule in self.rules for name in rule.methods if not name.startswith('__')}
+        texts = {text for rule in self.rules for text in getattr(rule.module, 'ON_OBJECTS', ())}
+        parts = [r'\.[\s\\]*(?:%s)\b' % '|'.join(sorted(methods))] if methods else []
+        return re.compile('|'.join(parts + sorted(map(re.escape, texts)) or [r'(?!)']).encode('ascii'))
 
     def by_code(self, code: str) -> Optional[Rule]:
         """The rule of a code."""

@@ -9,6 +9,9 @@ CHANGE, FINDING, ERROR = 'change', 'finding', 'error'
 FINE = 'fine'  # of a call that stays, and of which nothing is said
 # Of what ends or spoils the reading of a file; it is no rule and cannot be chosen.
 NOT_READ = 'NPU000'
+# How it begins that a file could not be read for a reason which may be gone the next time.
+NO_MEMORY, TOOL_FAILS = 'there is not enough memory to read it', 'the tool itself fails on it, please report that: '
+PASSING = (NO_MEMORY, TOOL_FAILS)
 
 
 class Diagnostic(NamedTuple):

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .config import Settings
 from .convert import project_of
 from .globs import matches
 from .progress import Progress
+from .remembered import Memory, Question, question
 from .results import FileResult
 from .tree import Entry, Tree, check_target, read_tree, staging_in_place, write_in_place, write_tree
 from .uncommitted import refuse_uncommitted
@@ -49,7 +50,7 @@ class Run(NamedTuple):
 
 
 def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Exclude = Exclude(),
-                   list_calls: bool = False) -> Run:
+                   list_calls: bool = False, memory: Optional[Memory] = None) -> Run:
     """Convert a file or all scripts and notebooks of a folder, in memory.
 
     Args:
@@ -58,16 +59,30 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
         jobs: processes; 0 for as many as pay off.
         exclude: which files of a folder are not converted; a file that is named itself always is.
         list_calls: whether the results list the calls of TensorFlow, for a report.
+        memory: what runs before found; without it nothing is remembered.
 
     Raises:
         UsageError: there is no such file or folder.
     """
     tree = read_tree(source)
-    entries = [e for e in tree.entries if e.is_python or not os.path.isdir(source)]
-    excluded = _excluded(source, entries, exclude)
-    project = project_of(settings, [e.path for e in entries],
-                         [e.path for e in entries if e.relative in excluded])
-    entries = [entry for entry in entries if entry.relative not in excluded]
+    everything = [e for e in tree.entries if e.is_python or not os.path.isdir(source)]
+    excluded = _excluded(source, everything, exclude)
+    entries = [entry for entry in everything if entry.relative not in excluded]
+
+    def ask() -> Optional[Question]:
+        main = settings.main and os.path.realpath(settings.main)
+        options = source, os.path.realpath(source), main, settings, list_calls, sorted(excluded)
+        return question(options, [e.path for e in everything]) if memory else None
+
+    def run_of(results: Sequence[FileResult]) -> Run:
+        return Run(source, tree, tuple(zip(entries, results)), tuple(sorted(excluded)))
+
+    asked = ask()
+    known = memory.recall(asked) if memory and asked else None
+    if known is not None:
+        return run_of(known)
+    project = project_of(settings, [e.path for e in everything],
+                         [e.path for e in everything if e.relative in excluded])
     if jobs == 0:
         jobs = 1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1
     progress = Progress(len(entries), sys.stderr)
@@ -78,7 +93,9 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
             progress.step()
     finally:
         progress.close()
-    return Run(source, tree, tuple(zip(entries, results)), tuple(sorted(excluded)))
+    if memory and asked and ask() == asked:  # else files have changed meanwhile
+        memory.keep(asked, results)
+    return run_of(results)
 
 
 def _excluded(source: str, entries: List[Entry], exclude: Exclude) -> Dict[str, None]:

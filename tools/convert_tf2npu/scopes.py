@@ -6,10 +6,15 @@ stands, the parent of each node, and the star imports.
 from __future__ import annotations
 
 import ast
-from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+import weakref
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
+from .nodes import NODE_FIELDS
 
 FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+_COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp})
+# Expressions that bind names or start a scope, and f-strings.
+_WITH_NAMES = _COMPREHENSIONS | {ast.Lambda, ast.JoinedStr, getattr(ast, 'NamedExpr', ast.Lambda)}
 # A statement's place in its scope: (block number, index in the block, is the block a loop's body)
 Path = Tuple[Tuple[int, int, bool], ...]
 
@@ -19,6 +24,7 @@ class Scope:
     def __init__(self, node: ast.AST, parent: Optional['Scope']) -> None:
         self.node = node
         self.parent = parent
+        self.ref = weakref.ref(self)
         self.bindings: Dict[str, List[Binding]] = {}
         self.elsewhere: Dict[str, str] = {}  # names declared global or nonlocal
 
@@ -28,10 +34,19 @@ class Scope:
 
 
 class Where(NamedTuple):
-    """The place of a statement: its scope, its path there, the innermost statement."""
-    scope: Scope
+    """The place of a statement: its scope, its path there, the innermost statement.
+
+    Scopes belong to the names of their module. A place only points to its scope, because what is bound in a scope has
+    places in it: a circle, that only the garbage collector would take apart.
+    """
+    scope_ref: Callable[[], Optional[Scope]]
     path: Path
     statement: Optional[ast.stmt]
+
+    @property
+    def scope(self) -> Scope:
+        """The scope."""
+        return self.scope_ref()  # type: ignore[return-value]
 
 
 class Binding(NamedTuple):
@@ -95,6 +110,7 @@ class Scopes:
         self.parents: Dict[ast.AST, ast.AST] = {}
         self.places: Dict[ast.AST, Where] = {}  # of each statement
         self.module = Scope(tree, None)
+        self._comprehensions: List[Scope] = []  # only kept
         self._blocks = 0
         self._block(tree, tree.body, self.module, (), False)
 
@@ -104,7 +120,7 @@ class Scopes:
         block = self._blocks
         for index, statement in enumerate(body):
             self.parents[statement] = parent
-            where = Where(scope, path + ((block, index, loop),), statement)
+            where = Where(scope.ref, path + ((block, index, loop),), statement)
             self.places[statement] = where
             self._statement(statement, where)
 
@@ -154,6 +170,8 @@ class Scopes:
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             for name in node.names:
                 scope.elsewhere[name] = type(node).__name__.lower()
+        elif isinstance(node, (ast.Expr, ast.Return)):
+            self._expression(node.value, node, where)
         else:
             self._other_statement(node, where)
 
@@ -174,7 +192,7 @@ class Scopes:
             self._target(node.target, Binding('other', where), node)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             self._expression(node.iter, node, where)
-            inside = Where(where.scope, where.path, node)
+            inside = Where(where.scope_ref, where.path, node)
             self._target(node.target, Binding('other', inside), node)
             self._block(node, node.body, where.scope, where.path, True)
             self._block(node, node.orelse, where.scope, where.path, False)
@@ -220,7 +238,7 @@ class Scopes:
         args = node.args
         for child in args.defaults + args.kw_defaults:
             self._expression(child, node, where)
-        at = Where(inner, (), None)
+        at = Where(inner.ref, (), None)
         for arg in getattr(args, 'posonlyargs', []) + args.args + args.kwonlyargs + [
                 args.vararg, args.kwarg]:
             if arg is not None:
@@ -250,26 +268,42 @@ class Scopes:
         self.parents[node] = parent
         if self._string is not None:
             self.strings[node] = self._string
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, (ast.Store, ast.Del)):
-                self._bind(node.id, Binding('other', where))
+        kind = type(node)
+        if kind is ast.Name:
+            if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
+                self.reads.append((node, where))  # type: ignore[arg-type]
             else:
-                self.reads.append((node, where))
+                self._bind(node.id, Binding('other', where))  # type: ignore[attr-defined]
             return
-        if isinstance(node, ast.Call):
-            self.calls.append(Call(node, where))
-        elif isinstance(node, ast.Lambda):
-            inner = self._arguments(node, where)
-            self._expression(node.body, node, Where(inner, (), where.statement))
-            return
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-            where = Where(Scope(node, where.scope), (), where.statement)
-            for generator in node.generators:
-                self._target(generator.target, Binding('other', where), node)
-        elif type(node).__name__ == 'NamedExpr':
-            self._target(node.target, Binding('value', where, node.value), node)  # type: ignore[attr-defined]
-        outer, self._string = self._string, node if isinstance(node, ast.JoinedStr) else self._string
-        for child in ast.iter_child_nodes(node):
+        if kind is ast.Call:
+            self.calls.append(Call(node, where))  # type: ignore[arg-type]
+        elif kind in _WITH_NAMES:
+            if kind is ast.Lambda:
+                inner = self._arguments(node, where)  # type: ignore[arg-type]
+                self._expression(node.body, node, Where(inner.ref, (), where.statement))  # type: ignore[attr-defined]
+                return
+            if kind is ast.JoinedStr:
+                self._formatted(node, where)
+                return
+            if kind in _COMPREHENSIONS:
+                scope = Scope(node, where.scope)
+                self._comprehensions.append(scope)
+                where = Where(scope.ref, (), where.statement)
+                for generator in node.generators:  # type: ignore[attr-defined]
+                    self._target(generator.target, Binding('other', where), node)
+            else:  # NamedExpr
+                self._target(node.target, Binding('value', where, node.value), node)  # type: ignore[attr-defined]
+        for field in NODE_FIELDS[kind]:
+            child = getattr(node, field)
+            if type(child) is list:
+                for each in child:
+                    self._expression(each, node, where)
+            elif child is not None:
+                self._expression(child, node, where)
+
+    def _formatted(self, node: ast.AST, where: Where) -> None:
+        outer, self._string = self._string, node
+        for child in node.values:  # type: ignore[attr-defined]
             self._expression(child, node, where)
         self._string = outer
 

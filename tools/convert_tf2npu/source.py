@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import symtable
 import sys
 import tokenize
 import warnings
@@ -71,19 +72,8 @@ class Source:
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
         self._bom = _BOM if raw.startswith(_BOM) else b''
-        body = raw[len(self._bom):]
         self.encoding = _encoding(raw)
-        try:
-            self.text = body.decode(self.encoding)
-        except UnicodeDecodeError as error:
-            before = body[:error.start]
-            line_start = max(before.rfind(b'\n'), before.rfind(b'\r')) + 1
-            raise SourceError(
-                'byte 0x%02x is not %s text; declare the encoding in the first line, as in '
-                '"# -*- coding: latin-1 -*-"' % (body[error.start], self.encoding),
-                1 + len(re.findall(rb'\r\n|\r|\n', before)), error.start - line_start + 1)
-        if self.text.encode(self.encoding) != body:
-            raise SourceError('its %s text does not encode back to the same bytes' % self.encoding)
+        self.text = _decoded(raw[len(self._bom):], self.encoding)
         self._line_starts = [0] + [m.end() for m in _LINE_END.finditer(self.text)]
         self.tree = self._parse()
 
@@ -235,6 +225,40 @@ class Source:
             done = edit.end
         pieces.append(self.text[done:])
         return self._bom + ''.join(pieces).encode(self.encoding)
+
+
+def check_readable(raw: bytes) -> None:
+    """See that a file can be read as Python, for less than its tree takes.
+
+    Args:
+        raw: its bytes.
+
+    Raises:
+        SourceError: as :class:`Source` raises it.
+    """
+    text = _decoded(raw[len(_BOM) * raw.startswith(_BOM):], _encoding(raw))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            symtable.symtable(text, '<script>', 'exec')  # which parses it, and makes no tree for Python to look at
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        Source(raw)  # says what is wrong, unless it is only what comes after parsing
+
+
+def _decoded(body: bytes, encoding: str) -> str:
+    """The text of a file behind its byte order mark."""
+    try:
+        text = body.decode(encoding)
+    except UnicodeDecodeError as error:
+        before = body[:error.start]
+        line_start = max(before.rfind(b'\n'), before.rfind(b'\r')) + 1
+        raise SourceError(
+            'byte 0x%02x is not %s text; declare the encoding in the first line, as in '
+            '"# -*- coding: latin-1 -*-"' % (body[error.start], encoding),
+            1 + len(re.findall(rb'\r\n|\r|\n', before)), error.start - line_start + 1)
+    if text.encode(encoding) != body:
+        raise SourceError('its %s text does not encode back to the same bytes' % encoding)
+    return text
 
 
 def comments_of(code: str) -> List[str]:

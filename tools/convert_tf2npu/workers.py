@@ -1,12 +1,11 @@
 """Converting files in several processes, which end with the one that started them, whatever ends that."""
 from __future__ import annotations
 
-import multiprocessing
+import contextlib
+import gc
 import os
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from typing import Iterator, List, Optional, Tuple
 
 from .config import Settings
@@ -34,9 +33,12 @@ def converted(paths: List[str], converting: Converting, jobs: int) -> Iterator[F
     """
     if jobs == 1 or len(paths) < 2:
         converter = Converter(*converting)
-        for path in paths:
-            yield convert_path(converter, path)
+        with _collector_at_rest():
+            for path in paths:
+                yield convert_path(converter, path)
         return
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
     try:
         # An exception while the processes are started, or while work is handed out, would be lost or block all.
         with held_back(), ProcessPoolExecutor(min(jobs, len(paths)), initializer=_start,
@@ -51,6 +53,18 @@ def converted(paths: List[str], converting: Converting, jobs: int) -> Iterator[F
     except BrokenProcessPool:
         raise UsageError('a process of the tool was ended from outside, as a rule because memory ran '
                          'out; nothing was written; try again with -j 1')
+
+
+@contextlib.contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Let the garbage collector run when the project asks for it, and not each time that a few trees were made."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def convert_path(converter: Converter, path: str) -> FileResult:
@@ -68,10 +82,12 @@ _worker: Optional[Converter] = None  # of a worker process; made once when it st
 
 def _start(main: int, *converting: object) -> None:
     global _worker
+    import multiprocessing
     leave_to_parent()
     # A fork server stands between, and ends with the main process.
     parent = os.getppid() if multiprocessing.get_start_method() == 'forkserver' else main
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    gc.disable()
     _worker = Converter(*converting)  # type: ignore[arg-type]
 
 

@@ -141,6 +141,7 @@ from ..whereabouts import in_test
 
 CODE = 'NPU105'
 _TRAINING = frozenset({'fit', 'fit_generator', 'train_on_batch'})
+ON_OBJECTS = _TRAINING
 _SESSION_SET = frozenset({'tensorflow.keras.backend.set_session',
                           'npu_shim.npu_init.set_keras_session_npu_config',
                           'npu_shim.npu_init.npu_clear_session'})
@@ -152,6 +153,8 @@ _CLOSE = 'close_session(npu_keras_sess)'
 
 
 def check_file(context: Context) -> Iterator[Result]:
+    if not any(word in context.source.text for word in _TRAINING):
+        return
     trained = trained_call(context)
     if trained is None:
         perhaps = None if _sets_session(context) else _perhaps_trained(context)

@@ -52,12 +52,12 @@ def check_file(context: Context) -> Iterator[Result]:
     if 'inf' not in text and 'nan' not in text and 'NaN' not in text and 'Inf' not in text:
         return
     for call in context.names.calls:
+        if not (context.resolve(call.node.func, call.where) or '').startswith('tensorflow.'):
+            continue
         for value in call.node.args + [k.value for k in call.node.keywords]:
             while isinstance(value, ast.UnaryOp):
                 value = value.operand
-            if _is_infinite(context, value, call.where) and (
-                    context.resolve(call.node.func, call.where) or '').startswith('tensorflow.') and \
-                    runs_on_card(context, call.node):
+            if _is_infinite(context, value, call.where) and runs_on_card(context, call.node):
                 yield Finding(value, 'operators of the card refuse Inf and NaN; write a number that is large enough, as '
                               'in -1e4 for a mask')
 

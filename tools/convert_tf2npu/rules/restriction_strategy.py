@@ -40,12 +40,12 @@ from ..strategies import NAMES, TPU, taken
 from ..whereabouts import in_test
 
 CODE = 'NPU250'
+ON_OBJECTS = ('Strategy', '_distribute')
 _INSTEAD = 'run the tool with -d tf_strategy, which lets each rank train on a card of its own'
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed == 'tf_strategy' or not any(
-            word in context.source.text for word in ('Strategy', '_distribute')):
+    if context.distributed == 'tf_strategy' or not any(word in context.source.text for word in ON_OBJECTS):
         return
     for call in context.names.calls:
         name = context.resolve(call.node.func, call.where) or ''

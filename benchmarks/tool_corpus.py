@@ -1,0 +1,108 @@
+"""The files on which the migration tool is measured: public Python code, sampled by whole folders."""
+from __future__ import annotations
+
+import ast
+import os
+import pathlib
+import subprocess
+import sys
+import warnings
+from typing import Dict, Iterator, List, NamedTuple, Sequence
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class Corpus(NamedTuple):
+    """A folder of Python files, how many they are, and their lines."""
+    folder: pathlib.Path
+    files: int
+    lines: int
+
+
+def site_packages(python: str) -> str:
+    """The folder in which the packages of an interpreter are installed."""
+    return subprocess.run([python, '-c', 'import sysconfig; print(sysconfig.get_paths()["purelib"])'],
+                          stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout.strip()
+
+
+def packages(folder: pathlib.Path) -> Dict[str, str]:
+    """The packages of docs/public_code.txt, downloaded from PyPI with their hashes."""
+    sys.path.insert(0, str(ROOT / 'docs'))
+    import make_shares
+    return make_shares.fetch(str(folder))
+
+
+def copied(sources: Dict[str, str], target: pathlib.Path, share: int = 1, most: int = sys.maxsize) -> Corpus:
+    """Copy the Python files of some folders.
+
+    Files that this Python cannot read are left out, because the floor could not parse them; links, too.
+
+    Args:
+        sources: the folders, by the name that each gets in the copy.
+        target: the folder to make.
+        share: copy every so-many-th folder, those below counted for themselves.
+        most: copy no more files than that.
+    """
+    files = lines = 0
+    for name, source in sources.items():
+        for folder in list(_folders(source))[::share]:
+            for path in sorted(pathlib.Path(folder).glob('*.py')):
+                raw = b'' if path.is_symlink() else path.read_bytes()
+                if files >= most or path.is_symlink() or not is_readable(raw):
+                    continue
+                written = target / name / path.relative_to(source)
+                written.parent.mkdir(parents=True, exist_ok=True)
+                written.write_bytes(raw)
+                files += 1
+                lines += raw.count(b'\n')
+    return Corpus(target, files, lines)
+
+
+def _folders(source: str) -> Iterator[str]:
+    """The folders below one that hold Python files, in the order of names."""
+    for folder, below, names in os.walk(source):
+        below[:] = sorted(name for name in below if name != '__pycache__')
+        if any(name.endswith('.py') for name in names):
+            yield folder
+
+
+def is_readable(raw: bytes) -> bool:
+    """Whether the bytes of a file are Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            ast.parse(raw)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def python_files(folder: pathlib.Path) -> List[pathlib.Path]:
+    """The Python files below a folder."""
+    return sorted(folder.rglob('*.py'))
+
+
+def wrong(source: pathlib.Path, made: Dict[str, pathlib.Path], frameworks: Sequence[bytes]) -> List[str]:
+    """Where what tools made of a folder cannot be right.
+
+    Args:
+        source: the folder.
+        made: what each tool made of it, by the tool's name.
+        frameworks: a file without these words is no concern of any of them.
+
+    Returns:
+        a line for each file that is missing, is no Python, or was changed without a reason.
+    """
+    found: List[str] = []
+    for path in python_files(source):
+        raw = path.read_bytes()
+        for name, folder in made.items():
+            written = folder / path.relative_to(source)
+            new = written.read_bytes() if written.exists() else None
+            if new is None:
+                found.append('%s: %s is missing' % (name, path))
+            elif new != raw and not is_readable(new):
+                found.append('%s: what it made of %s is no Python' % (name, path))
+            elif new != raw and not any(word in raw for word in frameworks):
+                found.append('%s: %s was changed, and has nothing of TensorFlow' % (name, path))
+    return found
