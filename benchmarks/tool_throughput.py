@@ -99,7 +99,7 @@ class Bench:
     def ours(self, jobs: int = 1) -> Cost:
         """The tool, without its cache."""
         return self._writing(OURS, lambda target: TOOL + [
-            '-i', str(self.corpus.folder), '-o', target, '-j', str(jobs)])
+            '-i', str(self.corpus.folder), '-o', target, '-j', str(jobs), '--no-cache'])
 
     def baseline(self) -> Cost:
         """TensorFlow's tool."""
@@ -216,7 +216,7 @@ def growth(sources: Dict[str, str], work: pathlib.Path, counts: Sequence[int]) -
     found: List[Figures] = []
     for count in counts:
         corpus = tool_corpus.copied(sources, work / ('%d files' % count), most=count)
-        each = cost(TOOL + ['-i', str(corpus.folder), '-o', str(work / 'grown'), '-j', '1'])
+        each = cost(TOOL + ['-i', str(corpus.folder), '-o', str(work / 'grown'), '-j', '1', '--no-cache'])
         shutil.rmtree(str(work / 'grown'))
         shutil.rmtree(str(corpus.folder))
         found.append(dict(each._asdict(), files=corpus.files, lines=corpus.lines,

@@ -19,6 +19,7 @@ from .results import PASSING, ApiCall, Calls, Diagnostic, FileResult
 from .source import Edit
 
 _MOST_ENTRIES, _MOST_BYTES = 64, 256_000_000
+_PIECE_BYTES = 1 << 20
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -64,9 +65,12 @@ def _add_file(made: Any, path: str) -> int:
     Returns:
         when it was last changed.
     """
+    content = hashlib.blake2b(digest_size=32)
     with open(path, 'rb') as stream:
         changed_ns = os.fstat(stream.fileno()).st_ctime_ns
-        _add(made, stream.read())
+        for piece in iter(lambda: stream.read(_PIECE_BYTES), b''):
+            content.update(piece)
+    _add(made, content.digest())
     return changed_ns
 
 
@@ -107,7 +111,7 @@ class Memory:
             found = [_result(each) for each in json.loads(content.decode('ascii'))]
             os.utime(path)  # the longest unused go first
             return found
-        except (OSError, ValueError):
+        except (OSError, ValueError, TypeError):
             return None
 
     def keep(self, asked: Question, results: Sequence[FileResult]) -> None:
@@ -156,5 +160,6 @@ def _plain(result: FileResult) -> List[Any]:
 def _result(plain: List[Any]) -> FileResult:
     new, diagnostics, calls, listed, edits = plain
     return FileResult(None if new is None else new.encode('latin-1'), tuple(Diagnostic(*each) for each in diagnostics),
-                      Calls(*calls), tuple(ApiCall(*each[:4], tuple(each[4]), *each[5:]) for each in listed),
+                      Calls(*calls), tuple(ApiCall(name, line, col, outcome, tuple(codes), cell)
+                                           for name, line, col, outcome, codes, cell in listed),
                       tuple(Edit(*each) for each in edits))

@@ -16,7 +16,8 @@ from .results import FileResult, failed
 from .signals import act_on_held_back, held_back, leave_to_parent
 
 _LOOK_S = 0.5
-_AT_ONCE = 8  # files
+_AT_ONCE = 8, 64  # files, at least and at most: neighbours import each other, and are read once by one process
+_SHARES = 16  # for each process, so that all end at about the same time
 Converting = Tuple[Settings, Project, bool]  # the arguments of a Converter
 
 
@@ -43,7 +44,8 @@ def converted(paths: List[str], converting: Converting, jobs: int) -> Iterator[F
         # An exception while the processes are started, or while work is handed out, would be lost or block all.
         with held_back(), ProcessPoolExecutor(min(jobs, len(paths)), initializer=_start,
                                               initargs=(os.getpid(), *converting)) as pool:
-            results = pool.map(_convert, paths, chunksize=_AT_ONCE)
+            at_once = sorted((*_AT_ONCE, len(paths) // (jobs * _SHARES)))[1]
+            results = pool.map(_convert, paths, chunksize=at_once)
             try:
                 for result in results:
                     yield result

@@ -1,0 +1,113 @@
+"""Which files are not looked at, because they can hold nothing for a rule: that they are read no more than needed, and that
+none is left out which has something."""
+from __future__ import annotations
+
+import gc
+import pathlib
+import weakref
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from convert_tf2npu import convert as convert_module, project as project_module
+from convert_tf2npu.config import Settings
+from convert_tf2npu.convert import Converter, project_of
+from convert_tf2npu.project import Project
+from convert_tf2npu.source import SourceError, check_readable
+
+TF = 'import tensorflow as tf\n'
+TRAINS = 'def train(dataset):\n    return dataset.batch(32)\n'
+# Files, and those among them that are understood.
+PROJECTS: Dict[str, Tuple[Dict[str, str], str]] = {
+    'no TensorFlow anywhere': ({'a.py': 'from b import x\nimport c\n', 'b.py': 'import c\n', 'c.py': 'x = 1\n'}, ''),
+    'a file that imports nothing of it': ({'a.py': TF, 'b.py': 'import c\n', 'c.py': 'import os\n'}, 'a'),
+    'a name from another file': ({'a.py': TF, 'b.py': 'from a import tf\n', 'c.py': 'from b import tf\n'}, 'a b c'),
+    'a name through a star': ({'a.py': TF, 'b.py': 'from a import *\n'}, 'a b'),
+    'a module of a package that nothing imports by name': (
+        {'p/__init__.py': '', 'p/a.py': TF, 'b.py': 'import p\nx = p.a\n'}, 'p/a b'),
+    'a module behind packages': (
+        {'p/__init__.py': TF, 'p/q/__init__.py': '', 'p/q/c.py': 'x = 1\n', 'b.py': 'import p.q.c\np.tf.Session()\n'},
+        'p/__init__ b'),
+    'an import in the middle of a line': ({'a.py': TF, 'c.py': 'x = 1\n', 'b.py': 'import c\nif c.x: import a\n'}, 'a b'),
+    'an import by a function': (
+        {'a.py': TF, 'c.py': 'x = 1\n', 'b.py': "import c, importlib\na = importlib.import_module('a')\n"}, 'a b'),
+    'a dataset that is handed to it': (
+        {'a.py': TF + 'import b\nb.train(tf.data.TFRecordDataset("x"))\n', 'b.py': 'import c\n' + TRAINS, 'c.py': ''},
+        'a b'),
+    'nothing that is handed to it': (
+        {'a.py': TF + 'import b\nb.train(tf.data.TFRecordDataset("x"))\n', 'c.py': '',
+         'b.py': 'import c\ndef train(dataset):\n    return dataset\n'}, 'a'),
+    'a mark before the first import': ({'a.py': TF, 'b.py': '\ufefffrom a import tf\n'}, 'a b'),
+}
+
+
+@pytest.mark.parametrize('name', sorted(PROJECTS))
+def test_only_what_may_concern_a_rule_is_understood(name: str, tmp_path: pathlib.Path, monkeypatch) -> None:
+    files, understood = PROJECTS[name]
+    paths = []
+    for relative, text in files.items():
+        path = tmp_path / relative
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding='utf-8')
+        paths.append(str(path))
+    converter = Converter(Settings(), project_of(Settings(), paths))
+    seen: List[str] = []
+    real = Converter._plan
+
+    def plan(self: Converter, raw: bytes, path: str) -> Any:
+        seen.append(str(pathlib.Path(path).relative_to(tmp_path))[:-len('.py')])
+        return real(self, raw, path)
+    monkeypatch.setattr(Converter, '_plan', plan)
+    for path in paths:
+        with open(path, 'rb') as stream:
+            assert not converter.convert(stream.read(), path).unreadable
+    assert sorted(seen) == sorted(understood.split())
+
+
+def test_a_dataset_is_followed_into_a_file_without_tensorflow(tmp_path: pathlib.Path) -> None:
+    files, _ = PROJECTS['a dataset that is handed to it']
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / name) for name in files]
+    result = Converter(Settings(), project_of(Settings(), paths)).convert(files['b.py'].encode(), str(tmp_path / 'b.py'))
+    assert result.new is not None and b'drop_remainder=True' in result.new
+
+
+def test_a_file_of_no_concern_has_no_tree_made_and_is_told_where_it_is_no_python(monkeypatch) -> None:
+    monkeypatch.setattr(convert_module, 'Source', None)
+    monkeypatch.setattr(project_module, 'Source', None)
+    assert Converter().convert(b'import os\nx = [f(y) for y in z]\n') == (None, (), (0, 0, 0), (), ())
+    (told,) = Converter().convert(b'import os\nprint "x"\n').diagnostics
+    assert (told.line, told.kind) == (2, 'error')
+
+
+@pytest.mark.parametrize('raw', [
+    b'return 1\n', b'x = 1\nglobal y\n', b'break\n', b'def f(a):\n    global a\n', b'nonlocal x\n', b'"\\d"\n', b'',
+    b'\xef\xbb\xbfx = 1\r\n', b'# -*- coding: latin-1 -*-\nx = "\xe9"\n'], ids=repr)
+def test_what_only_the_compiler_minds_can_be_read(raw: bytes) -> None:
+    check_readable(raw)
+
+
+@pytest.mark.parametrize('raw', [b'x = (\n', b'x = 1\0\n', b'x = "\xe9"\n', b'exec "x"\n', b'  x = 1\n'], ids=repr)
+def test_what_the_parser_minds_cannot(raw: bytes) -> None:
+    with pytest.raises(SourceError):
+        check_readable(raw)
+
+
+def test_what_is_known_of_files_goes_without_the_collector(tmp_path: pathlib.Path) -> None:
+    paths = [tmp_path / ('train%d.py' % number) for number in range(12)]
+    for path in paths:
+        path.write_text(TF + 'class Net:\n    def __init__(self, x):\n        self.sess = tf.Session()\n'
+                        '        self.x = [y for y in x]\n    def run(self, z):\n'
+                        '        return self.sess.run(self.x, {z: lambda: z})\ndef main():\n    return Net(1)\nmain()\n')
+    project = Project([str(path) for path in paths])
+    converter = Converter(Settings(), project)
+    gc.disable()
+    try:
+        assert all(converter.convert(path.read_bytes(), str(path)).new for path in paths)
+        known = [weakref.ref(module.names) for module in map(project.module, map(str, paths)) if module]
+        assert len(known) == 12 and all(names() is not None for names in known)
+        project._at_hand.clear()
+        assert sum(names() is not None for names in known) <= 4  # which caches of functions hold
+    finally:
+        gc.enable()

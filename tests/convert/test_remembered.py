@@ -1,0 +1,194 @@
+"""What a run remembers for the next: used when nothing has changed, and never when anything has."""
+from __future__ import annotations
+
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+import convert_tf2npu
+from convert_tf2npu import remembered, run as run_module
+from convert_tf2npu.config import Settings
+from convert_tf2npu.main import main
+from convert_tf2npu.remembered import Memory, question
+from convert_tf2npu.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed
+from convert_tf2npu.run import convert_source
+from convert_tf2npu.source import Edit
+
+FILES = {'compat.py': 'import tensorflow as tf\n', 'train.py': 'from compat import tf\nsess = tf.Session()\n',
+         'old.py': 'print "x"\n', 'plain.py': 'x = 1\n'}
+
+
+@pytest.fixture
+def source(tmp_path: pathlib.Path) -> pathlib.Path:
+    folder = tmp_path / 'src'
+    folder.mkdir()
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def memory(tmp_path: pathlib.Path) -> Memory:
+    return Memory(str(tmp_path / 'cache'))
+
+
+@pytest.fixture
+def conversions(monkeypatch: pytest.MonkeyPatch) -> List[str]:
+    """The paths of the files that were converted, and not remembered."""
+    seen: List[str] = []
+    real = run_module.converted
+
+    def converted(paths: List[str], *more: Any) -> Any:
+        seen.extend(os.path.basename(path) for path in paths)
+        return real(paths, *more)
+    monkeypatch.setattr(run_module, 'converted', converted)
+    return seen
+
+
+def test_a_second_run_converts_nothing_and_finds_the_same(source, memory, conversions) -> None:
+    first = convert_source(str(source), Settings(), list_calls=True, memory=memory)
+    assert sorted(conversions) == sorted(FILES)
+    assert first == convert_source(str(source), Settings(), list_calls=True, memory=memory)
+    assert sorted(conversions) == sorted(FILES) and first.unreadable and set(first.new) == {'train.py'}
+
+
+CHANGES: Dict[str, Callable[[pathlib.Path], object]] = {
+    'a file that another one imports': lambda s: (s / 'compat.py').write_text('import numpy as tf\n'),
+    'a file that nothing concerns': lambda s: (s / 'plain.py').write_text('x = 2\n'),
+    'a new file': lambda s: (s / 'more.py').write_text(''),
+    'a file that is gone': lambda s: (s / 'plain.py').unlink(),
+    'a name': lambda s: (s / 'plain.py').rename(s / 'other.py'),
+    'two files that change places': lambda s: (
+        (s / 'plain.py').rename(s / 'x'), (s / 'old.py').rename(s / 'plain.py'), (s / 'x').rename(s / 'old.py')),
+}
+
+
+@pytest.mark.parametrize('change', sorted(CHANGES))
+def test_a_change_is_seen(change: str, source, memory, conversions) -> None:
+    convert_source(str(source), Settings(), memory=memory)
+    CHANGES[change](source)
+    conversions.clear()
+    found = convert_source(str(source), Settings(), memory=memory)
+    assert conversions and found == convert_source(str(source), Settings())
+
+
+@pytest.mark.parametrize('settings', [
+    Settings(ignore=('NPU101',)), Settings(select=('NPU2',)), Settings(distributed='horovod'), Settings(compat_v1=True),
+    Settings(main='train.py')], ids=repr)
+def test_other_settings_are_another_question(settings: Settings, source, memory, conversions) -> None:
+    convert_source(str(source), Settings(), memory=memory)
+    conversions.clear()
+    assert convert_source(str(source), settings, memory=memory) == convert_source(str(source), settings)
+    assert len(conversions) == 2 * len(FILES)
+
+
+def test_what_is_excluded_is_part_of_the_question(source, memory, conversions) -> None:
+    convert_source(str(source), Settings(), memory=memory)
+    found = convert_source(str(source), Settings(), exclude=run_module.Exclude(('train.py',)), memory=memory)
+    assert not found.new and found.excluded == ('train.py',)
+
+
+def test_another_tool_is_another_question(source, monkeypatch, tmp_path) -> None:
+    paths = [str(source / name) for name in FILES]
+    asked = question(['-o'], paths)
+    assert asked == question(['-o'], paths) != question(['-r'], paths)
+    own = tmp_path / 'tool'
+    own.mkdir()
+    (own / 'rule.py').write_text('x = 1\n')
+    monkeypatch.setattr(remembered, '_HERE', str(own))
+    other = question(['-o'], paths)
+    (own / 'rule.py').write_text('x = 2\n')
+    assert len({asked, other, question(['-o'], paths)}) == 3
+
+
+DAMAGE: Dict[str, Callable[[bytes], bytes]] = {
+    'empty': lambda raw: b'', 'cut off': lambda raw: raw[:len(raw) // 2], 'a bit': lambda raw: raw[:-9] + b'~' + raw[-8:],
+    'no JSON': lambda raw: remembered._checksum(b'[') + b'\n[',
+    'other JSON': lambda raw: remembered._checksum(b'[[1], 7]') + b'\n[[1], 7]',
+}
+
+
+@pytest.mark.parametrize('damage', sorted(DAMAGE))
+def test_a_damaged_entry_is_none(damage: str, source, tmp_path, memory, conversions) -> None:
+    first = convert_source(str(source), Settings(), memory=memory)
+    (entry,) = (tmp_path / 'cache').iterdir()
+    entry.write_bytes(DAMAGE[damage](entry.read_bytes()))
+    assert convert_source(str(source), Settings(), memory=memory) == first
+    assert len(conversions) == 2 * len(FILES)
+    assert convert_source(str(source), Settings(), memory=memory) == first
+    assert len(conversions) == 2 * len(FILES)  # it is whole again
+
+
+def test_a_file_that_changes_during_the_run_is_not_remembered(source, memory, monkeypatch) -> None:
+    real = run_module.converted
+
+    def converted(paths: List[str], *more: Any) -> Any:
+        yield from real(paths, *more)
+        (source / 'plain.py').write_text('x = 3\n')
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, 'converted', converted)
+        convert_source(str(source), Settings(), memory=memory)
+    (source / 'plain.py').write_text(FILES['plain.py'])
+    asked = question([], [str(source / 'plain.py')])
+    assert asked is not None and not os.path.exists(memory._folder)
+
+
+@pytest.mark.parametrize('message', PASSING)
+def test_what_may_go_well_the_next_time_is_not_remembered(message: str, memory) -> None:
+    asked = question([], [])
+    assert asked is not None
+    memory.keep(asked, [failed(message + 'why')])
+    assert memory.recall(asked) is None
+
+
+def test_results_come_back_as_they_were(memory) -> None:
+    results = [FileResult(bytes(range(256)), (Diagnostic(1, 2, 'NPU101', 'change', 'caf\xe9 \udc80', 3),), Calls(1, 2, 3),
+                          (ApiCall('tensorflow.Session', 4, 5, 'change', ('NPU101', 'NPU2'), 6),), (Edit(7, 8, '\n', True),)),
+               FileResult(None, ())]
+    asked = question([], [])
+    assert asked is not None
+    memory.keep(asked, results)
+    assert memory.recall(asked) == results
+    assert isinstance(memory.recall(asked)[0].edits[0], Edit)
+
+
+def test_the_longest_unused_entries_go(memory, monkeypatch) -> None:
+    monkeypatch.setattr(remembered, '_MOST_ENTRIES', 2)
+    asked = [question([number], []) for number in range(4)]
+    for number, one in enumerate(asked):
+        memory.keep(one, [])
+        os.utime(memory._path(one), (number, number))
+    assert [memory.recall(one) is not None for one in asked] == [False, False, True, True]
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_time(source, tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / 'file').write_text('')
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'file'))
+    assert main(['-i', str(source), '-o', str(tmp_path / 'out')]) == 2
+    assert 'cache' not in ''.join(capsys.readouterr())
+
+
+def test_the_command_remembers_in_the_folder_for_that_unless_told_not_to(source, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'home'))
+    folder = tmp_path / 'home' / 'convert_tf2npu'
+    assert main(['-i', str(source), '--check', '--no-cache']) == 2 and not folder.exists()
+    assert main(['-i', str(source), '--check']) == 2 and len(list(folder.iterdir())) == 1
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    monkeypatch.setenv('XDG_CACHE_HOME', 'relative')
+    assert remembered.cache_folder() == os.path.join(os.path.expanduser('~'), '.cache', 'convert_tf2npu')
+
+
+def test_runs_at_the_same_time_all_come_to_the_same(source, tmp_path) -> None:
+    tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
+    environment = dict(os.environ, PYTHONPATH=tools, XDG_CACHE_HOME=str(tmp_path / 'home'))
+    runs = [subprocess.Popen([sys.executable, '-m', 'convert_tf2npu.main', '-i', 'src', '-o', 'out%d' % number],
+                             cwd=str(tmp_path), env=environment, stdout=subprocess.PIPE) for number in range(4)]
+    assert [each.communicate() and each.returncode for each in runs] == [2] * 4
+    made = [{p.name: p.read_bytes() for p in (tmp_path / ('out%d' % number)).iterdir()} for number in range(4)]
+    assert all(each == made[0] for each in made) and b'npu_config_proto' in made[0]['train.py']
+    assert [p.suffix for p in (tmp_path / 'home' / 'convert_tf2npu').iterdir()] == ['.json']
