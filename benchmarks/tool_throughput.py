@@ -1,14 +1,15 @@
 """How fast the migration tool is, against TensorFlow's own tf_upgrade_v2 and against the floor.
 
-    python benchmarks/tool_throughput.py --python ENV/bin/python --packages     prints tables; takes about half an hour
-    python benchmarks/tool_throughput.py ... --write                            and puts them into benchmarks/RESULTS.md
-    python benchmarks/tool_throughput.py ... --json FILE                        and all figures into a file
+    python benchmarks/tool_throughput.py --python ENV/bin/python --packages    prints tables
+    python benchmarks/tool_throughput.py ... --share 10                        from every tenth folder, for less time
+    python benchmarks/tool_throughput.py ... --write                           and puts them into benchmarks/RESULTS.md
+    python benchmarks/tool_throughput.py ... --json FILE                       and all figures into a file
 
-The corpus is the Python files of the site-packages of each --python, of each --corpus folder and, with --packages, of the
-PyPI packages that docs/public_code.txt names; of large ones a share, by whole folders. The floor reads each file, parses it
-with ast.parse while the garbage collector is off, as the tool has it, and writes it. All sides run in turns, each in a
-process of its own, so that their ratios hold although the machine may be busy; what tf_upgrade_v2 takes to import
-TensorFlow is counted apart. What both tools write is checked.
+The corpus is the Python files of the site-packages of each --python, of each --corpus folder and, with --packages, of
+the PyPI packages that docs/public_code.txt names. The floor reads each file, parses it with ast.parse while the garbage
+collector is off, as the tool has it, and writes it. All sides run in turns, each in a process of its own, so that their
+ratios hold although the machine may be busy; what tf_upgrade_v2 takes to import TensorFlow is counted apart. What both
+tools write is checked.
 """
 from __future__ import annotations
 
@@ -149,7 +150,8 @@ def floor(source: str, target: str) -> None:
 
 def throughput(bench: Bench, rounds: int, slow_rounds: int) -> Figures:
     """The sides, in turns, after each has run once."""
-    sides: Dict[str, Callable[[], Cost]] = {FLOOR: bench.floor, OURS: bench.ours, 'two processes': lambda: bench.ours(2)}
+    sides: Dict[str, Callable[[], Cost]] = {
+        FLOOR: bench.floor, OURS: bench.ours, 'two processes': lambda: bench.ours(2)}
     costs: Dict[str, List[Cost]] = {name: [] for name in sides}
     again: List[List[Cost]] = []
     for index in range(rounds + 1):
@@ -194,8 +196,8 @@ def no_concern(corpus: Corpus, rounds: int) -> Figures:
     from convert_tf2npu.convert import Converter
 
     raws = [path.read_bytes() for path in tool_corpus.python_files(corpus.folder)]
-    raws = [raw for raw in raws if not any(word in raw for word in (b'tensorflow', b'keras', b'horovod', b'npu_', b'import .'))]
     converter = Converter()
+    raws = [raw for raw in raws if not converter.project.concerns(raw)]
     taken: Dict[str, List[float]] = {'ours': [], 'parse': []}
     gc.disable()
     with warnings.catch_warnings():
@@ -242,7 +244,8 @@ def text_of(found: Figures) -> str:
     again, start_, idle = all_of['again'], found['start'], found['no_concern']
     lines += [
         '| two processes | %.2f s | %.2f s, one process | %.2f times faster |' % (
-            all_of['sides']['two processes']['wall_s'], all_of['sides'][OURS]['wall_s'], all_of['two_processes_speedup']),
+            all_of['sides']['two processes']['wall_s'], all_of['sides'][OURS]['wall_s'],
+            all_of['two_processes_speedup']),
         '| a second run, nothing changed | %.2f s | %.2f s, the first | %.1f times faster |' % (
             again['second_s'], again['first_s'], again['times_faster']),
         '| %d files without TensorFlow | %.2f s | %.2f s, ast.parse of them | %.2f |' % (
@@ -261,7 +264,8 @@ def main(argv: List[str]) -> int:
         floor(*argv[1:])
         return 0
     parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
-    parser.add_argument('--python', action='append', default=[], help='an interpreter, whose site-packages are measured on')
+    parser.add_argument('--python', action='append', default=[],
+                        help='an interpreter, whose site-packages are measured on')
     parser.add_argument('--corpus', action='append', default=[], help='a folder of Python files to measure on')
     parser.add_argument('--packages', action='store_true', help='measure on the packages of docs/public_code.txt, too')
     parser.add_argument('--share', type=int, default=1, help='take every so-many-th folder of the corpus')
@@ -273,8 +277,8 @@ def main(argv: List[str]) -> int:
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        sources = {'%d-%s' % (index, os.path.basename(os.path.dirname(path.rstrip(os.sep)))): path for index, path in enumerate(
-            [tool_corpus.site_packages(python) for python in args.python] + args.corpus)}
+        folders = [tool_corpus.site_packages(python) for python in args.python] + args.corpus
+        sources = {'corpus%d' % index: path for index, path in enumerate(folders)}
         if args.packages:
             sources.update(tool_corpus.packages(work / 'packages'))
         if not sources:

@@ -1,5 +1,4 @@
-"""Which files are not looked at, because they can hold nothing for a rule: that they are read no more than needed, and that
-none is left out which has something."""
+"""Which files are not looked at, because they can hold nothing for a rule; none is left out which has something."""
 from __future__ import annotations
 
 import gc
@@ -28,7 +27,8 @@ PROJECTS: Dict[str, Tuple[Dict[str, str], str]] = {
     'a module behind packages': (
         {'p/__init__.py': TF, 'p/q/__init__.py': '', 'p/q/c.py': 'x = 1\n', 'b.py': 'import p.q.c\np.tf.Session()\n'},
         'p/__init__ b'),
-    'an import in the middle of a line': ({'a.py': TF, 'c.py': 'x = 1\n', 'b.py': 'import c\nif c.x: import a\n'}, 'a b'),
+    'an import in the middle of a line': (
+        {'a.py': TF, 'c.py': 'x = 1\n', 'b.py': 'import c\nif c.x: import a\n'}, 'a b'),
     'an import by a function': (
         {'a.py': TF, 'c.py': 'x = 1\n', 'b.py': "import c, importlib\na = importlib.import_module('a')\n"}, 'a b'),
     'a dataset that is handed to it': (
@@ -69,7 +69,8 @@ def test_a_dataset_is_followed_into_a_file_without_tensorflow(tmp_path: pathlib.
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     paths = [str(tmp_path / name) for name in files]
-    result = Converter(Settings(), project_of(Settings(), paths)).convert(files['b.py'].encode(), str(tmp_path / 'b.py'))
+    converter = Converter(Settings(), project_of(Settings(), paths))
+    result = converter.convert(files['b.py'].encode(), str(tmp_path / 'b.py'))
     assert result.new is not None and b'drop_remainder=True' in result.new
 
 
@@ -99,7 +100,8 @@ def test_what_is_known_of_files_goes_without_the_collector(tmp_path: pathlib.Pat
     for path in paths:
         path.write_text(TF + 'class Net:\n    def __init__(self, x):\n        self.sess = tf.Session()\n'
                         '        self.x = [y for y in x]\n    def run(self, z):\n'
-                        '        return self.sess.run(self.x, {z: lambda: z})\ndef main():\n    return Net(1)\nmain()\n')
+                        '        return self.sess.run(self.x, {z: lambda: z})\n'
+                        'def main():\n    return Net(1)\nmain()\n')
     project = Project([str(path) for path in paths])
     converter = Converter(Settings(), project)
     gc.disable()

@@ -15,7 +15,7 @@ PATHS = sorted(pathlib.Path(ast.__file__).parent.glob('*.py'))[::6] + sorted(
     (pathlib.Path(ast.__file__).parent / 'test').glob('test_[gpst]*.py'))[::9]
 NEWER = {(3, 7): 'async def f(a, *b, c=1, **d) -> int:\n    return [e async for e in a if await e]\n',
          (3, 8): 'def f(a, /, b=(c := 1)):\n    return f"{a!r:>{b}}"\n',
-         (3, 10): 'match x:\n    case A(1, b=[c, *d]) | {"k": None, **e} if f:\n        pass\n    case str() as g: pass\n',
+         (3, 10): 'match x:\n    case A(1, b=[c, *d]) | {"k": None, **e} if f: pass\n    case str() as g: pass\n',
          (3, 11): 'try:\n    pass\nexcept* E as e:\n    pass\n',
          (3, 12): 'type X[T: int] = list[T]\ndef f[T, *Ts](a: T): pass\n'}
 

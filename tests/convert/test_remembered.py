@@ -107,7 +107,8 @@ def test_another_tool_is_another_question(source, monkeypatch, tmp_path) -> None
 
 
 DAMAGE: Dict[str, Callable[[bytes], bytes]] = {
-    'empty': lambda raw: b'', 'cut off': lambda raw: raw[:len(raw) // 2], 'a bit': lambda raw: raw[:-9] + b'~' + raw[-8:],
+    'empty': lambda raw: b'', 'cut off': lambda raw: raw[:len(raw) // 2],
+    'a byte': lambda raw: raw[:-9] + b'~' + raw[-8:],
     'no JSON': lambda raw: remembered._checksum(b'[') + b'\n[',
     'other JSON': lambda raw: remembered._checksum(b'[[1], 7]') + b'\n[[1], 7]',
 }
@@ -147,8 +148,9 @@ def test_what_may_go_well_the_next_time_is_not_remembered(message: str, memory) 
 
 
 def test_results_come_back_as_they_were(memory) -> None:
-    results = [FileResult(bytes(range(256)), (Diagnostic(1, 2, 'NPU101', 'change', 'caf\xe9 \udc80', 3),), Calls(1, 2, 3),
-                          (ApiCall('tensorflow.Session', 4, 5, 'change', ('NPU101', 'NPU2'), 6),), (Edit(7, 8, '\n', True),)),
+    diagnostic = Diagnostic(1, 2, 'NPU101', 'change', 'caf\xe9 \udc80', 3)
+    call = ApiCall('tensorflow.Session', 4, 5, 'change', ('NPU101', 'NPU2'), 6)
+    results = [FileResult(bytes(range(256)), (diagnostic,), Calls(1, 2, 3), (call,), (Edit(7, 8, '\n', True),)),
                FileResult(None, ())]
     asked = question([], [])
     assert asked is not None

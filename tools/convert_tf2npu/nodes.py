@@ -20,7 +20,8 @@ class _Fields(Dict[type, Tuple[str, ...]]):
     def __missing__(self, kind: type) -> Tuple[str, ...]:
         every: Tuple[str, ...] = getattr(kind, '_fields', ())
         named = kind.__name__ in _NAMED_BY_NODES
-        found = () if kind.__name__ in _LEAVES else tuple(f for f in every if f not in _NO_NODES or named and f == 'name')
+        found = () if kind.__name__ in _LEAVES else tuple(
+            f for f in every if f not in _NO_NODES or named and f == 'name')
         self[kind] = found
         return found
 

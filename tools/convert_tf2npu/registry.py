@@ -9,8 +9,8 @@ documentation and its tests, ``CODE`` its code, ``NEEDS`` the settings without w
 * ``check_last(context, replaced)`` once for each file, when all others have spoken, with the parts of the text
   (start, end) that their rewrites replace.
 
-``ON_OBJECTS`` are texts, one of which a file has if ``check_file`` acts on objects that the file only gets handed; what acts
-on names needs none, for there is no name of TensorFlow without TensorFlow, or a module that has it, being imported.
+``ON_OBJECTS`` are texts, one of which a file has if ``check_file`` acts on objects that the file only gets handed; what
+acts on names needs none, for there is no name of TensorFlow unless it, or a module that has it, is imported.
 
 Each yields :class:`Change` and :class:`Finding` objects and touches nothing itself.
 """
@@ -147,8 +147,8 @@ class Registry:
                 yield rule, result
 
     def on_objects(self) -> Pattern[bytes]:
-        """What a file has in it that a rule may act on, though the file names no framework and none can be reached from it:
-        methods of objects that others hand it."""
+        """What a file has in it that a rule may act on, though it names no framework and can reach none: methods of objects
+        that others hand it."""
         methods = {name for rule in self.rules for name in rule.methods if not name.startswith('__')}
         texts = {text for rule in self.rules for text in getattr(rule.module, 'ON_OBJECTS', ())}
         parts = [r'\.[\s\\]*(?:%s)\b' % '|'.join(sorted(methods))] if methods else []

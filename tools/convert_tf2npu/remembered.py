@@ -1,10 +1,10 @@
 """What a run found, remembered for the next one over files of which nothing has changed.
 
-An entry answers one question: what becomes of these files, by this tool, with these settings? Its name is a digest of all
-that the answer depends on: the bytes of the tool itself, the version of Python, the settings, and the paths and bytes of all
-files of the run, for what one file becomes may depend on every other. So an entry is never out of date, only no longer
-asked for. Entries are JSON with a checksum before it; one that is damaged counts as none. They are written beside their
-place and moved there, so that runs at the same time do not see halves.
+An entry answers one question: what becomes of these files, by this tool, with these settings? Its name is a digest
+of all that the answer depends on: the bytes of the tool itself, the version of Python, the settings, and the paths
+and bytes of all files of the run, for what one file becomes may depend on every other. So an entry is never out of
+date, only no longer asked for. Entries are JSON with a checksum before it; one that is damaged counts as none. They
+are written beside their place and moved there, so that runs at the same time do not see halves.
 """
 from __future__ import annotations
 
@@ -153,8 +153,8 @@ def _checksum(content: bytes) -> bytes:
 
 def _plain(result: FileResult) -> List[Any]:
     """A result as JSON has it; bytes as text in which each character is one."""
-    return [None if result.new is None else result.new.decode('latin-1'), result.diagnostics, result.calls, result.listed,
-            result.edits]
+    new = None if result.new is None else result.new.decode('latin-1')
+    return [new, result.diagnostics, result.calls, result.listed, result.edits]
 
 
 def _result(plain: List[Any]) -> FileResult:

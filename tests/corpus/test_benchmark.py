@@ -1,0 +1,44 @@
+"""The benchmark of the tool runs, and what it and the baseline write is right; what it measures decides nothing."""
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+
+
+def test_it_runs_and_both_tools_write_what_can_be_right(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    files = {'train.py': 'import tensorflow as tf\nsess = tf.Session()\n', 'plain.py': 'x = 1\n',
+             'old.py': 'print "not counted"\n'}
+    for folder in ('one', 'two'):
+        (tmp_path / 'corpus' / folder).mkdir(parents=True)
+        for name, text in files.items():
+            (tmp_path / 'corpus' / folder / name).write_text(text)
+    done = subprocess.run(
+        [sys.executable, str(repo_root / 'benchmarks' / 'tool_throughput.py'), '--corpus', str(tmp_path / 'corpus'),
+         '--quick', '--json', str(tmp_path / 'figures.json')],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+    found = json.loads((tmp_path / 'figures.json').read_text())
+    assert (found['throughput']['files'], found['throughput']['lines']) == (4, 6)
+    assert set(found['throughput']['sides']) == {'floor', 'convert_tf2npu', 'two processes', 'tf_upgrade_v2'}
+    assert found['no_concern']['files'] == 2 and [each['files'] for each in found['growth']] == [4]
+    assert all('| %s |' % name in done.stdout for name in found['throughput']['sides'])
+
+
+def test_what_cannot_be_right_is_seen(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    sys.path.insert(0, str(repo_root / 'benchmarks'))
+    try:
+        import tool_corpus
+    finally:
+        del sys.path[0]
+    source, made = tmp_path / 'source', tmp_path / 'made'
+    for folder in (source, made):
+        folder.mkdir()
+    for name, text, new in (('gone.py', 'x = 1\n', None), ('bad.py', 'import tensorflow\n', 'x = (\n'),
+                            ('why.py', 'x = 1\n', 'x = 2\n'), ('fine.py', 'import tensorflow\n', 'x = 2\n')):
+        (source / name).write_text(text)
+        if new is not None:
+            (made / name).write_text(new)
+    found = tool_corpus.wrong(source, {'tool': made}, [b'tensorflow'])
+    assert [line.split()[-1] for line in found] == ['Python', 'missing', 'TensorFlow'] and len(found) == 3
