@@ -10,7 +10,7 @@ from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.distributed.strategy_data import every_nth, part_of_batches, reads_all
 from npu_shim.distributed.world import world_size
 from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
-from npu_shim.optimizer.averaging import is_mean, is_sparse
+from npu_shim.optimizer.averaging import is_sparse
 from npu_shim.optimizer.distributed import npu_allreduce
 
 tf = _tf.tf
@@ -32,6 +32,8 @@ class _RankContext(_tf.ReplicaContext):
 
 class _RankExtended(_tf.OneDeviceExtended):
     """What TensorFlow asks of a strategy: as of one device, but for what crosses the ranks."""
+
+    gradients_are_reduced = False  # of an optimizer that reduces them by itself, while it applies them
 
     @property
     def _num_replicas_in_sync(self) -> int:
@@ -89,7 +91,8 @@ class _RankExtended(_tf.OneDeviceExtended):
             reduce_op, [_local(part) for part in parts]))
 
     def _batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, *options: Any) -> List[Any]:
-        return _reduced(reduce_op, [value for value, _ in value_destination_pairs])
+        values = [value for value, _ in value_destination_pairs]
+        return values if self.gradients_are_reduced else _reduced(reduce_op, values)
 
     def _gather_to_implementation(self, value: Any, destinations: Any, axis: int, *options: Any) -> Any:
         if world_size() == 1:
@@ -110,8 +113,9 @@ class NPUStrategy(_tf.v1.distribute.Strategy):
       ranks, as every strategy does; optimizers of an Estimator and losses of
       Keras divide by the number of replicas before, so that the sum is the
       mean. An optimizer that averages by itself (NPUDistributedOptimizer,
-      npu_distributed_optimizer_wrapper) comes to the same numbers: its mean is
-      not sent again.
+      npu_distributed_optimizer_wrapper) adds up when it computes gradients
+      instead, so that what is done to them before they are applied, such as
+      clipping, sees the mean; they are sent once.
     * Variables start with the values of rank 0.
     * The batches of an input_fn (of an Estimator, of distribute_datasets_from_function)
       are those of one replica: rank r of n takes batch r, r + n, r + 2n ...
@@ -188,15 +192,10 @@ def _dealt(input_fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _reduced(reduce_op: Any, values: Sequence[Any]) -> List[Any]:
-    """Values, each reduced over all ranks; those that are the mean already are not sent again."""
-    size = world_size()
-    if size == 1:
+    """Values, each reduced over all ranks."""
+    if world_size() == 1:
         return list(values)
-    sent = [index for index, value in enumerate(values) if not is_mean(value)]
-    found = npu_allreduce([_tensor(values[index]) for index in sent], "mean" if reduce_op == _MEAN else "sum")
-    made = dict(zip(sent, found))
-    return [made[index] if index in made else _times(value, size) if reduce_op == _SUM else value
-            for index, value in enumerate(values)]
+    return npu_allreduce([_tensor(value) for value in values], "mean" if reduce_op == _MEAN else "sum")
 
 
 def _of_all_data(reduce_op: Any, values: Sequence[Any]) -> List[Any]:

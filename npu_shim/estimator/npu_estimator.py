@@ -18,6 +18,7 @@ from npu_shim.estimator import step_intervals
 from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook, SetIterationsVarHook
 from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
+from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, own_event_files, own_exports
 from npu_shim.optimizer.iterations import ITERATION_OP, LoopHook
 
 _API: Any = _tf.estimator()
@@ -114,6 +115,8 @@ if _API is not None:
             self._eval_batches = eval_batches
             self._predict_batches = predict_batches
             self._told_eval_cost = False
+            self._rank_saver: Any = None
+            self._saves_itself = False
             _device.resolve()
             if job_start_file:
                 check_job_start_file(job_start_file)
@@ -129,7 +132,19 @@ if _API is not None:
             if iterations > 1:
                 step_intervals.tell(self.config)
                 step_intervals.tell_overrun(iterations, _tf.saved_step(self.model_dir), steps, max_steps)
-            return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
+            self._saves_itself = any(isinstance(hook, _tf.v1.train.CheckpointSaverHook) for hook in hooks or ())
+            with own_event_files(self.model_dir):
+                return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
+
+        def evaluate(self, input_fn: Any, steps: Optional[int] = None, hooks: Any = None, checkpoint_path: Any = None,
+                     name: Optional[str] = None) -> Any:
+            """Evaluates as Estimator.evaluate does; see there. On several ranks each evaluates all data."""
+            with own_event_files(self.eval_dir(name)):
+                return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
+
+        def _export_all_saved_models(self, export_dir_base: str, *args: Any, **kwargs: Any) -> Any:
+            base = own_exports(export_dir_base) if self._rank_saver and not self._rank_saver.writes else export_dir_base
+            return super()._export_all_saved_models(base, *args, **kwargs)
 
         def _assert_members_are_not_overridden(self) -> None:
             """Estimator's own way to allow a subclass that overrides its members, as this one does."""
@@ -210,6 +225,12 @@ if _API is not None:
             hooks = _host_hooks(spec) + [DroppedHook()]
             if world_size() > 1 and not self.config.horovod_mode:
                 hooks.append(NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id))
+                if not self._saves_itself and not any(
+                        isinstance(h, _tf.v1.train.CheckpointSaverHook) for h in spec.training_hooks):
+                    self._rank_saver = RankCheckpointSaverHook(
+                        self.model_dir, self.config.save_checkpoints_secs, self.config.save_checkpoints_steps,
+                        saver=spec.scaffold.saver)
+                    hooks.append(self._rank_saver)
             return hooks
 
 else:

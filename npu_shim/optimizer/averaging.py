@@ -1,8 +1,9 @@
 """Averages gradients over ranks: many small ones in one message, as HCCL fuses them."""
 from __future__ import annotations
 
+import contextlib
 import functools
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from npu_shim import _tf
 from npu_shim.distributed import collective_ops, groups, split_strategy
@@ -10,7 +11,6 @@ from npu_shim.distributed.world import WORLD
 
 tf = _tf.tf
 _MARK = "_npu_shim_averages"
-_MEAN = "_npu_shim_mean_of_ranks"
 _UNKNOWN_BYTES = 1 << 20  # of a gradient whose shape is not known when the graph is built
 
 
@@ -54,18 +54,36 @@ def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> Lis
 
 
 def average(grads_and_vars: Sequence[Tuple[Optional[Any], Any]], group: str = WORLD) -> List[Tuple[Optional[Any], Any]]:
-    """The pairs with each gradient averaged over the ranks of a group."""
+    """The pairs with each gradient averaged over the ranks of a group.
+
+    In a replica of NPUStrategy they are added up, as the strategy does with what is applied: the loss is divided by the
+    number of replicas before.
+    """
     pairs = list(grads_and_vars)
-    means = reduce_all([gradient for gradient, _ in pairs], "mean", group)
-    for found in means if group == WORLD else ():
-        if found is not None:
-            setattr(found, _MEAN, True)
-    return list(zip(means, [variable for _, variable in pairs]))
+    reduction = "mean" if _replica() is None else "sum"
+    return list(zip(reduce_all([gradient for gradient, _ in pairs], reduction, group), [variable for _, variable in pairs]))
 
 
-def is_mean(value: Any) -> bool:
-    """Whether a gradient is known to be the average over all ranks, so that it is the same on each."""
-    return getattr(value, _MEAN, False)
+@contextlib.contextmanager
+def reduced() -> Iterator[None]:
+    """Inside, what an optimizer applies counts as reduced over all ranks, so that NPUStrategy does not do it again."""
+    replica = _replica()
+    if replica is None or replica.gradients_are_reduced:
+        yield
+        return
+    replica.gradients_are_reduced = True
+    try:
+        yield
+    finally:
+        replica.gradients_are_reduced = False
+
+
+def _replica() -> Any:
+    """What is behind NPUStrategy, where one of its replicas is being built."""
+    if _tf.tf.distribute.in_cross_replica_context():
+        return None
+    extended = _tf.tf.distribute.get_strategy().extended
+    return extended if hasattr(extended, "gradients_are_reduced") else None
 
 
 def is_sparse(value: Any) -> bool:
@@ -118,6 +136,7 @@ def make_averaging(optimizer: Any) -> None:
         compute = optimizer.compute_gradients
         if not hasattr(compute, _MARK):
             optimizer.compute_gradients = _marked(lambda *args, **kwargs: average(compute(*args, **kwargs)), compute)
+            optimizer.apply_gradients = _marked(applying_reduced(optimizer.apply_gradients), optimizer.apply_gradients)
         return
     apply = getattr(optimizer, "apply_gradients", None)
     if apply is None or isinstance(optimizer, type):
@@ -128,12 +147,27 @@ def make_averaging(optimizer: Any) -> None:
 
 
 def averaging_apply(apply: Callable[..., Any]) -> Callable[..., Any]:
-    """A Keras optimizer's apply_gradients that averages first."""
+    """A Keras optimizer's apply_gradients that averages first, where no NPUStrategy does."""
 
     def averaged(grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        return apply(average(list(grads_and_vars)), *args, **kwargs)
+        return apply(grads_and_vars if adds_up() else average(list(grads_and_vars)), *args, **kwargs)
 
     return averaged
+
+
+def adds_up() -> bool:
+    """Whether a strategy adds up over all ranks what an optimizer applies here."""
+    return hasattr(_tf.tf.distribute.get_strategy().extended, "gradients_are_reduced")
+
+
+def applying_reduced(apply: Callable[..., Any]) -> Callable[..., Any]:
+    """An apply_gradients whose gradients are reduced over all ranks already."""
+
+    def applied(*args: Any, **kwargs: Any) -> Any:
+        with reduced():
+            return apply(*args, **kwargs)
+
+    return applied
 
 
 def _marked(made: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from typing import Any, Optional
 from npu_shim import _device, _tf
 from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.world import WORLD, world_size
-from npu_shim.optimizer.averaging import average, make_averaging, reduce_all
+from npu_shim.optimizer.averaging import average, make_averaging, reduce_all, reduced
 
 
 def npu_allreduce(values: Any, reduction: str = "mean", fusion: int = 1, fusion_id: int = -1, group: str = WORLD) -> Any:
@@ -78,7 +78,8 @@ class NPUDistributedOptimizer(_tf.v1.train.Optimizer):
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
         """The wrapped optimizer's."""
-        return self._optimizer.apply_gradients(grads_and_vars, global_step=global_step, name=name)
+        with reduced():
+            return self._optimizer.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """The wrapped optimizer's."""

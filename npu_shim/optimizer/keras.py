@@ -5,7 +5,7 @@ from typing import Any
 
 from npu_shim import _device
 from npu_shim.distributed.world import world_size
-from npu_shim.optimizer.averaging import average
+from npu_shim.optimizer.averaging import adds_up, average
 
 _MARK = "_npu_shim_distributed"
 
@@ -49,7 +49,7 @@ def _averaging(inner: Any) -> Any:
     """A class of optimizers that average."""
 
     def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        pairs = average(list(grads_and_vars)) if world_size() > 1 else grads_and_vars
+        pairs = average(list(grads_and_vars)) if world_size() > 1 and not adds_up() else grads_and_vars
         return super(made, self).apply_gradients(pairs, *args, **kwargs)
 
     made: Any = type(inner.__name__, (inner,), {

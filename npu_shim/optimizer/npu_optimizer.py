@@ -1,11 +1,12 @@
 """NPUOptimizer: averaging over ranks and loss scaling in one wrapper."""
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Optional
 
 from npu_shim import _device, _tf
 from npu_shim.distributed.world import world_size
-from npu_shim.optimizer.averaging import average
+from npu_shim.optimizer.averaging import average, reduced
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
 
 _Optimizer: Any = _tf.v1.train.Optimizer
@@ -61,9 +62,10 @@ class NPUOptimizer(_Optimizer):
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
         """The wrapped optimizer's; with loss scaling, only where all gradients are finite."""
         pairs = tuple(grads_and_vars)
-        if not self._is_loss_scale:
-            return self._opt.apply_gradients(pairs, global_step=global_step, name=name)
-        return apply_if_finite(self._opt, self._manager, pairs, global_step, name, self._is_distributed)
+        with reduced() if self._is_distributed else contextlib.ExitStack():
+            if not self._is_loss_scale:
+                return self._opt.apply_gradients(pairs, global_step=global_step, name=name)
+            return apply_if_finite(self._opt, self._manager, pairs, global_step, name, self._is_distributed)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """The wrapped optimizer's."""

@@ -146,20 +146,6 @@ CASES = {
         HEAD + STAR + '\ndef main():\n    npu_sess, npu_shutdown = init_resource()\n'
         '    opt = ((npu_distributed_optimizer_wrapper)  # (all\n      (opt))\n    train(opt)\n'
         '    shutdown_resource(npu_sess, npu_shutdown)\n    close_session(npu_sess)\n'),
-    'a strategy before a comment': Case(
-        STRATEGY, HEAD + 'def f(s):\n    s = tf.distribute.MirroredStrategy()\n    config = tf.estimator.RunConfig('
-        'train_distribute=s  # all\n      ,)\n    return config\n',
-        HEAD + STAR + 'def f(s):\n    s = npu_strategy.NPUStrategy()\n    config = NPURunConfig('
-        '  # all\n      )\n    return config\n'),
-    'a strategy behind a comment': Case(
-        STRATEGY, HEAD + 'def f():\n    config = tf.estimator.RunConfig(save_checkpoints_steps=5,  # often\n'
-        '      train_distribute=tf.distribute.MirroredStrategy())\n    return config\n',
-        HEAD + STAR + 'def f():\n    config = NPURunConfig(save_checkpoints_steps=5,  # often\n'
-        '      )\n    return config\n'),
-    'a strategy whose statement holds a comment': Case(
-        STRATEGY, HEAD + 'def f():\n    s = (  # all\n      tf.distribute.MirroredStrategy())\n'
-        '    return tf.estimator.RunConfig(train_distribute=s)\n',
-        HEAD + STAR + 'def f():\n    s = (  # all\n      npu_strategy.NPUStrategy())\n    return NPURunConfig()\n'),
 }
 
 
@@ -180,10 +166,6 @@ TOLD: Dict[str, Tuple[Dict[str, object], str]] = {
         '      .rnn.GRUCell)(2)\n'),
     'beside an argument that goes': (
         V1, 'def f():\n    return tf.contrib.layers.xavier_initializer(True,  # c\n      1)\n'),
-    'beside a strategy': (
-        STRATEGY, 'def f(a):\n    return tf.estimator.RunConfig('
-        'train_distribute=tf.distribute.MirroredStrategy(),  # c\n'
-        '      model_dir=a)\n'),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import pathlib
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import pytest
 
@@ -44,7 +44,7 @@ STEPPING = ['tf.distribute.MirroredStrategy()', "tf.distribute.MirroredStrategy(
 @pytest.mark.parametrize('call', STEPPING)
 def test_a_strategy_that_trains_in_step_becomes_that_of_the_npu(call: str) -> None:
     assert convert('s = %s\nwith s.scope():\n    f(s.num_replicas_in_sync)\n' % call) == (
-        's = %s\nwith s.scope():\n    f(s.num_replicas_in_sync)\n' % NPU_STRATEGY, ['NPU302'])
+        's = %s\nwith s.scope():\n    f(s.num_replicas_in_sync)\n' % NPU_STRATEGY, [])
 
 
 @pytest.mark.parametrize('head,call', [
@@ -71,42 +71,40 @@ def test_a_strategy_used_eagerly_is_told() -> None:
 
 CONFIGS: Dict[str, Tuple[str, str]] = {
     'the only argument': ('s = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(train_distribute=s)\n',
-                          'c = NPURunConfig()\n'),
+                          's = npu_strategy.NPUStrategy()\nc = NPURunConfig(train_distribute=s)\n'),
     'made in place, the last argument': (
         'c = tf.estimator.RunConfig("d", eval_distribute=tf.distribute.MirroredStrategy())\n',
-        'c = NPURunConfig(model_dir="d")\n'),
-    'in the middle, with lines of their own': (
-        's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(\n    model_dir=d,\n    train_distribute=s,\n'
-        '    eval_distribute=s,\n    tf_random_seed=1,\n)\n',
-        'c = NPURunConfig(\n    model_dir=d,\n    tf_random_seed=1,\n)\n'),
-    'at the end, with a comma behind': (
-        's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(model_dir=d,\n    train_distribute=(s),\n)\n',
-        'c = NPURunConfig(model_dir=d,\n)\n'),
+        'c = NPURunConfig(model_dir="d", eval_distribute=npu_strategy.NPUStrategy())\n'),
+    'with comments and lines of their own': (
+        's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(\n    model_dir=d,\n    train_distribute=s,  # all\n'
+        '    eval_distribute=s,\n)\n',
+        's = npu_strategy.NPUStrategy()\nc = NPURunConfig(\n    model_dir=d,\n    train_distribute=s,  # all\n'
+        '    eval_distribute=s,\n)\n'),
     'under a condition': (
         's = tf.distribute.MirroredStrategy() if n > 1 else None\nc = tf.estimator.RunConfig(train_distribute=s)\n',
-        's = npu_strategy.NPUStrategy() if n > 1 else None\nc = NPURunConfig()\n'),
+        's = npu_strategy.NPUStrategy() if n > 1 else None\nc = NPURunConfig(train_distribute=s)\n'),
     'in an own configuration of distribution': (
         'd = tf.contrib.distribute.DistributeConfig(train_distribute=tf.contrib.distribute.MirroredStrategy())\n'
         'c = tf.estimator.RunConfig(experimental_distribute=d)\n',
-        'd = tf.contrib.distribute.DistributeConfig(train_distribute=npu_strategy.NPUStrategy())\nc = NPURunConfig()\n'),
+        'd = tf.contrib.distribute.DistributeConfig(train_distribute=npu_strategy.NPUStrategy())\n'
+        'c = NPURunConfig(experimental_distribute=d)\n'),
     'by replace': (
         's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(d).replace(train_distribute=s, model_dir=e)\n',
-        'c = NPURunConfig(model_dir=d).replace(model_dir=e)\n'),
+        's = npu_strategy.NPUStrategy()\nc = NPURunConfig(model_dir=d).replace(train_distribute=s, model_dir=e)\n'),
     'of a configuration that is ported': (
         'from npu_shim.npu_init import *\ns = tf.distribute.MirroredStrategy()\n'
-        'c = NPURunConfig(train_distribute=s, model_dir=e)\n', 'c = NPURunConfig(model_dir=e)\n'),
-    'that is used elsewhere too': (
-        's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(train_distribute=s)\nprint(s)\n',
-        's = npu_strategy.NPUStrategy()\nc = NPURunConfig()\nprint(s)\n'),
+        'c = NPURunConfig(train_distribute=s, model_dir=e)\n',
+        's = npu_strategy.NPUStrategy()\nc = NPURunConfig(train_distribute=s, model_dir=e)\n'),
     'of a function': (
         'def make():\n    if many:\n        return tf.distribute.MirroredStrategy()\n    return None\n'
         'c = tf.estimator.RunConfig(train_distribute=make())\n',
-        'def make():\n    if many:\n        return npu_strategy.NPUStrategy()\n    return None\nc = NPURunConfig()\n'),
+        'def make():\n    if many:\n        return npu_strategy.NPUStrategy()\n    return None\n'
+        'c = NPURunConfig(train_distribute=make())\n'),
 }
 
 
 @pytest.mark.parametrize('before,after', list(CONFIGS.values()), ids=list(CONFIGS))
-def test_a_run_configuration_loses_its_strategies(before: str, after: str) -> None:
+def test_a_run_configuration_has_the_strategy_of_the_npu(before: str, after: str) -> None:
     assert convert(before, 'NPU')[0] == after
 
 
@@ -114,20 +112,18 @@ def test_a_run_configuration_loses_its_strategies(before: str, after: str) -> No
     'def f(s):\n    return tf.estimator.RunConfig(train_distribute=s)\n',
     's = tf.distribute.MirroredStrategy()\nd = tf.contrib.distribute.DistributeConfig(s, s, cluster)\n'
     'c = tf.estimator.RunConfig(experimental_distribute=d)\nprint(s)\n',
-    's = tf.distribute.MirroredStrategy()\nprint(s)\n'
-    'c = tf.estimator.RunConfig(None, 1, 2, 3, None, None, 5, 1, 1, s)\n',
-    's = tf.distribute.MirroredStrategy()\nprint(s)\n'
-    'c = tf.estimator.RunConfig(train_distribute=s, # here\n   model_dir=d)\n',
-], ids=['of a parameter', 'with a remote cluster', 'by position', 'with a comment'])
-def test_what_cannot_be_taken_out_stays_and_is_told(text: str) -> None:
+], ids=['of a parameter', 'with a remote cluster'])
+def test_a_strategy_that_may_be_another_stays_and_is_told(text: str) -> None:
     new, told = convert(text)
     assert 'NPU302' in told
     assert 'NPURunConfig' not in new and 'npu_run_config_init(run_config=tf.estimator.RunConfig(' in new
 
 
-def test_a_replacement_in_what_is_not_known_stays_and_is_told() -> None:
-    text = 's = tf.distribute.MirroredStrategy()\nconfig = config.replace(train_distribute=s)\n'
-    assert convert(text, 'NPU302') == (text.replace('tf.distribute.MirroredStrategy()', NPU_STRATEGY), ['NPU302'])
+@pytest.mark.parametrize('text', ['config = config.replace(train_distribute=s)\n',
+                                  'c = tf.estimator.RunConfig(None, 1, 2, 3, None, None, 5, 1, 1, s)\n'])
+def test_a_strategy_is_replaced_wherever_it_goes(text: str) -> None:
+    text = 's = tf.distribute.MirroredStrategy()\n' + text
+    assert convert(text, 'NPU302') == (text.replace('tf.distribute.MirroredStrategy()', NPU_STRATEGY), [])
 
 
 @pytest.mark.parametrize('text', [CONFIGS[name][0] for name in CONFIGS], ids=list(CONFIGS))
@@ -384,6 +380,7 @@ def test_a_loop_is_told_where_to_hand_variables_round(text: str, told: List[str]
     ('def train_input_fn():\n    return tf.data.TFRecordDataset(f).shard(n, i)\n', []),
     ('def eval_input_fn():\n    return tf.data.TFRecordDataset(f)\n', []),
     ('def read():\n    return tf.data.TFRecordDataset(f)\n', []),
+    ('s = tf.distribute.MirroredStrategy()\ndef train_input_fn():\n    return tf.data.TFRecordDataset(f)\n', []),
 ])
 def test_data_of_which_each_rank_needs_its_part_are_told(text: str, told: List[str]) -> None:
     assert convert(text, 'NPU252')[1] == told
@@ -417,7 +414,15 @@ def test_a_helper_in_another_file_makes_the_strategy(tmp_path: pathlib.Path) -> 
         'train.py': TF + 'from utils import distribution\nstrategy = distribution.get_strategy(n)\n'
         'config = tf.estimator.RunConfig(train_distribute=strategy, model_dir=d)\n'})
     assert made['utils/distribution.py'].count(NPU_STRATEGY) == 2
-    assert 'config = NPURunConfig(model_dir=d)\n' in made['train.py']
+    assert 'config = NPURunConfig(train_distribute=strategy, model_dir=d)\n' in made['train.py']
+
+
+@pytest.mark.parametrize('made,told', [('tf.distribute.MirroredStrategy()', 0), ('tf.distribute.ReduceOp.SUM', 1)])
+def test_a_strategy_of_another_file_parts_the_data(made: str, told: int, tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / 'data.py').write_text(TF + 'def train_input_fn():\n    return tf.data.TFRecordDataset(f)\n')
+    (tmp_path / 'train.py').write_text(TF + 'import data\nstrategy = %s\n' % made)
+    assert main(['-i', str(tmp_path), '-d', 'tf_strategy', '--select', 'NPU252']) == 0
+    assert capsys.readouterr().err.count('NPU252 left') == told
 
 
 def test_an_optimizer_of_another_file_is_wrapped_where_it_is_made(tmp_path: pathlib.Path) -> None:

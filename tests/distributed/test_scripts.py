@@ -97,6 +97,38 @@ def test_a_migrated_script_trains_on_two_ranks(name: str, tmp_path: pathlib.Path
     check(name, *found)
 
 
+# Scripts with strategies: their batches, which in an Estimator are those of one replica, and in Keras say so themselves.
+STRATEGIES = {'mirrored_estimator': 'batch(16)', 'mirrored_train_and_evaluate': 'batch(8)', 'keras_in_scope': 'batch_size = 8',
+              'mirrored_project_style': "'batch_size': 8"}
+
+
+@pytest.mark.parametrize('name, ranks', [(name, 2) for name in STRATEGIES] + [('mirrored_project_style', 4)])
+def test_a_script_with_a_strategy_trains_on_ranks_as_the_original_on_the_whole_batch(
+        name: str, ranks: int, tmp_path: pathlib.Path) -> None:
+    assert main(['-i', str(MIGRATED / (name + '.py')), '-o', str(tmp_path / 'out'), '-d', 'tf_strategy']) == 0
+    migrated = tmp_path / 'out' / (name + '.py')
+    if not HAS_ESTIMATOR:  # nor sessions for Keras: what it says is one error, on the first rank that comes to it
+        done = subprocess.run([sys.executable, '-m', 'npu_shim', 'launch', '--ranks', str(ranks), '--timeout', '100', '--log-dir',
+                               str(tmp_path), str(migrated), str(tmp_path)], env=environment(), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, universal_newlines=True)
+        assert done.returncode == 1 and 'Error' in done.stdout
+        return
+    size = int(STRATEGIES[name].rstrip(')').split('(')[-1].split(' ')[-1])
+    original = (MIGRATED / (name + '.py')).read_text()
+    assert original.count(STRATEGIES[name]) >= 1
+    whole = tmp_path / 'whole.py'
+    whole.write_text(original.replace(STRATEGIES[name], STRATEGIES[name].replace(str(size), str(size * ranks)), 1))
+    found = []
+    for output in (subprocess.run([sys.executable, str(whole), str(tmp_path / 'one')], env=environment(), check=True,
+                                  stdout=subprocess.PIPE, universal_newlines=True).stdout,
+                   launched(ranks, str(migrated), str(tmp_path / 'several'), folder=tmp_path)):
+        found.append(json.loads([line for line in output.splitlines() if line[:1] == '{'][-1]))
+    assert found[0].keys() == found[1].keys()
+    for key, value in found[0].items():
+        for one, several in zip(np.atleast_1d(value), np.atleast_1d(found[1][key])):
+            np.testing.assert_allclose(several, one, rtol=2e-4, atol=1e-5, err_msg=key)
+
+
 def momentum(ranks: int) -> float:
     """The weight that horovod_estimator.py comes to, in NumPy: averaged slopes of each rank's share, momentum 0.9."""
     x = np.linspace(-1, 1, 64)

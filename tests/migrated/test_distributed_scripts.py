@@ -20,15 +20,17 @@ from convert_tf2npu.main import main
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = {'mirrored_estimator': 'tf_strategy', 'mirrored_train_and_evaluate': 'tf_strategy',
-           'keras_in_scope': 'tf_strategy', 'gradients_by_hand': 'tf_strategy', 'horovod_estimator': 'horovod',
+           'keras_in_scope': 'tf_strategy', 'mirrored_project_style': 'tf_strategy', 'gradients_by_hand': 'tf_strategy', 'horovod_estimator': 'horovod',
            'horovod_session': 'horovod', 'horovod_keras': 'horovod'}
 # TensorFlow 2.15 is the last one with Estimators, and with Keras in sessions.
-OLDER = frozenset(name for name in SCRIPTS if any(word in name for word in ('estimator', 'evaluate', 'keras')))
+OLDER = frozenset(name for name in SCRIPTS if any(word in name for word in ('estimator', 'evaluate', 'keras', 'project')))
 HERE_RUN = [name for name in SCRIPTS if name not in OLDER or tuple(map(int, tf.__version__.split('.')[:2])) <= (2, 15)]
 # What each of them has to hold once it is migrated, and what not any more.
 WRITTEN: Dict[str, List[str]] = {
-    'mirrored_estimator': ['NPURunConfig(', 'npu_hooks_append(hooks_list=[', 'npu_distributed_optimizer_wrapper(tf.train.M'],
+    'mirrored_estimator': ['NPURunConfig(', 'npu_hooks_append(hooks_list=[', 'npu_distributed_optimizer_wrapper(tf.train.M',
+                           'strategy = npu_strategy.NPUStrategy()', 'train_distribute=strategy'],
     'mirrored_train_and_evaluate': ['hooks=npu_hooks_append()', 'npu_strategy.NPUStrategy()', 'NPUEstimator('],
+    'mirrored_project_style': ['train_distribute=strategy', 'optimizer = npu_distributed_optimizer_wrapper(AdamWithDecay('],
     'keras_in_scope': ["compile(npu_distributed_optimizer_wrapper('sgd'), 'mse')", 'strategy = npu_strategy.NPUStrategy()',
                        'callbacks=npu_callbacks_append()'],
     'gradients_by_hand': ['gradients = npu_allreduce(tf.gradients(loss +', 'slope = tf.gradients('],
@@ -36,7 +38,7 @@ WRITTEN: Dict[str, List[str]] = {
     'horovod_session': ["npu_allreduce(loss, 'sum')", 'hccl_ops.broadcast([loss], 0)[0]', 'close_session(npu_sess)'],
     'horovod_keras': ['NPUBroadcastGlobalVariablesCallback(0)', 'get_npu_rank_size()'],
 }
-TAKEN_OUT = ('horovod', 'hvd', 'MirroredStrategy', 'OneDeviceStrategy', 'train_distribute')
+TAKEN_OUT = ('horovod', 'hvd', 'MirroredStrategy', 'OneDeviceStrategy')
 
 
 def start(script: pathlib.Path, folder: pathlib.Path, *paths: str) -> 'subprocess.Popen[str]':

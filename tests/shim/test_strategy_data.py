@@ -102,7 +102,9 @@ def functions(graph):
     return [op for op in graph.get_operations() if op.type in ("PyFunc", "EagerPyFunc")]
 
 
-def test_a_mean_is_not_sent_again(monkeypatch):
+def test_gradients_are_sent_once(monkeypatch):
     plain = collectives_of(lambda: v1.train.GradientDescentOptimizer(0.1), monkeypatch)
-    wrapped = collectives_of(lambda: npu.npu_distributed_optimizer_wrapper(v1.train.GradientDescentOptimizer(0.1)), monkeypatch)
-    assert plain == wrapped == (1, 1)  # the initial value, and the gradient
+    for wrapper in (npu.npu_distributed_optimizer_wrapper, npu.NPUDistributedOptimizer,
+                    lambda inner: npu.NPUOptimizer(inner, is_distributed=True)):
+        wrapped = collectives_of(lambda: wrapper(v1.train.GradientDescentOptimizer(0.1)), monkeypatch)
+        assert plain == wrapped == (1, 1)  # the initial value, and the gradient

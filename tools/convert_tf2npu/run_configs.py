@@ -8,17 +8,17 @@ from .infer import NPU_RUN_CONFIG, PREPARED
 from .registry import Context
 from .scopes import Where, own_returns
 from .signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind, is_none
-from .strategies import dropped
+from .strategies import turned
 
 _RUN_CONFIG = 'tensorflow.estimator.RunConfig'
 
 
 def foreign_arguments(context: Context, call: ast.Call, where: Where) -> Set[str]:
-    """The arguments of a RunConfig that have no meaning on a card, those left out that are None or go with
-    their strategy."""
+    """The arguments of a RunConfig that have no meaning on a card, those left out that are None or
+    strategies of the NPU."""
     bound = bind(call, RUN_CONFIG)
     return {name for name, value in bound.args.items() if name not in NPU_ARGUMENTS and not is_none(
-        value)} - dropped(context, call, where)
+        value)} - turned(context, call, where)
 
 
 def becomes(context: Context, node: Optional[ast.AST], where: Where) -> Optional[str]:

@@ -2,24 +2,23 @@
 from __future__ import annotations
 
 import ast
-from typing import Dict, Optional, Set
+from typing import Dict, Iterator, Optional, Set
 
-from .edits import loses_comment
 from .names import Names
 from .origins import origins
 from .registry import Context
-from .removing import remove_arguments
 from .scopes import Where
 from .signatures import RUN_CONFIG, Bound, bind
 
 REPLICAS, SERVERS, TPU = 'trains replicas in step', 'has parameter servers', 'needs a TPU'
-NPU_STRATEGY = 'npu_shim.npu_init.npu_strategy.NPUStrategy'
+NPU_STRATEGY = 'npu_shim.npu_init.NPUStrategy'
 _HOMES = ('tensorflow.distribute.', 'tensorflow.distribute.experimental.', 'tensorflow.contrib.distribute.')
 _KINDS = {'MirroredStrategy': REPLICAS, 'MultiWorkerMirroredStrategy': REPLICAS, 'OneDeviceStrategy': REPLICAS,
           'CollectiveAllReduceStrategy': REPLICAS, 'CentralStorageStrategy': REPLICAS,
           'ParameterServerStrategy': SERVERS, 'ParameterServerStrategyV2': SERVERS, 'TPUStrategy': TPU,
           'TPUStrategyV2': TPU}
 NAMES: Dict[str, str] = {home + word: kind for home in _HOMES for word, kind in _KINDS.items()}
+_MADE = frozenset(name for name, kind in NAMES.items() if kind == REPLICAS) | {NPU_STRATEGY}
 _CONFIGS = frozenset({'tensorflow.estimator.RunConfig', 'npu_shim.npu_init.NPURunConfig'})
 _TAKES = frozenset({'train_distribute', 'eval_distribute', 'experimental_distribute'})
 _DISTRIBUTE_CONFIG = ('train_distribute', 'eval_distribute', 'remote_cluster')
@@ -74,15 +73,27 @@ def bound_configuration(context: Context, call: ast.Call, where: Where) -> Optio
     return None
 
 
-def dropped(context: Context, call: ast.Call, where: Where) -> Set[str]:
-    """The arguments of a run configuration that go, because ranks take the place of replicas."""
+def turned(context: Context, call: ast.Call, where: Where) -> Set[str]:
+    """The arguments of a run configuration whose strategies become those of the NPU."""
     if context.distributed != 'tf_strategy':
         return set()
-    bound = bound_configuration(context, call, where)
-    if isinstance(call.func, ast.Attribute) and call.func.attr == 'replace' and context.types.of(
-            call.func.value, where) is None:
-        return set()  # for all that is known, it replaces something else
-    found = {name for name, its_kinds in taken(context, call, where).items()
-             if its_kinds == {REPLICAS} and bound and name in bound.keywords}
-    edits = remove_arguments(context.source, call, [bound.args[name] for name in found]) if bound else []
-    return found if not loses_comment(context.source, edits) else set()
+    return {name for name, its_kinds in taken(context, call, where).items() if its_kinds == {REPLICAS}}
+
+
+def are_made(names: Names) -> bool:
+    """Whether a file of the project makes a strategy that trains replicas in step; it parts the data when the script runs.
+
+    Args:
+        names: of any of its modules.
+    """
+    return any(names_of.resolve(call.node.func, call.where) in _MADE for names_of in _all_that_say(names, b'Strategy')
+               for call in names_of.calls)
+
+
+def _all_that_say(names: Names, word: bytes) -> Iterator[Names]:
+    yield names
+    project = names.project
+    for path in project.paths if project else ():
+        module = project.module(path) if project and path != names.path and word in project.raw(path) else None
+        if module:
+            yield module.names

@@ -1,9 +1,8 @@
 """Data of which each rank needs its own part (with ``-d tf_strategy``).
 
-A strategy gives each replica its part of the data. Ranks run the whole script, so that all of them would train
-on the same examples: the dataset has to be parted, before it is shuffled and repeated. A dataset that a strategy
-distributes is parted by the strategy of the NPU, in batches as they are: they have to be as large as those of
-one rank.
+The strategy of the NPU gives each rank its part of the data (see NPU302). Where a script makes no strategy, as one
+with towers or with ``tf.gradients``, all ranks would train on the same examples: the dataset has to be parted,
+before it is shuffled and repeated.
 
 Options: -d tf_strategy
 
@@ -15,22 +14,17 @@ Told::
         dataset = tf.data.TFRecordDataset(files)
         return dataset.shuffle(1000).repeat().batch(32, drop_remainder=True)
 
-Told::
+Untouched::
 
     import tensorflow as tf
+    from npu_shim.npu_init import *
 
-    def input_fn(input_context=None):
-        dataset = tf.data.Dataset.range(1000)
-        if input_context:
-            dataset = dataset.shard(input_context.num_input_pipelines, input_context.input_pipeline_id)
-        return dataset
+    strategy = npu_strategy.NPUStrategy()
+    config = NPURunConfig(train_distribute=strategy)
 
-Told::
-
-    import tensorflow as tf
-
-    strategy = tf.distribute.MirroredStrategy()
-    train_set = strategy.experimental_distribute_dataset(dataset)
+    def train_input_fn(input_context=None):
+        dataset = tf.data.TFRecordDataset(files)
+        return dataset.shuffle(1000).repeat().batch(32, drop_remainder=True)
 
 Untouched::
 
@@ -67,7 +61,7 @@ from ..modes import TRAIN
 from ..phase import phase_of
 from ..registry import Context, Finding, Result
 from ..scopes import Call
-from ..strategies import kinds
+from ..strategies import are_made
 from ..whereabouts import function_of, in_map_function, in_test
 from .keras_session import uses_eager
 
@@ -77,7 +71,6 @@ _SHARD = 'shard(get_rank_size(), get_rank_id())'
 # Readers that take out of many files, and what parts them by itself.
 _PARTS = frozenset({'shard', 'experimental_distribute_dataset', 'make_dataset_iterator',
                     'experimental_distribute_datasets_from_function'})
-_CONTEXT = ('num_input_pipelines', 'input_pipeline_id')
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -90,21 +83,14 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         message = _told(context, call)
         if message:
+            if are_made(context.names):
+                return
             told.add(function)
             yield Finding(call.node, message)
 
 
 def _told(context: Context, call: Call) -> Optional[str]:
     node = call.node
-    if isinstance(node.func, ast.Attribute):
-        text = context.source.segment(node)
-        if node.func.attr == 'shard' and all(word in text for word in _CONTEXT):
-            return 'input_context knows of one pipeline at most, for ranks are none of its; write %s, under no condition' \
-                % _SHARD
-        if node.func.attr == 'experimental_distribute_dataset' and None not in (
-                kinds(node.func.value, call.where, context.names) or {None}):
-            return 'the strategy of the NPU gives each rank every n-th batch as it is; batch the dataset with the size ' \
-                'of one rank, batch_size // get_rank_size()'
     name = context.resolve(node.func, call.where) or ''
     if not name.startswith(('tensorflow.data.', 'tensorflow.contrib.data.')) or context.types.of(
             node, call.where) != DATASET or name.endswith(('.zip', '.sample_from_datasets', '.choose_from_datasets')):
