@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, List, Optional
 
 import numpy as np
 
@@ -69,6 +69,8 @@ class RankCheckpointSaverHook(_train.CheckpointSaverHook):
         save_secs, save_steps: as for CheckpointSaverHook; both 0 or None to save nothing.
         **kwargs: as for CheckpointSaverHook.
     """
+
+    _listeners: List[Any]
 
     def __init__(self, checkpoint_dir: str, save_secs: Optional[int] = None, save_steps: Optional[int] = None,
                  **kwargs: Any) -> None:
