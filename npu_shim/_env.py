@@ -18,8 +18,11 @@ DEFAULT_JOB_ID = "local"
 # All that read() looks at
 VARIABLES = ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "JOB_ID", "ASCEND_DEVICE_ID", "DEVICE_ID", "CM_CHIEF_IP",
              "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP", "POD_NAME", "TF_CONFIG",
-             "NPU_SHIM_FALLBACK", "NPU_SHIM_COLLECTIVE_TIMEOUT", "HCCL_CONNECT_TIMEOUT")
+             "NPU_SHIM_FALLBACK", "NPU_SHIM_COLLECTIVES", "NPU_SHIM_COLLECTIVE_TIMEOUT", "HCCL_CONNECT_TIMEOUT",
+             "HCCL_IF_BASE_PORT")
 CONNECT_TIMEOUT_S, COLLECTIVE_TIMEOUT_S = 120, 60
+COLLECTIVES = ("auto", "shm", "tensorflow")
+BASE_PORT = 60000
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Environment:
     (``CM_*`` with more than one worker). pod_name is how old launch scripts
     name a process's place in the table, in the variable pod_variable. The
     timeouts say how long ranks wait for others to start, and in a collective.
+    collectives says what carries them without cards, base_port from where the
+    ports of the ranks count, if they need any.
     """
 
     rank_id: Optional[int]
@@ -49,6 +54,8 @@ class Environment:
     fallback: str
     connect_timeout_s: int
     collective_timeout_s: int
+    collectives: str
+    base_port: int
     defaulted: Tuple[str, ...]
 
     @property
@@ -114,6 +121,8 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
         fallback=env.choice("NPU_SHIM_FALLBACK", FALLBACKS),
         connect_timeout_s=env.integer("HCCL_CONNECT_TIMEOUT", 1) or CONNECT_TIMEOUT_S,
         collective_timeout_s=env.integer("NPU_SHIM_COLLECTIVE_TIMEOUT", 1) or COLLECTIVE_TIMEOUT_S,
+        collectives=env.choice("NPU_SHIM_COLLECTIVES", COLLECTIVES),
+        base_port=env.integer("HCCL_IF_BASE_PORT", 1024, 65520) or BASE_PORT,
         defaulted=tuple(name for name, value in known.items() if value is None),
     )
 

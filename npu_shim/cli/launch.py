@@ -7,6 +7,7 @@ when the command itself is killed.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import shlex
 import sys
@@ -44,10 +45,13 @@ def main(arguments: List[str]) -> int:
     args = _parser().parse_args(arguments)
     try:
         command = _command(args)
-        job_id = args.job_id or os.environ.get("JOB_ID", "").strip() or f"launch-{int(time.time())}-{os.getpid()}"
+        given = args.job_id or os.environ.get("JOB_ID", "").strip()
+        job_id = given or f"launch-{int(time.time())}-{os.getpid()}"
         _env.read({"JOB_ID": job_id})
         log_dir = args.log_dir or os.path.join("npu_shim_logs", job_id)
         who = _who(args, log_dir)
+        if not given and len(who.seats) < who.size:
+            job_id = _job_of_table(str(who.table))
         cores = share_cores(sorted(os.sched_getaffinity(0)), len(who.seats)) if args.bind_cores else None
     except (OSError, ValueError) as error:
         _say(f"error: {error}")
@@ -64,6 +68,12 @@ def main(arguments: List[str]) -> int:
             lines.insert(0, f"printf %s {shlex.quote(who.text)} > {shlex.quote(str(who.table))}")
         return show("\n".join(lines))
     return _run(plan, args, log_dir, who)
+
+
+def _job_of_table(path: str) -> str:
+    """A name to which the launchers of all hosts come that have the same rank table."""
+    with open(path, "rb") as file:
+        return "table-" + hashlib.blake2b(file.read(), digest_size=8).hexdigest()
 
 
 def _run(plan: List[RankProcess], args: argparse.Namespace, log_dir: str, who: _Who) -> int:

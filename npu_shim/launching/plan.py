@@ -6,6 +6,8 @@ import shlex
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
+from npu_shim.distributed import addresses
+
 # Of another way to describe the job, or of another job: these would contradict what a rank is told here.
 _FOREIGN = ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "POD_NAME", "ASCEND_DEVICE_ID", "DEVICE_ID", "DEVICE_INDEX",
             "CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP", "TF_CONFIG")
@@ -74,11 +76,14 @@ def processes(seats: Sequence[Seat], world_size: int, command: Sequence[str], jo
         One RankProcess for each seat, in the same order.
     """
     made: List[RankProcess] = []
+    ports = _ports(len(seats), world_size, environ)
     for index, seat in enumerate(seats):
         own = {"JOB_ID": job_id, "RANK_ID": str(seat.rank), "RANK_SIZE": str(world_size),
                "ASCEND_DEVICE_ID": str(seat.device), "DEVICE_ID": str(seat.device)}
         if rank_table:
             own["RANK_TABLE_FILE"] = os.path.abspath(rank_table)
+        if ports is not None:
+            own["HCCL_IF_BASE_PORT"] = str(ports)
         if "PYTHONUNBUFFERED" not in environ:
             own["PYTHONUNBUFFERED"] = "1"  # a log that lags behind is of no use when a rank hangs
         made.append(RankProcess(
@@ -86,6 +91,13 @@ def processes(seats: Sequence[Seat], world_size: int, command: Sequence[str], jo
             removed=tuple(name for name in _FOREIGN if name in environ and name not in own),
             cores=tuple(cores[index]) if cores else (), log=os.path.join(log_dir, f"rank_{seat.rank}.log")))
     return made
+
+
+def _ports(local: int, world_size: int, environ: Mapping[str, str]) -> Optional[int]:
+    """Ports for ranks that need some, so that jobs on one host do not meet; those of several hosts need the same ones."""
+    if environ.get("NPU_SHIM_COLLECTIVES") != "tensorflow" or "HCCL_IF_BASE_PORT" in environ or local != world_size:
+        return None
+    return addresses.free_base_port(world_size)
 
 
 def share_cores(available: Sequence[int], count: int) -> List[Tuple[int, ...]]:

@@ -1,14 +1,10 @@
 """Ranks as processes of their own, which run the source that a test gives them."""
 from __future__ import annotations
 
-import importlib.util
-import json
+import multiprocessing
 import os
 import pathlib
-import select
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 import uuid
@@ -16,10 +12,13 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 import pytest
 
-HERE = pathlib.Path(__file__).resolve().parent
-_spec = importlib.util.spec_from_file_location("rank_process", str(HERE / "rank_process.py"))
-protocol = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(protocol)
+from npu_shim.distributed.addresses import free_base_port
+from tests.distributed import rank_process
+
+# Ranks are forked from a process that has imported TensorFlow and nothing has run in: each starts at once.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", TF_CPP_MIN_LOG_LEVEL="3")
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["tensorflow", "numpy", "tests.distributed.rank_process"])
 
 
 class Failed(NamedTuple):
@@ -32,51 +31,59 @@ class Failed(NamedTuple):
 class Rank:
     """One process."""
 
-    def __init__(self, rank: int, size: int, job: str, options: Dict[str, Any], root: pathlib.Path) -> None:
+    def __init__(self, rank: int, size: int, job: str, options: Dict[str, Any], environment: Dict[str, str]) -> None:
         self.rank = rank
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "rank_process.py"), str(rank), str(size), job, json.dumps(options)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-                 "RANK_ID": str(rank), "RANK_SIZE": str(size), "JOB_ID": job, "NPU_SHIM_FALLBACK": "silent",
-                 "NPU_SHIM_COLLECTIVE_TIMEOUT": "20"})
+        self._pipe, theirs = processes.Pipe()
+        self.process = processes.Process(target=rank_process.main, daemon=True, args=(theirs, rank, size, job, options, {
+            "RANK_ID": str(rank), "RANK_SIZE": str(size), "JOB_ID": job, "NPU_SHIM_FALLBACK": "silent",
+            "NPU_SHIM_COLLECTIVE_TIMEOUT": "20", **environment}))
+        self.process.start()
+        theirs.close()
 
     def tell(self, source: str, given: Dict[str, Any]) -> None:
-        protocol.write(self.process.stdin, (source, given))
+        self._pipe.send((textwrap.dedent(source), given))
 
     def answer(self, timeout_s: float = 60.0) -> Any:
         """The result of what it was told, Failed, or None when the process is gone."""
-        ready, _, _ = select.select([self.process.stdout], [], [], timeout_s)
-        assert ready, f"rank {self.rank} did not answer within {timeout_s} s"
+        assert self._pipe.poll(timeout_s), f"rank {self.rank} did not answer within {timeout_s} s"
         try:
-            kind, *rest = protocol.read(self.process.stdout)
-        except EOFError:
+            kind, *rest = self._pipe.recv()
+        except (EOFError, ConnectionResetError):
             return None
         return Failed(*rest) if kind == "error" else rest[0]
 
     def end(self) -> None:
         """Lets it end by itself, and ends it where it does not."""
-        if not self.process.stdin.closed:
-            try:
-                self.process.stdin.close()
-            except BrokenPipeError:
-                self.process.stdin = None
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
+        self._pipe.close()
+        self.process.join(10)
+        if self.process.exitcode is None:
             self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
+            self.process.join()
 
 
 class Ranks:
-    """The ranks of a job."""
+    """The ranks of a job.
 
-    def __init__(self, size: int, root: pathlib.Path, job: Optional[str] = None, only: Optional[List[int]] = None,
-                 **options: Any) -> None:
+    ``carrier`` is 'shm' or 'servers'. Ranks that are started later for the same
+    ``job`` find the others.
+    """
+
+    ports: Dict[str, int] = {}  # by job, the port of rank 0
+
+    def __init__(self, size: int, carrier: str = "shm", job: Optional[str] = None,
+                 only: Optional[List[int]] = None, **options: Any) -> None:
         self.job = job or f"test-{uuid.uuid4().hex}"
-        self.size = size
-        self.ranks = [Rank(r, size, self.job, options, root) for r in (range(size) if only is None else only)]
+        self.size, self.carrier = size, carrier
+        port = self.ports.setdefault(self.job, free_base_port(max(size, 4)))
+        environment = {}
+        if options.get("tensorflow"):
+            environment = {"NPU_SHIM_COLLECTIVES": {"shm": "shm", "servers": "tensorflow"}[carrier],
+                           "HCCL_IF_BASE_PORT": str(port)}
+        else:
+            options["carrier"] = carrier
+            if carrier == "servers":
+                options["addresses"] = [f"127.0.0.1:{port + rank}" for rank in range(size)]
+        self.ranks = [Rank(r, size, self.job, options, environment) for r in (range(size) if only is None else only)]
 
     def joined(self, timeout_s: float = 60.0) -> List[Any]:
         """None for each rank that joined, Failed for the others."""
@@ -85,7 +92,7 @@ class Ranks:
     def start(self, source: str, **given: Any) -> None:
         """Tells every rank to run source."""
         for rank in self.ranks:
-            rank.tell(textwrap.dedent(source), given)
+            rank.tell(source, given)
 
     def answers(self, timeout_s: float = 60.0) -> List[Any]:
         """What every rank answers."""
@@ -104,11 +111,16 @@ class Ranks:
         return answers
 
     def kill(self, rank: int, number: int = signal.SIGKILL) -> None:
-        self.ranks[rank].process.send_signal(number)
+        os.kill(self.ranks[rank].process.pid, number)
 
     def end(self) -> None:
         for rank in self.ranks:
             rank.end()
+
+
+def leaves_nothing(ranks: Ranks) -> bool:
+    """Whether the folder in which the ranks met is gone."""
+    return ranks.carrier == "servers" or not folder_of(ranks.job).exists()
 
 
 def folder_of(job: str) -> pathlib.Path:
@@ -118,13 +130,19 @@ def folder_of(job: str) -> pathlib.Path:
     return pathlib.Path(folder.job_folder(job))
 
 
+@pytest.fixture(params=["shm", "servers"])
+def carrier(request: Any) -> str:
+    """What carries the collectives of a test."""
+    return request.param
+
+
 @pytest.fixture
-def ranks_of(repo_root: pathlib.Path) -> Iterator[Callable[..., Ranks]]:
+def ranks_of(carrier: str) -> Iterator[Callable[..., Ranks]]:
     """ranks_of(size, ...) starts ranks; they are ended, and what they leave behind is looked at, after the test."""
     started: List[Ranks] = []
 
     def start(size: int, join: bool = True, **options: Any) -> Ranks:
-        started.append(Ranks(size, repo_root, **options))
+        started.append(Ranks(size, carrier, **options))
         if join:
             assert started[-1].joined() == [None] * len(started[-1].ranks)
         return started[-1]
@@ -133,17 +151,19 @@ def ranks_of(repo_root: pathlib.Path) -> Iterator[Callable[..., Ranks]]:
     for ranks in started:
         ranks.end()
     for ranks in started:
-        assert not folder_of(ranks.job).exists() or all(r.process.returncode == -signal.SIGKILL for r in ranks.ranks)
+        assert leaves_nothing(ranks) or all(r.process.exitcode == -signal.SIGKILL for r in ranks.ranks)
 
 
-@pytest.fixture(scope="module", params=[2, 3, 4], ids="{} ranks".format)
-def ranks(request: Any, repo_root: pathlib.Path) -> Iterator[Ranks]:
+@pytest.fixture(scope="module", params=[("shm", 2), ("shm", 3), ("shm", 4), ("servers", 2), ("servers", 3)],
+                ids="{0[1]} ranks on {0[0]}".format)
+def ranks(request: Any) -> Iterator[Ranks]:
     """Joined ranks with small slots, so that small tensors need several of them; all tests of a module use the same."""
-    made = Ranks(request.param, repo_root, chunk_bytes=4096, stall_timeout_s=20)
-    assert made.joined() == [None] * request.param
+    carrier, size = request.param
+    made = Ranks(size, carrier, chunk_bytes=4096, stall_timeout_s=20)
+    assert made.joined() == [None] * size
     yield made
     made.end()
-    assert not folder_of(made.job).exists()
+    assert leaves_nothing(made)
 
 
 def wait_for(true: Callable[[], bool], timeout_s: float = 20.0) -> None:

@@ -1,15 +1,14 @@
-"""A rank that does what its parent tells it: Python source on standard input, results on standard output, pickled.
-
-    python rank_process.py RANK SIZE JOB OPTIONS      OPTIONS is a JSON object for join()
-"""
+"""A rank that does what its parent tells it: Python source through a pipe, results back."""
 from __future__ import annotations
 
-import json
-import pickle
-import struct
-import sys
+import atexit
+import functools
+import importlib
+import os
 import traceback
-from typing import Any, BinaryIO
+from multiprocessing.connection import Connection
+from typing import Any, Dict
+
 
 
 TENSORFLOW = """
@@ -35,52 +34,49 @@ def evaluate(way, build):
 """
 
 
-def write(stream: BinaryIO, value: Any) -> None:
-    """Writes a value after its length."""
-    raw = pickle.dumps(value, protocol=4)
-    stream.write(struct.pack("<Q", len(raw)) + raw)
-    stream.flush()
+def main(pipe: Connection, rank: int, size: int, job: str, options: Dict[str, Any], environment: Dict[str, str]) -> None:
+    """Joins, says whether it worked, and serves.
+
+    Args:
+        pipe: to the parent.
+        rank, size, job: who this is.
+        options: for join().
+        environment: variables that are set first.
+    """
+    os.environ.update(environment)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    try:
+        _serve(pipe, rank, size, job, dict(options))
+    finally:
+        atexit._run_exitfuncs()  # which a process of multiprocessing leaves out
 
 
-def read(stream: BinaryIO) -> Any:
-    """Reads what write() wrote; EOFError at the end."""
-    head = stream.read(8)
-    if len(head) < 8:
-        raise EOFError
-    return pickle.loads(stream.read(struct.unpack("<Q", head)[0]))
-
-
-def main() -> None:
-    """Joins, says whether it worked, and serves."""
-    rank, size, job, options = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
-    output, sys.stdout = sys.stdout.buffer, sys.stderr
-    from npu_shim.distributed import collectives, shm
+def _serve(pipe: Connection, rank: int, size: int, job: str, options: Dict[str, Any]) -> None:
+    from npu_shim.distributed import collectives
     import numpy as np
 
-    names = {"np": np, "shm": shm, "collectives": collectives, "rank": rank, "size": size}
+    names = {"np": np, "collectives": collectives, "rank": rank, "size": size}
     try:
         if options.pop("tensorflow", False):  # the environment says who this is; the first collective joins
             exec(TENSORFLOW, names)
         else:
-            names["engine"] = engine = shm.join(rank, size, job, **options)
+            carrier = importlib.import_module(f"npu_shim.distributed.{options.pop('carrier')}")
+            names["join"] = functools.partial(carrier.join, rank, size, job, **options)
+            names["engine"] = engine = names["join"]()
             names["world"] = engine.world
     except Exception as error:
-        write(output, ("error", type(error).__name__, str(error)))
+        pipe.send(("error", type(error).__name__, str(error)))
         return
-    write(output, ("joined", None))
+    pipe.send(("joined", None))
     while True:
         try:
-            source, given = read(sys.stdin.buffer)
+            source, given = pipe.recv()
         except EOFError:
             return
         names.update(given, result=None)
         try:
             exec(source, names)
-            write(output, ("result", names["result"]))
+            pipe.send(("result", names["result"]))
         except Exception as error:
             traceback.print_exc()
-            write(output, ("error", type(error).__name__, str(error)))
-
-
-if __name__ == "__main__":
-    main()
+            pipe.send(("error", type(error).__name__, str(error)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.distributed.conftest import Failed, Ranks, folder_of
-from tests.distributed.test_shm_collectives import FUNCTIONS, reduced, tensor
+from tests.distributed.conftest import Failed, Ranks, leaves_nothing
+from tests.distributed.test_engine_collectives import FUNCTIONS, reduced, tensor
 
 WAYS = ["graph", "function", "eager"]
 REDUCED = ["int8", "int16", "int32", "int64", "float16", "float32"]
@@ -14,14 +14,16 @@ GATHERED = REDUCED + ["uint8", "uint16", "uint32", "uint64", "float64"]
 SHAPES = [(), (0,), (7,), (2, 0, 3), (6, 5), (12, 4099)]
 
 
-@pytest.fixture(scope="module", params=[2, 4], ids="{} ranks".format)
-def ranks(request, repo_root):
+@pytest.fixture(scope="module", params=[("shm", 2), ("shm", 4), ("servers", 2), ("servers", 4)],
+                ids="{0[1]} ranks on {0[0]}".format)
+def ranks(request):
     """Processes with TensorFlow; their first collective makes them meet."""
-    made = Ranks(request.param, repo_root, tensorflow=True)
-    assert made.joined(180) == [None] * request.param
+    carrier, size = request.param
+    made = Ranks(size, carrier, tensorflow=True)
+    assert made.joined(180) == [None] * size
     yield made
     made.end()
-    assert not folder_of(made.job).exists()
+    assert leaves_nothing(made)
 
 
 def same(got, expected):
@@ -329,21 +331,20 @@ def test_wrong_arguments(ranks, call):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_rank_that_is_killed_is_named_by_the_ops_of_the_others(repo_root, way):
-    ranks = Ranks(2, repo_root, tensorflow=True)
-    assert ranks.joined(180) == [None, None]
+def test_a_rank_that_is_killed_is_named_by_the_ops_of_the_others(ranks_of, way):
+    ranks = ranks_of(2, tensorflow=True)
     ranks.run("result = evaluate(way, lambda: [hccl_ops.allreduce(1.0, 'sum')])", way=way)
     ranks.ranks[0].tell("evaluate(way, lambda: [hccl_ops.allreduce(1.0, 'sum')])", {"way": way})
     ranks.kill(1)
     answer = ranks.ranks[0].answer(30)
-    ranks.end()
     assert f"rank 1 (process {ranks.ranks[1].process.pid}) died" in answer.text
 
 
-def test_ranks_of_several_hosts_are_refused(monkeypatch, tmp_path):
+def test_ranks_of_several_hosts_share_no_memory(monkeypatch, tmp_path):
     import json
 
-    from npu_shim.distributed import communicator
+    from npu_shim import _env
+    from npu_shim.distributed import communicator, world
 
     table = {"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
         {"server_id": f"10.0.0.{s}", "device": [{"device_id": "0", "device_ip": f"10.1.0.{s}", "rank_id": str(s)}]}
@@ -352,5 +353,7 @@ def test_ranks_of_several_hosts_are_refused(monkeypatch, tmp_path):
     path.write_text(json.dumps(table))
     for name, value in (("RANK_TABLE_FILE", str(path)), ("RANK_ID", "0"), ("RANK_SIZE", "2")):
         monkeypatch.setenv(name, value)
-    with pytest.raises(RuntimeError, match="2 ranks .* are on 2 hosts, but collectives without cards work among"):
+    assert communicator.carrier(world.world(), _env.read()) == "tensorflow"
+    monkeypatch.setenv("NPU_SHIM_COLLECTIVES", "shm")
+    with pytest.raises(ValueError, match="'shm' is not allowed for the 2 ranks of .* which are on 2 hosts"):
         communicator.engine()

@@ -38,6 +38,15 @@ def test_each_rank_is_told_its_place_and_nothing_of_another_job() -> None:
     assert 'PYTHONUNBUFFERED' not in processes([Seat(0, 0)], 1, ['x'], 'j', '', environ={'PYTHONUNBUFFERED': ''})[0].environment
 
 
+def test_ranks_that_need_ports_get_free_ones_unless_other_hosts_have_to_know_them() -> None:
+    outer = {'NPU_SHIM_COLLECTIVES': 'tensorflow'}
+    made = processes([Seat(0, 0), Seat(1, 1)], 2, ['a'], 'j', '', environ=outer)
+    ports = {process.environment['HCCL_IF_BASE_PORT'] for process in made}
+    assert len(ports) == 1 and 1024 < int(ports.pop()) < 32768
+    for seats, size, more in ([Seat(0, 0)], 2, {}), ([Seat(0, 0)], 1, {'HCCL_IF_BASE_PORT': '7000'}):
+        assert 'HCCL_IF_BASE_PORT' not in processes(seats, size, ['a'], 'j', '', environ={**outer, **more})[0].environment
+
+
 @pytest.mark.parametrize('available, count, shares', [
     (range(8), 2, [(0, 1, 2, 3), (4, 5, 6, 7)]), ([2, 5, 7], 2, [(2,), (5, 7)]), ([0, 1], 3, [(0,), (0,), (1,)]),
     ([3], 2, [(3,), (3,)])])

@@ -10,6 +10,6 @@ others raise an error that names it.
 """
 from __future__ import annotations
 
-from npu_shim.distributed.shm.engine import CONNECT_TIMEOUT_S, STALL_TIMEOUT_S, Engine, join
+from npu_shim.distributed.shm.engine import Engine, join
 
-__all__ = ["CONNECT_TIMEOUT_S", "STALL_TIMEOUT_S", "Engine", "join"]
+__all__ = ["Engine", "join"]

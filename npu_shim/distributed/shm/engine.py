@@ -4,12 +4,13 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
-import sys
 import threading
 from typing import Dict, List, Optional, Sequence, Tuple
 
+from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.shm import folder as folders, meeting, segment as seg
 from npu_shim.distributed.shm.floor import Floor
+from npu_shim.distributed.collectives.ending import how_it_ended
 from npu_shim.distributed.collectives.group import Group
 from npu_shim.distributed.shm.locks import RankLock
 from npu_shim.distributed.shm.peers import Peers
@@ -17,8 +18,6 @@ from npu_shim.distributed.shm.segment import Layout, Segment, fence
 from npu_shim.distributed.shm.slots import Sharing
 from npu_shim.distributed.shm.turns import Turns
 
-CONNECT_TIMEOUT_S = 120.0
-STALL_TIMEOUT_S = 60.0
 _PAIR_CHUNK = 512 << 10
 
 
@@ -65,7 +64,7 @@ class Engine:
         if self._closed or os.getpid() != self._pid:  # a forked child is no rank
             return
         self._closed = True
-        self._segment.write_text(self._segment.rank_text(self.rank), _how_it_ended())
+        self._segment.write_text(self._segment.rank_text(self.rank), how_it_ended())
         fence()
         self._segment.words[self._segment.page(self.rank) + seg.RANK_STATE] = seg.LEFT
         self._lock.give_back()
@@ -114,7 +113,7 @@ class _Opened:
 
 
 def join(rank: int, size: int, job: str, *, connect_timeout_s: float = CONNECT_TIMEOUT_S,
-         stall_timeout_s: float = STALL_TIMEOUT_S, chunk_bytes: Optional[int] = None, world_name: str = "world",
+         stall_timeout_s: float = COLLECTIVE_TIMEOUT_S, chunk_bytes: Optional[int] = None, world_name: str = "world",
          base: Optional[str] = None) -> Engine:
     """Meets the other ranks of a job on this host.
 
@@ -149,10 +148,3 @@ def join(rank: int, size: int, job: str, *, connect_timeout_s: float = CONNECT_T
         folders.tidy(folder)
         raise
     return Engine(folder, lock, world, rank, stall_timeout_s, world_name)
-
-
-def _how_it_ended() -> str:
-    error = getattr(sys, "last_value", None)
-    if error is None:
-        return "has ended (its script is over)"
-    return f"has ended with {type(error).__name__}: {error}"

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from tests.distributed.conftest import Failed, folder_of, wait_for
+from npu_shim.distributed.addresses import free_base_port
+from tests.distributed.conftest import Failed, folder_of
 
 FOREVER = """
     import itertools
@@ -24,7 +25,7 @@ def pid(ranks, rank):
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_rank_that_is_killed_while_they_work_is_named_by_the_others(ranks_of, size, seed):
     """They end within moments, long before any time limit."""
     chance = random.Random(f"{size} {seed}")
@@ -98,14 +99,15 @@ def test_a_rank_that_ends_with_an_error_leaves_its_reason(ranks_of):
     assert "has ended with FileNotFoundError: [Errno 2] No such file: 'train.csv'" in text
 
 
-def test_an_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_root):
+def test_an_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_root, carrier):
     """The real thing: a script that joins and raises."""
     import subprocess
     import sys
 
     script = tmp_path / "script.py"
-    script.write_text("import sys\nfrom npu_shim.distributed import shm\nimport numpy as np\n"
-                      "rank = int(sys.argv[1])\nengine = shm.join(rank, 2, sys.argv[2])\n"
+    how = {"shm": "", "servers": f", addresses={[f'127.0.0.1:{free_base_port(2) + r}' for r in range(2)]}"}[carrier]
+    script.write_text(f"import sys\nfrom npu_shim.distributed import {carrier}\nimport numpy as np\n"
+                      f"rank = int(sys.argv[1])\nengine = {carrier}.join(rank, 2, sys.argv[2]{how})\n"
                       "if rank:\n    open('/no/such/data.csv')\n"
                       "engine.world.allreduce(np.ones(2), key='loss')\n")
     job = f"test-{os.getpid()}-script"
@@ -151,12 +153,15 @@ def test_a_rank_that_is_stopped_is_named(ranks_of):
 
 def test_a_rank_that_does_not_come_is_named(ranks_of):
     ranks = ranks_of(3, join=False, only=[0, 2], connect_timeout_s=3)
-    assert ranks.joined(20) == [Failed("Stalled", "rank 1 did not come within 3 s.")] * 2
+    for answer in ranks.joined(20):
+        assert answer.kind == "Stalled" and answer.text.startswith("rank 1 did not come within 3 s")
+        assert ranks.carrier == "shm" or ": nobody listens at 127.0.0.1:" in answer.text
 
 
 def test_without_rank_0_the_others_say_so(ranks_of):
     ranks = ranks_of(3, join=False, only=[1, 2], connect_timeout_s=1)
-    assert {a.text for a in ranks.joined(20)} == {"rank 0 did not come within 1 s."}
+    for answer in ranks.joined(20):
+        assert answer.kind == "Stalled" and re.match("ranks? 0(, [12])? did not come within 1 s", answer.text)
 
 
 def test_ranks_may_come_late(ranks_of):
@@ -184,16 +189,20 @@ def test_a_second_process_of_the_same_rank_and_job_is_refused(ranks_of):
     second = ranks_of(2, join=False, job=ranks.job)
     for rank, answer in enumerate(second.joined()):
         assert answer.kind == "RankTaken"
-        told = f"rank {rank} of job {ranks.job!r} runs already (process {pid(ranks, rank)} holds "
-        assert answer.text.startswith(told)
-        assert "set another JOB_ID" in answer.text
+        if ranks.carrier == "shm":
+            told = f"rank {rank} of job {ranks.job!r} runs already (process {pid(ranks, rank)} holds "
+            assert answer.text.startswith(told) and "set another JOB_ID" in answer.text
+        else:
+            assert re.match(rf"rank {rank} cannot listen on port \d+ \(Address already in use\): another job may run "
+                            "there. End it, or export HCCL_IF_BASE_PORT", answer.text)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
 
 def test_a_process_cannot_join_twice(ranks_of):
     ranks = ranks_of(2)
-    answers = ranks.attempt("shm.join(rank, size, job)", job=ranks.job)
-    assert all(a.kind == "RankTaken" and "this process itself" in a.text for a in answers)
+    answers = ranks.attempt("join()")
+    told = {"shm": "this process itself", "servers": "Address already in use"}[ranks.carrier]
+    assert all(a.kind == "RankTaken" and told in a.text for a in answers)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
 
@@ -201,21 +210,22 @@ def test_a_new_run_begins_while_the_old_one_is_dying(ranks_of):
     """The new rank 1 does not join the old rank 0, which still lives for a while."""
     old = ranks_of(2)
     old.kill(1)
-    old.ranks[1].process.wait()
+    old.ranks[1].process.join()
     new = ranks_of(2, join=False, job=old.job, only=[1], connect_timeout_s=30)
     time.sleep(0.5)
     old.kill(0)
-    old.ranks[0].process.wait()
+    old.ranks[0].process.join()
     chief = ranks_of(2, join=False, job=old.job, only=[0])
     assert new.joined() + chief.joined() == [None, None]
 
 
+@pytest.mark.parametrize("carrier", ["shm"])
 def test_what_a_job_that_was_killed_as_a_whole_leaves_is_empty_and_goes_with_the_next(ranks_of):
     ranks = ranks_of(2)
     ranks.run("world.allreduce(np.ones(1_000_000), key='k')")
     for rank in range(2):
         ranks.kill(rank)
-        ranks.ranks[rank].process.wait()
+        ranks.ranks[rank].process.join()
     left = folder_of(ranks.job)
     assert sorted(p.name for p in left.iterdir()) == ["rank_0", "rank_1"]
     assert all(p.stat().st_size < 200 for p in left.iterdir())
@@ -270,6 +280,7 @@ def test_ctrl_c_in_one_rank_is_told_to_the_others(ranks_of):
     assert f"a (allreduce sum of float64[3]): rank 0 (process {pid(ranks, 0)}) failed: KeyboardInterrupt" in answer.text
 
 
+@pytest.mark.parametrize("carrier", ["shm"])
 def test_too_little_shared_memory_is_an_error_and_not_a_crash(ranks_of):
     """The slots asked for are larger than any machine's memory."""
     ranks = ranks_of(2, join=False, chunk_bytes=1 << 40)
@@ -289,4 +300,3 @@ def test_the_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
 def test_a_job_id_may_be_anything(ranks_of):
     ranks = ranks_of(2, job="a job/../with ünusual *characters*" + "x" * 500)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
-    wait_for(lambda: folder_of(ranks.job).exists())

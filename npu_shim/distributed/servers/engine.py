@@ -1,0 +1,181 @@
+"""Joins this process to the ranks of its job on any hosts."""
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import threading
+import time
+from collections import defaultdict
+from typing import Callable, Dict, Sequence, Tuple, TypeVar
+
+import numpy as np
+
+from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
+from npu_shim.distributed.collectives.ending import how_it_ended
+from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled
+from npu_shim.distributed.collectives.exchange import Exchange, Members
+from npu_shim.distributed.collectives.group import Group
+from npu_shim.distributed.collectives.keys import name_of, token_of
+from npu_shim.distributed.servers import peers as peers_module
+from npu_shim.distributed.servers.call import Call
+from npu_shim.distributed.servers.office import MEETING, Announcement, Office
+
+T = TypeVar("T")
+CHUNK_BYTES = 4 << 20
+_GREET_EVERY_S, _LEAVE_S, _GIVE_UP_S = 0.2, 5.0, 1.0
+_ANSWERS = {peers_module.UP: "something else listens at", peers_module.DOWN: "nobody listens at",
+            peers_module.SILENT: "there is no way to"}
+
+
+class Engine:
+    """This process as a rank of a job; ``world`` is the group of all ranks. join() makes it."""
+
+    def __init__(self, office: Office, size: int, stall_timeout_s: float, chunk_bytes: int, world_name: str) -> None:
+        self.rank, self.size = office.rank, size
+        self._office, self._stall_timeout_s, self._chunk_bytes = office, stall_timeout_s, chunk_bytes
+        self._pid, self._closed = os.getpid(), False
+        self._opening = threading.Lock()
+        self._groups: Dict[Tuple[str, Tuple[int, ...]], Group] = {}
+        self._times: Dict[Tuple[str, Tuple[int, ...]], int] = defaultdict(int)
+        self.world = self.group(world_name, range(size))
+        atexit.register(self.close)
+
+    def group(self, name: str, ranks: Sequence[int]) -> Group:
+        """The group of some ranks.
+
+        Args:
+            name: the group's.
+            ranks: world ranks of its members, this one among them, in the order of the group.
+        Returns:
+            A Group; the same one until drop().
+        Raises:
+            ValueError: the ranks are not ranks of this job, or this one is not among them.
+        """
+        members = tuple(ranks)
+        if len(set(members)) != len(members) or self.rank not in members or not set(members) <= set(range(self.size)):
+            raise ValueError(f"ranks={list(ranks)} is not allowed for group {name!r} on rank {self.rank}: it must have "
+                             f"this rank and others of 0 to {self.size - 1}, each once.")
+        with self._opening:
+            if (name, members) not in self._groups:
+                self._times[name, members] += 1
+                self._groups[name, members] = self._made(name, members, self._times[name, members])
+            return self._groups[name, members]
+
+    def drop(self, name: str, ranks: Sequence[int]) -> None:
+        """Forgets a group."""
+        with self._opening:
+            self._groups.pop((name, tuple(ranks)), None)
+
+    def close(self) -> None:
+        """Leaves the job: others who need this rank are told so. Done at the end of the process by itself."""
+        atexit.unregister(self.close)
+        if self._closed or os.getpid() != self._pid:  # a forked child is no rank
+            return
+        self._closed = True
+        self._office.leave(how_it_ended(), _LEAVE_S)
+
+    def _made(self, name: str, members: Tuple[int, ...], time_: int) -> Group:
+        told = hashlib.blake2b(repr((name, members, time_)).encode("utf-8"), digest_size=8).digest()
+        sending = Sending(self._office, int.from_bytes(told, "little"), members, self._chunk_bytes, self._stall_timeout_s)
+
+        def pair(low: int, high: int) -> Group:
+            return self.group(f"{name} {low}-{high}", (members[low], members[high]))
+
+        return Group(name, members, sending, pair)
+
+
+class Sending(Members):
+    """The members of a group that send each other letters; any number of collectives at a time."""
+
+    def __init__(self, office: Office, group: int, ranks: Tuple[int, ...], chunk_bytes: int, timeout_s: float) -> None:
+        self.size, self.place = len(ranks), ranks.index(office.rank)
+        self._office, self._group, self._ranks = office, group, ranks
+        self._chunk_bytes, self._timeout_s = chunk_bytes, timeout_s
+        self._lock = threading.Lock()
+        self._counts: Dict[str, int] = defaultdict(int)
+        self._pid = os.getpid()
+
+    def run(self, key: str, asked: str, digest: bytes, work: Callable[[Exchange], T]) -> T:
+        if os.getpid() != self._pid:
+            raise CollectiveError(f"{key}: this process was forked from a rank and is none itself: communicate in the "
+                                  "rank's own process.")
+        self._office.check(self._group)
+        with self._lock:
+            count = self._counts[name_of(key)]
+            self._counts[name_of(key)] += 1
+        token = token_of(key, count)
+        mine = Announcement(digest, key, asked, np.empty(0, np.uint8))
+        call = Call(self._office, self._group, self._ranks, token, mine, self._chunk_bytes, self._timeout_s)
+        try:
+            result = work(call)
+            call.finish()
+            return result
+        except Mismatch:
+            raise
+        except BaseException as error:
+            told = error if isinstance(error, CollectiveError) else CollectiveError(
+                f"{key} ({asked}): {self._office.peers.me.name} failed: {type(error).__name__}: {error}")
+            self._office.tell_broken(self._group, self._ranks, told)
+            raise
+        finally:
+            self._office.forget(self._group, token)
+
+
+def join(rank: int, size: int, job: str, *, addresses: Sequence[str], connect_timeout_s: float = CONNECT_TIMEOUT_S,
+         stall_timeout_s: float = COLLECTIVE_TIMEOUT_S, chunk_bytes: int = CHUNK_BYTES, world_name: str = "world") -> Engine:
+    """Meets the other ranks of a job.
+
+    Args:
+        rank, size: this process's number and how many there are.
+        job: what tells this job from others.
+        addresses: 'host:port' of each rank; this one listens at the port of its own.
+        connect_timeout_s: how long to wait for the others to start.
+        stall_timeout_s: how long a collective waits for a rank that lives and does not come.
+        chunk_bytes: the largest piece in which numbers travel.
+        world_name: name of the group of all ranks, for messages.
+    Returns:
+        An Engine.
+    Raises:
+        ValueError: the numbers are not allowed.
+        RankTaken, Mismatch, PeerLost, Stalled: the ranks did not meet.
+    """
+    if not 0 <= rank < size or len(addresses) != size:
+        raise ValueError(f"rank={rank}, size={size} and {len(addresses)} addresses are not allowed: rank must be 0 to "
+                         "size - 1, and each rank must have an address.")
+    office = Office(rank, addresses, job)
+    try:
+        _meet(office, connect_timeout_s)
+    except BaseException as error:
+        if isinstance(error, CollectiveError):
+            office.tell_broken(MEETING, range(size), error)
+        office.leave("left before all ranks had come", _GIVE_UP_S)
+        raise
+    return Engine(office, size, stall_timeout_s, chunk_bytes, world_name)
+
+
+def _meet(office: Office, timeout_s: float) -> None:
+    """Ranks say who they are until everybody knows everybody."""
+    give_up = time.monotonic() + timeout_s
+    while True:
+        with office.lock:
+            unknown = [peer for peer in office.peers.others if not peer.knows_me]
+        for peer in unknown:
+            if peers_module.probe(peer.address) == peers_module.UP:
+                office.greet(peer)
+        with office.lock:
+            office.greeted.wait_for(lambda: office.refusal or all(peer.knows_me for peer in office.peers.others),
+                                    _GREET_EVERY_S)
+            unknown = [peer for peer in office.peers.others if not peer.knows_me]
+        if office.refusal is not None:
+            raise office.refusal
+        if not unknown:
+            return
+        office.peers.look([peer.rank for peer in office.peers.others if peer.life])
+        gone = [peer.lost for peer in office.peers.others if peer.gone]
+        if gone:
+            raise PeerLost(f"{gone[0]} before all ranks had come")
+        if time.monotonic() > give_up:
+            names = ", ".join(str(peer.rank) for peer in unknown)
+            where = ", ".join(f"{_ANSWERS[peers_module.probe(peer.address)]} {peer.address}" for peer in unknown)
+            raise Stalled(f"rank{'s' if len(unknown) > 1 else ''} {names} did not come within {timeout_s:g} s: {where}.")

@@ -1,0 +1,240 @@
+"""Takes in this rank's letters, keeps them until they are asked for, and sends those to others."""
+from __future__ import annotations
+
+import json
+import secrets
+import struct
+import threading
+from collections import defaultdict
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, cast
+
+import numpy as np
+
+from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, code_of, error_of
+from npu_shim.distributed.servers import letters, peers as peers_module
+from npu_shim.distributed.servers.letters import Letter
+from npu_shim.distributed.servers.outbox import Outbox
+from npu_shim.distributed.servers.peers import Peer, Peers
+from npu_shim.distributed.servers.post import Post, close_in_children
+
+MEETING = 0  # in the place of a group's number
+_RETRIES = 3
+_NOTHING = np.empty(0, np.uint8)
+
+
+class Announcement(NamedTuple):
+    """That a rank is in a collective: its key, what it asks for, and few numbers, if it has no more to send."""
+
+    digest: bytes
+    key: str
+    asked: str
+    payload: np.ndarray
+
+
+class Arrivals:
+    """What has come for one collective."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self.changed = threading.Condition(lock)
+        self.announced: Dict[int, Announcement] = {}
+        self.parts: Dict[Tuple[int, int], np.ndarray] = {}
+
+
+class Office:
+    """The letters of this rank.
+
+    Args:
+        rank: this one.
+        addresses: 'host:port' of each.
+        job: what tells this job from others.
+    """
+
+    def __init__(self, rank: int, addresses: Sequence[str], job: str) -> None:
+        self.rank, self.job = rank, job
+        self.peers = Peers(rank, addresses, secrets.randbits(63) or 1)
+        self._post = Post(rank, addresses)
+        close_in_children(int(addresses[rank].rpartition(":")[2]))
+        self._outboxes = {peer.rank: self._outbox(peer) for peer in self.peers.others}
+        self.lock = threading.Lock()
+        self._calls: Dict[int, Dict[int, Arrivals]] = defaultdict(dict)
+        self._errors: Dict[int, CollectiveError] = {}
+        self.refusal: Optional[CollectiveError] = None  # why the ranks cannot meet
+        self.greeted = threading.Condition(self.lock)
+        self._retries: Dict[int, int] = defaultdict(int)
+        self._thread = threading.Thread(target=self._take_in, name="npu_shim letters", daemon=True)
+        self._thread.start()
+
+    # ---- sending
+
+    def send(self, dest: int, kind: int, body: np.ndarray = _NOTHING, group: int = 0, call: int = 0,
+             part: int = 0) -> Callable[[float], bool]:
+        """Sends a letter some time.
+
+        Returns:
+            A function that says whether it was sent, after waiting at most some seconds for it. The body must not
+            change before.
+        """
+        mine, peer = self.peers.me, self.peers.all[dest]
+        if peer.gone is not None:
+            return lambda timeout_s: True
+        outbox = self._outboxes[dest]
+        number = outbox.post(Letter(kind, self.rank, mine.life, peer.life, group, call, part, body))
+        return lambda timeout_s: outbox.sent(number, timeout_s)
+
+    def greet(self, peer: Peer) -> None:
+        """Tells a rank who this one is."""
+        peer.greeted = peer.life
+        self.send(peer.rank, letters.HELLO, letters.of_text(json.dumps(
+            {"job": self.job, "size": len(self.peers.all), "process": self.peers.me.process})))
+
+    def tell_broken(self, group: int, members: Sequence[int], error: CollectiveError) -> None:
+        """Breaks a group, here and for its other members."""
+        with self.lock:
+            if group in self._errors:
+                return
+            self._errors[group] = error
+            self._wake(group)
+        for rank in members:
+            if rank != self.rank:
+                self.send(rank, letters.BROKEN, letters.of_text(str(error)), group, part=code_of(error))
+
+    def leave(self, how: str, timeout_s: float) -> None:
+        """Tells everybody that this rank ends, and stops taking in letters."""
+        sent = [self.send(peer.rank, letters.LEFT, letters.of_text(how)) for peer in self.peers.others]
+        for each in sent:
+            each(timeout_s)
+        self._post.put(self.rank, *letters.pack([Letter(letters.WAKE, self.rank, 0, 0, 0, 0, 0, _NOTHING)]))
+        self._thread.join(timeout_s)
+
+    def _outbox(self, peer: Peer) -> Outbox:
+        return Outbox(lambda head, outside: self._post.put(peer.rank, head, outside),
+                      lambda error: self._failed(peer, error))
+
+    def _failed(self, peer: Peer, error: Exception) -> bool:
+        """Whether a message shall be sent again. One may arrive twice then, which changes nothing."""
+        self._post.forget(peer.rank)
+        if peer.gone is None and peers_module.probe(peer.address) == peers_module.UP:
+            self._retries[peer.rank] += 1
+            if self._retries[peer.rank] <= _RETRIES:
+                return True
+            if peer.knows_me:
+                peer.gone = f"takes no messages ({getattr(error, 'message', error)})"
+        return False
+
+    # ---- what has come
+
+    def arrivals(self, group: int, call: int) -> Arrivals:
+        """What has come for a collective. Hold the lock."""
+        calls = self._calls[group]
+        found = calls.get(call)
+        if found is None:
+            found = calls[call] = Arrivals(self.lock)
+        return found
+
+    def forget(self, group: int, call: int) -> None:
+        """Drops what came for a collective that is over."""
+        with self.lock:
+            self._calls[group].pop(call, None)
+
+    def check(self, group: int) -> None:
+        """Raises the error with which a member left a collective of a group."""
+        error = self._errors.get(group)
+        if error is not None:
+            raise type(error)(str(error))
+
+    def is_broken(self, group: int) -> bool:
+        """Whether check() would raise."""
+        return group in self._errors
+
+    def awaited(self, group: int, rank: int) -> List[str]:
+        """The keys of the collectives of a group in which a rank is and this one's threads are not done. Hold the lock."""
+        return [found.announced[rank].key for found in self._calls[group].values() if rank in found.announced]
+
+    def _take_in(self) -> None:
+        while True:
+            for letter in letters.unpack(*self._post.get()):
+                if letter.kind == letters.WAKE:
+                    return
+                with self.lock:
+                    self._deliver(letter)
+
+    def _deliver(self, letter: Letter) -> None:
+        if letter.kind == letters.HELLO:
+            self._hello(letter)
+            return
+        peer = self.peers.all[letter.sender]
+        if letter.life != peer.life or letter.to_life != self.peers.me.life:
+            return  # of an earlier run, or for one
+        if letter.kind == letters.ANNOUNCE:
+            found = self.arrivals(letter.group, letter.call)
+            found.announced[letter.sender] = announcement(letter.body)
+            found.changed.notify_all()
+        elif letter.kind == letters.PART:
+            found = self.arrivals(letter.group, letter.call)
+            found.parts[letter.sender, letter.part] = letter.body
+            found.changed.notify_all()
+        elif letter.kind == letters.BROKEN:
+            error = error_of(letter.part, letters.text_of(letter.body))
+            if letter.group == MEETING:
+                self.refusal = self.refusal or error
+                self.greeted.notify_all()
+            self._errors.setdefault(letter.group, error)
+            self._wake(letter.group)
+        elif letter.kind == letters.LEFT:
+            peer.gone = letters.text_of(letter.body)
+            for group in list(self._calls):
+                self._wake(group)
+
+    def _wake(self, group: int) -> None:
+        for found in self._calls[group].values():
+            found.changed.notify_all()
+
+    def _hello(self, letter: Letter) -> None:
+        told = json.loads(letters.text_of(letter.body))
+        error = self._unfit(letter.sender, told)
+        if error is not None:
+            self.refusal = self.refusal or error
+        if letter.sender >= len(self.peers.all):
+            self.greeted.notify_all()
+            return
+        peer = self.peers.all[letter.sender]
+        if peer.life and peer.life != letter.life:
+            peer.gone = peer.gone or "died"  # another process has taken its place
+        else:
+            peer.life, peer.process = letter.life, told["process"]
+            peer.knows_me = peer.knows_me or letter.to_life == self.peers.me.life
+            if letter.to_life != self.peers.me.life or peer.greeted != letter.life:
+                self.greet(peer)
+        self.greeted.notify_all()
+
+    def _unfit(self, sender: int, told: Dict[str, Any]) -> Optional[CollectiveError]:
+        """Why a rank is none of this job."""
+        sides = sorted([(self.rank, self.peers.me.process, self.job, len(self.peers.all)),
+                        (sender, told["process"], told["job"], told["size"])])
+        (first, first_process, first_job, first_size), (other, other_process, other_job, other_size) = sides
+        if first_job != other_job:
+            return Mismatch(f"rank {first} (process {first_process}) is of job {first_job!r}, rank {other} (process "
+                            f"{other_process}) of job {other_job!r}: give every rank the same JOB_ID, and each job ports "
+                            "of its own (HCCL_IF_BASE_PORT).")
+        if first_size != other_size:
+            return Mismatch(f"rank {first} (process {first_process}) was started for {first_size} ranks, rank {other} "
+                            f"(process {other_process}) for {other_size}: give every rank the same RANK_SIZE and rank table.")
+        return None
+
+
+_LENGTHS = struct.Struct("<16sII")
+
+
+def announcement(body: np.ndarray) -> Announcement:
+    """The announcement in the body of a letter."""
+    digest, key, asked = _LENGTHS.unpack_from(cast(Any, body))
+    begin = _LENGTHS.size
+    end = begin + key
+    return Announcement(digest, letters.text_of(body[begin:end]), letters.text_of(body[end:end + asked]), body[end + asked:])
+
+
+def announced(made: Announcement) -> np.ndarray:
+    """It as the body of a letter."""
+    key, asked = made.key.encode("utf-8"), made.asked.encode("utf-8")
+    head = _LENGTHS.pack(made.digest, len(key), len(asked)) + key + asked
+    return np.concatenate([np.frombuffer(head, np.uint8), made.payload])
