@@ -95,8 +95,9 @@ class Job:
                 follower.copy()
                 return 128 + number, False
             codes = [rank.poll() for rank in self._ranks]
-            failed = [rank for rank, code in zip(self._ranks, codes) if code]
-            if failed:
+            if any(codes):
+                # Once more: whom the one that was seen to fail has missed has ended before it.
+                failed = [rank for rank in self._ranks if rank.poll()]
                 # Of several at once, one that a signal ended is the cause: the others miss it.
                 first = max(failed, key=lambda rank: bool(_signal_name((rank.code or 0) - 128)))
                 follower.copy()
