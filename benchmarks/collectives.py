@@ -1,7 +1,7 @@
 """How fast ranks of one host reduce tensors, against a ring of TCP connections on the loopback device.
 
     python benchmarks/collectives.py            prints a table; takes about two minutes
-    python benchmarks/collectives.py --write    and puts it into benchmarks/RESULTS.md
+    python benchmarks/collectives.py --write    and puts it into benchmarks/RESULTS.md and results.json
 
 Both sides run in turns in the same processes, so that their ratio holds although
 the machine may be busy. Each is also checked: a wrong sum ends the run. Where
@@ -195,16 +195,13 @@ def _listener() -> socket.socket:
 def table(rows: List[Row]) -> str:
     """The rows as Markdown: milliseconds, and how many times faster than the ring."""
     names = list(rows[0].seconds)
-    lines = ['| ranks | size | %s |' % ' | '.join('%s, ms' % name if index == 0 else '%s, ms | ratio' % name
-                                                  for index, name in enumerate(names)),
-             '| --- | --- |' + ' --- |' * (2 * len(names) - 1)]
+    head = ['ranks', 'size', names[0] + ', ms'] + [text for name in names[1:] for text in (name + ', ms', 'ratio')]
+    cells = []
     for row in rows:
         base = row.seconds[names[0]]
-        cells = ['%.3g' % (base * 1e3)]
-        for name in names[1:]:
-            cells += ['%.3g' % (row.seconds[name] * 1e3), '%.1f' % (base / row.seconds[name])]
-        lines.append('| %d | %s | %s |' % (row.ranks, row.size, ' | '.join(cells)))
-    return '\n'.join(lines) + '\n'
+        cells.append(['%d' % row.ranks, row.size, '%.3g' % (base * 1e3)] + [
+            text for name in names[1:] for text in ('%.3g' % (row.seconds[name] * 1e3), '%.1f' % (base / row.seconds[name]))])
+    return results.markdown(head, cells)
 
 
 def main(argv: List[str]) -> int:
@@ -215,11 +212,8 @@ def main(argv: List[str]) -> int:
     parser.add_argument('--quick', action='store_true', help='small tensors, once each: to see that it works')
     args = parser.parse_args(argv)
     args.without_tensorflow |= importlib.util.find_spec('tensorflow') is None
-    made = table([row for ranks in (2, 4) for row in measure(ranks, args)])
-    text = '%s\n\n%s' % (results.machine(), made)
-    print(text)
-    if args.write:
-        results.write('collectives', text)
+    rows = [row for ranks in (2, 4) for row in measure(ranks, args)]
+    results.report('collectives', table(rows), [row._asdict() for row in rows], args.write)
     return 0
 
 

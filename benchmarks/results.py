@@ -1,21 +1,22 @@
-"""What all benchmarks share: the machine they name, and their places in RESULTS.md."""
+"""What all benchmarks share: the machine they name, and their places in RESULTS.md and results.json."""
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import os
 import pathlib
 import platform
-from typing import Sequence
+from typing import Any, Dict, List, Sequence
 
 RESULTS = pathlib.Path(__file__).resolve().parent / 'RESULTS.md'
+_NAMES = {'numpy': 'NumPy', 'tensorflow': 'TensorFlow', 'torch': 'PyTorch'}
 
 
-def machine(packages: Sequence[str] = ('numpy', 'tensorflow')) -> str:
+def machine(packages: Sequence[str] = ('numpy', 'tensorflow', 'torch')) -> str:
     """What a benchmark ran on: the processor, Python, and the packages that it uses and that are here."""
     versions = ['Python ' + platform.python_version()]
-    versions += ['%s %s' % ({'numpy': 'NumPy', 'tensorflow': 'TensorFlow'}.get(name, name),
-                            importlib.import_module(name).__version__)
+    versions += ['%s %s' % (_NAMES.get(name, name), importlib.import_module(name).__version__)
                  for name in packages if importlib.util.find_spec(name)]
     return '%s, %d processors; %s' % (platform.machine(), os.cpu_count() or 1, ', '.join(versions))
 
@@ -31,3 +32,29 @@ def write(name: str, text: str) -> None:
         name.replace('_', ' '))
     before, rest = RESULTS.read_text(encoding='utf-8').split(begin)
     RESULTS.write_text(before + begin + text + end + rest.split(end)[1], encoding='utf-8')
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table."""
+    lines = [list(head), ['---'] * len(head)] + [list(row) for row in rows]
+    return '\n'.join('| %s |' % ' | '.join(line) for line in lines) + '\n'
+
+
+def report(name: str, table: str, rows: List[Dict[str, Any]], keep: bool) -> None:
+    """Prints what a benchmark measured, and keeps it where that is wanted.
+
+    Args:
+        name: of the benchmark.
+        table: for people.
+        rows: the same for programs, which results.json has under the name.
+        keep: whether to put both into the files, in place of what was measured before.
+    """
+    text = '%s\n\n%s' % (machine(), table)
+    print(text)
+    if not keep:
+        return
+    write(name, text)
+    numbers = RESULTS.with_name('results.json')
+    known = json.loads(numbers.read_text(encoding='utf-8')) if numbers.exists() else {}
+    known[name] = {'machine': machine(), 'rows': rows}
+    numbers.write_text(json.dumps(known, indent=1, sort_keys=True) + '\n', encoding='utf-8')
