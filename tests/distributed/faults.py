@@ -203,6 +203,8 @@ class Runner:
         if kind.signal is None:
             late = str(fault.rank), str(_LATE_S * fault.moment if not kind.code else _TOO_LATE_S)
             more = {'HCCL_CONNECT_TIMEOUT': str(_CONNECT_S)} if kind.code else {}
+        if not kind.to_rank:
+            more = {'LINGER_SECONDS': str(5 * GONE_S)}  # ranks that nobody ends shall be seen
         job = Launched(fault, folder, kind.restarts, late, **more)
         try:
             if kind.signal is not None:
@@ -216,7 +218,7 @@ class Runner:
                     return False
             code = job.ended()
             job.gone()
-            if kind.signal is not None and code == 0 and kind.says not in job.said() or code == 0 and not kind.to_rank:
+            if kind.signal is not None and code == 0 and kind.says not in job.said():
                 return False
             if code != kind.code or kind.says not in job.said():
                 raise Problem(f'exit code {code}, and {kind.code} with {kind.says!r} is right:\n{job.said()[-2000:]}')

@@ -53,3 +53,4 @@ with tf.train.MonitoredTrainingSession(checkpoint_dir=FOLDER if RANK == 0 else N
         session.run(train, {x: rows, y: wanted})
         at, found = session.run_step_fn(now)
 np.save(os.path.join(FOLDER, 'end_%d.npy' % RANK), found)
+time.sleep(float(os.environ.get('LINGER_SECONDS', '0')))  # where only being ended shall end it

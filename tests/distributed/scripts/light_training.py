@@ -52,3 +52,4 @@ for step in range(int(begin), STEPS):
         save(step + 1, weights, speed)
     time.sleep(0.002)  # so that there is time for something to go wrong
 np.save(os.path.join(FOLDER, 'end_%d.npy' % RANK), weights)
+time.sleep(float(os.environ.get('LINGER_SECONDS', '0')))  # where only being ended shall end it
