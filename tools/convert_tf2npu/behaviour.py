@@ -73,7 +73,7 @@ def _early_import(context: Context, own: bool) -> Optional[ast.stmt]:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             paths: Set[str] = set()
             for place in _imported(context, statement):
-                paths |= reached(project).get(place, frozenset())
+                paths |= reached(project, place)
             if any(f.works_on_import if own else f.lifted for f in facts_in(project, paths)):
                 return statement
     return None

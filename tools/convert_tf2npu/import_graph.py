@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from typing import Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Set, Tuple
 
 from .notebook import SUFFIX, Notebook
 from .project import Project, names_roots
@@ -14,16 +14,22 @@ _IMPORT = re.compile(r'^[ \t]*import[ \t]+([^\n#;]+)', re.MULTILINE)
 _FROM = re.compile(r'^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n;]*)', re.MULTILINE)
 _ATTRIBUTE = re.compile(r'\.(\w+)')
 # What imports without an import statement that starts a line.
-_BY_OTHER_MEANS = (b'import_module', b'__import__', b'LazyLoader', b'sys.modules')
-_INSIDE_LINE = re.compile(rb'[:;][ \t]*(?:from|import)[ \t]')
+_BY_OTHER_MEANS = ('import_module', '__import__', 'LazyLoader', 'sys.modules')
+_INSIDE_LINE = re.compile(r'[:;][ \t]*((?:from|import)[ \t][^\n]*)')
+_QUOTED = re.compile(r'["\']([.\w]+)["\']')
 _COMMENT = re.compile(r'#[^\n]*')
 
 
-@functools.lru_cache(maxsize=1)
-def reached(project: Project) -> Dict[str, FrozenSet[str]]:
-    """For each file the files that importing it brings in, itself among them."""
+@functools.lru_cache(maxsize=16)
+def reached(project: Project, path: str) -> FrozenSet[str]:
+    """The files that importing a file brings in, itself among them; none of a file outside the project."""
     edges = _edges(project)
-    return {path: _from([path], edges) for path in edges}
+    return _from([path], edges) if path in edges else frozenset()
+
+
+def bringing(project: Project, paths: Iterable[str]) -> FrozenSet[str]:
+    """The files that bring in one of some files, these among them."""
+    return _from(paths, importers(project))
 
 
 @functools.lru_cache(maxsize=1)
@@ -40,7 +46,7 @@ def importers(project: Project) -> Dict[str, Tuple[str, ...]]:
 def taken(project: Project) -> Dict[str, FrozenSet[str]]:
     """For each file the names that others may take from it; ``*`` for all."""
     found: Dict[str, Set[str]] = {}
-    for path, (imports, _) in _texts(project).items():
+    for path, (imports, *_) in _texts(project).items():
         attributes = frozenset(_ATTRIBUTE.findall(_text(project, path))) if imports else frozenset()
         for module, name in imports:
             whole = project.find(_joined(module, name), path)
@@ -54,7 +60,7 @@ def taken(project: Project) -> Dict[str, FrozenSet[str]]:
 def _edges(project: Project) -> Dict[str, Set[str]]:
     """For each file the files that it imports itself."""
     found: Dict[str, Set[str]] = {}
-    for path, (imports, _) in _texts(project).items():
+    for path, (imports, *_) in _texts(project).items():
         dotted = {module for module, _ in imports} | {_joined(module, name) for module, name in imports}
         places = {project.find(name, path) for name in dotted}
         found[path] = {place for place in places if place is not None and place != path}
@@ -72,25 +78,25 @@ class Concerned(NamedTuple):
 def concerned(project: Project) -> Concerned:
     """The files of a project that can have something for a rule.
 
-    More is taken for reached than Python would import: a package reaches all that is in it, and what imports by other
-    means than import statements at the start of a line reaches everything.
+    More is taken for reached than Python would import: a package reaches all that is in it, and a file that imports by
+    functions all that its texts name.
     """
     edges = _edges_with_packages(project)
     backwards: Dict[str, Set[str]] = {}
     for path, imported in edges.items():
         for other in imported:
             backwards.setdefault(other, set()).add(path)
-    reaching = _from([path for path, text in _texts(project).items() if text.is_source], backwards)
+    reaching = _from([path for path, text in _texts(project).items() if text.names_roots], backwards)
     return Concerned(reaching, _from(reaching, edges))
 
 
 def _edges_with_packages(project: Project) -> Dict[str, Set[str]]:
     """For each file those that what it imports may stand in, each package on the way with all that is in it."""
     found: Dict[str, Set[str]] = {path: set(others) for path, others in _edges(project).items()}
-    for path, (imports, _) in _texts(project).items():
-        for module, _ in imports:
+    for path, text in _texts(project).items():
+        for module in {module for module, _ in text.imports} | text.others:
             words = module.split('.')
-            places = {project.find('.'.join(words[:count]), path) for count in range(1, len(words))}
+            places = {project.find('.'.join(words[:count]), path) for count in range(1, len(words) + 1)}
             found[path].update(place for place in places if place is not None)
     for path in project.paths:
         folder, name = os.path.split(path)
@@ -101,10 +107,11 @@ def _edges_with_packages(project: Project) -> Dict[str, Set[str]]:
 
 
 class _Text(NamedTuple):
-    """What a file imports, as modules and names of them, and whether it may have TensorFlow by itself: it names it, or
-    imports by means that are not followed here."""
+    """What a file imports at the start of lines, as modules and names of them, what it may import by other means, and
+    whether it names TensorFlow."""
     imports: FrozenSet[Tuple[str, str]]
-    is_source: bool
+    others: FrozenSet[str]
+    names_roots: bool
 
 
 @functools.lru_cache(maxsize=1)
@@ -112,13 +119,21 @@ def _texts(project: Project) -> Dict[str, _Text]:
     """One pass over all files."""
     found: Dict[str, _Text] = {}
     for path in project.paths:
-        raw = project.raw(path)
-        found[path] = _Text(frozenset(_imports(_text(project, path))), names_roots(raw) or any(
-            word in raw for word in _BY_OTHER_MEANS) or bool(_INSIDE_LINE.search(raw)))
+        text = _text(project, path)
+        found[path] = _Text(frozenset(_imports(text)), frozenset(_by_other_means(text)), names_roots(project.raw(path)))
     return found
 
 
-def _from(paths: Iterable[str], edges: Dict[str, Set[str]]) -> FrozenSet[str]:
+def _by_other_means(text: str) -> Iterator[str]:
+    """What may be imported behind a colon or semicolon, or by a function that is given a name."""
+    for line in _INSIDE_LINE.findall(text):
+        for module, name in _imports(line):
+            yield from (module, _joined(module, name))
+    if any(word in text for word in _BY_OTHER_MEANS):
+        yield from _QUOTED.findall(text)
+
+
+def _from(paths: Iterable[str], edges: Mapping[str, Iterable[str]]) -> FrozenSet[str]:
     found: Set[str] = set(paths)
     todo: List[str] = list(found)
     while todo:

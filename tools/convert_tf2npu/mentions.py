@@ -57,12 +57,13 @@ def _that_know(names: Names, word: str) -> Optional[List[Names]]:
     project = names.project
     if project is None or names.path not in project.paths:
         return []
-    from .import_graph import reached  # which stands on projects, as these stand on names
+    from .import_graph import bringing  # which stands on projects, as these stand on names
     literal = word.encode('utf-8')
     attribute = re.compile(rb'\.\s*%s\b' % re.escape(literal))
     found: List[Names] = []
-    for path, brought in reached(project).items():
-        raw = project.raw(path) if path != names.path and names.path in brought else b''
+    others = bringing(project, [names.path])
+    for path in project.paths:
+        raw = project.raw(path) if path != names.path and path in others else b''
         if literal in raw and attribute.search(raw):
             module = project.module(path)
             if module is None:

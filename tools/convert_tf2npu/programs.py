@@ -51,7 +51,7 @@ def program(context: Context) -> Iterator[Facts]:
     names = context.names
     yield facts_of(names)
     if names.project and names.path:
-        yield from facts_in(names.project, reached(names.project).get(names.path, frozenset()) - {names.path})
+        yield from facts_in(names.project, reached(names.project, names.path) - {names.path})
 
 
 def facts_in(project: Project, paths: AbstractSet[str]) -> Iterator[Facts]:

@@ -21,7 +21,7 @@ from .source import Source, SourceError
 _AT_HAND, _BYTES_AT_HAND = 3_000_000, 32_000_000
 # Where the garbage collector is at rest, it runs once for so many characters; there is little for it, because what is
 # known of one file does not refer to itself.
-_COLLECTED = 40_000_000
+_COLLECTED = 12_000_000
 _FRAMEWORKS = ('tensorflow', 'keras', 'horovod')
 _ROOTS = (b'tensorflow', b'keras', b'horovod', b'npu_bridge', b'npu_shim')
 _IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)

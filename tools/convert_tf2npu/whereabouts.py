@@ -66,7 +66,7 @@ def _updating(names: Names) -> Iterator[Names]:
     """A file, and those of the project that it imports and that may update variables."""
     yield names
     if names.project and names.path:
-        for path in sorted(reached(names.project).get(names.path, frozenset()) - {names.path}):
+        for path in sorted(reached(names.project, names.path) - {names.path}):
             raw = names.project.raw(path)
             module = names.project.module(path) if any(word.encode() in raw for word in _UPDATES) else None
             if module is not None:

@@ -10,7 +10,7 @@ import functools
 from typing import Dict, List, NamedTuple, Optional, Set
 
 from ..ignores import ignored
-from ..import_graph import reached
+from ..import_graph import bringing, reached
 from ..imports import taken
 from ..names import Names
 from ..project import Project
@@ -75,15 +75,15 @@ def _obstacles(project: Project, code: str) -> Dict[str, Obstacle]:
 def _with_horovod(project: Project) -> List[str]:
     """The files that may use Horovod: that name it, or bring in one that does."""
     naming = {path for path in project.paths if path.endswith(('.py', '.pyw')) and b'horovod' in project.raw(path)}
-    brought = reached(project)
-    return [path for path in project.paths if path in naming or path.endswith(('.py', '.pyw')) and
-            not naming.isdisjoint(brought[path])] if naming else []
+    users = bringing(project, naming) if naming else frozenset()
+    return [path for path in project.paths if path in users and path.endswith(('.py', '.pyw'))]
 
 
 def _groups(project: Project, files: Set[str]) -> List[Set[str]]:
     """The files that train together."""
     groups: List[Set[str]] = []
-    for together in [set(brought) & files for brought in reached(project).values()]:
+    users = bringing(project, files)
+    for together in (set(reached(project, path) & files) for path in project.paths if path in users):
         if together:
             touching = [group for group in groups if group & together]
             groups = [group for group in groups if not group & together]
