@@ -10,12 +10,12 @@ from .notebook import SUFFIX, Notebook
 from .project import Project, names_roots
 from .source import SourceError
 
-_IMPORT = re.compile(r'^[ \t]*import[ \t]+([^\n#;]+)', re.MULTILINE)
-_FROM = re.compile(r'^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n;]*)', re.MULTILINE)
+_IMPORT = re.compile(r'[ \t]*import[ \t]+([^\n#;]+)')
+_FROM = re.compile(r'[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n;]*)')
 _ATTRIBUTE = re.compile(r'\.(\w+)')
 # What imports without an import statement that starts a line.
 _BY_OTHER_MEANS = ('import_module', '__import__', 'LazyLoader', 'sys.modules')
-_INSIDE_LINE = re.compile(r'[:;][ \t]*((?:from|import)[ \t][^\n]*)')
+_INSIDE_LINE = re.compile(r'[:;](?=[ \t]*(?:from|import)[ \t])')
 _QUOTED = re.compile(r'["\']([.\w]+)["\']')
 _COMMENT = re.compile(r'#[^\n]*')
 
@@ -126,9 +126,10 @@ def _texts(project: Project) -> Dict[str, _Text]:
 
 def _by_other_means(text: str) -> Iterator[str]:
     """What may be imported behind a colon or semicolon, or by a function that is given a name."""
-    for line in _INSIDE_LINE.findall(text):
-        for module, name in _imports(line):
-            yield from (module, _joined(module, name))
+    for start, end in _lines_with_imports(text):
+        for match in _INSIDE_LINE.finditer(text, start, end):
+            for module, name in _import_at(text, match.end()):
+                yield from (module, _joined(module, name))
     if any(word in text for word in _BY_OTHER_MEANS):
         yield from _QUOTED.findall(text)
 
@@ -156,12 +157,28 @@ def _text(project: Project, path: str) -> str:
 
 def _imports(text: str) -> Iterator[Tuple[str, str]]:
     """The modules that a text imports, and the names that it imports from them."""
-    for match in _IMPORT.finditer(text):
-        for name in _names(match.group(1)):
+    for start, _ in _lines_with_imports(text):
+        yield from _import_at(text, start)
+
+
+def _lines_with_imports(text: str) -> Iterator[Tuple[int, int]]:
+    """The start and the end of each line with the word import; few have it, and to look at each line takes long."""
+    found = text.find('import')
+    while found >= 0:
+        end = text.find('\n', found) % (len(text) + 1)  # the text's end for the last
+        yield text.rfind('\n', 0, found) + 1, end
+        found = text.find('import', end)
+
+
+def _import_at(text: str, start: int) -> Iterator[Tuple[str, str]]:
+    """What an import statement brings that starts at a place; nothing where there is none."""
+    plain, parts = _IMPORT.match(text, start), _FROM.match(text, start)
+    if plain:
+        for name in _names(plain.group(1)):
             yield name, ''
-    for match in _FROM.finditer(text):
-        for name in _names(match.group(2)) or ['']:
-            yield match.group(1), name
+    elif parts:
+        for name in _names(parts.group(2)) or ['']:
+            yield parts.group(1), name
 
 
 def _joined(module: str, name: str) -> str:
