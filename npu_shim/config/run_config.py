@@ -4,7 +4,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Dict, Iterable
 
-from npu_shim import _env, _tf
+from npu_shim import _device, _env, _tf
 from npu_shim.config.estimator_map import estimator_options, given_options
 from npu_shim.config.nested import bind, check_argument
 from npu_shim.config.placeholder import needs_estimator
@@ -14,6 +14,8 @@ from npu_shim.options.table import arguments_of, signature_of
 
 _API: Any = _tf.estimator()
 _ARGUMENTS = arguments_of(None)
+_IN_STEP = ("To train data parallel instead, unset TF_CONFIG, write train_distribute=npu_strategy.NPUStrategy() in place of "
+            "distribute, and start the ranks with npu-shim launch --ranks N script.py.")
 _PARENT = ("model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
            "session_config", "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps",
            "train_distribute", "eval_distribute")
@@ -130,7 +132,10 @@ def _check_cluster(values: Dict[str, Any]) -> None:
     if cluster != is_server:
         raise ValueError(
             f"TF_CONFIG {'names' if cluster else 'does not name'} a cluster, but distribute={values['distribute']!r}: "
-            "a cluster needs distribute=ParameterServerStrategy(), and that needs a cluster. Set both or neither."
+            f"a cluster needs distribute=ParameterServerStrategy(), and that needs a cluster. Set both or neither. {_IN_STEP}"
         )
     if cluster and not values["mix_compile_mode"]:
         raise ValueError("TF_CONFIG names a cluster, which needs mix_compile_mode=True: set it.")
+    if cluster and not _device.device().is_npu:
+        raise ValueError("distribute=ParameterServerStrategy() with the cluster of TF_CONFIG is not allowed without cards: ranks "
+                         f"have no parameter servers there. {_IN_STEP}")

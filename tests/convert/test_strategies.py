@@ -387,7 +387,7 @@ def test_data_of_which_each_rank_needs_its_part_are_told(text: str, told: List[s
 
 
 @pytest.mark.parametrize('text,words', [
-    ('c = tf.estimator.RunConfig(d, save_checkpoints_steps=50)\n', 'save_checkpoints_steps=50 if get_rank_id() == 0 else 0'),
+    ('e = tf.estimator.LinearClassifier(columns, config=c)\n', 'save_checkpoints_steps=100 if get_rank_id() == 0 else 0'),
     ('s = tf.train.MonitoredTrainingSession(checkpoint_dir=d)\n', 'checkpoint_dir=d if get_rank_id() == 0 else None'),
     ('saver = tf.train.Saver()\nsaver.save(s,\n           p)\ns.run(train_op)\n', 'if get_rank_id() == 0: saver.save(s, p)'),
     ('c = tf.keras.callbacks.ModelCheckpoint(p)\n', 'get_rank_id() == 0 only'),
@@ -454,14 +454,13 @@ def test_gradients_of_another_file_are_averaged_there(tmp_path: pathlib.Path) ->
     assert 'npu_shim' not in made['train.py']
 
 
-@pytest.mark.parametrize('given,steps', [
-    ('save_checkpoints_steps=500', '500'), ('model_dir=d', '100'), ('model_dir=d, save_checkpoints_steps=None', '100'),
-    ('save_checkpoints_steps=\n    a if b else None', '(a if b else None)')])
-def test_what_is_to_be_written_for_one_rank_that_saves_is_an_expression(given: str, steps: str) -> None:
-    text = TF + 'config = tf.estimator.RunConfig(%s)\n' % given
+@pytest.mark.parametrize('folder,words', [
+    ('d', 'checkpoint_dir=d if get_rank_id() == 0 else None'),
+    ('\n    a if b else c', 'checkpoint_dir=(a if b else c) if get_rank_id() == 0 else None')])
+def test_what_is_to_be_written_for_one_rank_that_saves_is_an_expression(folder: str, words: str) -> None:
+    text = TF + 's = tf.train.MonitoredTrainingSession(checkpoint_dir=%s)\n' % folder
     result = Converter(Settings(('NPU253',), distributed='tf_strategy')).convert(text.encode())
-    assert [d.message.partition('; write ')[2] for d in result.diagnostics] == [
-        'save_checkpoints_steps=%s if get_rank_id() == 0 else 0' % steps]
+    assert [d.message.partition('; write ')[2] for d in result.diagnostics] == [words]
 
 
 def test_an_optimizer_in_another_file_makes_a_loop_a_training(tmp_path: pathlib.Path) -> None:

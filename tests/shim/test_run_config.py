@@ -167,3 +167,15 @@ def test_a_cluster_needs_its_strategy(has_estimator, monkeypatch):
     with pytest.raises(ValueError if has_estimator else RuntimeError,
                        match="TF_CONFIG names a cluster, but distribute=None" if has_estimator else "tf.estimator"):
         NPURunConfig()
+
+
+def test_parameter_servers_without_cards_are_one_error_with_the_way_to_data_parallel(has_estimator, monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"chief": ["a:1"], "ps": ["b:1"]},
+                                                "task": {"type": "chief", "index": 0}}))
+    if not has_estimator:
+        with pytest.raises(RuntimeError, match="needs tf.estimator"):
+            NPURunConfig()
+        return
+    strategy = tf.compat.v1.distribute.experimental.ParameterServerStrategy()
+    with pytest.raises(ValueError, match="not allowed without cards.*unset TF_CONFIG.*NPUStrategy.*npu-shim launch --ranks N"):
+        NPURunConfig(distribute=strategy, mix_compile_mode=True, iterations_per_loop=1)

@@ -1,7 +1,8 @@
 """Checkpoints that all ranks would write into one folder (with ``-d tf_strategy``).
 
 Replicas of a strategy have one chief that saves. Ranks run the whole script, so that all of them save: into one
-folder, one on top of the other, unless each has a folder of its own or only one of them saves.
+folder, one on top of the other, unless each has a folder of its own or only one of them saves. ``NPUEstimator``
+sees to that itself; sessions, Keras and the ready-made Estimators do not.
 
 Options: -d tf_strategy
 
@@ -9,7 +10,7 @@ Told::
 
     import tensorflow as tf
 
-    config = tf.estimator.RunConfig(model_dir=FLAGS.model_dir, save_checkpoints_steps=500)
+    classifier = tf.estimator.DNNClassifier([32], columns, model_dir=FLAGS.model_dir)
 
 Told::
 
@@ -25,7 +26,8 @@ Untouched::
     import tensorflow as tf
     from npu_shim.npu_init import *
 
-    config = NPURunConfig(model_dir=FLAGS.model_dir, save_checkpoints_steps=500 if get_rank_id() == 0 else 0)
+    config = NPURunConfig(model_dir=FLAGS.model_dir, save_checkpoints_steps=500)
+    estimator = NPUEstimator(model_fn, config=config)
 
 Untouched::
 
@@ -49,20 +51,20 @@ import re
 from typing import Dict, Iterator, Optional, Tuple
 
 from ..edits import operand
+from ..kinds import READY_MADE
 from ..origins import origins
 from ..registry import Context, Finding, Result
 from ..scopes import Call
-from ..signatures import RUN_CONFIG, Bound, bind
+from ..signatures import bind
 from ..whereabouts import in_test, trains
 from .keras_session import uses_eager
 
 CODE = 'NPU253'
 NEEDS = {'distributed': 'tf_strategy'}
 _FIRST = 'if get_rank_id() == 0 else'
+_FOLDER = ('model_dir', 'config', None)
 _MONITORED = ('master', 'is_chief', 'checkpoint_dir')
 _CALLS: Dict[str, Tuple[str, ...]] = {
-    'tensorflow.estimator.RunConfig': RUN_CONFIG,
-    'npu_shim.npu_init.NPURunConfig': (),
     'tensorflow.train.MonitoredTrainingSession': _MONITORED,
     'tensorflow.keras.callbacks.ModelCheckpoint': ('filepath',),
     'tensorflow.contrib.slim.learning.train': ('train_op', 'logdir'),
@@ -84,11 +86,11 @@ def check_file(context: Context) -> Iterator[Result]:
 def _told(context: Context, call: Call) -> Optional[str]:
     """What to write at a call that saves, or makes others save, or None."""
     node, name = call.node, context.resolve(call.node.func, call.where) or ''
+    if name in READY_MADE and any(keyword.arg in _FOLDER for keyword in node.keywords):
+        return 'give each rank a model_dir of its own, or write save_checkpoints_steps=100 %s 0 in its run configuration' % _FIRST
     if name in _CALLS:
         bound = bind(node, _CALLS[name])
         short = name.rsplit('.', 1)[1]
-        if short.endswith('RunConfig'):
-            return _of_configuration(context, bound)
         if short == 'ModelCheckpoint':
             return 'add this callback under the condition get_rank_id() == 0 only'
         for argument in ('checkpoint_dir', 'logdir'):
@@ -99,13 +101,6 @@ def _told(context: Context, call: Call) -> Optional[str]:
             for o in origins(node.func.value, call.where, context.names)):
         return 'write if get_rank_id() == 0: %s' % ' '.join(context.source.segment(node).split())
     return None
-
-
-def _of_configuration(context: Context, bound: Bound) -> Optional[str]:
-    if not bound.given('model_dir') and not bound.given('save_checkpoints_steps'):
-        return None
-    steps = bound.args['save_checkpoints_steps'] if bound.given('save_checkpoints_steps') else None
-    return 'write save_checkpoints_steps=%s %s 0' % (operand(context.source, steps) if steps else 100, _FIRST)
 
 
 def _asks_for_rank(context: Context, call: Call) -> bool:

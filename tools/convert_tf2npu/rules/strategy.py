@@ -87,7 +87,7 @@ CODE = 'NPU302'
 NEEDS = {'distributed': 'tf_strategy'}
 _NEW = 'npu_strategy.NPUStrategy()'
 _SERVERS = ('for parameter servers write NPURunConfig(distribute=ParameterServerStrategy(), mix_compile_mode=True, '
-            'iterations_per_loop=1) and NPUEstimator')
+            'iterations_per_loop=1) and NPUEstimator, which only cards have; for ranks that train in step write ' + _NEW)
 
 
 def check_file(context: Context) -> Iterator[Result]:
