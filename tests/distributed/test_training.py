@@ -16,7 +16,7 @@ from npu_shim import npu_init
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / 'scripts'
 WAYS = ['wrapper', 'class', 'npu_optimizer', 'sharding', 'by_hand', 'split', 'loss_scale']
-KERAS_WAYS = ['wrapper', 'class', 'name']
+KERAS_WAYS = ['wrapper', 'class', 'name', 'wrapper_adam', 'class_adam', 'name_adam']
 
 
 def environment() -> Dict[str, str]:
