@@ -75,9 +75,9 @@ class Ranks:
         self.job = job or f"test-{uuid.uuid4().hex}"
         self.size, self.carrier = size, carrier
         port = self.ports.setdefault(self.job, free_base_port(max(size, 4)))
-        environment = {}
+        environment = options.pop("environment", {})
         if options.get("tensorflow"):
-            environment = {"NPU_SHIM_COLLECTIVES": {"shm": "shm", "servers": "tensorflow"}[carrier],
+            environment = {**environment, "NPU_SHIM_COLLECTIVES": {"shm": "shm", "servers": "tensorflow"}[carrier],
                            "HCCL_IF_BASE_PORT": str(port)}
         else:
             options["carrier"] = carrier

@@ -141,7 +141,7 @@ def test_ranks_that_wait_for_each_other_are_told_so(ranks_of):
 
 
 def test_a_rank_that_is_stopped_is_named(ranks_of):
-    ranks = ranks_of(2, stall_timeout_s=1)
+    ranks = ranks_of(2, stall_timeout_s=3)
     ranks.start(FOREVER, sizes=[100_000])
     time.sleep(0.3)
     ranks.kill(1, signal.SIGSTOP)
@@ -295,6 +295,12 @@ def test_the_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(CollectiveError, match="must be a folder of user"):
         locks.make_folder(str(tmp_path / "link"))
+
+
+@pytest.mark.parametrize("carrier", ["servers"])
+def test_a_proxy_for_the_web_is_not_asked(ranks_of):
+    ranks = ranks_of(2, environment={"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"})
+    assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
 
 def test_a_job_id_may_be_anything(ranks_of):

@@ -15,7 +15,7 @@ from npu_shim.distributed.servers.office import Announcement, Office, announced
 
 _SMALL_BYTES = 64 << 10  # what all ranks together may put into their announcements
 _ASKED_ROOM = 2000
-_LOOK_EVERY_S = 0.25
+_LOOK_EVERY_S, _LONGEST_LOOK_S = 0.25, 1.5
 _BYTES = np.dtype(np.uint8)
 
 
@@ -42,7 +42,7 @@ class Call(Exchange):
         self._place, self._size = ranks.index(office.rank), len(ranks)
         self._others = [place for place in range(self._size) if place != self._place]
         self._what = f"{mine.key} ({mine.asked})"
-        self._since = time.monotonic()
+        self._restart()
         self._agreed = False
         self._given, self._taken = [0] * self._size, [0] * self._size
         self._unsent: List[Callable[[float], bool]] = []
@@ -142,6 +142,7 @@ class Call(Exchange):
         for sent in self._unsent:
             while not sent(_LOOK_EVERY_S):
                 self._check({place for place in self._others if self._given[place]}, lambda: sent(0))
+            self._restart()
 
     # ---- what they are made of
 
@@ -208,6 +209,17 @@ class Call(Exchange):
 
     # ---- waiting
 
+    def _restart(self) -> None:
+        """Begins to count anew: the time limit is for a rank that does not go on, not for all numbers."""
+        self._waited_s, self._looked = 0.0, time.monotonic()
+
+    def _is_over(self) -> bool:
+        """Whether the time limit is reached. A pause of this very process counts for little: what came then is read first."""
+        now = time.monotonic()
+        self._waited_s += min(now - self._looked, _LONGEST_LOOK_S)
+        self._looked = now
+        return self._waited_s > self._timeout_s
+
     def _await(self, missing: Callable[[], Set[int]]) -> None:
         """Returns when nobody is missing any more.
 
@@ -218,6 +230,7 @@ class Call(Exchange):
             with self._office.lock:
                 if self._arrivals.changed.wait_for(
                         lambda: not missing() or self._ended(missing()), _LOOK_EVERY_S) and not missing():
+                    self._restart()
                     return
                 absent = missing()
             self._check(absent, lambda: not missing())
@@ -230,12 +243,13 @@ class Call(Exchange):
         """Raises if there is no use in waiting any longer for some ranks, unless what is waited for has come."""
         peers = self._office.peers
         ranks = [self._ranks[place] for place in absent]
+        over = self._is_over()
         peers.look(ranks)
         error: Optional[Exception] = None
         lost = [peers.all[rank].lost for rank in ranks if peers.all[rank].gone]
         if lost:
             error = PeerLost(f"{self._what} cannot be carried out: {lost[0]}.")
-        elif time.monotonic() - self._since > self._timeout_s:
+        elif over:
             error = Stalled(self._stalled(sorted(absent)))
         with self._office.lock:
             if came():

@@ -149,7 +149,7 @@ def join(rank: int, size: int, job: str, *, addresses: Sequence[str], connect_ti
     except BaseException as error:
         if isinstance(error, CollectiveError):
             office.tell_broken(MEETING, range(size), error)
-        office.leave("left before all ranks had come", _GIVE_UP_S)
+        office.leave(f"could not begin ({error})", _GIVE_UP_S)
         raise
     return Engine(office, size, stall_timeout_s, chunk_bytes, world_name)
 

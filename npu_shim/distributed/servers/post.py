@@ -37,6 +37,7 @@ class Post:
         self._rank, self._addresses = rank, list(addresses)
         self._puts: Dict[Tuple[int, bool], Put] = {}
         port = int(addresses[rank].rpartition(":")[2])
+        _without_proxy(self._addresses)
         _check_free(rank, port)
         try:
             server = tf.distribute.Server(_tf.v1.train.ClusterSpec({_JOB: self._addresses}), job_name=_JOB,
@@ -100,6 +101,15 @@ def _on(rank: int) -> Any:
 
 def _queue() -> Any:
     return _tf.v1.FIFOQueue(-1, [tf.uint8, tf.uint8], shared_name=_QUEUE, name="messages")
+
+
+def _without_proxy(addresses: Sequence[str]) -> None:
+    """A proxy for the web (http_proxy), which the network library would use as well, knows nothing of ranks."""
+    hosts = list(dict.fromkeys(address.rpartition(":")[0].strip("[]") for address in addresses))
+    others = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
+    os.environ["no_proxy"] = ",".join(([others] if others else []) + hosts)
+    if os.environ.get("no_grpc_proxy"):  # newer libraries look at it first
+        os.environ["no_grpc_proxy"] += "," + ",".join(hosts)
 
 
 def _check_free(rank: int, port: int) -> None:
