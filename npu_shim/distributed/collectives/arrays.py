@@ -5,7 +5,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from npu_shim.distributed.collectives.pieces import empty
+from npu_shim.distributed.collectives.pieces import empties
 from npu_shim.distributed.collectives.reductions import BFLOAT16
 
 Tensors = Union[np.ndarray, Sequence[np.ndarray]]
@@ -63,7 +63,7 @@ def results_for(arrays: List[Array], out: Optional[Tensors] = None) -> List[np.n
         ValueError: these do not fit.
     """
     if out is None:
-        return [empty(array.flat.size, array.flat.dtype) for array in arrays]
+        return empties([(array.flat.size, array.flat.dtype) for array in arrays])
     given: List[Any] = list(out) if isinstance(out, (list, tuple)) else [out]
     if len(given) != len(arrays) or any(
             g.shape != a.shape or g.dtype != a.dtype or not g.flags.c_contiguous or np.may_share_memory(g, a.flat)
