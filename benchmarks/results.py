@@ -10,6 +10,7 @@ import platform
 from typing import Any, Dict, List, Sequence
 
 RESULTS = pathlib.Path(__file__).resolve().parent / 'RESULTS.md'
+_NUMBERS = RESULTS.with_name('results.json')
 _NAMES = {'numpy': 'NumPy', 'tensorflow': 'TensorFlow', 'torch': 'PyTorch'}
 
 
@@ -54,7 +55,15 @@ def report(name: str, table: str, rows: List[Dict[str, Any]], keep: bool) -> Non
     if not keep:
         return
     write(name, text)
-    numbers = RESULTS.with_name('results.json')
-    known = json.loads(numbers.read_text(encoding='utf-8')) if numbers.exists() else {}
+    known = _known()
     known[name] = {'machine': machine(), 'rows': rows}
-    numbers.write_text(json.dumps(known, indent=1, sort_keys=True) + '\n', encoding='utf-8')
+    _NUMBERS.write_text(json.dumps(known, indent=1, sort_keys=True) + '\n', encoding='utf-8')
+
+
+def kept(name: str) -> List[Dict[str, Any]]:
+    """The rows of a benchmark that results.json has."""
+    return _known().get(name, {}).get('rows', [])
+
+
+def _known() -> Dict[str, Any]:
+    return json.loads(_NUMBERS.read_text(encoding='utf-8')) if _NUMBERS.exists() else {}

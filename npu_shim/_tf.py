@@ -16,9 +16,19 @@ from tensorflow.python.client import session as session_module
 from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.distribute import distribute_lib, one_device_strategy
 from tensorflow.python.distribute import values as distribute_values
+from tensorflow.python.eager import context as _context
+from tensorflow.python.framework import function as _function, kernels as _kernels
 from tensorflow.python.ops import summary_ops_v2 as _summary_ops
 from tensorflow.python.training import session_run_hook
 
+try:
+    from tensorflow.python.eager import record as _tape
+except ImportError:  # TF 2.6 and before
+    from tensorflow.python.eager import tape as _tape
+try:
+    from tensorflow.python.framework.ops import gradient_registry as _gradients
+except ImportError:  # TF 1.15
+    from tensorflow.python.framework.ops import _gradient_registry as _gradients
 try:
     from tensorflow.python.client import pywrap_tf_session as _c_api
 except ImportError:  # TF 1.15
@@ -141,7 +151,14 @@ def with_gradient(y: Any, inputs: Sequence[Any], gradient: str) -> Any:
         inputs: what y is a function of.
         gradient: name in tf.RegisterGradient; see gradient_of.
     """
-    return with_gradients([y], inputs, gradient)[0]
+    with _tape.stop_recording():
+        made, = with_gradients([y], inputs, gradient)
+    if not in_plain_graph():  # a tape inside a function follows what is recorded, and not the ops
+        def backward(dy: Any) -> List[Any]:
+            return _gradients.lookup(gradient)(made.op, dy)[1:]
+
+        _tape.record_operation(gradient, [made], list(inputs), backward)
+    return made
 
 
 def with_gradients(ys: Sequence[Any], inputs: Sequence[Any], gradient: str) -> List[Any]:
@@ -162,6 +179,60 @@ def gradient_of(function: Callable) -> Callable:
         return [None] + list(function(*op.inputs[1:], dy))
 
     return registered
+
+
+# ---- compiled functions
+
+
+def no_tape() -> Any:
+    """Context manager: no tape follows what is computed inside, whose gradient with_gradient says."""
+    return _tape.stop_recording()
+
+
+def has_cpu_kernel(op_type: str) -> bool:
+    """Whether this TensorFlow has the operator, with a kernel for CPUs."""
+    found = _kernels.get_registered_kernels_for_op(op_type)
+    return any(kernel.device_type == "CPU" for kernel in found.kernel)
+
+
+def graph_function(function: Callable, types: Sequence[Any]) -> Any:
+    """A function of tensors as a function of a graph's library, for call_compiled.
+
+    It is traced in a graph of its own, so that it has no device, scope or
+    control dependency of the place where it is needed first.
+    """
+    made = _function.Defun(*types, noinline=True)(function)
+    with tf.Graph().as_default() as graph:
+        made.add_to_graph(graph)
+    return made
+
+
+def call_compiled(function: Any, inputs: Sequence[Any]) -> Any:
+    """The op that compiles a graph_function and runs it; its one result, whose shape it does not know.
+
+    TensorFlow 2 compiles a call that is marked so, and where it was built
+    without XLA it runs the function's own ops: a graph with such a call loads
+    everywhere. TF 1.15 does not know the mark; its op for this is XlaLaunch.
+    (Defun(compiled=True) is another thing in both: a mark for the clustering
+    pass, which takes the ops around the call into the compilation too.)
+    """
+    if not tf.__version__.startswith("1."):
+        if v1.executing_eagerly_outside_functions() and not _context.context().has_function(function.name):
+            _context.context().add_function_def(function.definition)  # which a Defun does for graphs only
+        result = function(*inputs)
+        set_op_attr(result.op, "_XlaMustCompile", True)  # not by attr_scope: loops and branches add ops to lead inputs in
+        return result
+    graph = v1.get_default_graph()
+    function.add_to_graph(graph)
+    result = function.definition.signature.output_arg[0].type
+    types = attr_value_pb2.AttrValue.ListValue
+    return graph.create_op("XlaLaunch", list(inputs), [tf.as_dtype(result)], attrs={
+        "function": attr_value_pb2.AttrValue(func=attr_value_pb2.NameAttrList(name=function.name)),
+        "Tconstants": attr_value_pb2.AttrValue(list=types()),
+        "Targs": attr_value_pb2.AttrValue(list=types(type=[x.dtype.as_datatype_enum for x in inputs])),
+        "Nresources": attr_value(0),
+        "Tresults": attr_value_pb2.AttrValue(list=types(type=[result])),
+    }).outputs[0]
 
 
 # ---- tf.data

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, Optional
+from typing import Any, List, Optional
 
-from npu_shim import _device, _tf
+from npu_shim import _device, _tf, _xla
+from npu_shim.ops import _mask
 
 tf = _tf.tf
+_where = tf.compat.v2.where
 
 
 def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int] = None,
@@ -16,9 +18,13 @@ def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int]
         y[i] = x[i] / keep_prob   with probability keep_prob, else 0
         dx[i] = dy[i] / keep_prob where x[i] was kept, else 0
 
-    On the card it is the vendor's op. On the CPU it is ``tf.nn.dropout`` with
-    ``rate = 1 - keep_prob``: with the same seeds it drops the same elements as
-    the script did before it was migrated. The card's random numbers differ.
+    On the card it is the vendor's op. On the CPU a large tensor's mask is a hash
+    of each element's place and of a key that is drawn anew each time, made in
+    one compiled function with the product, and made again for the gradient; a
+    smaller tensor, or one with a noise_shape, takes ``tf.nn.dropout``. The same
+    seeds give the same masks in every run and process. With
+    ``NPU_SHIM_KERNELS=plain`` all take ``tf.nn.dropout`` and drop what the
+    script dropped before it was migrated. The card's random numbers differ.
 
     Args:
         x: float tensor of any shape (float16 or float32 on the card).
@@ -50,12 +56,61 @@ def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int]
         return x
     if _device.device().is_npu:
         return _device.vendor("npu_bridge.estimator.npu_ops").dropout(x, keep_prob, noise_shape, seed, name)
-    return _tf.v1.nn.dropout(x, rate=1 - _scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name)
+    if noise_shape is not None or _is_small(x) or not _xla.usable():
+        return _tf.v1.nn.dropout(x, rate=1 - _scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name)
+    with tf.name_scope(name or "dropout"):
+        return _hashed(x, keep_prob, seed)
+
+
+def _is_small(x: Any) -> bool:
+    count = x.shape.num_elements()
+    return count is not None and not _xla.LEAST_ELEMENTS <= count <= _xla.MOST_ELEMENTS
+
+
+def _hashed(x: Any, keep_prob: Any, seed: Optional[int]) -> Any:
+    """Dropout of a tensor that is large, or is found to be small only when it is there."""
+    key = _mask.new_key(seed)
+    keep = tf.convert_to_tensor(_scalar(keep_prob, tf.float64), tf.float64)
+    return _tf.with_gradient(_applied(x, key, keep), [x, key, keep], "NpuShimDropout")
+
+
+@tf.RegisterGradient("NpuShimDropout")
+@_tf.gradient_of
+def _gradient(x: Any, key: Any, keep: Any, dy: Any) -> List[Any]:
+    """The same mask and scale."""
+    dy.set_shape(x.shape)
+    return [_tf.with_gradient(_applied(dy, key, keep), [dy, key, keep], "NpuShimDropout"), None, None]
+
+
+def _applied(x: Any, key: Any, keep: Any) -> Any:
+    """The mask of a key, which is as good as the mask itself, times x and the scale."""
+    scale = tf.cast(1.0 / keep, tf.float64 if x.dtype == tf.float64 else tf.float32)  # half types are rounded once
+
+    def small() -> Any:
+        kept = tf.random.stateless_uniform(tf.shape(x), key) < tf.cast(keep, tf.float32)
+        return tf.cast(tf.cast(x, scale.dtype) * (tf.cast(kept, scale.dtype) * scale), x.dtype)
+
+    def large() -> Any:
+        # An element stays when its int32 of random bits is at most this: all of them when keep is 1
+        most = tf.clip_by_value(tf.round(keep * 2.0**32) - (2.0**31 + 1), -(2.0**31), 2.0**31 - 1)
+        return _xla.over_elements(_COMPILED, [x], key, tf.cast(most, tf.int32), scale)
+
+    return _xla.by_size(x, small, large)
+
+
+def npu_shim_dropout(x: Any, key: Any, most: Any, scale: Any) -> Any:
+    """Dropout by a key, to be compiled; the name is that of the graph's function."""
+    kept = tf.reshape(_mask.bits(key, tf.size(x)) <= most, tf.shape(x))
+    y = tf.cast(x, scale.dtype) * scale
+    return tf.cast(_where(kept, y, tf.zeros_like(y)), x.dtype)
+
+
+_COMPILED = _xla.Compiled(npu_shim_dropout)
 
 
 def _scalar(keep_prob: Any, dtype: Any) -> Any:
     if isinstance(keep_prob, numbers.Real):
-        return keep_prob
+        return float(keep_prob)
     keep_prob = tf.convert_to_tensor(keep_prob, name="keep_prob")
     if not keep_prob.shape.is_compatible_with([]):
         raise ValueError(f"keep_prob={keep_prob!r} has shape {keep_prob.shape}, but must be a scalar.")

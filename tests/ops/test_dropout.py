@@ -40,13 +40,15 @@ def test_gradient_is_the_same_mask(run):
     np.testing.assert_allclose(y, np.where(y != 0, x / 0.7, 0), rtol=1e-5)
 
 
-def test_same_seeds_drop_what_tf_nn_dropout_drops(run):
-    """A migrated script on the CPU computes what it computed before."""
+@pytest.mark.parametrize("count, kernels", [(1000, "compiled"), (N, "plain")])
+def test_same_seeds_drop_what_tf_nn_dropout_drops(run, monkeypatch, count, kernels):
+    """A migrated script on the CPU computes what it computed before: by default with small tensors, on demand with all."""
+    monkeypatch.setenv("NPU_SHIM_KERNELS", kernels)
 
     def build(function):
         def graph():
             tf.compat.v1.set_random_seed(5)
-            return function(_ones())
+            return function(tf.ones([count]))
         return graph
 
     ours = run(build(lambda x: npu_ops.dropout(x, keep_prob=0.75)))

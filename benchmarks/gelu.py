@@ -1,0 +1,58 @@
+"""How fast npu_unary_ops.gelu is, against the formula that users write and against x + 1.
+
+    python benchmarks/gelu.py [--write] [--keep-memory] [--unknown] [--dtype float16]
+
+x + 1 reads and writes each element once: what no op goes below that leaves its
+argument as it is. tf.nn.gelu is there where TensorFlow has it.
+"""
+from __future__ import annotations
+
+import math
+import pathlib
+import sys
+from typing import Any, List
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from benchmarks import kernels  # noqa: E402
+
+
+def formula(x: Any) -> Any:
+    """As BERT and GPT have it."""
+    import tensorflow as tf
+
+    cdf = 0.5 * (1.0 + tf.tanh((math.sqrt(2 / math.pi) * (x + 0.044715 * tf.pow(x, 3)))))
+    return x * cdf
+
+
+def check(name: str, x: Any, y: Any, gradient: Any) -> None:
+    """Compares with float64; the gradient's incoming gradient is y."""
+    if name == 'x + 1':
+        return
+    x = x.astype(np.float64)
+    t, slope = 2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3), 2 * math.sqrt(2 / math.pi) * (1 + 0.134145 * x ** 2)
+    s = 1 / (1 + np.exp(-t))
+    np.testing.assert_allclose(y, x * s, rtol=2e-2, atol=2e-2)  # the formula itself is no better in the half types
+    np.testing.assert_allclose(gradient, y * s * (1 + x * (1 - s) * slope), rtol=4e-2, atol=4e-2)
+
+
+def main(argv: List[str]) -> int:
+    """Measures, and says or writes what it found."""
+    args = kernels.arguments(__doc__ or '', argv)
+    import tensorflow as tf
+
+    from npu_shim.npu_init import npu_unary_ops
+
+    tf.compat.v1.disable_eager_execution()
+    forms = {'formula': formula, 'ours': npu_unary_ops.gelu}
+    if hasattr(tf.nn, 'gelu'):
+        forms['tf.nn.gelu'] = lambda x: tf.nn.gelu(x, approximate=True)
+    forms['x + 1'] = lambda x: x + tf.cast(1, x.dtype)
+    kernels.report('gelu', kernels.measure(forms, check, args), args)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

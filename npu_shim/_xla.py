@@ -1,0 +1,118 @@
+"""Functions that XLA compiles, called from graphs: the one place that decides whether and when.
+
+One compiled function reads each element once and writes it once, where the ops
+it is made of write a new tensor each. But its launch costs some 50
+microseconds, and each new number of elements a compilation of some 100
+milliseconds. So:
+
+    small tensors            their ops, one by one
+    static in a graph        the function, compiled for their number of elements
+    unknown until they come  decided then, and so is what is eager; what is large is padded to the next of
+                             eight sizes between two powers of two, so that lengths
+                             which vary from step to step meet few compilations
+
+Nothing is compiled on a machine with a GPU (which has better kernels for the
+ops), where TensorFlow was built without XLA, and with NPU_SHIM_KERNELS=plain.
+"""
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any, Callable, Dict, Sequence, Tuple
+
+from npu_shim import _env, _tf
+
+tf = _tf.tf
+
+LEAST_ELEMENTS = 1 << 16  # below, the launch costs more than it saves
+MOST_ELEMENTS = 15 << 27  # the largest size in int32, in which XLA counts
+_making = threading.Lock()
+
+
+def usable() -> bool:
+    """Whether this process may compile at all."""
+    return _env.read().kernels == "compiled" and _can_compile()
+
+
+@functools.lru_cache(maxsize=None)
+def _can_compile() -> bool:
+    return _tf.has_cpu_kernel("XlaLaunch") and not tf.config.experimental.list_physical_devices("GPU")
+
+
+class Compiled:
+    """A function of flat tensors, to be compiled for each number of elements that it meets.
+
+    Args:
+        function: makes the result, a tensor as long as its first argument, of
+            tensors of the ops that XLA knows.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._made: Dict[Tuple[Any, ...], Any] = {}
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The result as an op of the default graph; its shape and type are those of the first argument."""
+        types = tuple(x.dtype for x in inputs)
+        if tf.executing_eagerly():
+            return self._kept(_eager, types)(*inputs)
+        y = _tf.call_compiled(self._kept(_tf.graph_function, types), inputs)
+        y.set_shape(inputs[0].shape)
+        return y
+
+    def _kept(self, make: Callable[..., Any], types: Tuple[Any, ...]) -> Any:
+        with _making:
+            if (make, types) not in self._made:
+                self._made[make, types] = make(self if make is _eager else self._function, types)
+            return self._made[make, types]
+
+
+def _eager(function: Compiled, types: Tuple[Any, ...]) -> Any:
+    """The function for eager tensors of these types; traced once, for all shapes."""
+    return tf.function(function, autograph=False, input_signature=[tf.TensorSpec(None, dtype) for dtype in types])
+
+
+def by_size(like: Any, small: Callable[[], Any], large: Callable[[], Any]) -> Any:
+    """The result of small() or of large(), by the number of elements of a tensor, now or when the graph runs.
+
+    Args:
+        like: the tensor.
+        small, large: make tensors of the same type and shape. Their gradient is for with_gradient to say.
+    """
+    count = like.shape.num_elements()
+    if not usable() or (count is not None and not LEAST_ELEMENTS <= count <= MOST_ELEMENTS):
+        return small()
+    if count is not None:
+        return large()
+    count = tf.size(like, out_type=tf.int64)
+    with _tf.no_tape():  # which would make the branch keep what it computes
+        return _tf.v1.cond(tf.logical_and(count >= LEAST_ELEMENTS, count <= MOST_ELEMENTS), large, small)
+
+
+def over_elements(function: Compiled, tensors: Sequence[Any], *others: Any) -> Any:
+    """function(*tensors, *others) of large tensors of one shape, static or not.
+
+    Args:
+        function: the result for an element depends on nothing but its place and the elements at its place.
+        tensors: of the same shape.
+        others: tensors of a fixed shape.
+    Returns:
+        A tensor with the shape of the tensors.
+    """
+    first = tensors[0]
+    if first.shape.num_elements() is not None and not tf.executing_eagerly():
+        return function(*tensors, *others)
+    count = tf.size(first)
+    missing = _bucket(count) - count
+    padded = [tf.pad(tf.reshape(x, [-1]), [[0, missing]]) for x in tensors]
+    y = tf.reshape(function(*padded, *others)[:count], tf.shape(first))
+    y.set_shape(first.shape)
+    return y
+
+
+def _bucket(count: Any) -> Any:
+    """The least m 2^k of at least count, with m from 8 to 15: at most an eighth more."""
+    bits = tf.cast(tf.math.floor(tf.math.log(tf.cast(count - 1, tf.float64) + 0.5) / tf.math.log(
+        tf.constant(2.0, tf.float64))), tf.int32)
+    unit = tf.bitwise.left_shift(1, bits - 3)
+    return tf.minimum((count - 1) // unit + 1, MOST_ELEMENTS // unit) * unit

@@ -1,0 +1,153 @@
+"""The hashed mask of large tensors: as random as it has to be, the same where it has to be, and never stored."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from npu_shim import _xla
+from npu_shim.estimator import npu_ops
+from npu_shim.ops import _mask
+
+v1 = tf.compat.v1
+N = 1 << 20
+KEYS = [(0, 0), (0, 1), (1, 0), (-1, 5), (123456789, -987654321), (-(1 << 31), (1 << 31) - 2)]
+
+
+def _bits(run, key, count=N):
+    return run(lambda: _mask.bits(tf.constant(key, tf.int32), tf.constant(count))).view(np.uint32)
+
+
+def _z(share, count):
+    """By how many standard deviations a share of fair coins differs from a half."""
+    return (share - 0.5) * 2 * np.sqrt(count)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda k: f"key {k}")
+def test_every_bit_is_a_fair_coin_and_neighbours_do_not_know_of_each_other(run, key):
+    h = _bits(run, key)
+    one = [((h >> bit) & 1).mean() for bit in range(32)]
+    assert np.abs(_z(np.array(one), N)).max() < 5
+    for lag in (1, 2, 3, 4, 7, 8, 64, 768, 1024, 3072, 4096, 65536):
+        unlike = h[lag:] ^ h[:-lag]
+        zs = _z(np.array([((unlike >> bit) & 1).mean() for bit in range(32)]), N - lag)
+        assert np.abs(zs).max() < 5, lag
+    # of a mask, which is what is used: neither of two neighbours is dropped more often than by chance
+    for keep in (0.1, 0.5, 0.9):
+        kept = h < keep * 2.0**32
+        assert abs(kept.mean() - keep) < 5 * np.sqrt(keep * (1 - keep) / N)
+        for lag in (1, 2, 1024):
+            r = np.corrcoef(kept[lag:], kept[:-lag])[0, 1]
+            assert abs(r) < 5 / np.sqrt(N), (keep, lag)
+
+
+def test_values_are_spread_evenly(run):
+    counts = np.bincount(_bits(run, KEYS[4]) >> 20, minlength=4096)
+    chi2 = ((counts - N / 4096) ** 2 / (N / 4096)).sum()
+    assert abs(chi2 - 4095) < 5 * np.sqrt(2 * 4095)
+
+
+def test_no_place_repeats_another(run):
+    """The hash of a place is one-to-one: all that is drawn with one key differs."""
+    assert len(np.unique(_bits(run, KEYS[2]))) == N
+
+
+@pytest.mark.parametrize("a, b", [(KEYS[0], KEYS[1]), (KEYS[0], KEYS[2]), (KEYS[1], KEYS[2]), ((7, 9), (9, 7))])
+def test_near_keys_give_unrelated_masks(run, a, b):
+    unlike = _bits(run, a) ^ _bits(run, b)
+    zs = _z(np.array([((unlike >> bit) & 1).mean() for bit in range(32)]), N)
+    assert np.abs(zs).max() < 5
+
+
+def _masks(seed=None, graph_seed=None, steps=2, shape=(N,)):
+    """Of two call sites, the mask of each step."""
+    with tf.Graph().as_default(), v1.Session() as sess:
+        v1.set_random_seed(graph_seed)
+        sites = [npu_ops.dropout(tf.ones(shape), 0.5, seed=seed) for _ in range(2)]
+        return [[y != 0 for y in sess.run(sites)] for _ in range(steps)]
+
+
+def test_each_step_and_each_call_has_a_mask_of_its_own():
+    (a, b), (c, d) = _masks(graph_seed=3)
+    for one, other in ((a, b), (a, c), (a, d), (b, d)):
+        assert abs((one == other).mean() - 0.5) < 5 * 0.5 / np.sqrt(N)
+
+
+@pytest.mark.parametrize("seeds", [dict(graph_seed=3), dict(seed=7), dict(seed=7, graph_seed=3)], ids=str)
+def test_the_same_seeds_give_the_same_masks(seeds):
+    np.testing.assert_array_equal(_masks(**seeds), _masks(**seeds))
+
+
+def test_without_a_seed_runs_differ():
+    assert (np.array(_masks()) != np.array(_masks())).any()
+
+
+SCRIPT = """
+import zlib, tensorflow as tf
+from npu_shim.estimator import npu_ops
+with tf.Graph().as_default(), tf.compat.v1.Session() as sess:
+    y = npu_ops.dropout(tf.ones([100000]), 0.5, seed=7)
+    print([zlib.crc32(sess.run(y).tobytes()) for _ in range(2)])
+"""
+
+
+def test_the_same_seed_gives_the_same_masks_in_other_processes(repo_root):
+    env = dict(os.environ, PYTHONPATH=str(repo_root), NPU_SHIM_FALLBACK="silent")
+    first, second = [subprocess.run([sys.executable, "-c", SCRIPT], env=env, stdout=subprocess.PIPE, check=True).stdout
+                     for _ in range(2)]
+    assert first == second and len(set(eval(first))) == 2
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [[N], [1024, 1024], [16, 64, 1024]], ids=str)
+def test_scale_and_gradient(run, name, shape):
+    dtype = tf.as_dtype(name)
+
+    def build():
+        v1.set_random_seed(1)
+        x = tf.cast(tf.random.uniform(shape, 1, 2, seed=1), dtype)
+        y = npu_ops.dropout(x, keep_prob=0.7)
+        gradient, = tf.gradients(y, x, grad_ys=tf.cast(tf.fill(shape, 3.0), dtype))
+        exact = tf.cast(x, tf.float64) / 0.7
+        return [tf.cast(v, tf.float64) for v in (y, gradient, exact)]
+
+    y, gradient, exact = run(build)
+    kept = y != 0
+    assert abs(kept.mean() - 0.7) < 5 * np.sqrt(0.7 * 0.3 / N)
+    one_rounding = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-23, "float64": 2.0**-52}[name]
+    np.testing.assert_allclose(y[kept], exact[kept], rtol=1.01 * one_rounding)
+    np.testing.assert_allclose(gradient, np.where(kept, 3 / 0.7, 0), rtol=1.01 * one_rounding)
+
+
+@pytest.mark.parametrize("count", [10, _xla.LEAST_ELEMENTS - 1, _xla.LEAST_ELEMENTS, 100_003])
+def test_of_an_unknown_shape(count):
+    """Small and large, with a keep_prob that is fed; 1 keeps all."""
+    with tf.Graph().as_default(), v1.Session() as sess:
+        x, keep = v1.placeholder(tf.float32, None), v1.placeholder(tf.float32, [])
+        y = npu_ops.dropout(x, keep)
+        gradient, = tf.gradients(y, x)
+        second, = tf.gradients(tf.reduce_sum(gradient * gradient), gradient)
+        value = np.random.RandomState(0).rand(count).astype(np.float32) + 1
+        got, slope, _ = sess.run([y, gradient, second], {x: value, keep: 0.5})
+        np.testing.assert_array_equal(got, value * slope)
+        assert set(slope) == {0.0, 2.0}
+        assert abs((got != 0).mean() - 0.5) < 5 * 0.5 / np.sqrt(count)
+        np.testing.assert_array_equal(sess.run(y, {x: value, keep: 1}), value)
+
+
+def test_keep_probabilities_are_exact_to_a_65536th(run):
+    """Against the hash itself, of all whose words lie near the threshold."""
+    keep = 0.9 + 1 / 65536
+
+    def build():
+        key = tf.constant(KEYS[4], tf.int32)
+        y = npu_ops.dropout(tf.ones([N]), keep, seed=5)
+        drawn = [op for op in tf.compat.v1.get_default_graph().get_operations() if op.type == "RandomUniformInt"][0]
+        return y, _mask.bits(drawn.outputs[0], tf.constant(N)), key
+
+    y, h, _ = run(build)
+    np.testing.assert_array_equal(y != 0, h < round(keep * 2**32) - 2**31)
