@@ -14,7 +14,7 @@ from tensorflow.core.framework import attr_value_pb2, op_def_pb2
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.python.client import session as session_module
 from tensorflow.python.data.ops import dataset_ops
-from tensorflow.python.distribute import distribute_lib, one_device_strategy
+from tensorflow.python.distribute import distribute_lib, numpy_dataset, one_device_strategy
 from tensorflow.python.distribute import values as distribute_values
 from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import function as _function, kernels as _kernels
@@ -46,6 +46,7 @@ GraphDef = v1.GraphDef
 BaseSession = session_module.BaseSession
 Session = session_module.Session
 InteractiveSession = session_module.InteractiveSession
+ArrayDevice = numpy_dataset.SingleDevice  # where a strategy puts a variable that holds an array of the script
 OneDeviceExtended = one_device_strategy.OneDeviceExtended
 ReplicaContext = distribute_lib.ReplicaContext
 REPLICAS_HAVE_NUMBERS = hasattr(distribute_lib, "ReplicaContextBase")  # before TF 2.4 the number of a replica is a tensor

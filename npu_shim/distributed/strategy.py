@@ -53,7 +53,8 @@ class _RankExtended(_tf.OneDeviceExtended):
     def _shares_initial_values(self, arguments: Any) -> bool:
         # An Estimator either initialises or restores, on each rank by itself, and a hook gives all what rank 0 has.
         collections = arguments.get("collections")
-        return not _in_estimator(self._container_strategy()) and (
+        is_data = isinstance(arguments.get("colocate_with"), _tf.ArrayDevice)
+        return not is_data and not _in_estimator(self._container_strategy()) and (
             collections is None or _tf.v1.GraphKeys.GLOBAL_VARIABLES in collections)
 
     def _local_results(self, value: Any) -> Any:
