@@ -35,8 +35,7 @@ def packages(folder: pathlib.Path) -> Dict[str, str]:
 def copied(sources: Dict[str, str], target: pathlib.Path, share: int = 1, most: int = sys.maxsize) -> Corpus:
     """Copy the Python files of some folders.
 
-    Left out are links, files that this Python cannot read, because the floor could not parse them, and files with syntax
-    newer than Python 3.7, on which tf_upgrade_v2 ends.
+    Left out are links, and files that this Python cannot read, because the floor could not parse them.
 
     Args:
         sources: the folders, by the name that each gets in the copy.
@@ -72,10 +71,7 @@ def is_readable(raw: bytes) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            if sys.version_info >= (3, 8):
-                ast.parse(raw, feature_version=(3, 7))
-            else:
-                ast.parse(raw)
+            ast.parse(raw)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
