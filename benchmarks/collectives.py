@@ -6,7 +6,8 @@
 Both sides run in turns in the same processes, so that their ratio holds although
 the machine may be busy. Each is also checked: a wrong sum ends the run. Where
 TensorFlow can be imported, the op hccl_ops.allreduce in a session is measured too,
-and where PyTorch can, its all-reduce on gloo.
+and what carries it among hosts (here on one): the servers of npu_shim, and for
+comparison the collective op of TensorFlow; where PyTorch can, its all-reduce on gloo.
 """
 from __future__ import annotations
 
@@ -27,6 +28,8 @@ import results
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+from npu_shim.distributed import addresses  # noqa: E402  (found through ROOT)
 
 # Bytes of a tensor, and how often it is reduced in each of five rounds
 SIZES = {'1 KB': (1 << 10, 200), '1 MB': (1 << 20, 40), '16 MB': (16 << 20, 10), '100 MB': (100 << 20, 4)}
@@ -87,8 +90,11 @@ def work(rank: int, size: int, job: str, ports: List[int], listener: Any, args: 
     engines: Dict[str, Prepare] = {'TCP ring': ring_of(Ring(rank, size, ports, listener)), 'shared memory': shared_by(engine)}
     if not args.without_tensorflow:
         engines['in a session'] = in_a_session(rank, size, job)
+        base = ports[size + 1]
+        engines['servers'] = through_servers(rank, size, job, base)
+        engines['TensorFlow\'s op'] = collective_op(rank, size, base + size)
     if importlib.util.find_spec('torch'):
-        engines['torch gloo'] = gloo(rank, size, ports[-1])
+        engines['torch gloo'] = gloo(rank, size, ports[size])
     found: List[Tuple[str, Dict[str, float]]] = []
     for name, (count, repeats) in (QUICK if args.quick else SIZES).items():
         array = np.full(count // 4, rank + 1, np.float32)
@@ -152,6 +158,42 @@ def in_a_session(rank: int, size: int, job: str) -> Prepare:
     return prepare
 
 
+def through_servers(rank: int, size: int, job: str, port: int) -> Prepare:
+    """The engine for several hosts, with memory for the result that is used again."""
+    from npu_shim.distributed import servers
+
+    return shared_by(servers.join(rank, size, job, addresses=['127.0.0.1:%d' % (port + r) for r in range(size)]))
+
+
+def collective_op(rank: int, size: int, port: int) -> Prepare:
+    """CollectiveReduce of TensorFlow's own runtime, in a session on a server of its own."""
+    import tensorflow.compat.v1 as tf
+    from tensorflow.python.ops import collective_ops
+
+    config = tf.ConfigProto()
+    config.experimental.collective_group_leader = '/job:worker/replica:0/task:0'
+    config.device_filters.append('/job:worker/task:%d' % rank)
+    cluster = tf.train.ClusterSpec({'worker': ['127.0.0.1:%d' % (port + r) for r in range(size)]})
+    server = tf.train.Server(cluster, job_name='worker', task_index=rank, config=config)
+    made: Dict[int, Tuple[Any, Any]] = {}
+
+    def prepare(array: np.ndarray) -> Tuple[Callable[[], None], Callable[[], Any]]:
+        if array.size not in made:
+            with tf.Graph().as_default() as graph, tf.device('/job:worker/replica:0/task:%d/device:CPU:0' % rank):
+                variable = tf.Variable(tf.zeros([array.size]), use_resource=True)
+                value = tf.placeholder(tf.float32, [array.size])
+                assign = tf.assign(variable, value)
+                reduced = collective_ops.all_reduce(variable.read_value(), size, 1, array.size, 'Add', 'Id')
+                session = tf.Session(server.target, graph=graph, config=config)
+                session.run(variable.initializer)
+                session.run(assign, {value: array})
+                made[array.size] = session, reduced
+        session, reduced = made[array.size]
+        return session.make_callable(reduced.op), lambda: session.run(reduced)
+
+    return prepare
+
+
 def gloo(rank: int, size: int, port: int) -> Prepare:
     """What PyTorch uses among processors."""
     import torch
@@ -173,6 +215,7 @@ def measure(ranks: int, args: argparse.Namespace) -> List[Row]:
     ports = [listener.getsockname()[1] for listener in listeners]
     with _listener() as free:  # a port that nobody has, for gloo
         ports.append(free.getsockname()[1])
+    ports.append(addresses.free_base_port(2 * ranks))
     answers = context.Queue()
     job = 'benchmark-%d-%d' % (os.getpid(), ranks)
     processes = [context.Process(target=work, args=(rank, ranks, job, ports, listeners[rank], args, answers))

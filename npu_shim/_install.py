@@ -56,6 +56,8 @@ def decorator_tf_session(func: Callable) -> Callable:
         try:
             known = graph_order.count(graph or _tf.v1.get_default_graph())
             config = with_threads(session_config(config), known)
+            if target:  # a server has the threads, and refuses sessions that bring their own
+                config.use_per_session_threads = False
         except Exception:
             _tf.never_opened(self)
             raise

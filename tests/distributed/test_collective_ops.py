@@ -340,6 +340,16 @@ def test_a_rank_that_is_killed_is_named_by_the_ops_of_the_others(ranks_of, way):
     assert f"rank 1 (process {ranks.ranks[1].process.pid}) died" in answer.text
 
 
+def test_a_session_of_a_server_of_the_script_is_made(ranks):
+    got = ranks.run("""
+        server = v1.train.Server.create_local_server()
+        with tf.Graph().as_default():
+            with v1.Session(server.target) as sess:
+                result = int(sess.run(tf.constant(2) + rank))
+        """)
+    assert got == [2 + r for r in range(ranks.size)]
+
+
 def test_ranks_of_several_hosts_share_no_memory(monkeypatch, tmp_path):
     import json
 
