@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import sys
 from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Set, Tuple
 
 from .notebook import SUFFIX, Notebook
@@ -175,10 +176,10 @@ def _import_at(text: str, start: int) -> Iterator[Tuple[str, str]]:
     plain, parts = _IMPORT.match(text, start), _FROM.match(text, start)
     if plain:
         for name in _names(plain.group(1)):
-            yield name, ''
+            yield sys.intern(name), ''
     elif parts:
         for name in _names(parts.group(2)) or ['']:
-            yield parts.group(1), name
+            yield sys.intern(parts.group(1)), sys.intern(name)  # files of a project import much the same
 
 
 def _joined(module: str, name: str) -> str:

@@ -18,7 +18,7 @@ from .source import Source, SourceError
 
 # What is kept of a project, so that files are read and understood once: characters of text with its tree, of which each
 # takes about 60 bytes, and bytes of files as they are.
-_AT_HAND, _BYTES_AT_HAND = 3_000_000, 32_000_000
+_AT_HAND, _BYTES_AT_HAND = 3_000_000, 24_000_000
 # Where the garbage collector is at rest, it runs once for so many characters; there is little for it, because what is
 # known of one file does not refer to itself.
 _COLLECTED = 12_000_000
@@ -58,7 +58,7 @@ class Project:
         self._raw: 'OrderedDict[str, bytes]' = OrderedDict()
         self._raw_size = 0
         self._loading: List[str] = []
-        self._found: Dict[Tuple[str, str], Optional[str]] = {}
+        self._found: Dict[str, Dict[str, Optional[str]]] = {}  # by folder and module
         self._attributes: Dict[Tuple[str, str], Optional[str]] = {}
 
     @property
@@ -149,10 +149,10 @@ class Project:
         """
         cut = importer.rfind(os.sep)
         folder = importer[:cut if cut > 0 else cut + 1]
-        key = folder, module
-        if key not in self._found:
-            self._found[key] = self._search(module, folder)
-        return self._found[key]
+        found = self._found.setdefault(folder, {})
+        if module not in found:
+            found[module] = self._search(module, folder)
+        return found[module]
 
     def _search(self, module: str, folder: str) -> Optional[str]:
         """The file of a module, as files of a folder import it."""
