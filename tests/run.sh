@@ -4,6 +4,7 @@
 #   bash tests/run.sh                    the default environment, tf215
 #   bash tests/run.sh --all              every environment of the support matrix
 #   bash tests/run.sh --env tf115        that one (may be given several times)
+#   bash tests/run.sh --all --jobs 2     two environments at a time; prints each when it is done
 #   bash tests/run.sh -k dropout -x      all other arguments go to pytest
 #   bash tests/run.sh tests/ops          only these tests
 #
@@ -38,9 +39,14 @@ usage_error() { say "tests/run.sh: $*" >&2; exit 2; }
 envs=()
 pytest_args=()
 own_paths=no
+jobs=1
 while [ $# -gt 0 ]; do
   case "$1" in
     --all) envs=("${all_envs[@]}") ;;
+    --jobs)
+      [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] || usage_error "--jobs needs the number of environments to test at a time"
+      jobs=$2
+      shift ;;
     --env)
       [ $# -ge 2 ] || usage_error "--env needs a name: one of ${all_envs[*]}"
       python_version_of "$2" > /dev/null ||
@@ -113,21 +119,22 @@ make_env() {  # NAME
 # --- tests -------------------------------------------------------------------
 results="$(mktemp -d "${TMPDIR:-/tmp}/npu_shim_tests.XXXXXX")"
 trap 'rm -rf "$results"' EXIT
-summary=()
-failed=0 n_passed=0 n_failed=0
 
 count() {  # XML ATTRIBUTE -> number in pytest's own result file
   sed -n "s/.*<testsuite [^>]*\b$2=\"\([0-9]*\)\".*/\1/p" "$1" | head -n 1
 }
 
+record() {  # PASSED FAILED CODE TEXT: a line for each part, as environments may be tested at the same time
+  say "$*" >> "$results/parts"
+}
+
 not_run() {  # WHAT WHY: what could not even start counts as one failure
-  failed=1 n_failed=$((n_failed + 1))
-  summary+=("$1: NOT RUN: $2")
+  record 0 1 1 "$1: NOT RUN: $2"
   say "== $1: NOT RUN: $2" >&2
 }
 
 run_pytest() {  # NAME DIR PART PATHS...
-  local name=$1 dir=$2 part=$3 code=0 log xml bad total
+  local name=$1 dir=$2 part=$3 code=0 log xml bad total failed=0
   shift 3
   log="$results/$name-$part.log" xml="$results/$name-$part.xml"
   say "== $name, $part tests: $("$dir/bin/python" -V)"
@@ -140,11 +147,9 @@ run_pytest() {  # NAME DIR PART PATHS...
   fi
   total="$(count "$xml" tests)"
   bad=$(($(count "$xml" failures) + $(count "$xml" errors)))
-  n_failed=$((n_failed + bad))
-  n_passed=$((n_passed + total - bad - $(count "$xml" skipped)))
   # 5 is "nothing collected": right for one part when -k asks for the other.
   [ "$code" -eq 0 ] || [ "$code" -eq 5 ] || failed=1
-  summary+=("$name $part: $(tail -n 1 "$log")")
+  record $((total - bad - $(count "$xml" skipped))) "$bad" "$failed" "$name $part: $(tail -n 1 "$log")"
 }
 
 tensorflow_suite() {  # every other folder of tests/ which has tests
@@ -155,13 +160,11 @@ tensorflow_suite() {  # every other folder of tests/ which has tests
   done
 }
 
-cd "$root"
-for name in "${envs[@]}"; do
+test_env() {  # NAME: all that is to be run in it
+  local name=$1 dir fast slow
   if ! dir="$(make_env "$name")"; then
     not_run "$name" "$dir"
-    continue
-  fi
-  if [ "$own_paths" = yes ]; then
+  elif [ "$own_paths" = yes ]; then
     run_pytest "$name" "$dir" chosen
   elif [ "$name" = reports ]; then
     run_pytest "$name" "$dir" browser "${reports_suite[@]}"
@@ -169,16 +172,30 @@ for name in "${envs[@]}"; do
     fast=("${fast_suite[@]}")
     [ "$name" != "$default_env" ] || fast+=("$types_suite")
     run_pytest "$name" "$dir" fast "${fast[@]}"
-    mapfile -t slow_suite < <(tensorflow_suite)
-    run_pytest "$name" "$dir" tensorflow "${slow_suite[@]}"
+    mapfile -t slow < <(tensorflow_suite)
+    run_pytest "$name" "$dir" tensorflow "${slow[@]}"
     [ "$name" != "$default_env" ] || run_pytest "$name" "$dir" once "$once_suite"
   fi
-done
+}
 
-if [ $((n_passed + n_failed)) -eq 0 ]; then
-  not_run "${envs[*]}" "no test matches ${pytest_args[*]-}"
+cd "$root"
+touch "$results/parts"
+if [ "$jobs" -gt 1 ]; then
+  set -m  # else what runs in the background ignores SIGINT, and so would the tests of it
+  trap 'for job in $(jobs -p); do kill -- "-$job"; done; exit 130' INT TERM
 fi
+for name in "${envs[@]}"; do
+  if [ "$jobs" -eq 1 ]; then
+    test_env "$name"
+  else
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
+    { test_env "$name" > "$results/$name.out" 2>&1; cat "$results/$name.out"; } < /dev/null &
+  fi
+done
+wait
+
+[ -s "$results/parts" ] && [ "$(awk '{n += $1 + $2} END {print n}' "$results/parts")" -gt 0 ] ||
+  not_run "${envs[*]}" "no test matches ${pytest_args[*]-}"
 say
-printf '%s\n' "${summary[@]}"
-say "$n_passed passed, $n_failed failed"
-exit "$failed"
+cut -d' ' -f4- "$results/parts"
+awk '{passed += $1; failed += $2; bad += $3} END {print passed " passed, " failed " failed"; exit bad > 0}' "$results/parts"
