@@ -220,16 +220,16 @@ def test_a_new_run_begins_while_the_old_one_is_dying(ranks_of):
 
 
 @pytest.mark.parametrize("carrier", ["shm"])
-def test_what_a_job_that_was_killed_as_a_whole_leaves_is_empty_and_goes_with_the_next(ranks_of):
-    ranks = ranks_of(2)
+def test_what_a_job_that_was_killed_as_a_whole_leaves_is_empty_and_goes_with_the_next(ranks_of, tmp_path):
+    ranks = ranks_of(2, base=str(tmp_path))  # where no other job of this user tidies up
     ranks.run("world.allreduce(np.ones(1_000_000), key='k')")
     for rank in range(2):
         ranks.kill(rank)
         ranks.ranks[rank].process.join()
-    left = folder_of(ranks.job)
+    left = tmp_path / folder_of(ranks.job).name
     assert sorted(p.name for p in left.iterdir()) == ["rank_0", "rank_1"]
     assert all(p.stat().st_size < 200 for p in left.iterdir())
-    ranks_of(2)  # another job of this user
+    ranks_of(2, base=str(tmp_path))  # another job
     assert not left.exists()
 
 
