@@ -15,11 +15,12 @@ _NAMES = {'numpy': 'NumPy', 'tensorflow': 'TensorFlow', 'torch': 'PyTorch'}
 
 
 def machine(packages: Sequence[str] = ('numpy', 'tensorflow', 'torch')) -> str:
-    """What a benchmark ran on: the processor, Python, and the packages that it uses and that are here."""
+    """What a benchmark ran on: the processor, Python, the packages that it uses and that are here, and how busy it was."""
     versions = ['Python ' + platform.python_version()]
     versions += ['%s %s' % (_NAMES.get(name, name), importlib.import_module(name).__version__)
                  for name in packages if importlib.util.find_spec(name)]
-    return '%s, %d processors; %s' % (platform.machine(), os.cpu_count() or 1, ', '.join(versions))
+    return '%s, %d processors, load average %.0f; %s' % (platform.machine(), os.cpu_count() or 1, os.getloadavg()[0],
+                                                         ', '.join(versions))
 
 
 def write(name: str, text: str) -> None:
