@@ -40,6 +40,7 @@ def test_figures_are_kept_as_a_table_and_as_numbers(repo_root: pathlib.Path, tmp
     monkeypatch.syspath_prepend(str(repo_root / 'benchmarks'))
     import results
     monkeypatch.setattr(results, 'RESULTS', tmp_path / 'RESULTS.md')
+    monkeypatch.setattr(results, '_NUMBERS', tmp_path / 'results.json')
     page = 'before\n<!-- %s: made by benchmarks/%s.py -->\nold\n<!-- end of %s -->\nafter\n'
     (tmp_path / 'RESULTS.md').write_text(page % (('a',) * 3) + page % (('b',) * 3))
     table = results.markdown(['x', 'y'], [['1', '2']])
