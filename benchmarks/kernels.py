@@ -111,13 +111,12 @@ def report(op: str, rows: List[Row], args: argparse.Namespace) -> None:
     if args.write:
         others = [row for row in results.kept(op) if any(row[name] != value for name, value in kind.items())]
         made = sorted(others + made, key=lambda row: [str(row[name]) for name in kind] + [row['elements']])
-    results.report(op, table(made, list(kind)), made, args.write)
+    results.report(op, table(made, list(kind), base=next(iter(rows[0].forward))), made, args.write)
 
 
-def table(rows: List[Dict[str, Any]], kind: List[str]) -> str:
+def table(rows: List[Dict[str, Any]], kind: List[str], base: str) -> str:
     """Milliseconds of the baseline, and how many times faster the other forms are: forward; forward and backward."""
-    names = max((list(row['forward']) for row in rows), key=len)
-    base, rest = names[0], names[1:]
+    rest = sorted({name for row in rows for name in row['forward']} - {base}, key=lambda name: (name == 'x + 1', name))
     head = kind + ['elements', base + ', ms'] + rest + ['both: ' + base + ', ms'] + ['both: ' + name for name in rest]
     lines = []
     for row in rows:
