@@ -179,7 +179,7 @@ test_env() {  # NAME: all that is to be run in it
 }
 
 cd "$root"
-touch "$results/parts"
+: > "$results/parts"
 if [ "$jobs" -gt 1 ]; then
   set -m  # else what runs in the background ignores SIGINT, and so would the tests of it
   trap 'for job in $(jobs -p); do kill -- "-$job"; done; exit 130' INT TERM
@@ -194,8 +194,21 @@ for name in "${envs[@]}"; do
 done
 wait
 
-[ -s "$results/parts" ] && [ "$(awk '{n += $1 + $2} END {print n}' "$results/parts")" -gt 0 ] ||
+sum_up() {  # adds all parts
+  local passed bad code text
+  n_passed=0 n_failed=0 failed=0 summary=()
+  while read -r passed bad code text; do
+    n_passed=$((n_passed + passed)) n_failed=$((n_failed + bad)) failed=$((failed | code))
+    summary+=("$text")
+  done < "$results/parts"
+}
+
+sum_up
+if [ $((n_passed + n_failed)) -eq 0 ]; then
   not_run "${envs[*]}" "no test matches ${pytest_args[*]-}"
+  sum_up
+fi
 say
-cut -d' ' -f4- "$results/parts"
-awk '{passed += $1; failed += $2; bad += $3} END {print passed " passed, " failed " failed"; exit bad > 0}' "$results/parts"
+printf '%s\n' "${summary[@]}"
+say "$n_passed passed, $n_failed failed"
+exit "$failed"

@@ -40,9 +40,10 @@ def no_python(tmp_path: pathlib.Path) -> dict[str, str]:
 
 
 # --- tests/run.sh --------------------------------------------------------------
+@pytest.mark.parametrize('jobs', ['1', '2'])
 def test_run_sh_says_which_interpreter_is_missing_and_how_to_get_it(
-        repo_root: pathlib.Path, no_python: dict[str, str]) -> None:
-    done = bash(repo_root / 'tests/run.sh', '--env', 'tf115', '--env', 'tf26', **no_python)
+        repo_root: pathlib.Path, no_python: dict[str, str], jobs: str) -> None:
+    done = bash(repo_root / 'tests/run.sh', '--env', 'tf115', '--env', 'tf26', '--jobs', jobs, **no_python)
     assert done.returncode == 1
     for version, name in (('3.7', 'tf115'), ('3.9', 'tf26')):
         assert '%s: NOT RUN: no Python %s: tried python%s' % (name, version, version) in done.stdout
@@ -74,6 +75,7 @@ def test_run_sh_does_not_count_a_half_made_environment_as_made(
 @pytest.mark.parametrize('args, text', [
     (['--env', 'tf114'], '--env tf114: no such environment; there are tf215 tf115 tf26 tf221 reports'),
     (['--env'], '--env needs a name'),
+    (['--jobs', '0'], '--jobs needs the number of environments'),
 ])
 def test_run_sh_explains_wrong_usage(
         args: list[str], text: str, repo_root: pathlib.Path) -> None:
