@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
 
@@ -156,23 +156,30 @@ class RankCheckpointSaverHook(_train.CheckpointSaverHook):
             self._listeners = listeners
 
 
+_own_writers: Dict[str, Any] = {}  # by folder, of a rank other than the first
+
+
 @contextlib.contextmanager
 def own_event_files(*folders: str) -> Iterator[None]:
     """Inside, the event files that a rank other than the first writes go to ``rank_N`` below the folders.
 
-    Two ranks that begin in the same second would write into one file.
+    Two ranks that begin in the same second would write into one file, and so would one rank that begins twice: its
+    writers are kept.
     """
     cache = _tf.v1.summary.FileWriterCache
     rank = get_rank_id() if world_size() > 1 else 0
     before = {folder: cache._cache.get(folder) for folder in folders if rank}
     for folder in before:
-        cache._cache[folder] = _tf.v1.summary.FileWriter(os.path.join(folder, f"rank_{rank}"))
+        if folder not in _own_writers:
+            _own_writers[folder] = _tf.v1.summary.FileWriter(os.path.join(folder, f"rank_{rank}"))
+        _own_writers[folder].reopen()
+        cache._cache[folder] = _own_writers[folder]
     try:
         yield
     finally:
         for folder, writer in before.items():
-            cache._cache[folder].close()
-            del cache._cache[folder]
+            _own_writers[folder].flush()
+            cache._cache.pop(folder, None)
             if writer is not None:
                 cache._cache[folder] = writer
 

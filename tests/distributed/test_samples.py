@@ -16,6 +16,7 @@ import tensorflow as tf
 from convert_tf2npu.main import main
 from samples import training
 
+from npu_shim.distributed.addresses import free_base_port
 from tests.distributed.test_training import environment
 
 HAS_ESTIMATOR = hasattr(tf.compat.v1, 'estimator')
@@ -56,7 +57,7 @@ def on_one(name: str, model: pathlib.Path, *flags: str) -> str:
 def train_8p(name: str, ranks: int, logs: pathlib.Path, *flags: str, **env: str) -> 'subprocess.CompletedProcess[str]':
     """The launch script for eight devices, on so many."""
     given = {**environment(), 'RANK_SIZE': str(ranks), 'JOB_ID': 'train_8p-%d' % os.getpid(), 'LOG_DIR': str(logs),
-             'PYTHON': sys.executable, **env}
+             'HCCL_IF_BASE_PORT': str(free_base_port(ranks)), 'PYTHON': sys.executable, **env}
     return subprocess.run(['bash', str(folder_of(name) / 'train_8p.sh'), *flags], env=given, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True, timeout=300)
 

@@ -44,7 +44,9 @@ TAKEN_OUT = ('horovod', 'hvd', 'MirroredStrategy', 'OneDeviceStrategy')
 def start(script: pathlib.Path, folder: pathlib.Path, *paths: str) -> 'subprocess.Popen[str]':
     """A script that runs and prints JSON in the end."""
     root = str(HERE.parent.parent)
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join((root,) + paths), 'NPU_SHIM_FALLBACK': 'silent'}
+    # oneDNN rounds otherwise where TensorFlow fuses operators, which the migrated script leaves to the card.
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join((root,) + paths), 'NPU_SHIM_FALLBACK': 'silent',
+                   'TF_ENABLE_ONEDNN_OPTS': '0'}
     for name in ('RANK_ID', 'RANK_SIZE', 'TF_CONFIG'):
         environment.pop(name, None)
     return subprocess.Popen([sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
