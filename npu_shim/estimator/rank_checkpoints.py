@@ -171,7 +171,8 @@ def own_event_files(*folders: str) -> Iterator[None]:
     before = {folder: cache._cache.get(folder) for folder in folders if rank}
     for folder in before:
         if folder not in _own_writers:
-            _own_writers[folder] = _tf.v1.summary.FileWriter(os.path.join(folder, f"rank_{rank}"))
+            with _tf.v1.Graph().as_default():  # a script in eager mode may not make one outside
+                _own_writers[folder] = _tf.v1.summary.FileWriter(os.path.join(folder, f"rank_{rank}"))
         _own_writers[folder].reopen()
         cache._cache[folder] = _own_writers[folder]
     try:
