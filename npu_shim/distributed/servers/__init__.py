@@ -11,7 +11,8 @@ no network protocol of our own, and every TensorFlow version can do it. The
 runtime's collective ops are not used: they know fewer types and reductions
 (TensorFlow 1.15 sums and multiplies only, without float16), sub-groups crash
 some versions, and a rank that dies leaves the others of TensorFlow 1.15 waiting
-for ever. They are slower as well: see benchmarks/RESULTS.md.
+for ever. benchmarks/RESULTS.md has both: they are slower for large tensors and
+faster for small ones.
 
 The servers believe whoever reaches them: use them in a network that you trust.
 """
