@@ -60,7 +60,6 @@ class Office:
         self._errors: Dict[int, CollectiveError] = {}
         self.refusal: Optional[CollectiveError] = None  # why the ranks cannot meet
         self.greeted = threading.Condition(self.lock)
-        self._retries: Dict[int, int] = defaultdict(int)
         self._thread = threading.Thread(target=self._take_in, name="npu_shim letters", daemon=True)
         self._thread.start()
 
@@ -108,14 +107,13 @@ class Office:
 
     def _outbox(self, peer: Peer) -> Outbox:
         return Outbox(lambda head, outside: self._post.put(peer.rank, head, outside),
-                      lambda error: self._failed(peer, error))
+                      lambda error, tries: self._failed(peer, error, tries))
 
-    def _failed(self, peer: Peer, error: Exception) -> bool:
+    def _failed(self, peer: Peer, error: Exception, tries: int) -> bool:
         """Whether a message shall be sent again. One may arrive twice then, which changes nothing."""
         self._post.forget(peer.rank)
         if peer.gone is None and peers_module.probe(peer.address) == peers_module.UP:
-            self._retries[peer.rank] += 1
-            if self._retries[peer.rank] <= _RETRIES:
+            if tries <= _RETRIES:
                 return True
             if peer.knows_me:
                 peer.gone = f"takes no messages ({getattr(error, 'message', error)})"

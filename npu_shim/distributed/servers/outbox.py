@@ -1,6 +1,7 @@
 """The letters on their way to one rank: a thread of their own sends them in their order."""
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import deque
 from typing import Any, Callable, Deque, List, Optional
@@ -15,11 +16,11 @@ class Outbox:
 
     Args:
         put: sends a message; raises where the other rank does not answer.
-        failed: told of such an error, on the thread of the outbox; says whether to send again. If not, everything that
-            waits is dropped.
+        failed: told of such an error and how often this message was tried, on the thread of the outbox; says whether to
+            send again. If not, everything that waits is dropped.
     """
 
-    def __init__(self, put: Callable[[Any, Any], None], failed: Callable[[Exception], bool]) -> None:
+    def __init__(self, put: Callable[[Any, Any], None], failed: Callable[[Exception, int], bool]) -> None:
         self._put, self._failed = put, failed
         self._waiting: Deque[Letter] = deque()
         self._changed = threading.Condition()
@@ -57,13 +58,14 @@ class Outbox:
 
     def _delivered(self, letters: List[Letter]) -> bool:
         message = pack(letters)
-        while True:
+        for tries in itertools.count(1):
             try:
                 self._put(*message)
                 return True
             except Exception as error:  # of TensorFlow, and there are many kinds
-                if not self._failed(error):
-                    return False
+                if not self._failed(error, tries):
+                    break
+        return False
 
     def _some(self) -> List[Letter]:
         """The next letters; a large one ends a message."""

@@ -8,10 +8,10 @@ import threading
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
-from npu_shim.distributed.shm import folder as folders, meeting, segment as seg
-from npu_shim.distributed.shm.floor import Floor
 from npu_shim.distributed.collectives.ending import how_it_ended
 from npu_shim.distributed.collectives.group import Group
+from npu_shim.distributed.shm import folder as folders, meeting, segment as seg
+from npu_shim.distributed.shm.floor import Floor
 from npu_shim.distributed.shm.locks import RankLock
 from npu_shim.distributed.shm.peers import Peers
 from npu_shim.distributed.shm.segment import Layout, Segment, fence

@@ -8,8 +8,8 @@ import tempfile
 import time
 from typing import Dict, Optional
 
-from npu_shim.distributed.shm import locks
 from npu_shim.distributed.collectives.errors import RankTaken
+from npu_shim.distributed.shm import locks
 from npu_shim.distributed.shm.locks import RankLock
 
 _PATIENCE_S = 0.05

@@ -11,11 +11,11 @@ import threading
 import time
 from typing import List, Optional
 
+from npu_shim.distributed.collectives.keys import DIGEST_BYTES
 from npu_shim.distributed.collectives.reports import difference, stall
 from npu_shim.distributed.shm.peers import Peers
 from npu_shim.distributed.shm.segment import LANES, RECORD_BYTES, TOKENS, WORD, Segment, fence
 
-_DIGEST_BYTES = 16
 _KEY_ROOM = 200  # bytes of a record for the key; the rest is for what is asked
 
 
@@ -42,9 +42,9 @@ class Lanes:
     def announce(self, call: Call) -> None:
         """Shows the others what a thread of this rank wants."""
         segment, at = self._segment, self._segment.record_at(self._place, call.lane)
-        segment.memory[at:at + _DIGEST_BYTES] = call.digest
-        segment.write_text(at + _DIGEST_BYTES, call.key, _KEY_ROOM)
-        segment.write_text(at + _DIGEST_BYTES + _KEY_ROOM, call.asked, RECORD_BYTES - _DIGEST_BYTES - _KEY_ROOM)
+        segment.memory[at:at + DIGEST_BYTES] = call.digest
+        segment.write_text(at + DIGEST_BYTES, call.key, _KEY_ROOM)
+        segment.write_text(at + DIGEST_BYTES + _KEY_ROOM, call.asked, RECORD_BYTES - DIGEST_BYTES - _KEY_ROOM)
         fence()
         segment.words[self._mine + call.lane] = call.token
 
@@ -77,8 +77,8 @@ class Lanes:
         memory = self._segment.memory
         for other, lane in zip(self._others, lanes):
             at = self._segment.record_at(other, lane)
-            if memory[at:at + _DIGEST_BYTES] != call.digest:
-                theirs = self._segment.read_text(at + _DIGEST_BYTES + _KEY_ROOM)
+            if memory[at:at + DIGEST_BYTES] != call.digest:
+                theirs = self._segment.read_text(at + DIGEST_BYTES + _KEY_ROOM)
                 return difference(call.key, (self._peers.name(self._place), call.asked), (self._peers.name(other), theirs))
         return ""
 
@@ -91,5 +91,5 @@ class Lanes:
 
     def _keys_of(self, other: int) -> List[str]:
         tokens = self._segment.page(other) + TOKENS
-        return [self._segment.read_text(self._segment.record_at(other, lane) + _DIGEST_BYTES)
+        return [self._segment.read_text(self._segment.record_at(other, lane) + DIGEST_BYTES)
                 for lane in range(LANES) if self._segment.words[tokens + lane]]

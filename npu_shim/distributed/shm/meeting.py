@@ -14,8 +14,8 @@ import secrets
 import time
 from typing import Callable, List, Optional
 
-from npu_shim.distributed.shm import locks, segment as seg
 from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled, code_of, error_of
+from npu_shim.distributed.shm import locks, segment as seg
 from npu_shim.distributed.shm.folder import lock_path, segment_path, unlink
 from npu_shim.distributed.shm.locks import RankLock
 from npu_shim.distributed.shm.segment import Layout, Segment, fence

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-from npu_shim.distributed.shm import locks
 from npu_shim.distributed.collectives.errors import CollectiveError, code_of, error_of
+from npu_shim.distributed.shm import locks
 from npu_shim.distributed.shm.folder import lock_path
 from npu_shim.distributed.shm.segment import BROKEN, LEFT, LIFE, PID, RANK_STATE, Segment, fence
 

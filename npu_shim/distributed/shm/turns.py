@@ -16,9 +16,9 @@ import time
 from collections import OrderedDict
 from typing import Callable, Dict, Optional, TypeVar
 
-from npu_shim.distributed.shm import segment as seg
 from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled
 from npu_shim.distributed.collectives.keys import name_of, token_of
+from npu_shim.distributed.shm import segment as seg
 from npu_shim.distributed.shm.floor import Floor
 from npu_shim.distributed.shm.lanes import Call, Lanes
 from npu_shim.distributed.shm.peers import Peers, break_group
