@@ -50,6 +50,8 @@ setup(
         'absl-py>=0.9',
     ],
     extras_require={
+        # benchmarks/ compares with PyTorch where it is there, and draws.
+        'benchmark': ['matplotlib>=3.5', 'torch>=1.11'],
         # 2.15 is the last TensorFlow which has tf.estimator.
         'samples': ['tensorflow>=1.15.5,<2.16', 'scikit-learn>=0.24'],
         'test': ['pytest>=7', 'scikit-learn>=0.24', 'setuptools>=61', 'wheel'],

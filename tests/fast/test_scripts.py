@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import stat
 import subprocess
 
@@ -82,6 +83,36 @@ def test_run_sh_explains_wrong_usage(
     done = bash(repo_root / 'tests/run.sh', *args)
     assert done.returncode == 2
     assert text in done.stdout
+
+
+# --- benchmarks/run.sh ---------------------------------------------------------
+def test_every_benchmark_that_is_listed_has_its_place_in_the_results(repo_root: pathlib.Path) -> None:
+    done = bash(repo_root / 'benchmarks/run.sh', '--list')
+    listed = dict(line.split(': ') for line in done.stdout.splitlines())
+    page = (repo_root / 'benchmarks/RESULTS.md').read_text(encoding='utf-8')
+    for name, envs in listed.items():
+        assert (repo_root / 'benchmarks' / (name + '.py')).is_file()
+        assert all((repo_root / 'tests/envs' / (env + '.txt')).is_file() for env in envs.split())
+        if name != 'plots':
+            assert '<!-- end of %s -->' % name.replace('_', ' ') in page
+    assert re.findall(r'made by benchmarks/(\w+)\.py -->', page) and set(
+        re.findall(r'made by benchmarks/(\w+)\.py -->', page)) == set(listed) - {'plots'}
+
+
+@pytest.mark.parametrize('args, text', [
+    (['nothing'], 'nothing: no such benchmark; there are '),
+    (['--env'], '--env  needs the name of an environment: one of tf115 '),
+    (['--env', 'tf1', 'gelu'], '--env tf1 needs the name of an environment'),
+])
+def test_benchmarks_run_sh_explains_wrong_usage(repo_root: pathlib.Path, args: list[str], text: str) -> None:
+    done = bash(repo_root / 'benchmarks/run.sh', *args)
+    assert done.returncode == 2 and text in done.stdout
+
+
+def test_benchmarks_run_sh_names_what_it_could_not_run(repo_root: pathlib.Path, no_python: dict[str, str]) -> None:
+    done = bash(repo_root / 'benchmarks/run.sh', '--quick', '--env', 'tf26', 'gelu', **no_python)
+    assert done.returncode == 1 and 'no Python 3.9: tried' in done.stdout
+    assert done.stdout.splitlines()[-1] == 'failed: gelu in tf26'
 
 
 # --- tests/envs/reports.sh -----------------------------------------------------
