@@ -36,7 +36,6 @@ STATEMENTS: Dict[str, Tuple[str, str]] = {
 @pytest.mark.parametrize('before,after', list(STATEMENTS.values()), ids=list(STATEMENTS))
 def test_a_statement(before: str, after: str) -> None:
     source = Source(before.encode())
-    source.place()
     gone = [n for n in ast.walk(source.tree) if isinstance(n, ast.Expr) and getattr(n.value, 'id', '') == 'gone']
     new = source.edited(remove_statements(source, Names(source.tree), gone)).decode()
     assert new == after
@@ -68,7 +67,6 @@ ARGUMENTS: Dict[str, Tuple[str, str]] = {
 @pytest.mark.parametrize('before,after', list(ARGUMENTS.values()), ids=list(ARGUMENTS))
 def test_arguments(before: str, after: str) -> None:
     source = Source(before.encode())
-    source.place()
     call = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Call))
     gone = [k.value for k in call.keywords if k.arg in ('x', 'y')] + [a for a in call.args if ast.dump(a) == GONE]
     assert source.edited(remove_arguments(source, call, gone)).decode() == after
@@ -77,7 +75,6 @@ def test_arguments(before: str, after: str) -> None:
 @pytest.mark.parametrize('text', ['f(x=1,  # why\n  b=2)\n', 'f(b=2, x=1,  # why\n  y=1)\n'])
 def test_a_comment_in_the_way_is_not_lost(text: str) -> None:
     source = Source(text.encode())
-    source.place()
     call = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Call))
     assert loses_comment(source, remove_arguments(source, call, [k.value for k in call.keywords if k.arg in ('x', 'y')]))
 
@@ -90,7 +87,6 @@ def test_a_comment_in_the_way_is_not_lost(text: str) -> None:
 ])
 def test_names_of_an_import(before: str, after: str) -> None:
     source = Source(before.encode())
-    source.place()
     statement = source.tree.body[0]
     gone = {i for i, a in enumerate(statement.names) if a.name == 'gone'}  # type: ignore[attr-defined]
     edit = remove_names(source, statement, gone)

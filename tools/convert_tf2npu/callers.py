@@ -72,7 +72,7 @@ def users(names: Names, name: str) -> Optional[List[Names]]:
         return []
     from .import_graph import importers  # which stands on projects, as these stand on names
     literal = name.encode('utf-8')
-    word = re.compile(rb'\b%s\b' % re.escape(literal))
+    word = re.compile(rb'%s(?<!\w%s)\b' % (2 * (re.escape(literal),)))  # what starts with a text is looked for fast
     found: List[Names] = []
     seen, todo = {names.path}, [names.path]
     while todo:

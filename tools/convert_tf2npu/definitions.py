@@ -38,6 +38,7 @@ class Definitions(Scopes):
         self._held: Dict[Tuple[ast.ClassDef, str], List[Tuple[Binding, Optional[Names]]]] = {}
         self._mentions: Optional[Dict[str, List[ast.AST]]] = None
         self._call_places: Optional[Dict[ast.AST, Where]] = None
+        self._call_numbers: Optional[Dict[ast.AST, int]] = None
 
     def spelled(self, node: ast.AST, where: Where) -> Optional[str]:
         """The dotted name an expression refers to, by the path the script took to it."""
@@ -167,6 +168,12 @@ class Definitions(Scopes):
                     self._mentions.setdefault(
                         node.id if isinstance(node, ast.Name) else node.attr, []).append(node)
         return self._mentions.get(word, [])
+
+    def key(self, call: ast.Call) -> Tuple[str, int]:
+        """The file of a call of this module, and its number there: the same however often the file is read."""
+        if self._call_numbers is None:
+            self._call_numbers = {each.node: number for number, each in enumerate(self.calls)}
+        return self.path, self._call_numbers[call]
 
     def place(self, node: ast.AST) -> Where:
         """The place of an expression; of one that is no call, inside a lambda, that of the statement."""

@@ -39,9 +39,10 @@ class Source(NamedTuple):
     names: Names
 
     @property
-    def key(self) -> Tuple[str, int, int]:
-        """Its file, line and column."""
-        return self.names.path, self.node.lineno, self.node.col_offset  # type: ignore[attr-defined]
+    def key(self) -> Tuple[str, int]:
+        """By what it is known, where it is a call, however often its file is read."""
+        assert isinstance(self.node, ast.Call)
+        return self.names.key(self.node)
 
 
 class Applied(NamedTuple):

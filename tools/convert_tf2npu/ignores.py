@@ -11,11 +11,11 @@ _IGNORE = re.compile(r'#\s*npu:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?')
 
 def ignored(source: Source, node: ast.AST, code: str) -> bool:
     """Whether a comment in the lines of a node, or in the head of a function, excepts it from a rule."""
-    first, last = node.lineno, getattr(node, 'end_lineno', None)  # type: ignore[attr-defined]
+    first, last = source.lines(node)
     body = getattr(node, 'body', None)
     if isinstance(body, list) and body:
-        last = body[0].lineno
-    for number in range(first, (last or first) + 1):
+        last = source.lines(body[0])[0]
+    for number in range(first, last + 1):
         found = _IGNORE.search(source.line(number))
         if found:
             codes = [c.strip().upper() for c in (found.group(1) or '').split(',') if c.strip()]

@@ -40,7 +40,7 @@ _FACTORIES = frozenset({'tensorflow.keras.optimizers.get', 'tensorflow.keras.opt
 _ASKED = frozenset({'compute_gradients', 'minimize', 'get_gradients', 'get_updates', '_compute_gradients'})
 
 MADE, AROUND, AVERAGING = 'makes an optimizer', 'takes one', 'averages the gradients of one'
-Key = Tuple[str, int, int]
+Key = Tuple[str, int]
 
 
 class Class(NamedTuple):

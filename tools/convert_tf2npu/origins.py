@@ -22,9 +22,10 @@ class Origin(NamedTuple):
     names: Names
 
     @property
-    def key(self) -> Tuple[str, int, int]:
-        """Its file, line and column, by which it is known however often the file is read."""
-        return self.names.path, self.node.lineno, self.node.col_offset  # type: ignore[attr-defined]
+    def key(self) -> Tuple[str, int]:
+        """By what it is known, where it is a call, however often its file is read."""
+        assert isinstance(self.node, ast.Call)
+        return self.names.key(self.node)
 
     def resolve(self) -> Optional[str]:
         """The canonical dotted name of what a name stands for, or of what a call calls."""

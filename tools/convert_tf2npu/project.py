@@ -109,7 +109,6 @@ class Project:
         if known is not None and known.source.raw == raw:
             return known
         source = Source(raw)
-        source.place()
         names = Names(source.tree, self, path)
         if self._prepare and path not in self.fixed:
             self._prepare(self, source, names)

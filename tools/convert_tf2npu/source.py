@@ -76,6 +76,8 @@ class Source:
         self.text = _decoded(raw[len(self._bom):], self.encoding)
         self._line_starts = [0] + [m.end() for m in _LINE_END.finditer(self.text)]
         self.tree = self._parse()
+        # Python 3.7 does not say where nodes end, and to find out takes longer than all else: only for who asks.
+        self._is_placed = sys.version_info >= (3, 8)
 
     def _parse(self) -> ast.Module:
         nul = self.text.find('\0')
@@ -96,18 +98,18 @@ class Source:
             raise SourceError(str(error))
         return tree
 
-    def place(self) -> None:
-        """Make sure that the nodes say where they end, which Python 3.7 leaves out.
+    def _place(self) -> None:
+        """Let the nodes say where they end.
 
         Raises:
             SourceError: nodes and text do not match.
         """
-        if sys.version_info < (3, 8):
-            from .node_ends import add_ends
-            try:
-                add_ends(self.tree, self.text)
-            except ValueError as error:
-                raise SourceError('its nodes cannot be placed: %s' % error)
+        from .node_ends import add_ends
+        try:
+            add_ends(self.tree, self.text)
+        except ValueError as error:
+            raise SourceError('its nodes cannot be placed: %s' % error)
+        self._is_placed = True
 
     def is_placed(self, node: ast.AST, string: ast.AST) -> bool:
         """Whether the position of an expression inside an f-string can be trusted.
@@ -169,12 +171,22 @@ class Source:
             return start + len(piece)
         return start + len(self.line(line).encode('utf-8')[:byte_col].decode('utf-8'))
 
+    def lines(self, node: ast.AST) -> Tuple[int, int]:
+        """The first and the last line of a node, 1-based."""
+        if not self._is_placed:
+            self._place()
+        return node.lineno, node.end_lineno  # type: ignore[attr-defined]
+
     def start(self, node: ast.AST) -> int:
         """Text offset of a node's first character."""
+        if not self._is_placed:
+            self._place()
         return self._offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
 
     def end(self, node: ast.AST) -> int:
         """Text offset just behind a node's last character."""
+        if not self._is_placed:
+            self._place()
         return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
     def begin(self, statement: ast.stmt) -> int:

@@ -10,7 +10,7 @@ import ast
 import functools
 import os
 import re
-from typing import Dict, FrozenSet, Iterator, List, Set, Tuple
+from typing import Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 from .callers import users
 from .import_graph import reached
@@ -34,11 +34,23 @@ augmentation distort distorted dataset datasets reader record records tfrecord t
 receiver pipeline example examples tokenize tokenizer crop csv jpeg loader'''.split())
 _UPDATES = frozenset({'minimize', 'apply_gradients'})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_TELLING = (*_FUNCTIONS, ast.ClassDef)
 
 
 def runs_on_card(context: Context, node: ast.AST) -> bool:
     """Whether nothing says that an expression belongs to input, serving or a test."""
-    return not _on_host(node, context.names, set())
+    names = context.names
+    around = next((parent for parent in names.ancestors(node) if isinstance(parent, _TELLING)), None)
+    known = _on_card(names)
+    if around not in known:
+        known[around] = not _on_host(node, names, set())
+    return known[around]
+
+
+@functools.lru_cache(maxsize=1)
+def _on_card(names: Names) -> Dict[Optional[ast.AST], bool]:
+    """Whether what is in a function or class of a file, or in none, runs on the card, as far as that was asked."""
+    return {}
 
 
 def in_map_function(context: Context, node: ast.AST) -> bool:

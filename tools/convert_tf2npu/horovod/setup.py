@@ -92,7 +92,7 @@ def _training(context: Context, statement: ast.AST) -> Optional[_Training]:
             return _Training(parent, condition, indent) if _is_main(context, parent) else None
         plain = isinstance(parent, ast.If) and any(child is s for s in parent.body) and all(
             isinstance(n, (ast.Name, ast.Attribute, ast.expr_context)) for n in ast.walk(parent.test))
-        if not plain or condition or child.lineno == parent.lineno:  # type: ignore[attr-defined]
+        if not plain or condition or source.lines(child)[0] == source.lines(parent)[0]:
             return None
         condition = source.segment(parent.test)  # type: ignore[attr-defined]
         start, outer = source.start(child), source.start(parent)

@@ -227,8 +227,7 @@ def _expression(context: Context, call: Call) -> Iterator[Result]:
 def _comments(context: Context, body: list) -> Iterator[str]:
     """The comments between and inside a function's statements."""
     source = context.source
-    first, last = body[0].lineno, body[-1].end_lineno
-    for number in range(first, last):
+    for number in range(source.lines(body[0])[0], source.lines(body[-1])[1]):
         found = _COMMENT.search(source.line(number))
         if found:
             yield found.group(1)

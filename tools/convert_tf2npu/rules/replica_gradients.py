@@ -92,7 +92,7 @@ def check_file(context: Context) -> Iterator[Result]:
     reached = {source.key for each in everything if id(each.call) not in undecided
                for source in each.sources if source.kind == BY_HAND}
     for call in names.calls:
-        if (names.path, call.node.lineno, call.node.col_offset) in reached and \
+        if names.key(call.node) in reached and \
                 context.resolve(call.node.func, call.where) == 'tensorflow.gradients':
             yield Change(call.node, 'these gradients are averaged over all ranks',
                          wrap(context.source, call.node, _AVERAGE + '(', ')'), (_AVERAGE,))

@@ -104,7 +104,7 @@ def check_file(context: Context) -> Iterator[Result]:
     made = [call for call in names.calls if role(call.node, call.where, names) == MADE]
     already = taken(names) if made else {}
     for call in made:
-        key = names.path, call.node.lineno, call.node.col_offset
+        key = names.key(call.node)
         if key in already or in_test(context, call.node) or _is_part(context, call) or only_applies(
                 context.names, call.node):
             continue

@@ -47,8 +47,6 @@ _HALF = re.compile(r'float16|mix(?:ed)?_precision|mixed_float|\bfp16|tf\.half')
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if not call.node.args or not _HALF.search(context.source.text):
-        return
     short = (name or '').rsplit('.', 1)[1]
     values = call.node.args[:1]
     if short in _BOUNDS:
@@ -57,7 +55,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     else:
         small = next((side for v in values if isinstance(v, ast.BinOp) and isinstance(v.op, ast.Add)
                       for side in (v.left, v.right) if _tiny(context, side, call.where)), None)
-    if small is not None and runs_on_card(context, call.node):
+    if small is not None and _HALF.search(context.source.text) and runs_on_card(context, call.node):
         yield Finding(call.node, '%s is zero in float16, so that in mixed precision it keeps %s from nothing; '
                       'write 1e-4 or more, or cast to float32 first' % (
                           context.source.segment(small), short))
