@@ -6,7 +6,7 @@ from typing import Any, Callable, Optional
 
 from npu_shim import _device, _tf
 from npu_shim.config.session import session_option
-from npu_shim.optimizer import loop_variables
+from npu_shim.optimizer import light_steps, loop_variables
 from npu_shim.optimizer.step_loop import StepLoop
 
 ITERATION_OP = "IterationOp"  # the name by which the card's graph pass finds the op whose run is a loop
@@ -94,6 +94,8 @@ class Steps:
         self.op = op
         self.iterations = 1
         self._loop = StepLoop(op)
+        self._light = light_steps.is_light(self._loop.step)
+        self._session: Any = None  # whose last run was this loop
 
     def stand_for(self, session: Any, fetches: Any) -> bool:
         """Whether running ``fetches`` means several steps."""
@@ -108,9 +110,12 @@ class Steps:
             run: ``session.run``, without what attach() added.
         """
         if not self.stand_for(session, fetches):
+            self._session = None
             return
         if self._loop.can_feed(_tf.fed(session, feed_dict)):
-            run(self._loop.op, feed_dict)
+            # Input may begin anew with any other run, and shall find threads when it does
+            again, self._session = self._session is session, session
+            run(self._loop.op, feed_dict, light_steps.IN_CALLERS_THREAD if self._light and again else None)
             return
         for _ in range(self.iterations - 1):
             run(self.op, feed_dict)

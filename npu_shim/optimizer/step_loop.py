@@ -40,19 +40,20 @@ class StepLoop:
 
     Attributes:
         op: the Operation that makes N - 1 steps.
+        step: the ops of one step, of which the loop holds copies.
         placeholders: names of the placeholders that train_op reads and that have no default.
     """
 
     def __init__(self, train_op: Any) -> None:
-        self._copied = _needed_for(train_op)
+        self.step = _needed_for(train_op)
         self.placeholders: List[str] = sorted({
-            op.inputs[index].op.name for op in self._copied for index in range(len(op.inputs))
+            op.inputs[index].op.name for op in self.step for index in range(len(op.inputs))
             if op.inputs[index].op.type in _PLACEHOLDERS[:2]})
-        self.op = _loop(train_op, self._copied)
+        self.op = _loop(train_op, self.step)
 
     def can_feed(self, fed: Iterable[Any]) -> bool:
         """Whether the loop sees these fed tensors: those that it copied keep their own value in it."""
-        return not any(tensor.op in self._copied for tensor in fed)
+        return not any(tensor.op in self.step for tensor in fed)
 
 
 def _is_shared(op: Any) -> bool:

@@ -9,6 +9,8 @@ import npu_shim
 from npu_shim import _tf
 from npu_shim import npu_init as npu
 from npu_shim.estimator.npu import util
+from npu_shim.optimizer import light_steps
+from npu_shim.optimizer.step_loop import StepLoop
 
 v1 = tf.compat.v1
 X = np.random.RandomState(0).randn(96, 6).astype(np.float32)
@@ -30,8 +32,9 @@ def through_loops(x, weights):
 class Training:
     """A small regression in the default graph: train, loss, and what a session has to run first."""
 
-    def __init__(self, resource=True, middle=None, optimizer=v1.train.AdamOptimizer, epochs=None, feed=False):
-        data = tf.data.Dataset.from_tensor_slices((X, Y)).shuffle(96, seed=3).repeat(epochs).batch(8)
+    def __init__(self, resource=True, middle=None, optimizer=v1.train.AdamOptimizer, epochs=None, feed=False,
+                 prepare=lambda data: data.batch(8, drop_remainder=True)):
+        data = prepare(tf.data.Dataset.from_tensor_slices((X, Y)).shuffle(96, seed=3).repeat(epochs))
         self.iterator = v1.data.make_initializable_iterator(data)
         x, y = self.iterator.get_next()
         self.rate = v1.placeholder(tf.float32, [], "rate") if feed else tf.constant(0.01, name="rate")
@@ -205,3 +208,60 @@ def test_tables_random_ops_and_python_functions_inside_the_loop():
         sess.run(op)
         assert len(calls) == 8
         assert sess.run(total) == pytest.approx(8 * 4.5, abs=0.5)
+
+
+def batched(data):
+    return data.batch(8, drop_remainder=True)
+
+
+def mapped(data):
+    return batched(data).map(lambda x, y: (x + 0, y), num_parallel_calls=2)
+
+
+def through_python(h, weights):
+    return tf.ensure_shape(v1.py_func(lambda a: a, [h], tf.float32), [8, 8])
+
+
+LIGHT = {
+    "a small step": (True, {}),
+    "that reads a prefetched map": (True, {"prepare": lambda data: mapped(data).prefetch(2)}),
+    "whose map has the threads of the step": (False, {"prepare": mapped}),
+    "of a size that nobody knows": (False, {"prepare": lambda data: data.batch(8)}),
+    "that calls Python": (False, {"middle": through_python, "optimizer": v1.train.GradientDescentOptimizer}),
+    "with a large tensor": (False, {"middle": lambda h, weights: h + tf.reduce_mean(v1.random_uniform([light_steps._ELEMENTS]))}),
+}
+
+
+@pytest.mark.parametrize("case", LIGHT, ids=lambda name: name.replace(" ", "-"))
+def test_which_steps_run_in_one_thread(case, monkeypatch):
+    light, given = LIGHT[case]
+    with tf.Graph().as_default():
+        step = StepLoop(Training(**given).train).step
+        assert light_steps.is_light(step) is light
+        monkeypatch.setattr(light_steps, "world_size", lambda: 2)
+        assert not light_steps.is_light(step)
+
+
+def test_a_small_step_runs_in_the_callers_thread_until_something_else_runs():
+    seen = []
+    with tf.Graph().as_default(), v1.Session(config=npu_shim.session_config(iterations_per_loop=5)) as sess:
+        training = Training()
+        alone = sess.run
+
+        def recorded(fetches, feed_dict=None, options=None, run_metadata=None):
+            if getattr(fetches, "name", "").startswith("npu_shim_loop"):
+                seen.append(options)
+            return alone(fetches, feed_dict, options, run_metadata)
+
+        sess.run = recorded
+        op = util.set_iteration_per_loop(sess, training.train, 5)
+        training.init(sess)
+        for _ in range(3):
+            sess.run(op)
+        assert sess.run(training.step) == 15
+        for _ in range(2):
+            sess.run(op)
+        got = training.state(sess)
+    one = light_steps.IN_CALLERS_THREAD
+    assert seen == [None, one, one, None, one]
+    same(got, run(1, 25)[0])

@@ -1,0 +1,103 @@
+"""The models that benchmarks of whole training steps train: a small MLP and a CNN, with input from tf.data.
+
+Initial weights and examples come from NumPy with a seed, so that any two sides which train the same number of steps
+can be compared weight by weight.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Tuple
+
+import numpy as np
+
+BATCH = 32
+_EXAMPLES = 4096
+_SHAPES: Dict[str, Tuple[int, ...]] = {'mlp': (20,), 'cnn': (28, 28, 1)}
+
+
+def names() -> List[str]:
+    """Of the models."""
+    return list(_SHAPES)
+
+
+def dataset(model: str) -> Any:
+    """Batches of features and labels, again and again."""
+    import tensorflow as tf
+
+    random = np.random.RandomState(0)
+    features = random.randn(_EXAMPLES, *_SHAPES[model]).astype(np.float32)
+    labels = random.randn(_EXAMPLES, 1).astype(np.float32)
+    data = tf.data.Dataset.from_tensor_slices((features, labels))
+    return data.repeat().batch(BATCH, drop_remainder=True).prefetch(4)
+
+
+def loss(model: str, features: Any, labels: Any) -> Any:
+    """The mean squared error of a model whose variables are made here."""
+    import tensorflow as tf
+
+    return tf.reduce_mean(tf.square({'mlp': _mlp, 'cnn': _cnn}[model](features, _Weights()) - labels))
+
+
+def train_op(value: Any) -> Any:
+    """One step of Adam that lowers a loss and counts the global step."""
+    from tensorflow.compat.v1 import train
+
+    return train.AdamOptimizer(1e-3).minimize(value, global_step=train.get_or_create_global_step())
+
+
+def in_session(model: str, make: Callable[[], Any]) -> Tuple[Any, Any]:
+    """A model in a graph of its own.
+
+    Args:
+        make: makes the session.
+    Returns:
+        The session, with everything initialised, and its train op.
+    """
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    with tf.Graph().as_default():
+        iterator = v1.data.make_initializable_iterator(dataset(model))
+        step = train_op(loss(model, *iterator.get_next()))
+        session = make()
+        session.run([v1.global_variables_initializer(), iterator.initializer])
+    return session, step
+
+
+def weights_in(session: Any) -> Dict[str, Any]:
+    """The trainable variables and the global step of a session's graph, by name."""
+    import tensorflow as tf
+
+    with session.graph.as_default():
+        variables = tf.compat.v1.trainable_variables() + [tf.compat.v1.train.get_global_step()]
+    return session.run({variable.op.name: variable for variable in variables})
+
+
+class _Weights:
+    """Makes variables of which each has its own seed."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def __call__(self, *shape: int) -> Any:
+        import tensorflow as tf
+
+        self._made += 1
+        value = np.random.RandomState(self._made).randn(*shape) / np.sqrt(max(1, np.prod(shape[:-1])))
+        return tf.compat.v1.get_variable('w%d' % self._made, initializer=value.astype(np.float32), use_resource=True)
+
+
+def _mlp(x: Any, weights: _Weights) -> Any:
+    import tensorflow as tf
+
+    return tf.matmul(tf.nn.relu(tf.matmul(x, weights(20, 64)) + weights(64)), weights(64, 1)) + weights(1)
+
+
+def _cnn(x: Any, weights: _Weights) -> Any:
+    import tensorflow as tf
+
+    for channels in ((1, 16), (16, 32)):
+        x = tf.nn.conv2d(x, weights(3, 3, *channels), strides=[1, 1, 1, 1], padding='SAME')
+        x = tf.nn.relu(tf.nn.bias_add(x, weights(channels[1])))
+        x = tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], 'SAME')
+    x = tf.reshape(x, [-1, 7 * 7 * 32])
+    return tf.matmul(tf.nn.relu(tf.matmul(x, weights(7 * 7 * 32, 64)) + weights(64)), weights(64, 1)) + weights(1)

@@ -1,0 +1,107 @@
+"""Several trainings that take turns in one process, so that what else the machine does meets all of them alike.
+
+An Estimator trains in a thread of its own, which waits inside a hook while others have their turn: its session stays
+open, and nobody trains at the same time.
+"""
+from __future__ import annotations
+
+import statistics
+import tempfile
+import threading
+import time
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+
+Train = Callable[[int], Any]  # makes so many steps
+
+
+def measure(sides: Dict[str, Train], steps: Dict[str, int], rounds: int, warm_up: int = 2) -> Dict[str, List[float]]:
+    """Seconds of one step, by side, in each round.
+
+    Every side makes its steps once in each round; the order turns around from round to round.
+    """
+    found: Dict[str, List[float]] = {name: [] for name in sides}
+    for number in range(warm_up + rounds):
+        order = list(sides) if number % 2 else list(reversed(list(sides)))
+        for name in order:
+            begin = time.perf_counter()
+            sides[name](steps[name])
+            found[name].append((time.perf_counter() - begin) / steps[name])
+    return {name: seconds[warm_up:] for name, seconds in found.items()}
+
+
+def ratio(base: List[float], ours: List[float]) -> float:
+    """How many times as fast as the baseline: the median of the rounds' own ratios."""
+    return statistics.median(one / other for one, other in zip(base, ours))
+
+
+def compare(name: str, expected: Dict[str, Any], got: Dict[str, Any], rtol: float = 0.0) -> None:
+    """Raises AssertionError if two sides have not come to the same weights."""
+    assert sorted(expected) == sorted(got), '%s has the weights %s, not %s' % (name, sorted(got), sorted(expected))
+    for key in expected:
+        np.testing.assert_allclose(got[key], expected[key], rtol=rtol, atol=rtol, err_msg='%s: %s' % (name, key))
+
+
+class EstimatorTraining:
+    """The training of an Estimator, as a function that makes steps.
+
+    Args:
+        make: of a model_dir, the Estimator.
+        input_fn: as for Estimator.train.
+        steps_per_run: training steps that one session.run makes.
+    """
+
+    def __init__(self, make: Callable[[str], Any], input_fn: Callable[[], Any], steps_per_run: int = 1) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._estimator = make(self._folder.name)
+        self._input_fn = input_fn
+        self._per_run = steps_per_run
+        self._turn, self._done = threading.Semaphore(0), threading.Semaphore(0)
+        self._left, self._stop = 0, False
+        self._error: BaseException = RuntimeError('training has ended')
+        self._thread = threading.Thread(target=self._train, daemon=True)
+        self._thread.start()
+
+    def __call__(self, steps: int) -> None:
+        """Makes steps, which must be a multiple of those of a run."""
+        self._left = steps
+        self._turn.release()
+        self._done.acquire()
+        if not self._thread.is_alive() or self._left:
+            raise self._error
+
+    def weights(self) -> Dict[str, Any]:
+        """Ends training; the trainable variables and the global step, by name."""
+        self._stop = True
+        self._turn.release()
+        self._thread.join()
+        names = [name for name in self._estimator.get_variable_names() if 'Adam' not in name and 'beta' not in name]
+        found = {name: self._estimator.get_variable_value(name) for name in names}
+        self._folder.cleanup()
+        return found
+
+    def _train(self) -> None:
+        import tensorflow as tf
+
+        training = self
+
+        class Turn(tf.compat.v1.train.SessionRunHook):
+            """Waits for the turn when the steps of the last one are made."""
+
+            def after_run(self, run_context: Any, run_values: Any) -> None:
+                training._left -= training._per_run
+                if training._left:
+                    return
+                training._done.release()
+                training._turn.acquire()
+                if training._stop:
+                    run_context.request_stop()
+
+        self._turn.acquire()
+        try:
+            self._estimator.train(self._input_fn, hooks=[Turn()])
+        except BaseException as error:
+            self._error = error
+            self._left = -1
+            self._done.release()
