@@ -2,7 +2,7 @@
 
     python benchmarks/gelu.py                   prints a table and the same as JSON; takes a few minutes
     python benchmarks/gelu.py --write           and puts the table into benchmarks/RESULTS.md
-    python benchmarks/gelu.py --keep-memory     with glibc's thresholds set so that freed memory stays in the process
+    python benchmarks/gelu.py --keep-memory     with memory kept by TensorFlow, as install() has it
 
 All forms run in turns in one process, so that their ratios hold although the
 machine may be busy. A form's results are compared with the baseline's first.
@@ -10,7 +10,6 @@ machine may be busy. A form's results are compared with the baseline's first.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import pathlib
@@ -27,7 +26,6 @@ from benchmarks import results  # noqa: E402
 
 SIZES = (100, 1000, 10 ** 4, 3 * 10 ** 4, 65535, 65536, 10 ** 5, 3 * 10 ** 5, 10 ** 6, 10 ** 7, 4 * 10 ** 7)
 QUICK = (1000, 10 ** 5)
-_M_MMAP_MAX, _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_ARENA_MAX = -4, -1, -2, -8
 
 # Of a float tensor: the op's result. The first form is the baseline, a last one '+ 1' the limit.
 Forms = Dict[str, Callable[[Any], Any]]
@@ -45,16 +43,13 @@ def arguments(doc: str, argv: List[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=doc.split('\n')[0])
     parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
     parser.add_argument('--quick', action='store_true', help='two sizes, few runs: to see that it works')
-    parser.add_argument('--keep-memory', action='store_true', help='let glibc keep freed memory, for all forms')
+    parser.add_argument('--keep-memory', action='store_true', help='let TensorFlow keep freed memory, for all forms')
     parser.add_argument('--dtype', default='float32', help='float32, float16 or bfloat16')
     parser.add_argument('--unknown', action='store_true', help='of a tensor whose shape the graph does not know')
     parser.add_argument('--elements', type=lambda text: int(float(text)), nargs='*', help='these sizes')
     parser.add_argument('--rounds', type=int, default=9, help='of which the median is taken (9)')
     args = parser.parse_args(argv)
-    if args.keep_memory:
-        libc = ctypes.CDLL(None)
-        for name, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, 2 ** 31 - 1), (_M_TOP_PAD, 64 << 20), (_M_ARENA_MAX, 1)):
-            libc.mallopt(name, value)
+    os.environ['NPU_SHIM_MEMORY'] = 'kept' if args.keep_memory else 'returned'  # of all forms, as they share a process
     return args
 
 

@@ -15,12 +15,13 @@ from typing import Mapping, Optional, Tuple
 _NUMBER = re.compile(r"^[+-]?\d+$")
 FALLBACKS = ("warn", "error", "silent")
 KERNELS = ("compiled", "plain")
+MEMORY = ("kept", "returned")
 DEFAULT_JOB_ID = "local"
 # All that read() looks at
 VARIABLES = ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "JOB_ID", "ASCEND_DEVICE_ID", "DEVICE_ID", "CM_CHIEF_IP",
              "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP", "POD_NAME", "TF_CONFIG",
-             "NPU_SHIM_FALLBACK", "NPU_SHIM_KERNELS", "NPU_SHIM_COLLECTIVES", "NPU_SHIM_COLLECTIVE_TIMEOUT",
-             "HCCL_CONNECT_TIMEOUT", "HCCL_IF_BASE_PORT")
+             "NPU_SHIM_FALLBACK", "NPU_SHIM_KERNELS", "NPU_SHIM_MEMORY", "NPU_SHIM_COLLECTIVES",
+             "NPU_SHIM_COLLECTIVE_TIMEOUT", "HCCL_CONNECT_TIMEOUT", "HCCL_IF_BASE_PORT")
 CONNECT_TIMEOUT_S, COLLECTIVE_TIMEOUT_S = 120, 60
 COLLECTIVES = ("auto", "shm", "tensorflow")
 BASE_PORT = 60000
@@ -54,6 +55,7 @@ class Environment:
     tf_config: Optional[str]
     fallback: str
     kernels: str
+    memory: str
     connect_timeout_s: int
     collective_timeout_s: int
     collectives: str
@@ -122,6 +124,7 @@ def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
         tf_config=env.json_object("TF_CONFIG"),
         fallback=env.choice("NPU_SHIM_FALLBACK", FALLBACKS),
         kernels=env.choice("NPU_SHIM_KERNELS", KERNELS),
+        memory=env.choice("NPU_SHIM_MEMORY", MEMORY),
         connect_timeout_s=env.integer("HCCL_CONNECT_TIMEOUT", 1) or CONNECT_TIMEOUT_S,
         collective_timeout_s=env.integer("NPU_SHIM_COLLECTIVE_TIMEOUT", 1) or COLLECTIVE_TIMEOUT_S,
         collectives=env.choice("NPU_SHIM_COLLECTIVES", COLLECTIVES),

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any, Callable, Dict, Tuple
 
 _originals: Dict[Tuple[type, str], Any] = {}  # the one piece of global state: what install() replaced
+_variables: Dict[str, str] = {}  # and what it set
 
 
 def install() -> None:
@@ -12,23 +14,33 @@ def install() -> None:
 
     The Keras session and those of Estimator and MonitoredTrainingSession are
     sessions too, so they carry it as well. Sessions made before stay as they
-    are. Calling it again changes nothing.
+    are. Without a card, TensorFlow also keeps the memory of tensors for the
+    next ones (NPU_SHIM_MEMORY). Calling it again changes nothing.
 
     Raises:
         RuntimeError: there is no NPU and NPU_SHIM_FALLBACK=error.
     """
-    from npu_shim import _device, _tf
+    from npu_shim import _allocator, _device, _tf
 
-    _device.resolve()
+    if not _device.resolve().is_npu:
+        _variables.update(_allocator.variables(os.environ))
+        os.environ.update(_variables)
     for owner in (_tf.Session, _tf.InteractiveSession):
         replace(owner, "__init__", decorator_tf_session)
 
 
 def uninstall() -> None:
-    """Puts back every original exactly; calling it again, or without install(), changes nothing."""
+    """Puts back every original exactly; calling it again, or without install(), changes nothing.
+
+    A process that has had a session keeps the allocator that TensorFlow chose for it.
+    """
     while _originals:
         (owner, name), original = _originals.popitem()
         setattr(owner, name, original)
+    while _variables:
+        name, value = _variables.popitem()
+        if os.environ.get(name) == value:
+            del os.environ[name]
 
 
 def replace(owner: type, name: str, make: Callable[[Any], Any]) -> None:

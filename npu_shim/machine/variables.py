@@ -12,7 +12,7 @@ from npu_shim.distributed.world import world, world_size
 
 # Of the vendor's runtime, of TensorFlow on the CPU, and of how either is found
 _PREFIXES = ("ASCEND_", "HCCL_", "NPU_", "CM_", "GE_", "DUMP_", "PROFILING_", "TE_", "ENABLE_", "OPTION_EXEC_",
-             "TF_XLA_", "TF_CPP_", "TF_NUM_", "TF_ENABLE_", "OMP_", "KMP_")
+             "TF_XLA_", "TF_CPU_", "TF_CPP_", "TF_NUM_", "TF_ENABLE_", "OMP_", "KMP_")
 _NAMES = ("AOE_MODE", "FUSION_TENSOR_SIZE", "PRINT_MODEL", "POD_NAME", "SOC_VERSION", "RESTORE_FROM", "STEP_NOW",
           "TOTAL_STEP", "LOSS_NOW", "TARGET_LOSS", "LOCAL_CHECKPOINT_DIR", "SLOG_PRINT_TO_STDOUT", "DEVICE_INDEX",
           "RANK_INDEX", "SERVER_ID", "CUDA_VISIBLE_DEVICES", "TF_USE_LEGACY_KERAS", "TF_DETERMINISTIC_OPS",

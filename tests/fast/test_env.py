@@ -24,8 +24,9 @@ GOOD = [
      dict(rank_id=None, pod_name="a", pod_variable="POD_NAME")),
     ({"CM_CHIEF_IP": "10.0.0.1", "CM_CHIEF_PORT": "6000", "CM_CHIEF_DEVICE": "0", "CM_WORKER_SIZE": "8"},
      dict(rank_id=None, rank_size=8, cm_chief_ip="10.0.0.1", cm_chief_port=6000, cm_chief_device=0)),
-    ({"NPU_SHIM_FALLBACK": "silent"}, dict(fallback="silent", kernels="compiled")),
+    ({"NPU_SHIM_FALLBACK": "silent"}, dict(fallback="silent", kernels="compiled", memory="kept")),
     ({"NPU_SHIM_KERNELS": "plain"}, dict(kernels="plain")),
+    ({"NPU_SHIM_MEMORY": "returned"}, dict(memory="returned")),
     ({"TF_CONFIG": '{"cluster": {}}'}, dict(tf_config='{"cluster": {}}')),
 ]
 
@@ -58,6 +59,7 @@ BAD = [
     ({"TF_CONFIG": "[]"}, r"TF_CONFIG='\[\]' is not allowed: it must be a JSON object"),
     ({"NPU_SHIM_FALLBACK": "quiet"}, r"NPU_SHIM_FALLBACK='quiet' is not allowed: it must be one of warn, error, silent"),
     ({"NPU_SHIM_KERNELS": "fast"}, r"NPU_SHIM_KERNELS='fast' is not allowed: it must be one of compiled, plain"),
+    ({"NPU_SHIM_MEMORY": "all"}, r"NPU_SHIM_MEMORY='all' is not allowed: it must be one of kept, returned. .* default, kept"),
 ]
 
 

@@ -1,0 +1,27 @@
+"""What is set so that TensorFlow keeps the memory of tensors, and when it is left alone."""
+from __future__ import annotations
+
+import pytest
+
+from npu_shim import _allocator
+
+CASES = {
+    "by default it is kept": ({}, 24_000, {"TF_CPU_ALLOCATOR_USE_BFC": "true"}),
+    "all of a large machine may be used": (
+        {}, 500_000, {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "500000"}),
+    "a limit of the user holds": (
+        {"TF_CPU_BFC_MEM_LIMIT_IN_MB": "1000"}, 500_000, {"TF_CPU_ALLOCATOR_USE_BFC": "true"}),
+    "it can be switched off": ({"NPU_SHIM_MEMORY": "returned"}, 500_000, {}),
+    "what the user has chosen stays": ({"TF_CPU_ALLOCATOR_USE_BFC": "false"}, 500_000, {}),
+}
+
+
+@pytest.mark.parametrize("environ, memory_mb, wanted", CASES.values(), ids=list(CASES))
+def test_variables(monkeypatch, environ, memory_mb, wanted):
+    monkeypatch.setattr(_allocator, "_memory_mb", lambda: memory_mb)
+    assert _allocator.variables(environ) == wanted
+    assert _allocator.variables({**environ, **wanted}) == {}, "set once"
+
+
+def test_the_memory_of_the_machine_is_known():
+    assert 100 < _allocator._memory_mb() < 10**9

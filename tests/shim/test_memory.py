@@ -1,0 +1,88 @@
+"""install() has TensorFlow keep the memory of tensors on the CPU: when, once, and with which effect."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import npu_shim
+from npu_shim import _allocator, _device
+
+ALLOCATOR = _allocator.ALLOCATOR
+
+# Adds numbers of 40 MB, ten times, and says how many pages the system has made for that. oneDNN would bring an
+# allocator of its own.
+ADDS = """
+import resource
+import tensorflow.compat.v1 as tf
+import npu_shim
+tf.disable_v2_behavior()
+npu_shim.install()
+x = tf.get_variable("x", [10 << 20], initializer=tf.ones_initializer(), use_resource=True)
+y = tf.sqrt(x.read_value() + 3.0)[-1:]
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    def run():
+        return [float(session.run(y)[0]) for _ in range(10)]
+    run()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    values = run()
+    print(values == [2.0] * 10, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch):
+    for name in (ALLOCATOR, _allocator.LIMIT, "NPU_SHIM_MEMORY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_it_is_set_by_install_and_taken_back_by_uninstall():
+    before = dict(os.environ)
+    npu_shim.install()
+    assert os.environ[ALLOCATOR] == "true"
+    installed = dict(os.environ)
+    npu_shim.install()
+    assert dict(os.environ) == installed
+    npu_shim.uninstall()
+    assert dict(os.environ) == before
+
+
+def test_what_the_user_sets_is_neither_changed_nor_taken_back(monkeypatch):
+    monkeypatch.setenv(ALLOCATOR, "false")
+    npu_shim.install()
+    assert os.environ[ALLOCATOR] == "false"
+    npu_shim.uninstall()
+    assert os.environ[ALLOCATOR] == "false"
+    monkeypatch.delenv(ALLOCATOR)
+    npu_shim.install()
+    monkeypatch.setenv(ALLOCATOR, "1")
+    npu_shim.uninstall()
+    assert os.environ[ALLOCATOR] == "1"
+
+
+def test_nothing_is_set_with_the_switch_off(monkeypatch):
+    monkeypatch.setenv("NPU_SHIM_MEMORY", "returned")
+    npu_shim.install()
+    assert ALLOCATOR not in os.environ
+
+
+def test_nothing_is_set_where_there_is_a_card(monkeypatch):
+    monkeypatch.setattr(_device, "resolve", lambda: _device.Device("npu", "a test says so"))
+    npu_shim.install()
+    assert ALLOCATOR not in os.environ
+
+
+@pytest.mark.parametrize("memory, fewest, most", [("kept", 0, 50), ("returned", 150, 10**9)],
+                         ids=["kept", "returned"])
+def test_pages_are_made_once_or_each_time(repo_root, memory, fewest, most):
+    """Each 40 MB are 10,240 pages, or 20 where the system makes them of 2 MB."""
+    environ = {**os.environ, "PYTHONPATH": str(repo_root), "NPU_SHIM_MEMORY": memory, "TF_ENABLE_ONEDNN_OPTS": "0",
+               "GLIBC_TUNABLES": "", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run([sys.executable, "-c", ADDS], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    right, pages = done.stdout.split()[-2:]
+    assert right == "True" and fewest <= int(pages) <= most
