@@ -24,7 +24,7 @@ from npu_shim import _env, _tf
 
 tf = _tf.tf
 
-LEAST_ELEMENTS = 1 << 16  # below, the launch costs more than it saves
+LEAST_ELEMENTS = 40_000  # below, the launch costs more than it saves; from here TensorFlow's ops start threads too
 MOST_ELEMENTS = 15 << 27  # the largest size in int32, in which XLA counts
 _making = threading.Lock()
 

@@ -3,14 +3,20 @@
     gelu(x) = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x s(t)
     t       = x (2a + 2ab x^2),  a = sqrt(2/pi),  b = 0.044715,  s(t) = 1 / (1 + e),  e = exp(-t)
 
-The logistic form keeps the digits that 1 + tanh loses for negative x. With
-t' = 2a + 6ab x^2 and 1 - s = e s the derivatives are
+With t' = 2a + 6ab x^2 the derivatives are
 
-    gelu'(x)  = s + s (x t' e s)
+    gelu'(x)  = s + x t' s (1-s)
     gelu''(x) = s (1-s) (2 t' + x ((1-2s) t'^2 + t''))
 
 Where |t| is so large that s is 0 or 1 in the type's precision, the limits are
 taken: gelu is 0 or x, its gradient 0 or 1, also at infinity. NaN stays NaN.
+Value and gradient are within two units in the last place of numbers from 1 to
+2, or of their own where they are larger. Two forms of s reach that:
+
+    in TensorFlow's ops     with q = tanh(t/4), s = 1/2 + q / (1 + q^2), s (1-s) = ((1 - q^2) / (1 + q^2))^2 / 4:
+                            tanh(t/2) is wrong by several units near 1, and exp costs up to twice as much
+    compiled                the logistic form, whose exp is written out for the few numbers that it is
+                            needed for; it also keeps the digits of gelu(x) for negative x
 """
 from __future__ import annotations
 
@@ -27,6 +33,8 @@ _where = tf.compat.v2.where  # the older one says at each first use that it is o
 _2A = 2 * math.sqrt(2 / math.pi)
 _2AB = _2A * 0.044715
 _LIMITS = {"float32": 10.0, "float64": 20.9}  # beyond which |x| s(t) (1 - s(t)) is 0 in the type's precision
+_EXP_LIMIT = 9.5  # likewise; up to here 1 / (1 + e) is far from where reciprocals by Newton's method overflow
+_EXP2 = (1.0, 0.693146978, 0.240222421, 0.0555073374, 0.00967151266, 0.00132647269)  # 2^f for |f| <= 1/2, to 9.1e-08
 
 
 def gelu(features: Any, name: Optional[str] = None) -> Any:
@@ -67,8 +75,9 @@ def _is_small(x: Any) -> bool:
 
 @tf.RegisterGradient("NpuShimSmallGelu")
 @_tf.gradient_of
-def _small_gradient(x: Any, u: Any, e: Any, s: Any, dy: Any) -> List[Any]:
-    return [_tf.with_gradient(_backward(x, u, e, s, dy), [x, dy], "NpuShimGeluGrad"), None, None, None]
+def _small_gradient(x: Any, *kept_and_dy: Any) -> List[Any]:
+    kept, dy = kept_and_dy[:-1], kept_and_dy[-1]
+    return [_tf.with_gradient(_backward(x, *kept, dy), [x, dy], "NpuShimGeluGrad")] + [None] * len(kept)
 
 
 @tf.RegisterGradient("NpuShimGelu")
@@ -98,8 +107,7 @@ def _value(x: Any) -> Any:
 def _slope(x: Any, dy: Any) -> Any:
     """dy gelu'(x), likewise."""
     def small() -> Any:
-        _, u, e, s = _forward(x)
-        return _backward(x, u, e, s, dy)
+        return _backward(x, *_forward(x)[1:], dy)
 
     if x.dtype == tf.float64:
         return small()
@@ -110,17 +118,19 @@ def _slope(x: Any, dy: Any) -> Any:
 
 
 def _forward(x: Any) -> Tuple[Any, ...]:
-    """gelu(x), and for the gradient x^2, e and s."""
+    """gelu(x), and for the gradient x^2, q^2, 1 + q^2 and s."""
     v = _wide(x)
     u = tf.square(v)
-    e = tf.exp(v * (-_2A - _2AB * u))
-    s = 1.0 / (1.0 + e)
-    return tf.cast(tf.math.multiply_no_nan(v, s), x.dtype), u, e, s
+    q = tf.tanh(v * (_2AB / 4 * u + _2A / 4))
+    qq = tf.square(q)
+    w = 1.0 + qq
+    s = 0.5 + q / w
+    return tf.cast(tf.math.multiply_no_nan(v, s), x.dtype), u, qq, w, s
 
 
-def _backward(x: Any, u: Any, e: Any, s: Any, dy: Any) -> Any:
-    rest = tf.math.multiply_no_nan(e, s)  # 1 - s
-    slope = s + s * tf.math.multiply_no_nan(_wide(x) * (3.0 * _2AB * u + _2A), rest)
+def _backward(x: Any, u: Any, qq: Any, w: Any, s: Any, dy: Any) -> Any:
+    four_spreads = tf.square((1.0 - qq) / w)  # 4 s (1 - s)
+    slope = s + tf.math.multiply_no_nan(_wide(x) * (0.75 * _2AB * u + 0.25 * _2A), four_spreads)
     return tf.cast(_wide(dy) * slope, x.dtype)
 
 
@@ -147,29 +157,43 @@ def _gate(v: Any) -> Tuple[Any, Any, Any]:
 def npu_shim_gelu(x: Any) -> Any:
     """gelu(x); the name is that of the graph's function."""
     v = _wide(x)
-    s, _, _ = _gate(v)
-    above, beyond, is_nan = _ends(v)
-    return tf.cast(_where(beyond, _where(tf.logical_or(above, is_nan), v, tf.zeros_like(v)), v * s), x.dtype)
+    inside, is_high, is_nan = _ends(v)
+    c = _where(inside, v, tf.zeros_like(v))
+    end = _where(tf.logical_or(is_high, is_nan), v, tf.zeros_like(v))
+    return tf.cast(_where(inside, c / (1.0 + _exp_of_minus_t(c)), end), x.dtype)
 
 
 def npu_shim_gelu_gradient(x: Any, dy: Any) -> Any:
     """dy gelu'(x)."""
     v = _wide(x)
-    s, _, spread = _gate(v)
-    slope = s + v * (3.0 * _2AB * tf.square(v) + _2A) * spread
-    above, beyond, is_nan = _ends(v)
-    end = _where(is_nan, v, _where(above, tf.ones_like(v), tf.zeros_like(v)))
-    return tf.cast(_wide(dy) * _where(beyond, end, slope), x.dtype)
+    inside, is_high, is_nan = _ends(v)
+    c = _where(inside, v, tf.zeros_like(v))
+    e = _exp_of_minus_t(c)
+    s = 1.0 / (1.0 + e)
+    slope = s + c * (3.0 * _2AB * tf.square(c) + _2A) * (s * (s * e))
+    end = _where(is_nan, v, tf.cast(is_high, tf.float32))
+    return tf.cast(_wide(dy) * _where(inside, slope, end), x.dtype)
 
 
 _COMPILED_VALUE, _COMPILED_SLOPE = _xla.Compiled(npu_shim_gelu), _xla.Compiled(npu_shim_gelu_gradient)
 
 
 def _ends(v: Any) -> Tuple[Any, Any, Any]:
-    """Whether each float32 is not negative, beyond the limits or NaN, and NaN, from its bits."""
+    """Whether each float32 is within the limits of exp, not negative, and NaN, from its bits."""
     bits = tf.bitcast(v, tf.int32)
     size = tf.bitwise.bitwise_and(bits, 0x7FFFFFFF)
-    return bits >= 0, size > int(np.float32(_LIMITS["float32"]).view(np.int32)), size > 0x7F800000
+    return size <= int(np.float32(_EXP_LIMIT).view(np.int32)), bits >= 0, size > 0x7F800000
+
+
+def _exp_of_minus_t(c: Any) -> Any:
+    """exp(-t) of float32 within the limit, as 2^k 2^f, k the next integer: half as dear as an exp that bears all."""
+    power = c * (-_2AB * math.log2(math.e) * tf.square(c) - _2A * math.log2(math.e))
+    bits = tf.bitcast(power + 1.5 * 2.0**23, tf.int32)  # its last bits are k: a float so large has no others
+    f = power - tf.cast(bits - int(np.float32(1.5 * 2.0**23).view(np.int32)), tf.float32)
+    y = tf.fill(tf.shape(f), np.float32(_EXP2[-1]))
+    for coefficient in _EXP2[-2::-1]:
+        y = y * f + np.float32(coefficient)
+    return tf.bitcast(tf.bitcast(y, tf.int32) + tf.bitwise.left_shift(bits, 23), tf.float32)
 
 
 def _wide(x: Any) -> Any:
