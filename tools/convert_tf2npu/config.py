@@ -5,7 +5,6 @@ has one, from the source's folder upwards, then the defaults.
 """
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
@@ -121,6 +120,7 @@ def _checked(path: str, table: Dict[str, Any]) -> Config:
     for key, value in table.items():
         where = '%s: [%s] %s' % (path, '.'.join(_TABLE), key)
         if key not in known:
+            import difflib  # only for this error
             close = difflib.get_close_matches(key, known, 1)
             raise ConfigError('%s: there is no such key%s; there are %s' % (
                 where, ', did you mean %s?' % close[0] if close else '', ', '.join(sorted(known))))

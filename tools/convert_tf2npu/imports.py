@@ -119,8 +119,8 @@ def _star_is_safe(names: Names) -> bool:
                 if binding.kind != 'import' or binding.target not in _SAME.get(name, ()):
                     return False
     unknown = STAR.difference(names.module.bindings)
-    return not any(isinstance(node, ast.Name) and node.id in unknown and _is_free(node, names)
-                   for node in ast.walk(names.tree))  # else what nothing binds would be something now
+    # What nothing binds would be something now.
+    return not any(node.id in unknown and _is_free(node, names) for node, _ in names.reads)
 
 
 def _is_free(node: ast.Name, names: Names) -> bool:
@@ -137,9 +137,9 @@ def _behind(source: Source, body: List[ast.stmt], first: int) -> Optional[ast.st
     """
     chosen: Optional[ast.stmt] = None
     for statement in body:
-        if source.start(statement) > first:
-            break
         if any(name.split('.')[0].startswith('tensorflow') for name in _imported(statement)):
+            if source.start(statement) > first:
+                break
             chosen = statement
     if isinstance(chosen, (ast.Try, ast.If)):
         others = [h.body for h in chosen.handlers] if isinstance(chosen, ast.Try) else [chosen.orelse]

@@ -67,16 +67,16 @@ _COMPOUND = frozenset(
     'While With'.split())
 
 
-def add_ends(tree: ast.Module, text: str) -> None:
+def add_ends(tree: ast.Module, text: str, line: int = 1) -> None:
     """Set start and end of every statement, expression, argument and keyword.
 
-    *tree* is the result of ``ast.parse(text)``; *text* has no byte order mark.
-    Lines count from 1, columns are UTF-8 byte offsets.  All that is inside an
-    f-string gets the position of the f-string.
+    *tree* is the result of ``ast.parse(text)``; *text* has no byte order mark, and
+    *line* is the number of its first line.  Columns are UTF-8 byte offsets.  All
+    that is inside an f-string gets the position of the f-string.
 
     Raises ValueError if *tree* and *text* do not belong together.
     """
-    _Walker(Tokens(text)).module(tree)
+    _Walker(Tokens(text, line)).module(tree)
 
 
 class _Walker:

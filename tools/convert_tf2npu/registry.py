@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import ast
 import importlib
-import pkgutil
+import os
 import re
 from types import ModuleType
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
@@ -163,8 +163,9 @@ def load() -> List[Rule]:
     """Every rule of the package ``rules``, by code."""
     from . import rules
     found = []
-    for info in pkgutil.iter_modules(rules.__path__):
-        module: Any = importlib.import_module('%s.%s' % (rules.__name__, info.name))
+    files = [os.path.splitext(name) for name in os.listdir(rules.__path__[0])]  # pkgutil would import half the library
+    for name in [name for name, ending in files if ending == '.py' and name != '__init__']:
+        module: Any = importlib.import_module('%s.%s' % (rules.__name__, name))
         if hasattr(module, 'CODE'):
             found.append(Rule(module.CODE, (module.__doc__ or '').strip().split('\n')[0], module))
     return sorted(found, key=lambda rule: rule.code)

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from .results import PASSING, ApiCall, Calls, Diagnostic, FileResult
@@ -118,6 +117,7 @@ class Memory:
         """Remember what became of the files of a question, unless it may become something else the next time."""
         if any(d.message.startswith(PASSING) for result in results for d in result.diagnostics):
             return
+        import tempfile  # and with it much that nobody else needs
         content = json.dumps([_plain(result) for result in results], separators=(',', ':')).encode('ascii')
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)

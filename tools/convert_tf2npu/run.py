@@ -12,7 +12,6 @@ from .progress import Progress
 from .remembered import Memory, Question, question
 from .results import FileResult
 from .tree import Entry, Tree, check_target, read_tree, staging_in_place, write_in_place, write_tree
-from .uncommitted import refuse_uncommitted
 from .workers import converted
 
 # Below this many files starting processes costs more than it saves.
@@ -119,6 +118,7 @@ def replace(run: Run, force: bool) -> None:
         UsageError: it lies in a git work tree with changes that are not committed.
     """
     if not force:
+        from .uncommitted import refuse_uncommitted  # which runs git
         refuse_uncommitted(run.source, [entry.path for entry, result in run.results if result.new is not None])
     write_in_place(run.source, run.tree, run.new)
 

@@ -13,7 +13,10 @@ import sys
 import tokenize
 import warnings
 from bisect import bisect_right
-from typing import Iterable, List, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Iterable, List, NamedTuple, Optional, Tuple
+
+if TYPE_CHECKING:
+    from .places import Places
 
 _BOM = b'\xef\xbb\xbf'
 _LINE_END = re.compile(r'\r\n|\r|\n')
@@ -76,8 +79,7 @@ class Source:
         self.text = _decoded(raw[len(self._bom):], self.encoding)
         self._line_starts = [0] + [m.end() for m in _LINE_END.finditer(self.text)]
         self.tree = self._parse()
-        # Python 3.7 does not say where nodes end, and to find out takes longer than all else: only for who asks.
-        self._is_placed = sys.version_info >= (3, 8)
+        self._places: Optional[Places] = None
 
     def _parse(self) -> ast.Module:
         nul = self.text.find('\0')
@@ -98,18 +100,21 @@ class Source:
             raise SourceError(str(error))
         return tree
 
-    def _place(self) -> None:
-        """Let the nodes say where they end.
+    def _place(self, node: ast.AST) -> None:
+        """Make sure that a node says where it is, of which Python 3.7 leaves out the end.
 
         Raises:
             SourceError: nodes and text do not match.
         """
-        from .node_ends import add_ends
+        if sys.version_info >= (3, 8) or hasattr(node, 'end_lineno'):
+            return
+        from .places import Places  # with expressions that take long to compile
+        if self._places is None:
+            self._places = Places(self.tree, self.text, self._line_starts)
         try:
-            add_ends(self.tree, self.text)
+            self._places.find(node)
         except ValueError as error:
             raise SourceError('its nodes cannot be placed: %s' % error)
-        self._is_placed = True
 
     def is_placed(self, node: ast.AST, string: ast.AST) -> bool:
         """Whether the position of an expression inside an f-string can be trusted.
@@ -173,20 +178,17 @@ class Source:
 
     def lines(self, node: ast.AST) -> Tuple[int, int]:
         """The first and the last line of a node, 1-based."""
-        if not self._is_placed:
-            self._place()
+        self._place(node)
         return node.lineno, node.end_lineno  # type: ignore[attr-defined]
 
     def start(self, node: ast.AST) -> int:
         """Text offset of a node's first character."""
-        if not self._is_placed:
-            self._place()
+        self._place(node)
         return self._offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
 
     def end(self, node: ast.AST) -> int:
         """Text offset just behind a node's last character."""
-        if not self._is_placed:
-            self._place()
+        self._place(node)
         return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
     def begin(self, statement: ast.stmt) -> int:
