@@ -15,13 +15,13 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(gelu dropout collectives fusion ranks tool_throughput plots)
+names=(gelu dropout collectives fusion ranks tool_throughput tool_growth plots)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
     gelu | dropout) echo "$all_tf" ;;
     collectives) echo gloo ;;
-    fusion | ranks | tool_throughput) echo tf215 ;;
+    fusion | ranks | tool_throughput | tool_growth) echo tf215 ;;
     plots) echo reports ;;
     *) return 1 ;;
   esac
@@ -53,10 +53,11 @@ run() {  # NAME ENV: one benchmark in one environment
   dir="$(make_env "$env")" || { say "$dir" >&2; return 1; }
   case "$name" in
     plots) [ "$mode" = --write ] && args=() || args=(--out "$(mktemp -d)") ;;
-    tool_throughput)
+    tool_throughput | tool_growth)
       if [ "$mode" = --write ]; then
         other="$(make_env tf115)" || { say "$other" >&2; return 1; }
-        args+=(--python "$other/bin/python" --python "$dir/bin/python" --packages --share 60)
+        args+=(--python "$other/bin/python" --python "$dir/bin/python" --packages)
+        [ "$name" = tool_growth ] || args+=(--share 60)
       else
         args+=(--corpus "$root/samples")
       fi ;;

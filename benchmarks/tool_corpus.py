@@ -1,6 +1,10 @@
-"""The files on which the migration tool is measured: public Python code, sampled by whole folders."""
+"""The files on which the migration tool is measured: public Python code, sampled by whole folders.
+
+    python benchmarks/tool_corpus.py FOLDER      takes away what that Python cannot read
+"""
 from __future__ import annotations
 
+import argparse
 import ast
 import os
 import pathlib
@@ -17,6 +21,31 @@ class Corpus(NamedTuple):
     folder: pathlib.Path
     files: int
     lines: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say what to measure on."""
+    parser.add_argument('--python', action='append', default=[],
+                        help='an interpreter, whose site-packages are measured on')
+    parser.add_argument('--corpus', action='append', default=[], help='a folder of Python files to measure on')
+    parser.add_argument('--packages', action='store_true', help='measure on the packages of docs/public_code.txt, too')
+
+
+def chosen(args: argparse.Namespace, parser: argparse.ArgumentParser, work: pathlib.Path) -> Dict[str, str]:
+    """The folders that the arguments choose, by names.
+
+    Args:
+        args: what the parser found.
+        parser: which is told where nothing is chosen.
+        work: a folder for what has to be downloaded.
+    """
+    folders = [site_packages(python) for python in args.python] + args.corpus
+    sources = {'corpus%d' % index: path for index, path in enumerate(folders)}
+    if args.packages:
+        sources.update(packages(work / 'packages'))
+    if not sources:
+        parser.error('what shall be measured? Give --python, --corpus or --packages')
+    return sources
 
 
 def site_packages(python: str) -> str:
@@ -56,6 +85,13 @@ def copied(sources: Dict[str, str], target: pathlib.Path, share: int = 1, most: 
                 files += 1
                 lines += raw.count(b'\n')
     return Corpus(target, files, lines)
+
+
+def readable_by(corpus: Corpus, python: str) -> Corpus:
+    """What is left of a corpus when the files are taken away that another Python cannot read."""
+    subprocess.run([python, os.path.abspath(__file__), str(corpus.folder)], check=True)
+    paths = python_files(corpus.folder)
+    return Corpus(corpus.folder, len(paths), sum(path.read_bytes().count(b'\n') for path in paths))
 
 
 def _folders(source: str) -> Iterator[str]:
@@ -106,3 +142,9 @@ def wrong(source: pathlib.Path, made: Dict[str, pathlib.Path], frameworks: Seque
             elif new != raw and not any(word in raw for word in frameworks):
                 found.append('%s: %s was changed, and has nothing of TensorFlow' % (name, path))
     return found
+
+
+if __name__ == '__main__':
+    for found in python_files(pathlib.Path(sys.argv[1])):
+        if not is_readable(found.read_bytes()):
+            found.unlink()

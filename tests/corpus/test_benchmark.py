@@ -19,11 +19,27 @@ def test_it_runs_and_both_tools_write_what_can_be_right(repo_root: pathlib.Path,
          '--quick', '--json', str(tmp_path / 'figures.json')],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
     assert done.returncode == 0, done.stdout[-3000:]
-    found = json.loads((tmp_path / 'figures.json').read_text())
-    assert (found['throughput']['files'], found['throughput']['lines']) == (4, 6)
-    assert set(found['throughput']['sides']) == {'floor', 'convert_tf2npu', 'two processes', 'tf_upgrade_v2'}
-    assert found['no_concern']['files'] == 2 and [each['files'] for each in found['growth']] == [4]
-    assert all('| %s |' % name in done.stdout for name in found['throughput']['sides'])
+    found, = json.loads((tmp_path / 'figures.json').read_text())
+    assert (found['files'], found['lines']) == (4, 6)
+    assert set(found['sides']) == {'floor', 'floor, two processes', 'convert_tf2npu', 'convert_tf2npu, two processes',
+                                   'tf_upgrade_v2'}
+    assert found['no_concern']['files'] == 2
+    assert all('| %s |' % name in done.stdout for name in found['sides'])
+
+
+def test_it_grows_with_files(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    for number in range(12):
+        (tmp_path / ('train%d.py' % number)).write_text('import tensorflow as tf\n')
+    done = subprocess.run([sys.executable, str(repo_root / 'benchmarks' / 'tool_growth.py'), '--corpus', str(tmp_path),
+                           '--quick'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    assert done.returncode == 0 and '| 10 | 10 |' in done.stdout, done.stdout[-3000:]
+
+
+def test_what_another_python_cannot_read_is_taken_away(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    for name, text in (('new.py', 'x = 1\n'), ('old.py', 'print "not read"\n')):
+        (tmp_path / name).write_text(text)
+    subprocess.run([sys.executable, str(repo_root / 'benchmarks' / 'tool_corpus.py'), str(tmp_path)], check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ['new.py']
 
 
 def test_what_cannot_be_right_is_seen(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -53,7 +53,7 @@ class Tokens:
         text, strings = self._text, self.strings
         depth = 0
         for found in _TOKEN.finditer(text):
-            kind = found.lastgroup
+            kind = found.lastgroup or ''
             if kind == 'comment':
                 continue
             start, end = found.span(kind)

@@ -1,0 +1,61 @@
+"""How what the migration tool takes grows with the number of files, in one process.
+
+    python benchmarks/tool_growth.py --python ENV/bin/python --packages     prints a table
+    python benchmarks/tool_growth.py ... --write                            and keeps it
+
+The files are whole packages in the order of their names, from the corpus of tool_throughput.py.
+"""
+from __future__ import annotations
+
+import argparse
+import pathlib
+import shutil
+import sys
+import tempfile
+from typing import Any, Dict, List, Sequence
+
+import results
+import tool_corpus
+from tool_runs import cost, floor_command, tool
+
+_COUNTS = (10, 100, 1000, 10000)
+
+
+def measure(sources: Dict[str, str], work: pathlib.Path, counts: Sequence[int]) -> List[Dict[str, Any]]:
+    """Seconds and memory for more and more files, of the tool and of the floor."""
+    found: List[Dict[str, Any]] = []
+    for count in counts:
+        corpus = tool_corpus.copied(sources, work / ('%d files' % count), most=count)
+        source, target = str(corpus.folder), str(work / 'grown')
+        least = cost(floor_command(sys.executable, source, target))
+        shutil.rmtree(target)
+        each = cost(tool(sys.executable, '-i', source, '-o', target, '-j', '1', '--no-cache'))
+        shutil.rmtree(target)
+        shutil.rmtree(source)
+        found.append(dict(each._asdict(), files=corpus.files, lines=corpus.lines, floor_s=least.cpu_s))
+    return found
+
+
+def table_of(rows: List[Dict[str, Any]]) -> str:
+    """The figures as Markdown."""
+    return results.markdown(('files', 'lines', 'CPU seconds', 'CPU time / floor', 'peak MB'), [
+        ('%d' % row['files'], '%d' % row['lines'], '%.2f' % row['cpu_s'], '%.2f' % (row['cpu_s'] / row['floor_s']),
+         '%.0f' % row['peak_mb']) for row in rows])
+
+
+def main(argv: List[str]) -> int:
+    """Measures, and says or writes what it found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
+    tool_corpus.add_arguments(parser)
+    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
+    parser.add_argument('--quick', action='store_true', help='once, with ten files: to see that it works')
+    args = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        rows = measure(tool_corpus.chosen(args, parser, work), work, _COUNTS[:1] if args.quick else _COUNTS)
+    results.report('tool_growth', table_of(rows), rows, args.write)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
