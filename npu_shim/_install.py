@@ -61,13 +61,11 @@ def decorator_tf_session(func: Callable) -> Callable:
     """
     from npu_shim import _tf
     from npu_shim.config.session import session_config, with_threads
-    from npu_shim.distributed import graph_order
 
     @functools.wraps(func)
     def with_npu_config(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
         try:
-            known = graph_order.count(graph or _tf.v1.get_default_graph())
-            config = with_threads(session_config(config), known)
+            config = with_threads(session_config(config), graph or _tf.v1.get_default_graph())
             if target:  # a server has the threads, and refuses sessions that bring their own
                 config.use_per_session_threads = False
         except Exception:

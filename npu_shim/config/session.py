@@ -7,10 +7,12 @@ from typing import Any, List, Optional
 from npu_shim import _device, _tf
 from npu_shim.config import parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
+from npu_shim.distributed import graph_order
 from npu_shim.distributed.world import world_size
 from npu_shim.options.check import check_session_options, check_together
 
-COLLECTIVE_THREADS = 64  # where the graph is not known, or may grow
+COLLECTIVE_THREADS = 64  # of a graph without collectives, which may get some
+FEWEST_THREADS = 16      # more than this many idle ones take longer to wake than a small step
 
 
 def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> _tf.ConfigProto:
@@ -49,23 +51,26 @@ def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> 
     rewrite.memory_optimization = _tf.RewriterConfig.OFF
     result.allow_soft_placement = True
     result.graph_options.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
-    return with_threads(result, 0)
+    return with_threads(result, _tf.v1.get_default_graph())
 
 
-def with_threads(config: _tf.ConfigProto, collectives: int) -> _tf.ConfigProto:
+def with_threads(config: _tf.ConfigProto, graph: Any) -> _tf.ConfigProto:
     """Gives a session threads enough, of its own, that collectives which wait on one rank do not keep out those which
     others wait for: without cards each takes a thread while it waits.
 
     Args:
         config: changed where the job has several ranks without cards.
-        collectives: how many of them its graph has.
+        graph: the session's, as far as it is built.
     Returns:
         config.
     """
     if world_size() > 1 and not _device.device().is_npu:
+        known, given = graph_order.count(graph), config.inter_op_parallelism_threads
+        if config.use_per_session_threads and given == COLLECTIVE_THREADS:
+            given = 0  # from here, when less was known
         config.use_per_session_threads = True
         config.inter_op_parallelism_threads = max(
-            config.inter_op_parallelism_threads, COLLECTIVE_THREADS, collectives + (os.cpu_count() or 1))
+            given, max(FEWEST_THREADS, known + (os.cpu_count() or 1)) if known else COLLECTIVE_THREADS)
     return config
 
 

@@ -206,7 +206,7 @@ def _call(kind: str, group: str, given: List[Any], results: List[Any], work: Wor
 
     sent = [tf.bitcast(t, _BITS) if t.dtype == tf.bfloat16 else t for t in given]
     types = [_BITS if dtype == tf.bfloat16 else dtype for dtype, _ in results]
-    made = tf.numpy_function(act, sent, types)
+    made = _tf.array_function(act, sent, types)
     if not results:
         return made
     finished = []

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from npu_shim.distributed.collectives import reductions
-from npu_shim.distributed.collectives.pieces import ALIGNMENT, Pieces, empty
+from npu_shim.distributed.collectives.memory import ALIGNMENT, Memory, empty
+from npu_shim.distributed.collectives.pieces import Pieces
 from npu_shim.distributed.shm import folder as folders, locks, meeting
 from npu_shim.distributed.shm.reducing import split
 from npu_shim.distributed.shm.segment import _full_fence, Layout, Segment
@@ -92,6 +93,45 @@ def test_parts_of_a_chunk_cover_it_and_begin_at_cache_lines(count, size, itemsiz
 def test_new_arrays_are_aligned(count):
     made = empty(count, np.dtype(np.int16))
     assert made.ctypes.data % ALIGNMENT == 0 and made.size == count
+
+
+FLOATS = np.dtype(np.float32)
+
+
+def address(arrays):
+    return arrays[0].ctypes.data
+
+
+def test_memory_is_used_again_when_nobody_has_a_part_of_it():
+    memory, wanted = Memory(), [(1 << 19, FLOATS), (3, np.dtype(np.int64)), (5, FLOATS)]
+    first = memory.arrays(wanted)
+    assert [(a.size, a.dtype, a.ctypes.data % ALIGNMENT) for a in first] == [(n, d, 0) for n, d in wanted]
+    used, kept = address(first), first[1].reshape(1, 3)
+    del first
+    second = memory.arrays(wanted)
+    assert not np.may_share_memory(second[0], kept) and not np.may_share_memory(second[1], kept)
+    del kept
+    third = memory.arrays(wanted)
+    assert address(third) == used
+    third[0][:], second[0][:] = 1, 2
+    assert (third[0] == 1).all()
+
+
+def test_memory_a_little_too_large_is_used_and_much_too_large_is_not():
+    memory = Memory()
+    used = address(memory.arrays([(1 << 20, FLOATS)]))
+    assert address(memory.arrays([(900_000, FLOATS)])) == used
+    small = memory.arrays([(1 << 18, FLOATS)])
+    assert address(memory.arrays([(1 << 20, FLOATS)])) == used != address(small)
+
+
+def test_no_more_memory_is_kept_than_allowed():
+    memory = Memory(most_bytes=3 << 20)
+    for count in (1 << 18, 1 << 19, 3 << 18):
+        memory.arrays([(count - 100, FLOATS)])
+    assert sum(block.size for block in memory._blocks.values()) <= 3 << 20
+    held = [memory.arrays([(3 << 17, FLOATS)]) for _ in range(4)]
+    assert len({address(each) for each in held}) == 4 and len(memory._blocks) == 1
 
 
 def test_texts_are_cut_to_their_room_between_characters():

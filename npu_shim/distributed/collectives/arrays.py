@@ -5,7 +5,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from npu_shim.distributed.collectives.pieces import empties
+from npu_shim.distributed.collectives.memory import Memory
 from npu_shim.distributed.collectives.reductions import BFLOAT16
 
 Tensors = Union[np.ndarray, Sequence[np.ndarray]]
@@ -56,14 +56,14 @@ def arrays_of(tensors: Tensors, type_name: Optional[str] = None) -> List[Array]:
     return [Array(tensor, type_name) for tensor in (tensors if isinstance(tensors, (list, tuple)) else [tensors])]
 
 
-def results_for(arrays: List[Array], out: Optional[Tensors] = None) -> List[np.ndarray]:
+def results_for(arrays: List[Array], memory: Memory, out: Optional[Tensors] = None) -> List[np.ndarray]:
     """Flat arrays for results: new ones, or those that the caller gave.
 
     Raises:
         ValueError: these do not fit.
     """
     if out is None:
-        return empties([(array.flat.size, array.flat.dtype) for array in arrays])
+        return memory.arrays([(array.flat.size, array.flat.dtype) for array in arrays])
     given: List[Any] = list(out) if isinstance(out, (list, tuple)) else [out]
     if len(given) != len(arrays) or any(
             g.shape != a.shape or g.dtype != a.dtype or not g.flags.c_contiguous or np.may_share_memory(g, a.flat)

@@ -9,7 +9,8 @@ from npu_shim.distributed.collectives.arrays import Array, Tensors, arrays_of, d
 from npu_shim.distributed.collectives.counts import agreed
 from npu_shim.distributed.collectives.exchange import Exchange, Members
 from npu_shim.distributed.collectives.keys import digest_of
-from npu_shim.distributed.collectives.pieces import Pieces, empty
+from npu_shim.distributed.collectives.memory import Memory, empty
+from npu_shim.distributed.collectives.pieces import Pieces
 from npu_shim.distributed.collectives.reductions import check_reduction, combiner
 
 _MOST_REMEMBERED = 1024
@@ -34,9 +35,10 @@ class Group:
         size: how many members there are.
     """
 
-    def __init__(self, name: str, ranks: Sequence[int], members: Members, pair: Callable[[int, int], "Group"]) -> None:
+    def __init__(self, name: str, ranks: Sequence[int], members: Members, pair: Callable[[int, int], "Group"],
+                 memory: Memory) -> None:
         self.name, self.ranks, self.rank, self.size = name, tuple(ranks), members.place, members.size
-        self._members, self._pair = members, pair
+        self._members, self._pair, self._memory = members, pair, memory
         self._digests: Dict[str, bytes] = {}
 
     def allreduce(self, tensors: Tensors, reduction: str = "sum", *, key: str, type_name: Optional[str] = None,
@@ -53,7 +55,7 @@ class Group:
             An array, or a list of them.
         """
         arrays = arrays_of(tensors, type_name)
-        results = results_for(arrays, out)
+        results = results_for(arrays, self._memory, out)
         asked = self._reduction(f"allreduce {reduction}", reduction, arrays)
         dtype, combine = dtype_of(arrays), combiner(reduction, type_of(arrays))
         self._run(key, asked, lambda exchange: exchange.allreduce(
@@ -70,7 +72,7 @@ class Group:
         """
         arrays = arrays_of(tensors, type_name)
         asked = self._reduction(f"reduce {reduction} to rank {self._member(root, 'root')}", reduction, arrays)
-        results = results_for(arrays) if self.rank == root else [array.flat for array in arrays]
+        results = results_for(arrays, self._memory) if self.rank == root else [array.flat for array in arrays]
         out = Pieces(results) if self.rank == root else None
         dtype, combine = dtype_of(arrays), combiner(reduction, type_of(arrays))
         self._run(key, asked, lambda exchange: exchange.allreduce(

@@ -6,8 +6,6 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-ALIGNMENT = 64  # TensorFlow takes an array over as it is when its memory is aligned so
-
 
 class Pieces:
     """Flat arrays of one type, one after the other; positions count numbers from the first."""
@@ -50,25 +48,3 @@ class Pieces:
             yield part, slice(at - begin, at - begin + part.size)
             at += part.size
             index += 1
-
-
-def empty(count: int, dtype: np.dtype) -> np.ndarray:
-    """An aligned flat array with whatever is in its memory."""
-    return empties([(count, dtype)])[0]
-
-
-def empties(wanted: Sequence[Tuple[int, np.dtype]]) -> List[np.ndarray]:
-    """Aligned flat arrays with whatever is in their memory, which is one block: the system gives a large one large pages,
-    and hundreds of gradients then cost little more than one tensor of as many bytes.
-
-    Args:
-        wanted: count and type of each.
-    """
-    ends, end = [], 0
-    for count, dtype in wanted:
-        end += -(-count * dtype.itemsize // ALIGNMENT) * ALIGNMENT
-        ends.append(end)
-    raw = np.empty(end + ALIGNMENT, np.uint8)
-    first = -raw.ctypes.data % ALIGNMENT
-    begins = [first + begin for begin in [0] + ends[:-1]]
-    return [raw[begin:begin + count * dtype.itemsize].view(dtype) for begin, (count, dtype) in zip(begins, wanted)]

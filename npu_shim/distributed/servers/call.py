@@ -8,7 +8,8 @@ import numpy as np
 
 from npu_shim.distributed.collectives.errors import Mismatch, PeerLost, Stalled
 from npu_shim.distributed.collectives.exchange import Combine, Exchange
-from npu_shim.distributed.collectives.pieces import Pieces, empty
+from npu_shim.distributed.collectives.memory import empty
+from npu_shim.distributed.collectives.pieces import Pieces
 from npu_shim.distributed.collectives.reports import difference, stall
 from npu_shim.distributed.servers import letters
 from npu_shim.distributed.servers.office import Announcement, Office, announced

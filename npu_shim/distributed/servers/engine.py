@@ -17,6 +17,7 @@ from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, P
 from npu_shim.distributed.collectives.exchange import Exchange, Members
 from npu_shim.distributed.collectives.group import Group
 from npu_shim.distributed.collectives.keys import name_of, token_of
+from npu_shim.distributed.collectives.memory import Memory
 from npu_shim.distributed.servers import peers as peers_module
 from npu_shim.distributed.servers.call import Call
 from npu_shim.distributed.servers.office import MEETING, Announcement, Office
@@ -35,7 +36,7 @@ class Engine:
         self.rank, self.size = office.rank, size
         self._office, self._stall_timeout_s, self._chunk_bytes = office, stall_timeout_s, chunk_bytes
         self._pid, self._closed = os.getpid(), False
-        self._opening = threading.Lock()
+        self._opening, self._memory = threading.Lock(), Memory()
         self._groups: Dict[Tuple[str, Tuple[int, ...]], Group] = {}
         self._times: Dict[Tuple[str, Tuple[int, ...]], int] = defaultdict(int)
         self.world = self.group(world_name, range(size))
@@ -82,7 +83,7 @@ class Engine:
         def pair(low: int, high: int) -> Group:
             return self.group(f"{name} {low}-{high}", (members[low], members[high]))
 
-        return Group(name, members, sending, pair)
+        return Group(name, members, sending, pair, self._memory)
 
 
 class Sending(Members):

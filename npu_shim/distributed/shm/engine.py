@@ -10,6 +10,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.collectives.ending import how_it_ended
 from npu_shim.distributed.collectives.group import Group
+from npu_shim.distributed.collectives.memory import Memory
 from npu_shim.distributed.shm import folder as folders, meeting, segment as seg
 from npu_shim.distributed.shm.floor import Floor
 from npu_shim.distributed.shm.locks import RankLock
@@ -29,7 +30,7 @@ class Engine:
         self.rank, self.size = rank, world.layout.size
         self._folder, self._lock, self._segment, self._stall_timeout_s = folder, lock, world, stall_timeout_s
         self._pid, self._closed = os.getpid(), False
-        self._opening = threading.Lock()
+        self._opening, self._memory = threading.Lock(), Memory()
         self._groups: Dict[Tuple[str, Tuple[int, ...]], "_Opened"] = {}
         self._times: Dict[Tuple[str, Tuple[int, ...]], int] = {}
         self.world = self._group_on(world, world_name, list(range(self.size)))
@@ -100,7 +101,7 @@ class Engine:
         def pair(low: int, high: int) -> Group:
             return self._open(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK)
 
-        return Group(name, members, Sharing(turns, floor), pair)
+        return Group(name, members, Sharing(turns, floor), pair, self._memory)
 
 
 class _Opened:

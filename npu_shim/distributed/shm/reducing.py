@@ -11,7 +11,8 @@ from typing import List, Optional, Tuple
 import numpy as np
 
 from npu_shim.distributed.collectives.exchange import Combine
-from npu_shim.distributed.collectives.pieces import Pieces, empty
+from npu_shim.distributed.collectives.memory import empty
+from npu_shim.distributed.collectives.pieces import Pieces
 from npu_shim.distributed.shm.floor import Floor
 
 _FEW_BYTES = 64 << 10  # of all ranks together: reducing it all is cheaper than one more meeting
