@@ -13,7 +13,7 @@ import argparse
 import pathlib
 import sys
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import processes
 import results
@@ -27,55 +27,80 @@ ALL_BYTES = 100 << 20
 BASELINE = 'one tensor'
 
 
-def work(rank: int, size: int, barrier: Any, variables: int, all_bytes: int, repeats: int, rounds: int) -> List[Tuple[str, int, float]]:
+def work(rank: int, size: int, barrier: Any, variables: int, all_bytes: int, repeats: int,
+         rounds: int) -> List[Tuple[str, int, float]]:
     """One rank: of each way its name, its collectives and seconds of one sum, in the fastest round."""
-    import tensorflow.compat.v1 as tf
-    tf.disable_v2_behavior()
     from npu_shim import npu_init
 
     count = all_bytes // 4
     shapes = shapes_of(count, variables)
 
-    def one_tensor() -> List[Any]:
-        return [npu_init.npu_allreduce(variable([count]), 'sum')]
+    def fused(tensors: List[Any]) -> List[Any]:
+        return npu_init.npu_allreduce(tensors, 'sum')
 
-    def fused() -> List[Any]:
-        return npu_init.npu_allreduce([variable(shape) for shape in shapes], 'sum')
-
-    def in_five() -> List[Any]:
+    def in_five(tensors: List[Any]) -> List[Any]:
         npu_init.set_split_strategy_by_size([20, 20, 20, 20, 20])
-        return fused()
+        return fused(tensors)
 
-    def one_by_one() -> List[Any]:
-        return [npu_init.npu_allreduce(variable(shape), 'sum') for shape in shapes]
+    def one_by_one(tensors: List[Any]) -> List[Any]:
+        return [npu_init.npu_allreduce(tensor, 'sum') for tensor in tensors]
 
-    def variable(shape: List[int]) -> Any:
-        return tf.Variable(tf.fill(shape, float(rank)), use_resource=True).read_value()
+    ways: Dict[str, Sum] = {
+        BASELINE: summed(rank, size, [[count]], fused), '%d gradients' % variables: summed(rank, size, shapes, fused),
+        '%d, in five parts' % variables: summed(rank, size, shapes, in_five),
+        '%d, nothing fused' % variables: summed(rank, size, shapes, one_by_one)}
+    seconds = measured(ways, barrier, repeats, rounds)
+    return [(name, way.collectives, seconds[name]) for name, way in ways.items()]
 
-    ways: Dict[str, Callable[[], List[Any]]] = {
-        BASELINE: one_tensor, '%d gradients' % variables: fused, '%d, in five parts' % variables: in_five,
-        '%d, nothing fused' % variables: one_by_one}
-    runs: Dict[str, Callable[[], Any]] = {}
-    counts: Dict[str, int] = {}
-    for name, way in ways.items():
-        with tf.Graph().as_default() as graph:
-            made = way()
-            session = tf.Session(config=npu_init.npu_config_proto())
-            session.run(tf.global_variables_initializer())
-            if not (session.run(made[-1]) == size * (size - 1) / 2).all():
-                raise RuntimeError('%s: a wrong sum' % name)
-            runs[name] = session.make_callable(tf.group(*made))
-            counts[name] = sum(op.type in ('PyFunc', 'PyFuncStateless', 'EagerPyFunc') for op in graph.get_operations())
-    found: Dict[str, List[float]] = {name: [] for name in ways}
+
+class Sum(NamedTuple):
+    """A graph that adds up tensors: what runs it, how many collectives it has, and seconds that these took to build."""
+    run: Callable[[], Any]
+    collectives: int
+    build_seconds: float
+
+
+def summed(rank: int, size: int, shapes: Sequence[Sequence[int]], reduce: Callable[[List[Any]], List[Any]],
+           builds: int = 1) -> Sum:
+    """The graph in which ``reduce`` adds up variables of some shapes over all ranks; of several builds the fastest counts.
+
+    Raises:
+        RuntimeError: a sum is wrong.
+    """
+    import tensorflow.compat.v1 as tf
+    tf.disable_v2_behavior()
+    from npu_shim import npu_init
+
+    build_seconds = float('inf')
+    for _ in range(builds):
+        graph = tf.Graph()
+        with graph.as_default():
+            given = [tf.Variable(tf.fill(shape, float(rank)), use_resource=True).read_value() for shape in shapes]
+            begin = time.perf_counter()
+            made = reduce(given)
+            build_seconds = min(build_seconds, time.perf_counter() - begin)
+    with graph.as_default():
+        session = tf.Session(config=npu_init.npu_config_proto())
+        session.run(tf.global_variables_initializer())
+        for reduced in (made[0], made[-1]):
+            if not (session.run(reduced) == size * (size - 1) / 2).all():
+                raise RuntimeError('a wrong sum of %d tensors' % len(shapes))
+        collectives = sum(op.type in ('PyFunc', 'PyFuncStateless', 'EagerPyFunc') for op in graph.get_operations())
+        return Sum(session.make_callable(tf.group(*made)), collectives, build_seconds)
+
+
+def measured(ways: Dict[Any, Sum], barrier: Any, repeats: int, rounds: int) -> Dict[Any, float]:
+    """Seconds of one sum of each, in the fastest of so many rounds; all run in turns."""
+    found: Dict[Any, List[float]] = {name: [] for name in ways}
     for _ in range(rounds):
-        for name, run in runs.items():
-            run()
+        for name, way in ways.items():
+            way.run()
             barrier.wait()
             begin = time.perf_counter()
             for _ in range(repeats):
-                run()
+                way.run()
             found[name].append((time.perf_counter() - begin) / repeats)
-    return [(name, counts[name], min(seconds)) for name, seconds in found.items()]
+    return {name: min(seconds) for name, seconds in found.items()}
 
 
 def shapes_of(count: int, variables: int) -> List[List[int]]:

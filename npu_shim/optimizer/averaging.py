@@ -33,17 +33,17 @@ def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> Lis
     """
     made: Dict[int, Any] = {}
     size = groups.group(group).size
-    values = [value if value is None or is_sparse(value) else tf.identity(value) for value in values]
     if size == 1:
-        return values
+        return [value if value is None or is_sparse(value) else tf.identity(value) for value in values]
     dense = [index for index, value in enumerate(values) if value is not None and not is_sparse(value)]
+    tensors = {index: tf.convert_to_tensor(values[index]) for index in dense}
     last: List[Any] = []
-    for indices in _messages([values[index] for index in dense], group):
+    for indices in _messages(list(tensors.values()), group):
         members = [dense[index] for index in indices]
         with tf.control_dependencies(last):
-            reduced = collective_ops.allreduce([values[index] for index in members],
+            reduced = collective_ops.allreduce([tensors[index] for index in members],
                                                "sum" if reduction == "mean" else reduction, group)
-        last = list(reduced)
+        last = reduced[:1]  # all are of one op
         made.update(zip(members, [mean(r, size) for r in reduced] if reduction == "mean" else reduced))
     for index, value in enumerate(values):
         if is_sparse(value):

@@ -35,6 +35,11 @@ def test_hundreds_of_gradients_make_as_many_collectives_as_the_split_strategy_sa
         ('one tensor', '1'), ('120 gradients', '2'), ('120, in five parts', '5'), ('120, nothing fused', '120')]
 
 
+def test_the_cost_of_more_variables_is_measured_against_one_tensor(repo_root: pathlib.Path) -> None:
+    _, _, *measured = rows(repo_root, 'variables.py')
+    assert [row[:2] for row in measured] == [['one tensor', '1'], ['10', '2'], ['100', '2']]
+
+
 def test_figures_are_kept_as_a_table_and_as_numbers(repo_root: pathlib.Path, tmp_path: pathlib.Path,
                                                     monkeypatch: Any) -> None:
     monkeypatch.syspath_prepend(str(repo_root / 'benchmarks'))

@@ -1,0 +1,62 @@
+"""How the cost of adding up gradients grows with the number of variables, from 10 to 2,000, while their bytes stay the same.
+
+    python benchmarks/variables.py            prints a table; takes about two minutes
+    python benchmarks/variables.py --write    and puts it into benchmarks/RESULTS.md and results.json
+
+The gradients are fused into messages as is usual. The baseline is one tensor of
+as many bytes: what is more grows with the variables. All run in turns in the
+same two processes. Building is what the collectives add to a graph that has the
+gradients already, the fastest of three times.
+"""
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+from typing import Any, Dict, List, Tuple
+
+import fusion
+import processes
+import results
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+COUNTS = (10, 30, 100, 300, 1000, 2000)
+BASELINE = 1
+
+
+def work(rank: int, size: int, barrier: Any, counts: List[int], all_bytes: int, builds: int, repeats: int,
+         rounds: int) -> Dict[int, Tuple[int, float, float]]:
+    """One rank: by number of variables the collectives, and seconds of building and of a sum."""
+    from npu_shim import npu_init
+
+    numbers = all_bytes // 4
+    sums: Dict[int, fusion.Sum] = {}
+    for count in [BASELINE] + counts:
+        shapes = [[numbers]] if count == BASELINE else fusion.shapes_of(numbers, count)
+        sums[count] = fusion.summed(rank, size, shapes, lambda tensors: npu_init.npu_allreduce(tensors, 'sum'), builds)
+    seconds = fusion.measured(sums, barrier, repeats, rounds)
+    return {count: (each.collectives, each.build_seconds, seconds[count]) for count, each in sums.items()}
+
+
+def main(argv: List[str]) -> int:
+    """Measures, and says or writes what it found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
+    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
+    parser.add_argument('--quick', action='store_true', help='few and small tensors, once each: to see that it works')
+    args = parser.parse_args(argv)
+    counts, all_bytes, *times = ([10, 100], 1 << 20, 1, 1, 1) if args.quick else (list(COUNTS), fusion.ALL_BYTES, 3, 4, 9)
+    found = processes.run_ranks(fusion.RANKS, work, counts, all_bytes, *times)
+    base = found[BASELINE][2]
+    rows = [{'variables': count, 'ranks': fusion.RANKS, 'bytes': all_bytes, 'collectives': collectives,
+             'build_seconds': build_seconds, 'seconds': seconds, 'ratio': seconds / base}
+            for count, (collectives, build_seconds, seconds) in found.items()]
+    table = results.markdown(('variables', 'collectives', 'building, ms', 'a sum, ms', 'ratio'), [
+        ('one tensor' if row['variables'] == BASELINE else '%d' % row['variables'], '%d' % row['collectives'],
+         '%.1f' % (row['build_seconds'] * 1e3), '%.1f' % (row['seconds'] * 1e3), '%.2f' % row['ratio']) for row in rows])
+    results.report('variables', table, rows, args.write)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
