@@ -6,6 +6,7 @@ read or parsed (the others are converted all the same).
 """
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -25,11 +26,21 @@ def main(argv: Optional[List[str]] = None) -> int:
     """Run the command.
 
     Args:
-        argv: the arguments, by default those of the process.
+        argv: the arguments; without them those of the process, which has nothing else to do.
 
     Returns:
         the exit code.
     """
+    if argv is not None:
+        return _run(argv)
+    gc.disable()  # it runs when the project asks for it
+    try:
+        return _run(None)
+    finally:
+        gc.freeze()  # to look through all that is left would take as long as a third of a run
+
+
+def _run(argv: Optional[List[str]]) -> int:
     made = parser()
     args = made.parse_args(argv)
     from convert_tf2npu import command  # only now: what is asked for help needs none of it
