@@ -72,6 +72,49 @@ def weights_in(session: Any) -> Dict[str, Any]:
     return session.run({variable.op.name: variable for variable in variables})
 
 
+class KerasModel:
+    """The same models of Keras layers, in a graph and a session of their own; calling it makes training steps by fit.
+
+    Args:
+        model: its name.
+        start: gives Keras its session.
+    """
+
+    def __init__(self, model: str, start: Callable[[], Any]) -> None:
+        import tensorflow as tf
+
+        keras, layers = tf.keras, tf.keras.layers
+        self._graph = tf.Graph()
+        random = np.random.RandomState(0)
+        self._features = random.randn(_EXAMPLES, *_SHAPES[model]).astype(np.float32)
+        self._labels = random.randn(_EXAMPLES, 1).astype(np.float32)
+        with self._graph.as_default():
+            start()
+            self._backend = tf.compat.v1.keras.backend
+            self._session = self._backend.get_session()
+            first = [layers.InputLayer(_SHAPES[model])]
+            for filters in (16, 32) if model == 'cnn' else ():
+                first += [layers.Conv2D(filters, 3, padding='same', activation='relu'), layers.MaxPooling2D()]
+            last = [layers.Flatten(), layers.Dense(64, activation='relu'), layers.Dense(1)]
+            self._model = keras.Sequential(first + last)
+            self._model.compile('adam', 'mse')
+            self._model.set_weights([random.randn(*weight.shape) * 0.1 for weight in self._model.get_weights()])
+
+    def __call__(self, steps: int) -> None:
+        """Makes steps."""
+        rows = steps * BATCH
+        with self._graph.as_default(), self._session.as_default():
+            self._backend.set_session(self._session)
+            self._model.fit(self._features[:rows], self._labels[:rows], batch_size=BATCH, epochs=1, shuffle=False,
+                            verbose=0)
+
+    def weights(self) -> Dict[str, Any]:
+        """Of all layers, by their place."""
+        with self._graph.as_default(), self._session.as_default():
+            self._backend.set_session(self._session)
+            return {'w%d' % place: value for place, value in enumerate(self._model.get_weights())}
+
+
 class _Weights:
     """Makes variables of which each has its own seed."""
 

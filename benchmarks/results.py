@@ -66,5 +66,12 @@ def kept(name: str) -> List[Dict[str, Any]]:
     return _known().get(name, {}).get('rows', [])
 
 
+def beside_others(name: str, rows: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """The rows of a benchmark with those that results.json has of other TensorFlows, in the order of their versions."""
+    measured = {row['TensorFlow'] for row in rows}
+    others = [row for row in kept(name) if row['TensorFlow'] not in measured]
+    return sorted(others + rows, key=lambda row: [int(part) for part in row['TensorFlow'].split('.')])
+
+
 def _known() -> Dict[str, Any]:
     return json.loads(_NUMBERS.read_text(encoding='utf-8')) if _NUMBERS.exists() else {}

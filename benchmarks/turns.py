@@ -9,19 +9,24 @@ import statistics
 import tempfile
 import threading
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, Hashable, List, TypeVar
 
 import numpy as np
 
+from benchmarks import models
+
 Train = Callable[[int], Any]  # makes so many steps
+Name = TypeVar('Name', bound=Hashable)
+
+_RUN_CONFIG = dict(tf_random_seed=1, save_summary_steps=100, log_step_count_steps=100, save_checkpoints_steps=10 ** 9)
 
 
-def measure(sides: Dict[str, Train], steps: Dict[str, int], rounds: int, warm_up: int = 2) -> Dict[str, List[float]]:
+def measure(sides: Dict[Name, Train], steps: Dict[Name, int], rounds: int, warm_up: int = 2) -> Dict[Name, List[float]]:
     """Seconds of one step, by side, in each round.
 
     Every side makes its steps once in each round; the order turns around from round to round.
     """
-    found: Dict[str, List[float]] = {name: [] for name in sides}
+    found: Dict[Name, List[float]] = {name: [] for name in sides}
     for number in range(warm_up + rounds):
         order = list(sides) if number % 2 else list(reversed(list(sides)))
         for name in order:
@@ -41,6 +46,63 @@ def compare(name: str, expected: Dict[str, Any], got: Dict[str, Any], rtol: floa
     assert sorted(expected) == sorted(got), '%s has the weights %s, not %s' % (name, sorted(got), sorted(expected))
     for key in expected:
         np.testing.assert_allclose(got[key], expected[key], rtol=rtol, atol=rtol, err_msg='%s: %s' % (name, key))
+
+
+def quiet() -> None:
+    """Graph mode, and no log lines of TensorFlow."""
+    import tensorflow as tf
+
+    tf.compat.v1.disable_eager_execution()
+    tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+
+
+def run_steps(session: Any, op: Any, steps_per_run: int = 1) -> Train:
+    """Training by session.run, as scripts write it."""
+
+    def train(steps: int) -> None:
+        for _ in range(steps // steps_per_run):
+            session.run(op)
+
+    return train
+
+
+def callable_steps(session: Any, op: Any) -> Train:
+    """Training by what Session.make_callable gives: no Python but the call itself."""
+    call = session.make_callable(op)
+
+    def train(steps: int) -> None:
+        for _ in range(steps):
+            call()
+
+    return train
+
+
+def plain_estimator(model: str) -> 'EstimatorTraining':
+    """The training of a tf.estimator.Estimator."""
+    from tensorflow.compat.v1 import estimator as api
+
+    def make(folder: str) -> Any:
+        return api.Estimator(_model_fn, config=api.RunConfig(model_dir=folder, **_RUN_CONFIG), params={'model': model})
+
+    return EstimatorTraining(make, lambda: models.dataset(model))
+
+
+def npu_estimator(model: str, steps_per_run: int = 1) -> 'EstimatorTraining':
+    """The training of an NPUEstimator."""
+    from npu_shim.npu_init import NPUEstimator, NPURunConfig
+
+    def make(folder: str) -> Any:
+        config = NPURunConfig(model_dir=folder, iterations_per_loop=steps_per_run, **_RUN_CONFIG)
+        return NPUEstimator(_model_fn, config=config, params={'model': model})
+
+    return EstimatorTraining(make, lambda: models.dataset(model), steps_per_run)
+
+
+def _model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+    from tensorflow.compat.v1 import estimator as api
+
+    loss = models.loss(params['model'], features, labels)
+    return api.EstimatorSpec(mode, loss=loss, train_op=models.train_op(loss))
 
 
 class EstimatorTraining:

@@ -1,0 +1,91 @@
+"""What importing npu_shim adds to importing TensorFlow.
+
+    python benchmarks/imports.py            prints a table; takes about a minute
+    python benchmarks/imports.py --write    and puts it into benchmarks/RESULTS.md and results.json
+
+Every case has interpreters of its own, one of each in turns; what counts is the CPU time of the import. TensorFlow 2
+loads tf.estimator and Keras when they are first used. Classes of npu_shim inherit from theirs, so that the star import
+loads them: the limit is TensorFlow with these parts and without npu_shim.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+from typing import Any, Dict, List, Sequence
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from benchmarks import results  # noqa: E402
+
+_SHIM = 'import npu_shim'
+_STAR = 'from npu_shim.npu_init import *'
+_TENSORFLOW = 'import tensorflow as tf'
+_PARTS = 'getattr(getattr(tf.compat.v1, "estimator", None), "Estimator", None); tf.compat.v1.keras.backend'
+
+CASES = {  # what comes before, and what is timed
+    'tensorflow_s': ('', _TENSORFLOW),
+    'parts_s': (_TENSORFLOW, _PARTS),
+    'npu_shim_s': ('', _SHIM),
+    'npu_shim_after_tensorflow_s': (_TENSORFLOW, _SHIM),
+    'npu_init_after_tensorflow_s': (_TENSORFLOW, _STAR),
+    'npu_init_after_parts_s': (_TENSORFLOW + '; ' + _PARTS, _STAR),
+}
+QUICK = ('npu_shim_s', 'npu_init_after_parts_s')
+
+
+def seconds(before: str, timed: str) -> float:
+    """CPU seconds of a statement in a new interpreter."""
+    code = 'import time\n%s\nbegin = time.process_time()\n%s\nprint(time.process_time() - begin)' % (before, timed)
+    environment = dict(os.environ, NPU_SHIM_FALLBACK='silent', TF_CPP_MIN_LOG_LEVEL='3',
+                       PYTHONPATH=os.pathsep.join(filter(None, (str(results.RESULTS.parent.parent),
+                                                                os.environ.get('PYTHONPATH')))))
+    done = subprocess.run([sys.executable, '-c', code], env=environment, check=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, universal_newlines=True)
+    return float(done.stdout.split()[-1])
+
+
+def measure(cases: Sequence[str], rounds: int) -> Dict[str, float]:
+    """The median of each case; a first round, which may have to compile, does not count where there are more."""
+    found: Dict[str, List[float]] = {name: [] for name in cases}
+    for _ in range(rounds):
+        for name in cases:
+            found[name].append(seconds(*CASES[name]))
+    return {name: statistics.median(each[1:] or each) for name, each in found.items()}
+
+
+def table(rows: List[Dict[str, Any]]) -> str:
+    """Milliseconds, and what comes out times as long as TensorFlow alone, and with its parts."""
+    head = ('TensorFlow', 'import tensorflow', 'its estimator and Keras', 'npu_shim alone', 'npu_shim after tensorflow',
+            'npu_init after tensorflow', 'npu_init after these parts', 'ratio: with npu_shim', 'with npu_init')
+    lines = []
+    for row in rows:
+        cells = [row['TensorFlow']] + ['%.1f' % (row[name] * 1e3) if name in row else '-' for name in CASES]
+        if '-' not in cells:
+            limit = row['tensorflow_s'] + row['parts_s']
+            cells += ['%.3f' % (1 + row['npu_shim_after_tensorflow_s'] / row['tensorflow_s']),
+                      '%.3f' % (1 + row['npu_init_after_parts_s'] / limit)]
+        lines.append(cells)
+    return results.markdown(head, lines)
+
+
+def main(argv: List[str]) -> int:
+    """Measures, and says or writes what it found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
+    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
+    parser.add_argument('--quick', action='store_true', help='two of them, once: to see that it works')
+    args = parser.parse_args(argv)
+    import tensorflow as tf
+
+    measured = measure(QUICK, 1) if args.quick else measure(list(CASES), 8)
+    made = [dict(measured, TensorFlow=tf.__version__)]
+    rows = results.beside_others('imports', made) if args.write else made
+    results.report('imports', table(rows), rows, args.write)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,104 @@
+"""Training steps with npu_shim and without: NPUEstimator, sessions and Keras, with one step per run.
+
+    python benchmarks/steps.py            prints a table; takes about two minutes
+    python benchmarks/steps.py --write    and puts it into benchmarks/RESULTS.md and results.json
+
+All of them train the same model on the same data in one process, in turns of a few steps, and have to come to the same
+weights. (Those of Keras are compared after two steps: TensorFlow fuses a layer's bias into its product, and the NPU's
+configuration turns that off, so that sums are rounded in another order.) The limit is a callable of the same train op,
+which is made once by Session.make_callable.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import statistics
+import sys
+import warnings
+from typing import Any, Callable, Dict, List, Tuple
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+os.environ.update(NPU_SHIM_FALLBACK='silent', TF_CPP_MIN_LOG_LEVEL='3')
+
+from benchmarks import models, results, turns  # noqa: E402
+
+BASELINES = {'NPUEstimator': 'Estimator', 'install()': 'Session', 'npu_config_proto': 'Session',
+             'set_keras_session_npu_config': 'Keras'}
+LIMIT = 'callable'
+STEPS = {'mlp': 100, 'cnn': 10}  # of a turn
+
+
+def measure(model: str, steps: int, rounds: int) -> List[Dict[str, Any]]:
+    """The rows of one model."""
+    import tensorflow as tf
+
+    trainings, weights = sides(model)
+    found = turns.measure(trainings, {name: steps for name in trainings}, rounds)
+    expected = weights['Session']()
+    for name in trainings:
+        if 'eras' not in name:  # which has other weights, and was compared when it was made
+            turns.compare('%s, the %s' % (name, model), expected, weights[name]())
+    return [{'TensorFlow': tf.__version__, 'model': model, 'what': name, 'baseline': base,
+             'baseline_s': statistics.median(found[base]), 'seconds': statistics.median(found[name]),
+             'ratio': turns.ratio(found[base], found[name]), 'limit_s': statistics.median(found[LIMIT]),
+             'limit_ratio': turns.ratio(found[LIMIT], found[name])}
+            for name, base in BASELINES.items() if name in found]
+
+
+def sides(model: str) -> Tuple[Dict[str, turns.Train], Dict[str, Callable[[], Any]]]:
+    """Everything that trains a model, by name, and what gives its weights at the end."""
+    import npu_shim
+    from npu_shim import npu_init
+
+    npu_shim.uninstall()  # which the star import has done
+    v1 = npu_init.tf.compat.v1
+    trainings: Dict[str, turns.Train] = {}
+    weights: Dict[str, Callable[[], Any]] = {}
+    if hasattr(v1, 'estimator'):
+        for name, made in (('Estimator', turns.plain_estimator(model)), ('NPUEstimator', turns.npu_estimator(model))):
+            trainings[name], weights[name] = made, made.weights
+    sessions = {name: models.in_session(model, v1.Session) for name in ('Session', LIMIT)}
+    sessions['npu_config_proto'] = models.in_session(model, lambda: v1.Session(config=npu_init.npu_config_proto()))
+    npu_shim.install()
+    sessions['install()'] = models.in_session(model, v1.Session)
+    npu_shim.uninstall()
+    for name, (session, op) in sessions.items():
+        trainings[name] = turns.callable_steps(session, op) if name == LIMIT else turns.run_steps(session, op)
+        weights[name] = lambda session=session: models.weights_in(session)
+    if hasattr(npu_init.backend, 'set_session'):
+        for name, start in (('Keras', lambda: npu_init.backend.set_session(v1.Session())),
+                            ('set_keras_session_npu_config', npu_init.set_keras_session_npu_config)):
+            keras = models.KerasModel(model, start)
+            keras(2)
+            trainings[name], weights[name] = keras, keras.weights
+        turns.compare('Keras, the %s' % model, weights['Keras'](), weights[name](), rtol=1e-5)
+    return trainings, weights
+
+
+def table(rows: List[Dict[str, Any]]) -> str:
+    """Microseconds of a step."""
+    return results.markdown(
+        ('TensorFlow', 'model', 'what', 'baseline', 'baseline, us', 'ours, us', 'ratio', 'callable, us', 'ratio'),
+        [(row['TensorFlow'], row['model'], row['what'], row['baseline'], '%.0f' % (row['baseline_s'] * 1e6),
+          '%.0f' % (row['seconds'] * 1e6), '%.2f' % row['ratio'], '%.0f' % (row['limit_s'] * 1e6),
+          '%.2f' % row['limit_ratio']) for row in rows])
+
+
+def main(argv: List[str]) -> int:
+    """Measures, and says or writes what it found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
+    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
+    parser.add_argument('--quick', action='store_true', help='a few steps: to see that it works')
+    args = parser.parse_args(argv)
+    turns.quiet()
+    warnings.simplefilter('ignore')
+    made = [row for model in models.names()
+            for row in (measure(model, 2, 1) if args.quick else measure(model, STEPS[model], 31))]
+    rows = results.beside_others('steps', made) if args.write else made
+    results.report('steps', table(rows), rows, args.write)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
