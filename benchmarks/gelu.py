@@ -1,6 +1,6 @@
 """How fast npu_unary_ops.gelu is, against the formula that users write and against x + 1.
 
-    python benchmarks/gelu.py [--write] [--keep-memory] [--unknown] [--dtype float16]
+    python benchmarks/gelu.py [--write] [--quick] [--variants float32 float16]
 
 x + 1 reads and writes each element once: what no op goes below that leaves its
 argument as it is. tf.nn.gelu is there where TensorFlow has it.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import pathlib
 import sys
-from typing import Any, List
+from typing import Any
 
 import numpy as np
 
@@ -38,21 +38,18 @@ def check(name: str, x: Any, y: Any, gradient: Any) -> None:
     np.testing.assert_allclose(gradient, y * s * (1 + x * (1 - s) * slope), rtol=4e-2, atol=4e-2)
 
 
-def main(argv: List[str]) -> int:
-    """Measures, and says or writes what it found."""
-    args = kernels.arguments(__doc__ or '', argv)
+def forms() -> kernels.Forms:
+    """What is compared."""
     import tensorflow as tf
 
     from npu_shim.npu_init import npu_unary_ops
 
-    tf.compat.v1.disable_eager_execution()
-    forms = {'formula': formula, 'ours': npu_unary_ops.gelu}
+    made = {'formula': formula, 'ours': npu_unary_ops.gelu}
     if hasattr(tf.nn, 'gelu'):
-        forms['tf.nn.gelu'] = lambda x: tf.nn.gelu(x, approximate=True)
-    forms['x + 1'] = lambda x: x + tf.cast(1, x.dtype)
-    kernels.report('gelu', kernels.measure(forms, check, args), args)
-    return 0
+        made['tf.nn.gelu'] = lambda x: tf.nn.gelu(x, approximate=True)
+    made['x + 1'] = lambda x: x + tf.cast(1, x.dtype)
+    return made
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(kernels.main('gelu', __doc__ or '', sys.argv[1:], forms, check))

@@ -1,19 +1,21 @@
 """What the benchmarks of single ops share: interleaved runs of several forms of an op in a session, and their table.
 
-    python benchmarks/gelu.py                   prints a table and the same as JSON; takes a few minutes
-    python benchmarks/gelu.py --write           and puts the table into benchmarks/RESULTS.md
-    python benchmarks/gelu.py --keep-memory     with memory kept by TensorFlow, as install() has it
+    python benchmarks/gelu.py                   prints a table and the same as JSON; takes two minutes
+    python benchmarks/gelu.py --write           and puts them to those of other TensorFlows in benchmarks/RESULTS.md
 
-All forms run in turns in one process, so that their ratios hold although the
-machine may be busy. A form's results are compared with the baseline's first.
+Each variant is measured in a process of its own, in which all forms run in
+turns, so that their ratios hold although the machine may be busy. A form's
+results are compared with the baseline's first.
 """
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import time
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
@@ -24,100 +26,179 @@ os.environ.update(NPU_SHIM_FALLBACK='silent', TF_CPP_MIN_LOG_LEVEL='3')
 
 from benchmarks import results  # noqa: E402
 
-SIZES = (100, 1000, 10 ** 4, 3 * 10 ** 4, 65535, 65536, 10 ** 5, 3 * 10 ** 5, 10 ** 6, 10 ** 7, 4 * 10 ** 7)
-QUICK = (1000, 10 ** 5)
 
-# Of a float tensor: the op's result. The first form is the baseline, a last one '+ 1' the limit.
+class Variant(NamedTuple):
+    """What the forms are measured with."""
+    dtype: str
+    is_static: bool  # whether the graph knows the shape
+    keeps_memory: bool  # whether glibc keeps freed memory in the process, for all forms
+    sizes: Tuple[int, ...]  # numbers of elements
+
+
+VARIANTS = {
+    'float32': Variant('float32', True, False,
+                       (100, 1000, 10 ** 4, 3 * 10 ** 4, 65535, 10 ** 5, 10 ** 6, 10 ** 7, 4 * 10 ** 7)),
+    'float32, memory kept': Variant('float32', True, True, (10 ** 5, 10 ** 6, 10 ** 7, 4 * 10 ** 7)),
+    'float32, unknown shape': Variant('float32', False, False, (1000, 3 * 10 ** 4, 10 ** 5, 10 ** 6, 10 ** 7)),
+    'float16': Variant('float16', True, False, (10 ** 4, 10 ** 6)),
+    'bfloat16': Variant('bfloat16', True, False, (10 ** 4, 10 ** 6)),
+}
+QUICK = (1000, 10 ** 5)
+CHECKED = 10 ** 6  # so many elements are compared
+_M_MMAP_MAX, _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_ARENA_MAX = -4, -1, -2, -8
+_HERE = 'BENCHMARK_VARIANT'  # set in the process that measures a variant
+
+# Of a float tensor: the op's result. The first form is the baseline; 'x + 1' the limit.
 Forms = Dict[str, Callable[[Any], Any]]
+# Of a form's name, the argument, its value and its gradient (numpy), with the value as the incoming gradient: raises if
+# they are wrong.
+Check = Callable[[str, Any, Any, Any], None]
 
 
 class Row(NamedTuple):
-    """Seconds by form, for so many elements: forward, and forward and backward."""
+    """Of so many elements, by form: the seconds of the forward pass and of both, and the tensors kept between them."""
     elements: int
     forward: Dict[str, float]
     both: Dict[str, float]
+    kept: Dict[str, float]
 
 
-def arguments(doc: str, argv: List[str]) -> argparse.Namespace:
-    """The command line of a benchmark of an op."""
+def main(op: str, doc: str, argv: List[str], forms: Callable[[], Forms], check: Check) -> int:
+    """The command of a benchmark.
+
+    Args:
+        op: its name.
+        doc: what it does.
+        argv: the command line.
+        forms: makes what is to be measured; called where TensorFlow may be imported.
+        check: compares a form's results.
+    """
     parser = argparse.ArgumentParser(description=doc.split('\n')[0])
     parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
     parser.add_argument('--quick', action='store_true', help='two sizes, few runs: to see that it works')
-    parser.add_argument('--keep-memory', action='store_true', help='let TensorFlow keep freed memory, for all forms')
-    parser.add_argument('--dtype', default='float32', help='float32, float16 or bfloat16')
-    parser.add_argument('--unknown', action='store_true', help='of a tensor whose shape the graph does not know')
-    parser.add_argument('--elements', type=lambda text: int(float(text)), nargs='*', help='these sizes')
-    parser.add_argument('--rounds', type=int, default=9, help='of which the median is taken (9)')
+    parser.add_argument('--variants', nargs='+', choices=list(VARIANTS), default=list(VARIANTS), help='these only')
     args = parser.parse_args(argv)
-    os.environ['NPU_SHIM_MEMORY'] = 'kept' if args.keep_memory else 'returned'  # of all forms, as they share a process
-    return args
+    if _HERE in os.environ:
+        print(json.dumps(_rows(os.environ[_HERE], forms, check, args.quick)))
+        return 0
+    rows: List[Dict[str, Any]] = []
+    for name in args.variants:
+        print(name, file=sys.stderr)
+        rows += _in_a_process(op, name, args.quick)
+    if args.write:
+        made = {(row['TensorFlow'], _name(row)) for row in rows}
+        rows += [row for row in results.kept(op) if (row['TensorFlow'], _name(row)) not in made]
+    rows.sort(key=lambda row: ([int(part) for part in row['TensorFlow'].split('.')[:2]],
+                               list(VARIANTS).index(_name(row)), row['elements']))
+    print(json.dumps(rows))
+    results.report(op, _tables(rows), rows, args.write)
+    return 0
 
 
-def measure(forms: Forms, check: Callable[[str, Any, Any], None], args: argparse.Namespace) -> List[Row]:
-    """The rows of all sizes.
-
-    Args:
-        forms: what to measure.
-        check: of a form's name, its value and its gradient (numpy): raises if they are wrong.
-    """
-    sizes = args.elements or (QUICK if args.quick else SIZES)
-    return [_row(size, forms, check, args) for size in sizes]
+def _in_a_process(op: str, variant: str, quick: bool) -> List[Dict[str, Any]]:
+    command = [sys.executable, str(ROOT / 'benchmarks' / (op + '.py'))] + ['--quick'] * quick
+    done = subprocess.run(command, env=dict(os.environ, **{_HERE: variant}), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True)
+    if done.returncode:
+        raise SystemExit('%s\n%s, %s failed' % (done.stderr[-3000:], op, variant))
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def _row(size: int, forms: Forms, check: Callable[[str, Any, Any], None], args: argparse.Namespace) -> Row:
+def _name(row: Dict[str, Any]) -> str:
+    """The variant of a row."""
+    wanted = (row['type'], row['shape'] == 'static', row['memory'] == 'kept')
+    return next(name for name, variant in VARIANTS.items() if variant[:3] == wanted)
+
+
+def _rows(name: str, forms: Callable[[], Forms], check: Check, quick: bool) -> List[Dict[str, Any]]:
+    """The rows of a variant, measured in this process."""
+    variant = VARIANTS[name]
+    if variant.keeps_memory:
+        libc = ctypes.CDLL(None)
+        for option, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, 2 ** 31 - 1), (_M_TOP_PAD, 64 << 20),
+                              (_M_ARENA_MAX, 1)):
+            libc.mallopt(option, value)
+    import tensorflow as tf
+
+    tf.compat.v1.disable_eager_execution()
+    kind = {'TensorFlow': tf.__version__, 'type': variant.dtype, 'shape': 'static' if variant.is_static else 'unknown',
+            'memory': 'kept' if variant.keeps_memory else 'as it is'}
+    sizes = QUICK if quick else variant.sizes
+    return [dict(kind, **_row(size, variant, forms(), check, quick)._asdict()) for size in sizes]
+
+
+def _row(size: int, variant: Variant, forms: Forms, check: Check, quick: bool) -> Row:
     import tensorflow as tf
 
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
-        start = tf.cast(tf.random.normal([size], seed=1), args.dtype)
+        start = tf.cast(tf.random.normal([size], seed=1), variant.dtype)
         x = v1.get_variable('x', initializer=start, use_resource=True)
         session.run(v1.global_variables_initializer())
         runs: Dict[str, Tuple[Callable[[], Any], Callable[[], Any]]] = {}
         for name, form in forms.items():
             value = x.read_value()
-            if args.unknown:
+            if not variant.is_static:
                 value = v1.placeholder_with_default(value, None)
             y = form(value)
             gradient, = tf.gradients(y, value, grad_ys=y)
-            check(name, *session.run([tf.cast(value, tf.float32), tf.cast(y, tf.float32), tf.cast(gradient, tf.float32)]))
+            flat = [tf.reshape(tensor, [-1]) for tensor in (value, y, gradient)]
+            check(name, *session.run([tf.cast(tensor[:CHECKED], tf.float32) for tensor in flat]))
             # One element leaves the session, so that nothing is pruned and nothing large copied
-            runs[name] = (session.make_callable(tf.reshape(y, [-1])[:1]), session.make_callable(tf.reshape(gradient, [-1])[:1]))
-        repeats = 1 if args.quick else max(1, min(200, 2 * 10 ** 6 // size))
+            runs[name] = session.make_callable(flat[1][:1]), session.make_callable(flat[2][:1])
+        repeats = 1 if quick else max(1, min(200, 2 * 10 ** 6 // size))
+        warm_up, rounds = (1, 1) if quick else (2, 15) if size < 10 ** 6 else (1, 7)
         times: Dict[str, Tuple[List[float], List[float]]] = {name: ([], []) for name in forms}
-        for number in range(2 if args.quick else args.rounds + 2):
-            for name, both in runs.items():
-                for run, found in zip(both, times[name]):
+        for _ in range(warm_up + rounds):
+            for name, passes in runs.items():
+                for run, found in zip(passes, times[name]):
                     begin = time.perf_counter()
                     for _ in range(repeats):
                         run()
                     found.append((time.perf_counter() - begin) / repeats)
-        medians = {name: [statistics.median(found[1 if args.quick else 2:]) for found in both] for name, both in times.items()}
-    return Row(size, {name: each[0] for name, each in medians.items()}, {name: each[1] for name, each in medians.items()})
+    forward, both = [{name: statistics.median(found[part][warm_up:]) for name, found in times.items()}
+                     for part in (0, 1)]
+    kept = {name: _kept(size, variant.dtype, form) for name, form in forms.items()} if variant.is_static else {}
+    return Row(size, forward, both, kept)
 
 
-def report(op: str, rows: List[Row], args: argparse.Namespace) -> None:
-    """Prints a table of the rows and the same as JSON. With --write, both go to the others' of this op into the files."""
+def _kept(size: int, dtype: str, form: Callable[[Any], Any]) -> float:
+    """How many tensors like the argument the backward pass reads of the forward pass, the argument among them."""
     import tensorflow as tf
 
-    kind = {'TensorFlow': tf.__version__, 'type': args.dtype, 'shape': 'unknown' if args.unknown else 'static',
-            'memory': 'kept' if args.keep_memory else 'as it is'}
-    made = [dict(kind, **row._asdict()) for row in rows]
-    print(json.dumps(made))
-    if args.write:
-        others = [row for row in results.kept(op) if any(row[name] != value for name, value in kind.items())]
-        made = sorted(others + made, key=lambda row: [str(row[name]) for name in kind] + [row['elements']])
-    results.report(op, table(made, list(kind), base=next(iter(rows[0].forward))), made, args.write)
+    with tf.Graph().as_default() as graph:
+        x, dy = tf.compat.v1.placeholder(dtype, [size]), tf.compat.v1.placeholder(dtype, [size])
+        y = form(x)
+        forward = set(graph.get_operations())
+        waiting, seen, read = [tf.gradients(y, x, grad_ys=dy)[0].op], set(), set()
+        while waiting:
+            op = waiting.pop()
+            for tensor in op.inputs:
+                if tensor.op in forward:
+                    read.add(tensor.name)
+                elif tensor.op not in seen:
+                    seen.add(tensor.op)
+                    waiting.append(tensor.op)
+        tensors = [graph.get_tensor_by_name(name) for name in read - {dy.name}]
+        return sum(tensor.dtype.size for tensor in tensors if tensor.shape.num_elements() == size) / x.dtype.size
 
 
-def table(rows: List[Dict[str, Any]], kind: List[str], base: str) -> str:
-    """Milliseconds of the baseline, and how many times faster the other forms are: forward; forward and backward."""
-    rest = sorted({name for row in rows for name in row['forward']} - {base}, key=lambda name: (name == 'x + 1', name))
-    head = kind + ['elements', base + ', ms'] + rest + ['both: ' + base + ', ms'] + ['both: ' + name for name in rest]
-    lines = []
-    for row in rows:
-        cells = [str(row[name]) for name in kind] + ['%d' % row['elements']]
-        for part in (row['forward'], row['both']):
-            cells += ['%.3g' % (part[base] * 1e3)]
-            cells += ['%.2f' % (part[base] / part[name]) if name in part else '-' for name in rest]
-        lines.append(cells)
-    return results.markdown(head, lines)
+def _tables(rows: List[Dict[str, Any]]) -> str:
+    """A table for each TensorFlow: milliseconds of the baseline, and how many times faster the other forms are."""
+    text = []
+    for version in dict.fromkeys(row['TensorFlow'] for row in rows):
+        its = [row for row in rows if row['TensorFlow'] == version]
+        base, *rest = its[0]['forward']
+        both = [name for name in rest if name != 'x + 1']
+        head = ['tensor', 'elements', base + ', ms'] + rest
+        head += ['both: %s, ms' % base] + both + ['kept: ' + base, 'ours']
+        lines = []
+        for row in its:
+            cells = [_name(row), '{:,}'.format(row['elements'])]
+            for part, names in ((row['forward'], rest), (row['both'], both)):
+                cells.append('%.3g' % (part[base] * 1e3))
+                cells += ['%.2f' % (part[base] / part[name]) if name in part else '-' for name in names]
+            cells += ['%.2g' % row['kept'][name] if row.get('kept') else '-' for name in (base, 'ours')]
+            lines.append(cells)
+        text.append('TensorFlow %s\n\n%s' % (version, results.markdown(head, lines)))
+    return '\n'.join(text)

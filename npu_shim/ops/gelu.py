@@ -21,7 +21,7 @@ Value and gradient are within two units in the last place of numbers from 1 to
 from __future__ import annotations
 
 import math
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def _is_small(x: Any) -> bool:
 @_tf.gradient_of
 def _small_gradient(x: Any, *kept_and_dy: Any) -> List[Any]:
     kept, dy = kept_and_dy[:-1], kept_and_dy[-1]
-    return [_tf.with_gradient(_backward(x, *kept, dy), [x, dy], "NpuShimGeluGrad")] + [None] * len(kept)
+    return [_tf.with_gradient(_backward(x, kept, dy), [x, dy], "NpuShimGeluGrad")] + [None] * len(kept)
 
 
 @tf.RegisterGradient("NpuShimGelu")
@@ -107,7 +107,7 @@ def _value(x: Any) -> Any:
 def _slope(x: Any, dy: Any) -> Any:
     """dy gelu'(x), likewise."""
     def small() -> Any:
-        return _backward(x, *_forward(x)[1:], dy)
+        return _backward(x, _forward(x)[1:], dy)
 
     if x.dtype == tf.float64:
         return small()
@@ -128,7 +128,8 @@ def _forward(x: Any) -> Tuple[Any, ...]:
     return tf.cast(tf.math.multiply_no_nan(v, s), x.dtype), u, qq, w, s
 
 
-def _backward(x: Any, u: Any, qq: Any, w: Any, s: Any, dy: Any) -> Any:
+def _backward(x: Any, kept: Sequence[Any], dy: Any) -> Any:
+    u, qq, w, s = kept
     four_spreads = tf.square((1.0 - qq) / w)  # 4 s (1 - s)
     slope = s + tf.math.multiply_no_nan(_wide(x) * (0.75 * _2AB * u + 0.25 * _2A), four_spreads)
     return tf.cast(_wide(dy) * slope, x.dtype)
