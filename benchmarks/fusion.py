@@ -4,7 +4,9 @@
     python benchmarks/fusion.py --write    and puts it into benchmarks/RESULTS.md and results.json
 
 Gradients are fused into messages: two by default, as many as a split strategy
-says, and one for each gradient where nothing is fused. All of them run in turns
+says, and one for each gradient where nothing is fused. The one tensor goes with
+as many ops that read variables as the gradients have, so that the difference is
+what fusion costs and not what TensorFlow takes for ops. All of them run in turns
 in the same two processes; the number of collectives is counted in the graph.
 """
 from __future__ import annotations
@@ -46,23 +48,27 @@ def work(rank: int, size: int, barrier: Any, variables: int, all_bytes: int, rep
         return [npu_init.npu_allreduce(tensor, 'sum') for tensor in tensors]
 
     ways: Dict[str, Sum] = {
-        BASELINE: summed(rank, size, [[count]], fused), '%d gradients' % variables: summed(rank, size, shapes, fused),
+        BASELINE: summed(rank, size, [[count]], fused, beside=len(shapes)),
+        '%d gradients' % variables: summed(rank, size, shapes, fused),
         '%d, in five parts' % variables: summed(rank, size, shapes, in_five),
         '%d, nothing fused' % variables: summed(rank, size, shapes, one_by_one)}
-    seconds = measured(ways, barrier, repeats, rounds)
+    seconds = measured({name: way.run for name, way in ways.items()}, barrier, repeats, rounds)
     return [(name, way.collectives, seconds[name]) for name, way in ways.items()]
 
 
 class Sum(NamedTuple):
-    """A graph that adds up tensors: what runs it, how many collectives it has, and seconds that these took to build."""
+    """A graph that adds up variables: what runs it, what only reads them, its collectives, and seconds of building these."""
     run: Callable[[], Any]
+    read: Callable[[], Any]
     collectives: int
     build_seconds: float
 
 
 def summed(rank: int, size: int, shapes: Sequence[Sequence[int]], reduce: Callable[[List[Any]], List[Any]],
-           builds: int = 1) -> Sum:
+           builds: int = 1, beside: int = 0) -> Sum:
     """The graph in which ``reduce`` adds up variables of some shapes over all ranks; of several builds the fastest counts.
+
+    So many other variables are only read, beside.
 
     Raises:
         RuntimeError: a sum is wrong.
@@ -75,30 +81,39 @@ def summed(rank: int, size: int, shapes: Sequence[Sequence[int]], reduce: Callab
     for _ in range(builds):
         graph = tf.Graph()
         with graph.as_default():
-            given = [tf.Variable(tf.fill(shape, float(rank)), use_resource=True).read_value() for shape in shapes]
+            given = [variable_of(shape, rank) for shape in shapes]
             begin = time.perf_counter()
             made = reduce(given)
             build_seconds = min(build_seconds, time.perf_counter() - begin)
     with graph.as_default():
+        others = [variable_of([1], rank) for _ in range(beside)]
         session = tf.Session(config=npu_init.npu_config_proto())
         session.run(tf.global_variables_initializer())
         for reduced in (made[0], made[-1]):
             if not (session.run(reduced) == size * (size - 1) / 2).all():
                 raise RuntimeError('a wrong sum of %d tensors' % len(shapes))
         collectives = sum(op.type in ('PyFunc', 'PyFuncStateless', 'EagerPyFunc') for op in graph.get_operations())
-        return Sum(session.make_callable(tf.group(*made)), collectives, build_seconds)
+        run, read = (session.make_callable(tf.group(*tensors)) for tensors in (made + others, given))
+        return Sum(run, read, collectives, build_seconds)
 
 
-def measured(ways: Dict[Any, Sum], barrier: Any, repeats: int, rounds: int) -> Dict[Any, float]:
-    """Seconds of one sum of each, in the fastest of so many rounds; all run in turns."""
+def variable_of(shape: Sequence[int], rank: int) -> Any:
+    """The value of a variable that has the rank's number everywhere."""
+    import tensorflow.compat.v1 as tf
+
+    return tf.Variable(tf.fill(shape, float(rank)), use_resource=True).read_value()
+
+
+def measured(ways: Dict[Any, Callable[[], Any]], barrier: Any, repeats: int, rounds: int) -> Dict[Any, float]:
+    """Seconds of one run of each, in the fastest of so many rounds; all run in turns."""
     found: Dict[Any, List[float]] = {name: [] for name in ways}
     for _ in range(rounds):
-        for name, way in ways.items():
-            way.run()
+        for name, run in ways.items():
+            run()
             barrier.wait()
             begin = time.perf_counter()
             for _ in range(repeats):
-                way.run()
+                run()
             found[name].append((time.perf_counter() - begin) / repeats)
     return {name: min(seconds) for name, seconds in found.items()}
 

@@ -12,7 +12,7 @@ from npu_shim.distributed.world import world_size
 from npu_shim.options.check import check_session_options, check_together
 
 COLLECTIVE_THREADS = 64  # of a graph without collectives, which may get some
-FEWEST_THREADS = 16      # more than this many idle ones take longer to wake than a small step
+FEWEST_THREADS = 8       # TensorFlow takes longer to hand an op on, the more of them are idle
 
 
 def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> _tf.ConfigProto:

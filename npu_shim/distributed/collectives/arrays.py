@@ -1,6 +1,7 @@
 """What is handed to a collective: checked, flat, and said in words that ranks can compare."""
 from __future__ import annotations
 
+import functools
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -28,21 +29,28 @@ class Array:
         array = np.asarray(value)
         self.shape: Tuple[int, ...] = array.shape
         self.dtype = array.dtype
-        self.type_name = type_name or array.dtype.name
-        if array.dtype.hasobject or array.dtype.kind in "USMm":
-            raise TypeError(f"a tensor of type {array.dtype} cannot go to other ranks: only numbers can.")
+        name = _name_of(array.dtype)
+        self.type_name = type_name or name
         if type_name is not None and (type_name != BFLOAT16 or array.dtype.itemsize != 2):
             raise TypeError(f"type_name={type_name!r} is not allowed for an array of {array.dtype}: it may be "
                             "'bfloat16' for an array of uint16.")
-        flat = np.ascontiguousarray(array).reshape(-1)
+        flat = (array if array.flags.c_contiguous else np.ascontiguousarray(array)).reshape(-1)
         self.flat = flat.view(_BITS16) if self.type_name == BFLOAT16 else flat
 
     def shaped(self, flat: np.ndarray, shape: Optional[Sequence[int]] = None) -> np.ndarray:
         """A flat result as an array of this tensor's type, and of its shape unless another is given."""
-        return flat.view(self.dtype).reshape(self.shape if shape is None else shape)
+        typed = flat if flat.dtype is self.dtype else flat.view(self.dtype)
+        return typed.reshape(self.shape if shape is None else shape)
 
     def __str__(self) -> str:
         return f"{self.type_name}{list(self.shape)}"
+
+
+@functools.lru_cache(maxsize=None)
+def _name_of(dtype: np.dtype) -> str:
+    if dtype.hasobject or dtype.kind in "USMm":
+        raise TypeError(f"a tensor of type {dtype} cannot go to other ranks: only numbers can.")
+    return dtype.name
 
 
 def said(arrays: Sequence[Array]) -> str:

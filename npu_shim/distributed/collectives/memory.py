@@ -80,5 +80,6 @@ def laid_out(wanted: Sequence[Tuple[int, np.dtype]], block: Callable[[int], np.n
         ends.append(end)
     raw = block(end + ALIGNMENT)
     first = -raw.ctypes.data % ALIGNMENT
-    begins = [first + begin for begin in [0] + ends[:-1]]
-    return [raw[begin:begin + count * dtype.itemsize].view(dtype) for begin, (count, dtype) in zip(begins, wanted)]
+    numbers = {dtype: raw[first:first + end].view(dtype) for dtype in {dtype for _, dtype in wanted}}
+    begins = [begin // dtype.itemsize for begin, (_, dtype) in zip([0] + ends[:-1], wanted)]
+    return [numbers[dtype][begin:begin + count] for begin, (count, dtype) in zip(begins, wanted)]

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import bisect
-from typing import Iterator, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence
 
 import numpy as np
 
@@ -27,24 +27,41 @@ class Pieces:
         array = self._arrays[index]
         return array[begin - at:end - at] if end - at <= array.size else None
 
+    def parts(self, begin: int, end: int) -> List[np.ndarray]:
+        """The numbers from begin to end as views, one for each array that has some of them."""
+        if begin == end:
+            return []
+        index = bisect.bisect_right(self._begins, begin) - 1
+        first = begin - self._begins[index]
+        found = [self._arrays[index][first:first + end - begin]]
+        at = begin + found[0].size
+        while at < end:
+            index += 1
+            array = self._arrays[index]
+            found.append(array if array.size <= end - at else array[:end - at])
+            at += array.size
+        return found
+
     def read(self, begin: int, end: int, into: np.ndarray) -> None:
         """Copies the numbers from begin to end into an array of that length."""
-        for part, place in self._parts(begin, end):
-            into[place] = part
+        join(self.parts(begin, end), into)
 
     def write(self, begin: int, end: int, source: np.ndarray) -> None:
         """Copies an array to the numbers from begin to end."""
-        for part, place in self._parts(begin, end):
-            part[...] = source[place]
+        part_from(source, self.parts(begin, end))
 
-    def _parts(self, begin: int, end: int) -> Iterator[Tuple[np.ndarray, slice]]:
-        if begin == end:
-            return
-        index = bisect.bisect_right(self._begins, begin) - 1
-        at = begin
-        while at < end:
-            start = self._begins[index]
-            part = self._arrays[index][at - start:end - start]
-            yield part, slice(at - begin, at - begin + part.size)
-            at += part.size
-            index += 1
+
+def join(parts: Sequence[np.ndarray], into: np.ndarray) -> None:
+    """Copies flat arrays, one after the other, into one as long as all of them."""
+    if len(parts) == 1:
+        into[...] = parts[0]
+    elif parts:
+        np.concatenate(parts, out=into)
+
+
+def part_from(source: np.ndarray, parts: Sequence[np.ndarray]) -> None:
+    """Copies a flat array into several, one after the other."""
+    at = 0
+    for part in parts:
+        part[...] = source[at:at + part.size]
+        at += part.size

@@ -29,5 +29,5 @@ def stall(what: str, waited_s: float, here: Sequence[str], absent: Sequence[Tupl
         lines.append("The ranks wait for each other: each is in a collective that another has not reached. Call them in "
                      "the same order on every rank, or on as many threads as there are collectives (a session whose "
                      "config is from npu_shim.session_config has one for each that is in its graph when it is made, "
-                     "and 16 at least).")
+                     "and 8 at least).")
     return "\n".join(lines)

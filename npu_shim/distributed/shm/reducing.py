@@ -12,11 +12,12 @@ import numpy as np
 
 from npu_shim.distributed.collectives.exchange import Combine
 from npu_shim.distributed.collectives.memory import empty
-from npu_shim.distributed.collectives.pieces import Pieces
+from npu_shim.distributed.collectives.pieces import Pieces, join, part_from
 from npu_shim.distributed.shm.floor import Floor
 
 _FEW_BYTES = 64 << 10  # of all ranks together: reducing it all is cheaper than one more meeting
 _LINE_BYTES = 64
+_SMALL_PART = 4096  # numbers: to reduce smaller tensors one by one takes longer than to join them before
 
 
 def allreduce(floor: Floor, source: Pieces, out: Optional[Pieces], dtype: np.dtype, combine: Combine) -> None:
@@ -69,8 +70,7 @@ class _Parts:
         source.read(begin, begin + low, mine[:low])
         source.read(begin + high, begin + count, mine[high:])
         floor.meet()
-        if high > low:
-            mine[low:high] = self._reduced(begin, low, high, slots)
+        self._reduce_own(begin, low, high, slots)
         floor.meet()
         if out is not None:
             for other, (first, last) in enumerate(parts):
@@ -78,18 +78,24 @@ class _Parts:
                     out.write(begin + first, begin + last, slots[other][first:last])
         floor.turn()
 
-    def _reduced(self, begin: int, low: int, high: int, slots: List[np.ndarray]) -> np.ndarray:
-        place, out = self._floor.place, self._out
-        own = self._source.whole(begin + low, begin + high)
-        if own is None:
-            own = slots[place][low:high]
-            self._source.read(begin + low, begin + high, own)
-        whole = None if out is None else out.whole(begin + low, begin + high)
-        result = self._scratch[:high - low] if whole is None else whole
-        self._combine([own if other == place else slot[low:high] for other, slot in enumerate(slots)], result)
-        if out is not None and whole is None:
-            out.write(begin + low, begin + high, result)
-        return result
+    def _reduce_own(self, begin: int, low: int, high: int, slots: List[np.ndarray]) -> None:
+        """Reduces this rank's part of the chunk to where the result goes, and to its slot for the others."""
+        place, mine = self._floor.place, slots[self._floor.place]
+        owns = self._source.parts(begin + low, begin + high)
+        results = [] if self._out is None else self._out.parts(begin + low, begin + high)
+        small = len(owns) > 1 and high - low < len(owns) * _SMALL_PART
+        scattered = results if small else []
+        if small:
+            join(owns, mine[low:high])
+            owns = [mine[low:high]]
+        if small or not results:
+            results = [self._scratch[:own.size] for own in owns]
+        for own, result in zip(owns, results):
+            high = low + own.size
+            self._combine([own if other == place else slot[low:high] for other, slot in enumerate(slots)], result)
+            mine[low:high] = result
+            part_from(result, scattered)
+            low = high
 
 
 def reduce_scatter(floor: Floor, source: np.ndarray, out: np.ndarray, combine: Combine) -> None:
