@@ -3,8 +3,8 @@
     python benchmarks/tool_runs.py --floor SOURCE TARGET PROCESSES
     python benchmarks/tool_runs.py --upgrade SOURCE TARGET
 
-The floor is what no tool that reads, parses and writes Python files can do without: it does so with each file, while the
-garbage collector is off, as the tool has it.
+The floor is what no tool that reads, parses and writes Python files can do without: it does so with each file, while
+the garbage collector is off, as the tool has it.
 """
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def _floor_of_file(source: str, target: str, path: str) -> None:
 
 
 def upgrade(source: str, target: str) -> None:
-    """What tf_upgrade_v2 does with a folder, which ends where the first file does not please it: it fails on some of the
-    syntax that came after Python 3.6. Here it goes on with the next one."""
+    """What tf_upgrade_v2 does with a folder, which ends where the first file does not please it: it fails on some of
+    the syntax that came after Python 3.6. Here it goes on with the next one."""
     from tensorflow.tools.compatibility import ast_edits, tf_upgrade_v2
 
     upgrader = ast_edits.ASTCodeUpgrader(tf_upgrade_v2.TFAPIChangeSpec())

@@ -6,11 +6,11 @@
     python benchmarks/tool_throughput.py ... --json FILE                       and all figures into a file
 
 The corpus is the Python files of the site-packages of each --python, of each --corpus folder and, with --packages, of
-the PyPI packages that docs/public_code.txt names. Each --python runs all sides on what it can read of that; without one,
-this Python does. The floor reads each file, parses it with ast.parse while the garbage collector is off, as the tool has
-it, and writes it, in one process and in two. All sides run in turns, each in a process of its own, so that their ratios
-hold although the machine may be busy; what tf_upgrade_v2 takes to import TensorFlow is counted apart. What both tools
-write is checked.
+the PyPI packages that docs/public_code.txt names. Each --python runs all sides on what it can read of that; without
+one, this Python does. The floor reads each file, parses it with ast.parse while the garbage collector is off, as the
+tool has it, and writes it, in one process and in two. All sides run in turns, each in a process of its own, so that
+their ratios hold although the machine may be busy; what tf_upgrade_v2 takes to import TensorFlow is counted apart. What
+both tools write is checked.
 """
 from __future__ import annotations
 
@@ -173,17 +173,18 @@ def no_concern(corpus: Corpus, rounds: int) -> Figures:
 
 def text_of(found: Figures) -> str:
     """The figures of one Python as Markdown."""
-    lines = ['### Python %s%s' % (found['python'], ', TensorFlow ' + found['tensorflow'] if found['tensorflow'] else ''),
-             '', '%d files, %d lines; median of %d rounds%s.' % (
-                 found['files'], found['lines'], found['rounds'],
-                 ', of tf_upgrade_v2 %d, which fails on %d of the files; its import of TensorFlow, %.1f s, is left out' % (
-                     found['slow_rounds'], found['baseline_fails_on'], found['import_cpu_s'])
-                 if found['tensorflow'] else ''), '']
+    of_baseline = ''
+    if found['tensorflow']:
+        of_baseline = ', of %s %d, which fails on %d of the files; its import of TensorFlow, %.1f s, is left out' % (
+            BASELINE, found['slow_rounds'], found['baseline_fails_on'], found['import_cpu_s'])
+    lines = ['### Python ' + found['python'] + (found['tensorflow'] and ', TensorFlow ' + found['tensorflow']), '',
+             '%d files, %d lines; median of %d rounds%s.' % (
+                 found['files'], found['lines'], found['rounds'], of_baseline), '']
     sides = found['sides']
     text = '\n'.join(lines) + '\n' + results.markdown(
         ('side', 'lines per CPU second', 'CPU time / floor', 'seconds', 'peak MB'),
-        [(name, '%d' % each['lines_per_cpu_s'], '%.2f' % each['of_floor'], '%.2f' % each['wall_s'], '%.0f' % each['peak_mb'])
-         for name, each in sides.items()])
+        [(name, '%d' % each['lines_per_cpu_s'], '%.2f' % each['of_floor'], '%.2f' % each['wall_s'],
+          '%.0f' % each['peak_mb']) for name, each in sides.items()])
     rows = []
     if found['tensorflow']:
         rows.append(('CPU time, one process', '%.1f s' % sides[OURS]['cpu_s'], '%.1f s, tf_upgrade_v2' %

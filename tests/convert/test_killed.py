@@ -216,7 +216,7 @@ def test_a_run_left_behind_in_a_source_is_no_part_of_it(source: pathlib.Path, ca
 def started(source: pathlib.Path, *more: str) -> 'subprocess.Popen[bytes]':
     """The command with two processes on so many files that it can be ended in the middle."""
     for number in range(300):
-        (source / ('a%d.py' % number)).write_text(SCRIPT * 40)
+        (source / ('a%d.py' % number)).write_text(SCRIPT * 120)
     tools = str(pathlib.Path(staging.__file__).parent.parent)
     return subprocess.Popen([sys.executable, '-m', 'convert_tf2npu.main', '-i', str(source), '-o', str(source.parent / 'out'),
                              '-j', '2'] + list(more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -11,12 +11,12 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 import convert_tf2npu
-from convert_tf2npu import remembered, run as run_module
+from convert_tf2npu import remembered, workers
 from convert_tf2npu.config import Settings
 from convert_tf2npu.main import main
 from convert_tf2npu.remembered import Memory, question
 from convert_tf2npu.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed
-from convert_tf2npu.run import convert_source
+from convert_tf2npu.run import Exclude, convert_source
 from convert_tf2npu.source import Edit
 
 FILES = {'compat.py': 'import tensorflow as tf\n', 'train.py': 'from compat import tf\nsess = tf.Session()\n',
@@ -41,12 +41,12 @@ def memory(tmp_path: pathlib.Path) -> Memory:
 def conversions(monkeypatch: pytest.MonkeyPatch) -> List[str]:
     """The paths of the files that were converted, and not remembered."""
     seen: List[str] = []
-    real = run_module.converted
+    real = workers.converted
 
     def converted(paths: List[str], *more: Any) -> Any:
         seen.extend(os.path.basename(path) for path in paths)
         return real(paths, *more)
-    monkeypatch.setattr(run_module, 'converted', converted)
+    monkeypatch.setattr(workers, 'converted', converted)
     return seen
 
 
@@ -89,7 +89,7 @@ def test_other_settings_are_another_question(settings: Settings, source, memory,
 
 def test_what_is_excluded_is_part_of_the_question(source, memory, conversions) -> None:
     convert_source(str(source), Settings(), memory=memory)
-    found = convert_source(str(source), Settings(), exclude=run_module.Exclude(('train.py',)), memory=memory)
+    found = convert_source(str(source), Settings(), exclude=Exclude(('train.py',)), memory=memory)
     assert not found.new and found.excluded == ('train.py',)
 
 
@@ -126,13 +126,13 @@ def test_a_damaged_entry_is_none(damage: str, source, tmp_path, memory, conversi
 
 
 def test_a_file_that_changes_during_the_run_is_not_remembered(source, memory, monkeypatch) -> None:
-    real = run_module.converted
+    real = workers.converted
 
     def converted(paths: List[str], *more: Any) -> Any:
         yield from real(paths, *more)
         (source / 'plain.py').write_text('x = 3\n')
     with monkeypatch.context() as patch:
-        patch.setattr(run_module, 'converted', converted)
+        patch.setattr(workers, 'converted', converted)
         convert_source(str(source), Settings(), memory=memory)
     (source / 'plain.py').write_text(FILES['plain.py'])
     asked = question([], [str(source / 'plain.py')])

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, List
 
 from .arguments import notes, rule_settings
 from .config import find_config
-from .convert import Converter
-from .registry import Registry
 from .remembered import Memory, cache_folder
 from .report import text
 from .report.terminal import Terminal
 from .run import Exclude, Run, convert_source, recover_in_place, replace, write
 
 if TYPE_CHECKING:
+    from .registry import Registry
     from .report.folder import Reports
 
 
@@ -25,14 +24,14 @@ def list_rules() -> int:
     Returns:
         the exit code, as all of these do.
     """
-    for rule in Registry().rules:
+    for rule in _rules().rules:
         print('%s  %s' % (rule.code, rule.title))
     return 0
 
 
 def explain(code: str) -> int:
     """Print the help of a rule."""
-    rule = Registry().by_code(code)
+    rule = _rules().by_code(code)
     if rule is None:
         print('convert_tf2npu: error: there is no rule %s; --list-rules lists them' % code,
               file=sys.stderr)
@@ -81,8 +80,14 @@ def _reports(run: Run, folder: str, code: int, compat_v1: bool) -> Reports:
     return Reports(run, folder, code, compat_v1)
 
 
+def _rules() -> Registry:
+    from .registry import Registry  # with all that understands scripts, which a run that is remembered does without
+    return Registry()
+
+
 def convert_standard_input(args: argparse.Namespace) -> int:
     """Migrate a script from standard input to standard output."""
+    from .convert import Converter
     raw = sys.stdin.buffer.read()
     result = Converter(rule_settings(args, find_config('.'))).convert(raw)
     if not args.check:
@@ -115,7 +120,7 @@ def _print_results(results: List[text.Named], args: argparse.Namespace, terminal
         terminal.say(note)
     terminal.say_results(results, args.verbose or args.check)
     if args.statistics:
-        for line in text.statistics(results, Registry()):
+        for line in text.statistics(results, _rules()):
             terminal.say(line)
     for line in text.summary(results):
         terminal.say(line)

@@ -220,7 +220,8 @@ class Types:
             kinds = {inherited(name) for name in self._names.ancestry(owner)} - {None}
             made: Optional[str] = kinds.pop() if len(kinds) == 1 else None
             if made is None:
-                made = Instance('%s:%s:%d' % (self._names.path, owner.name, list(self._names.class_scopes).index(owner)))
+                number = list(self._names.class_scopes).index(owner)
+                made = Instance('%s:%s:%d' % (self._names.path, owner.name, number))
                 made.owner, made.names = owner, self._names
             self._instances[owner] = made
         return self._instances[owner]

@@ -47,4 +47,5 @@ class Places:
         is_last = part + 1 == len(heads)
         body: List[ast.stmt] = self._tree.body[heads[part]:None if is_last else heads[part + 1]]
         end = len(self._text) if is_last else self._line_starts[lines[part + 1] - 1]
-        add_ends(ast.Module(body=body, type_ignores=[]), self._text[self._line_starts[lines[part] - 1]:end], lines[part])
+        text = self._text[self._line_starts[lines[part] - 1]:end]
+        add_ends(ast.Module(body=body, type_ignores=[]), text, lines[part])

@@ -163,7 +163,8 @@ def load() -> List[Rule]:
     """Every rule of the package ``rules``, by code."""
     from . import rules
     found = []
-    files = [os.path.splitext(name) for name in os.listdir(rules.__path__[0])]  # pkgutil would import half the library
+    # pkgutil would import half the library.
+    files = [os.path.splitext(name) for name in os.listdir(rules.__path__[0])]
     for name in [name for name, ending in files if ending == '.py' and name != '__init__']:
         module: Any = importlib.import_module('%s.%s' % (rules.__name__, name))
         if hasattr(module, 'CODE'):

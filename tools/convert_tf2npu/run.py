@@ -6,13 +6,11 @@ import sys
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .config import Settings
-from .convert import project_of
 from .globs import matches
 from .progress import Progress
 from .remembered import Memory, Question, question
 from .results import FileResult
 from .tree import Entry, Tree, check_target, read_tree, staging_in_place, write_in_place, write_tree
-from .workers import converted
 
 # Below this many files starting processes costs more than it saves.
 _WORTH_PROCESSES = 64
@@ -80,6 +78,8 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
     known = memory.recall(asked) if memory and asked else None
     if known is not None:
         return run_of(known)
+    from .convert import project_of  # and with it all that understands scripts
+    from .workers import converted
     project = project_of(settings, [e.path for e in everything],
                          [e.path for e in everything if e.relative in excluded])
     if jobs == 0:

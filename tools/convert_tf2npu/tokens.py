@@ -1,8 +1,8 @@
 """The tokens of a Python source, for finding its syntax tree in its text.
 
-The source is known to be Python 3.7, for it has a tree: one regular expression that only has to tell its tokens apart does
-so several times faster than `tokenize`, which also finds what is wrong. Columns are counted in bytes, as in syntax trees,
-and what no node consists of is left out.
+The source is known to be Python, for it has a tree, and Python 3.7, the only one that does not say where nodes end: one
+regular expression that only has to tell tokens apart does so several times faster than `tokenize`, which also finds
+what is wrong. Columns are counted in bytes, as in syntax trees, and what no node consists of is left out.
 """
 from __future__ import annotations
 

@@ -1,14 +1,15 @@
 """What is said, in words: a line for each thing, counts, a summary, a diff."""
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections import Counter
-from typing import Iterator, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterator, List, Sequence, Tuple
 
-from ..registry import Registry
 from ..results import CHANGE, ERROR, FINDING, Calls, Diagnostic, FileResult
+
+if TYPE_CHECKING:
+    from ..registry import Registry
 
 _CONTROLS = re.compile('[\x00-\x1f\x7f-\x9f]')
 Named = Tuple[str, FileResult]  # a file's path and what became of it
@@ -96,6 +97,7 @@ def _quoted(name: bytes) -> bytes:
 
 def diff(path: str, old: bytes, new: bytes) -> bytes:
     """A unified diff of a file, as bytes, for its encoding is its own business."""
+    import difflib  # only for who wants no files written
     name = os.fsencode(path.replace(os.sep, '/'))
     pieces: List[bytes] = []
     for line in difflib.diff_bytes(difflib.unified_diff, old.splitlines(keepends=True),
