@@ -37,7 +37,7 @@ def work(rank: int, size: int, barrier: Any, counts: List[int], all_bytes: int, 
         shapes = [[numbers]] if count == BASELINE else fusion.shapes_of(numbers, count)
         sums[count] = fusion.summed(rank, size, shapes, lambda tensors: npu_init.npu_allreduce(tensors, 'sum'), builds)
     reads = {count: each.read for count, each in sums.items()}
-    read_seconds = fusion.measured(reads, barrier, 10 * repeats, rounds)
+    read_seconds = fusion.measured(reads, barrier, repeats, rounds)
     seconds = fusion.measured({count: each.run for count, each in sums.items()}, barrier, repeats, rounds)
     return {count: (each.collectives, each.build_seconds, read_seconds[count], seconds[count])
             for count, each in sums.items()}

@@ -30,7 +30,7 @@ def engine() -> Any:
         if _engine is None:
             here, env = world(), _env.read()
             common: Dict[str, Any] = {"connect_timeout_s": env.connect_timeout_s, "stall_timeout_s": env.collective_timeout_s,
-                      "world_name": WORLD}
+                      "world_name": WORLD, "kept_bytes": None if env.memory == "kept" else 0}
             if carrier(here, env) == "shm":
                 from npu_shim.distributed import shm
 

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import defaultdict
-from typing import Callable, Dict, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 
@@ -32,11 +32,12 @@ _ANSWERS = {peers_module.UP: "something else listens at", peers_module.DOWN: "no
 class Engine:
     """This process as a rank of a job; ``world`` is the group of all ranks. join() makes it."""
 
-    def __init__(self, office: Office, size: int, stall_timeout_s: float, chunk_bytes: int, world_name: str) -> None:
+    def __init__(self, office: Office, size: int, stall_timeout_s: float, chunk_bytes: int, world_name: str,
+                 memory: Memory) -> None:
         self.rank, self.size = office.rank, size
         self._office, self._stall_timeout_s, self._chunk_bytes = office, stall_timeout_s, chunk_bytes
         self._pid, self._closed = os.getpid(), False
-        self._opening, self._memory = threading.Lock(), Memory()
+        self._opening, self._memory = threading.Lock(), memory
         self._groups: Dict[Tuple[str, Tuple[int, ...]], Group] = {}
         self._times: Dict[Tuple[str, Tuple[int, ...]], int] = defaultdict(int)
         self.world = self.group(world_name, range(size))
@@ -124,7 +125,8 @@ class Sending(Members):
 
 
 def join(rank: int, size: int, job: str, *, addresses: Sequence[str], connect_timeout_s: float = CONNECT_TIMEOUT_S,
-         stall_timeout_s: float = COLLECTIVE_TIMEOUT_S, chunk_bytes: int = CHUNK_BYTES, world_name: str = "world") -> Engine:
+         stall_timeout_s: float = COLLECTIVE_TIMEOUT_S, chunk_bytes: int = CHUNK_BYTES, world_name: str = "world",
+         kept_bytes: Optional[int] = None) -> Engine:
     """Meets the other ranks of a job.
 
     Args:
@@ -135,6 +137,7 @@ def join(rank: int, size: int, job: str, *, addresses: Sequence[str], connect_ti
         stall_timeout_s: how long a collective waits for a rank that lives and does not come.
         chunk_bytes: the largest piece in which numbers travel.
         world_name: name of the group of all ranks, for messages.
+        kept_bytes: how much memory stays for the next results at most; see Memory when None.
     Returns:
         An Engine.
     Raises:
@@ -152,7 +155,7 @@ def join(rank: int, size: int, job: str, *, addresses: Sequence[str], connect_ti
             office.tell_broken(MEETING, range(size), error)
         office.leave(f"could not begin ({error})", _GIVE_UP_S)
         raise
-    return Engine(office, size, stall_timeout_s, chunk_bytes, world_name)
+    return Engine(office, size, stall_timeout_s, chunk_bytes, world_name, Memory(kept_bytes))
 
 
 def _meet(office: Office, timeout_s: float) -> None:

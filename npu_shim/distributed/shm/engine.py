@@ -26,11 +26,11 @@ class Engine:
     """This process as a rank of a job; ``world`` is the group of all ranks. join() makes it."""
 
     def __init__(self, folder: str, lock: RankLock, world: Segment, rank: int, stall_timeout_s: float,
-                 world_name: str) -> None:
+                 world_name: str, memory: Memory) -> None:
         self.rank, self.size = rank, world.layout.size
         self._folder, self._lock, self._segment, self._stall_timeout_s = folder, lock, world, stall_timeout_s
         self._pid, self._closed = os.getpid(), False
-        self._opening, self._memory = threading.Lock(), Memory()
+        self._opening, self._memory = threading.Lock(), memory
         self._groups: Dict[Tuple[str, Tuple[int, ...]], "_Opened"] = {}
         self._times: Dict[Tuple[str, Tuple[int, ...]], int] = {}
         self.world = self._group_on(world, world_name, list(range(self.size)))
@@ -115,7 +115,7 @@ class _Opened:
 
 def join(rank: int, size: int, job: str, *, connect_timeout_s: float = CONNECT_TIMEOUT_S,
          stall_timeout_s: float = COLLECTIVE_TIMEOUT_S, chunk_bytes: Optional[int] = None, world_name: str = "world",
-         base: Optional[str] = None) -> Engine:
+         kept_bytes: Optional[int] = None, base: Optional[str] = None) -> Engine:
     """Meets the other ranks of a job on this host.
 
     Args:
@@ -125,6 +125,7 @@ def join(rank: int, size: int, job: str, *, connect_timeout_s: float = CONNECT_T
         stall_timeout_s: how long a collective waits for a rank that lives and does not come.
         chunk_bytes: size of a slot, by rank 0's choice; by the number of ranks and the free memory when None.
         world_name: name of the group of all ranks, for messages.
+        kept_bytes: how much memory stays for the next results at most; see Memory when None.
         base: where the job's folder goes; /dev/shm, or without it the folder for temporary files, when None.
     Returns:
         An Engine.
@@ -148,4 +149,4 @@ def join(rank: int, size: int, job: str, *, connect_timeout_s: float = CONNECT_T
         lock.give_back()
         folders.tidy(folder)
         raise
-    return Engine(folder, lock, world, rank, stall_timeout_s, world_name)
+    return Engine(folder, lock, world, rank, stall_timeout_s, world_name, Memory(kept_bytes))
