@@ -72,21 +72,22 @@ def _eager(function: Compiled, types: Tuple[Any, ...]) -> Any:
     return tf.function(function, autograph=False, input_signature=[tf.TensorSpec(None, dtype) for dtype in types])
 
 
-def by_size(like: Any, small: Callable[[], Any], large: Callable[[], Any]) -> Any:
+def by_size(like: Any, small: Callable[[], Any], large: Callable[[], Any], least: int = LEAST_ELEMENTS) -> Any:
     """The result of small() or of large(), by the number of elements of a tensor, now or when the graph runs.
 
     Args:
         like: the tensor.
         small, large: make tensors of the same type and shape. Their gradient is for with_gradient to say.
+        least: from how many elements on a tensor is large.
     """
     count = like.shape.num_elements()
-    if not usable() or (count is not None and not LEAST_ELEMENTS <= count <= MOST_ELEMENTS):
+    if not usable() or (count is not None and not least <= count <= MOST_ELEMENTS):
         return small()
     if count is not None:
         return large()
     count = tf.size(like, out_type=tf.int64)
     with _tf.no_tape():  # which would make the branch keep what it computes
-        return _tf.v1.cond(tf.logical_and(count >= LEAST_ELEMENTS, count <= MOST_ELEMENTS), large, small)
+        return _tf.v1.cond(tf.logical_and(count >= least, count <= MOST_ELEMENTS), large, small)
 
 
 def over_elements(function: Compiled, tensors: Sequence[Any], *others: Any) -> Any:

@@ -9,6 +9,7 @@ from npu_shim.ops import _mask
 
 tf = _tf.tf
 _where = tf.compat.v2.where
+_LEAST_HASHED = 1 << 14  # where only the run knows the size: TensorFlow's random numbers are then drawn twice
 
 
 def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int] = None,
@@ -95,7 +96,7 @@ def _applied(x: Any, key: Any, keep: Any) -> Any:
         most = tf.clip_by_value(tf.round(keep * 2.0**32) - (2.0**31 + 1), -(2.0**31), 2.0**31 - 1)
         return _xla.over_elements(_COMPILED, [x], key, tf.cast(most, tf.int32), scale)
 
-    return _xla.by_size(x, small, large)
+    return _xla.by_size(x, small, large, _LEAST_HASHED)
 
 
 def npu_shim_dropout(x: Any, key: Any, most: Any, scale: Any) -> Any:

@@ -73,6 +73,30 @@ def test_noise_shape_gives_a_row_one_fate(run):
     assert set(map(tuple, y)) == {(0.0,) * 7, (2.0,) * 7}
 
 
+@pytest.mark.parametrize("rows", [1000, 10_000], ids=["small", "large"])
+def test_noise_shape_and_a_fed_probability_hold_in_the_gradient(run, rows):
+    def build():
+        keep = tf.compat.v1.placeholder_with_default(np.float32(0.25), [])
+        x = tf.ones([rows, 7])
+        y = npu_ops.dropout(x, keep, noise_shape=[rows, 1])
+        return y, tf.gradients(y, x, grad_ys=tf.fill([rows, 7], 3.0))[0]
+
+    y, gradient = run(build)
+    np.testing.assert_array_equal(gradient, 3 * y)
+    assert set(map(tuple, y)) == {(0.0,) * 7, (4.0,) * 7}
+    assert abs((y[:, 0] != 0).mean() - 0.25) < 5 * np.sqrt(0.25 * 0.75 / rows)
+
+
+def test_a_small_tensor_takes_the_ops_of_tf_nn_dropout_and_no_others():
+    def types(function):
+        with tf.Graph().as_default() as graph:
+            x = tf.compat.v1.placeholder(tf.float32, [1000])
+            tf.gradients(function(x), x)
+            return sorted(op.type for op in graph.get_operations())
+
+    assert types(lambda x: npu_ops.dropout(x, 0.75)) == types(lambda x: tf.compat.v1.nn.dropout(x, rate=0.25))
+
+
 @pytest.mark.parametrize("one", [1, 1.0, np.float32(1)], ids=lambda v: f"keep_prob {v!r} returns x itself")
 def test_keeping_all_is_nothing_to_do(one):
     with tf.Graph().as_default():

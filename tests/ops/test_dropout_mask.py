@@ -77,6 +77,19 @@ def test_each_step_and_each_call_has_a_mask_of_its_own():
         assert abs((one == other).mean() - 0.5) < 5 * 0.5 / np.sqrt(N)
 
 
+def test_steps_know_nothing_of_each_other():
+    """Of 32 steps, each place is kept as often as coins fall, and no two steps agree more than they do by chance."""
+    steps, count = 32, _xla.LEAST_ELEMENTS
+    with tf.Graph().as_default(), v1.Session() as sess:
+        y = npu_ops.dropout(tf.ones([count]), 0.5, seed=11)
+        kept = np.array([sess.run(y) != 0 for _ in range(steps)])
+    spread = ((kept.sum(0) - steps / 2) ** 2 / (steps / 4)).sum()
+    assert abs(spread - count) < 5 * np.sqrt(2 * count)
+    agree = np.array([_z((kept[a] == kept[b]).mean(), count) for a in range(steps) for b in range(a)])
+    assert np.abs(agree).max() < 5
+    assert abs(agree.std() - 1) < 5 / np.sqrt(2 * len(agree))
+
+
 @pytest.mark.parametrize("seeds", [dict(graph_seed=3), dict(seed=7), dict(seed=7, graph_seed=3)], ids=str)
 def test_the_same_seeds_give_the_same_masks(seeds):
     np.testing.assert_array_equal(_masks(**seeds), _masks(**seeds))
@@ -123,7 +136,7 @@ def test_scale_and_gradient(run, name, shape):
     np.testing.assert_allclose(gradient, np.where(kept, 3 / 0.7, 0), rtol=1.01 * one_rounding)
 
 
-@pytest.mark.parametrize("count", [10, _xla.LEAST_ELEMENTS - 1, _xla.LEAST_ELEMENTS, 100_003])
+@pytest.mark.parametrize("count", [10, (1 << 14) - 1, 1 << 14, _xla.LEAST_ELEMENTS - 1, _xla.LEAST_ELEMENTS, 100_003])
 def test_of_an_unknown_shape(count):
     """Small and large, with a keep_prob that is fed; 1 keeps all."""
     with tf.Graph().as_default(), v1.Session() as sess:
