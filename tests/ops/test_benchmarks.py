@@ -1,4 +1,4 @@
-"""The benchmarks of ops run, and check what they measure against the baseline's results; their figures decide nothing."""
+"""The benchmarks of ops and of training on the CPU run and agree with their baselines; their figures decide nothing."""
 from __future__ import annotations
 
 import json
@@ -21,3 +21,13 @@ def test_it_runs_and_the_forms_agree(repo_root, op):
     assert all({"ours", "x + 1"} < set(row[part]) for row in rows for part in ("forward", "both", "kept"))
     assert {row["kept"]["ours"] for row in rows if row["elements"] == 100_000} == {1 if op == "gelu" else 0}
     assert len([line for line in done.stdout.splitlines() if line.startswith("|")]) == 2 + 4
+
+
+def test_a_migrated_script_trains_to_the_losses_of_the_original(repo_root):
+    command = [sys.executable, str(repo_root / "benchmarks" / "rehearsal.py"), "--quick", "--models", "encoder"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    row, = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert row["model"] == "encoder" and row["difference"]["migrated"] <= 1e-5
+    assert 1 <= row["limit"] < 100, "some of the time is in matrix products"
+    assert all(row[side]["seconds"] > 0 and row[side]["peak_mb"] > 100 for side in ("original", "migrated"))
