@@ -10,7 +10,6 @@ results are compared with the baseline's first.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import pathlib
@@ -31,7 +30,7 @@ class Variant(NamedTuple):
     """What the forms are measured with."""
     dtype: str
     is_static: bool  # whether the graph knows the shape
-    keeps_memory: bool  # whether glibc keeps freed memory in the process, for all forms
+    keeps_memory: bool  # whether TensorFlow keeps freed memory, for all forms, as they share a process
     sizes: Tuple[int, ...]  # numbers of elements
 
 
@@ -45,7 +44,6 @@ VARIANTS = {
 }
 QUICK = (1000, 10 ** 5)
 CHECKED = 10 ** 6  # so many elements are compared
-_M_MMAP_MAX, _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_ARENA_MAX = -4, -1, -2, -8
 _HERE = 'BENCHMARK_VARIANT'  # set in the process that measures a variant
 
 # Of a float tensor: the op's result. The first form is the baseline; 'x + 1' the limit.
@@ -113,11 +111,7 @@ def _name(row: Dict[str, Any]) -> str:
 def _rows(name: str, forms: Callable[[], Forms], check: Check, quick: bool) -> List[Dict[str, Any]]:
     """The rows of a variant, measured in this process."""
     variant = VARIANTS[name]
-    if variant.keeps_memory:
-        libc = ctypes.CDLL(None)
-        for option, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, 2 ** 31 - 1), (_M_TOP_PAD, 64 << 20),
-                              (_M_ARENA_MAX, 1)):
-            libc.mallopt(option, value)
+    os.environ['NPU_SHIM_MEMORY'] = 'kept' if variant.keeps_memory else 'returned'  # which forms() installs
     import tensorflow as tf
 
     tf.compat.v1.disable_eager_execution()
