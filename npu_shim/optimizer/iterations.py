@@ -94,7 +94,6 @@ class Steps:
         self.op = op
         self.iterations = 1
         self._loop = StepLoop(op)
-        self._light = light_steps.is_light(self._loop.step)
         self._session: Any = None  # whose last run was this loop
 
     def stand_for(self, session: Any, fetches: Any) -> bool:
@@ -113,9 +112,15 @@ class Steps:
             self._session = None
             return
         if self._loop.can_feed(_tf.fed(session, feed_dict)):
-            # Input may begin anew with any other run, and shall find threads when it does
-            again, self._session = self._session is session, session
-            run(self._loop.op, feed_dict, light_steps.IN_CALLERS_THREAD if self._light and again else None)
+            if not self._loop.is_light:
+                run(self._loop.op, feed_dict)
+                return
+            if self._session is not session:  # input may begin anew with any other run, and then finds its threads here
+                self._session = session
+                run(self.op, feed_dict)
+                feed_dict = {**(feed_dict or {}), self._loop.limit: self.iterations - 2}
+            with _tf.unsplit_kernels():
+                run(self._loop.op, feed_dict, light_steps.IN_CALLERS_THREAD)
             return
         for _ in range(self.iterations - 1):
             run(self.op, feed_dict)

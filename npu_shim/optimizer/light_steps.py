@@ -1,10 +1,10 @@
-"""Whether the steps of a loop are so small that handing their ops from thread to thread takes longer than the ops.
+"""Whether the steps of a loop are so small that handing work from thread to thread takes longer than the work.
 
-TensorFlow runs ops that are ready together in a pool of threads. With the few
-thousand numbers of a small model each hand-over costs more than the op. Such a
-loop runs in the thread that called session.run, which gives the same results:
-the ops and their order of dependence stay the same, and each op still has the
-threads of its own kernel.
+TensorFlow runs ops that are ready together in a pool of threads, and splits an
+op among the threads of another. With the few thousand numbers of a small model
+each hand-over costs more than the op. Such a loop runs as a whole in the thread
+that called session.run (IN_CALLERS_THREAD, _tf.unsplit_kernels), and reads its
+input there. Results are the same: the ops and what they wait for stay as they are.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from npu_shim.distributed.world import world_size
 
 IN_CALLERS_THREAD = _tf.v1.RunOptions(inter_op_thread_pool=-1)
 _OPS = 500          # each may take a little of the caller's stack
-_ELEMENTS = 300000  # of all tensors of a step; above, ops that run at the same time are worth their threads
+_ELEMENTS = 60000  # of all tensors of a step; above, ops are worth threads
 _WAIT = ("PyFunc", "Unstage")  # parts of the names of ops that may wait, in their thread, for others of the same step
 _AROUND = ("ModelDataset", "OptimizeDataset", "OptimizeDatasetV2", "OptionsDataset", "MaxIntraOpParallelismDataset")
 
@@ -38,7 +38,7 @@ def _keeps_threads(op: Any) -> bool:
     """Whether input that an op reads has the pool's threads wherever the step runs.
 
     The functions of a dataset run in the threads of the run that read from it
-    first. A prefetch keeps those for good; without one only a dataset that has
+    first, which a prefetch keeps for good. Without one only a dataset that has
     no functions does not mind.
     """
     if not op.type.startswith("IteratorGetNext"):

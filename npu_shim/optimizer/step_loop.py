@@ -17,10 +17,10 @@ but other numbers than step by step.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, List, Set
+from typing import Any, Dict, FrozenSet, Iterable, List, Set, Tuple
 
 from npu_shim import _tf
-from npu_shim.optimizer import loop_variables
+from npu_shim.optimizer import light_steps, loop_variables
 
 tf = _tf.tf
 
@@ -40,20 +40,22 @@ class StepLoop:
 
     Attributes:
         op: the Operation that makes N - 1 steps.
-        step: the ops of one step, of which the loop holds copies.
+        limit: how many steps op makes: what the variable says, unless it is fed.
+        is_light: whether op has to run as light_steps says.
         placeholders: names of the placeholders that train_op reads and that have no default.
     """
 
     def __init__(self, train_op: Any) -> None:
-        self.step = _needed_for(train_op)
+        self._step = _needed_for(train_op)
         self.placeholders: List[str] = sorted({
-            op.inputs[index].op.name for op in self.step for index in range(len(op.inputs))
+            op.inputs[index].op.name for op in self._step for index in range(len(op.inputs))
             if op.inputs[index].op.type in _PLACEHOLDERS[:2]})
-        self.op = _loop(train_op, self.step)
+        self.is_light = light_steps.is_light(self._step)
+        self.op, self.limit = _loop(train_op, self._step, self.is_light)
 
     def can_feed(self, fed: Iterable[Any]) -> bool:
         """Whether the loop sees these fed tensors: those that it copied keep their own value in it."""
-        return not any(tensor.op in self.step for tensor in fed)
+        return not any(tensor.op in self._step for tensor in fed)
 
 
 def _is_shared(op: Any) -> bool:
@@ -80,8 +82,8 @@ def _needed_for(train_op: Any) -> FrozenSet[Any]:
     return frozenset(found)
 
 
-def _loop(train_op: Any, copied: FrozenSet[Any]) -> Any:
-    """Adds ``for i in range(iterations_per_loop): train_op`` to the graph, with the copied ops as its body.
+def _loop(train_op: Any, copied: FrozenSet[Any], is_light: bool) -> Tuple[Any, Any]:
+    """Adds ``for i in range(iterations_per_loop): train_op`` to the graph, with the copied ops as its body; and its limit.
 
     The nodes are written as such, and not traced through tf.while_loop,
     because ops that exist already have to be repeated, control flow of their
@@ -93,10 +95,10 @@ def _loop(train_op: Any, copied: FrozenSet[Any]) -> Any:
         steps = loop_variables.create_or_get_var("iterations_per_loop")
     with graph.as_default(), graph.control_dependencies(None), graph.device(None), _tf.v1.name_scope(_NAME):
         limit = tf.identity(steps.read_value(), name="limit")
-        body = _Body(graph.unique_name("steps", mark_as_used=False), copied)
+        body = _Body(graph.unique_name("steps", mark_as_used=False), copied, is_light)
         done, = tf.graph_util.import_graph_def(
             body.graph_def(train_op, limit), input_map=body.outside, return_elements=["done"], name="steps")
-    return done
+    return done, limit
 
 
 class _Body:
@@ -105,15 +107,17 @@ class _Body:
     Args:
         frame: name of the loop's frame.
         copied: the ops of its body.
+        is_light: whether the body reads its input without a change of threads.
 
     Attributes:
         outside: what the nodes read from outside, by the name they use for it.
     """
 
-    def __init__(self, frame: str, copied: FrozenSet[Any]) -> None:
+    def __init__(self, frame: str, copied: FrozenSet[Any], is_light: bool) -> None:
         self.outside: Dict[str, Any] = {}
         self._frame = frame
         self._copied = copied
+        self._types = {"IteratorGetNext": "IteratorGetNextSync"} if is_light else {}
         self._nodes = _tf.GraphDef()
         self._entered: Dict[str, str] = {}
 
@@ -141,6 +145,7 @@ class _Body:
         node = self._nodes.node.add()
         node.CopyFrom(op.node_def)
         node.name = "body/" + op.name
+        node.op = self._types.get(op.type, op.type)
         node.attr.pop("_class", None)  # places with ops outside the loop, which import_graph_def does not know
         if op.type in ("Enter", "RefEnter"):
             node.attr["frame_name"].s = tf.compat.as_bytes(self._frame + "/") + node.attr["frame_name"].s

@@ -236,32 +236,45 @@ LIGHT = {
 def test_which_steps_run_in_one_thread(case, monkeypatch):
     light, given = LIGHT[case]
     with tf.Graph().as_default():
-        step = StepLoop(Training(**given).train).step
-        assert light_steps.is_light(step) is light
+        train = Training(**given).train
+        assert StepLoop(train).is_light is light
         monkeypatch.setattr(light_steps, "world_size", lambda: 2)
-        assert not light_steps.is_light(step)
+        assert not StepLoop(train).is_light
 
 
-def test_a_small_step_runs_in_the_callers_thread_until_something_else_runs():
+def threads():
+    get, _ = _tf._kernel_threads()
+    return get()
+
+
+def test_a_small_step_runs_in_the_callers_thread_and_input_finds_its_threads_before():
     seen = []
+    before = threads()
     with tf.Graph().as_default(), v1.Session(config=npu_shim.session_config(iterations_per_loop=5)) as sess:
         training = Training()
         alone = sess.run
 
         def recorded(fetches, feed_dict=None, options=None, run_metadata=None):
-            if getattr(fetches, "name", "").startswith("npu_shim_loop"):
-                seen.append(options)
+            name = getattr(fetches, "name", "")
+            if name == "IterationOp" or name.startswith("npu_shim_loop"):
+                seen.append((name == "IterationOp", list((feed_dict or {}).values()), options, threads()))
             return alone(fetches, feed_dict, options, run_metadata)
 
         sess.run = recorded
         op = util.set_iteration_per_loop(sess, training.train, 5)
         training.init(sess)
-        for _ in range(3):
-            sess.run(op)
-        assert sess.run(training.step) == 15
         for _ in range(2):
             sess.run(op)
+        assert sess.run(training.step) == 10
+        sess.run(op)
         got = training.state(sess)
-    one = light_steps.IN_CALLERS_THREAD
-    assert seen == [None, one, one, None, one]
-    same(got, run(1, 25)[0])
+    single, one = (True, [], None, before), light_steps.IN_CALLERS_THREAD
+    first, again = [single, (False, [3], one, 1), single], [(False, [], one, 1), single]
+    assert seen == first + again + first
+    assert threads() == before
+    same(got, run(1, 15)[0])
+
+
+def test_a_loop_needs_no_private_symbol(monkeypatch):
+    monkeypatch.setattr(_tf, "_kernel_threads", lambda: None)
+    same(run(10, 3)[0], run(1, 30)[0])
