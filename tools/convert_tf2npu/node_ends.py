@@ -16,7 +16,8 @@ before it walks its arguments, cannot be taken for one around an argument.
 
 Syntax newer than 3.7 is supported too, so that the result can be compared with
 the positions of newer Pythons; merely the insides of ``match`` patterns and of
-type parameter lists keep the positions they have.
+type parameter lists keep the positions they have, and f-strings that hold their
+own quotes are not understood.
 """
 from __future__ import annotations
 
