@@ -17,7 +17,7 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 default_env=tf215
-all_envs=(tf215 tf115 tf26 tf221 reports)
+all_envs=(tf215 tf26 tf221 tf115 reports)  # the longest first, for --jobs
 fast_suite=(tests/fast tests/convert)
 types_suite=tests/types  # in the default environment, which has mypy
 once_suite=tests/once    # there too: public packages from PyPI, and fuzzing
