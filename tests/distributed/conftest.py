@@ -65,13 +65,15 @@ class Ranks:
     """The ranks of a job.
 
     ``carrier`` is 'shm' or 'servers'. Ranks that are started later for the same
-    ``job`` find the others.
+    ``job`` find the others. ``stall_timeouts`` has a number of seconds for each rank,
+    so that which of them loses patience does not hang on the machine's load.
     """
 
     ports: Dict[str, int] = {}  # by job, the port of rank 0
 
     def __init__(self, size: int, carrier: str = "shm", job: Optional[str] = None,
-                 only: Optional[List[int]] = None, **options: Any) -> None:
+                 only: Optional[List[int]] = None, stall_timeouts: Optional[List[float]] = None,
+                 **options: Any) -> None:
         self.job = job or f"test-{uuid.uuid4().hex}"
         self.size, self.carrier = size, carrier
         port = self.ports.setdefault(self.job, free_base_port(max(size, 4)))
@@ -83,7 +85,8 @@ class Ranks:
             options["carrier"] = carrier
             if carrier == "servers":
                 options["addresses"] = [f"127.0.0.1:{port + rank}" for rank in range(size)]
-        self.ranks = [Rank(r, size, self.job, options, environment) for r in (range(size) if only is None else only)]
+        self.ranks = [Rank(r, size, self.job, dict(options, stall_timeout_s=stall_timeouts[r]) if stall_timeouts else options,
+                           environment) for r in (range(size) if only is None else only)]
 
     def joined(self, timeout_s: float = 60.0) -> List[Any]:
         """None for each rank that joined, Failed for the others."""

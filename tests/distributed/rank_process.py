@@ -5,11 +5,10 @@ import atexit
 import functools
 import importlib
 import os
+import time
 import traceback
 from multiprocessing.connection import Connection
-from typing import Any, Dict
-
-
+from typing import Any, Dict, List
 
 TENSORFLOW = """
 import tensorflow as tf
@@ -64,6 +63,7 @@ def _serve(pipe: Connection, rank: int, size: int, job: str, options: Dict[str, 
             names["join"] = functools.partial(carrier.join, rank, size, job, **options)
             names["engine"] = engine = names["join"]()
             names["world"] = engine.world
+            names["until_waiting"] = functools.partial(_until_waiting, engine.world._members)
     except Exception as error:
         pipe.send(("error", type(error).__name__, str(error)))
         return
@@ -80,3 +80,16 @@ def _serve(pipe: Connection, rank: int, size: int, job: str, options: Dict[str, 
         except Exception as error:
             traceback.print_exc()
             pipe.send(("error", type(error).__name__, str(error)))
+
+
+def _until_waiting(members: Any, other: int) -> None:
+    """Returns when another rank is in a collective that this one has not reached, however late it comes."""
+    while not _keys_awaited(members, other):
+        time.sleep(0.01)
+
+
+def _keys_awaited(members: Any, other: int) -> List[str]:
+    if hasattr(members, "_turns"):
+        return list(members._turns._lanes._keys_of(other))
+    with members._office.lock:
+        return list(members._office.awaited(members._group, other))

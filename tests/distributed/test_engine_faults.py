@@ -36,7 +36,7 @@ def test_a_rank_that_is_killed_while_they_work_is_named_by_the_others(ranks_of, 
     ranks.kill(victim)
     for other in ranks.ranks:
         if other.rank != victim:
-            answer = other.answer(10)
+            answer = other.answer()
             assert answer.kind == "PeerLost" and f"rank {victim} (process {pid(ranks, victim)})" in answer.text
 
 
@@ -50,10 +50,10 @@ def test_a_rank_that_is_killed_while_they_meet_is_named_by_the_others(ranks_of, 
     ranks.kill(victim)
     for other in ranks.ranks:
         if other.rank != victim:
-            answer = other.answer(20)
+            answer = other.answer()
             if answer is None:  # all had come; then it is seen in the first collective
                 other.tell("world.barrier(key='first')", {})
-                answer = other.answer(10)
+                answer = other.answer()
             assert isinstance(answer, Failed) and f"rank {victim}" in answer.text, answer
 
 
@@ -63,7 +63,7 @@ def test_the_error_names_rank_process_and_collective(ranks_of):
     time.sleep(0.3)
     ranks.kill(2)
     for rank in (0, 1):
-        answer = ranks.ranks[rank].answer(10)
+        answer = ranks.ranks[rank].answer()
         assert answer.kind == "PeerLost"
         assert f"rank 2 (process {pid(ranks, 2)}) died" in answer.text
 
@@ -72,7 +72,7 @@ def test_after_a_loss_every_later_collective_says_the_same(ranks_of):
     ranks = ranks_of(2)
     ranks.ranks[0].tell("world.allreduce(np.ones(3), key='a')", {})
     ranks.kill(1)
-    first = ranks.ranks[0].answer(10)
+    first = ranks.ranks[0].answer()
     assert first.text == (
         f"a (allreduce sum of float64[3]) cannot be carried out: rank 1 (process {pid(ranks, 1)}) died.")
     ranks.ranks[0].tell("world.broadcast(np.ones(3), root=0, key='b')", {})
@@ -83,7 +83,7 @@ def test_a_rank_that_ends_is_told_from_one_that_dies(ranks_of):
     ranks = ranks_of(2)
     ranks.ranks[1].end()
     ranks.ranks[0].tell("world.allreduce(np.ones(3), key='loss')", {})
-    text = ranks.ranks[0].answer(10).text
+    text = ranks.ranks[0].answer().text
     assert f"rank 1 (process {pid(ranks, 1)}) has ended (its script is over)" in text
 
 
@@ -95,7 +95,7 @@ def test_a_rank_that_ends_with_an_error_leaves_its_reason(ranks_of):
         sys.last_value = FileNotFoundError(2, "No such file", "train.csv")
         engine.close()
         """, {})
-    text = ranks.ranks[0].answer(10).text
+    text = ranks.ranks[0].answer().text
     assert "has ended with FileNotFoundError: [Errno 2] No such file: 'train.csv'" in text
 
 
@@ -121,12 +121,13 @@ def test_an_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_ro
 
 
 def test_a_stall_names_who_waits_for_what_and_who_has_not_come(ranks_of):
-    """Rank 2 waits for another tensor, rank 1 is in no collective. Rank 0 has waited longest and tells."""
-    ranks = ranks_of(3, stall_timeout_s=1)
-    ranks.ranks[0].tell("world.allreduce(np.ones(3), key='gradient of w')", {})
-    ranks.ranks[2].tell("import time\ntime.sleep(0.5)\nworld.allgather(np.ones(3), key='gradient of b')", {})
-    ranks.ranks[1].tell("import time\ntime.sleep(3)\nworld.allreduce(np.ones(3), key='gradient of w')", {})
-    for answer in ranks.answers(10):  # also that of rank 1, which came when it was over
+    """Rank 2 waits for another tensor, rank 1 is in no collective."""
+    ranks = ranks_of(3, stall_timeouts=[1, 60, 60])
+    ranks.ranks[2].tell("world.allgather(np.ones(3), key='gradient of b')", {})
+    ranks.ranks[0].tell("until_waiting(2)\nworld.allreduce(np.ones(3), key='gradient of w')", {})
+    answers = [ranks.ranks[rank].answer() for rank in (0, 2)]
+    ranks.ranks[1].tell("world.allreduce(np.ones(3), key='gradient of w')", {})  # when it is over
+    for answer in answers + [ranks.ranks[1].answer()]:
         assert answer == Failed("Stalled", (
             "gradient of w (allreduce sum of float64[3]) waited 1 s. It was reached by rank 0 (process "
             f"{pid(ranks, 0)}), and not by:\n  rank 1 (process {pid(ranks, 1)}), which is in no collective\n"
@@ -134,33 +135,38 @@ def test_a_stall_names_who_waits_for_what_and_who_has_not_come(ranks_of):
 
 
 def test_ranks_that_wait_for_each_other_are_told_so(ranks_of):
-    ranks = ranks_of(2, stall_timeout_s=1)
-    answers = ranks.attempt("for key in ('ab', 'ba')[rank]:\n    world.allreduce(np.ones(3), key=key)")
+    ranks = ranks_of(2, stall_timeouts=[60, 1])
+    answers = ranks.attempt("""
+        if rank == 1:
+            until_waiting(0)
+        for key in ('ab', 'ba')[rank]:
+            world.allreduce(np.ones(3), key=key)
+        """)
     for answer in answers:
         assert answer.kind == "Stalled" and "The ranks wait for each other: each is in a collective" in answer.text
 
 
 def test_a_rank_that_is_stopped_is_named(ranks_of):
-    ranks = ranks_of(2, stall_timeout_s=3)
+    ranks = ranks_of(2, stall_timeouts=[3, 60])
     ranks.start(FOREVER, sizes=[100_000])
     time.sleep(0.3)
     ranks.kill(1, signal.SIGSTOP)
-    answer = ranks.ranks[0].answer(10)
+    answer = ranks.ranks[0].answer()
     ranks.kill(1, signal.SIGCONT)
     assert answer.kind == "Stalled" and f"rank 1 (process {pid(ranks, 1)})" in answer.text
-    assert ranks.ranks[1].answer(10) == answer
+    assert ranks.ranks[1].answer() == answer
 
 
 def test_a_rank_that_does_not_come_is_named(ranks_of):
-    ranks = ranks_of(3, join=False, only=[0, 2], connect_timeout_s=3)
-    for answer in ranks.joined(20):
-        assert answer.kind == "Stalled" and answer.text.startswith("rank 1 did not come within 3 s")
+    ranks = ranks_of(3, join=False, only=[0, 2], connect_timeout_s=5)
+    for answer in ranks.joined():
+        assert answer.kind == "Stalled" and answer.text.startswith("rank 1 did not come within 5 s")
         assert ranks.carrier == "shm" or ": nobody listens at 127.0.0.1:" in answer.text
 
 
 def test_without_rank_0_the_others_say_so(ranks_of):
     ranks = ranks_of(3, join=False, only=[1, 2], connect_timeout_s=1)
-    for answer in ranks.joined(20):
+    for answer in ranks.joined():
         assert answer.kind == "Stalled" and re.match("ranks? 0(, [12])? did not come within 1 s", answer.text)
 
 
@@ -257,26 +263,27 @@ def test_a_forked_child_neither_keeps_nor_ends_the_job(ranks_of):
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
     ranks.kill(1)
     ranks.ranks[0].tell("world.barrier(key='b')", {})
-    assert f"rank 1 (process {pid(ranks, 1)}) died" in ranks.ranks[0].answer(10).text  # though its child lives
+    assert f"rank 1 (process {pid(ranks, 1)}) died" in ranks.ranks[0].answer().text  # though its child lives
     ranks.ranks[0].tell("os.kill(result, 9)", {})
-    ranks.ranks[0].answer(10)
+    ranks.ranks[0].answer()
     os.kill(child, signal.SIGKILL)
 
 
 def test_ctrl_c_in_one_rank_is_told_to_the_others(ranks_of):
-    ranks = ranks_of(2)
+    ranks = ranks_of(3)
     ranks.start("""
         try:
-            world.allreduce(np.ones(3), key='a') if not rank else __import__("time").sleep(0.6)
+            if rank < 2:
+                world.allreduce(np.ones(3), key='a')
+            else:
+                until_waiting(0), until_waiting(1)
         except KeyboardInterrupt:
             result = "interrupted"
-        if rank:
-            world.allreduce(np.ones(3), key='a')
         """)
-    time.sleep(0.3)
+    assert ranks.ranks[2].answer() is None
     ranks.kill(0, signal.SIGINT)
-    assert ranks.ranks[0].answer(10) == "interrupted"
-    answer = ranks.ranks[1].answer(10)
+    assert ranks.ranks[0].answer() == "interrupted"
+    answer = ranks.ranks[1].answer()
     assert f"a (allreduce sum of float64[3]): rank 0 (process {pid(ranks, 0)}) failed: KeyboardInterrupt" in answer.text
 
 

@@ -47,7 +47,7 @@ class Job:
         self.outputs = [folder / f'output_{k}' for k in range(2)]
         commands = [[sys.executable, '-m', 'npu_shim', 'launch', '--ranktable', str(table), '--server-index', str(k),
                      '--log-dir', str(folder / f'logs_{k}'), '--timeout', '200', *command] for k in range(2)]
-        env = {**environment(), 'NPU_SHIM_COLLECTIVE_TIMEOUT': '5'}
+        env = {**environment(), 'NPU_SHIM_COLLECTIVE_TIMEOUT': '15'}
         if APART:
             job = folder / 'job.json'
             job.write_text(json.dumps({'commands': commands, 'outputs': list(map(str, self.outputs)),
