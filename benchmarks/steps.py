@@ -4,9 +4,7 @@
     python benchmarks/steps.py --write    and puts it into benchmarks/RESULTS.md and results.json
 
 All of them train the same model on the same data in one process, in turns of a few steps, and have to come to the same
-weights. (Those of Keras are compared after two steps: TensorFlow fuses a layer's bias into its product, and the NPU's
-configuration turns that off, so that sums are rounded in another order.) The limit is a callable of the same train op,
-which is made once by Session.make_callable.
+weights. The limit is a callable of the same train op, which is made once by Session.make_callable.
 """
 from __future__ import annotations
 
@@ -35,10 +33,10 @@ def measure(model: str, steps: int, rounds: int) -> List[Dict[str, Any]]:
 
     trainings, weights = sides(model)
     found = turns.measure(trainings, {name: steps for name in trainings}, rounds)
-    expected = weights['Session']()
+    expected = {base: weights[base]() for base in ('Session', 'Keras') if base in weights}
     for name in trainings:
-        if 'eras' not in name:  # which has other weights, and was compared when it was made
-            turns.compare('%s, the %s' % (name, model), expected, weights[name]())
+        base = 'Keras' if 'eras' in name else 'Session'  # Keras begins with other weights
+        turns.compare('%s, the %s' % (name, model), expected[base], weights[name]())
     return [{'TensorFlow': tf.__version__, 'model': model, 'what': name, 'baseline': base,
              'baseline_s': statistics.median(found[base]), 'seconds': statistics.median(found[name]),
              'ratio': turns.ratio(found[base], found[name]), 'limit_s': statistics.median(found[LIMIT]),
@@ -59,8 +57,8 @@ def sides(model: str) -> Tuple[Dict[str, turns.Train], Dict[str, Callable[[], An
         for name, made in (('Estimator', turns.plain_estimator(model)), ('NPUEstimator', turns.npu_estimator(model))):
             trainings[name], weights[name] = made, made.weights
     sessions = {name: models.in_session(model, v1.Session) for name in ('Session', LIMIT)}
-    sessions['npu_config_proto'] = models.in_session(model, lambda: v1.Session(config=npu_init.npu_config_proto()))
     npu_shim.install()
+    sessions['npu_config_proto'] = models.in_session(model, lambda: v1.Session(config=npu_init.npu_config_proto()))
     sessions['install()'] = models.in_session(model, v1.Session)
     npu_shim.uninstall()
     for name, (session, op) in sessions.items():
@@ -70,9 +68,7 @@ def sides(model: str) -> Tuple[Dict[str, turns.Train], Dict[str, Callable[[], An
         for name, start in (('Keras', lambda: npu_init.backend.set_session(v1.Session())),
                             ('set_keras_session_npu_config', npu_init.set_keras_session_npu_config)):
             keras = models.KerasModel(model, start)
-            keras(2)
             trainings[name], weights[name] = keras, keras.weights
-        turns.compare('Keras, the %s' % model, weights['Keras'](), weights[name](), rtol=1e-5)
     return trainings, weights
 
 

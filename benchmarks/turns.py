@@ -41,11 +41,11 @@ def ratio(base: List[float], ours: List[float]) -> float:
     return statistics.median(one / other for one, other in zip(base, ours))
 
 
-def compare(name: str, expected: Dict[str, Any], got: Dict[str, Any], rtol: float = 0.0) -> None:
+def compare(name: str, expected: Dict[str, Any], got: Dict[str, Any]) -> None:
     """Raises AssertionError if two sides have not come to the same weights."""
     assert sorted(expected) == sorted(got), '%s has the weights %s, not %s' % (name, sorted(got), sorted(expected))
     for key in expected:
-        np.testing.assert_allclose(got[key], expected[key], rtol=rtol, atol=rtol, err_msg='%s: %s' % (name, key))
+        np.testing.assert_array_equal(got[key], expected[key], err_msg='%s: %s' % (name, key))
 
 
 def quiet() -> None:

@@ -14,8 +14,9 @@ def install() -> None:
 
     The Keras session and those of Estimator and MonitoredTrainingSession are
     sessions too, so they carry it as well. Sessions made before stay as they
-    are. Without a card, TensorFlow also keeps the memory of tensors for the
-    next ones (NPU_SHIM_MEMORY). Calling it again changes nothing.
+    are. Without a card, they have the graph passes that the script asks for,
+    which are off on the card, and TensorFlow keeps the memory of tensors for
+    the next ones (NPU_SHIM_MEMORY). Calling it again changes nothing.
 
     Raises:
         RuntimeError: there is no NPU and NPU_SHIM_FALLBACK=error.
@@ -60,6 +61,7 @@ def decorator_tf_session(func: Callable) -> Callable:
         The wrapper.
     """
     from npu_shim import _tf
+    from npu_shim.config.graph_passes import for_this_device
     from npu_shim.config.session import session_config, with_threads
 
     @functools.wraps(func)
@@ -71,6 +73,7 @@ def decorator_tf_session(func: Callable) -> Callable:
         except Exception:
             _tf.never_opened(self)
             raise
-        func(self, target=target, graph=graph, config=config)
+        func(self, target=target, graph=graph, config=for_this_device(config))
+        _tf.say_config(self, config)
 
     return with_npu_config

@@ -116,6 +116,11 @@ def never_opened(session: Any) -> None:
     session._session, session._closed, session._default_session = None, True, None
 
 
+def say_config(session: Any, config: Any) -> None:
+    """Has a session that is open say that it was made with this config, whatever TensorFlow got."""
+    session._config = config
+
+
 def raw_session(session: Any) -> Any:
     """The tf.compat.v1.Session inside a monitored session; any other session itself."""
     inside = getattr(session, "_tf_sess", None)

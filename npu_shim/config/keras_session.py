@@ -5,6 +5,7 @@ import warnings
 from typing import Any, Optional
 
 from npu_shim import _tf
+from npu_shim.config.graph_passes import for_this_device
 from npu_shim.config.session import session_config
 
 
@@ -26,7 +27,9 @@ def set_keras_session_npu_config(config: Optional[_tf.ConfigProto] = None) -> _t
         warnings.warn(
             "set_keras_session_npu_config has no effect while executing eagerly, because Keras then uses no session: "
             "call tf.compat.v1.disable_eager_execution() at the start of the script.", RuntimeWarning, stacklevel=2)
-    sess = _tf.v1.Session(config=session_config(config))
+    config = session_config(config)
+    sess = _tf.v1.Session(config=for_this_device(config))
+    _tf.say_config(sess, config)
     backend.set_session(sess)
     return sess
 

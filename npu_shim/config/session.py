@@ -5,7 +5,7 @@ import os
 from typing import Any, List, Optional
 
 from npu_shim import _device, _tf
-from npu_shim.config import parameter_map
+from npu_shim.config import graph_passes, parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
 from npu_shim.distributed import graph_order
 from npu_shim.distributed.world import world_size
@@ -26,7 +26,8 @@ def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> 
     also gets threads of its own for collectives to wait on. Applying it twice equals applying it once.
 
     On the card the vendor's graph pass reads the entry; on the CPU TensorFlow
-    passes over it, which costs nothing.
+    passes over it, which costs nothing, and a session of install(), an
+    NPUEstimator or Keras has the graph passes as the user set them.
 
     Args:
         config: a tf.compat.v1.ConfigProto to start from, or None. It is not changed.
@@ -47,10 +48,7 @@ def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> 
     if checked:
         check_together({**parameter_map.read(entry), **checked})
         parameter_map.write(entry, checked)
-    rewrite.remapping = _tf.RewriterConfig.OFF
-    rewrite.memory_optimization = _tf.RewriterConfig.OFF
-    result.allow_soft_placement = True
-    result.graph_options.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
+    graph_passes.switch_off(result)
     return with_threads(result, _tf.v1.get_default_graph())
 
 

@@ -7,6 +7,7 @@ from typing import Any, Iterator, List, Optional, Sequence
 
 from npu_shim import _device, _env, _tf
 from npu_shim.config.estimator_session import estimator_session_config
+from npu_shim.config.graph_passes import for_this_device
 from npu_shim.config.placeholder import needs_estimator
 from npu_shim.config.run_config import NPURunConfig, from_run_config
 from npu_shim.config.session import has_npu_optimizer
@@ -122,6 +123,7 @@ if _API is not None:
                 check_job_start_file(job_start_file)
             super().__init__(model_fn=model_fn, model_dir=model_dir, config=npu_run_config(config), params=params,
                              warm_start_from=warm_start_from)
+            self._session_config = for_this_device(self._config.session_config)  # which says what a card needs
 
         export_savedmodel = _tf.v1.estimator.Estimator.export_savedmodel  # hidden in TF 2's Estimator
 
