@@ -17,7 +17,6 @@ from convert_tf2npu.main import main
 from convert_tf2npu.remembered import Memory, question
 from convert_tf2npu.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed
 from convert_tf2npu.run import Exclude, convert_source
-from convert_tf2npu.source import Edit
 
 FILES = {'compat.py': 'import tensorflow as tf\n', 'train.py': 'from compat import tf\nsess = tf.Session()\n',
          'old.py': 'print "x"\n', 'plain.py': 'x = 1\n'}
@@ -109,6 +108,7 @@ def test_another_tool_is_another_question(source, monkeypatch, tmp_path) -> None
 DAMAGE: Dict[str, Callable[[bytes], bytes]] = {
     'empty': lambda raw: b'', 'cut off': lambda raw: raw[:len(raw) // 2],
     'a byte': lambda raw: raw[:-9] + b'~' + raw[-8:],
+    'other new bytes': lambda raw: raw.replace(b'npu_config_proto', b'my_config_proto.'),
     'no JSON': lambda raw: remembered._checksum(b'[') + b'\n[',
     'other JSON': lambda raw: remembered._checksum(b'[[1], 7]') + b'\n[[1], 7]',
 }
@@ -150,13 +150,13 @@ def test_what_may_go_well_the_next_time_is_not_remembered(message: str, memory) 
 def test_results_come_back_as_they_were(memory) -> None:
     diagnostic = Diagnostic(1, 2, 'NPU101', 'change', 'caf\xe9 \udc80', 3)
     call = ApiCall('tensorflow.Session', 4, 5, 'change', ('NPU101', 'NPU2'), 6)
-    results = [FileResult(bytes(range(256)), (diagnostic,), Calls(1, 2, 3), (call,), (Edit(7, 8, '\n', True),)),
-               FileResult(None, ())]
+    results = [FileResult(bytes(range(256)), (diagnostic,), Calls(1, 2, 3), (call,)), FileResult(None, ()),
+               FileResult(b'', ()), FileResult(None, (diagnostic,)), FileResult(b'\n', ())]
     asked = question([], [])
     assert asked is not None
     memory.keep(asked, results)
     assert memory.recall(asked) == results
-    assert isinstance(memory.recall(asked)[0].edits[0], Edit)
+    assert isinstance(memory.recall(asked)[0].listed[0], ApiCall)
 
 
 def test_the_longest_unused_entries_go(memory, monkeypatch) -> None:
@@ -193,4 +193,4 @@ def test_runs_at_the_same_time_all_come_to_the_same(source, tmp_path) -> None:
     assert [each.communicate() and each.returncode for each in runs] == [2] * 4
     made = [{p.name: p.read_bytes() for p in (tmp_path / ('out%d' % number)).iterdir()} for number in range(4)]
     assert all(each == made[0] for each in made) and b'npu_config_proto' in made[0]['train.py']
-    assert [p.suffix for p in (tmp_path / 'home' / 'convert_tf2npu').iterdir()] == ['.json']
+    assert [p.suffix for p in (tmp_path / 'home' / 'convert_tf2npu').iterdir()] == ['.run']

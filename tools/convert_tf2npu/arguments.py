@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
+import sys
 from typing import List, Optional, Tuple
 
 from .config import Config, Settings, check_codes, check_jobs
@@ -11,8 +13,9 @@ from .config import Config, Settings, check_codes, check_jobs
 def parser() -> argparse.ArgumentParser:
     """The command's arguments."""
     made = argparse.ArgumentParser(
-        prog='convert_tf2npu', description='Migrates TensorFlow training scripts to Ascend NPUs. '
-        'Without -o and --in-place nothing is written and a unified diff is printed.',
+        prog='convert_tf2npu', formatter_class=functools.partial(argparse.HelpFormatter, width=_width()),
+        description='Migrates TensorFlow training scripts to Ascend NPUs. Without -o and --in-place nothing is written and '
+        'a unified diff is printed.',
         epilog='Exit codes: 0 done; 1 --check found something; 2 wrong usage, or files that could not '
         'be read as Python 3 (the rest is converted all the same).')
     made.add_argument('-i', '--input', metavar='SRC',
@@ -47,6 +50,17 @@ def parser() -> argparse.ArgumentParser:
     vendor.add_argument('-l', '--list', metavar='FILE',
                         help='a list of supported APIs; not read, the tool has its own')
     return made
+
+
+def _width() -> int:
+    """The width of help, which argparse would ask for at every argument, and load a library of file operations for it."""
+    columns = os.environ.get('COLUMNS', '')
+    if columns.isdigit() and int(columns):
+        return int(columns) - 2
+    try:
+        return (os.get_terminal_size(sys.__stdout__.fileno()).columns or 80) - 2  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 78
 
 
 def add_rule_arguments(made: argparse.ArgumentParser) -> None:

@@ -9,8 +9,6 @@ import os
 import sys
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
 
-from .toml_table import read_table
-
 _FILE = 'pyproject.toml'
 _TABLE = 'tool', 'convert_tf2npu'
 
@@ -102,6 +100,7 @@ def _read(path: str) -> Dict[str, Any]:
         with open(path, encoding='utf-8', newline='') as stream:
             text = stream.read()
         if sys.version_info < (3, 11):
+            from .toml_table import read_table  # only where there is such a file
             return read_table(text, *_TABLE)
         import tomllib
         table = tomllib.loads(text)

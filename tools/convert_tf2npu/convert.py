@@ -12,10 +12,11 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 from .api_calls import Said, counts, fates, places
 from .config import Settings
 from .edits import broken_string, loses_comment
+from .endings import NOTEBOOK
 from .ignores import ignored
 from .imports import import_edits, taken
 from .lifting import CODE as LIFTING, MOVING, as_lifted, lift
-from .notebook import SUFFIX, CellError, Notebook
+from .notebook import CellError, Notebook
 from .project import Project
 from .registry import Change, Context, Finding, Registry, Result, Rule
 from .results import (CHANGE, ERROR, FINDING, NO_MEMORY, TOOL_FAILS, ApiCall, Calls, Diagnostic, FileResult, by_place,
@@ -89,7 +90,7 @@ class Converter:
             what becomes of it; a file that cannot be read has one diagnostic of the kind ``error``.
         """
         try:
-            return self._notebook(raw, path) if path.endswith(SUFFIX) else self._script(raw, path)
+            return self._notebook(raw, path) if path.endswith(NOTEBOOK) else self._script(raw, path)
         except CellError as error:
             return failed(error.message, error.line, error.col, error.cell)
         except SourceError as error:

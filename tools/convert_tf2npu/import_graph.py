@@ -7,7 +7,8 @@ import re
 import sys
 from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Set, Tuple
 
-from .notebook import SUFFIX, Notebook
+from .endings import NOTEBOOK
+from .notebook import Notebook
 from .project import Project, names_roots
 from .source import SourceError
 
@@ -148,7 +149,7 @@ def _from(paths: Iterable[str], edges: Mapping[str, Iterable[str]]) -> FrozenSet
 
 def _text(project: Project, path: str) -> str:
     raw = project.raw(path)
-    if path.endswith(SUFFIX):
+    if path.endswith(NOTEBOOK):
         try:
             raw = Notebook(raw).script
         except SourceError:

@@ -10,7 +10,6 @@ import gc
 import os
 import signal
 import sys
-import threading
 from typing import Any, List, Optional
 
 if not __package__:  # run by its path: the package's folder is not on the path, this file's is
@@ -51,9 +50,13 @@ def _run(argv: Optional[List[str]]) -> int:
     problem = conflict(args)
     if problem:
         made.error(problem)
-    main_thread = threading.current_thread() is threading.main_thread()
-    before = {number: signal.signal(number, _end) for number in ENDING[1:]
-              if main_thread and signal.getsignal(number) is not signal.SIG_IGN}  # nohup has it ignored
+    before = {}
+    try:
+        for number in ENDING[1:]:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup has it ignored
+                before[number] = signal.signal(number, _end)
+    except ValueError:
+        pass  # not in the main thread, which alone may do so
     try:
         code = command.convert_standard_input(args) if args.input == '-' else command.migrate(args)
         sys.stdout.flush()

@@ -16,7 +16,6 @@ from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
 from .magics import python_of
 from .source import Edit, Source, SourceError, ordered
 
-SUFFIX = '.ipynb'
 _BOM = BOM_UTF8  # before a script it says that a coding cookie means nothing
 # Between two cells: so an edit behind the last line of one and an edit before the first line of the
 # next one have different places.

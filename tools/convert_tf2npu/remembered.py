@@ -3,22 +3,27 @@
 An entry answers one question: what becomes of these files, by this tool, with these settings? Its name is a digest
 of all that the answer depends on: the bytes of the tool itself, the version of Python, the settings, and the paths
 and bytes of all files of the run, for what one file becomes may depend on every other. So an entry is never out of
-date, only no longer asked for. Entries are JSON with a checksum before it; one that is damaged counts as none. They
-are written beside their place and moved there, so that runs at the same time do not see halves.
+date, only no longer asked for. It has three parts: a checksum of the others; a line of JSON with what is said of each
+file and how many new bytes it gets; these bytes, one file's behind the other's. An entry that is damaged counts as
+none. They are written beside their place and moved there, so that runs at the same time do not see halves.
 """
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from .results import PASSING, ApiCall, Calls, Diagnostic, FileResult
-from .source import Edit
+from .results import PASSING, FileResult, of_plain, plain
+
+try:
+    from _blake2 import blake2b  # of hashlib, which also loads OpenSSL: a tenth of a run that has nothing to do
+except ImportError:
+    from hashlib import blake2b
 
 _MOST_ENTRIES, _MOST_BYTES = 64, 256_000_000
 _PIECE_BYTES = 1 << 20
+_NOTHING = FileResult(None, ())  # what is said of most files
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -32,22 +37,21 @@ def question(options: Sequence[object], paths: Iterable[str]) -> Optional[Questi
     """The question of a run.
 
     Args:
-        options: all that decides what becomes of the files, beside the tool and the files themselves.
+        options: all that decides what becomes of the files, beside the tool and the files themselves; also where they
+            are, if their paths do not say it.
         paths: of all files that the run may read.
 
     Returns:
         None where one of them cannot be read.
     """
-    made = hashlib.blake2b(digest_size=32)
+    made = blake2b(digest_size=32)
     changed_ns: List[int] = []
     _add(made, repr((sys.version, sys.getrecursionlimit(), tuple(options))).encode('utf-8', 'surrogatepass'))
     try:
         for path in _own_files():
-            _add(made, os.path.relpath(path, _HERE).encode('utf-8', 'surrogateescape'))
-            _add_file(made, path)
+            _add_file(made, path, path[len(_HERE):])
         for path in paths:
-            _add(made, os.path.abspath(path).encode('utf-8', 'surrogateescape'))
-            changed_ns.append(_add_file(made, path))
+            changed_ns.append(_add_file(made, path, path))
     except OSError:
         return None
     return Question(made.hexdigest(), tuple(changed_ns))
@@ -58,19 +62,21 @@ def _add(made: Any, part: bytes) -> None:
     made.update(part)
 
 
-def _add_file(made: Any, path: str) -> int:
-    """Add what a file holds.
+def _add_file(made: Any, path: str, name: str) -> int:
+    """Add a name and what a file holds.
 
     Returns:
         when it was last changed.
     """
-    content = hashlib.blake2b(digest_size=32)
-    with open(path, 'rb') as stream:
+    _add(made, name.encode('utf-8', 'surrogateescape'))
+    with open(path, 'rb', buffering=0) as stream:
         changed_ns = os.fstat(stream.fileno()).st_ctime_ns
-        for piece in iter(lambda: stream.read(_PIECE_BYTES), b''):
-            content.update(piece)
-    _add(made, content.digest())
-    return changed_ns
+        while True:
+            piece = stream.read(_PIECE_BYTES)
+            if not piece:
+                made.update(b';')
+                return changed_ns
+            _add(made, piece)
 
 
 def _own_files() -> List[str]:
@@ -107,7 +113,8 @@ class Memory:
                 checksum, _, content = stream.read().partition(b'\n')
             if checksum != _checksum(content):
                 return None
-            found = [_result(each) for each in json.loads(content.decode('ascii'))]
+            said, _, new = content.partition(b'\n')
+            found = _results(json.loads(said.decode('ascii')), new)
             os.utime(path)  # the longest unused go first
             return found
         except (OSError, ValueError, TypeError):
@@ -118,7 +125,9 @@ class Memory:
         if any(d.message.startswith(PASSING) for result in results for d in result.diagnostics):
             return
         import tempfile  # and with it much that nobody else needs
-        content = json.dumps([_plain(result) for result in results], separators=(',', ':')).encode('ascii')
+        content = b'\n'.join([
+            json.dumps([_said(result) for result in results], separators=(',', ':')).encode('ascii'),
+            b''.join(result.new or b'' for result in results)])
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             number, writing = tempfile.mkstemp(dir=self._folder, suffix='.new')
@@ -134,7 +143,7 @@ class Memory:
             pass  # a full disk, a folder that is read-only: the next run asks again
 
     def _path(self, asked: Question) -> str:
-        return os.path.join(self._folder, asked.digest + '.json')
+        return os.path.join(self._folder, asked.digest + '.run')
 
     def _forget_oldest(self) -> None:
         entries: Dict[str, os.stat_result] = {}
@@ -148,18 +157,23 @@ class Memory:
 
 
 def _checksum(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=32).hexdigest().encode('ascii')
+    return blake2b(content, digest_size=32).hexdigest().encode('ascii')
 
 
-def _plain(result: FileResult) -> List[Any]:
-    """A result as JSON has it; bytes as text in which each character is one."""
-    new = None if result.new is None else result.new.decode('latin-1')
-    return [new, result.diagnostics, result.calls, result.listed, result.edits]
+def _said(result: FileResult) -> Any:
+    """A result as JSON has it: with the number of its new bytes."""
+    new, *more = plain(result)
+    return 0 if result == _NOTHING else [None if new is None else len(new), *more]
 
 
-def _result(plain: List[Any]) -> FileResult:
-    new, diagnostics, calls, listed, edits = plain
-    return FileResult(None if new is None else new.encode('latin-1'), tuple(Diagnostic(*each) for each in diagnostics),
-                      Calls(*calls), tuple(ApiCall(name, line, col, outcome, tuple(codes), cell)
-                                           for name, line, col, outcome, codes, cell in listed),
-                      tuple(Edit(*each) for each in edits))
+def _results(said: List[Any], new: bytes) -> List[FileResult]:
+    found: List[FileResult] = []
+    place = 0
+    for each in said:
+        if not each:
+            found.append(_NOTHING)
+            continue
+        size, *more = each
+        found.append(of_plain([None if size is None else new[place:place + size], *more]))
+        place += size or 0
+    return found

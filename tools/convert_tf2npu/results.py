@@ -1,9 +1,10 @@
 """What is said of a file: diagnostics, counts of its TensorFlow calls, its new bytes."""
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, List, NamedTuple, Optional, Tuple
 
-from .source import Edit
+if TYPE_CHECKING:
+    from .source import Edit
 
 CHANGE, FINDING, ERROR = 'change', 'finding', 'error'
 FINE = 'fine'  # of a call that stays, and of which nothing is said
@@ -65,7 +66,8 @@ class Calls(NamedTuple):
 
 class FileResult(NamedTuple):
     """What became of one file: its new bytes, or None where it stays, the diagnostics, the counts, the calls
-    themselves where they were asked for, and, of a script, the edits that made the new bytes."""
+    themselves where they were asked for, and, of a script that is converted for itself and not in a run, the edits that
+    made the new bytes."""
     new: Optional[bytes]
     diagnostics: Tuple[Diagnostic, ...]
     calls: Calls = Calls()
@@ -86,3 +88,17 @@ def failed(message: str, line: int = 0, col: int = 0, cell: int = 0) -> FileResu
 def by_place(diagnostics: Iterable[Diagnostic]) -> Tuple[Diagnostic, ...]:
     """Diagnostics in the order of the file."""
     return tuple(sorted(diagnostics, key=lambda d: (d.cell,) + d))
+
+
+def plain(result: FileResult) -> List[Any]:
+    """A result of a run as lists of what JSON knows, and bytes."""
+    return [result.new, [list(each) for each in result.diagnostics], list(result.calls),
+            [list(each) for each in result.listed]]
+
+
+def of_plain(made: List[Any]) -> FileResult:
+    """The result that :func:`plain` has turned into lists."""
+    new, diagnostics, calls, listed = made
+    return FileResult(new, tuple([Diagnostic(*each) for each in diagnostics]), Calls(*calls),
+                      tuple([ApiCall(name, line, col, outcome, tuple(codes), cell)
+                             for name, line, col, outcome, codes, cell in listed]))

@@ -2,9 +2,7 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
-import shutil
 from typing import Iterable, NamedTuple, Sequence, Tuple
 
 from .errors import UsageError
@@ -48,6 +46,7 @@ def _put_in_place(pairs: Sequence[Tuple[str, str]], journal: str, folders: Seque
     for new, place in pairs:
         found = os.lstat(new)
         moves.append(_Move(new, place, os.path.lexists(place), found.st_size, found.st_mtime_ns))
+    import json  # here: few runs move files
     with open(journal + '.part', 'w') as stream:
         json.dump([missing, moves], stream)
     os.replace(journal + '.part', journal)
@@ -77,9 +76,11 @@ def undo(journal: str) -> None:
     """
     try:
         with open(journal) as stream:
-            folders, moves = json.load(stream)
+            content = stream.read()
     except FileNotFoundError:
         return
+    import json
+    folders, moves = json.loads(content)
     _undo_moves([_Move(*move) for move in reversed(moves)])
     for folder in reversed(folders):
         try:
@@ -114,4 +115,5 @@ def _keep(path: str, kept: str) -> None:
     try:
         os.link(path, kept, follow_symlinks=False)
     except OSError:  # a file system without hard links
-        shutil.copy2(path, kept, follow_symlinks=False)
+        from shutil import copy2
+        copy2(path, kept, follow_symlinks=False)

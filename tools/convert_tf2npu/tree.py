@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from typing import Dict, List, NamedTuple, Tuple
 
+from .endings import CONVERTED, NOTEBOOK
 from .errors import UsageError
-from .notebook import SUFFIX
+from .same import differing, missing_in_same
 from .staging import SUFFIX as STAGING, Staging, is_staging
 from .swap import put_in_place
 
@@ -17,14 +17,15 @@ _NOT_SOURCE = frozenset({'.git', '.hg', '.svn', '.ipynb_checkpoints'})
 
 
 class Entry(NamedTuple):
-    """A file of the source: its path below the source and on disk."""
+    """A file of the source: its path below the source and on disk, and whether it is a link."""
     relative: str
     path: str
+    is_link: bool = False
 
     @property
     def is_python(self) -> bool:
         """Whether it is a script or a notebook, and no link to one."""
-        return self.path.endswith(('.py', '.pyw', SUFFIX)) and not os.path.islink(self.path)
+        return self.path.endswith(CONVERTED) and not self.is_link
 
 
 class Tree(NamedTuple):
@@ -51,7 +52,7 @@ def read_tree(source: str) -> Tree:
     except OSError as error:
         raise UsageError('%s: %s' % (source, error.strerror))
     if stat.S_ISREG(mode):
-        return Tree((Entry(os.path.basename(source), source),), (), ())
+        return Tree((Entry(os.path.basename(source), source, os.path.islink(source)),), (), ())
     if not stat.S_ISDIR(mode):
         raise UsageError('%s is no file and no folder; a script from a pipe is read with -i -' % source)
     entries: List[Entry] = []
@@ -61,18 +62,17 @@ def read_tree(source: str) -> Tree:
     while waiting:  # no recursion, for folders may be nested deeper than Python's calls
         below = waiting.pop()
         try:
-            names = sorted(os.listdir(os.path.join(source, below) if below else source))
-            for name in names:
-                relative = os.path.join(below, name)
-                path = os.path.join(source, relative)
-                mode = os.lstat(path).st_mode
-                if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-                    entries.append(Entry(relative, path))
-                elif not stat.S_ISDIR(mode) or _stays_out(name, path):
-                    left_out.append(relative)
-                elif name != '__pycache__':
-                    folders.append(relative)
-                    waiting.append(relative)
+            with os.scandir(os.path.join(source, below) if below else source) as found:
+                for each in found:
+                    relative = os.path.join(below, each.name)
+                    is_link = each.is_symlink()
+                    if is_link or each.is_file():
+                        entries.append(Entry(relative, each.path, is_link))
+                    elif not each.is_dir() or _stays_out(each.name, each.path):
+                        left_out.append(relative)
+                    elif each.name != '__pycache__':
+                        folders.append(relative)
+                        waiting.append(relative)
         except OSError as error:
             raise UsageError('%s: %s' % (error.filename, error.strerror))
     return Tree(tuple(sorted(entries)), tuple(sorted(folders)), tuple(sorted(left_out)))
@@ -118,7 +118,7 @@ def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, forc
     """
     target = os.path.realpath(target) if os.path.isdir(target) else os.path.abspath(target)
     single = not os.path.isdir(source)
-    if single and not os.path.isdir(target) and target.endswith(('.py', SUFFIX)):
+    if single and not os.path.isdir(target) and target.endswith(('.py', NOTEBOOK)):
         target, name = os.path.split(target)
         tree = tree._replace(entries=(tree.entries[0]._replace(relative=name),))
         new = {name: content for content in new.values()}
@@ -126,16 +126,19 @@ def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, forc
     made = _missing_folders(parent)
     done = False
     try:
-        os.makedirs(parent, exist_ok=True)
+        if made:
+            os.makedirs(parent, exist_ok=True)
         if os.path.lexists(target) and not os.path.isdir(target):
             raise UsageError('%s is there and is no folder' % target)
-        with Staging.beside(target) as staging:
-            missing = _build(source, tree, new, staging.new, single)
-            _put(staging, target, tree, single, force)
-            done = True
-            if not single:
-                shutil.copymode(source, target)  # now: a folder that is read-only cannot be moved
-            return missing
+        staging = Staging.beside(target)
+        missing = None if os.path.lexists(staging.path) else missing_in_same(tree, new, target, single)
+        if missing is None:
+            with staging:
+                missing = _write(source, tree, new, target, force, staging)
+        done = True
+        if not single:
+            _copy_mode(source, target)  # now: a folder that is read-only cannot be moved
+        return missing
     except OSError as error:
         raise UsageError('%s cannot be written: %s; nothing was changed there' % (
             target, error.strerror or error))
@@ -154,7 +157,24 @@ def _missing_folders(path: str) -> List[str]:
     return missing
 
 
+def _write(source: str, tree: Tree, new: Dict[str, bytes], target: str, force: bool, staging: Staging) -> List[str]:
+    """Prepare a copy and bring it to where it belongs; of one that is there in part, only what differs.
+
+    Returns:
+        the relative paths of files that cannot be read.
+    """
+    single = not os.path.isdir(source)
+    missing: List[str] = []
+    whole = not (os.path.isdir(target) and os.listdir(target))
+    if not whole:
+        tree = tree._replace(entries=tuple(differing(tree, new, target, single, missing)))
+    missing += _build(source, tree, new, staging.new, single)
+    _put(staging, target, tree, whole and not single, force)
+    return sorted(missing)
+
+
 def _build(source: str, tree: Tree, new: Dict[str, bytes], building: str, single: bool) -> List[str]:
+    from shutil import copy2  # which a run that writes nothing does without
     missing: List[str] = []
     os.mkdir(building)
     for folder in tree.folders:
@@ -164,17 +184,24 @@ def _build(source: str, tree: Tree, new: Dict[str, bytes], building: str, single
         if entry.relative in new:
             with open(path, 'wb') as stream:
                 stream.write(new[entry.relative])
-            shutil.copymode(entry.path, path)
-        elif not single and os.path.islink(entry.path):
+            _copy_mode(entry.path, path)
+        elif not single and entry.is_link:
             os.symlink(os.readlink(entry.path), path)
         elif _can_be_read(entry.path):
-            shutil.copy2(entry.path, path)
+            copy2(entry.path, path)
         else:
             missing.append(entry.relative)
     if not single:
         for folder in reversed(tree.folders):
-            shutil.copymode(os.path.join(source, folder), os.path.join(building, folder))
+            _copy_mode(os.path.join(source, folder), os.path.join(building, folder))
     return missing
+
+
+def _copy_mode(path: str, other: str) -> None:
+    """Give a file or folder the mode of another one."""
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    if stat.S_IMODE(os.stat(other).st_mode) != mode:
+        os.chmod(other, mode)
 
 
 def _can_be_read(path: str) -> bool:
@@ -186,26 +213,26 @@ def _can_be_read(path: str) -> bool:
     return True
 
 
-def _put(staging: Staging, target: str, tree: Tree, single: bool, force: bool) -> None:
+def _put(staging: Staging, target: str, tree: Tree, whole: bool, force: bool) -> None:
     """Bring what is built to where it belongs: as a whole where nothing is there, else file by file."""
-    if not single:
+    if whole:
         try:
             os.rename(staging.new, target)
             return
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
                 raise
-    differing: List[str] = []
+    changed: List[str] = []
     pairs: List[Tuple[str, str]] = []
     for entry in tree.entries:
         written, place = os.path.join(staging.new, entry.relative), os.path.join(target, entry.relative)
         if os.path.lexists(written) and not _are_same(written, place):
             pairs.append((written, place))
-            differing += [entry.relative] if os.path.lexists(place) else []
-    if differing and not force:
+            changed += [entry.relative] if os.path.lexists(place) else []
+    if changed and not force:
         raise UsageError('%s holds %d files that differ from what would be written (%s%s); choose another folder, or '
-                         'replace them with --force' % (target, len(differing), ', '.join(differing[:3]),
-                                                        ', ...' if len(differing) > 3 else ''))
+                         'replace them with --force' % (target, len(changed), ', '.join(changed[:3]),
+                                                        ', ...' if len(changed) > 3 else ''))
     put_in_place(pairs, staging.journal, [target] + [os.path.join(target, folder) for folder in tree.folders])
 
 

@@ -70,13 +70,13 @@ def _collector_at_rest() -> Iterator[None]:
 
 
 def convert_path(converter: Converter, path: str) -> FileResult:
-    """Convert the file at a path."""
+    """Convert the file at a path; the edits by which are not asked for again."""
     try:
         with open(path, 'rb') as stream:
             raw = stream.read()
     except OSError as error:
         return failed(error.strerror or str(error))
-    return converter.convert(raw, path)
+    return converter.convert(raw, path)._replace(edits=())
 
 
 _worker: Optional[Converter] = None  # of a worker process; made once when it starts

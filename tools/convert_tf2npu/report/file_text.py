@@ -7,7 +7,7 @@ import re
 import tokenize
 from typing import Dict, List, Tuple
 
-from ..notebook import SUFFIX
+from ..endings import NOTEBOOK
 
 _LINE_END = re.compile(r'\r\n|\r|\n')
 _NAME = re.compile(r'[^\W\d]\w*(?:\.[^\W\d]\w*)*')
@@ -23,7 +23,7 @@ class FileText:
 
     def __init__(self, path: str, raw: bytes) -> None:
         self.raw = raw
-        self._cells: Dict[int, List[str]] = _cells(raw) if path.endswith(SUFFIX) else {}
+        self._cells: Dict[int, List[str]] = _cells(raw) if path.endswith(NOTEBOOK) else {}
         # A notebook that is none has lines too: an error in it has a line of the file.
         self._lines = _LINE_END.split(_decoded(raw)) if not self._cells else []
 

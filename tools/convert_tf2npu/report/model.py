@@ -6,7 +6,7 @@ import urllib.parse
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ..convert import MOST_BYTES
-from ..notebook import SUFFIX
+from ..endings import NOTEBOOK
 from ..registry import Registry, Rule
 from ..results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileResult
 from ..run import Run
@@ -56,7 +56,7 @@ class ReportFile:
             try:
                 with open(self.path, 'rb') as stream:
                     # what is too large a script for the tool is also too large to be shown
-                    self._text = FileText(self.path, stream.read(-1 if self.path.endswith(SUFFIX) else MOST_BYTES))
+                    self._text = FileText(self.path, stream.read(-1 if self.path.endswith(NOTEBOOK) else MOST_BYTES))
             except OSError:  # which its result says
                 self._text = FileText(self.path, b'')
         return self._text
