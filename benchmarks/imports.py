@@ -3,7 +3,8 @@
     python benchmarks/imports.py            prints a table; takes about a minute
     python benchmarks/imports.py --write    and puts it into benchmarks/RESULTS.md and results.json
 
-Every case has interpreters of its own, one of each in turns; what counts is the CPU time of the import. TensorFlow 2
+Every case has interpreters of its own, one of each in turns; what counts is the CPU time of the import. Both packages
+have their bytecode, as installed ones have: the first round leaves it beside the sources and does not count. TensorFlow 2
 loads tf.estimator and Keras when they are first used. Classes of npu_shim inherit from theirs, so that the star import
 loads them: the limit is TensorFlow with these parts and without npu_shim.
 """
@@ -40,7 +41,7 @@ QUICK = ('npu_shim_s', 'npu_init_after_parts_s')
 def seconds(before: str, timed: str) -> float:
     """CPU seconds of a statement in a new interpreter."""
     code = 'import time\n%s\nbegin = time.process_time()\n%s\nprint(time.process_time() - begin)' % (before, timed)
-    environment = dict(os.environ, NPU_SHIM_FALLBACK='silent', TF_CPP_MIN_LOG_LEVEL='3',
+    environment = dict(os.environ, NPU_SHIM_FALLBACK='silent', TF_CPP_MIN_LOG_LEVEL='3', PYTHONDONTWRITEBYTECODE='',
                        PYTHONPATH=os.pathsep.join(filter(None, (str(results.RESULTS.parent.parent),
                                                                 os.environ.get('PYTHONPATH')))))
     done = subprocess.run([sys.executable, '-c', code], env=environment, check=True, stdout=subprocess.PIPE,
@@ -49,7 +50,7 @@ def seconds(before: str, timed: str) -> float:
 
 
 def measure(cases: Sequence[str], rounds: int) -> Dict[str, float]:
-    """The median of each case; a first round, which may have to compile, does not count where there are more."""
+    """The median of each case; a first round, which may compile, does not count where there are more."""
     found: Dict[str, List[float]] = {name: [] for name in cases}
     for _ in range(rounds):
         for name in cases:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
-from typing import Mapping, Optional, Tuple
+from typing import Mapping, NamedTuple, Optional, Tuple
 
-_NUMBER = re.compile(r"^[+-]?\d+$")
+_NUMBER = r"^[+-]?\d+$"
 FALLBACKS = ("warn", "error", "silent")
 KERNELS = ("compiled", "plain")
 MEMORY = ("kept", "returned")
@@ -27,8 +26,7 @@ COLLECTIVES = ("auto", "shm", "tensorflow")
 BASE_PORT = 60000
 
 
-@dataclass(frozen=True)
-class Environment:
+class Environment(NamedTuple):
     """What the launch script said about this process.
 
     These are the variables alone; ``distributed.world`` puts them and the rank
@@ -164,7 +162,7 @@ def _rank_id(env: "_Reader", rank_size: Optional[int], by_chief: bool) -> Option
         return None
     by_table = env.text("RANK_TABLE_FILE") is not None
     said = env.text("RANK_ID")
-    if by_table and (said is None or not _NUMBER.match(said)):
+    if by_table and (said is None or not re.match(_NUMBER, said)):
         return None  # the table may have one rank, or know this process by its pod
     rank_id = env.integer("RANK_ID", 0)
     if rank_id is None:
@@ -197,7 +195,7 @@ class _Reader:
         if value is None:
             return None
         allowed = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
-        if not _NUMBER.match(value) or int(value) < low or (high is not None and int(value) > high):
+        if not re.match(_NUMBER, value) or int(value) < low or (high is not None and int(value) > high):
             raise ValueError(f"{name}={value!r} is not allowed: it must be {allowed}. Export it so, or unset it.")
         return int(value)
 

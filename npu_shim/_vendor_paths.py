@@ -2,7 +2,8 @@
 
 ``npu_bridge.estimator.npu.npu_config`` becomes ``npu_shim.estimator.npu.npu_config``
 and so on. The table says where each name lives; the modules are tiny files made
-from it, because editors, type checkers and zip files understand files::
+from it, because editors, type checkers and zip files understand files. A name's
+home is loaded when the name is first used::
 
     python -m npu_shim._vendor_paths          # writes them
     python -m npu_shim._vendor_paths --check  # exits 1 when they are not current
@@ -11,7 +12,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Dict, List, Sequence, Tuple
+import textwrap
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from npu_shim._first_use import NOT_YET
+from npu_shim.ops.not_yet import SIGNATURES
 
 # vendor module below the root -> (our module, names) ..., where our module "not_yet:x" is ops/not_yet.py's table x
 TABLE: Dict[str, Sequence[Tuple[str, str]]] = {
@@ -94,23 +99,44 @@ def render(module: str) -> str:
     """The text of a module of the table."""
     lines = [f'"""The vendor\'s npu_bridge.{module}. Made by npu_shim/_vendor_paths.py; change its table, not this file."""',
              "from __future__ import annotations"]
-    imports, names, later = [], [], []
-    for source, given in TABLE[module]:
-        if source.startswith("not_yet:"):
-            later.append(source.partition(":")[2])
-        else:
-            imports += [f"from npu_shim.{source} import {name}" for name in given.split()]
-            names += given.split()
-    if later:
-        imports.append("from npu_shim.ops.not_yet import functions as _functions")
-    lines += [""] * bool(imports) + sorted(imports)
-    if names or later:
-        lines += ["", "__all__ = [", *[f'    "{n}",' for n in sorted(names)], "]"]
-    for one in later:
-        lines += [f'globals().update(_functions("{one}"))', f'__all__ += list(_functions("{one}"))']
+    homes = {source if _is_not_yet(source) else f"npu_shim.{source}":
+             list(SIGNATURES[source[len(NOT_YET):]]) if _is_not_yet(source) else names.split()
+             for source, names in TABLE[module]}
     if module in ON_IMPORT:
-        lines += ["", ON_IMPORT[module]]
+        lines += ["", *_imports(homes), "", *_all(homes), "", ON_IMPORT[module]]
+    elif homes:
+        lines += ["", *_on_first_use(homes), "", *_all(homes)]
     return "\n".join(lines) + "\n"
+
+
+def _on_first_use(homes: Mapping[str, List[str]]) -> List[str]:
+    """The names for type checkers and editors, who read, and for Python, which loads each when it is first used."""
+    imports = ["    " + line for line in _imports(homes)]
+    later = [f"    {name}: Callable[..., Any]" for home, names in homes.items() if _is_not_yet(home) for name in names]
+    lines = ["from typing import TYPE_CHECKING" + (", Any, Callable" if later else ""), "",
+             "from npu_shim._first_use import first_use as _first_use", "", "if TYPE_CHECKING:"]
+    lines += imports + [""] * bool(imports and later) + later
+    lines += ["else:", "    __getattr__, __dir__ = _first_use(__name__, {"]
+    for home, names in homes.items():
+        texts = [f'"{text}"' for text in textwrap.wrap(" ".join(names), 100)]
+        if len(texts) == 1:
+            lines.append(f'        "{home}": {texts[0]},')
+        else:
+            texts = [text[:-1] + ' "' for text in texts[:-1]] + texts[-1:]
+            lines += [f'        "{home}": (', *["            " + text for text in texts], "        ),"]
+    return lines + ["    })"]
+
+
+def _imports(homes: Mapping[str, List[str]]) -> List[str]:
+    return sorted(f"from {home} import {name}" for home, names in homes.items() if not _is_not_yet(home) for name in names)
+
+
+def _all(homes: Mapping[str, List[str]]) -> List[str]:
+    return ["__all__ = [", *[f'    "{name}",' for name in sorted(sum(homes.values(), []))], "]"]
+
+
+def _is_not_yet(source: str) -> bool:
+    return source.startswith(NOT_YET)
 
 
 def path_of(module: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 from npu_shim import _tf
-from npu_shim.distributed import hccl_ops
 
 tf = _tf.tf
 
@@ -17,5 +16,7 @@ def broadcast_global_variables(root_rank: int) -> Any:
     Returns:
         An op; of a graph without variables one that does nothing.
     """
+    from npu_shim.distributed import hccl_ops
+
     variables = _tf.v1.global_variables()
     return tf.group(*hccl_ops.broadcast(variables, root_rank)) if variables else tf.group()

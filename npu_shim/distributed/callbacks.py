@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any, List, Optional, Sequence
 
 from npu_shim import _device, _env, _tf
-from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.broadcasting import broadcast_global_variables
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
@@ -48,6 +47,8 @@ class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
             self._give()
 
     def _give(self) -> None:
+        from npu_shim.distributed import hccl_ops
+
         kept = self.model.optimizer.variables
         hccl_ops.broadcast(self.model.variables + list(kept() if callable(kept) else kept), self._root_rank)
         self._done = True

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from typing import Any, Callable, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence
 
 import numpy as np
 
 from npu_shim import _tf
 from npu_shim.distributed import collectives, communicator, graph_order, groups
 
+if TYPE_CHECKING:
+    Work = Callable[[collectives.Group, str, List[np.ndarray]], List[np.ndarray]]
+
 tf = _tf.tf
-Work = Callable[[collectives.Group, str, List[np.ndarray]], List[np.ndarray]]
 _SUM = "allreduce sum"
 _BITS = tf.uint16  # what bfloat16 travels as: NumPy has no such type
 

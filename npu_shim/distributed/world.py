@@ -7,10 +7,12 @@ the workers (``CM_*``); none of these, which is one process.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Mapping, Optional, Tuple
 
 from npu_shim import _env
-from npu_shim.distributed import ranktable
+
+if TYPE_CHECKING:
+    from npu_shim.distributed import ranktable
 
 WORLD = "hccl_world_group"
 THIS_HOST = "127.0.0.1"  # the server of all ranks where nothing says on which they run
@@ -109,6 +111,8 @@ def _without_table(rank: int, size: int, device_id: int, source: str) -> World:
 
 
 def _table(path: str, rank_size: Optional[int]) -> Optional[ranktable.RankTable]:
+    from npu_shim.distributed import ranktable
+
     try:
         table = ranktable.read(path)
     except (OSError, ranktable.RankTableError) as error:

@@ -1,9 +1,46 @@
 """The vendor's npu_bridge.estimator.npu_aicore_ops. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
 from __future__ import annotations
 
-from npu_shim.ops.not_yet import functions as _functions
+from typing import TYPE_CHECKING, Any, Callable
+
+from npu_shim._first_use import first_use as _first_use
+
+if TYPE_CHECKING:
+    fast_gelu_v2: Callable[..., Any]
+    centralization: Callable[..., Any]
+    prelu: Callable[..., Any]
+    dropout_v3: Callable[..., Any]
+    dropout_v4: Callable[..., Any]
+    lru_cache_v2: Callable[..., Any]
+    nonzero: Callable[..., Any]
+    nonzerowithvalue: Callable[..., Any]
+    layer_norm: Callable[..., Any]
+    prod_env_mat_a: Callable[..., Any]
+    prodvirialsea: Callable[..., Any]
+    prodforcesea: Callable[..., Any]
+    tabulatefusionsea: Callable[..., Any]
+    tabulatefusion: Callable[..., Any]
+else:
+    __getattr__, __dir__ = _first_use(__name__, {
+        "not_yet:npu_aicore_ops": (
+            "fast_gelu_v2 centralization prelu dropout_v3 dropout_v4 lru_cache_v2 nonzero nonzerowithvalue "
+            "layer_norm prod_env_mat_a prodvirialsea prodforcesea tabulatefusionsea tabulatefusion"
+        ),
+    })
 
 __all__ = [
+    "centralization",
+    "dropout_v3",
+    "dropout_v4",
+    "fast_gelu_v2",
+    "layer_norm",
+    "lru_cache_v2",
+    "nonzero",
+    "nonzerowithvalue",
+    "prelu",
+    "prod_env_mat_a",
+    "prodforcesea",
+    "prodvirialsea",
+    "tabulatefusion",
+    "tabulatefusionsea",
 ]
-globals().update(_functions("npu_aicore_ops"))
-__all__ += list(_functions("npu_aicore_ops"))

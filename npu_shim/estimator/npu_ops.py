@@ -1,23 +1,57 @@
 """The vendor's npu_bridge.estimator.npu_ops. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
 from __future__ import annotations
 
-from npu_shim.ops.dropout import dropout
-from npu_shim.ops.not_yet import functions as _functions
-from npu_shim.ops.outfeed import outfeed_dequeue_op
-from npu_shim.ops.outfeed import outfeed_enqueue_op
-from npu_shim.ops.system import NPUInit
-from npu_shim.ops.system import NPUShutdown
-from npu_shim.ops.system import initialize_system
-from npu_shim.ops.system import shutdown_system
+from typing import TYPE_CHECKING, Any, Callable
+
+from npu_shim._first_use import first_use as _first_use
+
+if TYPE_CHECKING:
+    from npu_shim.ops.dropout import dropout
+    from npu_shim.ops.outfeed import outfeed_dequeue_op
+    from npu_shim.ops.outfeed import outfeed_enqueue_op
+    from npu_shim.ops.system import NPUInit
+    from npu_shim.ops.system import NPUShutdown
+    from npu_shim.ops.system import initialize_system
+    from npu_shim.ops.system import shutdown_system
+
+    LARS: Callable[..., Any]
+    LARSV2: Callable[..., Any]
+    stop_outfeed_dequeue_op: Callable[..., Any]
+    basic_lstm_cell: Callable[..., Any]
+    adam_apply_one_assign: Callable[..., Any]
+    adam_apply_one_with_decay_assign: Callable[..., Any]
+    scatter_elements: Callable[..., Any]
+    k_means_centroids: Callable[..., Any]
+    npu_onnx_graph_op: Callable[..., Any]
+    channel_get_next: Callable[..., Any]
+else:
+    __getattr__, __dir__ = _first_use(__name__, {
+        "npu_shim.ops.dropout": "dropout",
+        "npu_shim.ops.outfeed": "outfeed_dequeue_op outfeed_enqueue_op",
+        "npu_shim.ops.system": "NPUInit NPUShutdown initialize_system shutdown_system",
+        "not_yet:npu_ops": (
+            "LARS LARSV2 stop_outfeed_dequeue_op basic_lstm_cell adam_apply_one_assign "
+            "adam_apply_one_with_decay_assign scatter_elements k_means_centroids npu_onnx_graph_op "
+            "channel_get_next"
+        ),
+    })
 
 __all__ = [
+    "LARS",
+    "LARSV2",
     "NPUInit",
     "NPUShutdown",
+    "adam_apply_one_assign",
+    "adam_apply_one_with_decay_assign",
+    "basic_lstm_cell",
+    "channel_get_next",
     "dropout",
     "initialize_system",
+    "k_means_centroids",
+    "npu_onnx_graph_op",
     "outfeed_dequeue_op",
     "outfeed_enqueue_op",
+    "scatter_elements",
     "shutdown_system",
+    "stop_outfeed_dequeue_op",
 ]
-globals().update(_functions("npu_ops"))
-__all__ += list(_functions("npu_ops"))

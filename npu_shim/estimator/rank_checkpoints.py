@@ -8,7 +8,6 @@ from typing import Any, Dict, Iterator, List, Optional
 import numpy as np
 
 from npu_shim import _tf
-from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.distributed.world import world_size
 
@@ -26,6 +25,8 @@ class Folder:
     """
 
     def __init__(self, path: str) -> None:
+        from npu_shim.distributed import hccl_ops
+
         self._path = path
         self._rank = get_rank_id()
         self._mine = tf.constant([0 if self._rank else int(np.random.RandomState().randint(1, 1 << 31))], tf.int32)

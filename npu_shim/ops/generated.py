@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from npu_shim._later import NotInThisRelease
-from npu_shim.ops import gelu as _gelu
 
 
 class UnaryOps:
@@ -12,7 +11,9 @@ class UnaryOps:
 
     def gelu(self, features: Any, name: Optional[str] = None) -> Any:
         """Gelu in tanh form: npu_shim.ops.gelu.gelu."""
-        return _gelu.gelu(features, name)
+        from npu_shim.ops.gelu import gelu
+
+        return gelu(features, name)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

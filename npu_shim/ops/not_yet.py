@@ -4,7 +4,7 @@ A default that is a TensorFlow type on the card is None in these signatures.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict
+from typing import Any, Callable, Dict
 
 from npu_shim._later import later
 
@@ -177,6 +177,6 @@ SIGNATURES: Dict[str, Dict[str, str]] = {
 _INSTEAD = "Write it in TensorFlow's own ops, or run it on a card with the vendor's package."
 
 
-def functions(module: str) -> Dict[str, Callable]:
-    """The functions of a module, by name."""
-    return {name: later(f"{module}.{name}", signature, _INSTEAD) for name, signature in SIGNATURES[module].items()}
+def function(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module."""
+    return later(f"{module}.{name}", SIGNATURES[module][name], _INSTEAD)

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from npu_shim import _device, _tf
-from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.world import WORLD, world_size
 from npu_shim.optimizer.averaging import average, make_averaging, reduce_all, reduced
 
@@ -22,6 +21,8 @@ def npu_allreduce(values: Any, reduction: str = "mean", fusion: int = 1, fusion_
     Raises:
         ValueError: another reduction, or IndexedSlices with one other than 'mean' and 'sum'.
     """
+    from npu_shim.distributed import hccl_ops
+
     if reduction not in ("mean",) + hccl_ops.REDUCTIONS:
         raise ValueError(
             f"reduction={reduction!r} is not allowed: it must be one of mean, {', '.join(hccl_ops.REDUCTIONS)}."

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from npu_shim import _device, _tf
-from npu_shim.distributed import collective_ops
 from npu_shim.distributed.world import WORLD, world_size
 
 tf = _tf.tf
@@ -98,6 +97,8 @@ def finite_everywhere(finite: Any) -> Any:
     """A bool scalar: it is true on every rank."""
     if world_size() == 1:
         return finite
+    from npu_shim.distributed import collective_ops
+
     (least,) = collective_ops.allreduce([tf.cast(finite, tf.int32)], "min", WORLD)
     return tf.equal(least, 1)
 

@@ -70,7 +70,9 @@ def check_value(row: Option, value: Any, name: Optional[str] = None) -> Any:
         near = closest(str(value), row.allowed.values) if wanted is str else ""
         raise ValueError(f"{name}={value!r} is not allowed: it must be {row.allowed.text}.{near} ({row.doc})")
     if row.content is not None:
-        row.content(value)
+        from npu_shim.options import precision_files
+
+        getattr(precision_files, row.content)(value)
     return value
 
 

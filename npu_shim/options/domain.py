@@ -2,12 +2,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, NamedTuple, Tuple
 
 
-@dataclass(frozen=True)
-class Domain:
+class Domain(NamedTuple):
     """``text`` completes "it must be ..."; ``accepts`` gets a value of the right type."""
 
     text: str
@@ -32,8 +30,7 @@ def between(low: int, high: int, unit: str = "") -> Domain:
 
 def matching(pattern: str, text: str) -> Domain:
     """A text of a form."""
-    compiled = re.compile(pattern)
-    return Domain(text, lambda v: compiled.match(v) is not None)
+    return Domain(text, lambda v: re.match(pattern, v) is not None)
 
 
 def any_text(text: str = "a text") -> Domain:

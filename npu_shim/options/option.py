@@ -1,8 +1,7 @@
 """One NPU option = one row: everything npu_shim knows of it, said once."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 from npu_shim.options.domain import BOOL, Domain
 
@@ -22,8 +21,7 @@ NEVER = "never"
 _TYPES = {"b": bool, "i": int, "s": str}
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """A row of the table.
 
     Attributes:
@@ -41,7 +39,7 @@ class Option:
         excludes: options that must not be given at the same time.
         requires: options that must be given as well.
         holds: name of the config class an argument is an instance of.
-        content: checks the file that a value names, where it is on this machine.
+        content: the function of precision_files that checks the file a value names, where it is on this machine.
         tf2: its path in the global options of the vendor's package for TF 2; None where it has none there.
         tf2_default: its default there; SAME as in a session.
         products: the cards that have it, or some of its values; empty where all have.
@@ -65,7 +63,7 @@ class Option:
     excludes: Tuple[str, ...] = ()
     requires: Tuple[str, ...] = ()
     holds: Optional[str] = None
-    content: Any = None  # a function of the value
+    content: Optional[str] = None
     tf2: Any = SAME
     tf2_default: Any = SAME
     products: str = ""

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from npu_shim.options.domain import any_text, one_of, path
 from npu_shim.options.option import ALWAYS, flag, number, text
-from npu_shim.options.precision_files import check_dtypes, check_mixlist
 
 ROWS = (
     text("precision_mode", "Which types operators compute in when the network says float32.",
@@ -15,9 +14,9 @@ ROWS = (
          excludes=("precision_mode",), cpu="numeric",
          products="mixed_bfloat16: Atlas A2, A3, 950; the hif8 modes: 950, not usable yet", refused=True),
     text("modify_mixlist", "File that moves operators between the lists of mixed precision.",
-         path("the name of a .json file"), content=check_mixlist, cpu="numeric", refused=True),
+         path("the name of a .json file"), content="check_mixlist", cpu="numeric", refused=True),
     text("customize_dtypes", "File that gives single operators their types.", path("the name of a .cfg file"),
-         content=check_dtypes, cpu="numeric"),
+         content="check_dtypes", cpu="numeric"),
     flag("enable_reduce_precision", "Once allowed lower precision; no longer read.", session=None, estimator=False,
          write=ALWAYS, deprecated="It has no effect; leave it out.", tf2=None),
     text("op_precision_mode", "File that gives operators high precision or high speed.",

@@ -1,15 +1,13 @@
 """What holds between options beyond "not together with" and "needs also", which stand in the rows."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Callable, Mapping, Tuple
+from typing import Any, Callable, Mapping, NamedTuple, Tuple
 
 _MIXED = {"precision_mode": ("allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16"),
           "precision_mode_v2": ("mixed_float16", "mixed_bfloat16", "mixed_hif8")}
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """``broken`` gets the options that are given; ``text`` says what is wrong and what to do."""
 
     broken: Callable[[Mapping[str, Any]], bool]

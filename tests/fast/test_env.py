@@ -1,7 +1,6 @@
 """The environment reader: defaults of one process, and errors that name variable, value and next step."""
 from __future__ import annotations
 
-import dataclasses
 
 import pytest
 
@@ -33,7 +32,7 @@ GOOD = [
 
 @pytest.mark.parametrize("environ, wanted", GOOD, ids=[str(g[0]) for g in GOOD])
 def test_reads(environ, wanted):
-    got = dataclasses.asdict(_env.read(environ))
+    got = _env.read(environ)._asdict()
     assert {name: got[name] for name in wanted} == wanted
 
 
@@ -72,7 +71,7 @@ def test_refuses(environ, text):
 def test_what_was_defaulted_is_known_and_the_record_is_frozen():
     environment = _env.read({"RANK_SIZE": "1"})
     assert environment.defaulted == ("RANK_ID", "JOB_ID", "ASCEND_DEVICE_ID")
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         environment.rank_id = 5
 
 

@@ -3,13 +3,17 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pickle
 import subprocess
 import sys
+import types
 
 import pytest
 import tensorflow as tf
 
 from npu_shim import _tf, _vendor_paths
+from npu_shim._first_use import NOT_YET
+from npu_shim.ops.not_yet import SIGNATURES as LATER
 
 NAMES = """
 DumpConfig DynamicInputConfig ExponentialUpdateLossScaleManager FixedLossScaleManager KerasDistributeOptimizer
@@ -156,11 +160,39 @@ def test_a_port_by_hand_is_a_change_of_one_word(repo_root):
 @pytest.mark.parametrize("module", [m for m in _vendor_paths.TABLE if m not in _vendor_paths.ON_IMPORT])
 def test_every_vendor_module_has_the_names_of_the_table(module):
     imported = importlib.import_module("npu_shim." + module)
+    wanted = []
     for source, names in _vendor_paths.TABLE[module]:
         for name in names.split():
             home = importlib.import_module("npu_shim." + source)
-            assert getattr(imported, name) is getattr(home, name) and name in imported.__all__
+            assert getattr(imported, name) is getattr(home, name)
+        table = source[len(NOT_YET):] if source.startswith(NOT_YET) else None
+        wanted += names.split() if table is None else LATER[table]
+    assert sorted(wanted) == sorted(getattr(imported, "__all__", [])) and set(wanted) <= set(dir(imported))
+    given = {}
+    exec(f"from npu_shim.{module} import *", given)
+    assert all(given[name] is getattr(imported, name) for name in wanted)
     assert imported.__doc__.startswith(f"The vendor's npu_bridge.{module}.")
+    with pytest.raises(AttributeError, match=f"module 'npu_shim.{module}' has no attribute 'nothing'"):
+        imported.nothing
+
+
+def test_a_home_is_loaded_when_a_name_of_it_is_first_used(repo_root):
+    code = ("import sys; from npu_shim.npu_init import *\n"
+            "homes = 'ops.rnn', 'ops.gelu', 'ops.not_yet', 'ops.scopes', 'distributed.hccl_ops', 'distributed.ranktable'\n"
+            "def loaded(): print([home for home in homes if 'npu_shim.' + home in sys.modules])\n"
+            "loaded(); hccl_ops.allreduce; npu_ops.LARS; npu_rnn.npu_dynamic_rnn; npu_unary_ops.gelu(1.0)\n"
+            "hasattr(npu_scope, 'nothing'); loaded()")
+    assert "".join(python(code, repo_root)) == "[]['ops.rnn','ops.gelu','ops.not_yet','distributed.hccl_ops']"
+
+
+def test_what_the_star_gives_is_what_it_seems(star):
+    estimators = [star[name] for name in ("NPURunConfig", "NPUEstimator", "NPUEstimatorSpec")] if _tf.estimator() else []
+    for given in estimators + [star["NPUOptimizer"], star["FixedLossScaleManager"], star["npu_config_proto"],
+                               star["npu_ops"].dropout, star["hccl_ops"].allreduce, star["util"].set_iteration_per_loop]:
+        assert pickle.loads(pickle.dumps(given)) is given
+        assert getattr(importlib.import_module(given.__module__), given.__name__) is given
+    modules = [star[name] for name in ("npu_ops", "npu_plugin", "npu_scope", "npu_strategy", "util", "hccl_ops")]
+    assert all(type(module) is types.ModuleType and sys.modules[module.__name__] is module for module in modules)
 
 
 def test_keras_dropout_goes_through_npu_ops_until_uninstalled():

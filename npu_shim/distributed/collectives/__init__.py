@@ -4,9 +4,21 @@ An engine brings a ``Members`` for each group of ranks; ``Group`` is what is cal
 """
 from __future__ import annotations
 
-from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, RankTaken, Stalled
-from npu_shim.distributed.collectives.group import Group
-from npu_shim.distributed.collectives.keys import LABEL
-from npu_shim.distributed.collectives.reductions import BFLOAT16, REDUCTIONS
+from typing import TYPE_CHECKING
+
+from npu_shim._first_use import first_use as _first_use
+
+if TYPE_CHECKING:
+    from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, RankTaken, Stalled
+    from npu_shim.distributed.collectives.group import Group
+    from npu_shim.distributed.collectives.keys import LABEL
+    from npu_shim.distributed.collectives.reductions import BFLOAT16, REDUCTIONS
+else:
+    __getattr__, __dir__ = _first_use(__name__, {
+        "npu_shim.distributed.collectives.errors": "CollectiveError Mismatch PeerLost RankTaken Stalled",
+        "npu_shim.distributed.collectives.group": "Group",
+        "npu_shim.distributed.collectives.keys": "LABEL",
+        "npu_shim.distributed.collectives.reductions": "BFLOAT16 REDUCTIONS",
+    })
 
 __all__ = ["BFLOAT16", "LABEL", "REDUCTIONS", "CollectiveError", "Group", "Mismatch", "PeerLost", "RankTaken", "Stalled"]

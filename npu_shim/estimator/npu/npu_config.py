@@ -1,15 +1,30 @@
 """The vendor's npu_bridge.estimator.npu.npu_config. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
 from __future__ import annotations
 
-from npu_shim._install import decorator_tf_session
-from npu_shim.config.nested import DumpConfig
-from npu_shim.config.nested import DynamicInputConfig
-from npu_shim.config.nested import ExperimentalConfig
-from npu_shim.config.nested import GraphMemoryOptimizeConfig
-from npu_shim.config.nested import MemoryConfig
-from npu_shim.config.nested import ProfilingConfig
-from npu_shim.config.run_config import NPURunConfig
-from npu_shim.ops.scopes import NpuExecutePlacement
+from typing import TYPE_CHECKING
+
+from npu_shim._first_use import first_use as _first_use
+
+if TYPE_CHECKING:
+    from npu_shim._install import decorator_tf_session
+    from npu_shim.config.nested import DumpConfig
+    from npu_shim.config.nested import DynamicInputConfig
+    from npu_shim.config.nested import ExperimentalConfig
+    from npu_shim.config.nested import GraphMemoryOptimizeConfig
+    from npu_shim.config.nested import MemoryConfig
+    from npu_shim.config.nested import ProfilingConfig
+    from npu_shim.config.run_config import NPURunConfig
+    from npu_shim.ops.scopes import NpuExecutePlacement
+else:
+    __getattr__, __dir__ = _first_use(__name__, {
+        "npu_shim._install": "decorator_tf_session",
+        "npu_shim.config.nested": (
+            "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig "
+            "ProfilingConfig"
+        ),
+        "npu_shim.config.run_config": "NPURunConfig",
+        "npu_shim.ops.scopes": "NpuExecutePlacement",
+    })
 
 __all__ = [
     "DumpConfig",

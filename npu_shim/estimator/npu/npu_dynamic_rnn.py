@@ -1,9 +1,21 @@
 """The vendor's npu_bridge.estimator.npu.npu_dynamic_rnn. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
 from __future__ import annotations
 
-from npu_shim.ops.not_yet import functions as _functions
+from typing import TYPE_CHECKING, Any, Callable
+
+from npu_shim._first_use import first_use as _first_use
+
+if TYPE_CHECKING:
+    DynamicGRUV2: Callable[..., Any]
+    DynamicAUGRU: Callable[..., Any]
+    DynamicRNN: Callable[..., Any]
+else:
+    __getattr__, __dir__ = _first_use(__name__, {
+        "not_yet:npu_dynamic_rnn": "DynamicGRUV2 DynamicAUGRU DynamicRNN",
+    })
 
 __all__ = [
+    "DynamicAUGRU",
+    "DynamicGRUV2",
+    "DynamicRNN",
 ]
-globals().update(_functions("npu_dynamic_rnn"))
-__all__ += list(_functions("npu_dynamic_rnn"))

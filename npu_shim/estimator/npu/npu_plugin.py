@@ -1,21 +1,49 @@
 """The vendor's npu_bridge.estimator.npu.npu_plugin. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
 from __future__ import annotations
 
-from npu_shim.config.plugin import check_graph_run_mode
-from npu_shim.config.plugin import init_rdma_pool
-from npu_shim.config.plugin import is_inf_nan_enabled
-from npu_shim.config.plugin import npu_close
-from npu_shim.config.plugin import npu_resource_init
-from npu_shim.config.plugin import npu_resource_shutdown
-from npu_shim.config.plugin import rdma_remote_init
-from npu_shim.config.plugin import rdma_remote_register
-from npu_shim.config.plugin import set_device_sat_mode
-from npu_shim.ops.not_yet import functions as _functions
+from typing import TYPE_CHECKING, Any, Callable
+
+from npu_shim._first_use import first_use as _first_use
+
+if TYPE_CHECKING:
+    from npu_shim.config.plugin import check_graph_run_mode
+    from npu_shim.config.plugin import init_rdma_pool
+    from npu_shim.config.plugin import is_inf_nan_enabled
+    from npu_shim.config.plugin import npu_close
+    from npu_shim.config.plugin import npu_resource_init
+    from npu_shim.config.plugin import npu_resource_shutdown
+    from npu_shim.config.plugin import rdma_remote_init
+    from npu_shim.config.plugin import rdma_remote_register
+    from npu_shim.config.plugin import set_device_sat_mode
+
+    init_op_compiler_cache_mode: Callable[..., Any]
+    init_op_compiler_cache_dir: Callable[..., Any]
+    init_debug_dir: Callable[..., Any]
+    get_var_addr_and_size: Callable[..., Any]
+    malloc_shared_memory: Callable[..., Any]
+    get_rdma_cache: Callable[..., Any]
+else:
+    __getattr__, __dir__ = _first_use(__name__, {
+        "npu_shim.config.plugin": (
+            "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
+            "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode"
+        ),
+        "not_yet:npu_plugin": (
+            "init_op_compiler_cache_mode init_op_compiler_cache_dir init_debug_dir get_var_addr_and_size "
+            "malloc_shared_memory get_rdma_cache"
+        ),
+    })
 
 __all__ = [
     "check_graph_run_mode",
+    "get_rdma_cache",
+    "get_var_addr_and_size",
+    "init_debug_dir",
+    "init_op_compiler_cache_dir",
+    "init_op_compiler_cache_mode",
     "init_rdma_pool",
     "is_inf_nan_enabled",
+    "malloc_shared_memory",
     "npu_close",
     "npu_resource_init",
     "npu_resource_shutdown",
@@ -23,5 +51,3 @@ __all__ = [
     "rdma_remote_register",
     "set_device_sat_mode",
 ]
-globals().update(_functions("npu_plugin"))
-__all__ += list(_functions("npu_plugin"))

@@ -1,7 +1,16 @@
 """The vendor's npu_bridge.estimator.npu.npu_rnn. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
 from __future__ import annotations
 
-from npu_shim.ops.rnn import npu_dynamic_rnn
+from typing import TYPE_CHECKING
+
+from npu_shim._first_use import first_use as _first_use
+
+if TYPE_CHECKING:
+    from npu_shim.ops.rnn import npu_dynamic_rnn
+else:
+    __getattr__, __dir__ = _first_use(__name__, {
+        "npu_shim.ops.rnn": "npu_dynamic_rnn",
+    })
 
 __all__ = [
     "npu_dynamic_rnn",
