@@ -10,7 +10,6 @@ loads them: the limit is TensorFlow with these parts and without npu_shim.
 """
 from __future__ import annotations
 
-import argparse
 import os
 import pathlib
 import statistics
@@ -75,17 +74,12 @@ def table(rows: List[Dict[str, Any]]) -> str:
 
 def main(argv: List[str]) -> int:
     """Measures, and says or writes what it found."""
-    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
-    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
-    parser.add_argument('--quick', action='store_true', help='two of them, once: to see that it works')
-    args = parser.parse_args(argv)
-    import tensorflow as tf
+    def measured(quick: bool) -> List[Dict[str, Any]]:
+        import tensorflow as tf
 
-    measured = measure(QUICK, 1) if args.quick else measure(list(CASES), 8)
-    made = [dict(measured, TensorFlow=tf.__version__)]
-    rows = results.beside_others('imports', made) if args.write else made
-    results.report('imports', table(rows), rows, args.write)
-    return 0
+        return [dict(measure(QUICK, 1) if quick else measure(list(CASES), 8), TensorFlow=tf.__version__)]
+
+    return results.run('imports', __doc__ or '', argv, 'two of them, once: to see that it works', measured, table)
 
 
 if __name__ == '__main__':

@@ -9,12 +9,10 @@ train op, made once by Session.make_callable.
 """
 from __future__ import annotations
 
-import argparse
 import os
 import pathlib
 import statistics
 import sys
-import warnings
 from typing import Any, Callable, Dict, List, Tuple
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -79,16 +77,11 @@ def table(rows: List[Dict[str, Any]]) -> str:
 
 def main(argv: List[str]) -> int:
     """Measures, and says or writes what it found."""
-    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
-    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
-    parser.add_argument('--quick', action='store_true', help='a few steps: to see that it works')
-    args = parser.parse_args(argv)
-    turns.quiet()
-    warnings.simplefilter('ignore')
-    made = measure([5, 10], 20, 2) if args.quick else measure([10, 100, 1000], 1000, 9)
-    rows = results.beside_others('loops', made) if args.write else made
-    results.report('loops', table(rows), rows, args.write)
-    return 0
+    def measured(quick: bool) -> List[Dict[str, Any]]:
+        turns.quiet()
+        return measure([5, 10], 20, 2) if quick else measure([10, 100, 1000], 1000, 9)
+
+    return results.run('loops', __doc__ or '', argv, 'a few steps: to see that it works', measured, table)
 
 
 if __name__ == '__main__':

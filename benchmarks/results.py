@@ -1,13 +1,14 @@
 """What all benchmarks share: the machine they name, and their places in RESULTS.md and results.json."""
 from __future__ import annotations
 
+import argparse
 import importlib
 import importlib.util
 import json
 import os
 import pathlib
 import platform
-from typing import Any, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 RESULTS = pathlib.Path(__file__).resolve().parent / 'RESULTS.md'
 _NUMBERS = RESULTS.with_name('results.json')
@@ -71,6 +72,28 @@ def beside_others(name: str, rows: List[Dict[str, Any]]) -> List[Dict[str, Any]]
     measured = {row['TensorFlow'] for row in rows}
     others = [row for row in kept(name) if row['TensorFlow'] not in measured]
     return sorted(others + rows, key=lambda row: [int(part) for part in row['TensorFlow'].split('.')])
+
+
+def run(name: str, doc: str, argv: Sequence[str], quick: str, measure: Callable[[bool], List[Dict[str, Any]]],
+        table: Callable[[List[Dict[str, Any]]], str]) -> int:
+    """The main() of a benchmark that is run with one TensorFlow after the other.
+
+    Args:
+        name: of the benchmark.
+        doc: what it measures, in the first line.
+        argv: the arguments of the command.
+        quick: what is measured with --quick, for --help.
+        measure: the rows of this TensorFlow; whether they shall be those of --quick.
+        table: of rows, for people.
+    """
+    parser = argparse.ArgumentParser(description=doc.split('\n')[0])
+    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
+    parser.add_argument('--quick', action='store_true', help=quick)
+    args = parser.parse_args(argv)
+    made = measure(args.quick)
+    rows = beside_others(name, made) if args.write else made
+    report(name, table(rows), rows, args.write)
+    return 0
 
 
 def _known() -> Dict[str, Any]:

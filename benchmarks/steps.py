@@ -8,12 +8,10 @@ weights. The limit is a callable of the same train op, which is made once by Ses
 """
 from __future__ import annotations
 
-import argparse
 import os
 import pathlib
 import statistics
 import sys
-import warnings
 from typing import Any, Callable, Dict, List, Tuple
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -83,17 +81,12 @@ def table(rows: List[Dict[str, Any]]) -> str:
 
 def main(argv: List[str]) -> int:
     """Measures, and says or writes what it found."""
-    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
-    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
-    parser.add_argument('--quick', action='store_true', help='a few steps: to see that it works')
-    args = parser.parse_args(argv)
-    turns.quiet()
-    warnings.simplefilter('ignore')
-    made = [row for model in models.names()
-            for row in (measure(model, 2, 1) if args.quick else measure(model, STEPS[model], 31))]
-    rows = results.beside_others('steps', made) if args.write else made
-    results.report('steps', table(rows), rows, args.write)
-    return 0
+    def measured(quick: bool) -> List[Dict[str, Any]]:
+        turns.quiet()
+        return [row for model in models.names()
+                for row in (measure(model, 2, 1) if quick else measure(model, STEPS[model], 31))]
+
+    return results.run('steps', __doc__ or '', argv, 'a few steps: to see that it works', measured, table)
 
 
 if __name__ == '__main__':

@@ -9,6 +9,7 @@ import statistics
 import tempfile
 import threading
 import time
+import warnings
 from typing import Any, Callable, Dict, Hashable, List, TypeVar
 
 import numpy as np
@@ -49,9 +50,10 @@ def compare(name: str, expected: Dict[str, Any], got: Dict[str, Any]) -> None:
 
 
 def quiet() -> None:
-    """Graph mode, and no log lines of TensorFlow."""
+    """Graph mode, no warnings, and no log lines of TensorFlow."""
     import tensorflow as tf
 
+    warnings.simplefilter('ignore')
     tf.compat.v1.disable_eager_execution()
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 

@@ -1,13 +1,11 @@
-"""The only place that touches private TensorFlow symbols or TF-version differences.
+"""The only place that touches private TensorFlow symbols or TF-version differences, with _tf_arrays and _tf_threads.
 
 Import it only from modules that need TensorFlow anyway.
 """
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
-import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -19,8 +17,7 @@ from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.distribute import distribute_lib, numpy_dataset, one_device_strategy
 from tensorflow.python.distribute import values as distribute_values
 from tensorflow.python.eager import context as _context
-from tensorflow.python.framework import function as _function, kernels as _kernels, ops as _framework_ops
-from tensorflow.python.ops import gen_script_ops as _gen_script_ops, script_ops as _script_ops
+from tensorflow.python.framework import function as _function, kernels as _kernels
 from tensorflow.python.ops import summary_ops_v2 as _summary_ops
 from tensorflow.python.training import session_run_hook
 
@@ -52,7 +49,6 @@ InteractiveSession = session_module.InteractiveSession
 ArrayDevice = numpy_dataset.SingleDevice  # where a strategy puts a variable that holds an array of the script
 OneDeviceExtended = one_device_strategy.OneDeviceExtended
 ReplicaContext = distribute_lib.ReplicaContext
-COPIES_ARRAYS = tuple(map(int, tf.__version__.split(".")[:2])) <= (2, 6)  # what goes into a tf.numpy_function
 REPLICAS_HAVE_NUMBERS = hasattr(distribute_lib, "ReplicaContextBase")  # before TF 2.4 the number of a replica is a tensor
 
 logging = v1.logging
@@ -136,38 +132,6 @@ def fed(session: Any, feed_dict: Any) -> List[Any]:
         parts = tf.nest.flatten(key, expand_composites=True)
         found += [part for part in parts if isinstance(part, tf.Tensor)]
     return found
-
-
-@functools.lru_cache(maxsize=None)
-def _kernel_threads() -> Optional[Tuple[Callable[[], int], Callable[[int], None]]]:
-    """How TensorFlow gets and sets how many threads an op may use that the calling thread runs; None where it is unknown."""
-    try:
-        names = [flag[len("-l:"):] for flag in tf.sysconfig.get_link_flags() if flag.startswith("-l:")]
-        library = ctypes.CDLL(os.path.join(tf.sysconfig.get_lib(), names[0]))
-        return (library._ZN10tensorflow26GetPerThreadMaxParallelismEv,
-                library._ZN10tensorflow26SetPerThreadMaxParallelismEi)
-    except (AttributeError, IndexError, OSError):
-        return None
-
-
-@contextlib.contextmanager
-def unsplit_kernels() -> Iterator[None]:
-    """Inside, an op that the calling thread runs itself does all its work in this thread.
-
-    TensorFlow does the same for the functions of a dataset whose options say max_intra_op_parallelism. It has no other
-    way to say it for one run; where it cannot be said, ops go on using all threads.
-    """
-    threads = _kernel_threads()
-    if threads is None:
-        yield
-        return
-    get, put = threads
-    before = get()
-    put(1)
-    try:
-        yield
-    finally:
-        put(before)
 
 
 def operator_types() -> List[str]:
@@ -275,46 +239,6 @@ def call_compiled(function: Any, inputs: Sequence[Any]) -> Any:
         "Nresources": attr_value(0),
         "Tresults": attr_value_pb2.AttrValue(list=types(type=[result])),
     }).outputs[0]
-
-
-# ---- functions of arrays
-
-
-def array_function(function: Callable[..., List[np.ndarray]], inputs: Sequence[Any], types: Sequence[Any]) -> Any:
-    """tf.numpy_function without copies, where TensorFlow makes some.
-
-    Args:
-        function: of arrays, which are TensorFlow's own memory: it must not change them. It gives a list of arrays.
-        inputs: tensors.
-        types: of the results.
-    Returns:
-        The results; an op where there are none (None where TensorFlow acts eagerly).
-    """
-    if not COPIES_ARRAYS or tf.executing_eagerly():
-        return tf.numpy_function(function, inputs, types)
-    made = _ArrayFunction(function, types)
-    outermost = graph = v1.get_default_graph()
-    while graph is not None:  # the registry has no strong reference: the function lives as long as the graph
-        outermost, graph = graph, getattr(graph, "outer_graph", getattr(graph, "_outer_graph", None))
-    if not hasattr(outermost, "_py_funcs_used_in_graph"):
-        outermost._py_funcs_used_in_graph = []
-    outermost._py_funcs_used_in_graph.append(made)
-    return _gen_script_ops.eager_py_func(
-        input=list(inputs), token=_script_ops._py_funcs.insert(made), is_async=False, Tout=list(types))
-
-
-class _ArrayFunction(_script_ops.EagerFunc):
-    """What TensorFlow calls: it hands over eager tensors, which share the memory of a session's."""
-
-    def __init__(self, function: Callable[..., List[np.ndarray]], types: Sequence[Any]) -> None:
-        super().__init__(function, types, is_grad_func=False)
-
-    def __call__(self, device: Optional[str], token: str, args: Sequence[Any]) -> List[Any]:
-        results = self._func(*[arg._numpy() for arg in args])
-        with _context.eager_mode():
-            here = _context.context().device_name
-            return [_framework_ops.EagerTensor(result, here, dtype.as_datatype_enum)
-                    for result, dtype in zip(results, self._out_dtypes)]
 
 
 # ---- tf.data

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence
 
 import numpy as np
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_arrays
 from npu_shim.distributed import collectives, communicator, graph_order, groups
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _call(kind: str, group: str, given: List[Any], results: List[Any], work: Wor
 
     sent = [tf.bitcast(t, _BITS) if t.dtype == tf.bfloat16 else t for t in given]
     types = [_BITS if dtype == tf.bfloat16 else dtype for dtype, _ in results]
-    made = _tf.array_function(act, sent, types)
+    made = _tf_arrays.array_function(act, sent, types)
     if not results:
         return made
     finished = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Optional
 
-from npu_shim import _device, _tf
+from npu_shim import _device, _tf, _tf_threads
 from npu_shim.config.session import session_option
 from npu_shim.optimizer import light_steps, loop_variables
 from npu_shim.optimizer.step_loop import StepLoop
@@ -119,7 +119,7 @@ class Steps:
                 self._session = session
                 run(self.op, feed_dict)
                 feed_dict = {**(feed_dict or {}), self._loop.limit: self.iterations - 2}
-            with _tf.unsplit_kernels():
+            with _tf_threads.unsplit_kernels():
                 run(self._loop.op, feed_dict, light_steps.IN_CALLERS_THREAD)
             return
         for _ in range(self.iterations - 1):

@@ -3,8 +3,9 @@
 TensorFlow runs ops that are ready together in a pool of threads, and splits an
 op among the threads of another. With the few thousand numbers of a small model
 each hand-over costs more than the op. Such a loop runs as a whole in the thread
-that called session.run (IN_CALLERS_THREAD, _tf.unsplit_kernels), and reads its
-input there. Results are the same: the ops and what they wait for stay as they are.
+that called session.run (IN_CALLERS_THREAD, _tf_threads.unsplit_kernels), and
+reads its input there. Results are the same: the ops and what they wait for stay
+as they are.
 """
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim import _tf
+from npu_shim import _tf, _tf_threads
 from npu_shim import npu_init as npu
 from npu_shim.estimator.npu import util
 from npu_shim.optimizer import light_steps
@@ -243,7 +243,7 @@ def test_which_steps_run_in_one_thread(case, monkeypatch):
 
 
 def threads():
-    get, _ = _tf._kernel_threads()
+    get, _ = _tf_threads._kernel_threads()
     return get()
 
 
@@ -276,5 +276,5 @@ def test_a_small_step_runs_in_the_callers_thread_and_input_finds_its_threads_bef
 
 
 def test_a_loop_needs_no_private_symbol(monkeypatch):
-    monkeypatch.setattr(_tf, "_kernel_threads", lambda: None)
+    monkeypatch.setattr(_tf_threads, "_kernel_threads", lambda: None)
     same(run(10, 3)[0], run(1, 30)[0])

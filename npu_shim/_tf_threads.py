@@ -1,0 +1,42 @@
+"""How many threads an op may use that the calling thread runs."""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+from typing import Callable, Iterator, Optional, Tuple
+
+import tensorflow as tf
+
+
+@functools.lru_cache(maxsize=None)
+def _kernel_threads() -> Optional[Tuple[Callable[[], int], Callable[[int], None]]]:
+    """How TensorFlow gets and sets how many threads an op may use that the calling thread runs; None where it is unknown."""
+    try:
+        names = [flag[len("-l:"):] for flag in tf.sysconfig.get_link_flags() if flag.startswith("-l:")]
+        library = ctypes.CDLL(os.path.join(tf.sysconfig.get_lib(), names[0]))
+        return (library._ZN10tensorflow26GetPerThreadMaxParallelismEv,
+                library._ZN10tensorflow26SetPerThreadMaxParallelismEi)
+    except (AttributeError, IndexError, OSError):
+        return None
+
+
+@contextlib.contextmanager
+def unsplit_kernels() -> Iterator[None]:
+    """Inside, an op that the calling thread runs itself does all its work in this thread.
+
+    TensorFlow does the same for the functions of a dataset whose options say max_intra_op_parallelism. It has no other
+    way to say it for one run; where it cannot be said, ops go on using all threads.
+    """
+    threads = _kernel_threads()
+    if threads is None:
+        yield
+        return
+    get, put = threads
+    before = get()
+    put(1)
+    try:
+        yield
+    finally:
+        put(before)
