@@ -85,9 +85,19 @@ def by_size(like: Any, small: Callable[[], Any], large: Callable[[], Any], least
         return small()
     if count is not None:
         return large()
+    return chosen(is_large(like, least), large, small)
+
+
+def is_large(like: Any, least: int = LEAST_ELEMENTS) -> Any:
+    """Whether a tensor is large, as a bool tensor: it is found out when the graph runs."""
     count = tf.size(like, out_type=tf.int64)
+    return tf.logical_and(count >= least, count <= MOST_ELEMENTS)
+
+
+def chosen(is_large: Any, large: Callable[[], Any], small: Callable[[], Any]) -> Any:
+    """What large() or small() gives, by a bool tensor."""
     with _tf.no_tape():  # which would make the branch keep what it computes
-        return _tf.v1.cond(tf.logical_and(count >= least, count <= MOST_ELEMENTS), large, small)
+        return _tf.v1.cond(is_large, large, small)
 
 
 def over_elements(function: Compiled, tensors: Sequence[Any], *others: Any) -> Any:

@@ -22,8 +22,10 @@ def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int]
     On the card it is the vendor's op. On the CPU a large tensor's mask is a hash
     of each element's place and of a key that is drawn anew each time, made in
     one compiled function with the product, and made again for the gradient; a
-    smaller tensor, or one with a noise_shape, takes ``tf.nn.dropout``. The same
-    seeds give the same masks in every run and process. With
+    smaller tensor, or one with a noise_shape, takes ``tf.nn.dropout`` or, where
+    the graph does not know its size, the same random numbers. The same seeds
+    give the same masks in every run, process and rank; without a seed each
+    rank has masks of its own. With
     ``NPU_SHIM_KERNELS=plain`` all take ``tf.nn.dropout`` and drop what the
     script dropped before it was migrated. The card's random numbers differ.
 
@@ -70,8 +72,10 @@ def _is_small(x: Any) -> bool:
 
 def _hashed(x: Any, keep_prob: Any, seed: Optional[int]) -> Any:
     """Dropout of a tensor that is large, or is found to be small only when it is there."""
-    key = _mask.new_key(seed)
     keep = tf.convert_to_tensor(_scalar(keep_prob, tf.float64), tf.float64)
+    if x.shape.num_elements() is None and _tf.in_plain_graph():
+        return _chosen(x, keep, seed)
+    key = _mask.new_key(seed)
     return _tf.with_gradient(_applied(x, key, keep), [x, key, keep], "NpuShimDropout")
 
 
@@ -84,19 +88,70 @@ def _gradient(x: Any, key: Any, keep: Any, dy: Any) -> List[Any]:
 
 
 def _applied(x: Any, key: Any, keep: Any) -> Any:
-    """The mask of a key, which is as good as the mask itself, times x and the scale."""
-    scale = tf.cast(1.0 / keep, tf.float64 if x.dtype == tf.float64 else tf.float32)  # half types are rounded once
+    """The mask of a key, which is as good as the mask itself, times x and the scale.
 
+    In functions, which may be compiled as a whole, and then with all their
+    branches: in TensorFlow 2.6 these must give tensors of the same shapes.
+    """
     def small() -> Any:
         kept = tf.random.stateless_uniform(tf.shape(x), key) < tf.cast(keep, tf.float32)
-        return tf.cast(tf.cast(x, scale.dtype) * (tf.cast(kept, scale.dtype) * scale), x.dtype)
+        return _times(x, tf.cast(kept, _wide(x)) * _scale(x, keep))
+
+    return _xla.by_size(x, small, lambda: _by_key(x, key, keep), _LEAST_HASHED)
+
+
+def _chosen(x: Any, keep: Any, seed: Optional[int]) -> Any:
+    """Dropout in a graph that does not know the size: a small tensor draws TensorFlow's numbers, and keeps its mask."""
+    def small() -> Any:
+        known = _tf.static_value(keep)
+        rate = tf.cast(1.0 - keep, tf.float32) if known is None else tf.constant(1.0 - known, tf.float32)
+        kept = tf.random.uniform(tf.shape(x), seed=seed) >= rate
+        factors = tf.cast(kept, _wide(x)) * _scale(x, keep)
+        return _times(x, factors), factors
 
     def large() -> Any:
-        # An element stays when its int32 of random bits is at most this: all of them when keep is 1
-        most = tf.clip_by_value(tf.round(keep * 2.0**32) - (2.0**31 + 1), -(2.0**31), 2.0**31 - 1)
-        return _xla.over_elements(_COMPILED, [x], key, tf.cast(most, tf.int32), scale, tf.constant(-1))
+        key = _mask.new_key(seed)
+        return _by_key(x, key, keep), tf.bitcast(key, _wide(x))  # one tensor for either saves a choice
 
-    return _xla.by_size(x, small, large, _LEAST_HASHED)
+    is_large = _xla.is_large(x, _LEAST_HASHED)
+    y, mask = _xla.chosen(is_large, large, small)
+    y.set_shape(x.shape)
+    return _tf.with_gradient(y, [x, mask, is_large, keep], "NpuShimChosenDropout")
+
+
+@tf.RegisterGradient("NpuShimChosenDropout")
+@_tf.gradient_of
+def _chosen_gradient(x: Any, mask: Any, is_large: Any, keep: Any, dy: Any) -> List[Any]:
+    """By the factors or the key that the mask is."""
+    def large() -> Any:
+        key = tf.bitcast(mask, tf.int32)
+        key.set_shape([2])
+        return _by_key(dy, key, keep)
+
+    dx = _xla.chosen(is_large, large, lambda: _times(dy, mask))
+    dx.set_shape(x.shape)
+    return [_tf.with_gradient(dx, [dy, mask, is_large, keep], "NpuShimChosenDropout"), None, None, None]
+
+
+def _by_key(x: Any, key: Any, keep: Any) -> Any:
+    """Of a large tensor."""
+    # An element stays when its int32 of random bits is at most this: all of them when keep is 1
+    most = tf.clip_by_value(tf.round(keep * 2.0**32) - (2.0**31 + 1), -(2.0**31), 2.0**31 - 1)
+    return _xla.over_elements(_COMPILED, [x], key, tf.cast(most, tf.int32), _scale(x, keep), tf.constant(-1))
+
+
+def _times(x: Any, factors: Any) -> Any:
+    return tf.cast(tf.cast(x, factors.dtype) * factors, x.dtype)
+
+
+def _scale(x: Any, keep: Any) -> Any:
+    known = _tf.static_value(keep)
+    return tf.cast(1.0 / keep, _wide(x)) if known is None else tf.constant(1.0 / known, _wide(x))
+
+
+def _wide(x: Any) -> Any:
+    """The type to compute in: half types are rounded once."""
+    return tf.float64 if x.dtype == tf.float64 else tf.float32
 
 
 def npu_shim_dropout(x: Any, key: Any, most: Any, scale: Any, ones: Any) -> Any:

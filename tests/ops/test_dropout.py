@@ -56,6 +56,17 @@ def test_same_seeds_drop_what_tf_nn_dropout_drops(run, monkeypatch, count, kerne
     np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("shape", [[None], None], ids=["known rank", "unknown rank"])
+def test_a_small_tensor_of_unknown_size_drops_the_same(shape):
+    """By an op's own seed: seeds of the graph are told apart by the number of ops before."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as sess:
+        x = tf.compat.v1.placeholder(tf.float32, shape)
+        both = [npu_ops.dropout(x, 0.75, seed=5), tf.compat.v1.nn.dropout(x, rate=0.25, seed=5)]
+        for value in (np.arange(1.0, 1001.0), np.ones(16383)):
+            ours, theirs = sess.run(both, {x: value})
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
 def test_two_runs_differ_and_two_sessions_with_a_seed_agree(run):
     def build():
         y = npu_ops.dropout(_ones(), 0.5, seed=7)
