@@ -12,15 +12,17 @@ milliseconds. So:
                              which vary from step to step meet few compilations
 
 Nothing is compiled on a machine with a GPU (which has better kernels for the
-ops), where TensorFlow was built without XLA, and with NPU_SHIM_KERNELS=plain.
+ops) and with NPU_SHIM_KERNELS=plain; nor, as is told once, where TensorFlow was
+built without XLA or the process may not run code that it makes.
 """
 from __future__ import annotations
 
 import functools
 import threading
+import warnings
 from typing import Any, Callable, Dict, Sequence, Tuple
 
-from npu_shim import _env, _tf
+from npu_shim import _env, _made_code, _tf
 
 tf = _tf.tf
 
@@ -36,7 +38,20 @@ def usable() -> bool:
 
 @functools.lru_cache(maxsize=None)
 def _can_compile() -> bool:
-    return _tf.has_cpu_kernel("XlaLaunch") and not tf.config.experimental.list_physical_devices("GPU")
+    if tf.config.experimental.list_physical_devices("GPU"):
+        return False
+    if not _tf.has_cpu_kernel("XlaLaunch"):
+        reason = "this TensorFlow was built without XLA"
+    elif not _made_code.is_allowed():
+        reason = ("this process may not run code that it makes, which systemd's MemoryDenyWriteExecute, SELinux "
+                  "(execmem) and prctl can forbid")
+    else:
+        return True
+    warnings.warn(
+        f"npu_shim compiles nothing, because {reason}: gelu and dropout of large tensors take TensorFlow's own ops, which "
+        "are several times slower, and dropout draws the masks of tf.nn.dropout. Export NPU_SHIM_KERNELS=plain to have "
+        "that without this warning.", RuntimeWarning, stacklevel=4)
+    return False
 
 
 class Compiled:

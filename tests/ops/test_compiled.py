@@ -1,13 +1,17 @@
 """Large tensors, which gelu and dropout compile: the same numbers in every control flow, type, graph and thread."""
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim import _tf, _xla
+from npu_shim import _made_code, _tf, _xla
 from npu_shim.estimator.npu import util
 from npu_shim.ops.dropout import dropout
 from npu_shim.ops.gelu import gelu
@@ -144,7 +148,7 @@ def test_a_tape_inside_a_function(count, static, jit):
 # ---- when nothing is compiled
 
 
-@pytest.mark.parametrize("reason", ["small", "float64", "plain", "no XLA", "a GPU"])
+@pytest.mark.parametrize("reason", ["small", "float64", "plain", "no XLA", "no leave to run what it makes", "a GPU"])
 def test_is_not_compiled(monkeypatch, reason):
     if reason == "plain":
         monkeypatch.setenv("NPU_SHIM_KERNELS", "plain")
@@ -152,9 +156,12 @@ def test_is_not_compiled(monkeypatch, reason):
         monkeypatch.setattr(_tf, "has_cpu_kernel", lambda op: False)
     if reason == "a GPU":
         monkeypatch.setattr(tf.config.experimental, "list_physical_devices", lambda kind: [kind])
+    if reason == "no leave to run what it makes":
+        monkeypatch.setattr(_made_code, "is_allowed", lambda: False)
     _xla._can_compile.cache_clear()
     try:
-        with tf.Graph().as_default() as graph, v1.Session() as sess:
+        with warnings.catch_warnings(record=True) as told, tf.Graph().as_default() as graph, v1.Session() as sess:
+            warnings.simplefilter("always", RuntimeWarning)
             x = tf.constant(X[:1000] if reason == "small" else X, tf.float64 if reason == "float64" else tf.float32)
             y = gelu(x)
             gradient, = tf.gradients(y, x)
@@ -163,8 +170,37 @@ def test_is_not_compiled(monkeypatch, reason):
             if reason != "float64":
                 assert set(np.unique(sess.run(dropout(tf.ones_like(x), 0.5)))) == {0, 2}
                 assert not compiled_calls(graph)
+        told = [str(warning.message) for warning in told if "npu_shim compiles nothing" in str(warning.message)]
+        assert len(told) == (reason.startswith("no ")), "told once, where nobody asked for it"
+        assert all("NPU_SHIM_KERNELS=plain" in text for text in told)
     finally:
         _xla._can_compile.cache_clear()
+
+
+HARDENED = """
+import ctypes, warnings
+warnings.simplefilter("ignore")
+import numpy as np, tensorflow as tf
+from npu_shim import _made_code
+from npu_shim.ops.dropout import dropout
+from npu_shim.ops.gelu import gelu
+warnings.filterwarnings("always", category=RuntimeWarning, message="npu_shim")
+PR_SET_MDWE, REFUSE_EXEC_GAIN = 65, 1
+is_hardened = ctypes.CDLL(None).prctl(PR_SET_MDWE, REFUSE_EXEC_GAIN, 0, 0, 0) == 0
+assert _made_code.is_allowed() != is_hardened
+with warnings.catch_warnings(record=True) as told, tf.Graph().as_default(), tf.compat.v1.Session() as sess:
+    y = gelu(tf.zeros([100000])) + dropout(tf.ones([100000]), 0.5) + dropout(tf.ones([100000]), 0.5)
+    assert set(np.unique(sess.run(y))) == {0, 2, 4}
+print(len(told) == is_hardened)
+"""
+
+
+def test_a_process_that_may_not_run_what_it_makes_goes_on(repo_root):
+    """XLA ends such a process. Kernels before 6.3 do not know how to make one, and there it compiles."""
+    env = dict(os.environ, PYTHONPATH=str(repo_root), NPU_SHIM_FALLBACK="silent")
+    done = subprocess.run([sys.executable, "-c", HARDENED], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-2000:]
 
 
 def test_lengths_that_vary_meet_few_compilations(run):

@@ -1,6 +1,7 @@
 """The hashed mask of large tensors: as random as it has to be, the same where it has to be, and never stored."""
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -99,20 +100,37 @@ def test_without_a_seed_runs_differ():
     assert (np.array(_masks()) != np.array(_masks())).any()
 
 
-SCRIPT = """
+RANK = """
 import zlib, tensorflow as tf
 from npu_shim.estimator import npu_ops
-with tf.Graph().as_default(), tf.compat.v1.Session() as sess:
-    y = npu_ops.dropout(tf.ones([100000]), 0.5, seed=7)
-    print([zlib.crc32(sess.run(y).tobytes()) for _ in range(2)])
+
+def masks(shape, op_seed, graph_seed):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as sess:
+        tf.compat.v1.set_random_seed(graph_seed)
+        x = tf.compat.v1.placeholder_with_default(tf.ones([count]), shape)
+        y = npu_ops.dropout(x, 0.5, seed=op_seed)
+        return [zlib.crc32(sess.run(y).tobytes()) for _ in range(2)]
+
+for count in (1000, 100000):
+    for shape in ([count], None):
+        print([masks(shape, *seeds) for seeds in ((7, None), (None, 7), (None, None))])
 """
 
 
-def test_the_same_seed_gives_the_same_masks_in_other_processes(repo_root):
-    env = dict(os.environ, PYTHONPATH=str(repo_root), NPU_SHIM_FALLBACK="silent")
-    first, second = [subprocess.run([sys.executable, "-c", SCRIPT], env=env, stdout=subprocess.PIPE, check=True).stdout
-                     for _ in range(2)]
-    assert first == second and len(set(eval(first))) == 2
+def test_ranks_have_the_same_masks_by_the_same_seed_and_else_their_own(repo_root):
+    """As on cards, where the seeds of graph and op are all that a mask is drawn from, and other numbers without any."""
+    ranks = []
+    for rank in range(2):
+        env = dict(os.environ, PYTHONPATH=str(repo_root), NPU_SHIM_FALLBACK="silent", RANK_ID=str(rank), RANK_SIZE="2")
+        ranks.append(subprocess.Popen([sys.executable, "-c", RANK], env=env, stdout=subprocess.PIPE))
+    printed = [rank.communicate()[0].splitlines() for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0]
+    assert [len(lines) for lines in printed] == [4, 4]
+    for lines in zip(*printed):
+        (op, graph, none), (its_op, its_graph, its_none) = map(ast.literal_eval, map(bytes.decode, lines))
+        assert op == its_op and graph == its_graph
+        assert len(set(op)) == 2 and len(set(graph)) == 2, "each step has a mask of its own"
+        assert len(set(none + its_none)) == 4
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
