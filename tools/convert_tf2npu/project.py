@@ -61,6 +61,9 @@ class Project:
         self._found: Dict[str, Dict[str, Optional[str]]] = {}  # by folder and module
         self._attributes: Dict[Tuple[str, str], Optional[str]] = {}
 
+    def __reduce__(self) -> Tuple[object, ...]:
+        return Project, (tuple(self._paths.values()), self.fixed, self._prepare)  # another process reads for itself
+
     @property
     def paths(self) -> KeysView[str]:
         """The files, by their whole path."""

@@ -86,12 +86,13 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
         jobs = 1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1
     progress = Progress(len(entries), sys.stderr)
     try:
-        results = []
-        for result in converted([e.path for e in entries], (settings, project, list_calls), jobs):
-            results.append(result)
+        found: Dict[int, FileResult] = {}
+        for number, result in converted([e.path for e in entries], (settings, project, list_calls), jobs):
+            found[number] = result
             progress.step()
     finally:
         progress.close()
+    results = [found[number] for number in range(len(entries))]
     if memory and asked and ask() == asked:  # else files have changed meanwhile
         memory.keep(asked, results)
     return run_of(results)

@@ -1,60 +1,52 @@
-"""Converting files in several processes, which end with the one that started them, whatever ends that."""
+"""Converting files, in this process or in several, which end with the one that started them, whatever ends that."""
 from __future__ import annotations
 
 import contextlib
 import gc
+import marshal
 import os
-import threading
-import time
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, List, Optional, Sequence, Set, Tuple
 
 from .config import Settings
 from .convert import Converter
 from .errors import UsageError
+from .import_graph import concerned
+from .processes import Channel, Process, may_fork, start
 from .project import Project
-from .results import FileResult, failed
-from .signals import act_on_held_back, held_back, leave_to_parent
+from .results import FileResult, failed, of_plain, plain
+from .shares import Shares
+from .signals import act_on_held_back, held_back
 
-_LOOK_S = 0.5
-_AT_ONCE = 8, 64  # files, at least and at most: neighbours import each other, and are read once by one process
-_SHARES = 16  # for each process, so that all end at about the same time
+_AHEAD = 2  # pieces of work that each process has, so that it never waits for the next one
 Converting = Tuple[Settings, Project, bool]  # the arguments of a Converter
+Numbered = Tuple[int, FileResult]  # with the place of its path
 
 
-def converted(paths: List[str], converting: Converting, jobs: int) -> Iterator[FileResult]:
-    """Convert files, in their order.
+def converted(paths: Sequence[str], converting: Converting, jobs: int) -> Iterator[Numbered]:
+    """Convert files; in several processes the results come in any order.
 
     Args:
-        paths: of the files.
+        paths: of the files, neighbours beside each other.
         converting: how.
         jobs: the number of processes.
 
     Raises:
         UsageError: one of the processes was ended.
     """
-    if jobs == 1 or len(paths) < 2:
-        converter = Converter(*converting)
+    jobs = min(jobs, len(paths))
+    converter = Converter(*converting)  # whose rules copies of this process need not load any more
+    if jobs < 2:
         with _collector_at_rest():
-            for path in paths:
-                yield convert_path(converter, path)
+            for number, path in enumerate(paths):
+                yield number, convert_path(converter, path)
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-    try:
-        # An exception while the processes are started, or while work is handed out, would be lost or block all.
-        with held_back(), ProcessPoolExecutor(min(jobs, len(paths)), initializer=_start,
-                                              initargs=(os.getpid(), *converting)) as pool:
-            at_once = sorted((*_AT_ONCE, len(paths) // (jobs * _SHARES)))[1]
-            results = pool.map(_convert, paths, chunksize=at_once)
-            try:
-                for result in results:
-                    yield result
-                    act_on_held_back()
-            finally:
-                results.close()  # type: ignore[attr-defined]  # a generator: what is not begun is given up
-    except BrokenProcessPool:
-        raise UsageError('a process of the tool was ended from outside, as a rule because memory ran '
-                         'out; nothing was written; try again with -j 1')
+    if may_fork():
+        with _collector_at_rest():
+            concerned(converting[1])  # once, and not by each process for itself
+    with held_back(), _Pool(paths, converting, jobs) as pool:  # an exception while they are started would leave some
+        for result in pool.results():
+            yield result
+            act_on_held_back()
 
 
 @contextlib.contextmanager
@@ -79,27 +71,84 @@ def convert_path(converter: Converter, path: str) -> FileResult:
     return converter.convert(raw, path)._replace(edits=())
 
 
-_worker: Optional[Converter] = None  # of a worker process; made once when it starts
+class _Pool:
+    """Processes that convert some files, and end with the block.
+
+    Args:
+        paths: of the files.
+        converting: how.
+        jobs: the number of processes.
+    """
+
+    def __init__(self, paths: Sequence[str], converting: Converting, jobs: int) -> None:
+        self._shares = Shares([_size(path) for path in paths], jobs)
+        self._jobs = jobs
+        self._work = tuple(paths), converting
+        self._processes: List[Process] = []
+
+    def __enter__(self) -> _Pool:
+        try:
+            for _ in range(self._jobs):
+                self._processes.append(start(_serve, self._work, self._processes))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.end()
+
+    def results(self) -> Iterator[Numbered]:
+        """The result of each file, as they come."""
+        begun = [0] * self._jobs
+        try:
+            for _ in range(_AHEAD):
+                for number in range(self._jobs):
+                    begun[number] += self._give(number)
+            while any(begun):
+                for number in self._answering({n for n, pieces in enumerate(begun) if pieces}):
+                    found = marshal.loads(self._processes[number].channel.recv_bytes())
+                    begun[number] += self._give(number) - 1
+                    for place, made in found:
+                        yield place, of_plain(made) if made else FileResult(None, ())
+        except (EOFError, ConnectionError):
+            raise UsageError('a process of the tool was ended from outside, as a rule because memory ran '
+                             'out; nothing was written; try again with -j 1')
+
+    def _give(self, number: int) -> bool:
+        """Give a process its next piece of work, if there is one."""
+        piece = self._shares.next(number)
+        if piece:
+            self._processes[number].channel.send_bytes(marshal.dumps((piece.start, piece.stop)))
+        return bool(piece)
+
+    def _answering(self, numbers: Set[int]) -> List[int]:
+        """Those of some processes that have done something; waits for the first."""
+        wait = self._processes[0].wait
+        ready = wait([self._processes[number].channel for number in sorted(numbers)])
+        return [number for number in sorted(numbers) if self._processes[number].channel in ready]
 
 
-def _start(main: int, *converting: object) -> None:
-    global _worker
-    import multiprocessing
-    leave_to_parent()
-    # A fork server stands between, and ends with the main process.
-    parent = os.getppid() if multiprocessing.get_start_method() == 'forkserver' else main
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    gc.disable()
-    _worker = Converter(*converting)  # type: ignore[arg-type]
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0  # said when its turn comes
 
 
-def _end_with(parent: int) -> None:
-    """End this process soon after the main one: a worker that waits for work would wait for ever."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK_S)
-    os._exit(1)
+def _serve(channel: Channel, paths: Sequence[str], converting: Converting) -> None:
+    """What a process of the pool does: it converts pieces of the files until no more are given."""
+    converter = Converter(*converting)
+    while True:
+        try:
+            begin, end = marshal.loads(channel.recv_bytes())
+        except EOFError:
+            return
+        channel.send_bytes(marshal.dumps([(place, _sent(convert_path(converter, paths[place])))
+                                          for place in range(begin, end)]))
 
 
-def _convert(path: str) -> FileResult:
-    assert _worker is not None
-    return convert_path(_worker, path)
+def _sent(result: FileResult) -> Optional[list]:
+    """A result for :mod:`marshal`, which is for processes of one program; most have nothing to say."""
+    return None if result == FileResult(None, ()) else plain(result)
