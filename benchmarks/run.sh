@@ -57,7 +57,7 @@ run() {  # NAME ENV: one benchmark in one environment
       if [ "$mode" = --write ]; then
         other="$(make_env tf115)" || { say "$other" >&2; return 1; }
         args+=(--python "$other/bin/python" --python "$dir/bin/python" --packages)
-        [ "$name" = tool_growth ] || args+=(--share 60)
+        [ "$name" = tool_growth ] || args+=(--share 60 --larger 10)
       else
         args+=(--corpus "$root/samples")
       fi ;;

@@ -16,7 +16,7 @@ def test_it_runs_and_both_tools_write_what_can_be_right(repo_root: pathlib.Path,
             (tmp_path / 'corpus' / folder / name).write_text(text)
     done = subprocess.run(
         [sys.executable, str(repo_root / 'benchmarks' / 'tool_throughput.py'), '--corpus', str(tmp_path / 'corpus'),
-         '--quick', '--json', str(tmp_path / 'figures.json')],
+         '--quick', '--larger', '1', '--json', str(tmp_path / 'figures.json')],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
     assert done.returncode == 0, done.stdout[-3000:]
     found, = json.loads((tmp_path / 'figures.json').read_text())
@@ -24,6 +24,7 @@ def test_it_runs_and_both_tools_write_what_can_be_right(repo_root: pathlib.Path,
     assert set(found['sides']) == {'floor', 'floor, two processes', 'convert_tf2npu', 'convert_tf2npu, two processes',
                                    'tf_upgrade_v2'}
     assert found['no_concern']['files'] == 2
+    assert (found['larger']['files'], found['larger']['lines']) == (4, 6) and '4 files of 6 lines' in done.stdout
     assert all('| %s |' % name in done.stdout for name in found['sides'])
 
 
