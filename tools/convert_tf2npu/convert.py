@@ -137,6 +137,7 @@ class Converter:
         return True
 
     def _plan(self, raw: bytes, path: str) -> Tuple[Source, _Plan]:
+        self.project.settle()
         _, source, names, types = self.project.understand(raw, path)
         settings = self.settings
         context = _Context(source, names, types, settings.distributed, settings.compat_v1, settings.main,

@@ -6,7 +6,7 @@ project, binds to an attribute is what ``self.attribute`` can be.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Set, Tuple, cast
+from typing import TYPE_CHECKING, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, cast
 
 from .nodes import walked
 from .reaching import reaching
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .infer import Types
     from .names import Names
     from .project import Project
-
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 class Definitions(Scopes):
@@ -36,9 +34,14 @@ class Definitions(Scopes):
         self.types: Types  # of its expressions; they set this themselves
         # Of names of its own it says None, for they would hold themselves.
         self._held: Dict[Tuple[ast.ClassDef, str], List[Tuple[Binding, Optional[Names]]]] = {}
+        self._ancestries: Dict[ast.ClassDef, FrozenSet[str]] = {}
         self._mentions: Optional[Dict[str, List[ast.AST]]] = None
         self._call_places: Optional[Dict[ast.AST, Where]] = None
         self._call_numbers: Optional[Dict[ast.AST, int]] = None
+
+    def let_go(self) -> None:
+        """Forget what is known of other modules."""
+        self._held.clear()
 
     def spelled(self, node: ast.AST, where: Where) -> Optional[str]:
         """The dotted name an expression refers to, by the path the script took to it."""
@@ -57,29 +60,23 @@ class Definitions(Scopes):
         scope: Optional[Scope] = where.scope
         first = True
         while scope is not None:
-            if name in scope.bindings and (first or not scope.is_class):
-                bindings = scope.bindings[name]
+            bindings = scope.bindings.get(name)
+            if bindings is not None and (first or not scope.is_class):
                 if not first or len(bindings) == 1 and not scope.is_class:
                     return bindings
                 found = reaching(bindings, where.path)
                 if found or not scope.is_class:  # in a class, a name not yet bound is that outside
                     return found or bindings
-            if not isinstance(scope.node, _COMPREHENSIONS):
+            if not scope.is_comprehension:
                 first = False
             scope = scope.parent
         return None
 
     def definition(self, node: ast.AST, where: Where) -> Optional[Tuple[ast.AST, Names]]:
         """The one function or class of the project that an expression refers to, with its module."""
-        if isinstance(node, ast.Name):
-            bindings = self.lookup(node.id, where) or []
-            if len(bindings) == 1 and bindings[0].kind in ('def', 'class'):
-                return bindings[0].node, self._whole  # type: ignore[return-value]
-        elif isinstance(node, ast.Attribute):
-            owner = self.owner(node.value, where)
-            held = owner[1].held(owner[0], node.attr) if owner else []
-            if len(held) == 1 and held[0][0].kind == 'def':
-                return held[0][0].node, held[0][1]  # type: ignore[return-value]
+        near = self._near(node, where)
+        if near is not None:
+            return near
         path, _, name = (self.spelled(node, where) or '').partition(':')
         if name and path == self.path:
             bindings, names = self.module.bindings.get(name, []), self._whole
@@ -91,6 +88,24 @@ class Definitions(Scopes):
         if len(bindings) == 1 and bindings[0].node is not None:
             return bindings[0].node, names
         return None
+
+    def _near(self, node: ast.AST, where: Where) -> Optional[Tuple[ast.AST, Names]]:
+        """What an expression refers to, where that is seen without following imports."""
+        if isinstance(node, ast.Name):
+            bindings = self.lookup(node.id, where) or []
+            if len(bindings) == 1 and bindings[0].kind in ('def', 'class'):
+                return bindings[0].node, self._whole  # type: ignore[return-value]
+        elif isinstance(node, ast.Attribute):
+            owner = self.owner(node.value, where)
+            held = owner[1].held(owner[0], node.attr) if owner else []
+            if len(held) == 1 and held[0][0].kind == 'def':
+                return held[0][0].node, held[0][1]  # type: ignore[return-value]
+        return None
+
+    def elsewhere(self, node: ast.AST, where: Where) -> Tuple[str, str]:
+        """The file and the name there of what an expression refers to, where another module has it; else nothing."""
+        path, _, name = (self.spelled(node, where) or '').partition(':')
+        return (path, name) if name and path != self.path and self._near(node, where) is None else ('', '')
 
     def owner(self, node: ast.AST, where: Where) -> Optional[Tuple[ast.ClassDef, Names]]:
         """The class whose attributes are those of an expression: of ``self``, ``cls``, or a class."""
@@ -139,18 +154,25 @@ class Definitions(Scopes):
             if found and isinstance(found[0], ast.ClassDef):
                 yield found[0], found[1]
 
-    def ancestry(self, owner: ast.ClassDef, seen: Tuple[ast.ClassDef, ...] = ()) -> Set[str]:
+    def ancestry(self, owner: ast.ClassDef) -> FrozenSet[str]:
         """The names of the classes outside the project that a class of this module is made from."""
-        found: Set[str] = set()
-        if owner in seen:
-            return found
-        for base in owner.bases:
-            name = self.resolve(base, self.places[owner])
-            if name and ':' not in name:
-                found.add(name)
-        for inner, names in self.bases(owner):
-            found |= names.ancestry(inner, seen + (owner,))
-        return found
+        if owner not in self._ancestries:
+            self._ancestries[owner] = frozenset()  # of a class among its own bases
+            found: Set[str] = set()
+            where = self.places[owner]
+            for base in owner.bases:
+                name = self.resolve(base, where)
+                if name and ':' not in name:
+                    found.add(name)
+                path, inner = self.elsewhere(base, where)
+                if inner and self.project:
+                    found |= self.project.ancestry(path, inner)
+                    continue
+                defined = self.definition(base, where)
+                if defined and isinstance(defined[0], ast.ClassDef):
+                    found |= defined[1].ancestry(defined[0])
+            self._ancestries[owner] = frozenset(found)
+        return self._ancestries[owner]
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, the innermost first."""

@@ -5,7 +5,9 @@ import functools
 import os
 import re
 import sys
-from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Set, Tuple
+from array import array
+from typing import (Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set,
+                    Tuple)
 
 from .endings import NOTEBOOK
 from .notebook import Notebook
@@ -22,51 +24,119 @@ _QUOTED = re.compile(r'["\']([.\w]+)["\']')
 _COMMENT = re.compile(r'#[^\n]*')
 
 
+class _Graph:
+    """The imports of all files, which are numbers here, because a large project has many of them.
+
+    ``paths`` are the files, ``numbers`` their places there. ``imported`` are the files that each imports itself,
+    ``beside`` those that what it imports may stand in besides, ``importing`` those that import it; ``naming`` are the
+    files that name TensorFlow.
+
+    Args:
+        project: the files.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.paths = tuple(project.paths)
+        self.numbers = {path: number for number, path in enumerate(self.paths)}
+        self.imported: List[Sequence[int]] = []
+        self.beside: List[Sequence[int]] = []
+        self.naming: List[int] = []
+        places: Dict[str, Dict[str, Optional[int]]] = {}  # of modules, as files of a folder import them
+        for number, path in enumerate(self.paths):
+            folder = os.path.dirname(path)
+            if folder not in places:
+                places = {folder: {}}  # the files of a folder come one after the other
+            self._add(number, _read(project, path), lambda module: project.search(module, folder), places[folder])
+            if names_roots(project.raw(path)):
+                self.naming.append(number)
+        self.importing = _turned(self.imported)
+
+    def _add(self, number: int, imports: _Imports, search: Callable[[str], Optional[str]],
+             places: Dict[str, Optional[int]]) -> None:
+        def place(module: str) -> Optional[int]:
+            if module not in places:
+                places[module] = self.numbers.get(search(module) or '')
+            return places[module]
+
+        modules = {module for module, _ in imports.names}
+        imported = {place(module) for module in modules}
+        imported.update(place(_joined(module, name)) for module, name in imports.names)
+        beside = {place(part) for module in modules | imports.others for part in _beginnings(module)}
+        self.imported.append(_packed(imported - {number}))
+        self.beside.append(_packed(beside - imported))
+
+    def inside(self) -> Dict[int, List[int]]:
+        """For each package the files that are in it."""
+        found: Dict[int, List[int]] = {}
+        for number, path in enumerate(self.paths):
+            folder, name = os.path.split(path)
+            package = os.path.join(os.path.dirname(folder) if name == '__init__.py' else folder, '__init__.py')
+            if package in self.numbers:
+                found.setdefault(self.numbers[package], []).append(number)
+        return found
+
+    def closure(self, paths: Iterable[str], edges: Sequence[Sequence[int]]) -> FrozenSet[str]:
+        """Some files with all that edges lead to from them."""
+        paths = set(paths)
+        known = [self.numbers[path] for path in paths if path in self.numbers]
+        return frozenset(paths.union(self.paths[number] for number in _closed(known, lambda number: (edges[number],))))
+
+
+class Importers(Mapping[str, Tuple[str, ...]]):
+    """For each file the files that import it themselves.
+
+    Args:
+        graph: the imports of all files.
+    """
+
+    def __init__(self, graph: _Graph) -> None:
+        self._graph = graph
+
+    def __getitem__(self, path: str) -> Tuple[str, ...]:
+        found = self._graph.importing[self._graph.numbers[path]]
+        if not found:
+            raise KeyError(path)
+        return tuple(sorted(self._graph.paths[number] for number in found))
+
+    def __iter__(self) -> Iterator[str]:
+        return (path for path, found in zip(self._graph.paths, self._graph.importing) if found)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 @functools.lru_cache(maxsize=16)
 def reached(project: Project, path: str) -> FrozenSet[str]:
     """The files that importing a file brings in, itself among them; none of a file outside the project."""
-    edges = _edges(project)
-    return _from([path], edges) if path in edges else frozenset()
+    graph = _graph(project)
+    return graph.closure([path], graph.imported) if path in graph.numbers else frozenset()
 
 
 def bringing(project: Project, paths: Iterable[str]) -> FrozenSet[str]:
     """The files that bring in one of some files, these among them."""
-    return _from(paths, importers(project))
+    graph = _graph(project)
+    return graph.closure(paths, graph.importing)
 
 
-@functools.lru_cache(maxsize=1)
-def importers(project: Project) -> Dict[str, Tuple[str, ...]]:
-    """For each file the files that import it themselves."""
-    found: Dict[str, List[str]] = {}
-    for path, imported in _edges(project).items():
-        for other in imported:
-            found.setdefault(other, []).append(path)
-    return {path: tuple(sorted(others)) for path, others in found.items()}
+def importers(project: Project) -> Importers:
+    """For each file that is imported the files that import it themselves."""
+    return Importers(_graph(project))
 
 
 @functools.lru_cache(maxsize=1)
 def taken(project: Project) -> Dict[str, FrozenSet[str]]:
     """For each file the names that others may take from it; ``*`` for all."""
     found: Dict[str, Set[str]] = {}
-    for path, (imports, *_) in _texts(project).items():
-        attributes = frozenset(_ATTRIBUTE.findall(_text(project, path))) if imports else frozenset()
+    for path in project.paths:
+        text = _text(project, path)
+        imports = frozenset(_imports(text))
+        attributes = frozenset(map(sys.intern, _ATTRIBUTE.findall(text))) if imports else frozenset()
         for module, name in imports:
             whole = project.find(_joined(module, name), path)
             place = whole or project.find(module, path)
             if place is not None and place != path:
                 found.setdefault(place, set()).update(attributes if whole else {name})
     return {path: frozenset(names) for path, names in found.items()}
-
-
-@functools.lru_cache(maxsize=1)
-def _edges(project: Project) -> Dict[str, Set[str]]:
-    """For each file the files that it imports itself."""
-    found: Dict[str, Set[str]] = {}
-    for path, (imports, *_) in _texts(project).items():
-        dotted = {module for module, _ in imports} | {_joined(module, name) for module, name in imports}
-        places = {project.find(name, path) for name in dotted}
-        found[path] = {place for place in places if place is not None and place != path}
-    return found
 
 
 class Concerned(NamedTuple):
@@ -83,68 +153,71 @@ def concerned(project: Project) -> Concerned:
     More is taken for reached than Python would import: a package reaches all that is in it, and a file that imports by
     functions all that its texts name.
     """
-    edges = _edges_with_packages(project)
-    backwards: Dict[str, Set[str]] = {}
-    for path, imported in edges.items():
-        for other in imported:
-            backwards.setdefault(other, set()).add(path)
-    reaching = _from([path for path, text in _texts(project).items() if text.names_roots], backwards)
-    return Concerned(reaching, _from(reaching, edges))
-
-
-def _edges_with_packages(project: Project) -> Dict[str, Set[str]]:
-    """For each file those that what it imports may stand in, each package on the way with all that is in it."""
-    found: Dict[str, Set[str]] = {path: set(others) for path, others in _edges(project).items()}
-    for path, text in _texts(project).items():
-        for module in {module for module, _ in text.imports} | text.others:
-            words = module.split('.')
-            places = {project.find('.'.join(words[:count]), path) for count in range(1, len(words) + 1)}
-            found[path].update(place for place in places if place is not None)
-    for path in project.paths:
-        folder, name = os.path.split(path)
-        package = os.path.join(os.path.dirname(folder) if name == '__init__.py' else folder, '__init__.py')
-        if package in found:
-            found[package].add(path)
-    return found
-
-
-class _Text(NamedTuple):
-    """What a file imports at the start of lines, as modules and names of them, what it may import by other means, and
-    whether it names TensorFlow."""
-    imports: FrozenSet[Tuple[str, str]]
-    others: FrozenSet[str]
-    names_roots: bool
+    graph = _graph(project)
+    inside = graph.inside()
+    package_of = {number: package for package, numbers in inside.items() for number in numbers}
+    backwards = _turned(graph.beside)
+    reaching = _closed(graph.naming, lambda number: (
+        graph.importing[number], backwards[number], [package_of[number]] if number in package_of else []))
+    handed = _closed(reaching, lambda number: (graph.imported[number], graph.beside[number], inside.get(number, [])))
+    return Concerned(frozenset(graph.paths[number] for number in reaching),
+                     frozenset(graph.paths[number] for number in handed))
 
 
 @functools.lru_cache(maxsize=1)
-def _texts(project: Project) -> Dict[str, _Text]:
-    """One pass over all files."""
-    found: Dict[str, _Text] = {}
-    for path in project.paths:
-        text = _text(project, path)
-        found[path] = _Text(frozenset(_imports(text)), frozenset(_by_other_means(text)), names_roots(project.raw(path)))
+def _graph(project: Project) -> _Graph:
+    return _Graph(project)
+
+
+def _packed(numbers: Iterable[Optional[int]]) -> Sequence[int]:
+    return array('I', sorted(number for number in numbers if number is not None))
+
+
+def _turned(edges: Sequence[Sequence[int]]) -> List[Sequence[int]]:
+    """Edges the other way round."""
+    found: List[Sequence[int]] = [array('I') for _ in edges]
+    for number, others in enumerate(edges):
+        for other in others:
+            found[other].append(number)  # type: ignore[attr-defined]
     return found
 
 
-def _by_other_means(text: str) -> Iterator[str]:
-    """What may be imported behind a colon or semicolon, or by a function that is given a name."""
+def _closed(numbers: Iterable[int], edges: Callable[[int], Iterable[Iterable[int]]]) -> Set[int]:
+    """Some numbers with all that edges lead to from them."""
+    found = set(numbers)
+    todo = list(found)
+    while todo:
+        for others in edges(todo.pop()):
+            new = [other for other in others if other not in found]
+            found.update(new)
+            todo += new
+    return found
+
+
+class _Imports(NamedTuple):
+    """What a file imports at the start of lines, as modules and names of them, and what it may import by other means."""
+    names: FrozenSet[Tuple[str, str]]
+    others: FrozenSet[str]
+
+
+def _read(project: Project, path: str) -> _Imports:
+    text = _text(project, path)
+    names: Set[Tuple[str, str]] = set()
+    others: Set[str] = set()
     for start, end in _lines_with_imports(text):
+        names.update(_import_at(text, start))
         for match in _INSIDE_LINE.finditer(text, start, end):
             for module, name in _import_at(text, match.end()):
-                yield from (module, _joined(module, name))
+                others.update((module, _joined(module, name)))
     if any(word in text for word in _BY_OTHER_MEANS):
-        yield from _QUOTED.findall(text)
+        others.update(_QUOTED.findall(text))
+    return _Imports(frozenset(names), frozenset(others))
 
 
-def _from(paths: Iterable[str], edges: Mapping[str, Iterable[str]]) -> FrozenSet[str]:
-    found: Set[str] = set(paths)
-    todo: List[str] = list(found)
-    while todo:
-        for other in edges.get(todo.pop(), ()):
-            if other not in found:
-                found.add(other)
-                todo.append(other)
-    return frozenset(found)
+def _beginnings(module: str) -> Iterator[str]:
+    """The packages on the way to a module, and it."""
+    words = module.split('.')
+    return ('.'.join(words[:count]) for count in range(1, len(words) + 1))
 
 
 def _text(project: Project, path: str) -> str:

@@ -51,6 +51,12 @@ class Types:
     def _names(self) -> Names:
         return self._names_ref()  # type: ignore[return-value]
 
+    def let_go(self) -> None:
+        """Forget what was asked so far, with the modules that it is about."""
+        self._memo.clear()
+        self._arguments.clear()
+        self._instances.clear()
+
     def of(self, node: Optional[ast.AST], where: Where) -> Optional[str]:
         """The type of an expression at a place, or None."""
         found = self._of(node, where)

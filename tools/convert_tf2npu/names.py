@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING, Dict, FrozenSet, List, Optional, Set, Tuple, cast
+from typing import TYPE_CHECKING, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple, cast
 
 from .definitions import Definitions
 from .scopes import Binding, Where, own_returns
@@ -59,8 +59,8 @@ class Names(Definitions):
                     node, ast.Attribute) else self._of_call(node, where)
             return self._known[node]
         if isinstance(node, ast.IfExp):
-            return _agreed({self.spelled(part, where) for part in (node.body, node.orelse)
-                            if not _is_none(part)})
+            return agreed({self.spelled(part, where) for part in (node.body, node.orelse)
+                            if not is_nothing(part)})
         if isinstance(node, ast.Subscript) and self.spelled(node.value, where) == 'sys.modules':
             key = constant(getattr(node.slice, 'value', node.slice)) or constant(node.slice)
             return self._imported(key[0]) if key else None
@@ -111,23 +111,22 @@ class Names(Definitions):
         if len(bindings) == 1:
             return self._binding_name(bindings[0])
         # Nothing can be had of None: where a name is used, it is what else it may be.
-        return _agreed({self._binding_name(b) for b in bindings
-                        if not (b.kind == 'value' and _is_none(b.node))})
+        return agreed({self._binding_name(b) for b in bindings
+                        if not (b.kind == 'value' and is_nothing(b.node))})
 
     def _binding_name(self, binding: Binding) -> Optional[str]:
         if binding.kind == 'import':
             return self._imported(binding.target)
         if binding.kind in ('def', 'class') and self.path and binding.where.scope is self.module:
             return '%s:%s' % (self.path, getattr(binding.node, 'name', ''))
-        part = binding.kind == 'part' and isinstance(binding.node, ast.Call)
-        if not part and not (binding.kind == 'value' and isinstance(binding.node, _NAMED)):
+        if not is_named(binding):
             return None
         key = id(binding.node)
         if key in self._resolving:
             return None  # of a value that is made of the name itself
         self._resolving.add(key)
         try:
-            if part:
+            if binding.kind == 'part':
                 return self._result(cast(ast.Call, binding.node), binding.where, binding.target)
             return self.spelled(cast(ast.AST, binding.node), binding.where)
         finally:
@@ -148,7 +147,7 @@ class Names(Definitions):
             name = self._lifted(self.project.attribute(base, node.attr) if self.project else base + '.' + node.attr)
             set_here = [held.binding for held in self.attributes.get(node.attr, ())
                         if self.spelled(held.target.value, held.binding.where) == base]
-            return _agreed({name} | {self._binding_name(b) for b in set_here}) if set_here else name
+            return agreed({name} | {self._binding_name(b) for b in set_here}) if set_here else name
         if bindings is not None and base is None and bindings[0].kind not in ('arg', 'def', 'class'):
             return None
         owner = self.owner(value, where)
@@ -156,9 +155,9 @@ class Names(Definitions):
             return None
         found: Set[Optional[str]] = set()
         for binding, names in owner[1].held(owner[0], node.attr):
-            if not (binding.kind == 'value' and _is_none(binding.node)):
+            if not (binding.kind == 'value' and is_nothing(binding.node)):
                 found.add(names._binding_name(binding))
-        return _agreed(found)
+        return agreed(found)
 
     def _of_call(self, node: ast.Call, where: Where) -> Optional[str]:
         function = node.func
@@ -181,6 +180,9 @@ class Names(Definitions):
 
     def _result(self, call: ast.Call, where: Where, part: str) -> Optional[str]:
         """The name of what a function of the project returns, or of a part of that."""
+        path, name = self.elsewhere(call.func, where)
+        if name and self.project:
+            return self.project.returned(path, name, part)
         found = self.definition(call.func, where)
         return found[1].returned(found[0], part) if found and isinstance(found[0], ast.FunctionDef) else None
 
@@ -197,29 +199,13 @@ class Names(Definitions):
             if all(self.resolve(d.func if isinstance(d, ast.Call) else d, self.places[function])
                    in _TRANSPARENT for d in function.decorator_list):
                 values = [(element(r.value, part), r) for r in own_returns(function) if r.value is not None]
-                self._returns[key] = _agreed({
+                self._returns[key] = agreed({
                     self.spelled(value, self.places[r]) if value is not None else None
-                    for value, r in values if not _is_none(value) and not _is_none(r.value)})
+                    for value, r in values if not is_nothing(value) and not is_nothing(r.value)})
         return self._returns[key]
 
     def _from_star(self, name: str) -> Optional[str]:
-        if name in _BUILTINS or not self.stars:
-            return None
-        for star in self.stars:
-            if canonical(star.module) == 'npu_shim.npu_init' and name in STAR:
-                return 'tensorflow' if name == 'tf' else 'npu_shim.npu_init.' + name
-        known: Set[Optional[str]] = set()
-        for star in self.stars:
-            module = self.project.find(star.module, self.path) if self.project else None
-            if module and self.project:
-                found = self.project.starred(module, name)
-                if found:
-                    known.add(found)
-            elif star.module.split('.')[0] in ('tensorflow', 'tensorflow_estimator'):
-                known.add(star.module + '.' + name)
-            elif canonical(star.module) != 'npu_shim.npu_init':
-                known.add(None)  # what it brings is not known
-        return known.pop() if len(known) == 1 else None
+        return from_star(name, [star.module for star in self.stars], self.project, self.path) if self.stars else None
 
     def _unless_starred(self, name: str, word: str, bindings: List[Binding]) -> Optional[str]:
         """A name of the module, unless a star import of the project that comes later binds it too."""
@@ -231,7 +217,7 @@ class Names(Definitions):
             module = self.project.find(star.module, self.path) if star.node.lineno > last else None
             if module and self.project.binds(module, word):
                 found.add(self.project.starred(module, word))
-        return _agreed(found)
+        return agreed(found)
 
 
 def element(node: Optional[ast.AST], part: str) -> Optional[ast.AST]:
@@ -245,7 +231,42 @@ def element(node: Optional[ast.AST], part: str) -> Optional[ast.AST]:
     return node
 
 
-def _agreed(found: Set[Optional[str]]) -> Optional[str]:
+def from_star(name: str, stars: Iterable[str], project: Optional[Project], path: str) -> Optional[str]:
+    """What a name is that the star imports of a module bring, or None.
+
+    Args:
+        name: the name.
+        stars: the modules from which everything is imported.
+        project: the files among which the module stands.
+        path: its own file.
+    """
+    if name in _BUILTINS:
+        return None
+    for star in stars:
+        if canonical(star) == 'npu_shim.npu_init' and name in STAR:
+            return 'tensorflow' if name == 'tf' else 'npu_shim.npu_init.' + name
+    known: Set[Optional[str]] = set()
+    for star in stars:
+        module = project.find(star, path) if project else None
+        if module and project:
+            found = project.starred(module, name)
+            if found:
+                known.add(found)
+        elif star.split('.')[0] in ('tensorflow', 'tensorflow_estimator'):
+            known.add(star + '.' + name)
+        elif canonical(star) != 'npu_shim.npu_init':
+            known.add(None)  # what it brings is not known
+    return known.pop() if len(known) == 1 else None
+
+
+def is_named(binding: Binding) -> bool:
+    """Whether it takes a module's tree to say what a binding makes a name."""
+    if binding.kind == 'part':
+        return isinstance(binding.node, ast.Call)
+    return binding.kind == 'value' and isinstance(binding.node, _NAMED)
+
+
+def agreed(found: Set[Optional[str]]) -> Optional[str]:
     """The one name that all have, or None."""
     if len(found) > 1 and None not in found:
         # import tensorflow.compat.v1 as tf, or plain tensorflow where that fails: one thing
@@ -254,5 +275,6 @@ def _agreed(found: Set[Optional[str]]) -> Optional[str]:
     return found.pop() if len(found) == 1 else None
 
 
-def _is_none(node: Optional[ast.AST]) -> bool:
+def is_nothing(node: Optional[ast.AST]) -> bool:
+    """Whether an expression is None."""
     return constant(node) == (None,)

@@ -1,27 +1,31 @@
 """The Python files of a run as modules that import each other.
 
-A file is read and parsed when it is converted or when another one asks what a name imported from it
-is; the last ones stay at hand, so that hardly any is parsed twice, and memory does not grow with the
-number of files.
+A file is read and parsed when it is converted or when another one asks for what is in it; the last ones stay at hand. Of
+the others an outline remains, which says what most of those who import them want to know, so that hardly any is parsed
+twice, and memory does not grow with the number of files.
 """
 from __future__ import annotations
 
+import ast
 import gc
 import os
 import re
+import weakref
 from collections import OrderedDict
-from typing import Callable, Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Pattern, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Pattern, Set, Tuple
 
 from .infer import Types
-from .names import Names
+from .names import Names, from_star
+from .outline import CLASS, DEFINED, Outline, outline
 from .source import Source, SourceError
 
 # What is kept of a project, so that files are read and understood once: characters of text with its tree, of which each
 # takes about 60 bytes, and bytes of files as they are.
 _AT_HAND, _BYTES_AT_HAND = 3_000_000, 24_000_000
-# Where the garbage collector is at rest, it runs once for so many characters; there is little for it, because what is
-# known of one file does not refer to itself.
-_COLLECTED = 12_000_000
+_OUTLINES_AT_HAND = 16_000_000  # characters
+# Where the garbage collector is at rest, it runs once for so many characters; there is little for it, because what files
+# know of each other is forgotten when they are let go.
+_COLLECTED = 60_000_000
 _FRAMEWORKS = ('tensorflow', 'keras', 'horovod')
 _ROOTS = (b'tensorflow', b'keras', b'horovod', b'npu_bridge', b'npu_shim')
 _IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
@@ -52,14 +56,22 @@ class Project:
         self._modules = _modules(self._paths)
         self._tops = {os.path.splitext(os.path.basename(p))[0] for p in self._paths} | {
             part for p in self._paths for part in os.path.dirname(p).split(os.sep)}
-        self._at_hand: 'OrderedDict[str, Optional[Module]]' = OrderedDict()
+        self._last = {path[path.rfind('/') + 1:] for path in self._modules}
+        self._at_hand: 'OrderedDict[str, Module]' = OrderedDict()
         self._size_at_hand = 0
+        self._outlines: 'OrderedDict[str, Outline]' = OrderedDict()  # of those that are not at hand any more
+        self._outlines_size = 0
+        self._unreadable: Set[str] = set()
+        self._let_go: List[weakref.ReferenceType[Names]] = []  # and not yet forgotten
         self._understood = 0  # characters, since the collector last ran
         self._raw: 'OrderedDict[str, bytes]' = OrderedDict()
         self._raw_size = 0
         self._loading: List[str] = []
+        self._cuts = 0  # how often an answer was not had because of modules that import each other
         self._found: Dict[str, Dict[str, Optional[str]]] = {}  # by folder and module
         self._attributes: Dict[Tuple[str, str], Optional[str]] = {}
+        self._ancestries: Dict[Tuple[str, str], FrozenSet[str]] = {}
+        self._returned: Dict[Tuple[str, str, str], Optional[str]] = {}
 
     def __reduce__(self) -> Tuple[object, ...]:
         return Project, (tuple(self._paths.values()), self.fixed, self._prepare)  # another process reads for itself
@@ -125,12 +137,30 @@ class Project:
         if path in self._at_hand:
             self._at_hand.move_to_end(path)
             return self._at_hand[path]
+        if path in self._unreadable:
+            return None
         try:
             with open(path, 'rb') as stream:
                 return self.understand(stream.read(), path)
         except (OSError, SourceError, RecursionError):
-            self._at_hand[path] = None  # said when its own turn comes
+            self._unreadable.add(path)  # said when its own turn comes
             return None
+
+    def outline(self, path: str) -> Optional[Outline]:
+        """The outline of a module of the project, which may not be at hand; None where it cannot be read."""
+        known = self._outlines.get(path)
+        if known is not None:
+            self._outlines.move_to_end(path)
+            return known
+        module = self.module(path)
+        return self._outlined(module) if module else None
+
+    def _outlined(self, module: Module) -> Outline:
+        made = self._outlines[module.path] = outline(module.names)
+        self._outlines_size += len(made.text)
+        while self._outlines_size > _OUTLINES_AT_HAND and len(self._outlines) > 1:
+            self._outlines_size -= len(self._outlines.popitem(last=False)[1].text)
+        return made
 
     def _keep(self, path: str, module: Module) -> None:
         self._understood += len(module.source.text)
@@ -140,7 +170,23 @@ class Project:
         self._size_at_hand += _size(module) - _size(self._at_hand.get(path))
         self._at_hand[path] = module
         while self._size_at_hand > _AT_HAND and len(self._at_hand) > 1:
-            self._size_at_hand -= _size(self._at_hand.popitem(last=False)[1])
+            oldest = self._at_hand.popitem(last=False)[1]
+            self._size_at_hand -= _size(oldest)
+            self._let_go.append(weakref.ref(oldest.names))
+            if oldest.path not in self._outlines:
+                self._outlined(oldest)
+
+    def settle(self) -> None:
+        """Let modules that are not at hand any more forget what they know of each other, which keeps them in memory.
+
+        It is for the time between files, when nothing is being asked.
+        """
+        for reference in self._let_go:
+            names = reference()
+            if names is not None:
+                names.let_go()
+                names.types.let_go()
+        self._let_go.clear()
 
     def find(self, module: str, importer: str) -> Optional[str]:
         """The file of a module, as a file of the project imports it.
@@ -153,14 +199,16 @@ class Project:
         folder = importer[:cut if cut > 0 else cut + 1]
         found = self._found.setdefault(folder, {})
         if module not in found:
-            found[module] = self._search(module, folder)
+            found[module] = self.search(module, folder)
         return found[module]
 
-    def _search(self, module: str, folder: str) -> Optional[str]:
+    def search(self, module: str, folder: str) -> Optional[str]:
         """The file of a module, as files of a folder import it."""
         own = os.path.join(folder, '')
         dots = len(module) - len(module.lstrip('.'))
         parts = [part for part in module[dots:].split('.') if part]
+        if parts and parts[-1] not in self._last:
+            return None
         if dots:
             for _ in range(dots - 1):
                 folder = os.path.dirname(folder)
@@ -226,29 +274,79 @@ class Project:
 
     def _attribute(self, path: str, name: str) -> Optional[str]:
         if path in self._loading:
+            self._cuts += 1
             return None  # modules that import each other: what is still being looked for is not known
-        module = self.module(path)
-        if module is None:
+        if path in self._unreadable:
             return None
         self._loading.append(path)
         try:
-            found = module.names.exported(name)
+            found = self._exported(path, name)
         finally:
             self._loading.pop()
-        if found is None and os.path.basename(path) == '__init__.py':
+        if found is None and path not in self._unreadable and os.path.basename(path) == '__init__.py':
             return self._file(os.path.dirname(path), [name])
         return found
+
+    def _exported(self, path: str, name: str) -> Optional[str]:
+        """What a module makes a name, to the modules that import it."""
+        known = self._outlines.get(path) if path not in self._at_hand else None
+        if known is not None:
+            if known.bindings(name):
+                told, found = known.exported(name, self.follow)
+                if told:
+                    return found
+            else:
+                return from_star(name, known.stars, self, path) if known.stars else None
+        module = self.module(path)
+        return module.names.exported(name) if module else None
 
     def starred(self, path: str, name: str) -> Optional[str]:
         """What a star import of a module of the project makes a name, or None where it does not bring
         it."""
-        module = self.module(path)
-        return self.attribute(path, name) if module and module.names.offers(name) else None
+        known = self.outline(path)
+        return self.attribute(path, name) if known and known.offers(name) else None
 
     def binds(self, path: str, name: str) -> bool:
         """Whether a star import of a module of the project certainly binds a name."""
-        module = self.module(path)
-        return module is not None and name in module.names.module.bindings and module.names.offers(name)
+        known = self.outline(path)
+        return known is not None and bool(known.bindings(name)) and known.offers(name)
+
+    def ancestry(self, path: str, name: str) -> FrozenSet[str]:
+        """The names of the classes outside the project that a class of a module is made from; nothing for what is no
+        class."""
+        key = path, name
+        if key not in self._ancestries:
+            self._ancestries[key] = frozenset()  # of a class among its own bases
+            cuts = self._cuts
+            known = self.outline(path)
+            module = self.module(path) if known and known.bindings(name) == [CLASS] else None
+            if module is None:
+                return frozenset()
+            owner = module.names.module.bindings[name][0].node
+            found = module.names.ancestry(owner)  # type: ignore[arg-type]
+            if self._cuts != cuts:
+                del self._ancestries[key]
+                return found
+            self._ancestries[key] = found
+        return self._ancestries[key]
+
+    def returned(self, path: str, name: str, part: str) -> Optional[str]:
+        """The name of what a function of a module returns, or of a part of that, see :meth:`names.Names.returned`."""
+        key = path, name, part
+        if key not in self._returned:
+            self._returned[key] = None  # of a function that calls itself
+            cuts = self._cuts
+            known = self.outline(path)
+            module = self.module(path) if known and known.bindings(name) == [DEFINED] else None
+            function = module.names.module.bindings[name][0].node if module else None
+            if module is None or not isinstance(function, ast.FunctionDef):
+                return None
+            found = module.names.returned(function, part)
+            if self._cuts != cuts:
+                del self._returned[key]
+                return found
+            self._returned[key] = found
+        return self._returned[key]
 
 
 def _modules(paths: Iterable[str]) -> Dict[str, str]:

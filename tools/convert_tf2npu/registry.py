@@ -117,8 +117,12 @@ class Registry:
             if hasattr(rule.module, 'check_file'):
                 for result in rule.module.check_file(context):
                     yield rule, result
-        for call in context.names.calls:
-            yield from self._check_call(context, call)
+        by_call, by_method, strings = self._by_call, self._by_method, context.names.strings
+        for call in context.names.calls:  # of which few are of concern for a rule
+            function = call.node.func
+            if context.resolve(function, call.where) in by_call or getattr(
+                    function, 'attr', None) in by_method or call.node in strings:
+                yield from self._check_call(context, call)
 
     def check_last(self, context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[Tuple[Rule, Result]]:
         """What rules have to say of a file when the rewrites of all others are known."""

@@ -21,16 +21,16 @@ Path = Tuple[Tuple[int, int, bool], ...]
 class Scope:
     """A module, class, function, lambda or comprehension."""
 
+    __slots__ = ('node', 'parent', 'is_class', 'is_comprehension', 'ref', 'bindings', 'elsewhere', '__weakref__')
+
     def __init__(self, node: ast.AST, parent: Optional['Scope']) -> None:
         self.node = node
         self.parent = parent
+        self.is_class = type(node) is ast.ClassDef
+        self.is_comprehension = type(node) in _COMPREHENSIONS
         self.ref = weakref.ref(self)
         self.bindings: Dict[str, List[Binding]] = {}
         self.elsewhere: Dict[str, str] = {}  # names declared global or nonlocal
-
-    @property
-    def is_class(self) -> bool:
-        return isinstance(self.node, ast.ClassDef)
 
 
 class Where(NamedTuple):

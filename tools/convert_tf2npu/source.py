@@ -77,9 +77,16 @@ class Source:
         self._bom = _BOM if raw.startswith(_BOM) else b''
         self.encoding = _encoding(raw)
         self.text = _decoded(raw[len(self._bom):], self.encoding)
-        self._line_starts = [0] + [m.end() for m in _LINE_END.finditer(self.text)]
+        self._starts: Optional[List[int]] = None
         self.tree = self._parse()
         self._places: Optional[Places] = None
+
+    @property
+    def _line_starts(self) -> List[int]:
+        """The offset of each line; nobody asks for it in most files."""
+        if self._starts is None:
+            self._starts = [0] + [m.end() for m in _LINE_END.finditer(self.text)]
+        return self._starts
 
     def _parse(self) -> ast.Module:
         nul = self.text.find('\0')

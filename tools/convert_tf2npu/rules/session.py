@@ -225,12 +225,19 @@ def check_file(context: Context) -> Iterator[Result]:
     own = {node.name for node, _ in names.classes if not names.ancestry(node).isdisjoint(FUNCTIONS)}
     for call in names.calls:
         function = call.node.func
-        if getattr(function, 'attr', getattr(function, 'id', '')) in own or ':' in (
-                context.resolve(function, call.where) or ''):
+        name = context.resolve(function, call.where) or ''
+        if getattr(function, 'attr', getattr(function, 'id', '')) in own or _makes_session(context, name):
             found = names.definition(function, call.where)
             if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], '__init__'):
                 for base in sorted(found[1].ancestry(found[0]).intersection(FUNCTIONS)):
                     yield from _config(context, call.node, call, FUNCTIONS[base], found[0].name)
+
+
+def _makes_session(context: Context, name: str) -> bool:
+    """Whether a name is that of a class of the project that is made from one of TensorFlow's sessions."""
+    path, _, inner = name.partition(':')
+    project = context.names.project
+    return bool(inner) and project is not None and not project.ancestry(path, inner).isdisjoint(FUNCTIONS)
 
 
 def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:

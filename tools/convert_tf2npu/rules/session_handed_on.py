@@ -40,7 +40,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional
+from typing import Iterable, Iterator, Optional
 
 from ..registry import Context, Finding, Result
 from ..scopes import Where
@@ -53,17 +53,22 @@ _ASKS = frozenset({'isinstance', 'issubclass', 'hasattr', 'getattr', 'setattr', 
 
 def check_file(context: Context) -> Iterator[Result]:
     for call in context.names.calls:
-        if getattr(call.node.func, 'attr', getattr(call.node.func, 'id', '')) not in _ASKS:
-            for value in call.node.args + [k.value for k in call.node.keywords]:
-                yield from _handed_on(context, value, call.where)
+        values = [value for value in call.node.args + [k.value for k in call.node.keywords] if _last(value) in _WORDS]
+        if values and _last(call.node.func) not in _ASKS:
+            yield from _handed_on(context, values, call.where)
     for function in context.names.functions:
-        for default in function.node.args.defaults + function.node.args.kw_defaults:
-            yield from _handed_on(context, default, function.where)
+        defaults = function.node.args.defaults + function.node.args.kw_defaults
+        yield from _handed_on(context, [value for value in defaults if _last(value) in _WORDS], function.where)
 
 
-def _handed_on(context: Context, value: Optional[ast.AST], where: Where) -> Iterator[Result]:
-    if isinstance(value, (ast.Name, ast.Attribute)) and getattr(
-            value, 'attr', getattr(value, 'id', '')) in _WORDS and context.resolve(value, where) in FUNCTIONS:
-        yield Finding(value, '%s is handed on, so that something else makes the session; hand on functools.partial('
-                      '%s, config=npu_config_proto())' % (
-                          getattr(value, 'attr', getattr(value, 'id', '')), context.source.segment(value)))
+def _last(node: Optional[ast.AST]) -> str:
+    """The last word of a name or attribute."""
+    kind = type(node)
+    return node.attr if kind is ast.Attribute else node.id if kind is ast.Name else ''  # type: ignore[union-attr]
+
+
+def _handed_on(context: Context, values: Iterable[Optional[ast.AST]], where: Where) -> Iterator[Result]:
+    for value in values:
+        if value is not None and context.resolve(value, where) in FUNCTIONS:
+            yield Finding(value, '%s is handed on, so that something else makes the session; hand on functools.partial('
+                          '%s, config=npu_config_proto())' % (_last(value), context.source.segment(value)))
