@@ -213,7 +213,7 @@ def graph_function(function: Callable, types: Sequence[Any]) -> Any:
     return made
 
 
-def call_compiled(function: Any, inputs: Sequence[Any]) -> Any:
+def call_compiled(function: Any, inputs: Sequence[Any], constants: int = 0) -> Any:
     """The op that compiles a graph_function and runs it; its one result, whose shape it does not know.
 
     TensorFlow 2 compiles a call that is marked so, and where it was built
@@ -221,6 +221,11 @@ def call_compiled(function: Any, inputs: Sequence[Any]) -> Any:
     everywhere. TF 1.15 does not know the mark; its op for this is XlaLaunch.
     (Defun(compiled=True) is another thing in both: a mark for the clustering
     pass, which takes the ops around the call into the compilation too.)
+
+    Args:
+        function: made by graph_function.
+        inputs: of the function.
+        constants: of how many inputs, the first ones, each value is compiled by itself.
     """
     if not tf.__version__.startswith("1."):
         if v1.executing_eagerly_outside_functions() and not _context.context().has_function(function.name):
@@ -232,10 +237,11 @@ def call_compiled(function: Any, inputs: Sequence[Any]) -> Any:
     function.add_to_graph(graph)
     result = function.definition.signature.output_arg[0].type
     types = attr_value_pb2.AttrValue.ListValue
+    kinds = [x.dtype.as_datatype_enum for x in inputs]
     return graph.create_op("XlaLaunch", list(inputs), [tf.as_dtype(result)], attrs={
         "function": attr_value_pb2.AttrValue(func=attr_value_pb2.NameAttrList(name=function.name)),
-        "Tconstants": attr_value_pb2.AttrValue(list=types()),
-        "Targs": attr_value_pb2.AttrValue(list=types(type=[x.dtype.as_datatype_enum for x in inputs])),
+        "Tconstants": attr_value_pb2.AttrValue(list=types(type=kinds[:constants])),
+        "Targs": attr_value_pb2.AttrValue(list=types(type=kinds[constants:])),
         "Nresources": attr_value(0),
         "Tresults": attr_value_pb2.AttrValue(list=types(type=[result])),
     }).outputs[0]

@@ -60,19 +60,21 @@ class Compiled:
     Args:
         function: makes the result, a tensor as long as its first argument, of
             tensors of the ops that XLA knows.
+        counts: whether its first argument is that length instead, an int32 scalar.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], counts: bool = False) -> None:
         self._function = function
+        self._counts = counts
         self._made: Dict[Tuple[Any, ...], Any] = {}
 
     def __call__(self, *inputs: Any) -> Any:
-        """The result as an op of the default graph; its shape and type are those of the first argument."""
+        """The result as an op of the default graph; its shape is that of the first argument."""
         types = tuple(x.dtype for x in inputs)
         if tf.executing_eagerly():
             return self._kept(_eager, types)(*inputs)
-        y = _tf.call_compiled(self._kept(_tf.graph_function, types), inputs)
-        y.set_shape(inputs[0].shape)
+        y = _tf.call_compiled(self._kept(_tf.graph_function, types), inputs, constants=int(self._counts))
+        y.set_shape([None] if self._counts else inputs[0].shape)
         return y
 
     def _kept(self, make: Callable[..., Any], types: Tuple[Any, ...]) -> Any:
@@ -134,6 +136,18 @@ def over_elements(function: Compiled, tensors: Sequence[Any], *others: Any) -> A
     y = tf.reshape(function(*padded, *others)[:count], tf.shape(first))
     y.set_shape(first.shape)
     return y
+
+
+def counted(function: Compiled, like: Any, *others: Any) -> Any:
+    """A tensor as large as another, of a function of its number of elements, which is compiled for few of them.
+
+    Args:
+        function: the result for an element depends on nothing but its place.
+        like: a tensor whose shape the run knows.
+        others: tensors of a fixed shape.
+    """
+    count = tf.size(like)
+    return tf.reshape(function(_bucket(count), *others)[:count], tf.shape(like))  # neither copies
 
 
 def _bucket(count: Any) -> Any:

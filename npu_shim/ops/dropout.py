@@ -25,7 +25,9 @@ def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int]
     smaller tensor, or one with a noise_shape, takes ``tf.nn.dropout`` or, where
     the graph does not know its size, the same random numbers. The same seeds
     give the same masks in every run, process and rank; without a seed each
-    rank has masks of its own. With
+    rank has masks of its own. An infinite x that is dropped is 0, but NaN in
+    small tensors of TensorFlow 1.15 and 2.6, whose tf.nn.dropout multiplies, and
+    wherever the graph does not know the size. With
     ``NPU_SHIM_KERNELS=plain`` all take ``tf.nn.dropout`` and drop what the
     script dropped before it was migrated. The card's random numbers differ.
 
@@ -137,7 +139,11 @@ def _by_key(x: Any, key: Any, keep: Any) -> Any:
     """Of a large tensor."""
     # An element stays when its int32 of random bits is at most this: all of them when keep is 1
     most = tf.clip_by_value(tf.round(keep * 2.0**32) - (2.0**31 + 1), -(2.0**31), 2.0**31 - 1)
-    return _xla.over_elements(_COMPILED, [x], key, tf.cast(most, tf.int32), _scale(x, keep), tf.constant(-1))
+    most, scale = tf.cast(most, tf.int32), _scale(x, keep)
+    if x.shape.num_elements() is not None:
+        return _COMPILED(x, key, most, scale, tf.constant(-1))
+    # The product takes the place of the factors; to bring x to a size that is compiled would be one more copy of it
+    return _times(x, _xla.counted(_COMPILED_FACTORS, x, key, most, scale))
 
 
 def _times(x: Any, factors: Any) -> Any:
@@ -169,7 +175,13 @@ def npu_shim_dropout(x: Any, key: Any, most: Any, scale: Any, ones: Any) -> Any:
     return tf.cast(tf.bitcast(tf.bitwise.bitwise_and(tf.bitcast(y, word), mask), y.dtype), x.dtype)
 
 
+def npu_shim_dropout_factors(count: Any, key: Any, most: Any, scale: Any) -> Any:
+    """What dropout multiplies so many elements with, 0 or the scale; to be compiled, too."""
+    return _where(_mask.bits(key, count) <= most, scale, tf.zeros_like(scale))
+
+
 _COMPILED = _xla.Compiled(npu_shim_dropout)
+_COMPILED_FACTORS = _xla.Compiled(npu_shim_dropout_factors, counts=True)
 
 
 def _scalar(keep_prob: Any, dtype: Any) -> Any:
