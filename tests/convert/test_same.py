@@ -9,7 +9,7 @@ from typing import Callable, Dict, List, Tuple
 
 import pytest
 
-from convert_tf2npu import tree
+from convert_tf2npu import building, processes, tree
 from convert_tf2npu.main import main
 from convert_tf2npu.staging import Staging
 
@@ -158,3 +158,32 @@ def test_another_run_to_the_same_folder_is_waited_for_although_nothing_differs(s
         assert main(['-i', str(source), '-o', str(out)]) == 2
         assert 'another run is writing to' in capsys.readouterr().err
     assert main(['-i', str(source), '-o', str(out)]) == 0
+
+
+@pytest.mark.parametrize('files', [1, 40])
+def test_two_processes_prepare_what_one_does(files: int, source, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(building, '_WORTH_TWO', 2)
+    monkeypatch.setattr(processes, 'may_fork', lambda: True)
+    begun: List[int] = []
+    real = processes.start
+    monkeypatch.setattr(processes, 'start', lambda *what: (begun.append(1), real(*what))[1])
+    for number in range(files):
+        (source / 'part' / ('more%d.py' % number)).write_text(SCRIPT)
+    for jobs in ('1', '2'):
+        assert main(['-i', str(source), '-o', str(tmp_path / jobs), '-j', jobs, '--no-cache']) == 0
+    one, two = ({name: each[1:] for name, each in state(tmp_path / jobs).items()} for jobs in ('1', '2'))
+    assert one == two and begun == [1]
+
+
+def test_what_the_second_process_cannot_write_ends_the_run(source, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(building, '_WORTH_TWO', 2)
+    monkeypatch.setattr(processes, 'may_fork', lambda: True)
+    main_process = os.getpid()
+    for what, said in ((lambda: os._exit(3), 'was ended from outside; nothing was written'),
+                       (lambda: os.readlink(str(source)), 'cannot be written: Invalid argument')):
+        real = building._copy
+        with monkeypatch.context() as patch:
+            patch.setattr(building, '_copy', lambda *given: real(*given) if os.getpid() == main_process else what())
+            assert main(['-i', str(source), '-o', str(tmp_path / 'out'), '-j', '2', '--no-cache']) == 2
+        assert said in capsys.readouterr().err
+        assert [path.name for path in tmp_path.iterdir()] == ['src']

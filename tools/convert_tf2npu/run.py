@@ -23,12 +23,13 @@ class Exclude(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a run found: the source, its files, what becomes of each script and notebook, and those that
-    the user excluded."""
+    """What a run found: the source, its files, what becomes of each script and notebook, those that the user
+    excluded, and how many processes it may have."""
     source: str
     tree: Tree
     results: Tuple[Tuple[Entry, FileResult], ...]
     excluded: Tuple[str, ...] = ()
+    jobs: int = 1
 
     @property
     def new(self) -> Dict[str, bytes]:
@@ -72,8 +73,10 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
         return question(options, [e.path for e in everything]) if memory else None
 
     def run_of(results: Sequence[FileResult]) -> Run:
-        return Run(source, tree, tuple(zip(entries, results)), tuple(sorted(excluded)))
+        return Run(source, tree, tuple(zip(entries, results)), tuple(sorted(excluded)), jobs)
 
+    if jobs == 0:
+        jobs = 1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1
     asked = ask()
     known = memory.recall(asked) if memory and asked else None
     if known is not None:
@@ -82,8 +85,6 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
     from .workers import converted
     project = project_of(settings, [e.path for e in everything],
                          [e.path for e in everything if e.relative in excluded])
-    if jobs == 0:
-        jobs = 1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1
     progress = Progress(len(entries), sys.stderr)
     try:
         found: Dict[int, FileResult] = {}
@@ -109,7 +110,7 @@ def _excluded(source: str, entries: List[Entry], exclude: Exclude) -> Dict[str, 
 def write(run: Run, target: str, force: bool) -> List[str]:
     """Write the migrated copy of a run's source; see :func:`tree.write_tree`."""
     check_target(run.source, target)
-    return write_tree(run.source, run.tree, run.new, target, force)
+    return write_tree(run.source, run.tree, run.new, target, force, run.jobs)
 
 
 def replace(run: Run, force: bool) -> None:

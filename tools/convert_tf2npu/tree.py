@@ -6,6 +6,7 @@ import os
 import stat
 from typing import Dict, List, NamedTuple, Tuple
 
+from .building import build as _build, copy_mode
 from .endings import CONVERTED, NOTEBOOK
 from .errors import UsageError
 from .same import differing, missing_in_same
@@ -100,7 +101,7 @@ def check_target(source: str, target: str) -> None:
         raise UsageError('%s holds the source %s; choose another folder' % (target, source))
 
 
-def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, force: bool) -> List[str]:
+def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, force: bool, jobs: int = 1) -> List[str]:
     """Write a copy of a source with some of its files replaced, all of it or nothing.
 
     Args:
@@ -109,6 +110,7 @@ def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, forc
         new: new bytes by relative path.
         target: the folder to make; for a single file also the path of a file.
         force: replace files that are there and differ.
+        jobs: processes that there may be.
 
     Returns:
         the relative paths of files that could not be read and are missing in the copy.
@@ -134,10 +136,10 @@ def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, forc
         missing = None if os.path.lexists(staging.path) else missing_in_same(tree, new, target, single)
         if missing is None:
             with staging:
-                missing = _write(source, tree, new, target, force, staging)
+                missing = _write(source, tree, new, target, force, jobs, staging)
         done = True
         if not single:
-            _copy_mode(source, target)  # now: a folder that is read-only cannot be moved
+            copy_mode(source, target)  # now: a folder that is read-only cannot be moved
         return missing
     except OSError as error:
         raise UsageError('%s cannot be written: %s; nothing was changed there' % (
@@ -157,7 +159,8 @@ def _missing_folders(path: str) -> List[str]:
     return missing
 
 
-def _write(source: str, tree: Tree, new: Dict[str, bytes], target: str, force: bool, staging: Staging) -> List[str]:
+def _write(source: str, tree: Tree, new: Dict[str, bytes], target: str, force: bool, jobs: int,
+           staging: Staging) -> List[str]:
     """Prepare a copy and bring it to where it belongs; of one that is there in part, only what differs.
 
     Returns:
@@ -168,49 +171,9 @@ def _write(source: str, tree: Tree, new: Dict[str, bytes], target: str, force: b
     whole = not (os.path.isdir(target) and os.listdir(target))
     if not whole:
         tree = tree._replace(entries=tuple(differing(tree, new, target, single, missing)))
-    missing += _build(source, tree, new, staging.new, single)
+    missing += _build(source, tree, new, staging.new, single, jobs)
     _put(staging, target, tree, whole and not single, force)
     return sorted(missing)
-
-
-def _build(source: str, tree: Tree, new: Dict[str, bytes], building: str, single: bool) -> List[str]:
-    from shutil import copy2  # which a run that writes nothing does without
-    missing: List[str] = []
-    os.mkdir(building)
-    for folder in tree.folders:
-        os.mkdir(os.path.join(building, folder))
-    for entry in tree.entries:
-        path = os.path.join(building, entry.relative)
-        if entry.relative in new:
-            with open(path, 'wb') as stream:
-                stream.write(new[entry.relative])
-            _copy_mode(entry.path, path)
-        elif not single and entry.is_link:
-            os.symlink(os.readlink(entry.path), path)
-        elif _can_be_read(entry.path):
-            copy2(entry.path, path)
-        else:
-            missing.append(entry.relative)
-    if not single:
-        for folder in reversed(tree.folders):
-            _copy_mode(os.path.join(source, folder), os.path.join(building, folder))
-    return missing
-
-
-def _copy_mode(path: str, other: str) -> None:
-    """Give a file or folder the mode of another one."""
-    mode = stat.S_IMODE(os.stat(path).st_mode)
-    if stat.S_IMODE(os.stat(other).st_mode) != mode:
-        os.chmod(other, mode)
-
-
-def _can_be_read(path: str) -> bool:
-    try:
-        with open(path, 'rb') as stream:
-            stream.read(1)
-    except OSError:
-        return False
-    return True
 
 
 def _put(staging: Staging, target: str, tree: Tree, whole: bool, force: bool) -> None:
