@@ -56,9 +56,11 @@ class _Context(Context):
         self.known: Dict[ast.AST, Optional[str]] = {}
 
     def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
-        if node not in self.known:
-            self.known[node] = super().resolve(node, where)
-        return self.known[node]
+        try:
+            return self.known[node]
+        except KeyError:
+            found = self.known[node] = self.names.resolve(node, where)
+            return found
 
 
 class Converter:

@@ -104,14 +104,14 @@ class Project:
         """
         if names_roots(raw):
             return True
-        if not any(name == b'.' or name.decode('utf-8', 'replace') in self._tops for name in _IMPORTED.findall(raw)):
-            return False
         path = os.path.abspath(path) if path else ''
-        if path not in self._paths:
-            return True
-        from .import_graph import concerned  # which stands on projects
-        found = concerned(self)
-        return path in found.reaching or path in found.handed and (on_objects is None or bool(on_objects.search(raw)))
+        if path in self._paths:
+            from .import_graph import concerned  # which stands on projects
+            found = concerned(self)
+            if path not in found.reaching and not (
+                    path in found.handed and (on_objects is None or on_objects.search(raw))):
+                return False
+        return any(name == b'.' or name.decode('utf-8', 'replace') in self._tops for name in _IMPORTED.findall(raw))
 
     def understand(self, raw: bytes, path: str = '') -> Module:
         """Read a file's bytes.
@@ -316,12 +316,12 @@ class Project:
         class."""
         key = path, name
         if key not in self._ancestries:
-            self._ancestries[key] = frozenset()  # of a class among its own bases
-            cuts = self._cuts
             known = self.outline(path)
             module = self.module(path) if known and known.bindings(name) == [CLASS] else None
             if module is None:
                 return frozenset()
+            self._ancestries[key] = frozenset()  # of a class among its own bases
+            cuts = self._cuts
             owner = module.names.module.bindings[name][0].node
             found = module.names.ancestry(owner)  # type: ignore[arg-type]
             if self._cuts != cuts:

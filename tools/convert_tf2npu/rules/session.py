@@ -226,7 +226,8 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in names.calls:
         function = call.node.func
         name = context.resolve(function, call.where) or ''
-        if getattr(function, 'attr', getattr(function, 'id', '')) in own or _makes_session(context, name):
+        if ':' in name and _makes_session(context, name) or own and getattr(
+                function, 'attr', getattr(function, 'id', '')) in own:
             found = names.definition(function, call.where)
             if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], '__init__'):
                 for base in sorted(found[1].ancestry(found[0]).intersection(FUNCTIONS)):

@@ -40,6 +40,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterable, Iterator, Optional
 
 from ..registry import Context, Finding, Result
@@ -48,10 +49,15 @@ from ..session_signatures import FUNCTIONS
 
 CODE = 'NPU204'
 _WORDS = frozenset(name.rsplit('.', 1)[1] for name in FUNCTIONS)
+# What is behind an argument or a default, and before that blanks: words are looked for fast, and few stand so.
+_GIVEN = {word: re.compile(word + r'\s*[,):#\\]') for word in _WORDS}
 _ASKS = frozenset({'isinstance', 'issubclass', 'hasattr', 'getattr', 'setattr', 'type', 'partial', 'super', 'cast'})
 
 
 def check_file(context: Context) -> Iterator[Result]:
+    text = context.source.text
+    if not any(word in text and behind.search(text) for word, behind in _GIVEN.items()):
+        return
     for call in context.names.calls:
         values = [value for value in call.node.args + [k.value for k in call.node.keywords] if _last(value) in _WORDS]
         if values and _last(call.node.func) not in _ASKS:
