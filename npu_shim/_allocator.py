@@ -36,6 +36,14 @@ def variables(environ: Mapping[str, str]) -> Dict[str, str]:
     return made
 
 
+def keeps(environ: Mapping[str, str], tensorflow: str) -> bool:
+    """Whether this version of TensorFlow keeps the memory of tensors, with these variables."""
+    if environ.get(ALLOCATOR):
+        return environ[ALLOCATOR].lower() in ("1", "true")
+    version = tuple(int(part) for part in tensorflow.split(".")[:2])
+    return version >= (2, 9) and environ.get("TF_ENABLE_ONEDNN_OPTS", "1").lower() in ("1", "true")
+
+
 def _memory_mb() -> int:
     """Of the machine."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20

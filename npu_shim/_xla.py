@@ -9,7 +9,9 @@ milliseconds. So:
     static in a graph        the function, compiled for their number of elements
     unknown until they come  decided then, and so is what is eager; what is large is padded to the next of
                              eight sizes between two powers of two, so that lengths
-                             which vary from step to step meet few compilations
+                             which vary from step to step meet few compilations.
+                             Where the system makes the memory of each large tensor
+                             anew, very large ones go part by part, not padded
 
 Nothing is compiled on a machine with a GPU (which has better kernels for the
 ops) and with NPU_SHIM_KERNELS=plain; nor, as is told once, where TensorFlow was
@@ -18,16 +20,19 @@ built without XLA or the process may not run code that it makes.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import warnings
 from typing import Any, Callable, Dict, Sequence, Tuple
 
-from npu_shim import _env, _made_code, _tf
+from npu_shim import _allocator, _env, _made_code, _tf
 
 tf = _tf.tf
 
 LEAST_ELEMENTS = 40_000  # below, the launch costs more than it saves; from here TensorFlow's ops start threads too
 MOST_ELEMENTS = 15 << 27  # the largest size in int32, in which XLA counts
+_VERY_LARGE = 1 << 23  # 32 MB of float32: beyond, the C library gives each tensor's memory back to the system
+_PART = 1 << 20
 _making = threading.Lock()
 
 
@@ -77,16 +82,39 @@ class Compiled:
         y.set_shape([None] if self._counts else inputs[0].shape)
         return y
 
+    def of_any_size(self, *inputs: Any) -> Any:
+        """The result for large tensors of one shape that is not known, and no others; outside control flow only."""
+        y = self._kept(_any_size, tuple(x.dtype for x in inputs))(*inputs)
+        y.set_shape(inputs[0].shape)
+        return y
+
     def _kept(self, make: Callable[..., Any], types: Tuple[Any, ...]) -> Any:
         with _making:
-            if (make, types) not in self._made:
-                self._made[make, types] = make(self if make is _eager else self._function, types)
-            return self._made[make, types]
+            made = self._made.get((make, types))
+        if made is None:  # made without the lock, as one is made of another
+            made = make(self._function if make is _tf.graph_function else self, types)
+            with _making:
+                made = self._made.setdefault((make, types), made)
+        return made
 
 
 def _eager(function: Compiled, types: Tuple[Any, ...]) -> Any:
     """The function for eager tensors of these types; traced once, for all shapes."""
     return tf.function(function, autograph=False, input_signature=[tf.TensorSpec(None, dtype) for dtype in types])
+
+
+def _any_size(function: Compiled, types: Tuple[Any, ...]) -> Any:
+    """The function for tensors of any shape, as one of a graph's library: where it is not called it is but one op."""
+    in_parts = function._kept(_in_parts, types)
+    limit = MOST_ELEMENTS if _allocator.keeps(os.environ, tf.__version__) else _VERY_LARGE
+
+    def npu_shim_any_size(*tensors: Any) -> Any:
+        flat = [tf.reshape(x, [-1]) for x in tensors]
+        is_long = tf.size(flat[0], out_type=tf.int64) > limit
+        y = _tf.either(is_long, flat, in_parts, functools.partial(_padded, function))
+        return tf.reshape(y, tf.shape(tensors[0], out_type=tf.int64))
+
+    return _tf.graph_function(npu_shim_any_size, types)
 
 
 def by_size(like: Any, small: Callable[[], Any], large: Callable[[], Any], least: int = LEAST_ELEMENTS) -> Any:
@@ -117,6 +145,22 @@ def chosen(is_large: Any, large: Callable[[], Any], small: Callable[[], Any]) ->
         return _tf.v1.cond(is_large, large, small)
 
 
+def of_each(function: Compiled, tensors: Sequence[Any], small: Callable[..., Any]) -> Any:
+    """function(*tensors), or small(*tensors) which is the same, by the number of elements.
+
+    Args:
+        function: the result for an element depends on nothing but the elements at its place.
+        tensors: of one shape, static or not.
+        small: the same in TensorFlow's ops.
+    Returns:
+        A tensor with the shape of the tensors. Its gradient is for with_gradient to say.
+    """
+    first = tensors[0]
+    if first.shape.num_elements() is None and usable() and _tf.outside_control_flow():
+        return _tf.either(tf.size(first, out_type=tf.int64) >= LEAST_ELEMENTS, tensors, function.of_any_size, small)
+    return by_size(first, lambda: small(*tensors), lambda: over_elements(function, tensors))
+
+
 def over_elements(function: Compiled, tensors: Sequence[Any], *others: Any) -> Any:
     """function(*tensors, *others) of large tensors of one shape, static or not.
 
@@ -130,10 +174,8 @@ def over_elements(function: Compiled, tensors: Sequence[Any], *others: Any) -> A
     first = tensors[0]
     if first.shape.num_elements() is not None and not tf.executing_eagerly():
         return function(*tensors, *others)
-    count = tf.size(first)
-    missing = _bucket(count) - count
-    padded = [tf.pad(tf.reshape(x, [-1]), [[0, missing]]) for x in tensors]
-    y = tf.reshape(function(*padded, *others)[:count], tf.shape(first))
+    flat = [tf.reshape(x, [-1]) for x in tensors]
+    y = tf.reshape(_padded(lambda *padded: function(*padded, *others), *flat), tf.shape(first))
     y.set_shape(first.shape)
     return y
 
@@ -148,6 +190,42 @@ def counted(function: Compiled, like: Any, *others: Any) -> Any:
     """
     count = tf.size(like)
     return tf.reshape(function(_bucket(count), *others)[:count], tf.shape(like))  # neither copies
+
+
+def _padded(function: Callable[..., Any], *flat: Any) -> Any:
+    count = tf.size(flat[0])
+    missing = _bucket(count) - count
+    return function(*[tf.pad(x, [[0, missing]]) for x in flat])[:count]  # not copied where nothing is missing
+
+
+def _in_parts(function: Compiled, types: Tuple[Any, ...]) -> Any:
+    """The function for long flat tensors, in a graph's library.
+
+    The result has memory of its own, to which each part's is copied while the
+    processor still has it in its cache.
+    """
+    dtype = types[0]
+    words = tf.float16 if dtype == tf.bfloat16 else dtype  # TF 1.15 makes no bfloat16 without values
+
+    def put(y: Any, part: Any, *inputs: Any) -> Any:
+        row = tf.bitcast(tf.reshape(function(*inputs), [1, _PART]), words)
+        return tf.raw_ops.InplaceUpdate(x=y, i=tf.reshape(tf.cast(part, tf.int32), [1]), v=row)
+
+    def npu_shim_in_parts(*flat: Any) -> Any:
+        count = tf.size(flat[0], out_type=tf.int64)
+        parts = count // _PART
+        y = tf.raw_ops.Empty(shape=tf.cast(tf.stack([parts + 1, _PART]), tf.int32), dtype=words)
+
+        def step(part: Any, y: Any) -> Tuple[Any, Any]:
+            return part + 1, put(y, part, *[tf.reshape(x[part * _PART:(part + 1) * _PART], [_PART]) for x in flat])
+
+        part, y = _tf.v1.while_loop(lambda part, y: part < parts, step, [tf.zeros_like(parts), y], back_prop=False,
+                                    parallel_iterations=2)
+        rest = [tf.pad(x[parts * _PART:], [[0, (parts + 1) * _PART - count]]) for x in flat]
+        y = put(y, part, *[tf.reshape(x, [_PART]) for x in rest])
+        return tf.bitcast(tf.reshape(y, [-1])[:count], dtype)
+
+    return _tf.graph_function(npu_shim_in_parts, types)
 
 
 def _bucket(count: Any) -> Any:

@@ -101,17 +101,15 @@ def _value(x: Any) -> Any:
     """gelu(x), in the form that suits the number of elements."""
     if x.dtype == tf.float64:
         return _forward(x)[0]
-    return _xla.by_size(x, lambda: _forward(x)[0], lambda: _xla.over_elements(_COMPILED_VALUE, [x]))
+    return _xla.of_each(_COMPILED_VALUE, [x], lambda x: _forward(x)[0])
 
 
 def _slope(x: Any, dy: Any) -> Any:
     """dy gelu'(x), likewise."""
-    def small() -> Any:
+    def small(x: Any, dy: Any) -> Any:
         return _backward(x, _forward(x)[1:], dy)
 
-    if x.dtype == tf.float64:
-        return small()
-    return _xla.by_size(x, small, lambda: _xla.over_elements(_COMPILED_SLOPE, [x, dy]))
+    return small(x, dy) if x.dtype == tf.float64 else _xla.of_each(_COMPILED_SLOPE, [x, dy], small)
 
 
 # ---- in TensorFlow's ops, as few as possible. Where s is 0 or 1, multiply_no_nan takes the limit; s has the NaNs of x.
