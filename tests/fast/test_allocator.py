@@ -23,5 +23,14 @@ def test_variables(monkeypatch, environ, memory_mb, wanted):
     assert _allocator.variables({**environ, **wanted}) == {}, "set once"
 
 
+@pytest.mark.parametrize("environ, version, kept", [
+    ({}, "1.15.5", False), ({}, "2.6.5", False), ({}, "2.15.1", True), ({}, "2.21.0", True),
+    ({"TF_CPU_ALLOCATOR_USE_BFC": "true"}, "1.15.5", True), ({"TF_CPU_ALLOCATOR_USE_BFC": "0"}, "2.15.1", False),
+    ({"TF_ENABLE_ONEDNN_OPTS": "0"}, "2.15.1", False),
+])
+def test_what_tensorflow_keeps(environ, version, kept):
+    assert _allocator.keeps(environ, version) == kept
+
+
 def test_the_memory_of_the_machine_is_known():
     assert 100 < _allocator._memory_mb() < 10**9

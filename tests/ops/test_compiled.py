@@ -215,6 +215,24 @@ def test_lengths_that_vary_meet_few_compilations(run):
     np.testing.assert_array_equal(sizes[np.isin(counts, 2**np.arange(16, 31))], 2**np.arange(16, 31))
 
 
+def plus_twice(x, y):
+    return x + 2 * y
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
+def test_very_large_tensors_go_part_by_part(monkeypatch, name):
+    monkeypatch.setattr(_xla._allocator, "keeps", lambda environ, version: False)
+    monkeypatch.setattr(_xla, "_VERY_LARGE", 1 << 16)
+    monkeypatch.setattr(_xla, "_PART", 1 << 14)
+    with tf.Graph().as_default(), v1.Session() as sess:
+        x, y = v1.placeholder(name, None), v1.placeholder(name, None)
+        z = _xla.of_each(_xla.Compiled(plus_twice), [x, y], lambda x, y: 0 * x)
+        for count in (1 << 16, (1 << 16) + 2, 5 << 14, 99_998):  # padded, one part more, whole parts, neither
+            values = np.arange(count).reshape(2, -1) % 50
+            got = sess.run(tf.cast(z, tf.int32), {x: values, y: values + 1})
+            np.testing.assert_array_equal(got, 3 * values + 2)
+
+
 # ---- where else a graph goes
 
 
