@@ -161,21 +161,20 @@ def of_each(function: Compiled, tensors: Sequence[Any], small: Callable[..., Any
     return by_size(first, lambda: small(*tensors), lambda: over_elements(function, tensors))
 
 
-def over_elements(function: Compiled, tensors: Sequence[Any], *others: Any) -> Any:
-    """function(*tensors, *others) of large tensors of one shape, static or not.
+def over_elements(function: Compiled, tensors: Sequence[Any]) -> Any:
+    """function(*tensors) of large tensors of one shape, static or not.
 
     Args:
-        function: the result for an element depends on nothing but its place and the elements at its place.
+        function: the result for an element depends on nothing but the elements at its place.
         tensors: of the same shape.
-        others: tensors of a fixed shape.
     Returns:
         A tensor with the shape of the tensors.
     """
     first = tensors[0]
     if first.shape.num_elements() is not None and not tf.executing_eagerly():
-        return function(*tensors, *others)
+        return function(*tensors)
     flat = [tf.reshape(x, [-1]) for x in tensors]
-    y = tf.reshape(_padded(lambda *padded: function(*padded, *others), *flat), tf.shape(first))
+    y = tf.reshape(_padded(function, *flat), tf.shape(first))
     y.set_shape(first.shape)
     return y
 
