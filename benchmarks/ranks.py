@@ -5,17 +5,19 @@
 
 The model is the CNN of samples/digits_horovod with Adam and clipping. The ranks
 share the rows of the batch, so that both sides do the same work on the same
-processors; what the ranks need more is the cost of being several. Both sides
-run in turns in the same processes.
+processors; what the ranks need more is the cost of being several. One process
+and ranks with the threads that TensorFlow takes run in turns in the same
+processes; ranks that share them, as npu-shim launch has it, in a job of their own.
 """
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import pathlib
 import sys
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 import processes
 import results
@@ -23,12 +25,19 @@ import results
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / 'samples' / 'digits_horovod')]
 
+from npu_shim.launching import plan  # noqa: E402
+
 BATCH = 256
 CLIP = 5.0
 
 
-def work(rank: int, size: int, barrier: Any, steps: int, rounds: int) -> Dict[str, float]:
-    """One rank: seconds of a step, of one process and of all ranks, in the fastest round."""
+def work(rank: int, size: int, barrier: Any, steps: int, rounds: int, threads: Optional[int] = None) -> Dict[str, float]:
+    """One rank: seconds of a step, of one process and of all ranks, in the fastest round.
+
+    With a number of threads of all ranks alone.
+    """
+    if threads is not None:
+        os.environ[plan.OP_THREADS] = str(threads)
     import tensorflow.compat.v1 as tf
     tf.disable_v2_behavior()
     sample = importlib.import_module('expected_npu')
@@ -39,7 +48,7 @@ def work(rank: int, size: int, barrier: Any, steps: int, rounds: int) -> Dict[st
         loss = tf.losses.sparse_softmax_cross_entropy(labels[rank:BATCH:size], sample.cnn(images[rank:BATCH:size]))
         run_together = runner(tf, tf.Session(config=sample.npu_config_proto()), sample.train_operation(loss))
     run_alone: Callable[[], Any] = lambda: None
-    if rank == 0:
+    if rank == 0 and threads is None:
         with alone.as_default():
             loss = tf.losses.sparse_softmax_cross_entropy(labels[:BATCH], sample.cnn(images[:BATCH]))
             optimizer = tf.train.AdamOptimizer(0.001)
@@ -73,13 +82,19 @@ def main(argv: List[str]) -> int:
     args = parser.parse_args(argv)
     rows = []
     for ranks in (2,) if args.quick else (1, 2, 4, 8):
-        seconds = processes.run_ranks(ranks, work, *((2, 1) if args.quick else (30, 7)))
+        much = (2, 1) if args.quick else (30, 7)
+        seconds = processes.run_ranks(ranks, work, *much)
+        together, threads = seconds['together'], plan.share_threads(sorted(os.sched_getaffinity(0)), ranks)
+        if threads is not None:
+            together = processes.run_ranks(ranks, work, *much, threads)['together']
         rows.append({'ranks': ranks, 'rows_of_a_rank': BATCH // ranks, 'one_process_s': seconds['alone'],
-                     'ranks_s': seconds['together'], 'ratio': seconds['together'] / seconds['alone']})
+                     'all_threads_s': seconds['together'], 'all_threads_ratio': seconds['together'] / seconds['alone'],
+                     'ranks_s': together, 'ratio': together / seconds['alone']})
     table = results.markdown(
-        ('ranks', 'rows of each', 'one process, all rows, ms', 'the ranks, ms', 'ratio'),
+        ('ranks', 'rows of each', 'one process, all rows, ms', 'the ranks, ms', 'ratio', 'with all threads, ms', 'ratio'),
         [('%d' % row['ranks'], '%d' % row['rows_of_a_rank'], '%.2f' % (row['one_process_s'] * 1e3),
-          '%.2f' % (row['ranks_s'] * 1e3), '%.2f' % row['ratio']) for row in rows])
+          '%.2f' % (row['ranks_s'] * 1e3), '%.2f' % row['ratio'], '%.2f' % (row['all_threads_s'] * 1e3),
+          '%.2f' % row['all_threads_ratio']) for row in rows])
     results.report('ranks', table, rows, args.write)
     return 0
 

@@ -19,7 +19,7 @@ from npu_shim.cli import USAGE_ERROR, show
 from npu_shim.distributed import ranktable_write
 from npu_shim.launching.cards import table_of_this_host
 from npu_shim.launching.job import TIMED_OUT, Job
-from npu_shim.launching.plan import RankProcess, Seat, processes, share_cores
+from npu_shim.launching.plan import RankProcess, Seat, processes, share_cores, share_threads
 from npu_shim.launching.waiting import WAIT_SECONDS, NotCompleted, completed_table
 from npu_shim.launching.who import seats_of_one_host, seats_of_server
 
@@ -52,7 +52,9 @@ def main(arguments: List[str]) -> int:
         who = _who(args, log_dir)
         if not given and len(who.seats) < who.size:
             job_id = _job_of_table(str(who.table))
-        cores = share_cores(sorted(os.sched_getaffinity(0)), len(who.seats)) if args.bind_cores else None
+        available = sorted(os.sched_getaffinity(0))
+        cores = share_cores(available, len(who.seats)) if args.bind_cores else None
+        threads = None if _device.look().is_npu else share_threads(available, len(who.seats))
     except (OSError, ValueError) as error:
         _say(f"error: {error}")
         return USAGE_ERROR
@@ -61,7 +63,7 @@ def main(arguments: List[str]) -> int:
         return TIMED_OUT
     except KeyboardInterrupt:  # while it waited for a rank table
         return _INTERRUPTED
-    plan = processes(who.seats, who.size, command, job_id, log_dir, who.table, cores)
+    plan = processes(who.seats, who.size, command, job_id, log_dir, who.table, cores, threads=threads)
     if args.dry_run:
         lines = [process.as_shell() for process in plan]
         if who.text is not None:

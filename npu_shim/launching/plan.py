@@ -11,6 +11,7 @@ from npu_shim.distributed import addresses
 # Of another way to describe the job, or of another job: these would contradict what a rank is told here.
 _FOREIGN = ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "POD_NAME", "ASCEND_DEVICE_ID", "DEVICE_ID", "DEVICE_INDEX",
             "CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP", "TF_CONFIG")
+OP_THREADS = "TF_NUM_INTRAOP_THREADS"  # TensorFlow's: a session config that says something of it itself wins
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class RankProcess:
 
 def processes(seats: Sequence[Seat], world_size: int, command: Sequence[str], job_id: str, log_dir: str,
               rank_table: Optional[str] = None, cores: Optional[Sequence[Tuple[int, ...]]] = None,
-              environ: Mapping[str, str] = os.environ) -> List[RankProcess]:
+              environ: Mapping[str, str] = os.environ, threads: Optional[int] = None) -> List[RankProcess]:
     """The processes of this host.
 
     Args:
@@ -72,6 +73,7 @@ def processes(seats: Sequence[Seat], world_size: int, command: Sequence[str], jo
         rank_table: path of the rank table, where there is one.
         cores: the processors of each rank, in the order of seats; none to bind nothing.
         environ: the launcher's variables.
+        threads: of TensorFlow, for a rank to part an op among; none for as many as TensorFlow takes.
     Returns:
         One RankProcess for each seat, in the same order.
     """
@@ -84,6 +86,8 @@ def processes(seats: Sequence[Seat], world_size: int, command: Sequence[str], jo
             own["RANK_TABLE_FILE"] = os.path.abspath(rank_table)
         if ports is not None:
             own["HCCL_IF_BASE_PORT"] = str(ports)
+        if threads is not None and not environ.get(OP_THREADS):
+            own[OP_THREADS] = str(threads)
         if "PYTHONUNBUFFERED" not in environ:
             own["PYTHONUNBUFFERED"] = "1"  # a log that lags behind is of no use when a rank hangs
         made.append(RankProcess(
@@ -110,3 +114,18 @@ def share_cores(available: Sequence[int], count: int) -> List[Tuple[int, ...]]:
     total = len(available)
     return [tuple(available[index * total // count:(index + 1) * total // count]) or
             (available[index * total // count],) for index in range(count)]
+
+
+def share_threads(available: Sequence[int], count: int) -> Optional[int]:
+    """Threads for each of several processes to part an op among, where all of them share the processors.
+
+    TensorFlow takes one for each processor, so that the ranks together have
+    more than can run, and wait for each other in the middle of an op.
+
+    Args:
+        available: numbers of the processors.
+        count: of processes.
+    Returns:
+        At least 1; None for a process that has the processors for itself.
+    """
+    return max(1, len(available) // count) if count > 1 else None

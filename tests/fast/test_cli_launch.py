@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Iterator, List, Optional, Set
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Set
 
 import pytest
 
 from npu_shim import _device, cli
 from npu_shim.distributed import ranktable, ranktable_make
-from npu_shim.launching.plan import Seat, processes, share_cores
+from npu_shim.launching.plan import OP_THREADS, Seat, processes, share_cores, share_threads
 from npu_shim.launching.waiting import NotCompleted, completed_table
 from npu_shim.launching.who import seats_of_one_host, seats_of_server
 
@@ -36,6 +36,18 @@ def test_each_rank_is_told_its_place_and_nothing_of_another_job() -> None:
         'PATH': '/bin', 'KEPT': '1', 'JOB_ID': 'j', 'RANK_ID': '3', 'RANK_SIZE': '4', 'ASCEND_DEVICE_ID': '5',
         'DEVICE_ID': '5', 'RANK_TABLE_FILE': os.path.abspath('table.json'), 'PYTHONUNBUFFERED': '1'}
     assert 'PYTHONUNBUFFERED' not in processes([Seat(0, 0)], 1, ['x'], 'j', '', environ={'PYTHONUNBUFFERED': ''})[0].environment
+
+
+@pytest.mark.parametrize('available, count, threads', [
+    ([0, 1], 1, None), ([0, 1], 2, 1), ([0, 1], 4, 1), (range(8), 2, 4), (range(8), 3, 2),
+])
+def test_ranks_on_the_same_processors_share_the_threads_of_ops(
+        available: Sequence[int], count: int, threads: Optional[int]) -> None:
+    assert share_threads(available, count) == threads
+    for said in ({}, {OP_THREADS: '5'}):
+        made, = processes([Seat(0, 0)], 1, ['a'], 'j', '', environ=said, threads=threads)
+        wanted = said.get(OP_THREADS, threads and str(threads))
+        assert made.full_environment(said).get(OP_THREADS) == wanted
 
 
 def test_ranks_that_need_ports_get_free_ones_unless_other_hosts_have_to_know_them() -> None:
