@@ -83,13 +83,14 @@ def main(op: str, doc: str, argv: List[str], forms: Callable[[], Forms], check: 
     for name in args.variants:
         print(name, file=sys.stderr)
         rows += _in_a_process(op, name, args.quick)
+    order = list(rows[0]['forward'])  # the baseline first; rows that were written down before have lost it
     if args.write:
         made = {(row['TensorFlow'], _name(row)) for row in rows}
         rows += [row for row in results.kept(op) if (row['TensorFlow'], _name(row)) not in made]
     rows.sort(key=lambda row: ([int(part) for part in row['TensorFlow'].split('.')[:2]],
                                list(VARIANTS).index(_name(row)), row['elements']))
     print(json.dumps(rows))
-    results.report(op, _tables(rows), rows, args.write)
+    results.report(op, _tables(rows, order), rows, args.write)
     return 0
 
 
@@ -177,12 +178,18 @@ def _kept(size: int, dtype: str, form: Callable[[Any], Any]) -> float:
         return sum(tensor.dtype.size for tensor in tensors if tensor.shape.num_elements() == size) / x.dtype.size
 
 
-def _tables(rows: List[Dict[str, Any]]) -> str:
-    """A table for each TensorFlow: milliseconds of the baseline, and how many times faster the other forms are."""
+def _tables(rows: List[Dict[str, Any]], order: List[str]) -> str:
+    """A table for each TensorFlow: milliseconds of the baseline, and how many times faster the other forms are.
+
+    Args:
+        rows: of all variants.
+        order: of the forms, the baseline first; others come last.
+    """
     text = []
     for version in dict.fromkeys(row['TensorFlow'] for row in rows):
         its = [row for row in rows if row['TensorFlow'] == version]
-        base, *rest = its[0]['forward']
+        base, *rest = [name for name in order if name in its[0]['forward']] + [
+            name for name in its[0]['forward'] if name not in order]
         both = [name for name in rest if name != 'x + 1']
         head = ['tensor', 'elements', base + ', ms'] + rest
         head += ['both: %s, ms' % base] + both + ['kept: ' + base, 'ours']

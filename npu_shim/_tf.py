@@ -49,6 +49,8 @@ InteractiveSession = session_module.InteractiveSession
 ArrayDevice = numpy_dataset.SingleDevice  # where a strategy puts a variable that holds an array of the script
 OneDeviceExtended = one_device_strategy.OneDeviceExtended
 ReplicaContext = distribute_lib.ReplicaContext
+# Whether XLA asks at each element if there is one, and so takes them singly, where threads cannot share them evenly
+UNEVEN_IS_SLOW = tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 19)
 REPLICAS_HAVE_NUMBERS = hasattr(distribute_lib, "ReplicaContextBase")  # before TF 2.4 the number of a replica is a tensor
 
 logging = v1.logging

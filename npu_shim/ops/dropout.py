@@ -9,6 +9,7 @@ from npu_shim.ops import _mask
 
 tf = _tf.tf
 _where = tf.compat.v2.where
+_EVEN = 32  # threads share a multiple of it evenly
 _LEAST_HASHED = 1 << 14  # where only the run knows the size: TensorFlow's random numbers are then drawn twice
 
 
@@ -27,7 +28,8 @@ def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int]
     give the same masks in every run, process and rank; without a seed each
     rank has masks of its own. An infinite x that is dropped is 0, but NaN in
     small tensors of TensorFlow 1.15 and 2.6, whose tf.nn.dropout multiplies, and
-    wherever the graph does not know the size. With
+    wherever the graph does not know the size, or TensorFlow 2.19 and later a size
+    that is no multiple of 32. With
     ``NPU_SHIM_KERNELS=plain`` all take ``tf.nn.dropout`` and drop what the
     script dropped before it was migrated. The card's random numbers differ.
 
@@ -140,7 +142,8 @@ def _by_key(x: Any, key: Any, keep: Any) -> Any:
     # An element stays when its int32 of random bits is at most this: all of them when keep is 1
     most = tf.clip_by_value(tf.round(keep * 2.0**32) - (2.0**31 + 1), -(2.0**31), 2.0**31 - 1)
     most, scale = tf.cast(most, tf.int32), _scale(x, keep)
-    if x.shape.num_elements() is not None:
+    count = x.shape.num_elements()
+    if count is not None and not (count % _EVEN and _tf.UNEVEN_IS_SLOW):
         return _COMPILED(x, key, most, scale, tf.constant(-1))
     # The product takes the place of the factors; to bring x to a size that is compiled would be one more copy of it
     return _times(x, _xla.counted(_COMPILED_FACTORS, x, key, most, scale))
