@@ -356,17 +356,6 @@ def _number(tensor: Any) -> int:
         return UNKNOWN_CARDINALITY
 
 
-@contextlib.contextmanager
-def control_flow_v2(on: bool) -> Iterator[None]:
-    """Builds loops and branches in the given style; used by tests that try both."""
-    before = v1.control_flow_v2_enabled()
-    (v1.enable_control_flow_v2 if on else v1.disable_control_flow_v2)()
-    try:
-        yield
-    finally:
-        (v1.enable_control_flow_v2 if before else v1.disable_control_flow_v2)()
-
-
 def summary_writer_ops() -> Tuple[List[Any], List[Any]]:
     """Ops that open and that flush the summary writers of the default graph."""
     opened = list(_summary_ops.summary_writer_initializer_op())

@@ -75,8 +75,9 @@ run_pytest() {  # NAME DIR PART PATHS...
   shift 3
   log="$results/$name-$part.log" xml="$results/$name-$part.xml"
   say "== $name, $part tests: $("$dir/bin/python" -V)"
-  # The tests see the checkout and nothing that the caller may have on PYTHONPATH.
-  PYTHONPATH="$root:$root/tools" "$dir/bin/python" -m pytest --junitxml="$xml" \
+  # The tests see the checkout and nothing that the caller may have on PYTHONPATH. Their thousands of processes need not
+  # compile it again, as bytecode is kept.
+  PYTHONPATH="$root:$root/tools" PYTHONDONTWRITEBYTECODE= "$dir/bin/python" -m pytest --junitxml="$xml" \
     -p no:cacheprovider "$@" ${pytest_args[@]+"${pytest_args[@]}"} 2>&1 | tee "$log" || code=$?
   if [ ! -f "$xml" ]; then
     not_run "$name $part" "pytest ended with code $code before it wrote its results"

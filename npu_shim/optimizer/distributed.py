@@ -6,6 +6,7 @@ from typing import Any, Optional
 from npu_shim import _device, _tf
 from npu_shim.distributed.world import WORLD, world_size
 from npu_shim.optimizer.averaging import average, make_averaging, reduce_all, reduced
+from npu_shim.optimizer.wrapping import WrappingOptimizer, check_optimizer
 
 
 def npu_allreduce(values: Any, reduction: str = "mean", fusion: int = 1, fusion_id: int = -1, group: str = WORLD) -> Any:
@@ -43,7 +44,7 @@ def allreduce(tensor: Any, average: bool = True) -> Any:
 
 
 @_device.on_card("npu_bridge.estimator.npu.npu_optimizer")
-class NPUDistributedOptimizer(_tf.v1.train.Optimizer):
+class NPUDistributedOptimizer(WrappingOptimizer):
     """Wraps an optimizer so that its gradients are averaged over all ranks.
 
     On one process it behaves as the wrapped optimizer.
@@ -59,18 +60,13 @@ class NPUDistributedOptimizer(_tf.v1.train.Optimizer):
     """
 
     def __init__(self, optimizer: Any, is_weight_update_sharding: bool = False, name: Optional[str] = None) -> None:
-        if not isinstance(optimizer, _tf.v1.train.Optimizer):
-            raise TypeError(
-                f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be a tf.compat.v1.train.Optimizer. "
-                "For a Keras optimizer use npu_keras_optimizer."
-            )
-        super().__init__(use_locking=False, name=name or "Distributed" + type(optimizer).__name__)
-        self._optimizer = optimizer
+        check_optimizer("optimizer", optimizer, "For a Keras optimizer use npu_keras_optimizer.")
+        super().__init__(optimizer, name or "Distributed" + type(optimizer).__name__)
         self._is_weight_update_sharding = is_weight_update_sharding
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
         """The wrapped optimizer's gradients, averaged over all ranks."""
-        pairs = self._optimizer.compute_gradients(*args, **kwargs)
+        pairs = self._opt.compute_gradients(*args, **kwargs)
         size, found = world_size(), sum(gradient is not None for gradient, _ in pairs)
         if self._is_weight_update_sharding and found < size:
             raise ValueError(f"is_weight_update_sharding=True needs a gradient for each of {size} ranks, and there are "
@@ -80,19 +76,7 @@ class NPUDistributedOptimizer(_tf.v1.train.Optimizer):
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
         """The wrapped optimizer's."""
         with reduced():
-            return self._optimizer.apply_gradients(grads_and_vars, global_step=global_step, name=name)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
-        return self._optimizer.get_slot_names(*args, **kwargs)
-
-    def variables(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
-        return self._optimizer.variables(*args, **kwargs)
+            return self._opt.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
 
 def npu_tf_optimizer(opt: Any) -> NPUDistributedOptimizer:

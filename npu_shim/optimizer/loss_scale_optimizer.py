@@ -5,6 +5,7 @@ from typing import Any, Optional
 
 from npu_shim import _device, _tf
 from npu_shim.distributed.world import WORLD, world_size
+from npu_shim.optimizer.wrapping import WrappingOptimizer, check_optimizer
 
 tf = _tf.tf
 
@@ -32,7 +33,7 @@ def all_finite(grads_and_vars: Any) -> Any:
 
 
 @_device.on_card("npu_bridge.estimator.npu.npu_loss_scale_optimizer")
-class NPULossScaleOptimizer(_tf.v1.train.Optimizer):
+class NPULossScaleOptimizer(WrappingOptimizer):
     """Wraps an optimizer with loss scaling.
 
     compute_gradients scales the loss and divides the gradients by the scale;
@@ -49,12 +50,8 @@ class NPULossScaleOptimizer(_tf.v1.train.Optimizer):
     """
 
     def __init__(self, opt: Any, loss_scale_manager: Any, is_distributed: bool = False) -> None:
-        if not isinstance(opt, _tf.v1.train.Optimizer):
-            raise TypeError(
-                f"opt={opt!r} is {type(opt).__name__}, but must be a tf.compat.v1.train.Optimizer."
-            )
-        super().__init__(use_locking=False, name="NPULossScale" + opt.get_name())
-        self._opt = opt
+        check_optimizer("opt", opt)
+        super().__init__(opt, "NPULossScale" + opt.get_name())
         self._loss_scale_manager = loss_scale_manager
         self._is_distributed = is_distributed
 
@@ -64,7 +61,7 @@ class NPULossScaleOptimizer(_tf.v1.train.Optimizer):
             raise AttributeError(attr)
         return getattr(self._opt, attr)
 
-    def compute_gradients(self, loss: Any, var_list: Any = None, gate_gradients: int = _tf.v1.train.Optimizer.GATE_OP,
+    def compute_gradients(self, loss: Any, var_list: Any = None, gate_gradients: int = WrappingOptimizer.GATE_OP,
                           aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
                           grad_loss: Any = None) -> Any:
         """Gradients of the loss, computed with the scaled loss and divided by the scale."""
@@ -79,18 +76,6 @@ class NPULossScaleOptimizer(_tf.v1.train.Optimizer):
         """The op that applies finite gradients, skips others, and updates the scale."""
         pairs = tuple(grads_and_vars)
         return apply_if_finite(self._opt, self._loss_scale_manager, pairs, global_step, name, self._is_distributed)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
-        return self._opt.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> Any:
-        """The wrapped optimizer's."""
-        return self._opt.variables()
 
 
 def finite_everywhere(finite: Any) -> Any:

@@ -4,16 +4,15 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Optional
 
-from npu_shim import _device, _tf
+from npu_shim import _device
 from npu_shim.distributed.world import world_size
 from npu_shim.optimizer.averaging import average, reduced
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
-
-_Optimizer: Any = _tf.v1.train.Optimizer
+from npu_shim.optimizer.wrapping import WrappingOptimizer, check_optimizer
 
 
 @_device.on_card("npu_bridge.estimator.npu.npu_optimizer")
-class NPUOptimizer(_Optimizer):
+class NPUOptimizer(WrappingOptimizer):
     """Wraps an optimizer with averaging over ranks (is_distributed) and loss scaling (is_loss_scale).
 
     With neither it behaves as the wrapped optimizer.
@@ -33,20 +32,18 @@ class NPUOptimizer(_Optimizer):
     def __init__(self, opt: Any, loss_scale_manager: Any = None, is_distributed: bool = False,
                  is_loss_scale: bool = False, is_tailing_optimization: bool = False,
                  name: Optional[str] = None) -> None:
-        if not isinstance(opt, _Optimizer):
-            raise TypeError(f"opt={opt!r} is {type(opt).__name__}, but must be a tf.compat.v1.train.Optimizer.")
+        check_optimizer("opt", opt)
         if is_loss_scale and loss_scale_manager is None:
             raise ValueError(
                 "NPUOptimizer with is_loss_scale=True needs loss_scale_manager: give a FixedLossScaleManager or an "
                 "ExponentialUpdateLossScaleManager."
             )
-        super().__init__(use_locking=False, name=name or "NPUOptimizer" + type(opt).__name__)
-        self._opt = opt
+        super().__init__(opt, name or "NPUOptimizer" + type(opt).__name__)
         self._manager = loss_scale_manager
         self._is_distributed = is_distributed
         self._is_loss_scale = is_loss_scale
 
-    def compute_gradients(self, loss: Any, var_list: Any = None, gate_gradients: int = _Optimizer.GATE_OP,
+    def compute_gradients(self, loss: Any, var_list: Any = None, gate_gradients: int = WrappingOptimizer.GATE_OP,
                           aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
                           grad_loss: Any = None) -> Any:
         """The wrapped optimizer's gradients, unscaled and averaged."""
@@ -66,15 +63,3 @@ class NPUOptimizer(_Optimizer):
             if not self._is_loss_scale:
                 return self._opt.apply_gradients(pairs, global_step=global_step, name=name)
             return apply_if_finite(self._opt, self._manager, pairs, global_step, name, self._is_distributed)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
-        return self._opt.get_slot_names(*args, **kwargs)
-
-    def variables(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
-        return self._opt.variables(*args, **kwargs)

@@ -13,7 +13,6 @@ from convert_tf2npu.project import Project
 
 HEAD = 'import tensorflow as tf\n'
 SETTINGS = Settings(select=('NPU109', 'NPU114'))
-DROPPED = 'drop_remainder=True'
 
 
 def results(text: str) -> List[Tuple[str, str]]:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim import _tf
 from npu_shim._tf_arrays import array_function
 from npu_shim.distributed.collectives.memory import Memory
+from tests.control_flow import control_flow_v2
 
 v1 = tf.compat.v1
 TYPES = [np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8, np.uint16, np.bool_]
@@ -70,7 +70,7 @@ def test_inside_functions_and_branches_and_loops():
         return array_function(lambda array: [array + array], [x], [tf.float32])[0]
 
     for on in (False, True):
-        with _tf.control_flow_v2(on), tf.Graph().as_default(), v1.Session() as sess:
+        with control_flow_v2(on), tf.Graph().as_default(), v1.Session() as sess:
             looped = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, tf.ensure_shape(twice(x), [])), [0, 1.0])[1]
             branch = tf.cond(looped > 7, lambda: twice(looped), lambda: looped)
             function = tf.function(lambda x: twice(x))

@@ -15,6 +15,7 @@ from npu_shim import _made_code, _tf, _xla
 from npu_shim.estimator.npu import util
 from npu_shim.ops.dropout import dropout
 from npu_shim.ops.gelu import gelu
+from tests.control_flow import control_flow_v2
 from tests.ops import test_gelu
 
 v1 = tf.compat.v1
@@ -37,7 +38,7 @@ def compiled_calls(graph):
 @pytest.mark.parametrize("v2", [False, True], ids=["control flow v1", "control flow v2"])
 @pytest.mark.parametrize("build", CONTROL_FLOW, ids=lambda b: b.__name__.strip("_").replace("_", " "))
 def test_gelu_through_control_flow(build, v2, shape):
-    with _tf.control_flow_v2(v2), tf.Graph().as_default() as graph, v1.Session() as sess:
+    with control_flow_v2(v2), tf.Graph().as_default() as graph, v1.Session() as sess:
         x = v1.placeholder(tf.float32, shape)
         y = build(x)
         gradient, = tf.gradients(y, x)
@@ -57,7 +58,7 @@ def test_dropout_through_control_flow(monkeypatch, build, v2, shape):
     times = {"_in_a_loop": 3, "_in_a_branch_in_a_loop": 2}.get(build.__name__, 1)
     last = 2.0 if build.__name__ == "_in_a_branch_in_a_loop" else 1.0
     ones = np.ones(N, np.float32)
-    with _tf.control_flow_v2(v2), tf.Graph().as_default(), v1.Session() as sess:
+    with control_flow_v2(v2), tf.Graph().as_default(), v1.Session() as sess:
         x = v1.placeholder(tf.float32, shape)
         y = tf.function(lambda t: dropout(t, 0.5), autograph=False)(x) if build is test_gelu._in_a_function else build(x)
         gradient, = tf.gradients(y, x)

@@ -9,6 +9,7 @@ from npu_shim import _tf
 from npu_shim.npu_init import (ExponentialUpdateLossScaleManager, FixedLossScaleManager, KerasDistributeOptimizer,
                                NPUDistributedOptimizer, NPULossScaleOptimizer, NPUOptimizer, npu_allreduce,
                                npu_distributed_optimizer_wrapper, npu_keras_optimizer, npu_tf_optimizer)
+from tests.control_flow import control_flow_v2
 
 v1 = tf.compat.v1
 _ADAM = v1.train.AdamOptimizer
@@ -60,7 +61,7 @@ def train(wrap, steps=5, sparse=False, resource=True):
 @pytest.mark.parametrize("resource", [False, True], ids=["ref variables", "resource variables"])
 @pytest.mark.parametrize("name", WRAPPERS)
 def test_on_one_process_it_is_the_wrapped_optimizer(name, sparse, resource):
-    with _tf.control_flow_v2(resource and not tf.__version__.startswith("1.")):
+    with control_flow_v2(resource and not tf.__version__.startswith("1.")):
         wanted, step = train(lambda o: o, sparse=sparse, resource=resource)
         got, got_step = train(WRAPPERS[name], sparse=sparse, resource=resource)
     np.testing.assert_allclose(got, wanted, rtol=1e-6)  # the scale is a power of two: nothing but Adam's epsilon moves

@@ -11,6 +11,7 @@ from npu_shim import npu_init as npu
 from npu_shim.estimator.npu import util
 from npu_shim.optimizer import light_steps
 from npu_shim.optimizer.step_loop import StepLoop
+from tests.control_flow import control_flow_v2
 
 v1 = tf.compat.v1
 X = np.random.RandomState(0).randn(96, 6).astype(np.float32)
@@ -70,13 +71,13 @@ def run(iterations, runs, **kwargs):
             return training.state(sess), losses
 
 
-@pytest.mark.parametrize("control_flow_v2, resource", [(False, False), (False, True), (True, True)],
+@pytest.mark.parametrize("v2, resource", [(False, False), (False, True), (True, True)],
                          ids=["v1 refs", "v1 resources", "v2 resources"])
 @pytest.mark.parametrize("middle", [None, through_loops], ids=["straight", "control flow"])
 @pytest.mark.parametrize("optimizer", [v1.train.AdamOptimizer, lambda rate: v1.train.MomentumOptimizer(rate, 0.9)],
                          ids=["adam", "momentum"])
-def test_a_session_trains_the_same_steps(control_flow_v2, resource, middle, optimizer):
-    with _tf.control_flow_v2(control_flow_v2):
+def test_a_session_trains_the_same_steps(v2, resource, middle, optimizer):
+    with control_flow_v2(v2):
         expected, losses = run(1, 60, resource=resource, middle=middle, optimizer=optimizer)
         got, last = run(20, 3, resource=resource, middle=middle, optimizer=optimizer)
     same(got, expected)

@@ -244,3 +244,19 @@ class Group:
             raise ValueError(f"{key}: {side}_counts={count.tolist()} and {side}_displacements={at.tolist()} are not "
                              f"allowed: the pieces must lie within {total} numbers.")
         return count, at
+
+
+def check_members(name: str, members: Sequence[int], rank: int, size: int) -> None:
+    """Refuses a group that cannot be.
+
+    Args:
+        name: the group's.
+        members: their world ranks.
+        rank: this process's.
+        size: of the world.
+    Raises:
+        ValueError: they are not ranks of this job, or this one is not among them.
+    """
+    if len(set(members)) != len(members) or rank not in members or not set(members) <= set(range(size)):
+        raise ValueError(f"ranks={list(members)} is not allowed for group {name!r} on rank {rank}: it must have this rank "
+                         f"and others of 0 to {size - 1}, each once.")

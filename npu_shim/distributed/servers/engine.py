@@ -15,7 +15,7 @@ from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.collectives.ending import how_it_ended
 from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled
 from npu_shim.distributed.collectives.exchange import Exchange, Members
-from npu_shim.distributed.collectives.group import Group
+from npu_shim.distributed.collectives.group import Group, check_members
 from npu_shim.distributed.collectives.keys import name_of, token_of
 from npu_shim.distributed.collectives.memory import Memory
 from npu_shim.distributed.servers import peers as peers_module
@@ -55,9 +55,7 @@ class Engine:
             ValueError: the ranks are not ranks of this job, or this one is not among them.
         """
         members = tuple(ranks)
-        if len(set(members)) != len(members) or self.rank not in members or not set(members) <= set(range(self.size)):
-            raise ValueError(f"ranks={list(ranks)} is not allowed for group {name!r} on rank {self.rank}: it must have "
-                             f"this rank and others of 0 to {self.size - 1}, each once.")
+        check_members(name, members, self.rank, self.size)
         with self._opening:
             if (name, members) not in self._groups:
                 self._times[name, members] += 1

@@ -9,7 +9,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.collectives.ending import how_it_ended
-from npu_shim.distributed.collectives.group import Group
+from npu_shim.distributed.collectives.group import Group, check_members
 from npu_shim.distributed.collectives.memory import Memory
 from npu_shim.distributed.shm import folder as folders, meeting, segment as seg
 from npu_shim.distributed.shm.floor import Floor
@@ -49,9 +49,7 @@ class Engine:
             PeerLost, Stalled: a member does not come.
         """
         members = tuple(ranks)
-        if len(set(members)) != len(members) or self.rank not in members or not set(members) <= set(range(self.size)):
-            raise ValueError(f"ranks={list(ranks)} is not allowed for group {name!r} on rank {self.rank}: it must have "
-                             f"this rank and others of 0 to {self.size - 1}, each once.")
+        check_members(name, members, self.rank, self.size)
         return self._open(name, members, self._segment.layout.chunk_bytes)
 
     def drop(self, name: str, ranks: Sequence[int]) -> None:
