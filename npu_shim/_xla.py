@@ -54,8 +54,8 @@ def _can_compile() -> bool:
         return True
     warnings.warn(
         f"npu_shim compiles nothing, because {reason}: gelu and dropout of large tensors take TensorFlow's own ops, "
-        "which are several times slower, and dropout draws the masks of tf.nn.dropout. Export NPU_SHIM_KERNELS=plain to "
-        "have that without this warning.", RuntimeWarning, stacklevel=4)
+        "which are several times slower, and dropout draws the masks of tf.nn.dropout. Export "
+        "NPU_SHIM_KERNELS=plain to have that without this warning.", RuntimeWarning, stacklevel=4)
     return False
 
 
