@@ -129,7 +129,9 @@ def _forward(x: Any) -> Tuple[Any, ...]:
 def _backward(x: Any, kept: Sequence[Any], dy: Any) -> Any:
     u, qq, w, s = kept
     four_spreads = tf.square((1.0 - qq) / w)  # 4 s (1 - s)
-    slope = s + tf.math.multiply_no_nan(_wide(x) * (0.75 * _2AB * u + 0.25 * _2A), four_spreads)
+    with tf.control_dependencies([four_spreads]):  # one after the other: a second thread takes longer to wake up
+        quarter_rise = 0.75 * _2AB * u + 0.25 * _2A  # t' / 4
+    slope = s + tf.math.multiply_no_nan(_wide(x) * quarter_rise, four_spreads)
     return tf.cast(_wide(dy) * slope, x.dtype)
 
 
