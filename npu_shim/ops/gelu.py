@@ -14,7 +14,8 @@ Value and gradient are within two units in the last place of numbers from 1 to
 2, or of their own where they are larger. Two forms of s reach that:
 
     in TensorFlow's ops     with q = tanh(t/4), s = 1/2 + q / (1 + q^2), s (1-s) = ((1 - q^2) / (1 + q^2))^2 / 4:
-                            tanh(t/2) is wrong by several units near 1, and exp costs up to twice as much
+                            tanh(t/2) is wrong by several units near 1, and exp costs up to twice as much; but
+                            little more in TensorFlow 1, where s = e / (1 + e), with e = exp(t), has fewer ops
     compiled                the logistic form, whose exp is written out for the few numbers that it is
                             needed for; it also keeps the digits of gelu(x) for negative x
 """
@@ -34,6 +35,8 @@ _2A = 2 * math.sqrt(2 / math.pi)
 _2AB = _2A * 0.044715
 _LIMITS = {"float32": 10.0, "float64": 20.9}  # beyond which |x| s(t) (1 - s(t)) is 0 in the type's precision
 _EXP_LIMIT = 9.5  # likewise; up to here 1 / (1 + e) is far from where reciprocals by Newton's method overflow
+_MOST_T = {"float32": 80.0, "float64": 700.0}  # exp(t) is finite, its square is not: so s (1 - s) is 0 in the end
+_EXP_IS_CHEAP = tf.__version__.startswith("1.")
 _EXP2 = (1.0, 0.693146978, 0.240222421, 0.0555073374, 0.00967151266, 0.00132647269)  # 2^f for |f| <= 1/2, to 9.1e-08
 
 
@@ -116,22 +119,31 @@ def _slope(x: Any, dy: Any) -> Any:
 
 
 def _forward(x: Any) -> Tuple[Any, ...]:
-    """gelu(x), and for the gradient x^2, q^2, 1 + q^2 and s."""
+    """gelu(x), and for the gradient x^2, s and what s is made of."""
     v = _wide(x)
     u = tf.square(v)
-    q = tf.tanh(v * (_2AB / 4 * u + _2A / 4))
-    qq = tf.square(q)
-    w = 1.0 + qq
-    s = 0.5 + q / w
-    return tf.cast(tf.math.multiply_no_nan(v, s), x.dtype), u, qq, w, s
+    if _EXP_IS_CHEAP:
+        e = tf.exp(tf.minimum(v * (_2AB * u + _2A), _MOST_T[v.dtype.name]))
+        s, *kept = tf.nn.softsign(e), e
+    else:
+        q = tf.tanh(v * (_2AB / 4 * u + _2A / 4))
+        qq = tf.square(q)
+        w = 1.0 + qq
+        s, *kept = 0.5 + q / w, qq, w
+    return (tf.cast(tf.math.multiply_no_nan(v, s), x.dtype), u, s, *kept)
 
 
 def _backward(x: Any, kept: Sequence[Any], dy: Any) -> Any:
-    u, qq, w, s = kept
-    four_spreads = tf.square((1.0 - qq) / w)  # 4 s (1 - s)
-    with tf.control_dependencies([four_spreads]):  # one after the other: a second thread takes longer to wake up
-        quarter_rise = 0.75 * _2AB * u + 0.25 * _2A  # t' / 4
-    slope = s + tf.math.multiply_no_nan(_wide(x) * quarter_rise, four_spreads)
+    u, s, *made_of = kept
+    if _EXP_IS_CHEAP:
+        spread = tf.raw_ops.SoftsignGrad(gradients=made_of[0], features=made_of[0])  # s (1 - s) = e / (1 + e)^2
+        scale = 1.0
+    else:
+        qq, w = made_of
+        spread, scale = tf.square((1.0 - qq) / w), 0.25  # 4 s (1 - s)
+    with tf.control_dependencies([spread]):  # one after the other: a second thread takes longer to wake up
+        rise = 3.0 * scale * _2AB * u + scale * _2A  # t', or a fourth of it
+    slope = s + tf.math.multiply_no_nan(_wide(x) * rise, spread)
     return tf.cast(_wide(dy) * slope, x.dtype)
 
 
