@@ -38,7 +38,7 @@ MARK = 'NPU_SHIM_FAULTS_MARK'
 LIGHT, TENSORFLOW = 'light_training.py', 'checkpointed.py'
 STEPS = {LIGHT: 150, TENSORFLOW: 60}
 HANGS_S = 120.0  # a job that takes longer, which all of it never does
-GONE_S = 12.0    # what the guardian takes at the most to end what a killed launcher leaves, and some more
+GONE_S = 30.0    # three times what the guardian takes at the most to end what a killed launcher leaves
 ENVIRONMENT = {'NPU_SHIM_FALLBACK': 'silent', 'TF_CPP_MIN_LOG_LEVEL': '2', 'OMP_NUM_THREADS': '1',
                'OPENBLAS_NUM_THREADS': '1'}
 
@@ -204,7 +204,7 @@ class Runner:
             late = str(fault.rank), str(_LATE_S * fault.moment if not kind.code else _TOO_LATE_S)
             more = {'HCCL_CONNECT_TIMEOUT': str(_CONNECT_S)} if kind.code else {}
         if not kind.to_rank:
-            more = {'LINGER_SECONDS': str(5 * GONE_S)}  # ranks that nobody ends shall be seen
+            more = {'LINGER_SECONDS': str(4 * GONE_S)}  # ranks that nobody ends shall be seen
         job = Launched(fault, folder, kind.restarts, late, **more)
         try:
             if kind.signal is not None:

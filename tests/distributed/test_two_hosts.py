@@ -125,7 +125,7 @@ def test_a_job_that_loses_a_host_ends_and_goes_on_from_its_checkpoint(fault: str
         job.kill(1)
     assert all(job.end()), job.said[-4000:]
     if fault == 'cut':
-        assert job.seconds_after_cut < 60
+        assert job.seconds_after_cut < 100
         assert 'does not answer at 10.77.0.' in job.said, job.said[-4000:]
     else:
         assert 'rank 1 was ended by SIGKILL' in job.said and 'died' in job.said, job.said[-4000:]
