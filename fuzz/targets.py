@@ -15,9 +15,9 @@ from typing import Any, Callable, Dict, List, Optional
 
 from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import Converter, FileResult
+from convert_tf2npu.endings import NOTEBOOK
 from convert_tf2npu.magics import python_of
 from convert_tf2npu.node_ends import add_ends
-from convert_tf2npu.notebook import SUFFIX
 from convert_tf2npu.source import Source, SourceError
 from convert_tf2npu.toml_table import TomlError, read_table
 
@@ -51,12 +51,12 @@ def script(raw: bytes) -> None:
 def notebook(raw: bytes) -> None:
     """A notebook: as a script, and nothing but the sources of code cells changes."""
     for converter in _CONVERTERS:
-        result = _converted(converter, raw, 'a' + SUFFIX)
+        result = _converted(converter, raw, 'a' + NOTEBOOK)
         if result.new is None:
             continue
         before, after = _without_code(raw), _without_code(result.new)
         assert before == after, 'more than the code cells changed'
-        again = converter.convert(result.new, 'a' + SUFFIX)
+        again = converter.convert(result.new, 'a' + NOTEBOOK)
         assert again.new is None, 'a second run changes it again: %r' % again.new
 
 
