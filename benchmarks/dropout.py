@@ -28,7 +28,8 @@ def check(name: str, x: Any, y: Any, gradient: Any) -> None:
     np.testing.assert_allclose(y, np.where(kept, x / _KEEP, 0), rtol=1e-2, atol=1e-6)
     np.testing.assert_allclose(gradient, np.where(kept, y / _KEEP, 0), rtol=1e-2, atol=1e-6)
     zeros = (x == 0).mean()  # of a half type
-    assert abs(kept.mean() + zeros - _KEEP) < 6 * np.sqrt(_KEEP * (1 - _KEEP) / x.size) + zeros
+    coarse = 2.0**-8 if name == 'tf.nn.dropout' else 0.0  # it compares numbers of 8 bits where the type is bfloat16
+    assert abs(kept.mean() + zeros - _KEEP) < 6 * np.sqrt(_KEEP * (1 - _KEEP) / x.size) + zeros + coarse
 
 
 def forms() -> kernels.Forms:
