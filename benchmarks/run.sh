@@ -2,7 +2,7 @@
 # Runs the benchmarks, each in the environments whose figures it keeps, and writes what they measure into
 # benchmarks/RESULTS.md, results.json and plots/. Nothing else should run on the machine meanwhile.
 #
-#   bash benchmarks/run.sh                     all of them; about 40 minutes
+#   bash benchmarks/run.sh                     all of them; about 45 minutes
 #   bash benchmarks/run.sh gelu fusion         these
 #   bash benchmarks/run.sh --env tf115 gelu    only in that environment
 #   bash benchmarks/run.sh --quick             a look at whether they run: seconds each, nothing is written
