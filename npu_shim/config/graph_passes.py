@@ -11,7 +11,7 @@ import re
 from typing import Any, NamedTuple, Optional
 
 from npu_shim import _device, _tf
-from npu_shim.config.parameter_map import NPU_OPTIMIZER
+from npu_shim.config.parameter_map import has_npu_optimizer
 
 _FIELD = b"\x82\xb5\x18"  # number 50000 of RewriterConfig, bytes; TensorFlow has none beyond 1000
 _NOTE = re.compile(rb"npu_shim: without an NPU remapping=(\d+) memory_optimization=(\d+);")
@@ -59,7 +59,7 @@ def _is_switched_off(config: _tf.ConfigProto) -> bool:
     rewrite = options.rewrite_options
     return (config.allow_soft_placement and options.optimizer_options.global_jit_level == _tf.v1.OptimizerOptions.OFF
             and (rewrite.remapping, rewrite.memory_optimization) == _OFF
-            and any(custom.name == NPU_OPTIMIZER for custom in rewrite.custom_optimizers))
+            and has_npu_optimizer(config))
 
 
 def _noted(rewrite: Any) -> _Passes:

@@ -12,6 +12,12 @@ from npu_shim.options.table import KEYS, find
 NPU_OPTIMIZER = "NpuOptimizer"
 
 
+def has_npu_optimizer(config: Any) -> bool:
+    """True when a tf.compat.v1.ConfigProto, or None, carries an NpuOptimizer entry."""
+    return config is not None and any(
+        custom.name == NPU_OPTIMIZER for custom in config.graph_options.rewrite_options.custom_optimizers)
+
+
 def write(entry: Any, values: Dict[str, Any]) -> None:
     """Writes checked values into ``entry.parameter_map``.
 

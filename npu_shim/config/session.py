@@ -72,13 +72,6 @@ def with_threads(config: _tf.ConfigProto, graph: Any) -> _tf.ConfigProto:
     return config
 
 
-def has_npu_optimizer(config: Optional[_tf.ConfigProto]) -> bool:
-    """True when a config carries an NpuOptimizer entry."""
-    if config is None:
-        return False
-    return any(c.name == NPU_OPTIMIZER for c in config.graph_options.rewrite_options.custom_optimizers)
-
-
 def session_option(session: Any, name: str) -> Any:
     """The value of an NPU option in the config of a session; None when it is not set."""
     for custom in session._config.graph_options.rewrite_options.custom_optimizers if session._config else ():

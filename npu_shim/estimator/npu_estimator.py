@@ -8,9 +8,9 @@ from typing import Any, Iterator, List, Optional, Sequence
 from npu_shim import _device, _env, _tf
 from npu_shim.config.estimator_session import estimator_session_config
 from npu_shim.config.graph_passes import for_this_device
+from npu_shim.config.parameter_map import has_npu_optimizer
 from npu_shim.config.placeholder import needs_estimator
 from npu_shim.config.run_config import NPURunConfig, from_run_config
-from npu_shim.config.session import has_npu_optimizer
 from npu_shim.data.dropped import DroppedHook
 from npu_shim.data.static_batch import enforce_static_batch, tell_open_batch
 from npu_shim.distributed.world import world_size

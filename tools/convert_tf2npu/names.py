@@ -60,7 +60,7 @@ class Names(Definitions):
             return self._known[node]
         if isinstance(node, ast.IfExp):
             return agreed({self.spelled(part, where) for part in (node.body, node.orelse)
-                            if not is_nothing(part)})
+                           if not is_nothing(part)})
         if isinstance(node, ast.Subscript) and self.spelled(node.value, where) == 'sys.modules':
             key = constant(getattr(node.slice, 'value', node.slice)) or constant(node.slice)
             return self._imported(key[0]) if key else None
@@ -112,7 +112,7 @@ class Names(Definitions):
             return self._binding_name(bindings[0])
         # Nothing can be had of None: where a name is used, it is what else it may be.
         return agreed({self._binding_name(b) for b in bindings
-                        if not (b.kind == 'value' and is_nothing(b.node))})
+                       if not (b.kind == 'value' and is_nothing(b.node))})
 
     def _binding_name(self, binding: Binding) -> Optional[str]:
         if binding.kind == 'import':

@@ -53,7 +53,7 @@ def differing(tree: Tree, new: Dict[str, bytes], target: str, single: bool, miss
                 continue
             with stream:
                 found = os.fstat(stream.fileno())
-                same = _is_file(place, stat.S_IMODE(found.st_mode), found.st_size) and _hold_same(stream, place)
+                same = _is_file(place, stat.S_IMODE(found.st_mode), found.st_size) and hold_same(stream, place)
         if not same:
             yield entry
 
@@ -71,7 +71,8 @@ def _holds(path: str, content: bytes) -> bool:
         return stream.read() == content
 
 
-def _hold_same(one: IO[bytes], path: str) -> bool:
+def hold_same(one: IO[bytes], path: str) -> bool:
+    """Whether an open file, from where it is, and another one hold the same."""
     with open(path, 'rb', buffering=0) as other:
         while True:
             piece = one.read(_PIECE_BYTES)

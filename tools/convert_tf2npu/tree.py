@@ -9,11 +9,10 @@ from typing import Dict, List, NamedTuple, Tuple
 from .building import build as _build, copy_mode
 from .endings import CONVERTED, NOTEBOOK
 from .errors import UsageError
-from .same import differing, missing_in_same
+from .same import differing, hold_same, missing_in_same
 from .staging import SUFFIX as STAGING, Staging, is_staging
 from .swap import put_in_place
 
-_PIECE_BYTES = 1 << 20
 _NOT_SOURCE = frozenset({'.git', '.hg', '.svn', '.ipynb_checkpoints'})
 
 
@@ -207,13 +206,8 @@ def _are_same(one: str, other: str) -> bool:
         return os.readlink(one) == os.readlink(other)
     if not os.path.isfile(other) or os.stat(one).st_mode != os.stat(other).st_mode:
         return False
-    with open(one, 'rb') as first, open(other, 'rb') as second:
-        while True:
-            piece = first.read(_PIECE_BYTES)
-            if piece != second.read(_PIECE_BYTES):
-                return False
-            if not piece:
-                return True
+    with open(one, 'rb', buffering=0) as stream:
+        return hold_same(stream, other)
 
 
 def staging_in_place(source: str) -> Staging:
