@@ -1,8 +1,8 @@
 """The Python files of a run as modules that import each other.
 
-A file is read and parsed when it is converted or when another one asks for what is in it; the last ones stay at hand. Of
-the others an outline remains, which says what most of those who import them want to know, so that hardly any is parsed
-twice, and memory does not grow with the number of files.
+A file is read and parsed when it is converted or when another one asks for what is in it; the last ones stay at hand.
+Of the others an outline remains, which says what most of those who import them want to know, so that hardly any is
+parsed twice, and a further file takes a few kilobytes of memory.
 """
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ import os
 import re
 import weakref
 from collections import OrderedDict
-from typing import Callable, Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Pattern, Set, Tuple
+from typing import (Callable, Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Pattern, Set, Tuple,
+                    TypeVar)
 
 from .infer import Types
 from .names import Names, from_star
 from .outline import CLASS, DEFINED, Outline, outline
 from .source import Source, SourceError
 
+_Key = TypeVar('_Key')
+_Answer = TypeVar('_Answer')
 # What is kept of a project, so that files are read and understood once: characters of text with its tree, of which each
 # takes about 60 bytes, and bytes of files as they are.
 _AT_HAND, _BYTES_AT_HAND = 3_000_000, 24_000_000
 _OUTLINES_AT_HAND = 16_000_000  # characters
-# Where the garbage collector is at rest, it runs once for so many characters; there is little for it, because what files
-# know of each other is forgotten when they are let go.
+# Where the garbage collector is at rest, it runs once for so many characters; there is little for it, because what
+# files know of each other is forgotten when they are let go.
 _COLLECTED = 60_000_000
 _FRAMEWORKS = ('tensorflow', 'keras', 'horovod')
 _ROOTS = (b'tensorflow', b'keras', b'horovod', b'npu_bridge', b'npu_shim')
@@ -315,38 +318,45 @@ class Project:
         """The names of the classes outside the project that a class of a module is made from; nothing for what is no
         class."""
         key = path, name
-        if key not in self._ancestries:
-            known = self.outline(path)
-            module = self.module(path) if known and known.bindings(name) == [CLASS] else None
-            if module is None:
-                return frozenset()
-            self._ancestries[key] = frozenset()  # of a class among its own bases
-            cuts = self._cuts
-            owner = module.names.module.bindings[name][0].node
-            found = module.names.ancestry(owner)  # type: ignore[arg-type]
-            if self._cuts != cuts:
-                del self._ancestries[key]
-                return found
-            self._ancestries[key] = found
-        return self._ancestries[key]
+        module = None if key in self._ancestries else self._binding_module(path, name, CLASS)
+        if module is None:
+            return self._ancestries.get(key, frozenset())
+        names, owner = module.names, module.names.module.bindings[name][0].node
+        return self._once(self._ancestries, key, frozenset(), lambda: names.ancestry(owner))  # type: ignore[arg-type]
 
     def returned(self, path: str, name: str, part: str) -> Optional[str]:
         """The name of what a function of a module returns, or of a part of that, see :meth:`names.Names.returned`."""
         key = path, name, part
-        if key not in self._returned:
-            self._returned[key] = None  # of a function that calls itself
-            cuts = self._cuts
-            known = self.outline(path)
-            module = self.module(path) if known and known.bindings(name) == [DEFINED] else None
-            function = module.names.module.bindings[name][0].node if module else None
-            if module is None or not isinstance(function, ast.FunctionDef):
-                return None
-            found = module.names.returned(function, part)
-            if self._cuts != cuts:
-                del self._returned[key]
-                return found
-            self._returned[key] = found
-        return self._returned[key]
+        module = None if key in self._returned else self._binding_module(path, name, DEFINED)
+        if module is None:
+            return self._returned.get(key)
+        names, function = module.names, module.names.module.bindings[name][0].node
+        if not isinstance(function, ast.FunctionDef):
+            return None
+        return self._once(self._returned, key, None, lambda: names.returned(function, part))
+
+    def _binding_module(self, path: str, name: str, kind: str) -> Optional[Module]:
+        """A module, read again where it must be, if all that binds a name in it is one function or class."""
+        known = self.outline(path)
+        return self.module(path) if known and known.bindings(name) == [kind] else None
+
+    def _once(self, known: Dict[_Key, _Answer], key: _Key, itself: _Answer, find: Callable[[], _Answer]) -> _Answer:
+        """An answer that is kept, unless modules that import each other have cut it short.
+
+        Args:
+            known: the answers that are kept.
+            key: of this one.
+            itself: what it is meanwhile, where it is asked for to find it.
+            find: finds it.
+        """
+        known[key] = itself
+        cuts = self._cuts
+        found = find()
+        if self._cuts == cuts:
+            known[key] = found
+        else:
+            del known[key]
+        return found
 
 
 def _modules(paths: Iterable[str]) -> Dict[str, str]:
