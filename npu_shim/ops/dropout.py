@@ -10,7 +10,9 @@ from npu_shim.ops import _mask
 tf = _tf.tf
 _where = tf.compat.v2.where
 _EVEN = 32  # threads share a multiple of it evenly
-_LEAST_HASHED = 1 << 14  # where only the run knows the size: TensorFlow's random numbers are then drawn twice
+# Where only the run knows the size
+_LEAST_HASHED = 1 << 14  # below, TensorFlow's random numbers cost less than the launch of a compiled function
+_LEAST_KEYED = 1 << 20  # below, what the elements are multiplied with is kept: few MB, and one launch instead of two
 
 
 def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int] = None,
@@ -23,8 +25,10 @@ def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int]
     On the card it is the vendor's op. On the CPU a large tensor's mask is a hash
     of each element's place and of a key that is drawn anew each time, made in
     one compiled function with the product, and made again for the gradient; a
-    smaller tensor, or one with a noise_shape, takes ``tf.nn.dropout`` or, where
-    the graph does not know its size, the same random numbers. The same seeds
+    smaller tensor, or one with a noise_shape, takes ``tf.nn.dropout``. Where
+    the graph does not know the size, the run chooses: the same random numbers
+    as ``tf.nn.dropout`` below 2^14 elements, the hash from there, made again
+    for the gradient only from 2^20 elements on. The same seeds
     give the same masks in every run, process and rank; without a seed each
     rank has masks of its own. An infinite x that is dropped is 0, but NaN in
     small tensors of TensorFlow 1.15 and 2.6, whose tf.nn.dropout multiplies, and
@@ -105,48 +109,66 @@ def _applied(x: Any, key: Any, keep: Any) -> Any:
 
 
 def _chosen(x: Any, keep: Any, seed: Optional[int]) -> Any:
-    """Dropout in a graph that does not know the size: a small tensor draws TensorFlow's numbers, and keeps its mask."""
+    """Dropout in a graph that does not know the size, with what the gradient needs: the factors or the key.
+
+    A small tensor draws TensorFlow's numbers.
+    """
+    count = tf.size(x, out_type=tf.int64)
+    is_keyed = count >= _LEAST_KEYED
+
+    def with_factors(factors: Any) -> Any:
+        return _times(x, factors), factors
+
     def small() -> Any:
         known = _tf.static_value(keep)
         rate = tf.cast(1.0 - keep, tf.float32) if known is None else tf.constant(1.0 - known, tf.float32)
         kept = tf.random.uniform(tf.shape(x), seed=seed) >= rate
-        factors = tf.cast(kept, _wide(x)) * _scale(x, keep)
-        return _times(x, factors), factors
+        return with_factors(tf.cast(kept, _wide(x)) * _scale(x, keep))
 
-    def large() -> Any:
+    def hashed() -> Any:
         key = _mask.new_key(seed)
-        return _by_key(x, key, keep), tf.bitcast(key, _wide(x))  # one tensor for either saves a choice
 
-    is_large = _xla.is_large(x, _LEAST_HASHED)
-    y, mask = _xla.chosen(is_large, large, small)
+        def keyed() -> Any:
+            return _applied(x, key, keep), tf.bitcast(key, _wide(x))  # one tensor for either saves a choice
+
+        return tuple(_xla.chosen(is_keyed, keyed, lambda: with_factors(_factors(x, key, keep))))
+
+    y, mask = _xla.chosen(count >= _LEAST_HASHED, hashed, small)
     y.set_shape(x.shape)
-    return _tf.with_gradient(y, [x, mask, is_large, keep], "NpuShimChosenDropout")
+    return _tf.with_gradient(y, [x, mask, is_keyed, keep], "NpuShimChosenDropout")
 
 
 @tf.RegisterGradient("NpuShimChosenDropout")
 @_tf.gradient_of
-def _chosen_gradient(x: Any, mask: Any, is_large: Any, keep: Any, dy: Any) -> List[Any]:
+def _chosen_gradient(x: Any, mask: Any, is_keyed: Any, keep: Any, dy: Any) -> List[Any]:
     """By the factors or the key that the mask is."""
-    def large() -> Any:
+    def keyed() -> Any:
         key = tf.bitcast(mask, tf.int32)
         key.set_shape([2])
-        return _by_key(dy, key, keep)
+        return _applied(dy, key, keep)
 
-    dx = _xla.chosen(is_large, large, lambda: _times(dy, mask))
+    dx = _xla.chosen(is_keyed, keyed, lambda: _times(dy, mask))
     dx.set_shape(x.shape)
-    return [_tf.with_gradient(dx, [dy, mask, is_large, keep], "NpuShimChosenDropout"), None, None, None]
+    return [_tf.with_gradient(dx, [dy, mask, is_keyed, keep], "NpuShimChosenDropout"), None, None, None]
 
 
 def _by_key(x: Any, key: Any, keep: Any) -> Any:
     """Of a large tensor."""
-    # An element stays when its int32 of random bits is at most this: all of them when keep is 1
-    most = tf.clip_by_value(tf.round(keep * 2.0**32) - (2.0**31 + 1), -(2.0**31), 2.0**31 - 1)
-    most, scale = tf.cast(most, tf.int32), _scale(x, keep)
     count = x.shape.num_elements()
     if count is not None and not (count % _EVEN and _tf.UNEVEN_IS_SLOW):
-        return _COMPILED(x, key, most, scale, tf.constant(-1))
+        return _COMPILED(x, key, _most(keep), _scale(x, keep), tf.constant(-1))
     # The product takes the place of the factors; to bring x to a size that is compiled would be one more copy of it
-    return _times(x, _xla.counted(_COMPILED_FACTORS, x, key, most, scale))
+    return _times(x, _factors(x, key, keep))
+
+
+def _factors(x: Any, key: Any, keep: Any) -> Any:
+    """What x, which is large, is multiplied with: 0 or the scale."""
+    return _xla.counted(_COMPILED_FACTORS, x, key, _most(keep), _scale(x, keep))
+
+
+def _most(keep: Any) -> Any:
+    """An element stays when its int32 of random bits is at most this: all of them when keep is 1."""
+    return tf.cast(tf.clip_by_value(tf.round(keep * 2.0**32) - (2.0**31 + 1), -(2.0**31), 2.0**31 - 1), tf.int32)
 
 
 def _times(x: Any, factors: Any) -> Any:

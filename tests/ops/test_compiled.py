@@ -49,12 +49,14 @@ def test_gelu_through_control_flow(build, v2, shape):
     np.testing.assert_allclose(slope, wanted_slope, rtol=2e-5, atol=4e-6)
 
 
-@pytest.mark.parametrize("shape", [[N], [None]], ids=["static", "unknown"])
+@pytest.mark.parametrize("shape, least_keyed", [([N], None), ([None], N + 1), ([None], N)], ids=[
+    "static", "unknown, factors kept", "unknown, key kept"])
 @pytest.mark.parametrize("v2", [False, True], ids=["control flow v1", "control flow v2"])
 @pytest.mark.parametrize("build", CONTROL_FLOW, ids=lambda b: b.__name__.strip("_").replace("_", " "))
-def test_dropout_through_control_flow(monkeypatch, build, v2, shape):
+def test_dropout_through_control_flow(monkeypatch, build, v2, shape, least_keyed):
     """Of several dropouts in a row the gradient has all masks; each iteration has a mask of its own."""
     monkeypatch.setattr(test_gelu, "gelu", lambda x: dropout(x, 0.5))
+    monkeypatch.setitem(dropout.__globals__, "_LEAST_KEYED", least_keyed)
     times = {"_in_a_loop": 3, "_in_a_branch_in_a_loop": 2}.get(build.__name__, 1)
     last = 2.0 if build.__name__ == "_in_a_branch_in_a_loop" else 1.0
     ones = np.ones(N, np.float32)

@@ -111,8 +111,8 @@ def masks(shape, op_seed, graph_seed):
         y = npu_ops.dropout(x, 0.5, seed=op_seed)
         return [zlib.crc32(sess.run(y).tobytes()) for _ in range(2)]
 
-for count in (1000, 100000):
-    for shape in ([count], None):
+for count, shapes in ((1000, ([1000], None)), (100000, ([100000], None)), (1 << 20, (None,))):
+    for shape in shapes:
         print([masks(shape, *seeds) for seeds in ((7, None), (None, 7), (None, None))])
 """
 
@@ -125,7 +125,7 @@ def test_ranks_have_the_same_masks_by_the_same_seed_and_else_their_own(repo_root
         ranks.append(subprocess.Popen([sys.executable, "-c", RANK], env=env, stdout=subprocess.PIPE))
     printed = [rank.communicate()[0].splitlines() for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0]
-    assert [len(lines) for lines in printed] == [4, 4]
+    assert [len(lines) for lines in printed] == [5, 5]
     for lines in zip(*printed):
         (op, graph, none), (its_op, its_graph, its_none) = map(ast.literal_eval, map(bytes.decode, lines))
         assert op == its_op and graph == its_graph
@@ -154,7 +154,8 @@ def test_scale_and_gradient(run, name, shape):
     np.testing.assert_allclose(gradient, np.where(kept, 3 / 0.7, 0), rtol=1.01 * one_rounding)
 
 
-@pytest.mark.parametrize("count", [10, (1 << 14) - 1, 1 << 14, _xla.LEAST_ELEMENTS - 1, _xla.LEAST_ELEMENTS, 100_003])
+@pytest.mark.parametrize("count", [10, (1 << 14) - 1, 1 << 14, _xla.LEAST_ELEMENTS - 1, _xla.LEAST_ELEMENTS, 100_003,
+                                   (1 << 20) - 1, 1 << 20])
 def test_of_an_unknown_shape(count):
     """Small and large, with a keep_prob that is fed; 1 keeps all."""
     with tf.Graph().as_default(), v1.Session() as sess:
