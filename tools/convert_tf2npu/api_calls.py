@@ -35,8 +35,9 @@ def fates(context: Context, said: Said) -> Iterator[Fate]:
         context: the script.
         said: what the rules said of its nodes.
     """
+    called = context.called
     for call in context.names.calls:
-        name = context.resolve(call.node.func, call.where) or ''
+        name = called.get(call.node, '')
         known = name.startswith(_FAMILIES) and not name.startswith(_FLAGS)
         spoken = said.get(call.node)
         if spoken:

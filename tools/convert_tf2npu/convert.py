@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from itertools import chain
-from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 
 from .api_calls import Said, counts, fates, places
 from .config import Settings
@@ -50,10 +50,15 @@ class _Plan(NamedTuple):
 
 
 class _Context(Context):
-    """A context that looks each expression up once, however many rules ask what it is."""
+    """A context that looks each expression up once, however many rules ask what it is.
+
+    ``words`` are the last words of the names that can be called in the script; without them these are all.
+    """
+    words: Optional[FrozenSet[str]] = None
 
     def __init__(self, *_: object) -> None:
         self.known: Dict[ast.AST, Optional[str]] = {}
+        self._called: Optional[Dict[ast.Call, str]] = None
 
     def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
         try:
@@ -61,6 +66,15 @@ class _Context(Context):
         except KeyError:
             found = self.known[node] = self.names.resolve(node, where)
             return found
+
+    @property
+    def called(self) -> Dict[ast.Call, str]:
+        if self._called is None:
+            words = self.words
+            found = ((call.node, self.resolve(call.node.func, call.where)) for call in self.names.calls
+                     if words is None or getattr(call.node.func, 'attr', getattr(call.node.func, 'id', '')) in words)
+            self._called = {node: name for node, name in found if name}
+        return self._called
 
 
 class Converter:
@@ -77,7 +91,7 @@ class Converter:
         self.settings = settings
         self.list_calls = list_calls
         self.project = project or project_of(settings)
-        self.registry = Registry([r for r in Registry().rules if settings.enabled(r.code)])
+        self.registry = Registry([r for r in Registry().rules if settings.enabled(r.code) and _has_all(settings, r.needs)])
         # What becomes of replicas is followed through objects of every kind.
         self._on_objects = self.registry.on_objects() if settings.distributed != 'tf_strategy' else None
 
@@ -144,6 +158,8 @@ class Converter:
         settings = self.settings
         context = _Context(source, names, types, settings.distributed, settings.compat_v1, settings.main,
                            settings.compat_v1 and settings.enabled(MOVING))
+        if self.project.is_handed(raw, path):
+            context.words = self.registry.words_of_others
         changes, diagnostics, said = self._collect(context)
         edits: List[Edit] = []
         if changes:
@@ -173,6 +189,10 @@ class Converter:
             diagnostics.append(diagnostic)
             said.setdefault(node, set()).add((diagnostic.kind, rule.code))
         return changes, diagnostics, said
+
+
+def _has_all(settings: Settings, needs: Dict[str, Any]) -> bool:
+    return all(getattr(settings, name) == value for name, value in needs.items())
 
 
 _Placed = TypeVar('_Placed', Diagnostic, ApiCall)

@@ -116,6 +116,17 @@ class Project:
                 return False
         return any(name == b'.' or name.decode('utf-8', 'replace') in self._tops for name in _IMPORTED.findall(raw))
 
+    def is_handed(self, raw: bytes, path: str) -> bool:
+        """Whether a file of the project can have no name of TensorFlow, but only objects from files that import it.
+
+        Args:
+            raw: its bytes.
+            path: where it stands.
+        """
+        from .import_graph import concerned  # which stands on projects
+        path = os.path.abspath(path) if path else ''
+        return path in self._paths and not names_roots(raw) and path not in concerned(self).reaching
+
     def understand(self, raw: bytes, path: str = '') -> Module:
         """Read a file's bytes.
 

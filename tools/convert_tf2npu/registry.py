@@ -9,8 +9,8 @@ documentation and its tests, ``CODE`` its code, ``NEEDS`` the settings without w
 * ``check_last(context, replaced)`` once for each file, when all others have spoken, with the parts of the text
   (start, end) that their rewrites replace.
 
-``ON_OBJECTS`` are texts, one of which a file has if ``check_file`` acts on objects that the file only gets handed; what
-acts on names needs none, for there is no name of TensorFlow unless it, or a module that has it, is imported.
+``ON_OBJECTS`` are texts, one of which a file has if ``check_file`` acts on objects that the file only gets handed, behind
+a dot those of attributes; what acts on names needs none, for there is no name of TensorFlow unless it, or a module that has it, is imported.
 
 Each yields :class:`Change` and :class:`Finding` objects and touches nothing itself.
 """
@@ -25,6 +25,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, P
 
 from .infer import Types
 from .names import Names
+from .project import names_roots
 from .scopes import Call, Where
 from .source import Edit, Source
 
@@ -65,6 +66,12 @@ class Context(NamedTuple):
     def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
         """The canonical dotted name of an expression, or None."""
         return self.names.resolve(node, where)
+
+    @property
+    def called(self) -> Dict[ast.Call, str]:
+        """The canonical dotted names of what is called, by the calls that have one, in the order of the script."""
+        found = ((call.node, self.resolve(call.node.func, call.where)) for call in self.names.calls)
+        return {node: name for node, name in found if name}
 
 
 class Rule(NamedTuple):
@@ -117,11 +124,10 @@ class Registry:
             if hasattr(rule.module, 'check_file'):
                 for result in rule.module.check_file(context):
                     yield rule, result
-        by_call, by_method, strings = self._by_call, self._by_method, context.names.strings
+        by_call, by_method, strings, called = self._by_call, self._by_method, context.names.strings, context.called
         for call in context.names.calls:  # of which few are of concern for a rule
-            function = call.node.func
-            if context.resolve(function, call.where) in by_call or getattr(
-                    function, 'attr', None) in by_method or call.node in strings:
+            node = call.node
+            if called.get(node) in by_call or getattr(node.func, 'attr', None) in by_method or node in strings:
                 yield from self._check_call(context, call)
 
     def check_last(self, context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[Tuple[Rule, Result]]:
@@ -135,8 +141,8 @@ class Registry:
     def _check_call(self, context: Context, call: Call) -> Iterator[Tuple[Rule, Result]]:
         string = context.names.strings.get(call.node)
         if string is not None and not context.source.is_placed(call.node, string):
-            name = context.resolve(call.node.func, call.where)
-            for rule in self._by_call.get(name or '', ()):
+            name = context.called.get(call.node, '')
+            for rule in self._by_call.get(name, ()):
                 yield rule, Finding(call.node, '%s stands inside an f-string, where it cannot be reached; write '
                                     'it in a line of its own' % name)
             return
@@ -145,8 +151,8 @@ class Registry:
             for rule in self._by_method.get(function.attr, ()):
                 for result in rule.module.check_method(context, call):
                     yield rule, result
-        name = context.resolve(function, call.where)
-        for rule in self._by_call.get(name or '', ()):
+        name = context.called.get(call.node, '')
+        for rule in self._by_call.get(name, ()):
             for result in rule.module.check_call(context, call, name):
                 yield rule, result
 
@@ -155,8 +161,15 @@ class Registry:
         that others hand it."""
         methods = {name for rule in self.rules for name in rule.methods if not name.startswith('__')}
         texts = {text for rule in self.rules for text in getattr(rule.module, 'ON_OBJECTS', ())}
+        methods.update(text[1:] for text in texts if text.startswith('.'))
+        texts = {text for text in texts if not text.startswith('.')}
         parts = [r'\.[\s\\]*(?:%s)\b' % '|'.join(sorted(methods))] if methods else []
         return re.compile('|'.join(parts + sorted(map(re.escape, texts)) or [r'(?!)']).encode('ascii'))
+
+    @property
+    def words_of_others(self) -> FrozenSet[str]:
+        """The last words of the names of no framework whose calls rules look at."""
+        return frozenset(name.rpartition('.')[2] for name in self._by_call if not names_roots(name.encode('ascii')))
 
     def by_code(self, code: str) -> Optional[Rule]:
         """The rule of a code."""

@@ -141,7 +141,7 @@ from ..whereabouts import in_test
 
 CODE = 'NPU105'
 _TRAINING = frozenset({'fit', 'fit_generator', 'train_on_batch'})
-ON_OBJECTS = _TRAINING
+ON_OBJECTS = frozenset('.' + word for word in _TRAINING)
 _SESSION_SET = frozenset({'tensorflow.keras.backend.set_session',
                           'npu_shim.npu_init.set_keras_session_npu_config',
                           'npu_shim.npu_init.npu_clear_session'})
@@ -190,7 +190,7 @@ def trained_call(context: Context) -> Optional[Call]:
 
 
 def _sets_session(context: Context) -> bool:
-    return any(context.resolve(call.node.func, call.where) in _SESSION_SET for call in context.names.calls)
+    return not _SESSION_SET.isdisjoint(context.called.values())
 
 
 def _trainings(context: Context) -> Iterator[Call]:
@@ -202,7 +202,7 @@ def _trainings(context: Context) -> Iterator[Call]:
 def _perhaps_trained(context: Context) -> Optional[Call]:
     """The first call that trains something which is not known, but is compiled as Keras compiles a model."""
     names = context.names
-    if not any((context.resolve(c.node.func, c.where) or '').startswith('tensorflow.keras.') for c in names.calls):
+    if not any(name.startswith('tensorflow.keras.') for name in context.called.values()):
         return None
     compiled = {(c.node.func.value.id, id(c.where.scope)) for c in names.calls
                 if isinstance(c.node.func, ast.Attribute) and c.node.func.attr == 'compile'
@@ -219,7 +219,7 @@ def _perhaps_trained(context: Context) -> Optional[Call]:
 def uses_eager(context: Context) -> bool:
     """Whether a file shows that it works eagerly: it asks for that, or uses what only TensorFlow 2 has, where
     eager is what one gets without asking."""
-    names = {context.resolve(call.node.func, call.where) for call in context.names.calls}
+    names = set(context.called.values())
     if names & _EAGER or not names & _NOT_EAGER and not _is_switched(context) and any(
             is_only_version2(context.names.spelled(c.node.func, c.where) or '') for c in context.names.calls):
         return True

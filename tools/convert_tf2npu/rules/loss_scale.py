@@ -122,7 +122,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
                       "leave that out, write npu_shim.session_config(precision_mode='allow_mix_precision') and "
                       'NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))' % name.rsplit('.', 1)[1])
         return
-    found = {context.resolve(c.node.func, c.where) for c in context.names.calls}
+    found = set(context.called.values())
     literal = name == _TRAIN + 'MixedPrecisionLossScaleOptimizer' and _literal_scale(call.node)
     if not literal and not (found & _OPTIMIZERS if name in _MANAGERS else found & _MANAGERS):
         yield Finding(call.node, '%s stays, because this file does not show what it is used with; manager '

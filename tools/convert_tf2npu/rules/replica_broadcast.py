@@ -79,7 +79,7 @@ def check_file(context: Context) -> Iterator[Result]:
 
 
 def _is_there(context: Context) -> bool:
-    return any(context.resolve(c.node.func, c.where) == _BROADCAST for c in context.names.calls)
+    return _BROADCAST in context.called.values()
 
 
 def _told(context: Context, call: Call, updates: bool) -> Optional[str]:

@@ -105,7 +105,7 @@ def check_file(context: Context) -> Iterator[Result]:
 def _undecided(context: Context, everything: List[Applied]) -> Dict[int, str]:
     """The calls of apply_gradients whose gradients cannot be averaged where they are computed, with the reason;
     all that one of them applies has to be averaged, or nothing of it."""
-    by_hand = any(context.resolve(c.node.func, c.where) == 'tensorflow.gradients' for c in context.names.calls)
+    by_hand = 'tensorflow.gradients' in context.called.values()
     found: Dict[int, str] = {}
     for each in everything:
         for source in each.sources:

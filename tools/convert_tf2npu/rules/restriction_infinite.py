@@ -52,7 +52,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if 'inf' not in text and 'nan' not in text and 'NaN' not in text and 'Inf' not in text:
         return
     for call in context.names.calls:
-        if not (context.resolve(call.node.func, call.where) or '').startswith('tensorflow.'):
+        if not context.called.get(call.node, '').startswith('tensorflow.'):
             continue
         for value in call.node.args + [k.value for k in call.node.keywords]:
             while isinstance(value, ast.UnaryOp):

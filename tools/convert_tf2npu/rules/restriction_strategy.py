@@ -48,7 +48,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if context.distributed == 'tf_strategy' or not any(word in context.source.text for word in ON_OBJECTS):
         return
     for call in context.names.calls:
-        name = context.resolve(call.node.func, call.where) or ''
+        name = context.called.get(call.node, '')
         if in_test(context, call.node) or name.endswith('.OneDeviceStrategy'):
             continue
         if NAMES.get(name, TPU) != TPU:

@@ -223,11 +223,10 @@ def check_file(context: Context) -> Iterator[Result]:
     """Classes of the project that are made from TensorFlow's sessions and have no __init__ of their own."""
     names = context.names
     own = {node.name for node, _ in names.classes if not names.ancestry(node).isdisjoint(FUNCTIONS)}
-    for call in names.calls:
+    elsewhere = {name for name in dict.fromkeys(context.called.values()) if _makes_session(context, name)}
+    for call in names.calls if own or elsewhere else ():
         function = call.node.func
-        name = context.resolve(function, call.where) or ''
-        if ':' in name and _makes_session(context, name) or own and getattr(
-                function, 'attr', getattr(function, 'id', '')) in own:
+        if context.called.get(call.node) in elsewhere or getattr(function, 'attr', getattr(function, 'id', '')) in own:
             found = names.definition(function, call.where)
             if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], '__init__'):
                 for base in sorted(found[1].ancestry(found[0]).intersection(FUNCTIONS)):

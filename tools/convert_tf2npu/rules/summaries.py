@@ -62,7 +62,7 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if isinstance(call.where.scope.node, ast.Module) or not first_call(
             context, call, CALLS, context.names.tree):
         return
-    specs = [c for c in context.names.calls if context.resolve(c.node.func, c.where) in _SPECS]
+    specs = [c for c in context.names.calls if context.called.get(c.node) in _SPECS]
     if not specs or any(k.arg == 'host_call' for c in specs for k in c.node.keywords):
         return
     yield Finding(call.node, 'an NPUEstimator writes no summaries by itself; write NPUEstimatorSpec(mode, ..., '
