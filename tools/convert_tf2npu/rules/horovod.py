@@ -3,7 +3,7 @@
 Every use of Horovod is turned over, or none: where a use has no counterpart, its file stays as it is, and
 so do the files that train together with it, the ones that one script brings in by its imports. Each such
 use is told. Options that say how Horovod carries gradients (compression, names, devices) go; what it
-computes stays the same. Without ``-d horovod`` Horovod stays.
+computes stays the same. Without ``-d horovod`` Horovod stays (see NPU254).
 
 Options: -d horovod
 
