@@ -186,7 +186,7 @@ def outside_control_flow() -> bool:
 
 
 def either(is_first: Any, inputs: Sequence[Any], first: Callable[..., Any], second: Callable[..., Any]) -> Any:
-    """first(*inputs) or second(*inputs), a tensor, by a tensor that is true or false; outside control flow only.
+    """first(*inputs) or second(*inputs), tensors in one structure, by a bool tensor; outside control flow only.
 
     As tf.cond, without its cost: that makes each constant of a branch an op
     that runs, and copies of the predicate, some microseconds in all. It has no
@@ -196,8 +196,8 @@ def either(is_first: Any, inputs: Sequence[Any], first: Callable[..., Any], seco
     for x, side in zip(inputs, sides):
         for y in side:
             y.set_shape(x.shape)
-    made = [second(*[side[0] for side in sides]), first(*[side[1] for side in sides])]
-    return tf.raw_ops.Merge(inputs=made)[0]
+    made = second(*[side[0] for side in sides]), first(*[side[1] for side in sides])
+    return tf.nest.map_structure(lambda *results: tf.raw_ops.Merge(inputs=results)[0], *made)
 
 
 def gradient_of(function: Callable) -> Callable:

@@ -156,9 +156,19 @@ def of_each(function: Compiled, tensors: Sequence[Any], small: Callable[..., Any
         A tensor with the shape of the tensors. Its gradient is for with_gradient to say.
     """
     first = tensors[0]
-    if first.shape.num_elements() is None and usable() and _tf.outside_control_flow():
-        return _tf.either(tf.size(first, out_type=tf.int64) >= LEAST_ELEMENTS, tensors, function.of_any_size, small)
+    if is_switched(first):
+        return switched(function.of_any_size, tensors, small)
     return by_size(first, lambda: small(*tensors), lambda: over_elements(function, tensors))
+
+
+def is_switched(like: Any) -> bool:
+    """Whether switched takes tensors like this one: their number is not known, and they stand in no control flow."""
+    return like.shape.num_elements() is None and usable() and _tf.outside_control_flow()
+
+
+def switched(large: Callable[..., Any], tensors: Sequence[Any], small: Callable[..., Any]) -> Any:
+    """large(*tensors) or small(*tensors), in one structure, by the first one's number of elements."""
+    return _tf.either(tf.size(tensors[0], out_type=tf.int64) >= LEAST_ELEMENTS, tensors, large, small)
 
 
 def over_elements(function: Compiled, tensors: Sequence[Any]) -> Any:

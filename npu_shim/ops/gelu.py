@@ -13,7 +13,7 @@ taken: gelu is 0 or x, its gradient 0 or 1, also at infinity. NaN stays NaN.
 Value and gradient are within two units in the last place of numbers from 1 to
 2, or of their own where they are larger. Two forms of s reach that:
 
-    in TensorFlow's ops     with q = tanh(t/4), s = 1/2 + q / (1 + q^2), s (1-s) = ((1 - q^2) / (1 + q^2))^2 / 4:
+    in TensorFlow's ops     with q = tanh(t/4), h = (1 + q)^2 and l = (1 - q)^2, s = h / (h + l), 1 - s = l / (h + l):
                             tanh(t/2) is wrong by several units near 1, and exp costs up to twice as much; but
                             little more in TensorFlow 1, where s = e / (1 + e), with e = exp(t), has fewer ops
     compiled                the logistic form, whose exp is written out for the few numbers that it is
@@ -22,7 +22,7 @@ Value and gradient are within two units in the last place of numbers from 1 to
 from __future__ import annotations
 
 import math
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
@@ -46,8 +46,11 @@ def gelu(features: Any, name: Optional[str] = None) -> Any:
     On the card it is the vendor's op. On the CPU it is one compiled function
     for large tensors and TensorFlow's ops for small ones (see npu_shim/_xla.py),
     with an analytic gradient, which also holds inside loops, branches and
-    functions, and keeps nothing but x of a large tensor; float16 and bfloat16
-    are computed in float32 and rounded once. The second gradient is analytic too.
+    functions. It keeps nothing but x of a large tensor, and x and gelu'(x) of a
+    small one. Where the size is not known and the tensor stands in a loop,
+    branch or function, it keeps x, of which the gradient of a small tensor
+    computes gelu'(x). float16 and bfloat16 are computed in float32 and rounded
+    once. The second gradient is analytic too.
 
     Args:
         features: tensor x of any shape; float16, bfloat16, float32 or float64.
@@ -66,9 +69,12 @@ def gelu(features: Any, name: Optional[str] = None) -> Any:
         if tf.executing_eagerly():
             return _eager_gelu(x)
         if _is_small(x):
-            y, *kept = _forward(x)
-            return _tf.with_gradient(y, [x] + kept, "NpuShimSmallGelu")
-        return _tf.with_gradient(_value(x), [x], "NpuShimGelu")
+            y, slope = _value_and_slope(x)
+        elif x.dtype != tf.float64 and _xla.is_switched(x):
+            y, slope = _xla.switched(_value_of_large, [x], _value_and_slope)
+        else:
+            return _tf.with_gradient(_value(x), [x], "NpuShimGelu")
+        return _tf.with_gradient(y, [x, slope], "NpuShimGeluWithSlope")
 
 
 def _is_small(x: Any) -> bool:
@@ -76,11 +82,18 @@ def _is_small(x: Any) -> bool:
     return count is not None and count < _xla.LEAST_ELEMENTS
 
 
-@tf.RegisterGradient("NpuShimSmallGelu")
+@tf.RegisterGradient("NpuShimGeluWithSlope")
 @_tf.gradient_of
-def _small_gradient(x: Any, *kept_and_dy: Any) -> List[Any]:
-    kept, dy = kept_and_dy[:-1], kept_and_dy[-1]
-    return [_tf.with_gradient(_backward(x, kept, dy), [x, dy], "NpuShimGeluGrad")] + [None] * len(kept)
+def _gradient_by_slope(x: Any, slope: Any, dy: Any) -> List[Any]:
+    if _is_small(x):
+        dx = _times(slope, dy)
+    elif _xla.is_switched(x):
+        dx = _xla.switched(lambda x, dy, _: _COMPILED_SLOPE.of_any_size(x, dy), [x, dy, slope],
+                           lambda _, dy, slope: _times(slope, dy))
+        dx.set_shape(x.shape)
+    else:  # the gradient is taken in another graph or in control flow, and slope may be that of a large tensor
+        dx = _slope(x, dy)
+    return [_tf.with_gradient(dx, [x, dy], "NpuShimGeluGrad"), None]
 
 
 @tf.RegisterGradient("NpuShimGelu")
@@ -110,7 +123,7 @@ def _value(x: Any) -> Any:
 def _slope(x: Any, dy: Any) -> Any:
     """dy gelu'(x), likewise."""
     def small(x: Any, dy: Any) -> Any:
-        return _backward(x, _forward(x)[1:], dy)
+        return _times(_forward(x)[1](), dy)
 
     return small(x, dy) if x.dtype == tf.float64 else _xla.of_each(_COMPILED_SLOPE, [x, dy], small)
 
@@ -118,33 +131,45 @@ def _slope(x: Any, dy: Any) -> Any:
 # ---- in TensorFlow's ops, as few as possible. Where s is 0 or 1, multiply_no_nan takes the limit; s has the NaNs of x.
 
 
-def _forward(x: Any) -> Tuple[Any, ...]:
-    """gelu(x), and for the gradient x^2, s and what s is made of."""
+def _forward(x: Any) -> Tuple[Any, Callable[[], Any]]:
+    """gelu(x), and what makes gelu'(x), in the type that it is computed in."""
     v = _wide(x)
     u = tf.square(v)
     if _EXP_IS_CHEAP:
         e = tf.exp(tf.minimum(v * (_2AB * u + _2A), _MOST_T[v.dtype.name]))
-        s, *kept = tf.nn.softsign(e), e
+        s = tf.nn.softsign(e)
     else:
         q = tf.tanh(v * (_2AB / 4 * u + _2A / 4))
-        qq = tf.square(q)
-        w = 1.0 + qq
-        s, *kept = 0.5 + q / w, qq, w
-    return (tf.cast(tf.math.multiply_no_nan(v, s), x.dtype), u, s, *kept)
+        high, low = tf.math.squared_difference(q, -1.0), tf.math.squared_difference(q, 1.0)
+        both = high + low
+        s = high / both
+    y = tf.math.multiply_no_nan(v, s)
+
+    def slope() -> Any:
+        if _EXP_IS_CHEAP:
+            spread = tf.math.multiply_no_nan(v, tf.raw_ops.SoftsignGrad(gradients=e, features=e))  # e / (1 + e)^2
+        else:
+            spread = tf.math.multiply_no_nan(y, low / both)
+        with tf.control_dependencies([spread]):  # one after the other: a second thread takes longer to wake up
+            rise = 3.0 * _2AB * u + _2A  # t'
+        return s + tf.math.multiply_no_nan(rise, spread)
+
+    return tf.cast(y, x.dtype), slope
 
 
-def _backward(x: Any, kept: Sequence[Any], dy: Any) -> Any:
-    u, s, *made_of = kept
-    if _EXP_IS_CHEAP:
-        spread = tf.raw_ops.SoftsignGrad(gradients=made_of[0], features=made_of[0])  # s (1 - s) = e / (1 + e)^2
-        scale = 1.0
-    else:
-        qq, w = made_of
-        spread, scale = tf.square((1.0 - qq) / w), 0.25  # 4 s (1 - s)
-    with tf.control_dependencies([spread]):  # one after the other: a second thread takes longer to wake up
-        rise = 3.0 * scale * _2AB * u + scale * _2A  # t', or a fourth of it
-    slope = s + tf.math.multiply_no_nan(_wide(x) * rise, spread)
-    return tf.cast(_wide(dy) * slope, x.dtype)
+def _value_and_slope(x: Any) -> Tuple[Any, Any]:
+    """gelu(x) and gelu'(x), whose ops TensorFlow leaves out where nothing asks for the gradient."""
+    y, slope = _forward(x)
+    return y, slope()
+
+
+def _value_of_large(x: Any) -> Tuple[Any, Any]:
+    """gelu(x), and nothing for the gradient."""
+    return _COMPILED_VALUE.of_any_size(x), _wide(tf.reshape(x, [-1])[:0])
+
+
+def _times(slope: Any, dy: Any) -> Any:
+    return tf.cast(_wide(dy) * slope, dy.dtype)
 
 
 def _second(x: Any, dy: Any, ddx: Any) -> Any:

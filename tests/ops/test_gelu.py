@@ -114,6 +114,25 @@ def test_shapes(run, shape):
     np.testing.assert_allclose(slope, truth(value)[1], rtol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [[3], None], ids=["static", "unknown"])
+def test_the_gradient_computes_nothing_of_the_value_again(shape):
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, shape)
+        tf.gradients(gelu(x), x)
+        assert len([op for op in graph.get_operations() if op.type in ("Tanh", "Exp")]) == 1
+
+
+@pytest.mark.parametrize("count", [3, 50_000], ids=["small", "large"])
+def test_a_gradient_taken_in_a_branch_of_a_value_outside(count):
+    value = np.linspace(-3, 3, count).astype(np.float32)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as sess:
+        x = tf.compat.v1.placeholder(tf.float32, None)
+        y = gelu(x)
+        slope = tf.compat.v1.cond(tf.compat.v1.placeholder_with_default(True, []), lambda: tf.gradients(y, x)[0],
+                                  lambda: x)
+        np.testing.assert_allclose(sess.run(slope, {x: value}), truth(value)[1], atol=1e-6)
+
+
 def _plain(x):
     return gelu(x)
 
