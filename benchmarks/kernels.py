@@ -163,8 +163,9 @@ def _row(size: int, variant: Variant, forms: Forms, check: Check, quick: bool) -
             check(name, *session.run([tf.cast(tensor[:CHECKED], tf.float32) for tensor in flat]))
             # One element leaves the session, so that nothing is pruned and nothing large copied
             runs[name] = session.make_callable(flat[1][:1]), session.make_callable(flat[2][:1])
-        repeats = 1 if quick else max(1, min(200, 2 * 10 ** 6 // size))
-        warm_up, rounds = (1, 1) if quick else (2, 15) if size < 10 ** 6 else (1, 7)
+        # Short rounds, as how fast a thread wakes up changes every few milliseconds
+        repeats = 1 if quick else max(1, min(20, 2 * 10 ** 5 // size))
+        warm_up, rounds = (1, 1) if quick else (20, 200) if size < 10 ** 6 else (2, 15) if size < 10 ** 7 else (1, 7)
         times: Dict[str, Tuple[List[float], List[float]]] = {name: ([], []) for name in forms}
         for _ in range(warm_up + rounds):
             for name, passes in runs.items():
