@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Tuple
 import pytest
 
 from convert_tf2npu import convert as convert_module, project as project_module
+from convert_tf2npu.at_hand import AtHand
 from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import Converter, project_of
 from convert_tf2npu.project import Project
@@ -109,7 +110,7 @@ def test_what_is_known_of_files_goes_without_the_collector(tmp_path: pathlib.Pat
         assert all(converter.convert(path.read_bytes(), str(path)).new for path in paths)
         known = [weakref.ref(module.names) for module in map(project.module, map(str, paths)) if module]
         assert len(known) == 12 and all(names() is not None for names in known)
-        project._at_hand.clear()
+        project._at_hand = AtHand(1)
         assert sum(names() is not None for names in known) <= 4  # which caches of functions hold
     finally:
         gc.enable()

@@ -8,6 +8,7 @@ from typing import List, Optional
 import pytest
 
 from convert_tf2npu import project as project_module
+from convert_tf2npu.at_hand import AtHand
 from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import Converter
 from convert_tf2npu.outline import Outline, outline
@@ -59,7 +60,7 @@ def test_it_says_what_the_module_says(what: str, tmp_path: pathlib.Path) -> None
     path = tmp_path / 'made.py'
     module = module_of(read, path)
     let_go.outline(str(path))
-    let_go._at_hand.clear()
+    let_go._at_hand = AtHand(1)
     for name in NAMES:
         assert let_go.attribute(str(path), name) == read.attribute(str(path), name), name
         assert let_go.starred(str(path), name) == read.starred(str(path), name), name
@@ -97,12 +98,12 @@ def test_files_that_ask_each_other_are_read_once(base: str, config: bool, tmp_pa
     read: List[str] = []
     understand = Project.understand
 
-    def understood(self: Project, raw: bytes, path: str = '') -> Optional[Module]:
+    def understood(self: Project, raw: bytes, path: str = '', asked: bool = False) -> Optional[Module]:
         if path not in self._at_hand:
             read.append(path)
-        return understand(self, raw, path)
+        return understand(self, raw, path, asked)
     monkeypatch.setattr(Project, 'understand', understood)
-    monkeypatch.setattr(project_module, '_AT_HAND', 1)  # so that no two trees are in memory
+    monkeypatch.setattr(project_module, '_NODES_AT_HAND', 1)  # so that no two trees are in memory
     converter = Converter(Settings(), Project(paths))
     made = [converter.convert(path.read_bytes(), str(path)).new for path in users]
     assert [new is not None and b'Kind(config=npu_config_proto())' in new for new in made] == [config] * len(users)

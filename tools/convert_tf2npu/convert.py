@@ -19,8 +19,8 @@ from .lifting import CODE as LIFTING, MOVING, as_lifted, lift
 from .notebook import CellError, Notebook
 from .project import Project
 from .registry import Change, Context, Finding, Registry, Result, Rule
-from .results import (CHANGE, ERROR, FINDING, NO_MEMORY, TOOL_FAILS, ApiCall, Calls, Diagnostic, FileResult, by_place,
-                      failed)
+from .results import (CHANGE, ERROR, FINDING, NO_MEMORY, TOOL_FAILS, UNTOUCHED, ApiCall, Calls, Diagnostic, FileResult,
+                      by_place, failed)
 from .scopes import Where
 from .source import Edit, Source, SourceError, check_readable
 
@@ -122,7 +122,7 @@ class Converter:
         if not self._concerns(raw, path):
             if len(raw) <= MOST_BYTES:
                 check_readable(raw)
-            return FileResult(None, ())
+            return UNTOUCHED
         source, plan = self._plan(raw, path)
         if not plan.edits:
             return FileResult(None, plan.diagnostics, plan.calls, plan.listed)
@@ -133,7 +133,7 @@ class Converter:
     def _notebook(self, raw: bytes, path: str) -> FileResult:
         notebook = Notebook(raw)
         if not notebook.cells or not self._concerns(notebook.script, path):
-            return FileResult(None, ())
+            return UNTOUCHED
         plan = self._plan(notebook.script, path)[1]
         diagnostics = by_place(_in_cell(notebook, d) for d in plan.diagnostics)
         listed = tuple(_in_cell(notebook, call) for call in plan.listed)

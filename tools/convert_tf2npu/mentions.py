@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import List, NamedTuple, Optional
+from itertools import chain
+from typing import Iterable, Iterator, List, NamedTuple, Optional
 
 from .callers import Called, means, users
 from .names import Names
@@ -31,7 +32,7 @@ def mentions(function: ast.FunctionDef, names: Names) -> Optional[List[Mention]]
     """
     parent = names.parents.get(function)
     of_class = isinstance(parent, ast.ClassDef)
-    others: Optional[List[Names]] = []
+    others: Optional[Iterable[Optional[Names]]] = ()
     if of_class:
         others = _that_know(names, function.name)
     elif parent is names.tree:
@@ -40,7 +41,9 @@ def mentions(function: ast.FunctionDef, names: Names) -> Optional[List[Mention]]
         return None
     called = Called(function, function, names)
     found: List[Mention] = []
-    for user in [names] + others:
+    for user in chain([names], others):
+        if user is None:
+            return None
         for node in user.mentions(function.name):
             if function in user.ancestors(node) or of_class and isinstance(node, ast.Name):
                 continue  # it calls itself; or a bare name, which is no method
@@ -51,22 +54,18 @@ def mentions(function: ast.FunctionDef, names: Names) -> Optional[List[Mention]]
     return found
 
 
-def _that_know(names: Names, word: str) -> Optional[List[Names]]:
-    """The other modules that import a module, by whatever way, and hold a word as an attribute; None where
-    one of them cannot be read."""
+def _that_know(names: Names, word: str) -> Iterator[Optional[Names]]:
+    """The other modules that import a module, by whatever way, and hold a word as an attribute, one after the other,
+    for all of them may not fit into memory; None for one that cannot be read."""
     project = names.project
     if project is None or names.path not in project.paths:
-        return []
+        return
     from .import_graph import bringing  # which stands on projects, as these stand on names
     literal = word.encode('utf-8')
     attribute = re.compile(rb'\.\s*%s\b' % re.escape(literal))
-    found: List[Names] = []
     others = bringing(project, [names.path])
     for path in project.paths:
         raw = project.raw(path) if path != names.path and path in others else b''
         if literal in raw and attribute.search(raw):
             module = project.module(path)
-            if module is None:
-                return None
-            found.append(module.names)
-    return found
+            yield module.names if module else None

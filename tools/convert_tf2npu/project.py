@@ -15,6 +15,7 @@ from collections import OrderedDict
 from typing import (Callable, Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Pattern, Set, Tuple,
                     TypeVar)
 
+from .at_hand import AtHand
 from .infer import Types
 from .names import Names, from_star
 from .outline import CLASS, DEFINED, Outline, outline
@@ -22,10 +23,11 @@ from .source import Source, SourceError
 
 _Key = TypeVar('_Key')
 _Answer = TypeVar('_Answer')
-# What is kept of a project, so that files are read and understood once: characters of text with its tree, of which each
-# takes about 60 bytes, and bytes of files as they are.
-_AT_HAND, _BYTES_AT_HAND = 3_000_000, 24_000_000
+# What is kept of a project, so that files are read and understood once: nodes of trees, of which each takes about 600
+# bytes with what is known of it, and bytes of files as they are.
+_NODES_AT_HAND, _BYTES_AT_HAND = 150_000, 8_000_000
 _OUTLINES_AT_HAND = 16_000_000  # characters
+_FOLDERS_AT_HAND = 256  # for whose files it is known where modules are; they are converted folder by folder
 # Where the garbage collector is at rest, it runs once for so many characters; there is little for it, because what
 # files know of each other is forgotten when they are let go.
 _COLLECTED = 60_000_000
@@ -60,8 +62,7 @@ class Project:
         self._tops = {os.path.splitext(os.path.basename(p))[0] for p in self._paths} | {
             part for p in self._paths for part in os.path.dirname(p).split(os.sep)}
         self._last = {path[path.rfind('/') + 1:] for path in self._modules}
-        self._at_hand: 'OrderedDict[str, Module]' = OrderedDict()
-        self._size_at_hand = 0
+        self._at_hand = AtHand(_NODES_AT_HAND)
         self._outlines: 'OrderedDict[str, Outline]' = OrderedDict()  # of those that are not at hand any more
         self._outlines_size = 0
         self._unreadable: Set[str] = set()
@@ -127,8 +128,13 @@ class Project:
         path = os.path.abspath(path) if path else ''
         return path in self._paths and not names_roots(raw) and path not in concerned(self).reaching
 
-    def understand(self, raw: bytes, path: str = '') -> Module:
+    def understand(self, raw: bytes, path: str = '', asked: bool = False) -> Module:
         """Read a file's bytes.
+
+        Args:
+            raw: its bytes.
+            path: where it stands.
+            asked: whether it is read because another file asks for what is in it.
 
         Raises:
             SourceError: they are not Python 3.
@@ -136,6 +142,7 @@ class Project:
         path = os.path.abspath(path) if path else ''
         known = self._at_hand.get(path) if path else None
         if known is not None and known.source.raw == raw:
+            self._at_hand.keep(known, asked)
             return known
         source = Source(raw)
         names = Names(source.tree, self, path)
@@ -143,19 +150,19 @@ class Project:
             self._prepare(self, source, names)
         module = Module(path, source, names, Types(names))
         if path:
-            self._keep(path, module)
+            self._keep(module, asked)
         return module
 
     def module(self, path: str) -> Optional[Module]:
         """The module of a file of the project; None where it cannot be read."""
-        if path in self._at_hand:
-            self._at_hand.move_to_end(path)
-            return self._at_hand[path]
+        known = self._at_hand.get(path)
+        if known is not None:
+            return known
         if path in self._unreadable:
             return None
         try:
             with open(path, 'rb') as stream:
-                return self.understand(stream.read(), path)
+                return self.understand(stream.read(), path, True)
         except (OSError, SourceError, RecursionError):
             self._unreadable.add(path)  # said when its own turn comes
             return None
@@ -176,19 +183,15 @@ class Project:
             self._outlines_size -= len(self._outlines.popitem(last=False)[1].text)
         return made
 
-    def _keep(self, path: str, module: Module) -> None:
+    def _keep(self, module: Module, asked: bool) -> None:
         self._understood += len(module.source.text)
         if self._understood > _COLLECTED and not gc.isenabled():
             self._understood = 0
             gc.collect()
-        self._size_at_hand += _size(module) - _size(self._at_hand.get(path))
-        self._at_hand[path] = module
-        while self._size_at_hand > _AT_HAND and len(self._at_hand) > 1:
-            oldest = self._at_hand.popitem(last=False)[1]
-            self._size_at_hand -= _size(oldest)
-            self._let_go.append(weakref.ref(oldest.names))
-            if oldest.path not in self._outlines:
-                self._outlined(oldest)
+        for old in self._at_hand.keep(module, asked):
+            self._let_go.append(weakref.ref(old.names))
+            if old.path not in self._outlines:
+                self._outlined(old)
 
     def settle(self) -> None:
         """Let modules that are not at hand any more forget what they know of each other, which keeps them in memory.
@@ -211,6 +214,8 @@ class Project:
         """
         cut = importer.rfind(os.sep)
         folder = importer[:cut if cut > 0 else cut + 1]
+        if folder not in self._found and len(self._found) >= _FOLDERS_AT_HAND:
+            self._found.clear()
         found = self._found.setdefault(folder, {})
         if module not in found:
             found[module] = self.search(module, folder)
@@ -380,10 +385,6 @@ def _modules(paths: Iterable[str]) -> Dict[str, str]:
 def names_roots(raw: bytes) -> bool:
     """Whether a file names TensorFlow, Keras, Horovod or what replaces them."""
     return any(root in raw for root in _ROOTS)
-
-
-def _size(module: Optional[Module]) -> int:
-    return len(module.source.text) if module else 0
 
 
 def _read(path: str) -> bytes:

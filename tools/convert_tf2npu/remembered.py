@@ -14,7 +14,7 @@ import os
 import sys
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from .results import PASSING, FileResult, of_plain, plain
+from .results import PASSING, UNTOUCHED, FileResult, of_plain, plain
 
 try:
     from _blake2 import blake2b  # of hashlib, which also loads OpenSSL: a tenth of a run that has nothing to do
@@ -23,7 +23,6 @@ except ImportError:
 
 _MOST_ENTRIES, _MOST_BYTES = 64, 256_000_000
 _PIECE_BYTES = 1 << 20
-_NOTHING = FileResult(None, ())  # what is said of most files
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -163,7 +162,7 @@ def _checksum(content: bytes) -> bytes:
 def _said(result: FileResult) -> Any:
     """A result as JSON has it: with the number of its new bytes."""
     new, *more = plain(result)
-    return 0 if result == _NOTHING else [None if new is None else len(new), *more]
+    return 0 if result == UNTOUCHED else [None if new is None else len(new), *more]
 
 
 def _results(said: List[Any], new: bytes) -> List[FileResult]:
@@ -171,7 +170,7 @@ def _results(said: List[Any], new: bytes) -> List[FileResult]:
     place = 0
     for each in said:
         if not each:
-            found.append(_NOTHING)
+            found.append(UNTOUCHED)
             continue
         size, *more = each
         found.append(of_plain([None if size is None else new[place:place + size], *more]))

@@ -80,6 +80,9 @@ class FileResult(NamedTuple):
         return any(d.kind == ERROR for d in self.diagnostics)
 
 
+UNTOUCHED = FileResult(None, ())  # of most files: one for all of them, which may be many
+
+
 def failed(message: str, line: int = 0, col: int = 0, cell: int = 0) -> FileResult:
     """The result of a file that cannot be read."""
     return FileResult(None, (Diagnostic(line, col, NOT_READ, ERROR, message, cell),))

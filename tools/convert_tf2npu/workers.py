@@ -13,7 +13,7 @@ from .errors import UsageError
 from .import_graph import concerned
 from .processes import Channel, Process, may_fork, start
 from .project import Project
-from .results import FileResult, failed, of_plain, plain
+from .results import UNTOUCHED, FileResult, failed, of_plain, plain
 from .shares import Shares
 from .signals import act_on_held_back, held_back
 
@@ -68,7 +68,8 @@ def convert_path(converter: Converter, path: str) -> FileResult:
             raw = stream.read()
     except OSError as error:
         return failed(error.strerror or str(error))
-    return converter.convert(raw, path)._replace(edits=())
+    result = converter.convert(raw, path)._replace(edits=())
+    return UNTOUCHED if result == UNTOUCHED else result
 
 
 class _Pool:
@@ -111,7 +112,7 @@ class _Pool:
                     found = marshal.loads(self._processes[number].channel.recv_bytes())
                     begun[number] += self._give(number) - 1
                     for place, made in found:
-                        yield place, of_plain(made) if made else FileResult(None, ())
+                        yield place, of_plain(made) if made else UNTOUCHED
         except (EOFError, ConnectionError):
             raise UsageError('a process of the tool was ended from outside, as a rule because memory ran '
                              'out; nothing was written; try again with -j 1')
@@ -151,4 +152,4 @@ def _serve(channel: Channel, paths: Sequence[str], converting: Converting) -> No
 
 def _sent(result: FileResult) -> Optional[list]:
     """A result for :mod:`marshal`, which is for processes of one program; most have nothing to say."""
-    return None if result == FileResult(None, ()) else plain(result)
+    return None if result == UNTOUCHED else plain(result)
