@@ -15,7 +15,8 @@ Value and gradient are within two units in the last place of numbers from 1 to
 
     in TensorFlow's ops     with q = tanh(t/4), h = (1 + q)^2 and l = (1 - q)^2, s = h / (h + l), 1 - s = l / (h + l):
                             tanh(t/2) is wrong by several units near 1, and exp costs up to twice as much; but
-                            little more in TensorFlow 1, where s = e / (1 + e), with e = exp(t), has fewer ops
+                            little more in TensorFlow 1, and little at all for few elements, where s = e / (1 + e),
+                            with e = exp(t), has fewer ops
     compiled                the logistic form, whose exp is written out for the few numbers that it is
                             needed for; it also keeps the digits of gelu(x) for negative x
 """
@@ -37,6 +38,7 @@ _LIMITS = {"float32": 10.0, "float64": 20.9}  # beyond which |x| s(t) (1 - s(t))
 _EXP_LIMIT = 9.5  # likewise; up to here 1 / (1 + e) is far from where reciprocals by Newton's method overflow
 _MOST_T = {"float32": 80.0, "float64": 700.0}  # exp(t) is finite, its square is not: so s (1 - s) is 0 in the end
 _EXP_IS_CHEAP = tf.__version__.startswith("1.")
+_FEW_ELEMENTS = 1500  # below, what an op costs by itself counts for more than its elements
 _EXP2 = (1.0, 0.693146978, 0.240222421, 0.0555073374, 0.00967151266, 0.00132647269)  # 2^f for |f| <= 1/2, to 9.1e-08
 
 
@@ -135,7 +137,9 @@ def _forward(x: Any) -> Tuple[Any, Callable[[], Any]]:
     """gelu(x), and what makes gelu'(x), in the type that it is computed in."""
     v = _wide(x)
     u = tf.square(v)
-    if _EXP_IS_CHEAP:
+    count = x.shape.num_elements()
+    exp_is_cheap = _EXP_IS_CHEAP or (count is not None and count < _FEW_ELEMENTS)
+    if exp_is_cheap:
         e = tf.exp(tf.minimum(v * (_2AB * u + _2A), _MOST_T[v.dtype.name]))
         s = tf.nn.softsign(e)
     else:
@@ -146,7 +150,7 @@ def _forward(x: Any) -> Tuple[Any, Callable[[], Any]]:
     y = tf.math.multiply_no_nan(v, s)
 
     def slope() -> Any:
-        if _EXP_IS_CHEAP:
+        if exp_is_cheap:
             spread = tf.math.multiply_no_nan(v, tf.raw_ops.SoftsignGrad(gradients=e, features=e))  # e / (1 + e)^2
         else:
             spread = tf.math.multiply_no_nan(y, low / both)
