@@ -66,6 +66,6 @@ def places(context: Context, found: Iterable[Fate]) -> List[ApiCall]:
     made = []
     for fate in found:
         node = context.names.strings.get(fate.call.node, fate.call.node)
-        line, col = source.line_col(source.start(node))
+        line, col = source.place(node)
         made.append(ApiCall(fate.name, line, col, fate.outcome, fate.codes))
     return sorted(made, key=lambda call: (call.line, call.col))

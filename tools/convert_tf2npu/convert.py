@@ -232,6 +232,6 @@ def _check_written(new: bytes) -> None:
 
 
 def _diagnostic(source: Source, rule: Rule, result: Result) -> Diagnostic:
-    line, col = source.line_col(source.start(result.node))
+    line, col = source.place(result.node)
     kind = CHANGE if isinstance(result, Change) else FINDING
     return Diagnostic(line, col, rule.code, kind, result.message)

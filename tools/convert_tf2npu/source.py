@@ -15,6 +15,8 @@ import warnings
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Iterable, List, NamedTuple, Optional, Tuple
 
+from .starts import starts_as_told
+
 if TYPE_CHECKING:
     from .places import Places
 
@@ -151,6 +153,15 @@ class Source:
         """1-based line and column (in characters) of a text offset."""
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
+
+    def place(self, node: ast.AST) -> Tuple[int, int]:
+        """1-based line and column (in characters) at which a node starts that is in no f-string."""
+        col: int = getattr(node, 'col_offset', -1)
+        if sys.version_info < (3, 8) and col >= 0 and not hasattr(node, 'end_lineno'):
+            told = self._offset(node.lineno, col)  # type: ignore[attr-defined]
+            if starts_as_told(node, self.text, told):
+                return self.line_col(told)
+        return self.line_col(self.start(node))
 
     def line(self, number: int) -> str:
         """The text of a 1-based line, with its line end."""
