@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import weakref
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from .nodes import NODE_FIELDS
 
@@ -117,16 +117,15 @@ class Scopes:
     def _block(self, parent: ast.AST, body: List[ast.stmt], scope: Scope, path: Path,
                loop: bool) -> None:
         self._blocks += 1
-        block = self._blocks
+        block, ref = self._blocks, scope.ref
         for index, statement in enumerate(body):
             self.parents[statement] = parent
-            where = Where(scope.ref, path + ((block, index, loop),), statement)
-            self.places[statement] = where
-            self._statement(statement, where)
+            where = self.places[statement] = Where(ref, path + ((block, index, loop),), statement)
+            _STATEMENTS.get(type(statement), Scopes._of_parts)(self, statement, where)
 
     def _bind(self, name: str, binding: Binding) -> None:
         scope = binding.where.scope
-        declared = scope.elsewhere.get(name)
+        declared = scope.elsewhere.get(name) if scope.elsewhere else None
         if declared == 'global':
             scope = self.module
         elif declared == 'nonlocal':
@@ -136,95 +135,100 @@ class Scopes:
             scope = outer or scope
         scope.bindings.setdefault(name, []).append(binding)
 
-    def _statement(self, node: ast.stmt, where: Where) -> None:
-        scope = where.scope
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            self._bind(node.name, Binding('def', where, node))
-            for child in node.decorator_list + [node.returns]:
-                self._expression(child, node, where)
-            inner = self._arguments(node, where)
-            self._block(node, node.body, inner, (), False)
-        elif isinstance(node, ast.ClassDef):
-            self._bind(node.name, Binding('class', where, node))
-            self.classes.append((node, where))
-            for child in node.decorator_list + node.bases + [k.value for k in node.keywords]:
-                self._expression(child, node, where)
-            self.class_scopes[node] = Scope(node, scope)
-            self._block(node, node.body, self.class_scopes[node], (), False)
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.asname:
-                    self._bind(alias.asname, Binding('import', where, node, alias.name))
-                else:
-                    top = alias.name.split('.')[0]
-                    self._bind(top, Binding('import', where, node, top))
-        elif isinstance(node, ast.ImportFrom):
-            module = '.' * node.level + (node.module or '')
-            for alias in node.names:
-                if alias.name == '*':
-                    self.stars.append(Star(module, node))
-                else:
-                    dot = '' if module.endswith('.') else '.'
-                    self._bind(alias.asname or alias.name,
-                               Binding('import', where, node, module + dot + alias.name))
-        elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            for name in node.names:
-                scope.elsewhere[name] = type(node).__name__.lower()
-        elif isinstance(node, (ast.Expr, ast.Return)):
-            self._expression(node.value, node, where)
-        else:
-            self._other_statement(node, where)
+    # Statements.
 
-    def _other_statement(self, node: ast.stmt, where: Where) -> None:
-        if isinstance(node, ast.Assign):
-            self._expression(node.value, node, where)
-            for target in node.targets:
-                self._target(target, Binding('value', where, node.value), node)
-        elif isinstance(node, ast.AnnAssign):
-            self._expression(node.annotation, node, where)
-            if node.value is not None:
-                self._expression(node.value, node, where)
-                self._target(node.target, Binding('value', where, node.value), node)
+    def _function(self, node: ast.FunctionDef, where: Where) -> None:
+        self._bind(node.name, Binding('def', where, node))
+        for child in node.decorator_list + [node.returns]:
+            self._expression(child, node, where)
+        inner = self._arguments(node, where)
+        self._block(node, node.body, inner, (), False)
+
+    def _class(self, node: ast.ClassDef, where: Where) -> None:
+        self._bind(node.name, Binding('class', where, node))
+        self.classes.append((node, where))
+        for child in node.decorator_list + node.bases + [k.value for k in node.keywords]:
+            self._expression(child, node, where)
+        self.class_scopes[node] = Scope(node, where.scope)
+        self._block(node, node.body, self.class_scopes[node], (), False)
+
+    def _import(self, node: ast.Import, where: Where) -> None:
+        for alias in node.names:
+            if alias.asname:
+                self._bind(alias.asname, Binding('import', where, node, alias.name))
             else:
-                self._target(node.target, Binding('other', where), node)
-        elif isinstance(node, ast.AugAssign):
-            self._expression(node.value, node, where)
-            self._target(node.target, Binding('other', where), node)
-        elif isinstance(node, (ast.For, ast.AsyncFor)):
-            self._expression(node.iter, node, where)
-            inside = Where(where.scope_ref, where.path, node)
-            self._target(node.target, Binding('other', inside), node)
-            self._block(node, node.body, where.scope, where.path, True)
-            self._block(node, node.orelse, where.scope, where.path, False)
-        elif isinstance(node, (ast.With, ast.AsyncWith)):
-            for item in node.items:
-                self._expression(item.context_expr, node, where)
-                if item.optional_vars is not None:
-                    self._target(item.optional_vars, Binding('with', where, item.context_expr), node)
-            self._block(node, node.body, where.scope, where.path, False)
-        elif isinstance(node, (ast.If, ast.While)):
-            self._expression(node.test, node, where)
-            self._block(node, node.body, where.scope, where.path, isinstance(node, ast.While))
-            self._block(node, node.orelse, where.scope, where.path, False)
-        else:
-            # Try, Match, Delete, Return, Expr ...: whatever expressions, targets and blocks it has
-            for _, value in ast.iter_fields(node):
-                for child in value if isinstance(value, list) else [value]:
-                    if isinstance(child, ast.expr):
-                        self._expression(child, node, where)
-                    elif hasattr(child, 'body') and not isinstance(child, ast.stmt):
-                        self.parents[child] = node
-                        name = getattr(child, 'name', None)
-                        if name:  # except E as name
-                            self._bind(name, Binding('other', where))
-                        for part in ast.iter_child_nodes(child):
-                            if isinstance(part, ast.expr):
-                                self._expression(part, child, where)
-                            elif not isinstance(part, ast.stmt):
-                                self._pattern(part, where)
-                        self._block(child, child.body, where.scope, where.path, False)
-                if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                    self._block(node, value, where.scope, where.path, False)
+                top = alias.name.split('.')[0]
+                self._bind(top, Binding('import', where, node, top))
+
+    def _import_from(self, node: ast.ImportFrom, where: Where) -> None:
+        module = '.' * node.level + (node.module or '')
+        for alias in node.names:
+            if alias.name == '*':
+                self.stars.append(Star(module, node))
+            else:
+                dot = '' if module.endswith('.') else '.'
+                self._bind(alias.asname or alias.name,
+                           Binding('import', where, node, module + dot + alias.name))
+
+    def _declared(self, node: Union[ast.Global, ast.Nonlocal], where: Where) -> None:
+        for name in node.names:
+            where.scope.elsewhere[name] = type(node).__name__.lower()
+
+    def _of_value(self, node: Union[ast.Expr, ast.Return], where: Where) -> None:
+        self._expression(node.value, node, where)
+
+    def _assign(self, node: ast.Assign, where: Where) -> None:
+        self._expression(node.value, node, where)
+        for target in node.targets:
+            self._target(target, Binding('value', where, node.value), node)
+
+    def _annotated(self, node: ast.AnnAssign, where: Where) -> None:
+        self._expression(node.annotation, node, where)
+        self._expression(node.value, node, where)
+        bound = Binding('other', where) if node.value is None else Binding('value', where, node.value)
+        self._target(node.target, bound, node)
+
+    def _augmented(self, node: ast.AugAssign, where: Where) -> None:
+        self._expression(node.value, node, where)
+        self._target(node.target, Binding('other', where), node)
+
+    def _for(self, node: ast.For, where: Where) -> None:
+        self._expression(node.iter, node, where)
+        self._target(node.target, Binding('other', where), node)
+        self._block(node, node.body, where.scope, where.path, True)
+        self._block(node, node.orelse, where.scope, where.path, False)
+
+    def _with(self, node: ast.With, where: Where) -> None:
+        for item in node.items:
+            self._expression(item.context_expr, node, where)
+            if item.optional_vars is not None:
+                self._target(item.optional_vars, Binding('with', where, item.context_expr), node)
+        self._block(node, node.body, where.scope, where.path, False)
+
+    def _if(self, node: Union[ast.If, ast.While], where: Where) -> None:
+        self._expression(node.test, node, where)
+        self._block(node, node.body, where.scope, where.path, isinstance(node, ast.While))
+        self._block(node, node.orelse, where.scope, where.path, False)
+
+    def _of_parts(self, node: ast.stmt, where: Where) -> None:
+        """Try, Match, Delete, Raise ...: whatever expressions, targets and blocks it has."""
+        for _, value in ast.iter_fields(node):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.expr):
+                    self._expression(child, node, where)
+                elif hasattr(child, 'body') and not isinstance(child, ast.stmt):
+                    self.parents[child] = node
+                    name = getattr(child, 'name', None)
+                    if name:  # except E as name
+                        self._bind(name, Binding('other', where))
+                    for part in ast.iter_child_nodes(child):
+                        if isinstance(part, ast.expr):
+                            self._expression(part, child, where)
+                        elif not isinstance(part, ast.stmt):
+                            self._pattern(part, where)
+                    self._block(child, child.body, where.scope, where.path, False)
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                self._block(node, value, where.scope, where.path, False)
 
     def _pattern(self, node: ast.AST, where: Where) -> None:
         for part in ast.walk(node):
@@ -262,6 +266,8 @@ class Scopes:
             if isinstance(target, ast.Attribute):
                 self.attributes.setdefault(target.attr, []).append(Held(target, bound))
 
+    # Expressions.
+
     def _expression(self, node: Optional[ast.AST], parent: ast.AST, where: Where) -> None:
         if node is None:
             return
@@ -274,6 +280,9 @@ class Scopes:
                 self.reads.append((node, where))  # type: ignore[arg-type]
             else:
                 self._bind(node.id, Binding('other', where))  # type: ignore[attr-defined]
+            return
+        if kind is ast.Attribute:
+            self._expression(node.value, node, where)  # type: ignore[attr-defined]
             return
         if kind is ast.Call:
             self.calls.append(Call(node, where))  # type: ignore[arg-type]
@@ -306,6 +315,15 @@ class Scopes:
         for child in node.values:  # type: ignore[attr-defined]
             self._expression(child, node, where)
         self._string = outer
+
+
+_STATEMENTS: Dict[type, Callable[[Scopes, Any, Where], None]] = {
+    ast.AnnAssign: Scopes._annotated, ast.Assign: Scopes._assign, ast.AsyncFor: Scopes._for,
+    ast.AsyncFunctionDef: Scopes._function, ast.AsyncWith: Scopes._with, ast.AugAssign: Scopes._augmented,
+    ast.ClassDef: Scopes._class, ast.Expr: Scopes._of_value, ast.For: Scopes._for, ast.FunctionDef: Scopes._function,
+    ast.Global: Scopes._declared, ast.If: Scopes._if, ast.Import: Scopes._import, ast.ImportFrom: Scopes._import_from,
+    ast.Nonlocal: Scopes._declared, ast.Return: Scopes._of_value, ast.While: Scopes._if, ast.With: Scopes._with,
+}
 
 
 def _parts(target: Union[ast.Tuple, ast.List], bound: Binding) -> List[Binding]:
