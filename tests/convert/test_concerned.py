@@ -13,6 +13,7 @@ from convert_tf2npu.at_hand import AtHand
 from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import Converter, project_of
 from convert_tf2npu.project import Project
+from convert_tf2npu.results import FileResult
 from convert_tf2npu.source import SourceError, check_readable
 
 TF = 'import tensorflow as tf\n'
@@ -66,13 +67,29 @@ def test_only_what_may_concern_a_rule_is_understood(name: str, tmp_path: pathlib
 
 
 def test_a_dataset_is_followed_into_a_file_without_tensorflow(tmp_path: pathlib.Path) -> None:
-    files, _ = PROJECTS['a dataset that is handed to it']
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    paths = [str(tmp_path / name) for name in files]
-    converter = Converter(Settings(), project_of(Settings(), paths))
-    result = converter.convert(files['b.py'].encode(), str(tmp_path / 'b.py'))
+    result = _converted(PROJECTS['a dataset that is handed to it'][0], 'b.py', tmp_path)
     assert result.new is not None and b'drop_remainder=True' in result.new
+
+
+def test_a_keras_model_is_followed_into_a_file_without_tensorflow(tmp_path: pathlib.Path) -> None:
+    files = {'a.py': TF + 'import b\nb.train(tf.keras.Sequential([]))\n', 'b.py': 'import json\nimport c\ndef train(model):\n'
+             '    json.loads("1")\n    model.fit(1)\n', 'c.py': ''}
+    result = _converted(files, 'b.py', tmp_path)
+    assert [d.code for d in result.diagnostics] == ['NPU105']
+    assert result.calls == (0, 1, 0)  # and json.loads is none of them
+
+
+def test_a_fork_is_told_in_a_file_without_tensorflow(tmp_path: pathlib.Path) -> None:
+    files = {'a.py': TF + 'import b\nb.start()\n', 'c.py': '', 'b.py': 'import multiprocessing\nimport c\ndef start(runner):\n'
+             '    runner.run(multiprocessing.get_context("fork"))\n'}
+    assert [d.code for d in _converted(files, 'b.py', tmp_path).diagnostics] == ['NPU229']
+
+
+def _converted(files: Dict[str, str], name: str, folder: pathlib.Path) -> FileResult:
+    for relative, text in files.items():
+        (folder / relative).write_text(text)
+    converter = Converter(Settings(), project_of(Settings(), [str(folder / each) for each in files]))
+    return converter.convert(files[name].encode(), str(folder / name))
 
 
 def test_a_file_of_no_concern_has_no_tree_made_and_is_told_where_it_is_no_python(monkeypatch) -> None:
