@@ -222,15 +222,20 @@ METHODS = frozenset(method for methods in METHODS_OF.values() for method in meth
 def check_file(context: Context) -> Iterator[Result]:
     """Classes of the project that are made from TensorFlow's sessions and have no __init__ of their own."""
     names = context.names
-    own = {node.name for node, _ in names.classes if not names.ancestry(node).isdisjoint(FUNCTIONS)}
+    words = {_last(call.node.func) for call in names.calls}
+    own = {node.name for node, _ in names.classes
+           if node.name in words and not names.ancestry(node).isdisjoint(FUNCTIONS)}
     elsewhere = {name for name in dict.fromkeys(context.called.values()) if _makes_session(context, name)}
     for call in names.calls if own or elsewhere else ():
-        function = call.node.func
-        if context.called.get(call.node) in elsewhere or getattr(function, 'attr', getattr(function, 'id', '')) in own:
-            found = names.definition(function, call.where)
+        if context.called.get(call.node) in elsewhere or _last(call.node.func) in own:
+            found = names.definition(call.node.func, call.where)
             if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], '__init__'):
                 for base in sorted(found[1].ancestry(found[0]).intersection(FUNCTIONS)):
                     yield from _config(context, call.node, call, FUNCTIONS[base], found[0].name)
+
+
+def _last(function: ast.expr) -> str:
+    return getattr(function, 'attr', getattr(function, 'id', ''))
 
 
 def _makes_session(context: Context, name: str) -> bool:
