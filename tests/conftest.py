@@ -3,12 +3,15 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 from typing import Any, Iterator
 
 import pytest
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ.setdefault('CUDA_VISIBLE_DEVICES', '')
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background, with all its children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope='session', autouse=True)
