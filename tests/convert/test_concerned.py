@@ -21,6 +21,7 @@ TRAINS = 'def train(dataset):\n    return dataset.batch(32)\n'
 # Files, and those among them that are understood.
 PROJECTS: Dict[str, Tuple[Dict[str, str], str]] = {
     'no TensorFlow anywhere': ({'a.py': 'from b import x\nimport c\n', 'b.py': 'import c\n', 'c.py': 'x = 1\n'}, ''),
+    'a package of TensorFlow': ({'a.py': 'import tf_slim as slim\ny = slim.dropout(x)\n', 'b.py': 'x = 1\n'}, 'a'),
     'a file that imports nothing of it': ({'a.py': TF, 'b.py': 'import c\n', 'c.py': 'import os\n'}, 'a'),
     'a name from another file': ({'a.py': TF, 'b.py': 'from a import tf\n', 'c.py': 'from b import tf\n'}, 'a b c'),
     'a name through a star': ({'a.py': TF, 'b.py': 'from a import *\n'}, 'a b'),

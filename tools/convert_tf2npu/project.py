@@ -32,7 +32,7 @@ _FOLDERS_AT_HAND = 256  # for whose files it is known where modules are; they ar
 # files know of each other is forgotten when they are let go.
 _COLLECTED = 60_000_000
 _FRAMEWORKS = ('tensorflow', 'keras', 'horovod')
-_ROOTS = (b'tensorflow', b'keras', b'horovod', b'npu_bridge', b'npu_shim')
+_ROOTS = (b'tensorflow', b'keras', b'horovod', b'tf_slim', b'npu_bridge', b'npu_shim')
 _IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
 
 
