@@ -9,8 +9,9 @@ documentation and its tests, ``CODE`` its code, ``NEEDS`` the settings without w
 * ``check_last(context, replaced)`` once for each file, when all others have spoken, with the parts of the text
   (start, end) that their rewrites replace.
 
-``ON_OBJECTS`` are texts, one of which a file has if ``check_file`` acts on objects that the file only gets handed, behind
-a dot those of attributes; what acts on names needs none, for there is no name of TensorFlow unless it, or a module that has it, is imported.
+``ON_OBJECTS`` are texts, one of which a file has if ``check_file`` acts on objects that the file only gets handed; those
+of attributes begin with a dot. What acts on names needs none, for there is no name of TensorFlow unless it, or a module
+that has it, is imported.
 
 Each yields :class:`Change` and :class:`Finding` objects and touches nothing itself.
 """

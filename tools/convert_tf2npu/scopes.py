@@ -18,6 +18,7 @@ _WITH_NAMES = _COMPREHENSIONS | {ast.Lambda, ast.JoinedStr, getattr(ast, 'NamedE
 # A statement's place in its scope: (block number, index in the block, is the block a loop's body)
 Path = Tuple[Tuple[int, int, bool], ...]
 
+
 class Scope:
     """A module, class, function, lambda or comprehension."""
 
