@@ -110,7 +110,7 @@ class Ranks:
         """As attempt, where no rank may fail."""
         answers = self.attempt(source, **given)
         failed = {rank: answer for rank, answer in enumerate(answers) if isinstance(answer, Failed)}
-        assert not failed, "\n".join(f"rank {r}: {f.kind}: {f.text[-1500:]}" for r, f in failed.items())
+        assert not failed, "\n".join(f"rank {r}: {f.kind}: {f.text}" for r, f in failed.items())
         return answers
 
     def kill(self, rank: int, number: int = signal.SIGKILL) -> None:

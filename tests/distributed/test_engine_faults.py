@@ -313,3 +313,34 @@ def test_a_proxy_for_the_web_is_not_asked(ranks_of):
 def test_a_job_id_may_be_anything(ranks_of):
     ranks = ranks_of(2, job="a job/../with ünusual *characters*" + "x" * 500)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
+
+
+SERVER_FAILS = """
+    from npu_shim import _tf
+    post, failed = engine._office._post, []
+    def get():
+        failed.append(post)
+        raise _tf.tf.errors.AbortedError(None, None, "given up")
+    """
+
+
+@pytest.mark.parametrize("carrier", ["servers"])
+def test_a_server_that_gives_up_waiting_for_messages_is_asked_again(ranks_of):
+    ranks = ranks_of(2)
+    assert ranks.run(SERVER_FAILS + """
+    post._get = get  # from the next message on
+    result = [int(world.allreduce(np.int32(1), key="k")) for _ in range(3)], len(failed)
+    """) == [([2, 2, 2], 1)] * 2
+
+
+@pytest.mark.parametrize("carrier", ["servers"])
+def test_a_rank_that_can_take_in_no_messages_says_why(ranks_of):
+    ranks = ranks_of(2)
+    got = ranks.attempt("if rank == 1:\n" + SERVER_FAILS + """
+    post._get, post.listen = get, lambda: None
+for _ in range(3):
+    world.allreduce(np.int32(1), key="k")
+    """)
+    told = f"rank 1 (process {pid(ranks, 1)}) takes in no messages any more, because its server failed (AbortedError: given up)"
+    assert [answer.kind for answer in got] == ["PeerLost", "CollectiveError"]
+    assert all(told in answer.text for answer in got)

@@ -58,6 +58,7 @@ class Office:
         self.lock = threading.Lock()
         self._calls: Dict[int, Dict[int, Arrivals]] = defaultdict(dict)
         self._errors: Dict[int, CollectiveError] = {}
+        self._deaf: Optional[CollectiveError] = None  # why no letters are taken in any more
         self.refusal: Optional[CollectiveError] = None  # why the ranks cannot meet
         self.greeted = threading.Condition(self.lock)
         self._thread = threading.Thread(target=self._take_in, name="npu_shim letters", daemon=True)
@@ -135,26 +136,50 @@ class Office:
             self._calls[group].pop(call, None)
 
     def check(self, group: int) -> None:
-        """Raises the error with which a member left a collective of a group."""
-        error = self._errors.get(group)
+        """Raises the error with which a member left a collective of a group, or why this rank hears of none."""
+        error = self._errors.get(group) or self._deaf
         if error is not None:
             raise type(error)(str(error))
 
     def is_broken(self, group: int) -> bool:
         """Whether check() would raise."""
-        return group in self._errors
+        return group in self._errors or self._deaf is not None
 
     def awaited(self, group: int, rank: int) -> List[str]:
         """The keys of the collectives of a group in which a rank is and this one's threads are not done. Hold the lock."""
         return [found.announced[rank].key for found in self._calls[group].values() if rank in found.announced]
 
     def _take_in(self) -> None:
+        tries = 0
         while True:
-            for letter in letters.unpack(*self._post.get()):
+            try:
+                if tries:
+                    self._post.listen()
+                message = self._post.get()
+            except Exception as error:  # of TensorFlow, which now and then gives up a step that waits, on a busy machine
+                tries += 1
+                if tries > _RETRIES:
+                    self._hear_no_more(error)
+                    return
+                continue
+            tries = 0
+            for letter in letters.unpack(*message):
                 if letter.kind == letters.WAKE:
                     return
                 with self.lock:
                     self._deliver(letter)
+
+    def _hear_no_more(self, error: Exception) -> None:
+        how = ("takes in no messages any more, because its server failed "
+               f"({type(error).__name__}: {getattr(error, 'message', error)})")
+        with self.lock:
+            self._deaf = CollectiveError(f"{self.peers.me.name} {how}.")
+            self.refusal = self.refusal or self._deaf
+            self.greeted.notify_all()
+            for group in list(self._calls):
+                self._wake(group)
+        for peer in self.peers.others:
+            self.send(peer.rank, letters.LEFT, letters.of_text(how))
 
     def _deliver(self, letter: Letter) -> None:
         if letter.kind == letters.HELLO:

@@ -46,8 +46,7 @@ class Post:
             raise RankTaken(_taken(rank, port, error.message)) from error
         _kept.append(server)
         self._target = server.target
-        with tf.Graph().as_default() as graph, _on(rank):
-            self._get = self._session(self._target, graph, rank).make_callable(_queue().dequeue())
+        self.listen()
 
     def put(self, dest: int, head: np.ndarray, outside: np.ndarray) -> None:
         """Puts a message into the queue of a rank; returns when it is there.
@@ -66,8 +65,17 @@ class Post:
         for fetched in (False, True):
             self._puts.pop((dest, fetched), None)
 
+    def listen(self) -> None:
+        """Begins to take messages out of this rank's queue, or begins anew after an error."""
+        with tf.Graph().as_default() as graph, _on(self._rank):
+            self._get = self._session(self._target, graph, self._rank).make_callable(_queue().dequeue())
+
     def get(self) -> Tuple[np.ndarray, np.ndarray]:
-        """The next message in this rank's queue; waits for one."""
+        """The next message in this rank's queue; waits for one.
+
+        Raises:
+            tf.errors.OpError: this rank's server fails.
+        """
         head, outside = self._get()
         return head, outside
 
