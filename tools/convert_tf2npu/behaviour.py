@@ -89,7 +89,7 @@ def _imported(context: Context, statement: ast.stmt) -> List[str]:
         base = '.' * statement.level + (statement.module or '')
         dotted = [base] + [base + ('' if base.endswith('.') else '.') + a.name for a in statement.names]
     assert names.project
-    found = [names.project.find(name, names.path) for name in dotted]
+    found = [names.project.files.find(name, names.path) for name in dotted]
     return [path for path in found if path]
 
 

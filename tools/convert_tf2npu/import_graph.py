@@ -46,7 +46,7 @@ class _Graph:
             folder = os.path.dirname(path)
             if folder not in places:
                 places = {folder: {}}  # the files of a folder come one after the other
-            self._add(number, _read(project, path), lambda module: project.search(module, folder), places[folder])
+            self._add(number, _read(project, path), lambda module: project.files.search(module, folder), places[folder])
             if names_roots(project.raw(path)):
                 self.naming.append(number)
         self.importing = _turned(self.imported)
@@ -132,8 +132,8 @@ def taken(project: Project) -> Dict[str, FrozenSet[str]]:
         imports = frozenset(_imports(text))
         attributes = frozenset(map(sys.intern, _ATTRIBUTE.findall(text))) if imports else frozenset()
         for module, name in imports:
-            whole = project.find(_joined(module, name), path)
-            place = whole or project.find(module, path)
+            whole = project.files.find(_joined(module, name), path)
+            place = whole or project.files.find(module, path)
             if place is not None and place != path:
                 found.setdefault(place, set()).update(attributes if whole else {name})
     return {path: frozenset(names) for path, names in found.items()}

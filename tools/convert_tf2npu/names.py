@@ -214,7 +214,7 @@ class Names(Definitions):
         last = max(getattr(b.where.statement, 'lineno', 0) for b in bindings)
         found: Set[Optional[str]] = {name}
         for star in self.stars:
-            module = self.project.find(star.module, self.path) if star.node.lineno > last else None
+            module = self.project.files.find(star.module, self.path) if star.node.lineno > last else None
             if module and self.project.binds(module, word):
                 found.add(self.project.starred(module, word))
         return agreed(found)
@@ -247,7 +247,7 @@ def from_star(name: str, stars: Iterable[str], project: Optional[Project], path:
             return 'tensorflow' if name == 'tf' else 'npu_shim.npu_init.' + name
     known: Set[Optional[str]] = set()
     for star in stars:
-        module = project.find(star, path) if project else None
+        module = project.files.find(star, path) if project else None
         if module and project:
             found = project.starred(module, name)
             if found:

@@ -17,6 +17,7 @@ from typing import (Callable, Dict, FrozenSet, Iterable, KeysView, List, NamedTu
 
 from .at_hand import AtHand
 from .infer import Types
+from .module_files import ModuleFiles
 from .names import Names, from_star
 from .outline import CLASS, DEFINED, Outline, outline
 from .source import Source, SourceError
@@ -27,11 +28,9 @@ _Answer = TypeVar('_Answer')
 # bytes with what is known of it, and bytes of files as they are.
 _NODES_AT_HAND, _BYTES_AT_HAND = 150_000, 8_000_000
 _OUTLINES_AT_HAND = 16_000_000  # characters
-_FOLDERS_AT_HAND = 256  # for whose files it is known where modules are; they are converted folder by folder
 # Where the garbage collector is at rest, it runs once for so many characters; there is little for it, because what
 # files know of each other is forgotten when they are let go.
 _COLLECTED = 60_000_000
-_FRAMEWORKS = ('tensorflow', 'keras', 'horovod')
 _ROOTS = (b'tensorflow', b'keras', b'horovod', b'tf_slim', b'npu_bridge', b'npu_shim')
 _IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
 
@@ -58,10 +57,7 @@ class Project:
         self._paths = {os.path.abspath(path): path for path in paths}
         self.fixed: FrozenSet[str] = frozenset(os.path.abspath(path) for path in fixed)
         self._prepare = prepare
-        self._modules = _modules(self._paths)
-        self._tops = {os.path.splitext(os.path.basename(p))[0] for p in self._paths} | {
-            part for p in self._paths for part in os.path.dirname(p).split(os.sep)}
-        self._last = {path[path.rfind('/') + 1:] for path in self._modules}
+        self.files = ModuleFiles(self._paths)
         self._at_hand = AtHand(_NODES_AT_HAND)
         self._outlines: 'OrderedDict[str, Outline]' = OrderedDict()  # of those that are not at hand any more
         self._outlines_size = 0
@@ -72,7 +68,6 @@ class Project:
         self._raw_size = 0
         self._loading: List[str] = []
         self._cuts = 0  # how often an answer was not had because of modules that import each other
-        self._found: Dict[str, Dict[str, Optional[str]]] = {}  # by folder and module
         self._attributes: Dict[Tuple[str, str], Optional[str]] = {}
         self._ancestries: Dict[Tuple[str, str], FrozenSet[str]] = {}
         self._returned: Dict[Tuple[str, str, str], Optional[str]] = {}
@@ -115,7 +110,7 @@ class Project:
             if path not in found.reaching and not (
                     path in found.handed and (on_objects is None or on_objects.search(raw))):
                 return False
-        return any(name == b'.' or name.decode('utf-8', 'replace') in self._tops for name in _IMPORTED.findall(raw))
+        return any(name == b'.' or self.files.may_be(name.decode('utf-8', 'replace')) for name in _IMPORTED.findall(raw))
 
     def is_handed(self, raw: bytes, path: str) -> bool:
         """Whether a file of the project can have no name of TensorFlow, but only objects from files that import it.
@@ -205,47 +200,6 @@ class Project:
                 names.types.let_go()
         self._let_go.clear()
 
-    def find(self, module: str, importer: str) -> Optional[str]:
-        """The file of a module, as a file of the project imports it.
-
-        Args:
-            module: its dotted name, with leading dots where it is relative.
-            importer: the path of the importing file.
-        """
-        cut = importer.rfind(os.sep)
-        folder = importer[:cut if cut > 0 else cut + 1]
-        if folder not in self._found and len(self._found) >= _FOLDERS_AT_HAND:
-            self._found.clear()
-        found = self._found.setdefault(folder, {})
-        if module not in found:
-            found[module] = self.search(module, folder)
-        return found[module]
-
-    def search(self, module: str, folder: str) -> Optional[str]:
-        """The file of a module, as files of a folder import it."""
-        own = os.path.join(folder, '')
-        dots = len(module) - len(module.lstrip('.'))
-        parts = [part for part in module[dots:].split('.') if part]
-        if parts and parts[-1] not in self._last:
-            return None
-        if dots:
-            for _ in range(dots - 1):
-                folder = os.path.dirname(folder)
-            return self._file(folder, parts)
-        if not parts or parts[0] not in self._tops:
-            return None
-        while True:  # the script's own folder, then those that may be on the path above it
-            found = self._file(folder, parts)
-            if found and parts[0] in _FRAMEWORKS and own.startswith(os.path.join(folder, parts[0], '')):
-                found = None  # a folder that is only called so, of which the file knows nothing
-            above = os.path.dirname(folder)
-            if found or folder == above:
-                return found
-            folder = above
-
-    def _file(self, folder: str, parts: List[str]) -> Optional[str]:
-        return self._modules.get('/'.join([folder.rstrip('/')] + parts))
-
     def follow(self, dotted: str, importer: str) -> Optional[str]:
         """What an imported name is, where it comes from a module of the project.
 
@@ -272,7 +226,7 @@ class Project:
         dots = len(dotted) - len(dotted.lstrip('.'))
         parts = dotted[dots:].split('.')
         for cut in range(len(parts), -1, -1):
-            path = self.find('.' * dots + '.'.join(parts[:cut]), importer) if cut or dots else None
+            path = self.files.find('.' * dots + '.'.join(parts[:cut]), importer) if cut or dots else None
             if path:
                 return path, parts[cut:]
         return None
@@ -303,7 +257,7 @@ class Project:
         finally:
             self._loading.pop()
         if found is None and path not in self._unreadable and os.path.basename(path) == '__init__.py':
-            return self._file(os.path.dirname(path), [name])
+            return self.files.inside(os.path.dirname(path), [name])
         return found
 
     def _exported(self, path: str, name: str) -> Optional[str]:
@@ -373,13 +327,6 @@ class Project:
         else:
             del known[key]
         return found
-
-
-def _modules(paths: Iterable[str]) -> Dict[str, str]:
-    """The files of modules by their paths without endings, those of packages by their folders."""
-    found = {path[:-len('/__init__.py')]: path for path in paths if path.endswith('/__init__.py')}
-    found.update((path[:-len('.py')], path) for path in paths if path.endswith('.py'))
-    return found
 
 
 def names_roots(raw: bytes) -> bool:
