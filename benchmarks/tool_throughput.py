@@ -2,7 +2,7 @@
 
     python benchmarks/tool_throughput.py --python ENV/bin/python --packages    prints tables
     python benchmarks/tool_throughput.py ... --share 60                        from every 60th folder, for less time
-    python benchmarks/tool_throughput.py ... --larger 10                       two processes also on every tenth
+    python benchmarks/tool_throughput.py ... --larger 10                       tool and floor also on every tenth
     python benchmarks/tool_throughput.py ... --write                           and keeps them
     python benchmarks/tool_throughput.py ... --json FILE                       and all figures into a file
 
@@ -11,8 +11,8 @@ the PyPI packages that docs/public_code.txt names. Each --python runs all sides 
 one, this Python does. The floor reads each file, parses it with ast.parse while the garbage collector is off, as the
 tool has it, and writes it, in one process and in two. All sides run in turns, each in a process of its own, so that
 their ratios hold although the machine may be busy; what tf_upgrade_v2 takes to import TensorFlow is counted apart. What
-both tools write is checked. With --larger this Python also runs the floor and the tool, in one process and in two, on a
-larger part, where what a process takes to start counts for less.
+both tools write is checked. With --larger the floor and the tool also run on a larger part, where what a process takes to
+start counts for less.
 """
 from __future__ import annotations
 
@@ -147,14 +147,15 @@ def _two(costs: Dict[str, Cost]) -> Figures:
 
 
 def larger(bench: Bench, rounds: int) -> Figures:
-    """What two processes bring, on another corpus."""
+    """The floor and the tool on another corpus, in one process and in two."""
     costs: Dict[str, List[Cost]] = {name: [] for name in (FLOOR, OURS, *_TWO.values())}
     for _ in range(rounds + 1):
         for processes in (1, 2):
             for name, side in ((FLOOR, bench.floor), (OURS, bench.ours)):
                 costs[name if processes == 1 else _TWO[name]].append(side(processes))
-    return dict(_two({name: median(each[1:]) for name, each in costs.items()}), files=bench.corpus.files,
-                lines=bench.corpus.lines)
+    warm = {name: median(each[1:]) for name, each in costs.items()}
+    return dict(_two(warm), files=bench.corpus.files, lines=bench.corpus.lines, cpu_s=warm[OURS].cpu_s,
+                floor_cpu_s=warm[FLOOR].cpu_s, of_floor=warm[OURS].cpu_s / warm[FLOOR].cpu_s, peak_mb=warm[OURS].peak_mb)
 
 
 def start(python: str, starts: int) -> Figures:
@@ -218,7 +219,11 @@ def text_of(found: Figures) -> str:
         ('`--help`', '%.0f ms' % start_['help_ms'], '%.0f ms, Python alone' % start_['python_ms'],
          '%.1f' % (start_['help_ms'] / start_['python_ms']))]
     if 'larger' in found:
-        rows.insert(-2, _row_of_two('two processes, %(files)d files of %(lines)d lines' % found['larger'], found['larger']))
+        large = found['larger']
+        rows[-2:-2] = [
+            ('CPU time, %(files)d files of %(lines)d lines, one process' % large, '%(cpu_s).1f s' % large,
+             '%(floor_cpu_s).1f s, the floor' % large, '%(of_floor).2f, at a peak of %(peak_mb).0f MB' % large),
+            _row_of_two('two processes, these files', large)]
     if idle:
         rows.append(('%d files without TensorFlow' % idle['files'], '%.2f s' % idle['ours_s'],
                      '%.2f s, ast.parse of them' % idle['parse_s'], '%.2f' % idle['of_parse']))
@@ -239,7 +244,7 @@ def measure(sources: Dict[str, str], work: pathlib.Path, python: str, args: argp
     found['start'] = start(python, 2 if args.quick else _STARTS)
     if python == sys.executable:
         found['no_concern'] = no_concern(bench.corpus, 1 if args.quick else _ROUNDS)
-    if python == sys.executable and args.larger:
+    if args.larger:
         large = Bench(tool_corpus.copied(sources, work / 'larger', args.larger), work, python)
         found['larger'] = larger(large, 1 if args.quick else _ROUNDS)
     return found
@@ -250,7 +255,7 @@ def main(argv: List[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
     tool_corpus.add_arguments(parser)
     parser.add_argument('--share', type=int, default=1, help='take every so-many-th folder of the corpus')
-    parser.add_argument('--larger', type=int, metavar='SHARE', help='time two processes on such a share, too')
+    parser.add_argument('--larger', type=int, metavar='SHARE', help='time the tool and the floor on such a share, too')
     parser.add_argument('--json', help='write all figures into this file')
     parser.add_argument('--write', action='store_true', help='put the tables into benchmarks/RESULTS.md')
     parser.add_argument('--quick', action='store_true', help='once each: to see that it works')

@@ -344,3 +344,42 @@ for _ in range(3):
     told = f"rank 1 (process {pid(ranks, 1)}) takes in no messages any more, because its server failed (AbortedError: given up)"
     assert [answer.kind for answer in got] == ["PeerLost", "CollectiveError"]
     assert all(told in answer.text for answer in got)
+
+
+HOST_IS_SILENT = """
+    import time
+    from npu_shim import _tf
+    from npu_shim.distributed.servers import peers
+    post, probe, asked = engine._office._post, peers.probe, []
+    really_put = post.put
+    def silent(address):
+        asked.append(address)
+        return peers.SILENT if len(asked) < 3 else probe(address)
+    def put(dest, *message):
+        if dest != rank and len(asked) < 3:
+            raise _tf.tf.errors.UnavailableError(None, None, "no route to host")
+        really_put(dest, *message)
+    post.put, peers.probe = put, silent
+    """
+
+
+@pytest.mark.parametrize("carrier", ["servers"])
+def test_letters_to_a_host_that_does_not_answer_for_a_while_are_not_lost(ranks_of):
+    ranks = ranks_of(2)
+    assert ranks.run(HOST_IS_SILENT + """
+    result = [int(world.allreduce(np.int32(1), key="k")) for _ in range(3)], len(asked)
+    """) == [([2, 2, 2], 3)] * 2
+
+
+@pytest.mark.parametrize("carrier", ["servers"])
+def test_a_rank_that_ends_does_not_wait_for_a_host_that_does_not_answer(ranks_of):
+    ranks = ranks_of(2)
+    seconds, _ = ranks.run("if rank == 0:\n" + HOST_IS_SILENT + """
+    peers.probe = lambda address: peers.SILENT
+    sent = engine._office.send(1, 99)
+    assert not sent(0.5)
+    begin = time.monotonic()
+    engine.close()
+    result = time.monotonic() - begin
+    """)
+    assert seconds < 4

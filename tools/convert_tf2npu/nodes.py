@@ -10,7 +10,9 @@ from typing import Dict, List, Tuple
 # Fields that hold texts, numbers or flags, operators and contexts, and the names of an import.
 _NO_NODES = frozenset('''id attr arg n s kind name names op ops ctx level module is_async simple asname type_comment
 conversion rest kwd_attrs type_ignores tag'''.split())
-_LEAVES = frozenset('Constant Num Str Bytes NameConstant Ellipsis MatchSingleton'.split())
+# Types of which a node has no others in it; Python 3.7 has Num and its like, to ask for which is to be warned later.
+LEAVES = frozenset(vars(ast)[name] for name in 'Constant Num Str Bytes NameConstant Ellipsis MatchSingleton'.split()
+                   if name in vars(ast))
 _NAMED_BY_NODES = frozenset({'TypeAlias'})
 
 
@@ -20,7 +22,7 @@ class _Fields(Dict[type, Tuple[str, ...]]):
     def __missing__(self, kind: type) -> Tuple[str, ...]:
         every: Tuple[str, ...] = getattr(kind, '_fields', ())
         named = kind.__name__ in _NAMED_BY_NODES
-        found = () if kind.__name__ in _LEAVES else tuple(
+        found = () if kind in LEAVES else tuple(
             f for f in every if f not in _NO_NODES or named and f == 'name')
         self[kind] = found
         return found

@@ -9,12 +9,13 @@ import ast
 import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from .nodes import NODE_FIELDS
+from .nodes import LEAVES, NODE_FIELDS, walked
 
 FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 _COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp})
 # Expressions that bind names or start a scope, and f-strings.
 _WITH_NAMES = _COMPREHENSIONS | {ast.Lambda, ast.JoinedStr, getattr(ast, 'NamedExpr', ast.Lambda)}
+_OF_A_VALUE = frozenset({ast.Attribute, ast.keyword})  # what has one expression in it, and nothing else
 # A statement's place in its scope: (block number, index in the block, is the block a loop's body)
 Path = Tuple[Tuple[int, int, bool], ...]
 
@@ -102,7 +103,6 @@ class Scopes:
         self.calls: List[Call] = []
         self.reads: List[Tuple[ast.Name, Where]] = []  # where names are used
         self.strings: Dict[ast.AST, ast.AST] = {}  # the f-string around an expression in one
-        self._string: Optional[ast.AST] = None
         self.functions: List[Function] = []
         self.classes: List[Tuple[ast.ClassDef, Where]] = []
         self.class_scopes: Dict[ast.ClassDef, Scope] = {}
@@ -269,28 +269,28 @@ class Scopes:
 
     # Expressions.
 
-    def _expression(self, node: Optional[ast.AST], parent: ast.AST, where: Where) -> None:
+    def _expression(self, node: Any, parent: ast.AST, where: Where) -> None:
         if node is None:
             return
-        self.parents[node] = parent
-        if self._string is not None:
-            self.strings[node] = self._string
+        parents = self.parents
         kind = type(node)
+        while kind in _OF_A_VALUE:  # without a call for each part of a dotted name
+            parents[node] = parent
+            node, parent = node.value, node
+            kind = type(node)
+        parents[node] = parent
         if kind is ast.Name:
-            if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
-                self.reads.append((node, where))  # type: ignore[arg-type]
+            if type(node.ctx) is ast.Load:
+                self.reads.append((node, where))
             else:
-                self._bind(node.id, Binding('other', where))  # type: ignore[attr-defined]
-            return
-        if kind is ast.Attribute:
-            self._expression(node.value, node, where)  # type: ignore[attr-defined]
+                self._bind(node.id, Binding('other', where))
             return
         if kind is ast.Call:
-            self.calls.append(Call(node, where))  # type: ignore[arg-type]
+            self.calls.append(Call(node, where))
         elif kind in _WITH_NAMES:
             if kind is ast.Lambda:
-                inner = self._arguments(node, where)  # type: ignore[arg-type]
-                self._expression(node.body, node, Where(inner.ref, (), where.statement))  # type: ignore[attr-defined]
+                inner = self._arguments(node, where)
+                self._expression(node.body, node, Where(inner.ref, (), where.statement))
                 return
             if kind is ast.JoinedStr:
                 self._formatted(node, where)
@@ -299,23 +299,23 @@ class Scopes:
                 scope = Scope(node, where.scope)
                 self._comprehensions.append(scope)
                 where = Where(scope.ref, (), where.statement)
-                for generator in node.generators:  # type: ignore[attr-defined]
+                for generator in node.generators:
                     self._target(generator.target, Binding('other', where), node)
             else:  # NamedExpr
-                self._target(node.target, Binding('value', where, node.value), node)  # type: ignore[attr-defined]
+                self._target(node.target, Binding('value', where, node.value), node)
         for field in NODE_FIELDS[kind]:
             child = getattr(node, field)
-            if type(child) is list:
-                for each in child:
+            for each in child if type(child) is list else (child,):
+                if type(each) in LEAVES:  # and these, of which there are most, without a call too
+                    parents[each] = node
+                else:
                     self._expression(each, node, where)
-            elif child is not None:
-                self._expression(child, node, where)
 
-    def _formatted(self, node: ast.AST, where: Where) -> None:
-        outer, self._string = self._string, node
-        for child in node.values:  # type: ignore[attr-defined]
+    def _formatted(self, node: ast.JoinedStr, where: Where) -> None:
+        for child in node.values:
             self._expression(child, node, where)
-        self._string = outer
+            for inner in walked(child):
+                self.strings.setdefault(inner, node)
 
 
 _STATEMENTS: Dict[type, Callable[[Scopes, Any, Where], None]] = {

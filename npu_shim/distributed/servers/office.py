@@ -18,7 +18,7 @@ from npu_shim.distributed.servers.peers import Peer, Peers
 from npu_shim.distributed.servers.post import Post, close_in_children
 
 MEETING = 0  # in the place of a group's number
-_RETRIES = 3
+_RETRIES, _LOOK_AGAIN_S = 3, 0.25
 _NOTHING = np.empty(0, np.uint8)
 
 
@@ -61,6 +61,7 @@ class Office:
         self._deaf: Optional[CollectiveError] = None  # why no letters are taken in any more
         self.refusal: Optional[CollectiveError] = None  # why the ranks cannot meet
         self.greeted = threading.Condition(self.lock)
+        self._leaving = threading.Event()
         self._thread = threading.Thread(target=self._take_in, name="npu_shim letters", daemon=True)
         self._thread.start()
 
@@ -99,7 +100,8 @@ class Office:
                 self.send(rank, letters.BROKEN, letters.of_text(str(error)), group, part=code_of(error))
 
     def leave(self, how: str, timeout_s: float) -> None:
-        """Tells everybody that this rank ends, and stops taking in letters."""
+        """Tells everybody that this rank ends, and stops taking in letters. Nobody waits for hosts that do not answer."""
+        self._leaving.set()
         sent = [self.send(peer.rank, letters.LEFT, letters.of_text(how)) for peer in self.peers.others]
         for each in sent:
             each(timeout_s)
@@ -113,11 +115,20 @@ class Office:
     def _failed(self, peer: Peer, error: Exception, tries: int) -> bool:
         """Whether a message shall be sent again. One may arrive twice then, which changes nothing."""
         self._post.forget(peer.rank)
-        if peer.gone is None and peers_module.probe(peer.address) == peers_module.UP:
+        if self._answers(peer):
             if tries <= _RETRIES:
                 return True
             if peer.knows_me:
                 peer.gone = f"takes no messages ({getattr(error, 'message', error)})"
+        return False
+
+    def _answers(self, peer: Peer) -> bool:
+        """Whether somebody listens at a rank's address. While its host says neither yes nor no, which the collectives
+        give it their time for, this waits for a rank that was met."""
+        while peer.gone is None:
+            state = peers_module.probe(peer.address)
+            if state != peers_module.SILENT or not peer.knows_me or self._leaving.wait(_LOOK_AGAIN_S):
+                return state == peers_module.UP
         return False
 
     # ---- what has come
