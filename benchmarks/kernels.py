@@ -150,7 +150,8 @@ def _row(size: int, variant: Variant, forms: Forms, check: Check, quick: bool) -
         else (1, 1, 7)
     times: Dict[str, Tuple[List[float], List[float]]] = {name: ([], []) for name in forms}
     for build in range(builds):
-        for name, passes in _times(size, variant, forms, check, warm_up, rounds, quick, backwards=build % 2 == 1).items():
+        built = _times(size, variant, forms, check, warm_up, rounds, quick, backwards=build % 2 == 1)
+        for name, passes in built.items():
             for found, new in zip(times[name], passes):
                 found += new
     forward, both = [{name: statistics.median(found[part]) for name, found in times.items()} for part in (0, 1)]
