@@ -19,8 +19,10 @@ source "$root/tests/envs/make.sh"
 default_env=tf215
 all_envs=(tf215 tf26 tf221 tf115 reports)  # the longest first, for --jobs
 fast_suite=(tests/fast tests/convert)
+tool_suites=(tests/convert tests/corpus)  # which need no TensorFlow: once for each Python
+same_python=tf221        # as the default environment has
 types_suite=tests/types  # in the default environment, which has mypy
-once_suite=tests/once    # there too: public packages from PyPI, and fuzzing
+once_suite=tests/once    # there too: public packages from PyPI, fuzzing, and the benchmarks that are made there
 reports_suite=(tests/browser tests/schemas tests/plots)  # in the environment "reports"
 
 usage_error() { say "tests/run.sh: $*" >&2; exit 2; }
@@ -90,16 +92,21 @@ run_pytest() {  # NAME DIR PART PATHS...
   record $((total - bad - $(count "$xml" skipped))) "$bad" "$failed" "$name $part: $(tail -n 1 "$log")"
 }
 
-tensorflow_suite() {  # every other folder of tests/ which has tests
+is_for() {  # FOLDER NAME: whether its tests run in an environment
+  [ "$2" != "$same_python" ] || case " ${tool_suites[*]} " in *" $1 "*) return 1 ;; esac
+}
+
+tensorflow_suite() {  # NAME: every other folder of tests/ which has tests for an environment
   local folder
   for folder in tests/*/; do
     case " ${fast_suite[*]} $types_suite $once_suite ${reports_suite[*]} " in *" ${folder%/} "*) continue ;; esac
+    is_for "${folder%/}" "$1" || continue
     [ -z "$(find "$folder" -name 'test_*.py' -print -quit)" ] || say "${folder%/}"
   done
 }
 
 test_env() {  # NAME: all that is to be run in it
-  local name=$1 dir fast slow
+  local name=$1 dir folder fast slow
   if ! dir="$(make_env "$name")"; then
     not_run "$name" "$dir"
   elif [ "$own_paths" = yes ]; then
@@ -107,10 +114,13 @@ test_env() {  # NAME: all that is to be run in it
   elif [ "$name" = reports ]; then
     run_pytest "$name" "$dir" browser "${reports_suite[@]}"
   else
-    fast=("${fast_suite[@]}")
+    fast=()
+    for folder in "${fast_suite[@]}"; do
+      ! is_for "$folder" "$name" || fast+=("$folder")
+    done
     [ "$name" != "$default_env" ] || fast+=("$types_suite")
     run_pytest "$name" "$dir" fast "${fast[@]}"
-    mapfile -t slow < <(tensorflow_suite)
+    mapfile -t slow < <(tensorflow_suite "$name")
     run_pytest "$name" "$dir" tensorflow "${slow[@]}"
     [ "$name" != "$default_env" ] || run_pytest "$name" "$dir" once "$once_suite"
   fi
