@@ -367,8 +367,8 @@ HOST_IS_SILENT = """
 def test_letters_to_a_host_that_does_not_answer_for_a_while_are_not_lost(ranks_of):
     ranks = ranks_of(2)
     assert ranks.run(HOST_IS_SILENT + """
-    result = [int(world.allreduce(np.int32(1), key="k")) for _ in range(3)], len(asked)
-    """) == [([2, 2, 2], 3)] * 2
+    result = [int(world.allreduce(np.int32(1), key="k")) for _ in range(3)], len(asked) >= 3
+    """) == [([2, 2, 2], True)] * 2
 
 
 @pytest.mark.parametrize("carrier", ["servers"])
