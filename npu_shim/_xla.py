@@ -5,7 +5,7 @@ it is made of write a new tensor each. But its launch costs some 50
 microseconds, and each new number of elements a compilation of some 100
 milliseconds. So:
 
-    small tensors            their ops, one by one
+    small tensors            their ops, one by one; from what size on another form is better, the op knows
     static in a graph        the function, compiled for their number of elements
     unknown until they come  decided then, and so is what is eager; what is large is padded to the next of
                              eight sizes between two powers of two, so that lengths
@@ -29,7 +29,6 @@ from npu_shim import _allocator, _env, _made_code, _tf
 
 tf = _tf.tf
 
-LEAST_ELEMENTS = 40_000  # below, the launch costs more than it saves; from here TensorFlow's ops start threads too
 MOST_ELEMENTS = 15 << 27  # the largest size in int32, in which XLA counts
 _VERY_LARGE = 1 << 23  # 32 MB of float32: beyond, the C library gives each tensor's memory back to the system
 _PART = 1 << 20
@@ -117,7 +116,7 @@ def _any_size(function: Compiled, types: Tuple[Any, ...]) -> Any:
     return _tf.graph_function(npu_shim_any_size, types)
 
 
-def by_size(like: Any, small: Callable[[], Any], large: Callable[[], Any], least: int = LEAST_ELEMENTS) -> Any:
+def by_size(like: Any, small: Callable[[], Any], large: Callable[[], Any], least: int) -> Any:
     """The result of small() or of large(), by the number of elements of a tensor, now or when the graph runs.
 
     Args:
@@ -133,7 +132,7 @@ def by_size(like: Any, small: Callable[[], Any], large: Callable[[], Any], least
     return chosen(is_large(like, least), large, small)
 
 
-def is_large(like: Any, least: int = LEAST_ELEMENTS) -> Any:
+def is_large(like: Any, least: int) -> Any:
     """Whether a tensor is large, as a bool tensor: it is found out when the graph runs."""
     count = tf.size(like, out_type=tf.int64)
     return tf.logical_and(count >= least, count <= MOST_ELEMENTS)
@@ -145,20 +144,21 @@ def chosen(is_large: Any, large: Callable[[], Any], small: Callable[[], Any]) ->
         return _tf.v1.cond(is_large, large, small)
 
 
-def of_each(function: Compiled, tensors: Sequence[Any], small: Callable[..., Any]) -> Any:
+def of_each(function: Compiled, tensors: Sequence[Any], small: Callable[..., Any], least: int) -> Any:
     """function(*tensors), or small(*tensors) which is the same, by the number of elements.
 
     Args:
         function: the result for an element depends on nothing but the elements at its place.
         tensors: of one shape, static or not.
         small: the same in TensorFlow's ops.
+        least: from how many elements on a tensor is large.
     Returns:
         A tensor with the shape of the tensors. Its gradient is for with_gradient to say.
     """
     first = tensors[0]
     if is_switched(first):
-        return switched(function.of_any_size, tensors, small)
-    return by_size(first, lambda: small(*tensors), lambda: over_elements(function, tensors))
+        return switched(function.of_any_size, tensors, small, least)
+    return by_size(first, lambda: small(*tensors), lambda: over_elements(function, tensors), least)
 
 
 def is_switched(like: Any) -> bool:
@@ -166,9 +166,9 @@ def is_switched(like: Any) -> bool:
     return like.shape.num_elements() is None and usable() and _tf.outside_control_flow()
 
 
-def switched(large: Callable[..., Any], tensors: Sequence[Any], small: Callable[..., Any]) -> Any:
-    """large(*tensors) or small(*tensors), in one structure, by the first one's number of elements."""
-    return _tf.either(tf.size(tensors[0], out_type=tf.int64) >= LEAST_ELEMENTS, tensors, large, small)
+def switched(large: Callable[..., Any], tensors: Sequence[Any], small: Callable[..., Any], least: int) -> Any:
+    """large(*tensors) or small(*tensors), in one structure, by whether the first one has at least so many elements."""
+    return _tf.either(tf.size(tensors[0], out_type=tf.int64) >= least, tensors, large, small)
 
 
 def over_elements(function: Compiled, tensors: Sequence[Any]) -> Any:

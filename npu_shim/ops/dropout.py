@@ -10,6 +10,7 @@ from npu_shim.ops import _mask
 tf = _tf.tf
 _where = tf.compat.v2.where
 _EVEN = 32  # threads share a multiple of it evenly
+LEAST_ELEMENTS = 40_000  # that are compiled: fewer take less time than the launch
 # Where only the run knows the size
 _LEAST_HASHED = 1 << 14  # below, TensorFlow's random numbers cost less than the launch of a compiled function
 _LEAST_KEYED = 1 << 20  # below, what the elements are multiplied with is kept: few MB, and one launch instead of two
@@ -75,7 +76,7 @@ def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int]
 
 def _is_small(x: Any) -> bool:
     count = x.shape.num_elements()
-    return count is not None and not _xla.LEAST_ELEMENTS <= count <= _xla.MOST_ELEMENTS
+    return count is not None and not LEAST_ELEMENTS <= count <= _xla.MOST_ELEMENTS
 
 
 def _hashed(x: Any, keep_prob: Any, seed: Optional[int]) -> Any:

@@ -11,14 +11,14 @@ With t' = 2a + 6ab x^2 the derivatives are
 Where |t| is so large that s is 0 or 1 in the type's precision, the limits are
 taken: gelu is 0 or x, its gradient 0 or 1, also at infinity. NaN stays NaN.
 Value and gradient are within two units in the last place of numbers from 1 to
-2, or of their own where they are larger. Two forms of s reach that:
+2, or of their own where they are larger. So s comes from exp, as tanh(t/2) and
+sigmoid(t) are wrong by several units in one TensorFlow or another:
 
-    in TensorFlow's ops     with q = tanh(t/4), h = (1 + q)^2 and l = (1 - q)^2, s = h / (h + l), 1 - s = l / (h + l):
-                            tanh(t/2) is wrong by several units near 1, and exp costs up to twice as much; but
-                            little more in TensorFlow 1, and little at all for few elements, where s = e / (1 + e),
-                            with e = exp(t), has fewer ops
-    compiled                the logistic form, whose exp is written out for the few numbers that it is
-                            needed for; it also keeps the digits of gelu(x) for negative x
+    in TensorFlow's ops     s = -1 / (-1 - e), 1 - s = e s; not as a reciprocal, which TensorFlow 2.15 rounds twice
+                            and would make of 1 / (1 + e), nor as a quotient of two tensors, for which it starts
+                            threads as soon as for exp
+    compiled                the same, with an exp that is written out for the few numbers that it is needed for;
+                            it also keeps the digits of gelu(x) for negative x
 """
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ _2A = 2 * math.sqrt(2 / math.pi)
 _2AB = _2A * 0.044715
 _LIMITS = {"float32": 10.0, "float64": 20.9}  # beyond which |x| s(t) (1 - s(t)) is 0 in the type's precision
 _EXP_LIMIT = 9.5  # likewise; up to here 1 / (1 + e) is far from where reciprocals by Newton's method overflow
-_MOST_T = {"float32": 80.0, "float64": 700.0}  # exp(t) is finite, its square is not: so s (1 - s) is 0 in the end
-_EXP_IS_CHEAP = tf.__version__.startswith("1.")
-_FEW_ELEMENTS = 1500  # below, what an op costs by itself counts for more than its elements
+LEAST_ELEMENTS = 80_000  # that are compiled: fewer take less time than the launch
 _EXP2 = (1.0, 0.693146978, 0.240222421, 0.0555073374, 0.00967151266, 0.00132647269)  # 2^f for |f| <= 1/2, to 9.1e-08
 
 
@@ -73,7 +71,7 @@ def gelu(features: Any, name: Optional[str] = None) -> Any:
         if _is_small(x):
             y, slope = _value_and_slope(x)
         elif x.dtype != tf.float64 and _xla.is_switched(x):
-            y, slope = _xla.switched(_value_of_large, [x], _value_and_slope)
+            y, slope = _xla.switched(_value_of_large, [x], _value_and_slope, LEAST_ELEMENTS)
         else:
             return _tf.with_gradient(_value(x), [x], "NpuShimGelu")
         return _tf.with_gradient(y, [x, slope], "NpuShimGeluWithSlope")
@@ -81,7 +79,7 @@ def gelu(features: Any, name: Optional[str] = None) -> Any:
 
 def _is_small(x: Any) -> bool:
     count = x.shape.num_elements()
-    return count is not None and count < _xla.LEAST_ELEMENTS
+    return count is not None and count < LEAST_ELEMENTS
 
 
 @tf.RegisterGradient("NpuShimGeluWithSlope")
@@ -91,7 +89,7 @@ def _gradient_by_slope(x: Any, slope: Any, dy: Any) -> List[Any]:
         dx = _times(slope, dy)
     elif _xla.is_switched(x):
         dx = _xla.switched(lambda x, dy, _: _COMPILED_SLOPE.of_any_size(x, dy), [x, dy, slope],
-                           lambda _, dy, slope: _times(slope, dy))
+                           lambda _, dy, slope: _times(slope, dy), LEAST_ELEMENTS)
         dx.set_shape(x.shape)
     else:  # the gradient is taken in another graph or in control flow, and slope may be that of a large tensor
         dx = _slope(x, dy)
@@ -119,7 +117,7 @@ def _value(x: Any) -> Any:
     """gelu(x), in the form that suits the number of elements."""
     if x.dtype == tf.float64:
         return _forward(x)[0]
-    return _xla.of_each(_COMPILED_VALUE, [x], lambda x: _forward(x)[0])
+    return _xla.of_each(_COMPILED_VALUE, [x], lambda x: _forward(x)[0], LEAST_ELEMENTS)
 
 
 def _slope(x: Any, dy: Any) -> Any:
@@ -127,7 +125,9 @@ def _slope(x: Any, dy: Any) -> Any:
     def small(x: Any, dy: Any) -> Any:
         return _times(_forward(x)[1](), dy)
 
-    return small(x, dy) if x.dtype == tf.float64 else _xla.of_each(_COMPILED_SLOPE, [x, dy], small)
+    if x.dtype == tf.float64:
+        return small(x, dy)
+    return _xla.of_each(_COMPILED_SLOPE, [x, dy], small, LEAST_ELEMENTS)
 
 
 # ---- in TensorFlow's ops, as few as possible. Where s is 0 or 1, multiply_no_nan takes the limit; s has the NaNs of x.
@@ -137,24 +137,15 @@ def _forward(x: Any) -> Tuple[Any, Callable[[], Any]]:
     """gelu(x), and what makes gelu'(x), in the type that it is computed in."""
     v = _wide(x)
     u = tf.square(v)
-    count = x.shape.num_elements()
-    exp_is_cheap = _EXP_IS_CHEAP or (count is not None and count < _FEW_ELEMENTS)
-    if exp_is_cheap:
-        e = tf.exp(tf.minimum(v * (_2AB * u + _2A), _MOST_T[v.dtype.name]))
-        s = tf.nn.softsign(e)
-    else:
-        q = tf.tanh(v * (_2AB / 4 * u + _2A / 4))
-        high, low = tf.math.squared_difference(q, -1.0), tf.math.squared_difference(q, 1.0)
-        both = high + low
-        s = high / both
+    e = tf.exp(v * (-_2AB * u - _2A))
+    s = -1.0 / (-1.0 - e)
     y = tf.math.multiply_no_nan(v, s)
 
-    def slope() -> Any:
-        if exp_is_cheap:
-            spread = tf.math.multiply_no_nan(v, tf.raw_ops.SoftsignGrad(gradients=e, features=e))  # e / (1 + e)^2
-        else:
-            spread = tf.math.multiply_no_nan(y, low / both)
-        with tf.control_dependencies([spread]):  # one after the other: a second thread takes longer to wake up
+    def slope() -> Any:  # one op after the other: a second thread takes longer to wake up
+        with tf.control_dependencies([y]):
+            rest = tf.math.multiply_no_nan(e, s)
+        spread = tf.math.multiply_no_nan(y, rest)
+        with tf.control_dependencies([spread]):
             rise = 3.0 * _2AB * u + _2A  # t'
         return s + tf.math.multiply_no_nan(rise, spread)
 

@@ -14,12 +14,12 @@ import tensorflow as tf
 from npu_shim import _made_code, _tf, _xla
 from npu_shim.estimator.npu import util
 from npu_shim.ops.dropout import dropout
-from npu_shim.ops.gelu import gelu
+from npu_shim.ops.gelu import LEAST_ELEMENTS, gelu
 from tests.control_flow import control_flow_v2
 from tests.ops import test_gelu
 
 v1 = tf.compat.v1
-N = _xla.LEAST_ELEMENTS + 1234
+N = LEAST_ELEMENTS + 1234  # more than dropout compiles, too
 X = np.linspace(-4, 4, N).astype(np.float32)
 truth = test_gelu.truth
 CONTROL_FLOW = [test_gelu._plain, test_gelu._in_a_loop, test_gelu._in_a_branch, test_gelu._in_a_function,
@@ -207,7 +207,7 @@ def test_a_process_that_may_not_run_what_it_makes_goes_on(repo_root):
 
 
 def test_lengths_that_vary_meet_few_compilations(run):
-    least, most = _xla.LEAST_ELEMENTS, _xla.MOST_ELEMENTS
+    least, most = 40_000, _xla.MOST_ELEMENTS
     drawn = np.random.RandomState(0).randint(least, most, 20000)
     counts = np.unique(np.concatenate([np.arange(least, least + 5000), drawn,
                                        2**np.arange(16, 31), 2**np.arange(16, 31) - 1, 2**np.arange(16, 30) + 1, [most]]))
@@ -229,7 +229,7 @@ def test_very_large_tensors_go_part_by_part(monkeypatch, name):
     monkeypatch.setattr(_xla, "_PART", 1 << 14)
     with tf.Graph().as_default(), v1.Session() as sess:
         x, y = v1.placeholder(name, None), v1.placeholder(name, None)
-        z = _xla.of_each(_xla.Compiled(plus_twice), [x, y], lambda x, y: 0 * x)
+        z = _xla.of_each(_xla.Compiled(plus_twice), [x, y], lambda x, y: 0 * x, 40_000)
         for count in (1 << 16, (1 << 16) + 2, 5 << 14, 99_998):  # padded, one part more, whole parts, neither
             values = np.arange(count).reshape(2, -1) % 50
             got = sess.run(tf.cast(z, tf.int32), {x: values, y: values + 1})

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim import _xla
 from npu_shim.estimator import npu_ops
 from npu_shim.ops import _mask
+from npu_shim.ops.dropout import LEAST_ELEMENTS
 
 v1 = tf.compat.v1
 N = 1 << 20
@@ -80,7 +80,7 @@ def test_each_step_and_each_call_has_a_mask_of_its_own():
 
 def test_steps_know_nothing_of_each_other():
     """Of 32 steps, each place is kept as often as coins fall, and no two steps agree more than they do by chance."""
-    steps, count = 32, _xla.LEAST_ELEMENTS
+    steps, count = 32, LEAST_ELEMENTS
     with tf.Graph().as_default(), v1.Session() as sess:
         y = npu_ops.dropout(tf.ones([count]), 0.5, seed=11)
         kept = np.array([sess.run(y) != 0 for _ in range(steps)])
@@ -154,7 +154,7 @@ def test_scale_and_gradient(run, name, shape):
     np.testing.assert_allclose(gradient, np.where(kept, 3 / 0.7, 0), rtol=1.01 * one_rounding)
 
 
-@pytest.mark.parametrize("count", [10, (1 << 14) - 1, 1 << 14, _xla.LEAST_ELEMENTS - 1, _xla.LEAST_ELEMENTS, 100_003,
+@pytest.mark.parametrize("count", [10, (1 << 14) - 1, 1 << 14, LEAST_ELEMENTS - 1, LEAST_ELEMENTS, 100_003,
                                    (1 << 20) - 1, 1 << 20])
 def test_of_an_unknown_shape(count):
     """Small and large, with a keep_prob that is fed; 1 keeps all."""

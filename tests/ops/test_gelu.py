@@ -39,10 +39,9 @@ def units(got, wanted, name):
 
 
 @pytest.mark.parametrize("name", TYPES, ids=lambda n: f"value and gradient have few scaled units of error in {n}")
-@pytest.mark.parametrize("step", [1, 20], ids=["of many", "of few"])
-def test_value_and_gradient(run, name, step):
+def test_value_and_gradient(run, name):
     def build():
-        x = tf.cast(tf.constant(X[::step]), name)
+        x = tf.cast(tf.constant(X), name)
         y = gelu(x)
         assert y.dtype == name and y.shape == x.shape
         gradient, = tf.gradients(y, x, grad_ys=tf.cast(tf.fill(x.shape, 2.0), name))
