@@ -36,7 +36,7 @@ class Variant(NamedTuple):
 
 VARIANTS = {
     'float32': Variant('float32', True, False,
-                       (100, 1000, 10 ** 4, 3 * 10 ** 4, 65535, 10 ** 5, 10 ** 6, 10 ** 7, 4 * 10 ** 7)),
+                       (100, 1000, 10 ** 4, 3 * 10 ** 4, 65535, 8 * 10 ** 4, 10 ** 5, 10 ** 6, 10 ** 7, 4 * 10 ** 7)),
     'float32, memory kept': Variant('float32', True, True, (10 ** 5, 10 ** 6, 10 ** 7, 4 * 10 ** 7)),
     'float32, unknown shape': Variant('float32', False, False, (1000, 3 * 10 ** 4, 10 ** 5, 10 ** 6, 10 ** 7)),
     'float16': Variant('float16', True, False, (10 ** 4, 10 ** 6)),
