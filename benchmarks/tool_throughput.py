@@ -12,7 +12,7 @@ one, this Python does. The floor reads each file, parses it with ast.parse while
 tool has it, and writes it, in one process and in two. All sides run in turns, each in a process of its own, so that
 their ratios hold although the machine may be busy; what tf_upgrade_v2 takes to import TensorFlow is counted apart. What
 both tools write is checked. With --larger the floor and the tool also run on a larger part, where what a process takes to
-start counts for less.
+start counts for less, and tf_upgrade_v2 once.
 """
 from __future__ import annotations
 
@@ -146,16 +146,20 @@ def _two(costs: Dict[str, Cost]) -> Figures:
             'limit_more_cpu': costs[_TWO[FLOOR]].cpu_s / costs[FLOOR].cpu_s}
 
 
-def larger(bench: Bench, rounds: int) -> Figures:
-    """The floor and the tool on another corpus, in one process and in two."""
+def larger(bench: Bench, rounds: int, import_cpu_s: float) -> Figures:
+    """The floor and the tool on another corpus, in one process and in two, and the baseline once."""
     costs: Dict[str, List[Cost]] = {name: [] for name in (FLOOR, OURS, *_TWO.values())}
     for _ in range(rounds + 1):
         for processes in (1, 2):
             for name, side in ((FLOOR, bench.floor), (OURS, bench.ours)):
                 costs[name if processes == 1 else _TWO[name]].append(side(processes))
     warm = {name: median(each[1:]) for name, each in costs.items()}
-    return dict(_two(warm), files=bench.corpus.files, lines=bench.corpus.lines, cpu_s=warm[OURS].cpu_s,
-                floor_cpu_s=warm[FLOOR].cpu_s, of_floor=warm[OURS].cpu_s / warm[FLOOR].cpu_s, peak_mb=warm[OURS].peak_mb)
+    found = dict(_two(warm), files=bench.corpus.files, lines=bench.corpus.lines, cpu_s=warm[OURS].cpu_s,
+                 floor_cpu_s=warm[FLOOR].cpu_s, of_floor=warm[OURS].cpu_s / warm[FLOOR].cpu_s, peak_mb=warm[OURS].peak_mb)
+    if bench.tensorflow:
+        found['baseline_cpu_s'] = bench.baseline().cpu_s - import_cpu_s
+        found['times_baseline'] = found['baseline_cpu_s'] / found['cpu_s']
+    return found
 
 
 def start(python: str, starts: int) -> Figures:
@@ -220,9 +224,13 @@ def text_of(found: Figures) -> str:
          '%.1f' % (start_['help_ms'] / start_['python_ms']))]
     if 'larger' in found:
         large = found['larger']
+        baseline = [] if 'times_baseline' not in large else [
+            ('these files', '%(cpu_s).1f s' % large, '%(baseline_cpu_s).1f s, tf_upgrade_v2, once' % large,
+             '%(times_baseline).1f times faster' % large)]
         rows[-2:-2] = [
             ('CPU time, %(files)d files of %(lines)d lines, one process' % large, '%(cpu_s).1f s' % large,
              '%(floor_cpu_s).1f s, the floor' % large, '%(of_floor).2f, at a peak of %(peak_mb).0f MB' % large),
+            *baseline,
             _row_of_two('two processes, these files', large)]
     if idle:
         rows.append(('%d files without TensorFlow' % idle['files'], '%.2f s' % idle['ours_s'],
@@ -246,7 +254,7 @@ def measure(sources: Dict[str, str], work: pathlib.Path, python: str, args: argp
         found['no_concern'] = no_concern(bench.corpus, 1 if args.quick else _ROUNDS)
     if args.larger:
         large = Bench(tool_corpus.copied(sources, work / 'larger', args.larger), work, python)
-        found['larger'] = larger(large, 1 if args.quick else _ROUNDS)
+        found['larger'] = larger(large, 1 if args.quick else _ROUNDS, found.get('import_cpu_s', 0.0))
     return found
 
 

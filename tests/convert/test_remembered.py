@@ -109,8 +109,8 @@ DAMAGE: Dict[str, Callable[[bytes], bytes]] = {
     'empty': lambda raw: b'', 'cut off': lambda raw: raw[:len(raw) // 2],
     'a byte': lambda raw: raw[:-9] + b'~' + raw[-8:],
     'other new bytes': lambda raw: raw.replace(b'npu_config_proto', b'my_config_proto.'),
-    'no JSON': lambda raw: remembered._checksum(b'[') + b'\n[',
-    'other JSON': lambda raw: remembered._checksum(b'[[1], 7]') + b'\n[[1], 7]',
+    'no JSON': lambda raw: remembered._checksum([b'[']) + b'\n[',
+    'other JSON': lambda raw: remembered._checksum([b'[[1], 7]']) + b'\n[[1], 7]',
 }
 
 

@@ -3,12 +3,17 @@ from __future__ import annotations
 
 import html.parser
 import json
+import os
 import pathlib
 import re
+import shutil
+import subprocess
+import sys
 from typing import Any, Dict, List, Tuple
 
 import pytest
 
+import convert_tf2npu
 from convert_tf2npu.main import main
 from convert_tf2npu.registry import Registry
 from convert_tf2npu.report import explanation
@@ -25,6 +30,7 @@ FILES = {
     'plain.py': b'import os\n',
     'note<i>.py': b'import tensorflow as tf\n# </table>\ntf.Session()  # \x01 </script>\n',
 }
+TOOLS = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
 VOID = {'meta', 'input', 'col', 'br', 'wbr'}
 
 
@@ -224,6 +230,21 @@ def test_a_run_without_any_file_has_reports_too(tmp_path: pathlib.Path) -> None:
     assert main(['-i', str(tmp_path / 'src'), '--check', '-r', str(tmp_path / 'r')]) == 0
     Page((tmp_path / 'r' / 'report.html').read_text(encoding='utf-8'))
     assert json.loads((tmp_path / 'r' / 'report.json').read_text())['files'] == []
+
+
+def test_texts_are_not_kept_for_the_reports(tmp_path: pathlib.Path) -> None:
+    """Sixty files of a megabyte: with all their bytes and lines in memory, it would be 250 MB more."""
+    (tmp_path / 'src').mkdir()
+    for number in range(60):
+        (tmp_path / 'src' / ('a%d.py' % number)).write_bytes(FILES['train.py'] + b'# nothing to be seen here\n' * 40_000)
+    code = ('import resource, sys\nfrom convert_tf2npu.main import main\ncode = main(sys.argv[1:])\n'
+            'print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)\nsys.exit(code)\n')
+    done = subprocess.run([sys.executable, '-c', code, '-i', 'src', '--check', '-r', 'reports', '-j', '1'], cwd=str(tmp_path),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=TOOLS))
+    assert done.returncode == 1 and int(done.stderr) < 420, done.stderr
+    page = (tmp_path / 'reports' / 'report.html').read_text(encoding='utf-8')
+    assert page.count('<ins>') == 60 and page.count('<code class="line">') == 60
+    shutil.rmtree(str(tmp_path))
 
 
 def lines(raw: bytes) -> List[str]:

@@ -110,7 +110,7 @@ class Memory:
         try:
             with open(path, 'rb') as stream:
                 checksum, _, content = stream.read().partition(b'\n')
-            if checksum != _checksum(content):
+            if checksum != _checksum([content]):
                 return None
             said, _, new = content.partition(b'\n')
             found = _results(json.loads(said.decode('ascii')), new)
@@ -124,15 +124,14 @@ class Memory:
         if any(d.message.startswith(PASSING) for result in results for d in result.diagnostics):
             return
         import tempfile  # and with it much that nobody else needs
-        content = b'\n'.join([
-            json.dumps([_said(result) for result in results], separators=(',', ':')).encode('ascii'),
-            b''.join(result.new or b'' for result in results)])
+        content = [json.dumps([_said(result) for result in results], separators=(',', ':')).encode('ascii'), b'\n']
+        content += [result.new for result in results if result.new]  # not joined: they may be all of a large project
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             number, writing = tempfile.mkstemp(dir=self._folder, suffix='.new')
             try:
                 with os.fdopen(number, 'wb') as stream:
-                    stream.write(_checksum(content) + b'\n' + content)
+                    stream.writelines([_checksum(content), b'\n'] + content)
                 os.replace(writing, self._path(asked))
             except BaseException:
                 os.unlink(writing)
@@ -155,8 +154,11 @@ class Memory:
                 os.unlink(path)
 
 
-def _checksum(content: bytes) -> bytes:
-    return blake2b(content, digest_size=32).hexdigest().encode('ascii')
+def _checksum(content: Iterable[bytes]) -> bytes:
+    made = blake2b(digest_size=32)
+    for piece in content:
+        made.update(piece)
+    return made.hexdigest().encode('ascii')
 
 
 def _said(result: FileResult) -> Any:

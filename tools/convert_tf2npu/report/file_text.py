@@ -1,4 +1,4 @@
-"""The text of a file as the reports show it."""
+"""The text of a file, and the names in its lines, as the reports show them."""
 from __future__ import annotations
 
 import io
@@ -40,11 +40,12 @@ class FileText:
         lines = self._cells.get(cell, []) if cell else self._lines
         return lines[number - 1] if 0 < number <= len(lines) else ''
 
-    def name_at(self, line: int, col: int, cell: int = 0) -> Tuple[int, int]:
-        """Where the dotted name at a place starts and ends in its line, counted from 0; where there is no
-        name, the one character there."""
-        found = _NAME.match(self.line(line, cell), col - 1)
-        return col - 1, found.end() if found else col
+
+def name_at(line: str, col: int) -> Tuple[int, int]:
+    """Where the dotted name at a column of a line starts and ends, counted from 0; where there is no name, the one
+    character there."""
+    found = _NAME.match(line, col - 1)
+    return col - 1, found.end() if found else col
 
 
 def _decoded(raw: bytes) -> str:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Optional
+from typing import Iterable, Optional
 
 from ..errors import UsageError
 from ..run import Run
@@ -47,9 +47,9 @@ class Reports:
             staging.__enter__()
             self._waiting = staging
             os.mkdir(staging.new)
-            for name, made in zip(_NAMES, (to_text(report), to_json(report), to_sarif(report, exit_code),
-                                           to_html(report))):
-                _write(os.path.join(staging.new, name), made)
+            for name, pieces in zip(_NAMES, (to_text(report), to_json(report), to_sarif(report, exit_code),
+                                             to_html(report))):
+                _write(os.path.join(staging.new, name), pieces)
         except OSError as error:
             self.discard()
             raise UsageError('-r %s: the reports cannot be written: %s; nothing was written' % (
@@ -81,6 +81,6 @@ class Reports:
             self._waiting = None
 
 
-def _write(path: str, text: str) -> None:
+def _write(path: str, pieces: Iterable[str]) -> None:
     with open(path, 'w', encoding='utf-8', newline='\n') as stream:
-        stream.write(text)
+        stream.writelines(pieces)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Set, Tuple
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
 from .api_table import ApiUse
 from .html_parts import clean, section_head
@@ -16,28 +16,29 @@ _LONGEST = 160  # characters of a line of source
 _MOST_LINES = 60_000  # with more calls the places stand without their source
 
 
-def apis(report: Report) -> str:
+def apis(report: Report) -> Iterator[str]:
     """The table of all APIs that are called; the page's script shows the places of a row."""
     head = ''.join('<th scope="col" data-sort="%s"><button type="button">%s</button></th>' % (sort, title)
                    for title, sort in _COLUMNS)
     statuses = [status for status in STATUSES if any(use.status == status for use in report.apis)]
     legend = ''.join('<dt><span class="support %s">%s</span></dt><dd>%s</dd>' % (
         status, STATUSES[status].label, STATUSES[status].advice) for status in statuses)
-    made = [section_head('apis', 'API support', len(report.apis))]
+    yield section_head('apis', 'API support', len(report.apis))
     if not report.apis:
-        return made[0] + '\n<p class="quiet">Nothing of TensorFlow is called.</p>\n</section>'
-    made += ['<details class="aside legend"><summary>What the words for support mean</summary><dl>%s</dl>'
-             '</details>' % legend,
-             '<p class="quiet" id="unscripted">The places of the calls are in report.json.</p>',
-             '<p class="quiet" id="apis-note">Every call of TensorFlow, Keras and Horovod, by what is called. '
-             'Support is that of the vendor\'s list for TensorFlow %s, and what the rules know.</p>'
-             '<div class="scroll card" tabindex="0" role="group" aria-label="API support">'
-             '<table class="apis" aria-label="API support" aria-describedby="apis-note"><thead>'
-             '<tr>%s</tr></thead><tbody>' % (report.tensorflow, head)]
+        yield '<p class="quiet">Nothing of TensorFlow is called.</p>\n</section>'
+        return
+    yield '<details class="aside legend"><summary>What the words for support mean</summary><dl>%s</dl></details>' % legend
+    yield '<p class="quiet" id="unscripted">The places of the calls are in report.json.</p>'
+    yield '<p class="quiet" id="apis-note">Every call of TensorFlow, Keras and Horovod, by what is called. ' \
+        'Support is that of the vendor\'s list for TensorFlow %s, and what the rules know.</p>' \
+        '<div class="scroll card" tabindex="0" role="group" aria-label="API support">' \
+        '<table class="apis" aria-label="API support" aria-describedby="apis-note"><thead>' \
+        '<tr>%s</tr></thead><tbody>' % (report.tensorflow, head)
     codes = {rule.code for rule in report.rules}
-    made += [_row(number, use, codes) for number, use in enumerate(report.apis)]
-    made += ['</tbody></table></div>', '<script type="application/json" id="places">%s</script>' % _places(report)]
-    return '\n'.join(made + ['</section>'])
+    for number, use in enumerate(report.apis):
+        yield _row(number, use, codes)
+    yield from ('</tbody></table></div>', '<script type="application/json" id="places">%s</script>' % _places(report),
+                '</section>')
 
 
 def _row(number: int, use: ApiUse, codes: Set[str]) -> str:
@@ -63,8 +64,11 @@ def _places(report: Report) -> str:
              for number, call in use.places] for use in report.apis]
     listed: List[Any] = []
     for file, numbers in zip(report.files, lines):
-        listed.append([file.name, file.uri if file.result.diagnostics else None, [
-            [cell, line, file.text.line(line, cell).strip()[:_LONGEST] if with_source else '']
-            for cell, line in numbers]] if numbers else 0)
+        if numbers:
+            text = file.text() if with_source else None
+            listed.append([file.name, file.uri if file.result.diagnostics else None, [
+                [cell, line, text.line(line, cell).strip()[:_LONGEST] if text else ''] for cell, line in numbers]])
+        else:
+            listed.append(0)
     made = json.dumps({'files': listed, 'apis': rows}, separators=(',', ':'))
     return made.replace('<', '\\u003c')  # so that no text ends the element

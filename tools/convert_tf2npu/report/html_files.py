@@ -14,18 +14,19 @@ from .text import count, place
 _MOST_DIFF_BYTES = 30_000_000
 
 
-def files(report: Report) -> str:
+def files(report: Report) -> Iterator[str]:
     """All files of which something is said."""
     told = [file for file in report.files if file.result.diagnostics]
-    made = [section_head('files', 'Files', len(told))]
+    yield section_head('files', 'Files', len(told))
     left_bytes = _MOST_DIFF_BYTES
     for file in told:
-        made += _said(file)
+        yield from _said(file)
         difference, left_bytes = _difference(file, left_bytes)
-        made += [difference, '</details>']
+        yield difference
+        yield '</details>'
     if len(told) < len(report.files):
-        made.append('<p class="quiet">%s: nothing to do.</p>' % count(len(report.files) - len(told), 'other file'))
-    return '\n'.join(made + ['</section>'])
+        yield '<p class="quiet">%s: nothing to do.</p>' % count(len(report.files) - len(told), 'other file')
+    yield '</section>'
 
 
 def _said(file: ReportFile) -> Iterator[str]:
@@ -43,11 +44,11 @@ def _said(file: ReportFile) -> Iterator[str]:
 
 
 def _difference(file: ReportFile, left_bytes: int) -> Tuple[str, int]:
-    new = file.new_text
+    new = file.new_text()
     if new is None:
         return '', left_bytes
     if left_bytes <= 0:
         return '<p class="quiet">The page is large enough; the command prints this file\'s diff.</p>', 0
-    made = table(file.text.lines, new.lines)
+    made = table(file.text().lines, new.lines)
     return '<div class="scroll" tabindex="0" role="group" aria-label="Changes of %s">%s</div>' % (
         clean(file.name), made), left_bytes - len(made)

@@ -6,6 +6,7 @@ import re
 from typing import Iterable, Iterator, Optional, Tuple
 
 from ..results import CHANGE, ERROR, FINDING, Diagnostic
+from .file_text import name_at
 from .model import ReportFile
 from .text import place
 
@@ -54,10 +55,10 @@ def where(file: ReportFile, diagnostic: Diagnostic) -> str:
 
 def source_line(file: ReportFile, diagnostic: Diagnostic) -> str:
     """The line of source that is spoken of, with the name that stands at the place marked."""
-    line = file.text.line(diagnostic.line, diagnostic.cell)
+    line = file.line(diagnostic)
     if not line.strip():
         return ''
-    start, end = file.text.name_at(diagnostic.line, diagnostic.col or 1, diagnostic.cell)
+    start, end = name_at(line, diagnostic.col or 1)
     blank = len(line) - len(line.lstrip())
     from_, to = max(blank, start - LONGEST // 2), start + LONGEST // 2
     pieces = line[from_:start], line[start:end], line[end:to]

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import List, Tuple
+from typing import Iterator, List, Tuple
 
 from .. import __version__
 from ..results import CHANGE, ERROR, FINDING, Calls
@@ -15,7 +15,7 @@ from .support import STATUSES
 from .text import calls_sentence
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_PAGE = '''<!DOCTYPE html>
+_START = '''<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -35,7 +35,8 @@ script-src 'unsafe-inline'">
 <button type="button" id="help" aria-haspopup="dialog" aria-label="Keys">?</button>
 </header>
 <main>
-{content}
+'''
+_END = '''
 </main>
 <footer>convert_tf2npu {version}</footer>
 {keys}
@@ -50,16 +51,19 @@ _KEYS = (('/', 'search'), ('j', 'next rule, file or API'), ('k', 'the one before
          ('4', 'API support'), ('Esc', 'clear search and filters'), ('?', 'this list'))
 
 
-def to_html(report: Report) -> str:
-    """The HTML page of a run."""
-    content = [_overview(report), _toolbar(report), needs_you(report), rewritten(report), files(report),
-               apis(report)]
+def to_html(report: Report) -> Iterator[str]:
+    """The HTML page of a run, in pieces."""
     keys = '<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2><dl>%s</dl><p>Click on ' \
         'code in a message to copy it. The address holds what you search for, and # beside a name links to it.</p>' \
         '<form method="dialog"><button>Close</button></form></dialog>' % ''.join(
             '<dt><kbd>%s</kbd></dt><dd>%s</dd>' % key for key in _KEYS)
-    return _PAGE.format(source=clean(report.source), style=_read('page.css'), script=_read('page.js'), keys=keys,
-                        version=__version__, content='\n'.join(content))
+    yield _START.format(source=clean(report.source), style=_read('page.css'))
+    yield _overview(report) + '\n' + _toolbar(report)
+    for section in (needs_you, rewritten, files, apis):
+        for piece in section(report):
+            yield '\n'
+            yield piece
+    yield _END.format(script=_read('page.js'), keys=keys, version=__version__)
 
 
 def _read(name: str) -> str:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 from .. import __version__
 from ..results import CHANGE, FINDING, ApiCall, Calls, Diagnostic
@@ -14,16 +14,21 @@ from .support import STATUSES
 SCHEMA_VERSION = 1
 
 
-def to_json(report: Report) -> str:
-    """The JSON report of a run, with each entry of a list on a line of its own."""
-    fields = ',\n'.join('%s: %s' % (json.dumps(name), _lines(value)) for name, value in _fields(report))
-    return '{\n%s\n}\n' % fields
+def to_json(report: Report) -> Iterator[str]:
+    """The JSON report of a run, in pieces, with each entry of a list on a line of its own."""
+    yield '{\n'
+    for number, (name, value) in enumerate(_fields(report)):
+        yield '%s%s: ' % (',\n' if number else '', json.dumps(name))
+        yield from [json.dumps(value)] if isinstance(value, (str, int, dict)) else _lines(value)
+    yield '\n}\n'
 
 
-def _lines(value: Any) -> str:
-    if not isinstance(value, list) or not value:
-        return json.dumps(value)
-    return '[\n%s\n]' % ',\n'.join(json.dumps(entry) for entry in value)
+def _lines(entries: Iterable[Any]) -> Iterator[str]:
+    before = '[\n'
+    for entry in entries:
+        yield before + json.dumps(entry)
+        before = ',\n'
+    yield '[]' if before == '[\n' else '\n]'
 
 
 def _fields(report: Report) -> Iterator[Tuple[str, Any]]:
@@ -41,13 +46,13 @@ def _fields(report: Report) -> Iterator[Tuple[str, Any]]:
     }
     yield 'rules', [{'code': r.code, 'title': r.title, 'help': r.doc, 'rewrites': r.rewrites,
                      'findings': r.findings, 'errors': r.errors} for r in report.rules]
-    yield 'files', [{'path': file.name, 'uri': file.uri, 'changed': file.result.new is not None,
+    yield 'files', ({'path': file.name, 'uri': file.uri, 'changed': file.result.new is not None,
                      'readable': not file.result.unreadable,
                      'tensorflow_calls': _calls(file.result.calls),
                      'diagnostics': [_diagnostic(d) for d in file.result.diagnostics]}
-                    for file in report.files]
+                    for file in report.files)
     yield 'support_list', report.tensorflow
-    yield 'apis', [_api(use) for use in report.apis]
+    yield 'apis', (_api(use) for use in report.apis)
     yield 'excluded', list(report.excluded)
     yield 'left_out', list(report.left_out)
 

@@ -47,21 +47,24 @@ class ReportFile:
         self.uri = _quoted(relative)
         self.path = path
         self.result = result
-        self._text: Optional[FileText] = None
+        self._lines: Optional[Dict[Tuple[int, int], str]] = None
 
-    @property
     def text(self) -> FileText:
-        """Its text before the migration, read when it is first asked for."""
-        if self._text is None:
-            try:
-                with open(self.path, 'rb') as stream:
-                    # what is too large a script for the tool is also too large to be shown
-                    self._text = FileText(self.path, stream.read(-1 if self.path.endswith(NOTEBOOK) else MOST_BYTES))
-            except OSError:  # which its result says
-                self._text = FileText(self.path, b'')
-        return self._text
+        """Its text before the migration, read each time: the texts of all files together may be too much to keep."""
+        try:
+            with open(self.path, 'rb') as stream:
+                # what is too large a script for the tool is also too large to be shown
+                return FileText(self.path, stream.read(-1 if self.path.endswith(NOTEBOOK) else MOST_BYTES))
+        except OSError:  # which its result says
+            return FileText(self.path, b'')
 
-    @property
+    def line(self, diagnostic: Diagnostic) -> str:
+        """The line that something is said of, without its end; nothing where there is none."""
+        if self._lines is None:
+            text = self.text()
+            self._lines = {(d.cell, d.line): text.line(d.line, d.cell) for d in self.result.diagnostics}
+        return self._lines[diagnostic.cell, diagnostic.line]
+
     def new_text(self) -> Optional[FileText]:
         """Its text after the migration; None where it stays."""
         return None if self.result.new is None else FileText(self.path, self.result.new)

@@ -6,6 +6,7 @@ from typing import Any, Dict, Optional, Tuple
 from ..notebook import CellPlaces
 from ..results import Diagnostic
 from ..source import SourceError
+from .file_text import name_at
 from .model import ReportFile
 
 
@@ -17,11 +18,11 @@ class Regions:
     """
 
     def __init__(self, file: ReportFile) -> None:
-        self._text = file.text
+        self._file = file
         self._cells: Optional[CellPlaces] = None
         if any(d.cell for d in file.result.diagnostics):
             try:
-                self._cells = CellPlaces(file.text.raw)
+                self._cells = CellPlaces(file.text().raw)
             except SourceError:
                 pass  # no notebook any more: what is said of it has its first line
 
@@ -29,8 +30,8 @@ class Regions:
         """A SARIF region: the dotted name that stands there, or the character, or as much as is known."""
         if not diagnostic.line:
             return {'startLine': 1}
-        span = self._text.name_at(diagnostic.line, diagnostic.col or 1, diagnostic.cell)
-        line, text, start, end = diagnostic.line, self._text.line(diagnostic.line), span[0], span[1]
+        line, text = diagnostic.line, self._file.line(diagnostic)
+        start, end = span = name_at(text, diagnostic.col or 1)
         if diagnostic.cell:
             line, text, start, end = self._in_notebook(diagnostic, span)
         if not diagnostic.col or not text:

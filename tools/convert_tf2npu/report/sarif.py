@@ -4,7 +4,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, Tuple
 
 from .. import __version__
 from ..results import CHANGE, ERROR, FINDING, Diagnostic
@@ -18,37 +18,41 @@ _LEVEL = {CHANGE: 'note', FINDING: 'warning', ERROR: 'error'}
 _Json = Dict[str, Any]
 
 
-def to_sarif(report: Report, exit_code: int) -> str:
-    """The SARIF report of a run.
+def to_sarif(report: Report, exit_code: int) -> Iterator[str]:
+    """The SARIF report of a run, in pieces.
 
     Args:
         report: the run.
         exit_code: with which the command ends.
     """
     numbers = {rule.code: number for number, rule in enumerate(report.rules)}
-    results: List[_Json] = []
-    notifications: List[_Json] = []
+    notifications = [
+        {'associatedRule': {'id': diagnostic.code, 'index': numbers[diagnostic.code]}, 'level': 'error',
+         'message': {'text': _text(diagnostic)}, 'locations': [location]}
+        for file in report.files if file.result.unreadable
+        for diagnostic, location, _ in _located(file) if diagnostic.kind == ERROR]
+    driver = {'name': 'convert_tf2npu', 'version': __version__, 'semanticVersion': __version__,
+              'rules': [_rule(rule) for rule in report.rules]}
+    before, after = json.dumps({'$schema': _SCHEMA, 'version': '2.1.0', 'runs': [{
+        'tool': {'driver': driver},
+        'invocations': [{'executionSuccessful': not notifications, 'exitCode': exit_code,
+                         'toolExecutionNotifications': notifications}],
+        'columnKind': 'utf16CodeUnits',
+        'originalUriBaseIds': {'SRC': {'uri': report.root_uri}},
+        'results': [],
+    }]}, indent=1).rsplit('[]', 1)
+    yield before
+    between = '['
     for file in report.files:
         for diagnostic, location, fingerprint in _located(file):
             result = {'ruleId': diagnostic.code, 'ruleIndex': numbers[diagnostic.code],
                       'level': _LEVEL[diagnostic.kind], 'message': {'text': _text(diagnostic)},
                       'locations': [location],
                       'partialFingerprints': {'primaryLocationLineHash': fingerprint}}
-            results.append(result)
-            if diagnostic.kind == ERROR:
-                notifications.append({
-                    'associatedRule': {'id': diagnostic.code, 'index': numbers[diagnostic.code]},
-                    'level': 'error', 'message': result['message'], 'locations': [location]})
-    driver = {'name': 'convert_tf2npu', 'version': __version__, 'semanticVersion': __version__,
-              'rules': [_rule(rule) for rule in report.rules]}
-    return json.dumps({'$schema': _SCHEMA, 'version': '2.1.0', 'runs': [{
-        'tool': {'driver': driver},
-        'invocations': [{'executionSuccessful': not notifications, 'exitCode': exit_code,
-                         'toolExecutionNotifications': notifications}],
-        'columnKind': 'utf16CodeUnits',
-        'originalUriBaseIds': {'SRC': {'uri': report.root_uri}},
-        'results': results,
-    }]}, indent=1) + '\n'
+            yield between + ('\n' + json.dumps(result, indent=1)).replace('\n', '\n    ')
+            between = ','
+    yield '[]' if between == '[' else '\n   ]'
+    yield after + '\n'
 
 
 def _rule(rule: Explanation) -> _Json:
@@ -76,7 +80,7 @@ def _located(file: ReportFile) -> Iterator[Tuple[Diagnostic, _Json, str]]:
             'artifactLocation': {'uri': file.uri, 'uriBaseId': 'SRC'}, 'region': regions.of(diagnostic)}}
         if diagnostic.cell:
             location['logicalLocations'] = [{'name': 'cell %d' % diagnostic.cell, 'kind': 'module'}]
-        line = file.text.line(diagnostic.line, diagnostic.cell).strip()
+        line = file.line(diagnostic).strip()
         digest = hashlib.sha256(line.encode('utf-8', 'replace')).hexdigest()[:16]
         seen[diagnostic.code, digest] += 1
         yield diagnostic, location, '%s:%d' % (digest, seen[diagnostic.code, digest])

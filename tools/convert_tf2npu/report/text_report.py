@@ -12,17 +12,22 @@ _SECTIONS = ((FINDING, 'Left to you'), (ERROR, 'Not read'), (CHANGE, 'Rewritten'
 _QUIET = ('supported', 'migrated')  # what needs no thought; the HTML and JSON reports list it all
 
 
-def to_text(report: Report) -> str:
-    """The text report of a run."""
-    results = [(file.name, file.result) for file in report.files]
-    made = ['Migration of %s to Ascend NPUs' % report.source, ''] + text.summary(results)
+def to_text(report: Report) -> Iterator[str]:
+    """The text report of a run, in pieces."""
+    for line in _lines(report):
+        yield line + '\n'
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield 'Migration of %s to Ascend NPUs' % report.source
+    yield ''
+    yield from text.summary([(file.name, file.result) for file in report.files])
     for kind, title in _SECTIONS:
-        made += _section(report, kind, title)
-    made += _apis(report)
+        yield from _section(report, kind, title)
+    yield from _apis(report)
     for paths, title in ((report.excluded, 'Excluded, left as they are'),
                          (report.left_out, 'Not part of the migration')):
-        made += _headed(title, len(paths)) + list(paths) if paths else []
-    return '\n'.join(made) + '\n'
+        yield from _headed(title, len(paths)) + list(paths) if paths else []
 
 
 def _headed(title: str, number: int) -> List[str]:
