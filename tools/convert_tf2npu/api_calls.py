@@ -10,9 +10,9 @@ import ast
 from collections import Counter
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Set, Tuple
 
+from .bindings import Call
 from .registry import Context
 from .results import CHANGE, FINDING, FINE, ApiCall, Calls
-from .scopes import Call
 
 _FAMILIES = ('tensorflow.', 'keras.', 'horovod.', 'tensorflow_estimator.', 'tf_slim.')
 _FLAGS = ('tensorflow.flags.FLAGS.', 'tensorflow.app.flags.FLAGS.')  # the values of flags are the script's own

@@ -5,8 +5,8 @@ import ast
 import re
 from typing import Dict, List, NamedTuple, Optional, Union
 
+from .bindings import Binding, Where
 from .names import Names
-from .scopes import Binding, Where
 
 
 _STAR = re.compile(rb'import[ \t]*\*')

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 
 from .api_calls import Said, counts, fates, places
+from .bindings import Where
 from .config import Settings
 from .edits import broken_string, loses_comment
 from .endings import NOTEBOOK
@@ -21,7 +22,6 @@ from .project import Project
 from .registry import Change, Context, Finding, Registry, Result, Rule
 from .results import (CHANGE, ERROR, FINDING, NO_MEMORY, TOOL_FAILS, UNTOUCHED, ApiCall, Calls, Diagnostic, FileResult,
                       by_place, failed)
-from .scopes import Where
 from .source import Edit, Source, SourceError, check_readable
 
 __all__ = ['CHANGE', 'ERROR', 'FINDING', 'Converter', 'Diagnostic', 'FileResult']

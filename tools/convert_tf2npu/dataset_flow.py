@@ -4,8 +4,8 @@ from __future__ import annotations
 import ast
 from typing import List, Optional, Set
 
+from .bindings import Where
 from .registry import Context
-from .scopes import Where
 from .signatures import constant
 
 _KEEPS_ON = frozenset('''shuffle map prefetch filter cache with_options interleave flat_map enumerate shard

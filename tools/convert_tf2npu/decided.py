@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from typing import FrozenSet, Iterator, List, Optional
 
+from .bindings import Binding, Where
 from .callers import handed
 from .infer import Instance
 from .names import Names
-from .scopes import Binding, Where
 from .signatures import constant
 
 _MODE_KEYS = ('tensorflow.estimator.ModeKeys.', 'tensorflow.contrib.learn.ModeKeys.')

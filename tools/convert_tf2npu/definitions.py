@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, cast
 
+from .bindings import Binding, Scope, Where
 from .nodes import walked
 from .reaching import reaching
-from .scopes import Binding, Scope, Scopes, Where
+from .scopes import Scopes
 
 if TYPE_CHECKING:
     from .infer import Types

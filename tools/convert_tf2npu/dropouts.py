@@ -5,10 +5,10 @@ import ast
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
+from .bindings import Call
 from .decided import decided
 from .edits import outer_end, rename, rename_keyword
 from .registry import Change, Context, Finding, Result
-from .scopes import Call
 from .signatures import Bound, constant
 from .source import Edit, Source, ordered
 

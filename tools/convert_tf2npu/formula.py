@@ -11,8 +11,8 @@ import math
 import operator
 from typing import Callable, Dict, List, Optional
 
+from .bindings import Function, Where
 from .names import Names
-from .scopes import Function, Where
 from .signatures import constant
 
 _POINTS = (-3.1, -2.0, -1.3, -0.5, -0.01, 0.0, 0.4, 1.0, 1.7, 2.5, 3.3)

@@ -5,12 +5,13 @@ import ast
 import functools
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
+from .bindings import Binding, Where
 from .callers import handed
 from .names import Names, element
 from .origins import origins
 from .optimizers import AROUND, NPU, role
 from .project import Project
-from .scopes import Binding, Where, own_returns
+from .scopes import own_returns
 from .signatures import bind, is_none
 
 GRADIENTS = ('ys', 'xs', 'grad_ys', 'name', 'colocate_gradients_with_ops', 'gate_gradients', 'aggregation_method',

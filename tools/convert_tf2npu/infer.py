@@ -10,12 +10,13 @@ import ast
 import weakref
 from typing import Dict, Iterable, List, Optional, Set, Tuple
 
+from .bindings import Binding, Function, Where
 from .callers import handed
 from .kinds import (ATTRIBUTES, CONFIG_PROTO, DATASET, ENTERED, ESTIMATOR, GRAPH, KERAS_OPTIMIZER, METHODS,
                     MODEL, NPU_CONFIG, NPU_RUN_CONFIG, ONLY_DATASETS, OPTIMIZER, PREPARED, RUN_CONFIG,
                     SESSION, SESSION_MANAGER, SUPERVISOR, TEST_CASE, TRANSFORMATIONS, inherited, made_by)
 from .names import Names, element
-from .scopes import Binding, Function, Where, own_returns
+from .scopes import own_returns
 from .signatures import constant
 
 __all__ = ['CONFIG_PROTO', 'DATASET', 'ESTIMATOR', 'GRAPH', 'KERAS_OPTIMIZER', 'MODEL', 'NPU_CONFIG',

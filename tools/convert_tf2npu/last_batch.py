@@ -8,12 +8,12 @@ import ast
 import re
 from typing import Iterator, NamedTuple, Optional
 
+from .bindings import Call, Where
 from .dataset_flow import around, in_window, is_endless, unbatched
 from .edits import add_argument
 from .modes import EVAL, PREDICT, TRAIN, meaning, mode_parameter, parameters
 from .phase import Phase, phase_of
 from .registry import Change, Context, Finding, Result
-from .scopes import Call, Where
 from .signatures import Bound, constant
 from .whereabouts import in_map_function
 

@@ -10,13 +10,13 @@ import ast
 import re
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from .bindings import Binding, Scope, Star, Where
 from .contrib.homes import contrib_name, home_of, is_importable, part_with_home, shared_module
 from .ignores import ignored
 from .import_graph import taken
 from .names import Names
 from .project import Project
 from .removing import block_of
-from .scopes import Binding, Scope, Star, Where
 from .source import Edit, Source
 from .tfnames import canonical
 from .versions import (NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, OTHERWISE, V1, became, holds_lifted, is_lifted,

@@ -6,9 +6,9 @@ import re
 from itertools import chain
 from typing import Iterable, Iterator, List, NamedTuple, Optional
 
+from .bindings import Where
 from .callers import Called, means, users
 from .names import Names
-from .scopes import Where
 
 
 class Mention(NamedTuple):

@@ -11,8 +11,9 @@ import ast
 import builtins
 from typing import TYPE_CHECKING, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple, cast
 
+from .bindings import Binding, Where
 from .definitions import Definitions
-from .scopes import Binding, Where, own_returns
+from .scopes import own_returns
 from .signatures import constant
 from .star import STAR
 from .tfnames import canonical, home

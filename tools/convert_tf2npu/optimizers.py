@@ -6,11 +6,11 @@ import functools
 import re
 from typing import Dict, NamedTuple, Optional, Tuple
 
+from .bindings import Where
 from .kinds import KERAS_OPTIMIZER, OPTIMIZER, inherited, made_by
 from .names import Names
 from .origins import Origin, origins
 from .project import Project
-from .scopes import Where
 from .signatures import bind, constant
 from .tfnames import canonical
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from .bindings import Binding, Where
 from .callers import handed
 from .names import Names, element
-from .scopes import Binding, Where, own_returns
+from .scopes import own_returns
 from .signatures import bind, is_none
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Tuple
 
+from .bindings import Binding
 from .names import agreed, is_named, is_nothing
-from .scopes import Binding
 from .signatures import constant
 
 if TYPE_CHECKING:

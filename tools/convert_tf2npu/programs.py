@@ -6,12 +6,12 @@ import functools
 import os
 from typing import AbstractSet, Iterator, NamedTuple, Optional
 
+from .bindings import Call
 from .import_graph import importers, reached
 from .names import Names
 from .placing import SETTINGS, is_main_guard
 from .project import Project
 from .registry import Context
-from .scopes import Call
 from .tfnames import canonical
 from .versions import NEW, V1, became
 

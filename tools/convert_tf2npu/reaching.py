@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import List
 
-from .scopes import Binding, Path
+from .bindings import Binding, Path
 
 
 def reaching(bindings: List[Binding], use: Path) -> List[Binding]:

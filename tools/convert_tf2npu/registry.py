@@ -24,10 +24,10 @@ import re
 from types import ModuleType
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
 
+from .bindings import Call, Where
 from .infer import Types
 from .names import Names
 from .project import names_roots
-from .scopes import Call, Where
 from .source import Edit, Source
 
 

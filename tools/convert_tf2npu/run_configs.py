@@ -4,9 +4,10 @@ from __future__ import annotations
 import ast
 from typing import Optional, Set
 
+from .bindings import Where
 from .infer import NPU_RUN_CONFIG, PREPARED
 from .registry import Context
-from .scopes import Where, own_returns
+from .scopes import own_returns
 from .signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind, is_none
 from .strategies import turned
 

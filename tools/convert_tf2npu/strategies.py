@@ -4,10 +4,10 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterator, Optional, Set
 
+from .bindings import Where
 from .names import Names
 from .origins import origins
 from .registry import Context
-from .scopes import Where
 from .signatures import RUN_CONFIG, Bound, bind
 
 REPLICAS, SERVERS, TPU = 'trains replicas in step', 'has parameter servers', 'needs a TPU'

@@ -7,8 +7,8 @@ from __future__ import annotations
 import ast
 from typing import FrozenSet, Optional
 
+from .bindings import Where
 from .registry import Context
-from .scopes import Where
 
 _FROM_DATA: FrozenSet[str] = frozenset('tensorflow.' + name for name in '''
 reduce_max reduce_min reduce_sum reduce_mean reduce_any reduce_all count_nonzero placeholder

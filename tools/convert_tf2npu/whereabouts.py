@@ -12,12 +12,12 @@ import os
 import re
 from typing import Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
+from .bindings import Call
 from .callers import users
 from .import_graph import reached
 from .infer import DATASET, Types
 from .names import Names
 from .registry import Context
-from .scopes import Call
 
 # The methods and functions of tf.data that take a function and run it on the host.
 _TAKERS = frozenset('''map flat_map interleave filter map_with_legacy_function scan take_while reduce

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterable, NamedTuple, Optional, Tuple
 
+from ..bindings import Where
 from ..names import Names
-from ..scopes import Where
 from ..tfnames import canonical
 from ..v1_names import CONTRIB, MODULES
 from ..versions import rest_of

@@ -10,10 +10,10 @@ import ast
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..behaviour import switch
+from ..bindings import Where
 from ..edits import rename, rename_behind
 from ..ignores import ignored
 from ..registry import Change, Context
-from ..scopes import Where
 from ..source import Edit
 from ..versions import V1, is_lifted
 from .homes import home_of, shared_module

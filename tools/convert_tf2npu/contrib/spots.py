@@ -4,12 +4,12 @@ from __future__ import annotations
 import ast
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
+from ..bindings import Binding, Scope
 from ..edits import loses_comment
 from ..ignores import ignored
 from ..import_graph import taken
 from ..lifting import Use, uses, whole_call
 from ..registry import Context
-from ..scopes import Binding, Scope
 from ..source import Edit
 from ..versions import V1
 from .calls import call_edits

@@ -4,8 +4,8 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set
 
+from ..bindings import Where
 from ..names import Names
-from ..scopes import Where
 from ..tfnames import canonical
 
 _OTHER = 'another horovod'

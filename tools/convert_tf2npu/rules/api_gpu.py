@@ -38,8 +38,8 @@ import re
 from typing import Iterator, Optional
 
 from ..api_support import names_of
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 
 CODE = 'NPU212'
 CALLS = names_of('gpu')

@@ -31,9 +31,9 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from ..api_support import names_of
+from ..bindings import Call
 from ..horovod.instead import instead
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 
 CODE = 'NPU216'
 CALLS = names_of('horovod')

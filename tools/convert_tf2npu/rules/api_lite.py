@@ -20,8 +20,8 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from ..api_support import names_of
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 
 CODE = 'NPU213'
 CALLS = names_of('lite')

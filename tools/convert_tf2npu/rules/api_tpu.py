@@ -30,8 +30,8 @@ import ast
 from typing import Iterator, Optional
 
 from ..api_support import names_of
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 
 CODE = 'NPU211'
 CALLS = names_of('tpu')

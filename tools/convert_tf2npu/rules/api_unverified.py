@@ -21,8 +21,8 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from ..api_support import names_of
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..whereabouts import runs_on_card
 
 CODE = 'NPU215'

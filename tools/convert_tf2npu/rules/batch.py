@@ -136,10 +136,10 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ..bindings import Call
 from ..infer import DATASET
 from ..last_batch import Way, judge
 from ..registry import Context, Result
-from ..scopes import Call
 from ..signatures import bind
 
 CODE = 'NPU109'

@@ -53,12 +53,12 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..edits import add_argument, rename, wrap
 from ..infer import PREPARED
 from ..registry import Change, Context, Finding, Result
 from ..run_configs import becomes
 from ..kinds import READY_MADE
-from ..scopes import Call
 from ..signatures import is_none
 
 CODE = 'NPU104'

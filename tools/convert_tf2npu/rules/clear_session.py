@@ -45,9 +45,9 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..edits import rename
 from ..registry import Change, Context, Result
-from ..scopes import Call
 from .keras_session import trained_call, uses_eager
 
 CODE = 'NPU115'

@@ -107,10 +107,10 @@ import ast
 import re
 from typing import Iterator, List, Optional, Tuple
 
+from ..bindings import Call
 from ..edits import rename
 from ..infer import GRAPH
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call
 from ..signatures import constant
 from ..source import Edit
 

@@ -87,10 +87,10 @@ from __future__ import annotations
 
 from typing import Iterator, List, Optional
 
+from ..bindings import Call
 from ..edits import one_minus, rename, rename_keyword
 from ..names import Names
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call
 from ..signatures import DROPOUT_V1, DROPOUT_V2, bind
 from ..source import Edit
 from ..tfnames import is_only_version2, is_version1

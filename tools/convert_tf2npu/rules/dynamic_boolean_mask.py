@@ -35,8 +35,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..whereabouts import first_call, runs_on_card
 
 CODE = 'NPU231'

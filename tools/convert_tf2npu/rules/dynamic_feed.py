@@ -67,10 +67,10 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from ..bindings import Call
 from ..infer import SESSION
 from ..modes import TRAIN, phases_in
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..signatures import bind, constant
 
 CODE = 'NPU245'

@@ -33,8 +33,8 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..signatures import constant
 from ..whereabouts import runs_on_card
 

@@ -49,10 +49,10 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Optional
 
+from ..bindings import Call, Where
 from ..infer import DATASET
 from ..last_batch import stays_on_host
 from ..registry import Context, Finding, Result
-from ..scopes import Call, Where
 from ..signatures import bind, constant
 
 CODE = 'NPU238'

@@ -33,8 +33,8 @@ import ast
 import re
 from typing import Iterator, List, Optional
 
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..signatures import bind, constant
 from ..whereabouts import runs_on_card
 

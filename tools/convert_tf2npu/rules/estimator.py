@@ -99,11 +99,11 @@ from __future__ import annotations
 
 from typing import Iterator, List, Optional
 
+from ..bindings import Call
 from ..edits import add_argument, name_argument, rename, wrap
 from ..infer import NPU_RUN_CONFIG, PREPARED
 from ..registry import Change, Context, Finding, Result
 from ..run_configs import becomes
-from ..scopes import Call
 from ..signatures import ESTIMATOR, bind
 from ..source import Edit
 

@@ -128,9 +128,9 @@ import ast
 import re
 from typing import Iterator, Optional
 
+from ..bindings import Call, Function
 from ..formula import argument_name, expression_meaning, meaning, statements
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call, Function
 from ..signatures import bind, constant
 from ..source import Edit
 

@@ -49,9 +49,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Optional
 
+from ..bindings import Call, Where
 from ..registry import Change, Context, Finding, Result
 from ..removing import remove_statements
-from ..scopes import Call, Where
 from ..signatures import constant
 
 CODE = 'NPU120'

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 
 CODE = 'NPU201'
 CALLS = frozenset({'tensorflow.keras.layers.Dropout', 'tensorflow.layers.Dropout',

@@ -131,10 +131,10 @@ import ast
 from typing import Iterator, List, Optional
 
 from ..behaviour import switch
+from ..bindings import Call
 from ..infer import MODEL
 from ..placing import at_end, first_at_work, is_main_guard, line_before
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call
 from ..source import Edit
 from ..tfnames import is_only_version2
 from ..whereabouts import in_test

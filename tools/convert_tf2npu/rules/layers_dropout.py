@@ -112,10 +112,10 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..dropouts import Dropout, turn
 from ..edits import one_minus
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..signatures import LAYERS_DROPOUT, bind, constant
 
 CODE = 'NPU107'

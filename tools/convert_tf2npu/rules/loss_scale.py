@@ -80,9 +80,9 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
+from ..bindings import Call, Where
 from ..edits import add_argument, rename, rename_keyword, wrap
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call, Where
 from ..signatures import Bound, bind, constant
 from ..source import Edit
 

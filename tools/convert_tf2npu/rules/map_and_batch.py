@@ -100,12 +100,12 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterator, Optional, Tuple
 
+from ..bindings import Call
 from ..contrib.plan import moves
 from ..dataset_flow import around
 from ..infer import DATASET
 from ..last_batch import Way, judge
 from ..registry import Context, Result
-from ..scopes import Call
 from ..signatures import bind
 
 CODE = 'NPU114'

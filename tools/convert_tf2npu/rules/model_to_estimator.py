@@ -52,10 +52,10 @@ from __future__ import annotations
 
 from typing import Iterator, List, Optional
 
+from ..bindings import Call
 from ..edits import name_argument, rename, wrap
 from ..registry import Change, Context, Finding, Result
 from ..run_configs import becomes
-from ..scopes import Call
 from ..signatures import bind
 from ..source import Edit
 

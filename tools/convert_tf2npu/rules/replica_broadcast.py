@@ -47,11 +47,11 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..imports import name_of_tensorflow
 from ..infer import MODEL, SESSION
 from ..origins import origins
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..whereabouts import in_test, trains
 from .keras_session import uses_eager
 

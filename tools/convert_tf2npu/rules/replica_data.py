@@ -55,12 +55,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Optional, Set
 
+from ..bindings import Call
 from ..infer import DATASET
 from ..last_batch import training_flag
 from ..modes import TRAIN
 from ..phase import phase_of
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..strategies import are_made
 from ..whereabouts import function_of, in_map_function, in_test
 from .keras_session import uses_eager

@@ -67,11 +67,11 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterator, Optional, Tuple
 
+from ..bindings import Call
 from ..edits import add_argument, rename, wrap
 from ..infer import ESTIMATOR, MODEL
 from ..origins import origins
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call
 from ..signatures import bind, is_none
 from ..whereabouts import in_test, trains
 from .keras_session import uses_eager

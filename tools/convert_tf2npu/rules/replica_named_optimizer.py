@@ -65,13 +65,13 @@ from __future__ import annotations
 import ast
 from typing import Dict, Iterator, Optional, Set, Tuple
 
+from ..bindings import Call
 from ..edits import add_argument, wrap
 from ..infer import MODEL, OPTIMIZER
 from ..kinds import made_by
 from ..optimizers import WRAPPER, role
 from ..origins import Origin, origins
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call
 from ..signatures import bind, constant
 from ..whereabouts import in_test
 from .keras_session import uses_eager

@@ -85,11 +85,11 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ..bindings import Call
 from ..edits import wrap
 from ..optimizers import MADE, WRAPPER, Class, is_subclass, passes_on, role, taken
 from ..gradients import only_applies
 from ..registry import Change, Context, Result
-from ..scopes import Call
 from ..whereabouts import in_test
 from .keras_session import uses_eager
 

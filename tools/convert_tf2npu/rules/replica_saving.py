@@ -50,11 +50,11 @@ import ast
 import re
 from typing import Dict, Iterator, Optional, Tuple
 
+from ..bindings import Call
 from ..edits import operand
 from ..kinds import READY_MADE
 from ..origins import origins
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..signatures import bind
 from ..whereabouts import in_test, trains
 from .keras_session import uses_eager

@@ -32,8 +32,8 @@ import ast
 import re
 from typing import Iterator, Optional
 
+from ..bindings import Call, Where
 from ..registry import Context, Finding, Result
-from ..scopes import Call, Where
 from ..signatures import constant
 from ..whereabouts import runs_on_card
 

@@ -41,8 +41,8 @@ import re
 from typing import Iterator, Optional
 
 from ..api_support import names_of
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..whereabouts import first_call, function_of, runs_on_card
 
 CODE = 'NPU222'

@@ -47,8 +47,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, Optional
 
+from ..bindings import Call, Where
 from ..registry import Context, Finding, Result
-from ..scopes import Call, Where
 from ..signatures import constant
 from ..whereabouts import function_of, runs_on_card
 

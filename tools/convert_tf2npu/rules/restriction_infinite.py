@@ -36,8 +36,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ..bindings import Where
 from ..registry import Context, Finding, Result
-from ..scopes import Where
 from ..signatures import constant
 from ..whereabouts import runs_on_card
 

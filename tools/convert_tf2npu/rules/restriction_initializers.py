@@ -40,8 +40,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, Optional
 
+from ..bindings import Call, Where
 from ..registry import Context, Finding, Result
-from ..scopes import Call, Where
 
 CODE = 'NPU220'
 CALLS = frozenset({'tensorflow.group'})

@@ -31,8 +31,8 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..signatures import bind, constant
 
 CODE = 'NPU244'

@@ -27,8 +27,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 
 CODE = 'NPU242'
 CALLS = frozenset({'npu_shim.npu_init.ExponentialUpdateLossScaleManager',

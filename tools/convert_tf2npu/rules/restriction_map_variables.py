@@ -42,8 +42,8 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..whereabouts import in_map_function
 
 CODE = 'NPU224'

@@ -46,8 +46,8 @@ from __future__ import annotations
 import re
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..signatures import constant
 from ..whereabouts import first_call
 

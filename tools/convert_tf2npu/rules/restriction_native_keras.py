@@ -31,8 +31,8 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
+from ..bindings import Binding
 from ..registry import Context, Finding, Result
-from ..scopes import Binding
 from ..whereabouts import in_test
 
 CODE = 'NPU228'

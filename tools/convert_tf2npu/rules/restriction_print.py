@@ -36,8 +36,8 @@ import ast
 import re
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..whereabouts import runs_on_card
 
 CODE = 'NPU225'

@@ -74,12 +74,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, Optional
 
+from ..bindings import Call, Where
 from ..edits import add_argument, name_argument, rename, wrap
 from ..kinds import RUN_CONFIG as RUN_CONFIG_CLASS, RUN_CONFIGS
 from ..names import Names
 from ..registry import Change, Context, Finding, Result
 from ..run_configs import foreign_arguments
-from ..scopes import Call, Where
 from ..signatures import NPU_RUN_CONFIG, RUN_CONFIG, Bound, bind, constant, is_none
 from ..source import Edit, Source
 

@@ -206,10 +206,10 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Optional, Tuple
 
+from ..bindings import Call
 from ..edits import add_argument, rename, wrap
 from ..infer import NPU_CONFIG
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call
 from ..session_signatures import FUNCTIONS, METHODS_OF
 from ..signatures import bind, is_none
 

@@ -43,8 +43,8 @@ import ast
 import re
 from typing import Iterable, Iterator, Optional
 
+from ..bindings import Where
 from ..registry import Context, Finding, Result
-from ..scopes import Where
 from ..session_signatures import FUNCTIONS
 
 CODE = 'NPU204'

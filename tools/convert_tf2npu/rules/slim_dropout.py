@@ -73,11 +73,11 @@ from __future__ import annotations
 import ast
 from typing import Iterator, List, Optional
 
+from ..bindings import Call
 from ..dropouts import Dropout, turn
 from ..import_graph import importers
 from ..names import Names
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..signatures import Bound, bind, constant
 
 CODE = 'NPU118'

@@ -26,9 +26,9 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..edits import rename
 from ..registry import Change, Context, Result
-from ..scopes import Call
 from ..signatures import bind, constant
 
 CODE = 'NPU113'

@@ -76,9 +76,9 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from ..bindings import Call
 from ..edits import rename
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call
 from ..strategies import NAMES, REPLICAS, SERVERS, taken
 from ..whereabouts import in_test
 from .keras_session import uses_eager

@@ -48,8 +48,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator, Optional
 
+from ..bindings import Call
 from ..registry import Context, Finding, Result
-from ..scopes import Call
 from ..whereabouts import first_call
 
 CODE = 'NPU205'

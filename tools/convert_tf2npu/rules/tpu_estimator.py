@@ -90,12 +90,12 @@ import ast
 import re
 from typing import Iterator, List, Optional
 
+from ..bindings import Call
 from ..edits import add_argument, holds_together, rename, wrap
 from ..infer import PREPARED
 from ..registry import Change, Context, Finding, Result
 from ..removing import remove_statements
 from ..run_configs import becomes
-from ..scopes import Call
 from ..signatures import bind, constant
 from ..source import Edit
 

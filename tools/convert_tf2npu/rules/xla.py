@@ -46,9 +46,9 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, Optional, Tuple
 
+from ..bindings import Call
 from ..edits import add_argument, rename
 from ..registry import Change, Context, Finding, Result
-from ..scopes import Call
 from ..signatures import bind, constant
 
 CODE = 'NPU112'
