@@ -25,7 +25,7 @@ def test_it_runs_and_both_tools_write_what_can_be_right(repo_root: pathlib.Path,
                                    'tf_upgrade_v2'}
     assert found['no_concern']['files'] == 2
     assert (found['larger']['files'], found['larger']['lines']) == (4, 6) and '4 files of 6 lines' in done.stdout
-    assert found['larger']['times_baseline'] > 0 and 'these files | ' in done.stdout
+    assert 'times_baseline' in found['larger'] and '| these files |' in done.stdout
     assert all('| %s |' % name in done.stdout for name in found['sides'])
 
 
