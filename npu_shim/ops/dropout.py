@@ -10,7 +10,7 @@ from npu_shim.ops import _mask
 tf = _tf.tf
 _where = tf.compat.v2.where
 _EVEN = 32  # threads share a multiple of it evenly
-LEAST_ELEMENTS = 40_000  # that are compiled: fewer take less time than the launch
+LEAST_ELEMENTS = 40_000  # from which on they are compiled: fewer take less time than the launch
 # Where only the run knows the size
 _LEAST_HASHED = 1 << 14  # below, TensorFlow's random numbers cost less than the launch of a compiled function
 _LEAST_KEYED = 1 << 20  # below, what the elements are multiplied with is kept: few MB, and one launch instead of two

@@ -14,9 +14,9 @@ Value and gradient are within two units in the last place of numbers from 1 to
 2, or of their own where they are larger. So s comes from exp, as tanh(t/2) and
 sigmoid(t) are wrong by several units in one TensorFlow or another:
 
-    in TensorFlow's ops     s = -1 / (-1 - e), 1 - s = e s; not as a reciprocal, which TensorFlow 2.15 rounds twice
-                            and would make of 1 / (1 + e), nor as a quotient of two tensors, for which it starts
-                            threads as soon as for exp
+    in TensorFlow's ops     s = 1 / (1 + e), 1 - s = e s; not by the op for reciprocals, which is not exact in
+                            TensorFlow 2.15 and 2.21, nor as a quotient of two tensors, for which TensorFlow
+                            starts threads at fewer elements
     compiled                the same, with an exp that is written out for the few numbers that it is needed for;
                             it also keeps the digits of gelu(x) for negative x
 """
@@ -36,7 +36,7 @@ _2A = 2 * math.sqrt(2 / math.pi)
 _2AB = _2A * 0.044715
 _LIMITS = {"float32": 10.0, "float64": 20.9}  # beyond which |x| s(t) (1 - s(t)) is 0 in the type's precision
 _EXP_LIMIT = 9.5  # likewise; up to here 1 / (1 + e) is far from where reciprocals by Newton's method overflow
-LEAST_ELEMENTS = 80_000  # that are compiled: fewer take less time than the launch
+LEAST_ELEMENTS = 80_000  # from which on they are compiled: fewer take less time than the launch
 _EXP2 = (1.0, 0.693146978, 0.240222421, 0.0555073374, 0.00967151266, 0.00132647269)  # 2^f for |f| <= 1/2, to 9.1e-08
 
 
@@ -138,7 +138,7 @@ def _forward(x: Any) -> Tuple[Any, Callable[[], Any]]:
     v = _wide(x)
     u = tf.square(v)
     e = tf.exp(v * (-_2AB * u - _2A))
-    s = -1.0 / (-1.0 - e)
+    s = 1.0 / (1.0 + e)
     y = tf.math.multiply_no_nan(v, s)
 
     def slope() -> Any:  # one op after the other: a second thread takes longer to wake up

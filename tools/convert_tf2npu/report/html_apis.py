@@ -37,8 +37,9 @@ def apis(report: Report) -> Iterator[str]:
     codes = {rule.code for rule in report.rules}
     for number, use in enumerate(report.apis):
         yield _row(number, use, codes)
-    yield from ('</tbody></table></div>', '<script type="application/json" id="places">%s</script>' % _places(report),
-                '</section>')
+    yield '</tbody></table></div>'
+    yield '<script type="application/json" id="places">%s</script>' % _places(report)
+    yield '</section>'
 
 
 def _row(number: int, use: ApiUse, codes: Set[str]) -> str:
