@@ -21,6 +21,8 @@ all_envs=(tf215 tf26 tf221 tf115 reports)  # the longest first, for --jobs
 fast_suite=(tests/fast tests/convert)
 tool_suites=(tests/convert tests/corpus)  # which need no TensorFlow: once for each Python
 same_python=tf221        # as the default environment has
+long_tests=(tests/distributed/test_faults.py tests/distributed/test_two_hosts.py tests/samples/test_dropout.py)
+long_envs=(tf115 tf215)  # minutes each, for what does not depend on the version: where most users are, and the default
 types_suite=tests/types  # in the default environment, which has mypy
 once_suite=tests/once    # there too: public packages from PyPI, fuzzing, and the benchmarks that are made there
 reports_suite=(tests/browser tests/schemas tests/plots)  # in the environment "reports"
@@ -105,6 +107,10 @@ tensorflow_suite() {  # NAME: every other folder of tests/ which has tests for a
   done
 }
 
+without_long() {  # NAME: pytest's arguments that leave out what is not for an environment
+  case " ${long_envs[*]} " in *" $1 "*) ;; *) printf -- '--ignore=%s\n' "${long_tests[@]}" ;; esac
+}
+
 test_env() {  # NAME: all that is to be run in it
   local name=$1 dir folder fast slow
   if ! dir="$(make_env "$name")"; then
@@ -120,7 +126,7 @@ test_env() {  # NAME: all that is to be run in it
     done
     [ "$name" != "$default_env" ] || fast+=("$types_suite")
     run_pytest "$name" "$dir" fast "${fast[@]}"
-    mapfile -t slow < <(tensorflow_suite "$name")
+    mapfile -t slow < <(tensorflow_suite "$name"; without_long "$name")
     run_pytest "$name" "$dir" tensorflow "${slow[@]}"
     [ "$name" != "$default_env" ] || run_pytest "$name" "$dir" once "$once_suite"
   fi
