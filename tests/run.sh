@@ -17,7 +17,7 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 default_env=tf215
-all_envs=(tf215 tf26 tf221 tf115 reports)  # the longest first, for --jobs
+all_envs=(tf215 tf115 tf26 tf221 reports)  # the longest first, for --jobs
 fast_suite=(tests/fast tests/convert)
 tool_suites=(tests/convert tests/corpus)  # which need no TensorFlow: once for each Python
 same_python=tf221        # as the default environment has
