@@ -17,14 +17,14 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 default_env=tf215
-all_envs=(tf215 tf115 tf26 tf221 reports)  # the longest first, for --jobs
+all_envs=(tf215 tf115 tf26 tf221 once reports)  # the longest first, for --jobs
 fast_suite=(tests/fast tests/convert)
 tool_suites=(tests/convert tests/corpus)  # which need no TensorFlow: once for each Python
 same_python=tf221        # as the default environment has
 long_tests=(tests/distributed/test_faults.py tests/distributed/test_two_hosts.py tests/samples/test_dropout.py)
 long_envs=(tf115 tf215)  # minutes each, for what does not depend on the version: where most users are, and the default
 types_suite=tests/types  # in the default environment, which has mypy
-once_suite=tests/once    # there too: public packages from PyPI, fuzzing, and the benchmarks that are made there
+once_suite=tests/once    # as "once", in the default environment: public packages from PyPI, fuzzing, benchmarks made there
 reports_suite=(tests/browser tests/schemas tests/plots)  # in the environment "reports"
 
 usage_error() { say "tests/run.sh: $*" >&2; exit 2; }
@@ -43,7 +43,7 @@ while [ $# -gt 0 ]; do
       shift ;;
     --env)
       [ $# -ge 2 ] || usage_error "--env needs a name: one of ${all_envs[*]}"
-      python_version_of "$2" > /dev/null ||
+      [ "$2" = once ] || python_version_of "$2" > /dev/null ||
         usage_error "--env $2: no such environment; there are ${all_envs[*]}"
       envs+=("$2")
       shift ;;
@@ -55,7 +55,12 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#envs[@]} -gt 0 ] || envs=("$default_env")
+if [ ${#envs[@]} -eq 0 ]; then
+  envs=("$default_env" once)
+fi
+if [ "$own_paths" = yes ]; then  # as the default environment has all that "once" has
+  mapfile -t envs < <(printf '%s\n' "${envs[@]/#once/$default_env}" | awk '!seen[$0]++')
+fi
 
 # --- tests -------------------------------------------------------------------
 results="$(mktemp -d "${TMPDIR:-/tmp}/npu_shim_tests.XXXXXX")"
@@ -113,10 +118,12 @@ without_long() {  # NAME: pytest's arguments that leave out what is not for an e
 
 test_env() {  # NAME: all that is to be run in it
   local name=$1 dir folder fast slow
-  if ! dir="$(make_env "$name")"; then
+  if ! dir="$(make_env "${name/#once/$default_env}")"; then
     not_run "$name" "$dir"
   elif [ "$own_paths" = yes ]; then
     run_pytest "$name" "$dir" chosen
+  elif [ "$name" = once ]; then
+    run_pytest "$name" "$dir" long "$once_suite"
   elif [ "$name" = reports ]; then
     run_pytest "$name" "$dir" browser "${reports_suite[@]}"
   else
@@ -128,7 +135,6 @@ test_env() {  # NAME: all that is to be run in it
     run_pytest "$name" "$dir" fast "${fast[@]}"
     mapfile -t slow < <(tensorflow_suite "$name"; without_long "$name")
     run_pytest "$name" "$dir" tensorflow "${slow[@]}"
-    [ "$name" != "$default_env" ] || run_pytest "$name" "$dir" once "$once_suite"
   fi
 }
 
