@@ -56,10 +56,10 @@ while [ $# -gt 0 ]; do
   shift
 done
 if [ ${#envs[@]} -eq 0 ]; then
-  envs=("$default_env" once)
-fi
-if [ "$own_paths" = yes ]; then  # as the default environment has all that "once" has
-  mapfile -t envs < <(printf '%s\n' "${envs[@]/#once/$default_env}" | awk '!seen[$0]++')
+  envs=("$default_env")
+  [ "$own_paths" = yes ] || envs+=(once)
+elif [ "$own_paths" = yes ] && [ ${#envs[@]} -gt 1 ]; then
+  envs=(${envs[*]/#once})  # the default environment has it all
 fi
 
 # --- tests -------------------------------------------------------------------
