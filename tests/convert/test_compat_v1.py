@@ -190,6 +190,18 @@ def test_what_another_rule_writes_is_lifted_where_it_stands() -> None:
     assert 'tf.compat.v1.train.MonitoredSession(session_creator=tf.compat.v1.train.ChiefSessionCreator(' in made
 
 
+def test_and_where_a_function_imports_tensorflow_itself() -> None:
+    made = lifted('def f(hooks):\n    import tensorflow as tf\n    return tf.train.MonitoredSession(hooks=hooks)\n'
+                  'def g(x):\n    import tensorflow as tf\n    return tf.random.set_seed(1)\n', ALL)
+    assert 'session_creator=tf.compat.v1.train.ChiefSessionCreator(' in made
+
+
+def test_the_switch_is_spelled_as_the_import_before_it_has_tf() -> None:
+    made = lifted('import tensorflow.compat.v1 as tf\nopt = tf.train.AdamOptimizer()\nimport tensorflow as tf\n'
+                  'tf.random.set_seed(1)\nx = tf.placeholder(tf.float32)\n', ALL)
+    assert made.startswith('import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n')
+
+
 def test_without_the_argument_nothing_is_lifted() -> None:
     text = b'import tensorflow as tf\nx = tf.placeholder(tf.float32, [2])\n'
     assert Converter().convert(text).new is None

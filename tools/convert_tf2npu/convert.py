@@ -164,7 +164,7 @@ class Converter:
         edits: List[Edit] = []
         if changes:
             edits = import_edits(source, names, changes)
-            edits += [as_lifted(names, edit) for change in changes for edit in change.edits]
+            edits += [as_lifted(names, edit, change.node) for change in changes for edit in change.edits]
         found = list(fates(context, said))
         listed = places(context, found) if self.list_calls else ()
         return source, _Plan(tuple(edits), by_place(diagnostics), counts(found), tuple(listed))

@@ -144,13 +144,19 @@ def whole_call(names: Names, node: ast.expr) -> ast.expr:
     return parent if isinstance(parent, ast.Call) and parent.func is node else node
 
 
-def as_lifted(names: Names, edit: Edit) -> Edit:
-    """An edit that another rule made of the names as they stand in a file, for the file as it is lifted."""
+def as_lifted(names: Names, edit: Edit, node: ast.AST) -> Edit:
+    """An edit that another rule made at a node, of the names as they stand in a file, for the file as it is lifted."""
     if names.lift is None or not edit.new:
         return edit
+    at: Optional[ast.AST] = node
+    while at is not None and at not in names.places:
+        at = names.parents.get(at)
+    where = names.places.get(at) if at is not None else None
+
     def renamed(match: 're.Match[str]') -> str:
         root, rest = match.group(1), match.group(2)
-        bound = names.module.bindings.get(root, [])
+        bound = (names.lookup(root, where) if where else names.module.bindings.get(root)) or []
+        bound = [b for b in bound if b.node is node] or bound  # behind an import it is what that binds
         if bound and all(b.target == V1 for b in bound) and rest.startswith('.compat.v1.'):
             return root + rest[len('.compat.v1'):]
         if names.by_name and not rest.startswith('.compat.') and any(
