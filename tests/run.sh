@@ -4,6 +4,7 @@
 #   bash tests/run.sh                    the default environment, tf215
 #   bash tests/run.sh --all              every environment of the support matrix
 #   bash tests/run.sh --env tf115        that one (may be given several times)
+#   bash tests/run.sh --env once         what one environment is enough for, which is tf215's
 #   bash tests/run.sh --all --jobs 2     two environments at a time; prints each when it is done
 #   bash tests/run.sh -k dropout -x      all other arguments go to pytest
 #   bash tests/run.sh tests/ops          only these tests
