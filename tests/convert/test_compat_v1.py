@@ -202,6 +202,12 @@ def test_the_switch_is_spelled_as_the_import_before_it_has_tf() -> None:
     assert made.startswith('import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n')
 
 
+def test_what_was_written_for_both_versions_needs_no_switch_once_its_gelu_is_replaced() -> None:
+    made = lifted('import tensorflow.compat.v1 as v1\nimport tensorflow as tf\nx = v1.placeholder(v1.float32)\n'
+                  'y = tf.nn.gelu(x, approximate=True)\n', ALL)
+    assert 'npu_unary_ops.gelu(x)' in made and 'disable_v2_behavior' not in made
+
+
 def test_without_the_argument_nothing_is_lifted() -> None:
     text = b'import tensorflow as tf\nx = tf.placeholder(tf.float32, [2])\n'
     assert Converter().convert(text).new is None

@@ -14,6 +14,7 @@ from .project import Project
 from .registry import Context
 from .tfnames import canonical
 from .versions import NEW, V1, became
+from .written_for import had_gelu
 
 _SWITCHES = frozenset({'tensorflow.disable_v2_behavior', 'tensorflow.disable_eager_execution'})
 # What makes a graph as TensorFlow 1 does, and fails in TensorFlow 2 unless the behaviour is switched off.
@@ -98,6 +99,8 @@ def _starts(names: Names, call: Call) -> bool:
 
 def _needs_switch(names: Names) -> bool:
     """Whether a file that is on compat.v1 already makes a graph outside a graph of its own."""
+    if had_gelu(names) and any(b.target == 'tensorflow' for bs in names.module.bindings.values() for b in bs):
+        return False  # as before its gelu of TensorFlow 2 was replaced
     found = False
     for call in names.calls:
         spelled = names.spelled(call.node.func, call.where) or ''
