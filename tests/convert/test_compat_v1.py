@@ -190,7 +190,7 @@ def test_what_another_rule_writes_is_lifted_where_it_stands() -> None:
     assert 'tf.compat.v1.train.MonitoredSession(session_creator=tf.compat.v1.train.ChiefSessionCreator(' in made
 
 
-def test_and_where_a_function_imports_tensorflow_itself() -> None:
+def test_what_another_rule_writes_is_lifted_where_a_function_imports_tensorflow() -> None:
     made = lifted('def f(hooks):\n    import tensorflow as tf\n    return tf.train.MonitoredSession(hooks=hooks)\n'
                   'def g(x):\n    import tensorflow as tf\n    return tf.random.set_seed(1)\n', ALL)
     assert 'session_creator=tf.compat.v1.train.ChiefSessionCreator(' in made

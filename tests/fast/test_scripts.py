@@ -85,6 +85,11 @@ def test_run_sh_explains_wrong_usage(
     assert text in done.stdout
 
 
+def test_the_tests_that_run_sh_leaves_out_in_some_environments_are_there(repo_root: pathlib.Path) -> None:
+    named = re.findall(r'tests/\w+/\w+\.py', (repo_root / 'tests/run.sh').read_text(encoding='utf-8'))
+    assert named and [name for name in named if not (repo_root / name).is_file()] == []  # pytest ignores others silently
+
+
 # --- benchmarks/run.sh ---------------------------------------------------------
 def test_every_benchmark_that_is_listed_has_its_place_in_the_results(repo_root: pathlib.Path) -> None:
     done = bash(repo_root / 'benchmarks/run.sh', '--list')

@@ -148,10 +148,7 @@ def as_lifted(names: Names, edit: Edit, node: ast.AST) -> Edit:
     """An edit that another rule made at a node, of the names as they stand in a file, for the file as it is lifted."""
     if names.lift is None or not edit.new:
         return edit
-    at: Optional[ast.AST] = node
-    while at is not None and at not in names.places:
-        at = names.parents.get(at)
-    where = names.places.get(at) if at is not None else None
+    where = next((names.places[n] for n in (node, *names.ancestors(node)) if n in names.places), None)
 
     def renamed(match: 're.Match[str]') -> str:
         root, rest = match.group(1), match.group(2)
