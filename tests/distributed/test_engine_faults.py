@@ -164,6 +164,22 @@ def test_a_rank_that_does_not_come_is_named(ranks_of):
         assert ranks.carrier == "shm" or ": nobody listens at 127.0.0.1:" in answer.text
 
 
+@pytest.mark.parametrize("carrier", ["servers"])
+def test_why_a_rank_gave_up_is_told_by_one_that_only_looks_when_it_has_left(ranks_of):
+    port = free_base_port(3)
+    answers = ranks_of(2).attempt("""
+        import time
+        from npu_shim.distributed.servers.engine import join
+        from npu_shim.distributed.servers.peers import Peers
+        def look(self, ranks):
+            while rank == 1 and ranks and not self.all[0].gone:
+                time.sleep(0.01)
+        Peers.look = look
+        join(rank, 3, "another", addresses=addresses, connect_timeout_s=(1, 60)[rank])
+        """, addresses=[f"127.0.0.1:{port + rank}" for rank in range(3)])
+    assert answers[0] == answers[1] and answers[0].text.startswith("rank 2 did not come within 1 s")
+
+
 def test_without_rank_0_the_others_say_so(ranks_of):
     ranks = ranks_of(3, join=False, only=[1, 2], connect_timeout_s=1)
     for answer in ranks.joined():

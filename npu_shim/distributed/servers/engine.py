@@ -176,7 +176,8 @@ def _meet(office: Office, timeout_s: float) -> None:
         office.peers.look([peer.rank for peer in office.peers.others if peer.life])
         gone = [peer.lost for peer in office.peers.others if peer.gone]
         if gone:
-            raise PeerLost(f"{gone[0]} before all ranks had come")
+            # Read again: one that refuses says so before it leaves.
+            raise office.refusal or PeerLost(f"{gone[0]} before all ranks had come")
         if time.monotonic() > give_up:
             names = ", ".join(str(peer.rank) for peer in unknown)
             where = ", ".join(f"{_ANSWERS[peers_module.probe(peer.address)]} {peer.address}" for peer in unknown)
