@@ -9,7 +9,7 @@ from typing import Callable, Dict, List, Tuple
 
 import pytest
 
-from convert_tf2npu import building, processes, tree
+from convert_tf2npu import building, parts, tree
 from convert_tf2npu.main import main
 from convert_tf2npu.staging import Staging
 
@@ -163,10 +163,10 @@ def test_another_run_to_the_same_folder_is_waited_for_although_nothing_differs(s
 @pytest.mark.parametrize('files', [1, 40])
 def test_two_processes_prepare_what_one_does(files: int, source, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(building, '_WORTH_TWO', 2)
-    monkeypatch.setattr(processes, 'may_fork', lambda: True)
+    monkeypatch.setattr(parts, 'may_fork', lambda: True)
     begun: List[int] = []
-    real = processes.start
-    monkeypatch.setattr(processes, 'start', lambda *what: (begun.append(1), real(*what))[1])
+    real = parts.start
+    monkeypatch.setattr(parts, 'start', lambda *what: (begun.append(1), real(*what))[1])
     for number in range(files):
         (source / 'part' / ('more%d.py' % number)).write_text(SCRIPT)
     for jobs in ('1', '2'):
@@ -177,7 +177,7 @@ def test_two_processes_prepare_what_one_does(files: int, source, tmp_path, monke
 
 def test_what_the_second_process_cannot_write_ends_the_run(source, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(building, '_WORTH_TWO', 2)
-    monkeypatch.setattr(processes, 'may_fork', lambda: True)
+    monkeypatch.setattr(parts, 'may_fork', lambda: True)
     main_process = os.getpid()
     for what, said in ((lambda: os._exit(3), 'was ended from outside; nothing was written'),
                        (lambda: os.readlink(str(source)), 'cannot be written: Invalid argument')):

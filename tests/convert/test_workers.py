@@ -9,12 +9,15 @@ from typing import Dict, List, Tuple
 
 import pytest
 
-from convert_tf2npu import processes, workers
+from convert_tf2npu import import_graph, parts, processes, workers
 from convert_tf2npu.config import Settings
 from convert_tf2npu.convert import project_of
+from convert_tf2npu.errors import UsageError
+from convert_tf2npu.import_graph import concerned, importers, reached, read_imports
+from convert_tf2npu.parts import in_parts
 from convert_tf2npu.processes import Channel
 from convert_tf2npu.results import FileResult
-from convert_tf2npu.shares import Shares
+from convert_tf2npu.shares import Shares, equal
 from convert_tf2npu.workers import converted
 
 
@@ -102,7 +105,7 @@ def test_processes_come_to_what_one_comes_to(fork: bool, tmp_path: pathlib.Path,
     paths = sorted(str(path) for path in tmp_path.iterdir())
     converting = Settings(), project_of(Settings(), paths), True
     (tmp_path / 'gone.py').unlink()
-    for module in (processes, workers):
+    for module in (parts, processes, workers):
         monkeypatch.setattr(module, 'may_fork', lambda: fork)
     asked: List[Tuple[int, int]] = []
     real = workers._Pool._give
@@ -115,3 +118,47 @@ def test_processes_come_to_what_one_comes_to(fork: bool, tmp_path: pathlib.Path,
     assert not asked
     assert dict(converted(paths, converting, 3)) == one and set(asked) == {(os.getpid(), n) for n in range(3)}
     assert sorted(one) == list(range(len(paths))) and sum(result.new is not None for result in one.values()) == 12
+
+
+@pytest.mark.parametrize('jobs', [2, 3, 50])
+def test_processes_read_the_imports_that_one_reads(jobs: int, tmp_path: pathlib.Path,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_graph, '_WORTH_A_PROCESS', 1)
+    monkeypatch.setattr(parts, 'may_fork', lambda: True)
+    chosen = random.Random(jobs)
+    paths = [tmp_path / ('part%d' % (number // 7)) / ('m%d.py' % number) for number in range(40)]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        others = [chosen.choice(paths) for _ in range(3)]
+        path.write_text(''.join('import %s.%s\n' % (other.parent.name, other.stem) for other in others)
+                        + chosen.choice(['', '', 'import tensorflow as tf\n']))
+    package = tmp_path / 'part0' / '__init__.py'
+    project = project_of(Settings(), [str(path) for path in paths + [package, tmp_path / 'gone.py']])
+    package.write_text('')
+    one = concerned(project), dict(importers(project)), [reached(project, path) for path in project.paths]
+    for known in (concerned, reached):
+        known.cache_clear()
+    begun: List[int] = []
+    real = parts.start
+    monkeypatch.setattr(parts, 'start', lambda *what: (begun.append(1), real(*what))[1])
+    read_imports(project, jobs)
+    assert (concerned(project), dict(importers(project)), [reached(project, path) for path in project.paths]) == one
+    assert len(begun) == min(jobs, 43) - 1 and one[0].reaching and len(one[1]) > 20
+
+
+def test_a_process_that_ends_while_it_reads_imports_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, 'may_fork', lambda: True)
+    here = os.getpid()
+
+    def work(number: int) -> int:
+        return number * 2 if os.getpid() == here or number < 3 else os._exit(3)
+    assert in_parts(work, [(1,), (2,), (0,)]) == [2, 4, 0]
+    with pytest.raises(UsageError, match='was ended from outside; nothing was written'):
+        in_parts(work, [(1,), (2,), (3,)])
+    monkeypatch.setattr(parts, 'may_fork', lambda: False)
+    assert in_parts(work, [(1,), (3,)]) == [2, 6]
+
+
+def test_shares_are_of_the_same_size() -> None:
+    assert equal([10] * 4 + [40], 2) == [range(0, 4), range(4, 5)] and equal([], 2) == [range(0, 0)] * 2
+    assert [len(each) for each in equal([5] * 3, 7)].count(1) == 3

@@ -1,16 +1,11 @@
 """Preparing a copy of a source, by two processes where there are many files: most of the time goes into making them."""
 from __future__ import annotations
 
-import marshal
 import os
 import stat
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence
-
-from .errors import UsageError
-from .signals import held_back
+from typing import TYPE_CHECKING, Dict, List, Sequence
 
 if TYPE_CHECKING:
-    from .processes import Channel
     from .tree import Entry, Tree
 
 _WORTH_TWO = 200  # files
@@ -55,30 +50,10 @@ def copy_mode(path: str, other: str) -> None:
 
 
 def _by_two(entries: Sequence[Entry], new: Dict[str, bytes], building: str, single: bool) -> List[str]:
-    from .processes import may_fork, start  # with all that processes need
-    if not may_fork():
-        return _copy(entries, new, building, single)
+    from .parts import in_parts  # with all that processes need
     half = len(entries) // 2
-    with held_back():
-        second = start(_serve, (entries[half:], new, building, single), ())
-    try:
-        missing = _copy(entries[:half], new, building, single)
-        found = marshal.loads(second.channel.recv_bytes())
-    except EOFError:
-        raise UsageError('a process of the tool was ended from outside; nothing was written; try again with -j 1')
-    finally:
-        with held_back():
-            second.end()
-    if isinstance(found, tuple):
-        raise OSError(*found)
-    return missing + found
-
-
-def _serve(channel: Channel, *arguments: Any) -> None:
-    try:
-        channel.send_bytes(marshal.dumps(_copy(*arguments)))
-    except OSError as error:
-        channel.send_bytes(marshal.dumps((error.errno, error.strerror)))
+    first, second = in_parts(_copy, [(each, new, building, single) for each in (entries[:half], entries[half:])])
+    return first + second
 
 
 def _copy(entries: Sequence[Entry], new: Dict[str, bytes], building: str, single: bool) -> List[str]:

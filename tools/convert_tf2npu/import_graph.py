@@ -11,7 +11,9 @@ from typing import (Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping
 
 from .endings import NOTEBOOK
 from .notebook import Notebook
+from .parts import in_parts
 from .project import Project, names_roots
+from .shares import equal, size_of
 from .source import SourceError
 
 _IMPORT = re.compile(r'[ \t]*import[ \t]+([^\n#;]+)')
@@ -22,6 +24,9 @@ _BY_OTHER_MEANS = ('import_module', '__import__', 'LazyLoader', 'sys.modules')
 _INSIDE_LINE = re.compile(r'[:;](?=[ \t]*(?:from|import)[ \t])')
 _QUOTED = re.compile(r'["\']([.\w]+)["\']')
 _COMMENT = re.compile(r'#[^\n]*')
+_NAME = re.compile(r'[A-Za-z_*]')
+_WORTH_A_PROCESS = 100  # files
+_Row = Tuple[bytes, bytes, bool]  # of a file: what it imports, what may stand in besides, whether it names TensorFlow
 
 
 class _Graph:
@@ -33,26 +38,36 @@ class _Graph:
 
     Args:
         project: the files.
+        jobs: processes that there may be.
     """
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, jobs: int = 1) -> None:
+        self.project = project
         self.paths = tuple(project.paths)
         self.numbers = {path: number for number, path in enumerate(self.paths)}
-        self.imported: List[Sequence[int]] = []
-        self.beside: List[Sequence[int]] = []
-        self.naming: List[int] = []
+        jobs = min(jobs, 1 + len(self.paths) // _WORTH_A_PROCESS)
+        shares = equal([size_of(path) for path in self.paths], jobs) if jobs > 1 else [range(len(self.paths))]
+        found = [each for part in in_parts(self._read, [(share,) for share in shares]) for each in part]
+        self.imported: List[Sequence[int]] = [array('I', imported) for imported, _, _ in found]
+        self.beside: List[Sequence[int]] = [array('I', beside) for _, beside, _ in found]
+        self.naming = [number for number, (_, _, names) in enumerate(found) if names]
+        self.importing = _turned(self.imported)
+
+    def _read(self, numbers: range) -> List[_Row]:
+        found: List[_Row] = []
         places: Dict[str, Dict[str, Optional[int]]] = {}  # of modules, as files of a folder import them
-        for number, path in enumerate(self.paths):
+        for number in numbers:
+            path = self.paths[number]
             folder = os.path.dirname(path)
             if folder not in places:
                 places = {folder: {}}  # the files of a folder come one after the other
-            self._add(number, _read(project, path), lambda module: project.files.search(module, folder), places[folder])
-            if names_roots(project.raw(path)):
-                self.naming.append(number)
-        self.importing = _turned(self.imported)
+            imports = _read(self.project, path)
+            imported, beside = self._found(imports, lambda m: self.project.files.search(m, folder), places[folder])
+            found.append((_packed(imported - {number}), _packed(beside - imported), names_roots(self.project.raw(path))))
+        return found
 
-    def _add(self, number: int, imports: _Imports, search: Callable[[str], Optional[str]],
-             places: Dict[str, Optional[int]]) -> None:
+    def _found(self, imports: _Imports, search: Callable[[str], Optional[str]],
+               places: Dict[str, Optional[int]]) -> Tuple[Set[Optional[int]], Set[Optional[int]]]:
         def place(module: str) -> Optional[int]:
             if module not in places:
                 places[module] = self.numbers.get(search(module) or '')
@@ -61,9 +76,7 @@ class _Graph:
         modules = {module for module, _ in imports.names}
         imported = {place(module) for module in modules}
         imported.update(place(_joined(module, name)) for module, name in imports.names)
-        beside = {place(part) for module in modules | imports.others for part in _beginnings(module)}
-        self.imported.append(_packed(imported - {number}))
-        self.beside.append(_packed(beside - imported))
+        return imported, {place(part) for module in modules | imports.others for part in _beginnings(module)}
 
     def inside(self) -> Dict[int, List[int]]:
         """For each package the files that are in it."""
@@ -80,6 +93,9 @@ class _Graph:
         paths = set(paths)
         known = [self.numbers[path] for path in paths if path in self.numbers]
         return frozenset(paths.union(self.paths[number] for number in _closed(known, lambda number: (edges[number],))))
+
+
+_known: List[_Graph] = []  # of the last project
 
 
 class Importers(Mapping[str, Tuple[str, ...]]):
@@ -164,13 +180,20 @@ def concerned(project: Project) -> Concerned:
                      frozenset(graph.paths[number] for number in handed))
 
 
-@functools.lru_cache(maxsize=1)
+def read_imports(project: Project, jobs: int) -> None:
+    """Read the imports of all files now, by several processes where that pays off, instead of when they are asked for."""
+    _known[:] = [_Graph(project, jobs)]
+    concerned(project)
+
+
 def _graph(project: Project) -> _Graph:
-    return _Graph(project)
+    if not _known or _known[0].project is not project:
+        _known[:] = [_Graph(project)]
+    return _known[0]
 
 
-def _packed(numbers: Iterable[Optional[int]]) -> Sequence[int]:
-    return array('I', sorted(number for number in numbers if number is not None))
+def _packed(numbers: Iterable[Optional[int]]) -> bytes:
+    return array('I', sorted(number for number in numbers if number is not None)).tobytes()
 
 
 def _turned(edges: Sequence[Sequence[int]]) -> List[Sequence[int]]:
@@ -227,7 +250,10 @@ def _text(project: Project, path: str) -> str:
             raw = Notebook(raw).script
         except SourceError:
             return ''  # said when its own turn comes
-    return raw.decode('utf-8-sig', 'replace').replace('\\\r\n', ' ').replace('\\\n', ' ')
+    text = raw.decode('utf-8-sig', 'replace')
+    if '\r' in text:  # which is seen at once
+        text = text.replace('\\\r\n', ' ')
+    return text.replace('\\\n', ' ')
 
 
 def _imports(text: str) -> Iterator[Tuple[str, str]]:
@@ -247,13 +273,15 @@ def _lines_with_imports(text: str) -> Iterator[Tuple[int, int]]:
 
 def _import_at(text: str, start: int) -> Iterator[Tuple[str, str]]:
     """What an import statement brings that starts at a place; nothing where there is none."""
-    plain, parts = _IMPORT.match(text, start), _FROM.match(text, start)
+    parts = _FROM.match(text, start)
+    if parts:
+        for name in _names(parts.group(2)) or ['']:
+            yield sys.intern(parts.group(1)), sys.intern(name)  # files of a project import much the same
+        return
+    plain = _IMPORT.match(text, start)
     if plain:
         for name in _names(plain.group(1)):
             yield sys.intern(name), ''
-    elif parts:
-        for name in _names(parts.group(2)) or ['']:
-            yield sys.intern(parts.group(1)), sys.intern(name)  # files of a project import much the same
 
 
 def _joined(module: str, name: str) -> str:
@@ -261,5 +289,7 @@ def _joined(module: str, name: str) -> str:
 
 
 def _names(listed: str) -> List[str]:
-    parts = [part.split() for part in _COMMENT.sub('', listed).strip('() \t').split(',')]
-    return [words[0] for words in parts if words and re.match(r'[A-Za-z_*]', words[0])]
+    if '#' in listed:
+        listed = _COMMENT.sub('', listed)
+    parts = [part.split(None, 1) for part in listed.strip('() \t').split(',')]
+    return [words[0] for words in parts if words and _NAME.match(words[0])]

@@ -45,7 +45,6 @@ class ModuleFiles:
 
     def search(self, module: str, folder: str) -> Optional[str]:
         """The file of a module, as files of a folder import it."""
-        own = os.path.join(folder, '')
         dots = len(module) - len(module.lstrip('.'))
         parts = [part for part in module[dots:].split('.') if part]
         if parts and parts[-1] not in self._last:
@@ -56,9 +55,10 @@ class ModuleFiles:
             return self.inside(folder, parts)
         if not parts or not self.may_be(parts[0]):
             return None
+        own = folder
         while True:  # the script's own folder, then those that may be on the path above it
             found = self.inside(folder, parts)
-            if found and parts[0] in _FRAMEWORKS and own.startswith(os.path.join(folder, parts[0], '')):
+            if found and parts[0] in _FRAMEWORKS and os.path.join(own, '').startswith(os.path.join(folder, parts[0], '')):
                 found = None  # a folder that is only called so, of which the file knows nothing
             above = os.path.dirname(folder)
             if found or folder == above:

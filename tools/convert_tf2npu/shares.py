@@ -1,6 +1,7 @@
 """Which process converts which files: neighbours, because they import each other, and are read once by one process."""
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from itertools import accumulate
 from typing import List, Sequence
@@ -21,9 +22,8 @@ class Shares:
     """
 
     def __init__(self, sizes: Sequence[int], processes: int) -> None:
-        self._ends = [0, *accumulate(size + 1 for size in sizes)]
-        cuts = [self._place(self._ends[-1] * number // processes) for number in range(processes + 1)]
-        self._left: List[range] = [range(begin, end) for begin, end in zip(cuts, cuts[1:])]
+        self._ends = _ends(sizes)
+        self._left = equal(sizes, processes)
 
     def next(self, process: int) -> range:
         """The places of the files that a process is to convert next; none if all is given away."""
@@ -48,3 +48,22 @@ class Shares:
 
     def _size(self, places: range) -> int:
         return self._ends[places.stop] - self._ends[places.start]
+
+
+def equal(sizes: Sequence[int], count: int) -> List[range]:
+    """The places of some files, cut into shares of about the same size; some are empty where there are few files."""
+    ends = _ends(sizes)
+    cuts = [bisect_left(ends, ends[-1] * number // count) for number in range(count + 1)]
+    return [range(begin, end) for begin, end in zip(cuts, cuts[1:])]
+
+
+def size_of(path: str) -> int:
+    """The size of a file."""
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0  # said when its turn comes
+
+
+def _ends(sizes: Sequence[int]) -> List[int]:
+    return [0, *accumulate(size + 1 for size in sizes)]

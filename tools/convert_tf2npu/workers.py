@@ -4,17 +4,16 @@ from __future__ import annotations
 import contextlib
 import gc
 import marshal
-import os
 from typing import Iterator, List, Optional, Sequence, Set, Tuple
 
 from .config import Settings
 from .convert import Converter
 from .errors import UsageError
-from .import_graph import concerned
+from .import_graph import read_imports
 from .processes import Channel, Process, may_fork, start
 from .project import Project
 from .results import UNTOUCHED, FileResult, failed, of_plain, plain
-from .shares import Shares
+from .shares import Shares, size_of
 from .signals import act_on_held_back, held_back
 
 _AHEAD = 2  # pieces of work that each process has, so that it never waits for the next one
@@ -42,7 +41,7 @@ def converted(paths: Sequence[str], converting: Converting, jobs: int) -> Iterat
         return
     if may_fork():
         with _collector_at_rest():
-            concerned(converting[1])  # once, and not by each process for itself
+            read_imports(converting[1], jobs)  # once, and not by each process for itself
     with held_back(), _Pool(paths, converting, jobs) as pool:  # an exception while they are started would leave some
         for result in pool.results():
             yield result
@@ -82,7 +81,7 @@ class _Pool:
     """
 
     def __init__(self, paths: Sequence[str], converting: Converting, jobs: int) -> None:
-        self._shares = Shares([_size(path) for path in paths], jobs)
+        self._shares = Shares([size_of(path) for path in paths], jobs)
         self._jobs = jobs
         self._work = tuple(paths), converting
         self._processes: List[Process] = []
@@ -129,13 +128,6 @@ class _Pool:
         wait = self._processes[0].wait
         ready = wait([self._processes[number].channel for number in sorted(numbers)])
         return [number for number in sorted(numbers) if self._processes[number].channel in ready]
-
-
-def _size(path: str) -> int:
-    try:
-        return os.path.getsize(path)
-    except OSError:
-        return 0  # said when its turn comes
 
 
 def _serve(channel: Channel, paths: Sequence[str], converting: Converting) -> None:
