@@ -52,7 +52,7 @@ def _answer(channel: Channel) -> Any:
 
 def _serve(channel: Channel, work: Callable[..., Any], part: Arguments) -> None:
     try:
-        answer: Tuple[Any, Any] = None, work(*part)
+        answer: Tuple[Any, Any] = (None, work(*part))
     except OSError as error:
         answer = (error.errno, error.strerror), None
     channel.send_bytes(marshal.dumps(answer))
