@@ -21,7 +21,6 @@ import ast
 import gc
 import json
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
@@ -83,15 +82,20 @@ class Bench:
     def again(self) -> List[Cost]:
         """The tool with an empty cache, and once more."""
         cache = self.work / 'cache'
-        shutil.rmtree(str(cache), ignore_errors=True)
-        shutil.rmtree(str(self.work / 'again'), ignore_errors=True)
+        self._put_away(cache)
+        self._put_away(self.work / 'again')
         command = tool_runs.tool(self.python, '-i', str(self.corpus.folder), '-o', str(self.work / 'again'), '-j', '1')
         return [cost(command, cache), cost(command, cache)]
 
     def _writing(self, name: str, command: Callable[[str, str], List[str]]) -> Cost:
         target = self.work / name
-        shutil.rmtree(str(target), ignore_errors=True)
+        self._put_away(target)
         return cost(command(str(self.corpus.folder), str(target)), self.work / 'no cache')
+
+    def _put_away(self, path: pathlib.Path) -> None:
+        """Make way for the next run; it is deleted at the very end, because a disk is busy with that for seconds."""
+        if path.exists():
+            path.rename(pathlib.Path(tempfile.mkdtemp(dir=str(self.work))) / path.name)
 
     def check(self) -> None:
         """Look at what the last runs wrote.
@@ -272,9 +276,7 @@ def main(argv: List[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         sources = tool_corpus.chosen(args, parser, pathlib.Path(folder))
         for index, python in enumerate(args.python or [sys.executable]):
-            work = pathlib.Path(folder) / str(index)
-            found.append(measure(sources, work, python, args))
-            shutil.rmtree(str(work))
+            found.append(measure(sources, pathlib.Path(folder) / str(index), python, args))
     results.report('tool_throughput', '\n'.join(text_of(each) for each in found), found, args.write)
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(found, indent=1) + '\n', encoding='utf-8')
