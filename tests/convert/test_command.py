@@ -14,8 +14,8 @@ from typing import Any, Dict, List
 
 import pytest
 
-import convert_tf2npu.workers
 import convert_tf2npu.building
+import convert_tf2npu.project
 from convert_tf2npu.main import main
 from convert_tf2npu.progress import Progress
 
@@ -404,7 +404,7 @@ def test_a_file_that_cannot_be_read_is_named_and_missing(project, tmp_path, monk
         if str(path).endswith(unreadable):
             raise PermissionError(13, 'Permission denied', str(path))
         return open(path, *arguments, **more)
-    for module in (convert_tf2npu.workers, convert_tf2npu.building):
+    for module in (convert_tf2npu.project, convert_tf2npu.building):
         monkeypatch.setattr(module, 'open', no_open, raising=False)
     assert main(['-i', str(project), '-o', str(tmp_path / 'out')]) == 2
     out, err = capsys.readouterr()

@@ -55,6 +55,7 @@ class Project:
     def __init__(self, paths: Iterable[str] = (), fixed: Iterable[str] = (),
                  prepare: Optional[Callable[['Project', Source, Names], None]] = None) -> None:
         self._paths = {os.path.abspath(path): path for path in paths}
+        self._whole = {path: whole for whole, path in self._paths.items()}
         self.fixed: FrozenSet[str] = frozenset(os.path.abspath(path) for path in fixed)
         self._prepare = prepare
         self.files = ModuleFiles(self._paths)
@@ -80,11 +81,27 @@ class Project:
         """The files, by their whole path."""
         return self._paths.keys()
 
+    def _whole_path(self, path: str) -> str:
+        return self._whole.get(path) or path and os.path.abspath(path)
+
     def raw(self, path: str) -> bytes:
         """The bytes of a file; nothing where it cannot be read."""
+        try:
+            return self.read(path)
+        except OSError:
+            return b''  # said when its own turn comes
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file, which may be at hand since it was last read.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        path = self._whole_path(path)
         found = self._raw.get(path)
         if found is None:
-            found = self._raw[path] = _read(path)
+            with open(path, 'rb') as stream:
+                found = self._raw[path] = stream.read()
             self._raw_size += len(found)
             while self._raw_size > _BYTES_AT_HAND and len(self._raw) > 1:
                 self._raw_size -= len(self._raw.popitem(last=False)[1])
@@ -103,7 +120,7 @@ class Project:
         """
         if names_roots(raw):
             return True
-        path = os.path.abspath(path) if path else ''
+        path = self._whole_path(path)
         if path in self._paths:
             from .import_graph import concerned  # which stands on projects
             found = concerned(self)
@@ -120,8 +137,8 @@ class Project:
             path: where it stands.
         """
         from .import_graph import concerned  # which stands on projects
-        path = os.path.abspath(path) if path else ''
-        return path in self._paths and not names_roots(raw) and path not in concerned(self).reaching
+        path = self._whole_path(path)
+        return path in self._paths and path not in concerned(self).reaching and not names_roots(raw)
 
     def understand(self, raw: bytes, path: str = '', asked: bool = False) -> Module:
         """Read a file's bytes.
@@ -134,7 +151,7 @@ class Project:
         Raises:
             SourceError: they are not Python 3.
         """
-        path = os.path.abspath(path) if path else ''
+        path = self._whole_path(path)
         known = self._at_hand.get(path) if path else None
         if known is not None and known.source.raw == raw:
             self._at_hand.keep(known, asked)
@@ -156,8 +173,7 @@ class Project:
         if path in self._unreadable:
             return None
         try:
-            with open(path, 'rb') as stream:
-                return self.understand(stream.read(), path, True)
+            return self.understand(self.read(path), path, True)
         except (OSError, SourceError, RecursionError):
             self._unreadable.add(path)  # said when its own turn comes
             return None
@@ -332,11 +348,3 @@ class Project:
 def names_roots(raw: bytes) -> bool:
     """Whether a file names TensorFlow, Keras, Horovod or what replaces them."""
     return any(root in raw for root in _ROOTS)
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, 'rb') as stream:
-            return stream.read()
-    except OSError:
-        return b''  # said when its own turn comes

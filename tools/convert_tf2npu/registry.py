@@ -111,6 +111,8 @@ class Registry:
 
     def __init__(self, rules: Optional[List[Rule]] = None) -> None:
         self.rules = load() if rules is None else rules
+        self._of_files = [(r, r.module.check_file) for r in self.rules if hasattr(r.module, 'check_file')]
+        self._last = [(r, r.module.check_last) for r in self.rules if hasattr(r.module, 'check_last')]
         self._by_call: Dict[str, List[Rule]] = {}
         self._by_method: Dict[str, List[Rule]] = {}
         for rule in self.rules:
@@ -121,10 +123,9 @@ class Registry:
 
     def check(self, context: Context) -> Iterator[Tuple[Rule, Result]]:
         """What all rules have to say of a file, in the order of its calls."""
-        for rule in self.rules:
-            if hasattr(rule.module, 'check_file'):
-                for result in rule.module.check_file(context):
-                    yield rule, result
+        for rule, check_file in self._of_files:
+            for result in check_file(context):
+                yield rule, result
         by_call, by_method, strings, called = self._by_call, self._by_method, context.names.strings, context.called
         for call in context.names.calls:  # of which few are of concern for a rule
             node = call.node
@@ -134,10 +135,9 @@ class Registry:
     def check_last(self, context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[Tuple[Rule, Result]]:
         """What rules have to say of a file when the rewrites of all others are known."""
         replaced = tuple(replaced)  # and not those that follow from what is yielded here
-        for rule in self.rules:
-            if hasattr(rule.module, 'check_last'):
-                for result in rule.module.check_last(context, replaced):
-                    yield rule, result
+        for rule, check_last in self._last:
+            for result in check_last(context, replaced):
+                yield rule, result
 
     def _check_call(self, context: Context, call: Call) -> Iterator[Tuple[Rule, Result]]:
         string = context.names.strings.get(call.node)

@@ -63,8 +63,7 @@ def _collector_at_rest() -> Iterator[None]:
 def convert_path(converter: Converter, path: str) -> FileResult:
     """Convert the file at a path; the edits by which are not asked for again."""
     try:
-        with open(path, 'rb') as stream:
-            raw = stream.read()
+        raw = converter.project.read(path)
     except OSError as error:
         return failed(error.strerror or str(error))
     result = converter.convert(raw, path)._replace(edits=())
