@@ -40,6 +40,13 @@ PROJECTS: Dict[str, Tuple[Dict[str, str], str]] = {
     'nothing that is handed to it': (
         {'a.py': TF + 'import b\nb.train(tf.data.TFRecordDataset("x"))\n', 'c.py': '',
          'b.py': 'import c\ndef train(dataset):\n    return dataset\n'}, 'a'),
+    'its name in a text and a comment': (
+        {'a.py': "# as tensorflow has it\nSTUBS = {'tensorflow': 1}\n", 'b.py': 'from a import STUBS\n'}, 'a'),
+    'an import of it behind another one': ({'a.py': 'import os; ' + TF, 'b.py': 'from a import tf\n'}, 'a b'),
+    'an import of it in several lines': ({'a.py': 'from \\\n  keras \\\n  import layers\n', 'b.py': 'import a\n'}, 'a b'),
+    'an import of it between other ends of lines': ({'a.py': 'x = 1\r' + TF, 'b.py': 'from a import tf\n'}, 'a b'),
+    'an import of it by a function': (
+        {'a.py': "import importlib\ntf = importlib.import_module(\n    'tensorflow')\n", 'b.py': 'from a import tf\n'}, 'a b'),
     'a mark before the first import': ({'a.py': TF, 'b.py': '\ufefffrom a import tf\n'}, 'a b'),
 }
 

@@ -26,15 +26,15 @@ _QUOTED = re.compile(r'["\']([.\w]+)["\']')
 _COMMENT = re.compile(r'#[^\n]*')
 _NAME = re.compile(r'[A-Za-z_*]')
 _WORTH_A_PROCESS = 100  # files
-_Row = Tuple[bytes, bytes, bool]  # of a file: what it imports, what may stand in besides, whether it names TensorFlow
+_Row = Tuple[bytes, bytes, bool]  # of a file: what it imports, what may stand in besides, whether it brings TensorFlow
 
 
 class _Graph:
     """The imports of all files, which are numbers here, because a large project has many of them.
 
     ``paths`` are the files, ``numbers`` their places there. ``imported`` are the files that each imports itself,
-    ``beside`` those that what it imports may stand in besides, ``importing`` those that import it; ``naming`` are the
-    files that name TensorFlow.
+    ``beside`` those that what it imports may stand in besides, ``importing`` those that import it; ``bringing`` are the
+    files that bring TensorFlow in from outside.
 
     Args:
         project: the files.
@@ -50,7 +50,7 @@ class _Graph:
         found = [each for part in in_parts(self._read, [(share,) for share in shares]) for each in part]
         self.imported: List[Sequence[int]] = [array('I', imported) for imported, _, _ in found]
         self.beside: List[Sequence[int]] = [array('I', beside) for _, beside, _ in found]
-        self.naming = [number for number, (_, _, names) in enumerate(found) if names]
+        self.bringing = [number for number, (_, _, brings) in enumerate(found) if brings]
         self.importing = _turned(self.imported)
 
     def _read(self, numbers: range) -> List[_Row]:
@@ -63,7 +63,7 @@ class _Graph:
                 places = {folder: {}}  # the files of a folder come one after the other
             imports = _read(self.project, path)
             imported, beside = self._found(imports, lambda m: self.project.files.search(m, folder), places[folder])
-            found.append((_packed(imported - {number}), _packed(beside - imported), names_roots(self.project.raw(path))))
+            found.append((_packed(imported - {number}), _packed(beside - imported), imports.of_roots))
         return found
 
     def _found(self, imports: _Imports, search: Callable[[str], Optional[str]],
@@ -156,7 +156,7 @@ def taken(project: Project) -> Dict[str, FrozenSet[str]]:
 
 
 class Concerned(NamedTuple):
-    """The files that can have TensorFlow from others: those whose imports lead to one that names it, and those that are
+    """The files that can have TensorFlow from others: those whose imports lead to one that imports it, and those that are
     imported by such files, which may hand them objects."""
     reaching: FrozenSet[str]
     handed: FrozenSet[str]
@@ -173,7 +173,7 @@ def concerned(project: Project) -> Concerned:
     inside = graph.inside()
     package_of = {number: package for package, numbers in inside.items() for number in numbers}
     backwards = _turned(graph.beside)
-    reaching = _closed(graph.naming, lambda number: (
+    reaching = _closed(graph.bringing, lambda number: (
         graph.importing[number], backwards[number], [package_of[number]] if number in package_of else []))
     handed = _closed(reaching, lambda number: (graph.imported[number], graph.beside[number], inside.get(number, [])))
     return Concerned(frozenset(graph.paths[number] for number in reaching),
@@ -218,23 +218,29 @@ def _closed(numbers: Iterable[int], edges: Callable[[int], Iterable[Iterable[int
 
 
 class _Imports(NamedTuple):
-    """What a file imports at the start of lines, as modules and names of them, and what it may import by other means."""
+    """What a file imports at the start of lines, as modules and names of them, what it may import by other means, and
+    whether TensorFlow may be among that: a file may also have its name in a text or a comment, from which none gets it."""
     names: FrozenSet[Tuple[str, str]]
     others: FrozenSet[str]
+    of_roots: bool
 
 
 def _read(project: Project, path: str) -> _Imports:
     text = _text(project, path)
     names: Set[Tuple[str, str]] = set()
     others: Set[str] = set()
-    for start, end in _lines_with_imports(text):
+    lines = list(_lines_with_imports(text))
+    for start, end in lines:
         names.update(_import_at(text, start))
         for match in _INSIDE_LINE.finditer(text, start, end):
             for module, name in _import_at(text, match.end()):
                 others.update((module, _joined(module, name)))
-    if any(word in text for word in _BY_OTHER_MEANS):
+    by_other_means = any(word in text for word in _BY_OTHER_MEANS)
+    if by_other_means:
         others.update(_QUOTED.findall(text))
-    return _Imports(frozenset(names), frozenset(others))
+    of_roots = names_roots(project.raw(path)) and (by_other_means or any(
+        names_roots(text[start:end].encode('utf-8', 'replace')) for start, end in lines))
+    return _Imports(frozenset(names), frozenset(others), of_roots)
 
 
 def _beginnings(module: str) -> Iterator[str]:
