@@ -29,7 +29,7 @@ _STRING_OR_COMMENT = re.compile(
 # The compiler looks for the features that a file asks for when all of it is parsed, and before anything else: it ends at
 # one that there is not, and has made no tree for Python to look at.
 _COMPILED_NO_FURTHER = 'from __future__ import _\n'
-_NO_FEATURE = re.compile(r'future feature _ is not defined\Z')
+_NO_FEATURE = 'future feature _ is not defined'
 _PYTHON2_HINT = re.compile(r'print|exec|backtick|leading zeros|invalid token|exception group|'
                            r'multiple exception types|except|raise|<>')
 
@@ -281,7 +281,7 @@ def check_readable(raw: bytes) -> None:
             warnings.simplefilter('ignore')
             compile(_COMPILED_NO_FURTHER + text, '<script>', 'exec', dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if not _NO_FEATURE.match(getattr(error, 'msg', '')):
+        if getattr(error, 'msg', '') != _NO_FEATURE:
             Source(raw)  # says what is wrong
 
 
