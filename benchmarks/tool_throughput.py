@@ -181,7 +181,7 @@ def no_concern(corpus: Corpus, rounds: int) -> Figures:
     In one process, so that what a process takes to start is not counted.
     """
     sys.path.insert(0, str(tool_corpus.ROOT / 'tools'))
-    from convert_tf2npu.convert import Converter
+    from convert_tf2npu.engine.converter import Converter
 
     raws = [path.read_bytes() for path in tool_corpus.python_files(corpus.folder)]
     converter = Converter()

@@ -18,10 +18,10 @@ from typing import Dict, List, NamedTuple, Sequence
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tools'))
 
-from convert_tf2npu.arguments import parser, rule_settings  # noqa: E402
-from convert_tf2npu.config import Config  # noqa: E402
-from convert_tf2npu.results import Calls  # noqa: E402
-from convert_tf2npu.run import Run, convert_source  # noqa: E402
+from convert_tf2npu.cli.arguments import parser, rule_settings  # noqa: E402
+from convert_tf2npu.cli.config import Config  # noqa: E402
+from convert_tf2npu.engine.results import Calls  # noqa: E402
+from convert_tf2npu.engine.run import Run, convert_source  # noqa: E402
 
 PACKAGES = os.path.join(HERE, 'public_code.txt')
 PAGE = os.path.join(HERE, 'public-code.md')

@@ -5,7 +5,7 @@ import json
 import pathlib
 from typing import List
 
-from convert_tf2npu.registry import Registry
+from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.report.explanation import blocks
 
 _CORPUS = pathlib.Path(__file__).resolve().parent / 'corpus'

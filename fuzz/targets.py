@@ -13,13 +13,13 @@ import tokenize
 import warnings
 from typing import Any, Callable, Dict, List, Optional
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import Converter, FileResult
-from convert_tf2npu.endings import NOTEBOOK
-from convert_tf2npu.magics import python_of
-from convert_tf2npu.node_ends import add_ends
-from convert_tf2npu.source import Source, SourceError
-from convert_tf2npu.toml_table import TomlError, read_table
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import Converter, FileResult
+from convert_tf2npu.files.extensions import NOTEBOOK
+from convert_tf2npu.syntax.ipython_magics import python_of
+from convert_tf2npu.syntax.py37.node_ends import add_ends
+from convert_tf2npu.syntax.source import Source, SourceError
+from convert_tf2npu.cli.toml_subset import TomlError, read_table
 
 _CONVERTERS = [Converter(Settings(distributed=mode)) for mode in ('', 'horovod', 'tf_strategy')] + [
     Converter(Settings(compat_v1=True))]

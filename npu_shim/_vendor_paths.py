@@ -23,7 +23,7 @@ TABLE: Dict[str, Sequence[Tuple[str, str]]] = {
     "estimator.npu": (),
     "estimator.npu.keras_to_npu": (("estimator.keras_to_npu", "model_to_npu_estimator"),),
     "estimator.npu.npu_callbacks": (
-        ("distributed.callbacks", "NPUBroadcastGlobalVariablesCallback"), ("not_yet:npu_callbacks", "")),
+        ("training.callbacks", "NPUBroadcastGlobalVariablesCallback"), ("not_yet:npu_callbacks", "")),
     "estimator.npu.npu_config": (
         ("_install", "decorator_tf_session"),
         ("config.nested", "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig "
@@ -55,7 +55,7 @@ TABLE: Dict[str, Sequence[Tuple[str, str]]] = {
                        "npu_mem_type_scope npu_optimizer_scope npu_qos_label_scope npu_recompute_scope npu_stage_scope "
                        "npu_variable_scope npu_weight_prefetch_scope op_specified_engine_scope "
                        "subgraph_multi_dims_scope without_npu_compile_scope"),),
-    "estimator.npu.npu_strategy": (("distributed.strategy", "NPUStrategy"),),
+    "estimator.npu.npu_strategy": (("training.strategy", "NPUStrategy"),),
     "estimator.npu.util": (
         ("estimator.checks", "check_aoe_mode check_bool_type check_nonnegative_integer check_not_none check_path "
                              "check_positive_integer check_profiling_options convert_bool_to_int format_string "

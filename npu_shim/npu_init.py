@@ -21,8 +21,7 @@ from npu_shim.config.resource import (get_npu_local_rank_id, get_npu_local_rank_
                                       get_npu_rank_size, init_resource, shutdown_resource)
 from npu_shim.config.rewriters import npu_config_proto, npu_graph_options, npu_optimizer_options, npu_run_config_init
 from npu_shim.config.run_config import NPURunConfig
-from npu_shim.distributed.callbacks import (NPUBroadcastGlobalVariablesCallback, npu_callbacks_append,
-                                            npu_hooks_append)
+from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback, npu_callbacks_append, npu_hooks_append
 from npu_shim.distributed.ranks import (create_group, destroy_group, get_group_rank_from_world_rank,
                                         get_local_rank_id, get_local_rank_size, get_rank_id, get_rank_size,
                                         get_world_rank_from_group_rank, set_split_strategy_by_idx,

@@ -1,6 +1,6 @@
-"""Make convert_tf2npu/api_support.py: which calls the vendor's support lists warn of, by kind.
+"""Make convert_tf2npu/tf_api/support.py: which calls the vendor's support lists warn of, by kind.
 
-``python tools/make_api_support.py LIST115.json LIST26.json > tools/convert_tf2npu/api_support.py`` where the lists for
+``python tools/make_api_support.py LIST115.json LIST26.json > tools/convert_tf2npu/tf_api/support.py`` where the lists for
 TensorFlow 1.15 and 2.6 map API names to ``status`` and ``note_code``. Most of the list needs no word to the user: what is
 supported, what rules rewrite, what has no effect. What does is put into the kinds below, and where the
 list contradicts itself or the documentation the choice is made here, once, with its reason.

@@ -4,7 +4,7 @@ Each TensorFlow tells what it has, that of TensorFlow 1.15 first, because the ot
 
     PYTHON115 tools/make_v1_names.py dump > 1.json
     PYTHON26  tools/make_v1_names.py dump 1.json > 26.json      (the same for 2.15 and 2.21)
-    python tools/make_v1_names.py table 1.json 26.json 215.json 221.json > tools/convert_tf2npu/v1_names.py
+    python tools/make_v1_names.py table 1.json 26.json 215.json 221.json > tools/convert_tf2npu/tf_api/v1_tables.py
 
 Names are written without their root: ``nn.dropout`` is ``tf.nn.dropout`` in TensorFlow 1, and in TensorFlow 2
 both ``tf.nn.dropout`` and ``tf.compat.v1.nn.dropout``, which are two functions.

@@ -10,8 +10,8 @@ import json
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from npu_shim.cli import show
-from npu_shim.distributed.ranktable import counted
-from npu_shim.machine.examination import examine
+from npu_shim.distributed.ranktable.model import counted
+from npu_shim.diagnostics.examination import examine
 
 _WIDTH = 16
 

@@ -16,7 +16,7 @@ from typing import List, NamedTuple, Optional
 
 from npu_shim import _device, _env
 from npu_shim.cli import USAGE_ERROR, show
-from npu_shim.distributed import ranktable_write
+from npu_shim.distributed.ranktable import writer as ranktable_write
 from npu_shim.launching.cards import table_of_this_host
 from npu_shim.launching.job import TIMED_OUT, Job
 from npu_shim.launching.plan import RankProcess, Seat, processes, share_cores, share_threads

@@ -12,9 +12,9 @@ import sys
 from typing import Dict, List, Optional, Sequence
 
 from npu_shim.cli import USAGE_ERROR, show
-from npu_shim.distributed import ranktable, ranktable_make, ranktable_write
-from npu_shim.distributed.ranktable import DIALECTS, SERVER_LIST, Problem, RankTable, RankTableError, counted
-from npu_shim.distributed.ranktable_checks import ATLAS_910, PRODUCTS, examine
+from npu_shim.distributed.ranktable import model as ranktable, generate as ranktable_make, writer as ranktable_write
+from npu_shim.distributed.ranktable.model import DIALECTS, SERVER_LIST, Problem, RankTable, RankTableError, counted
+from npu_shim.distributed.ranktable.validate import ATLAS_910, PRODUCTS, examine
 from npu_shim.distributed.this_host import is_this_host
 
 FOUND = 1

@@ -13,9 +13,9 @@ from importlib.util import MAGIC_NUMBER
 from typing import Any, List, Optional, Sequence, Tuple
 
 from npu_shim.cli import USAGE_ERROR
-from npu_shim.running import children, hook, reach, script, tool
-from npu_shim.running.conversions import Conversions, Named
-from npu_shim.running.own import Own, own_root
+from npu_shim.import_hook import children, hook, reach, script, tool
+from npu_shim.import_hook.conversions import Conversions, Named
+from npu_shim.import_hook.own import Own, own_root
 
 _INTERRUPTED = 130
 
@@ -32,7 +32,7 @@ def main(arguments: List[str]) -> int:
         tool.load()
     except tool.ToolMissing as error:
         return _error(str(error))
-    from convert_tf2npu.config import ConfigError
+    from convert_tf2npu.cli.config import ConfigError
 
     made = _parser()
     args = made.parse_args(arguments)
@@ -60,7 +60,7 @@ def main(arguments: List[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from convert_tf2npu.arguments import add_rule_arguments
+    from convert_tf2npu.cli.arguments import add_rule_arguments
 
     made = argparse.ArgumentParser(
         prog="npu-shim run", usage="%(prog)s [options] (script.py | -m module) ...", allow_abbrev=False,
@@ -109,8 +109,8 @@ def _enter(target: str, is_module: bool) -> List[str]:
 
 def _convert(files: Sequence[str], args: argparse.Namespace) -> Conversions:
     """Converts what the script may import, and says in a line what has come of it."""
-    from convert_tf2npu.arguments import rule_settings
-    from convert_tf2npu.config import find_config
+    from convert_tf2npu.cli.arguments import rule_settings
+    from convert_tf2npu.cli.config import find_config
 
     root = args.input or (own_root(files[-1]) if files else os.getcwd())
     config = find_config(root)
@@ -173,7 +173,7 @@ def _tell(line: str) -> None:
 
 def _counts(results: Sequence[Named]) -> Tuple[int, int, int]:
     """Rewrites, findings and changed files."""
-    from convert_tf2npu.results import CHANGE, FINDING
+    from convert_tf2npu.engine.results import CHANGE, FINDING
 
     kinds = [said.kind for _, result in results for said in result.diagnostics]
     return kinds.count(CHANGE), kinds.count(FINDING), sum(1 for _, result in results if result.new is not None)

@@ -7,7 +7,7 @@ from typing import Any, List, Optional
 from npu_shim import _device, _tf
 from npu_shim.config import graph_passes, parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
-from npu_shim.distributed import graph_order
+from npu_shim.distributed import graph_consistency as graph_order
 from npu_shim.distributed.world import world_size
 from npu_shim.options.check import check_session_options, check_together
 

@@ -11,7 +11,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 from npu_shim import _device, _tf
 from npu_shim._later import later
-from npu_shim.distributed import collective_ops, groups
+from npu_shim.distributed import graph_ops as collective_ops, groups
 from npu_shim.distributed.groups import is_int
 from npu_shim.distributed.world import WORLD, world, world_size
 

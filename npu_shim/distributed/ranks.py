@@ -10,7 +10,7 @@ import functools
 from typing import Any, Callable, List, Sequence
 
 from npu_shim import _device, _env
-from npu_shim.distributed import groups, split_strategy
+from npu_shim.distributed import groups, gradient_buckets as split_strategy
 from npu_shim.distributed.groups import Group, group, is_int
 from npu_shim.distributed.world import WORLD, World, world, world_size
 

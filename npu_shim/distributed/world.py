@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Mapping, Optional, Tuple
 from npu_shim import _env
 
 if TYPE_CHECKING:
-    from npu_shim.distributed import ranktable
+    from npu_shim.distributed.ranktable import model as ranktable
 
 WORLD = "hccl_world_group"
 THIS_HOST = "127.0.0.1"  # the server of all ranks where nothing says on which they run
@@ -111,7 +111,7 @@ def _without_table(rank: int, size: int, device_id: int, source: str) -> World:
 
 
 def _table(path: str, rank_size: Optional[int]) -> Optional[ranktable.RankTable]:
-    from npu_shim.distributed import ranktable
+    from npu_shim.distributed.ranktable import model as ranktable
 
     try:
         table = ranktable.read(path)

@@ -5,7 +5,7 @@ import os
 from typing import Any, Callable, Dict, List, Optional
 
 from npu_shim import _device, _tf
-from npu_shim.distributed.broadcasting import broadcast_global_variables
+from npu_shim.training.broadcasting import broadcast_global_variables
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
 from npu_shim.optimizer import loop_variables

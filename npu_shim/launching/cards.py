@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from npu_shim.distributed import ranktable, ranktable_make, ranktable_write
+from npu_shim.distributed.ranktable import model as ranktable, generate as ranktable_make, writer as ranktable_write
 from npu_shim.launching.plan import Seat
 
 _THIS_HOST = "127.0.0.1"

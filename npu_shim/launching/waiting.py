@@ -9,8 +9,8 @@ import json
 import time
 from typing import Callable
 
-from npu_shim.distributed import ranktable
-from npu_shim.distributed.ranktable import INITIALIZING, RankTable, RankTableError
+from npu_shim.distributed.ranktable import model as ranktable
+from npu_shim.distributed.ranktable.model import INITIALIZING, RankTable, RankTableError
 
 WAIT_SECONDS = 600.0
 _SECONDS_BETWEEN = 0.5

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence
 
-from npu_shim.distributed.ranktable import RankTable, Server
+from npu_shim.distributed.ranktable.model import RankTable, Server
 from npu_shim.distributed.this_host import is_this_host
 from npu_shim.launching.plan import Seat
 

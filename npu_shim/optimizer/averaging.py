@@ -6,7 +6,7 @@ import functools
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from npu_shim import _tf
-from npu_shim.distributed import groups, split_strategy
+from npu_shim.distributed import groups, gradient_buckets as split_strategy
 from npu_shim.distributed.world import WORLD
 
 tf = _tf.tf
@@ -35,7 +35,7 @@ def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> Lis
     size = groups.group(group).size
     if size == 1:
         return [value if value is None or is_sparse(value) else tf.identity(value) for value in values]
-    from npu_shim.distributed import collective_ops
+    from npu_shim.distributed import graph_ops as collective_ops
 
     dense = [index for index, value in enumerate(values) if value is not None and not is_sparse(value)]
     tensors = {index: tf.convert_to_tensor(values[index]) for index in dense}
@@ -120,7 +120,7 @@ def _gathered(value: Any, reduction: str, group: str, size: int) -> Any:
     """The rows of all ranks: their sum, where a variable is updated with them, is the sum of the slices."""
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction={reduction!r} is not allowed for IndexedSlices: it must be mean or sum.")
-    from npu_shim.distributed import collective_ops
+    from npu_shim.distributed import graph_ops as collective_ops
 
     rows, indices = (collective_ops.allgather(part, group) for part in (value.values, value.indices))
     return tf.IndexedSlices(mean(rows, size) if reduction == "mean" else rows, indices, value.dense_shape)

@@ -7,9 +7,9 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import CHANGE, Converter
-from convert_tf2npu.project import Project
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import CHANGE, Converter
+from convert_tf2npu.project.project import Project
 
 HEAD = 'import tensorflow as tf\n'
 SETTINGS = Settings(select=('NPU109', 'NPU114'))

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from convert_tf2npu.convert import Converter
-from convert_tf2npu.source import Edit, Source, SourceError
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.syntax.source import Edit, Source, SourceError
 
 BEFORE = '''import tensorflow as tf  # the library
 

@@ -14,10 +14,10 @@ from typing import Any, Dict, List
 
 import pytest
 
-import convert_tf2npu.building
-import convert_tf2npu.project
+import convert_tf2npu.files.copying
+import convert_tf2npu.project.project
 from convert_tf2npu.main import main
-from convert_tf2npu.progress import Progress
+from convert_tf2npu.cli.progress import Progress
 
 SCRIPT = 'import tensorflow as tf\n\nwith tf.Session() as sess:\n    sess.run(op)\n'
 MIGRATED = ('import tensorflow as tf\nfrom npu_shim.npu_init import *\n\n'
@@ -386,7 +386,7 @@ def test_a_run_that_is_ended_takes_away_what_is_half_made(project, tmp_path) -> 
         os.mkfifo(str(project / ('pipe%d' % number)))
     make(project, {'z.py': ''})
     tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
-    code = ('import os, signal, sys\nfrom convert_tf2npu import main, tree\n'
+    code = ('import os, signal, sys\nfrom convert_tf2npu import main; from convert_tf2npu.files import tree\n'
             'build = tree._build\n'
             'def ended(*a):\n    build(*a)\n    os.kill(os.getpid(), signal.SIGTERM)\n'
             'tree._build = ended\n'
@@ -404,7 +404,7 @@ def test_a_file_that_cannot_be_read_is_named_and_missing(project, tmp_path, monk
         if str(path).endswith(unreadable):
             raise PermissionError(13, 'Permission denied', str(path))
         return open(path, *arguments, **more)
-    for module in (convert_tf2npu.project, convert_tf2npu.building):
+    for module in (convert_tf2npu.project.project, convert_tf2npu.files.copying):
         monkeypatch.setattr(module, 'open', no_open, raising=False)
     assert main(['-i', str(project), '-o', str(tmp_path / 'out')]) == 2
     out, err = capsys.readouterr()

@@ -7,8 +7,8 @@ from typing import Dict
 
 import pytest
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import FINDING, Converter
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.main import main
 
 LIFTING = Converter(Settings(select=('NPU100',), compat_v1=True))

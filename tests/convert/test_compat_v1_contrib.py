@@ -6,12 +6,12 @@ from typing import Dict, List
 
 import pytest
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.contrib.advice import advice
-from convert_tf2npu.contrib.homes import HOMES
-from convert_tf2npu.convert import FINDING, Converter
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.rules.compat_v1.contrib.advice import advice
+from convert_tf2npu.rules.compat_v1.contrib.homes import HOMES
+from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.main import main
-from convert_tf2npu.versions import became, ONLY_IN_V1, OTHERWISE, SAME
+from convert_tf2npu.tf_api.v1_fate import became, ONLY_IN_V1, OTHERWISE, SAME
 
 MOVING = Converter(Settings(select=('NPU100', 'NPU119', 'NPU260'), compat_v1=True))
 HEAD, LIFTED = 'import tensorflow as tf\n', 'import tensorflow.compat.v1 as tf\n'

@@ -8,13 +8,14 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
-from convert_tf2npu import convert as convert_module, project as project_module
-from convert_tf2npu.at_hand import AtHand
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import Converter, project_of
-from convert_tf2npu.project import Project
-from convert_tf2npu.results import FileResult
-from convert_tf2npu.source import SourceError, check_readable
+from convert_tf2npu.engine import converter as convert_module
+from convert_tf2npu.project import project as project_module
+from convert_tf2npu.project.module_cache import AtHand
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import Converter, project_of
+from convert_tf2npu.project.project import Project
+from convert_tf2npu.engine.results import FileResult
+from convert_tf2npu.syntax.source import SourceError, check_readable
 
 TF = 'import tensorflow as tf\n'
 TRAINS = 'def train(dataset):\n    return dataset.batch(32)\n'

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from convert_tf2npu.config import Config, ConfigError, _read, find_config
-from convert_tf2npu.globs import matches
+from convert_tf2npu.cli.config import Config, ConfigError, _read, find_config
+from convert_tf2npu.files.globs import matches
 from convert_tf2npu.main import main
-from convert_tf2npu.toml_table import TomlError, read_table
+from convert_tf2npu.cli.toml_subset import TomlError, read_table
 
 TABLE = '[tool.convert_tf2npu]\n'
 SCRIPT = 'import tensorflow as tf\nwith tf.device("/gpu:0"):\n    tf.Session()\n'

@@ -6,8 +6,8 @@ from typing import Dict
 
 import pytest
 
-from convert_tf2npu.convert import FINDING, Converter
-from convert_tf2npu.project import Project
+from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.project.project import Project
 
 HEAD = 'import tensorflow.compat.v1 as tf\nfrom tensorflow.contrib import slim\n'
 LAYER = 'y = tf.layers.dropout(x, 0.4, training=%s)\n'

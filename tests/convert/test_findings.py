@@ -9,11 +9,11 @@ from typing import Any, Dict, List
 
 import pytest
 
-from convert_tf2npu import names as names_module
-from convert_tf2npu.api_support import AVOID_IN_2, SUPPORT, names_of
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import FINDING, Converter
-from convert_tf2npu.registry import Registry
+from convert_tf2npu.semantics import resolver as names_module
+from convert_tf2npu.tf_api.support import AVOID_IN_2, SUPPORT, names_of
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.rules.registry import Registry
 
 RULE_OF_KIND = {'eager': 'NPU210', 'tpu': 'NPU211', 'gpu': 'NPU212', 'lite': 'NPU213',
                 'unclear': 'NPU214', 'unverified': 'NPU215', 'finite': 'NPU222',
@@ -112,7 +112,7 @@ def test_what_the_list_for_tensorflow_2_excludes(
 
 def test_the_made_module_is_the_one_that_is_used(maker: Any) -> None:
     lines = '\n'.join(maker.module_lines(SUPPORT, AVOID_IN_2)) + '\n'
-    here = pathlib.Path(names_module.__file__).parent / 'api_support.py'
+    here = pathlib.Path(names_module.__file__).parents[1] / 'tf_api' / 'support.py'
     assert here.read_text(encoding='utf-8') == lines
 
 

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import Converter
-from convert_tf2npu.source import Source
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.syntax.source import Source
 
 HEAD = 'import tensorflow as tf\n'
 ONE_LINE = 'x = 1; print(f"loss {tf.Session().run(x):.3f} and {tf.Session(config=c)!r:>10}")\n'

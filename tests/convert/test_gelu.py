@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from convert_tf2npu.convert import FINDING, Converter
+from convert_tf2npu.engine.converter import FINDING, Converter
 
 HEAD = 'import math\nimport numpy as np\nimport tensorflow as tf\nfrom tensorflow.keras import backend as K\n'
 BODIES = {

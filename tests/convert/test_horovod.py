@@ -7,8 +7,8 @@ from typing import Dict, List
 
 import pytest
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import CHANGE, FINDING, Converter
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import CHANGE, FINDING, Converter
 from convert_tf2npu.main import main
 
 HEAD = 'import tensorflow as tf\nimport horovod.tensorflow as hvd\n'

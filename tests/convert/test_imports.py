@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from convert_tf2npu.convert import Converter
+from convert_tf2npu.engine.converter import Converter
 
 USE = 'sess = tf.Session()\n'
 USED = 'sess = tf.Session(config=npu_config_proto())\n'

@@ -12,11 +12,11 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from convert_tf2npu import staging
-from convert_tf2npu.errors import UsageError
+from convert_tf2npu.files import staging
+from convert_tf2npu.files.errors import UsageError
 from convert_tf2npu.main import main
-from convert_tf2npu.staging import Staging
-from convert_tf2npu.tree import staging_in_place
+from convert_tf2npu.files.staging import Staging
+from convert_tf2npu.files.tree import staging_in_place
 
 SCRIPT = 'import tensorflow as tf\ntf.Session()\n'
 MIGRATED = 'import tensorflow as tf\nfrom npu_shim.npu_init import *\ntf.Session(config=npu_config_proto())\n'
@@ -163,7 +163,7 @@ def test_many_runs_at_once_leave_one_whole_result(source: pathlib.Path) -> None:
     other = source.parent / 'src2'
     other.mkdir()
     (other / 'train.py').write_text(SCRIPT + '# other\n')
-    tools = str(pathlib.Path(staging.__file__).parent.parent)
+    tools = str(pathlib.Path(staging.__file__).parents[2])
     for _ in range(3):
         runs = [subprocess.Popen([sys.executable, '-m', 'convert_tf2npu.main', '-i', str(which), '-o', str(source.parent / 'out')],
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=tools))
@@ -217,7 +217,7 @@ def started(source: pathlib.Path, *more: str) -> 'subprocess.Popen[bytes]':
     """The command with two processes on so many files that it can be ended in the middle."""
     for number in range(300):
         (source / ('a%d.py' % number)).write_text(SCRIPT * 120)
-    tools = str(pathlib.Path(staging.__file__).parent.parent)
+    tools = str(pathlib.Path(staging.__file__).parents[2])
     return subprocess.Popen([sys.executable, '-m', 'convert_tf2npu.main', '-i', str(source), '-o', str(source.parent / 'out'),
                              '-j', '2'] + list(more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             env=dict(os.environ, PYTHONPATH=tools), preexec_fn=as_at_a_terminal)

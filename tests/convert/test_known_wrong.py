@@ -12,14 +12,14 @@ from typing import Dict, List
 
 import pytest
 
-import convert_tf2npu.source as source_module
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import CHANGE, FINDING, Converter
+import convert_tf2npu.syntax.source as source_module
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import CHANGE, FINDING, Converter
 from convert_tf2npu.main import main
-from convert_tf2npu.project import Project
+from convert_tf2npu.project.project import Project
 
 HEAD = 'import tensorflow as tf\n'
-MAIN = os.path.join(os.path.dirname(os.path.abspath(source_module.__file__)), 'main.py')
+MAIN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(source_module.__file__))), 'main.py')
 
 
 def convert(text: str, distributed: str = '') -> str:

@@ -7,7 +7,7 @@ from typing import Optional
 
 import pytest
 
-from convert_tf2npu.names import Names, STAR
+from convert_tf2npu.semantics.resolver import Names, STAR
 
 
 def name_of_last_call(text: str) -> Optional[str]:

@@ -17,9 +17,9 @@ from typing import Callable, Iterator, List, Optional, Tuple
 
 import pytest
 
-from convert_tf2npu import places
-from convert_tf2npu.node_ends import add_ends
-from convert_tf2npu.places import Places
+from convert_tf2npu.syntax.py37 import lazy_positions as places
+from convert_tf2npu.syntax.py37.node_ends import add_ends
+from convert_tf2npu.syntax.py37.lazy_positions import Places
 
 _POSITION = ('lineno', 'col_offset', 'end_lineno', 'end_col_offset')
 _REPORTED = sys.version_info >= (3, 9)

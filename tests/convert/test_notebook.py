@@ -7,11 +7,11 @@ from typing import Any, Dict, Iterator, List, Union
 
 import pytest
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import Converter, FileResult
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import Converter, FileResult
 from convert_tf2npu.main import main
-from convert_tf2npu.magics import python_of
-from convert_tf2npu.registry import Registry
+from convert_tf2npu.syntax.ipython_magics import python_of
+from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.report.explanation import blocks
 
 IMPORT = 'import tensorflow as tf'

@@ -6,8 +6,8 @@ from typing import List, Tuple
 
 import pytest
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import Converter
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import Converter
 
 TF = 'import tensorflow as tf\n'
 STAR = 'from npu_shim.npu_init import *\n'

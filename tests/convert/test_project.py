@@ -6,9 +6,9 @@ from typing import Dict
 
 import pytest
 
-from convert_tf2npu.convert import Converter
+from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.main import main
-from convert_tf2npu.project import Project
+from convert_tf2npu.project.project import Project
 
 USE = 'sess = tf.Session()\n'
 CASES: Dict[str, Dict[str, str]] = {

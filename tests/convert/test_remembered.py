@@ -11,12 +11,12 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 import convert_tf2npu
-from convert_tf2npu import remembered, workers
-from convert_tf2npu.config import Settings
+from convert_tf2npu.engine import remembered, workers
+from convert_tf2npu.cli.config import Settings
 from convert_tf2npu.main import main
-from convert_tf2npu.remembered import Memory, question
-from convert_tf2npu.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed
-from convert_tf2npu.run import Exclude, convert_source
+from convert_tf2npu.engine.remembered import Memory, question
+from convert_tf2npu.engine.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed
+from convert_tf2npu.engine.run import Exclude, convert_source
 
 FILES = {'compat.py': 'import tensorflow as tf\n', 'train.py': 'from compat import tf\nsess = tf.Session()\n',
          'old.py': 'print "x"\n', 'plain.py': 'x = 1\n'}

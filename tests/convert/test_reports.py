@@ -15,10 +15,10 @@ import pytest
 
 import convert_tf2npu
 from convert_tf2npu.main import main
-from convert_tf2npu.registry import Registry
+from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.report import explanation
 from convert_tf2npu.report.file_text import FileText
-from convert_tf2npu.report.html_parts import clean, code_in
+from convert_tf2npu.report.html.parts import clean, code_in
 from convert_tf2npu.report.side_by_side import table
 
 FILES = {

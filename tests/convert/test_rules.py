@@ -7,9 +7,9 @@ from typing import Iterator, List, Tuple
 
 import pytest
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import FINDING, Converter, FileResult
-from convert_tf2npu.registry import Registry, Rule
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import FINDING, Converter, FileResult
+from convert_tf2npu.rules.registry import Registry, Rule
 
 CONVERTER = Converter()
 RULES = Registry().rules

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from convert_tf2npu.convert import Converter
+from convert_tf2npu.engine.converter import Converter
 
 HEAD = 'import tensorflow as tf\n'
 

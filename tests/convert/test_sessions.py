@@ -5,7 +5,7 @@ from typing import Dict, List
 
 import pytest
 
-from convert_tf2npu.convert import FINDING, Converter
+from convert_tf2npu.engine.converter import FINDING, Converter
 
 HEAD = 'import functools\nimport tensorflow as tf\n'
 OURS = 'npu_config_proto(config_proto=%s)'

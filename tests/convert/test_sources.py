@@ -339,7 +339,7 @@ def test_output_that_cannot_be_written_is_one_error(more: List[str], source: pat
 
 
 def test_a_source_that_vanishes_while_it_is_read_is_named(source: pathlib.Path, monkeypatch, capsys) -> None:
-    import convert_tf2npu.run as module
+    import convert_tf2npu.engine.run as module
     real = module.read_tree
 
     def read_tree(path: str) -> Any:

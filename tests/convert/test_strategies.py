@@ -8,10 +8,10 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import FINDING, Converter
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.main import main
-from convert_tf2npu.run import convert_source
+from convert_tf2npu.engine.run import convert_source
 
 TF = 'import tensorflow as tf\n'
 WITH = Converter(Settings(distributed='tf_strategy'))

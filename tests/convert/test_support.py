@@ -9,8 +9,8 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from convert_tf2npu.api_support import SUPPORT
-from convert_tf2npu.convert import Converter
+from convert_tf2npu.tf_api.support import SUPPORT
+from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.report.api_table import api_table
 from convert_tf2npu.report.support import STATUSES, TF1, TF2, status_of
 

@@ -12,8 +12,8 @@ import pytest
 
 from convert_tf2npu.main import main
 from convert_tf2npu.report.text import calls_sentence, printable, statistics, summary
-from convert_tf2npu.registry import Registry
-from convert_tf2npu.results import CHANGE, FINDING, Calls, Diagnostic, FileResult, failed
+from convert_tf2npu.rules.registry import Registry
+from convert_tf2npu.engine.results import CHANGE, FINDING, Calls, Diagnostic, FileResult, failed
 
 SCRIPT = 'import tensorflow as tf\n\ntf.Session()\ntf.Session(**kw)\n'
 TOOL = pathlib.Path(__file__).resolve().parents[2] / 'tools' / 'convert_tf2npu' / 'main.py'

@@ -6,10 +6,9 @@ from typing import Dict, Optional
 
 import pytest
 
-from convert_tf2npu.infer import Instance
-from convert_tf2npu.kinds import (DATASET, ESTIMATOR, GRAPH, KERAS_OPTIMIZER, MODEL, OPTIMIZER, PREPARED,
-                                  RUN_CONFIG, SESSION, SESSION_MANAGER, SUPERVISOR, TEST_CASE)
-from convert_tf2npu.project import Project
+from convert_tf2npu.semantics.types import Instance
+from convert_tf2npu.semantics.tf_types import (DATASET, ESTIMATOR, GRAPH, KERAS_OPTIMIZER, MODEL, OPTIMIZER, PREPARED, RUN_CONFIG, SESSION, SESSION_MANAGER, SUPERVISOR, TEST_CASE)
+from convert_tf2npu.project.project import Project
 
 HEAD = 'import tensorflow as tf\n'
 

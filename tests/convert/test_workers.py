@@ -9,16 +9,17 @@ from typing import Dict, List, Tuple
 
 import pytest
 
-from convert_tf2npu import import_graph, parts, processes, workers
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import project_of
-from convert_tf2npu.errors import UsageError
-from convert_tf2npu.import_graph import concerned, importers, reached, read_imports
-from convert_tf2npu.parts import in_parts
-from convert_tf2npu.processes import Channel
-from convert_tf2npu.results import FileResult
-from convert_tf2npu.shares import Shares, equal
-from convert_tf2npu.workers import converted
+from convert_tf2npu.project import import_graph
+from convert_tf2npu.engine import parts, processes, workers
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import project_of
+from convert_tf2npu.files.errors import UsageError
+from convert_tf2npu.project.import_graph import concerned, importers, reached, read_imports
+from convert_tf2npu.engine.parts import in_parts
+from convert_tf2npu.engine.processes import Channel
+from convert_tf2npu.engine.results import FileResult
+from convert_tf2npu.engine.shares import Shares, equal
+from convert_tf2npu.engine.workers import converted
 
 
 def given(shares: Shares, order: List[int]) -> Dict[int, List[range]]:

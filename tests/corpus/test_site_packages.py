@@ -6,7 +6,7 @@ import sysconfig
 from concurrent.futures import ProcessPoolExecutor
 from typing import List, NamedTuple, Tuple
 
-from convert_tf2npu.convert import Converter
+from convert_tf2npu.engine.converter import Converter
 
 
 class Seen(NamedTuple):

@@ -128,7 +128,7 @@ def leaves_nothing(ranks: Ranks) -> bool:
 
 def folder_of(job: str) -> pathlib.Path:
     """The folder in which the ranks of a job meet."""
-    from npu_shim.distributed.shm import folder
+    from npu_shim.distributed.shm import job_directory as folder
 
     return pathlib.Path(folder.job_folder(job))
 

@@ -31,7 +31,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from npu_shim.distributed.shm.folder import job_folder  # noqa: E402
+from npu_shim.distributed.shm.job_directory import job_folder  # noqa: E402
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / 'scripts'
 MARK = 'NPU_SHIM_FAULTS_MARK'

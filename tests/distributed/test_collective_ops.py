@@ -354,7 +354,7 @@ def test_ranks_of_several_hosts_share_no_memory(monkeypatch, tmp_path):
     import json
 
     from npu_shim import _env
-    from npu_shim.distributed import communicator, world
+    from npu_shim.distributed import backend as communicator, world
 
     table = {"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
         {"server_id": f"10.0.0.{s}", "device": [{"device_id": "0", "device_ip": f"10.1.0.{s}", "rank_id": str(s)}]}

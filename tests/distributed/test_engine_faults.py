@@ -312,7 +312,7 @@ def test_too_little_shared_memory_is_an_error_and_not_a_crash(ranks_of):
 
 
 def test_the_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
-    from npu_shim.distributed.shm import locks
+    from npu_shim.distributed.shm import rank_lock as locks
     from npu_shim.distributed.collectives.errors import CollectiveError
 
     (tmp_path / "link").symlink_to(tmp_path)

@@ -10,12 +10,12 @@ from typing import Any, Callable, Dict, Iterator, Mapping
 import pytest
 
 from npu_shim import _env, cli
-from npu_shim.machine import examination
-from npu_shim.machine.host import host
-from npu_shim.machine.probe import probe
-from npu_shim.machine.variables import HIDDEN, rank_table, variables
-from npu_shim.machine.vendor import PACKAGES, vendor
-from npu_shim.machine.versions import version_of
+from npu_shim.diagnostics import examination
+from npu_shim.diagnostics.host import host
+from npu_shim.diagnostics.probe import probe
+from npu_shim.diagnostics.variables import HIDDEN, rank_table, variables
+from npu_shim.diagnostics.vendor import PACKAGES, vendor
+from npu_shim.diagnostics.versions import version_of
 
 TRAINED = {'tensorflow': '2.15.1', 'tensorflow_path': '/tf', 'import_seconds': 1.5, 'numpy': '1.26', 'protobuf': '4.25',
            'estimator': True, 'keras_sessions': True, 'trained_on': 'cpu', 'step_seconds': 0.1, 'error': None}

@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Set
 import pytest
 
 from npu_shim import _device, cli
-from npu_shim.distributed import ranktable, ranktable_make
+from npu_shim.distributed.ranktable import model as ranktable, generate as ranktable_make
 from npu_shim.launching.plan import OP_THREADS, Seat, processes, share_cores, share_threads
 from npu_shim.launching.waiting import NotCompleted, completed_table
 from npu_shim.launching.who import seats_of_one_host, seats_of_server

@@ -13,9 +13,9 @@ import pytest
 
 from npu_shim import cli
 from npu_shim.cli import ranktable as verb
-from npu_shim.distributed import ranktable_make
-from npu_shim.distributed.ranktable import parse, read
-from npu_shim.distributed.ranktable_checks import examine
+from npu_shim.distributed.ranktable import generate as ranktable_make
+from npu_shim.distributed.ranktable.model import parse, read
+from npu_shim.distributed.ranktable.validate import examine
 
 HCCN = """address_0=192.168.100.101
 netmask_0=255.255.255.0

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from npu_shim.distributed import graph_order
+from npu_shim.distributed import graph_consistency as graph_order
 
 SUM, MAX, MORE = "allreduce sum of float32 of a:0", "allreduce max of float32 of a:0", "allgather of int32 of b:0"
 

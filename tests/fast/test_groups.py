@@ -5,9 +5,9 @@ from typing import Any, List
 
 import pytest
 
-from npu_shim.distributed import groups, ranks, split_strategy
+from npu_shim.distributed import groups, ranks, gradient_buckets as split_strategy
 from npu_shim.distributed.world import WORLD
-from npu_shim.distributed.split_strategy import buckets
+from npu_shim.distributed.gradient_buckets import buckets
 from npu_shim.hccl.manage import api as manage
 from npu_shim.hccl.split import api as split
 

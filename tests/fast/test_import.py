@@ -26,7 +26,7 @@ def test_device_options_and_environment_need_no_tensorflow(repo_root):
     code = ("import sys, npu_shim, npu_shim.options, npu_shim._env; npu_shim.device();"
             "import npu_shim.config.nested, npu_shim.hccl.manage.api, npu_shim.hccl.split.api;"
             "from npu_shim.distributed.ranks import world; world();"
-            "from npu_shim.distributed import ranktable_checks, ranktable_make, ranktable_write;"
+            "from npu_shim.distributed.ranktable import validate, generate, writer;"
             "print('tensorflow' in sys.modules)")
     assert python(code, repo_root).split() == ["False"]
 

@@ -7,7 +7,7 @@ from typing import List, Set
 
 import pytest
 
-from convert_tf2npu.registry import Registry
+from convert_tf2npu.rules.registry import Registry
 
 ROWS = {'A': 17, 'B': 10, 'C': 10, 'D': 16, 'E': 6, 'F': 16, 'G': 9, 'H': 3, 'I': 8, 'J': 6, 'L': 7, 'N': 9}
 

@@ -7,9 +7,8 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
-from npu_shim.distributed.ranktable import (LAB, POD, SERVER_LIST, WARNING, RankTableError, SuperPod, extra, parse,
-                                            read)
-from npu_shim.distributed.ranktable_checks import examine
+from npu_shim.distributed.ranktable.model import (LAB, POD, SERVER_LIST, WARNING, RankTableError, SuperPod, extra, parse, read)
+from npu_shim.distributed.ranktable.validate import examine
 
 TWO_SERVERS: Dict[str, Any] = {
     "version": "1.0", "status": "completed", "server_count": "2", "server_list": [

@@ -7,9 +7,9 @@ from typing import Any, Dict, List, Tuple
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from npu_shim.distributed.ranktable import (DIALECTS, LAB, POD, SERVER_LIST, Device, RankTable, Server, SuperPod, parse)
-from npu_shim.distributed.ranktable_checks import PRODUCTS, examine
-from npu_shim.distributed.ranktable_write import converted, document, text
+from npu_shim.distributed.ranktable.model import (DIALECTS, LAB, POD, SERVER_LIST, Device, RankTable, Server, SuperPod, parse)
+from npu_shim.distributed.ranktable.validate import PRODUCTS, examine
+from npu_shim.distributed.ranktable.writer import converted, document, text
 
 NAMES = st.text('s0.:/"\\\n é,#]}', min_size=1, max_size=6)
 VALUES: List[Any] = [None, True, 0, -1, 2.5, "", "0", "x", [], {}, [1], ["eth0", None], {"a": {"b": []}}, [{}],

@@ -8,8 +8,8 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 
-from convert_tf2npu.source import Source, ordered
-from npu_shim.running.lines import Migrated
+from convert_tf2npu.syntax.source import Source, ordered
+from npu_shim.import_hook.lines import Migrated
 from tests.convert.test_rules import CONVERTER, WITH, pairs
 
 WRITTEN = {

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from npu_shim.distributed.collectives import reductions
-from npu_shim.distributed.collectives.memory import ALIGNMENT, Memory, empty
-from npu_shim.distributed.collectives.pieces import Pieces
-from npu_shim.distributed.shm import folder as folders, locks, meeting
+from npu_shim.distributed.collectives.buffer_pool import ALIGNMENT, Memory, empty
+from npu_shim.distributed.collectives.buffer_list import Pieces
+from npu_shim.distributed.shm import job_directory as folders, rank_lock as locks, rendezvous as meeting
 from npu_shim.distributed.shm.reducing import split
 from npu_shim.distributed.shm.segment import _full_fence, Layout, Segment
 

@@ -10,8 +10,8 @@ import tensorflow as tf
 import tensorflow.compat.v1 as v1
 from tensorflow.python.util import tf_inspect
 
-from convert_tf2npu.contrib.homes import HOMES
-from convert_tf2npu.v1_names import CHANGED, DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
+from convert_tf2npu.rules.compat_v1.contrib.homes import HOMES
+from convert_tf2npu.tf_api.v1_tables import CHANGED, DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
 
 IS_1 = tf.__version__.startswith('1.')
 HAS_ALL = hasattr(v1, 'estimator')  # TensorFlow 2.16 and later have neither Estimator nor the Keras of TensorFlow 1

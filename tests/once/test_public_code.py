@@ -10,9 +10,9 @@ from typing import Any, Dict, List
 
 import pytest
 
-from convert_tf2npu.arguments import parser
-from convert_tf2npu.results import Calls
-from convert_tf2npu.run import Run, write
+from convert_tf2npu.cli.arguments import parser
+from convert_tf2npu.engine.results import Calls
+from convert_tf2npu.engine.run import Run, write
 
 Runs = Dict[str, Dict[str, Run]]
 MODES = ['', '-d horovod', '-d tf_strategy', '--compat-v1']

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from npu_shim._tf_arrays import array_function
-from npu_shim.distributed.collectives.memory import Memory
+from npu_shim.distributed.collectives.buffer_pool import Memory
 from tests.control_flow import control_flow_v2
 
 v1 = tf.compat.v1

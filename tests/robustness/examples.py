@@ -5,9 +5,9 @@ import ast
 import sys
 from typing import Iterator, List, NamedTuple, Tuple
 
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import Converter
-from convert_tf2npu.registry import Registry, Rule
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.rules.registry import Registry, Rule
 from convert_tf2npu.report.explanation import blocks
 
 # What these do depends on more of the file than the piece that their examples show: where training starts, what the

@@ -14,10 +14,10 @@ import warnings
 from typing import Any, List, Set
 
 from composing import Script, alone, composed, encoded, without_import
-from convert_tf2npu.config import Settings
-from convert_tf2npu.convert import CHANGE, Converter, FileResult
-from convert_tf2npu.registry import Registry
-from convert_tf2npu.source import Source
+from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.converter import CHANGE, Converter, FileResult
+from convert_tf2npu.rules.registry import Registry
+from convert_tf2npu.syntax.source import Source
 from examples import COMPOSABLE, EXAMPLES, RULES, Example
 from formatting import spelled_otherwise
 from hypothesis import HealthCheck, Phase, given, note, settings, strategies as st

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import npu_init as npu
-from npu_shim.distributed import strategy_data
+from npu_shim.training import strategy_data
 
 v1 = tf.compat.v1
 

@@ -15,10 +15,10 @@ from typing import Any, List, Optional
 if not __package__:  # run by its path: the package's folder is not on the path, this file's is
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from convert_tf2npu.arguments import conflict, parser  # noqa: E402
-from convert_tf2npu.config import ConfigError  # noqa: E402
-from convert_tf2npu.errors import UsageError  # noqa: E402
-from convert_tf2npu.signals import ENDING  # noqa: E402
+from convert_tf2npu.cli.arguments import conflict, parser  # noqa: E402
+from convert_tf2npu.cli.config import ConfigError  # noqa: E402
+from convert_tf2npu.files.errors import UsageError  # noqa: E402
+from convert_tf2npu.engine.signals import ENDING  # noqa: E402
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -42,7 +42,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 def _run(argv: Optional[List[str]]) -> int:
     made = parser()
     args = made.parse_args(argv)
-    from convert_tf2npu import command  # only now: what is asked for help needs none of it
+    from convert_tf2npu.cli import commands as command  # only now: what is asked for help needs none of it
     if args.list_rules:
         return command.list_rules()
     if args.explain:

@@ -10,14 +10,14 @@ from npu_shim._first_use import first_use as _first_use
 
 if TYPE_CHECKING:
     from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, RankTaken, Stalled
-    from npu_shim.distributed.collectives.group import Group
-    from npu_shim.distributed.collectives.keys import LABEL
+    from npu_shim.distributed.collectives.process_group import Group
+    from npu_shim.distributed.collectives.op_key import LABEL
     from npu_shim.distributed.collectives.reductions import BFLOAT16, REDUCTIONS
 else:
     __getattr__, __dir__ = _first_use(__name__, {
         "npu_shim.distributed.collectives.errors": "CollectiveError Mismatch PeerLost RankTaken Stalled",
-        "npu_shim.distributed.collectives.group": "Group",
-        "npu_shim.distributed.collectives.keys": "LABEL",
+        "npu_shim.distributed.collectives.process_group": "Group",
+        "npu_shim.distributed.collectives.op_key": "LABEL",
         "npu_shim.distributed.collectives.reductions": "BFLOAT16 REDUCTIONS",
     })
 

@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from npu_shim.distributed.collectives.memory import Memory
+from npu_shim.distributed.collectives.buffer_pool import Memory
 from npu_shim.distributed.collectives.reductions import BFLOAT16
 
 Tensors = Union[np.ndarray, Sequence[np.ndarray]]

@@ -7,9 +7,9 @@ from typing import Callable, List, Optional, Sequence, Set, Tuple
 import numpy as np
 
 from npu_shim.distributed.collectives.errors import Mismatch, PeerLost, Stalled
-from npu_shim.distributed.collectives.exchange import Combine, Exchange
-from npu_shim.distributed.collectives.memory import empty
-from npu_shim.distributed.collectives.pieces import Pieces
+from npu_shim.distributed.collectives.transport import Combine, Exchange
+from npu_shim.distributed.collectives.buffer_pool import empty
+from npu_shim.distributed.collectives.buffer_list import Pieces
 from npu_shim.distributed.collectives.reports import difference, stall
 from npu_shim.distributed.servers import letters
 from npu_shim.distributed.servers.office import Announcement, Office, announced

@@ -14,10 +14,10 @@ import numpy as np
 from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
 from npu_shim.distributed.collectives.ending import how_it_ended
 from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled
-from npu_shim.distributed.collectives.exchange import Exchange, Members
-from npu_shim.distributed.collectives.group import Group, check_members
-from npu_shim.distributed.collectives.keys import name_of, token_of
-from npu_shim.distributed.collectives.memory import Memory
+from npu_shim.distributed.collectives.transport import Exchange, Members
+from npu_shim.distributed.collectives.process_group import Group, check_members
+from npu_shim.distributed.collectives.op_key import name_of, token_of
+from npu_shim.distributed.collectives.buffer_pool import Memory
 from npu_shim.distributed.servers import peers as peers_module
 from npu_shim.distributed.servers.call import Call
 from npu_shim.distributed.servers.office import MEETING, Announcement, Office

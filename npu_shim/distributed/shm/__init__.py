@@ -10,6 +10,6 @@ others raise an error that names it.
 """
 from __future__ import annotations
 
-from npu_shim.distributed.shm.engine import Engine, join
+from npu_shim.distributed.shm.backend import Engine, join
 
 __all__ = ["Engine", "join"]

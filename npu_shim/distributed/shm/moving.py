@@ -5,8 +5,8 @@ from typing import Sequence
 
 import numpy as np
 
-from npu_shim.distributed.collectives.pieces import Pieces
-from npu_shim.distributed.shm.floor import Floor
+from npu_shim.distributed.collectives.buffer_list import Pieces
+from npu_shim.distributed.shm.barrier import Floor
 
 _BYTES = np.dtype(np.uint8)
 

@@ -10,10 +10,10 @@ from typing import List, Optional, Tuple
 
 import numpy as np
 
-from npu_shim.distributed.collectives.exchange import Combine
-from npu_shim.distributed.collectives.memory import empty
-from npu_shim.distributed.collectives.pieces import Pieces, join, part_from
-from npu_shim.distributed.shm.floor import Floor
+from npu_shim.distributed.collectives.transport import Combine
+from npu_shim.distributed.collectives.buffer_pool import empty
+from npu_shim.distributed.collectives.buffer_list import Pieces, join, part_from
+from npu_shim.distributed.shm.barrier import Floor
 
 _FEW_BYTES = 64 << 10  # of all ranks together: reducing it all is cheaper than one more meeting
 _LINE_BYTES = 64

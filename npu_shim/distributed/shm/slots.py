@@ -5,11 +5,11 @@ from typing import Callable, Optional, Sequence, TypeVar
 
 import numpy as np
 
-from npu_shim.distributed.collectives.exchange import Combine, Exchange, Members
-from npu_shim.distributed.collectives.pieces import Pieces
+from npu_shim.distributed.collectives.transport import Combine, Exchange, Members
+from npu_shim.distributed.collectives.buffer_list import Pieces
 from npu_shim.distributed.shm import moving, reducing
-from npu_shim.distributed.shm.floor import Floor
-from npu_shim.distributed.shm.turns import Turns
+from npu_shim.distributed.shm.barrier import Floor
+from npu_shim.distributed.shm.scheduler import Turns
 
 T = TypeVar("T")
 

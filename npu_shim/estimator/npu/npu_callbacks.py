@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Callable
 from npu_shim._first_use import first_use as _first_use
 
 if TYPE_CHECKING:
-    from npu_shim.distributed.callbacks import NPUBroadcastGlobalVariablesCallback
+    from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback
 
     broadcast_global_variables: Callable[..., Any]
 else:
     __getattr__, __dir__ = _first_use(__name__, {
-        "npu_shim.distributed.callbacks": "NPUBroadcastGlobalVariablesCallback",
+        "npu_shim.training.callbacks": "NPUBroadcastGlobalVariablesCallback",
         "not_yet:npu_callbacks": "broadcast_global_variables",
     })
 

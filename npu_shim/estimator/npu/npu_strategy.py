@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from npu_shim._first_use import first_use as _first_use
 
 if TYPE_CHECKING:
-    from npu_shim.distributed.strategy import NPUStrategy
+    from npu_shim.training.strategy import NPUStrategy
 else:
     __getattr__, __dir__ = _first_use(__name__, {
-        "npu_shim.distributed.strategy": "NPUStrategy",
+        "npu_shim.training.strategy": "NPUStrategy",
     })
 
 __all__ = [

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from ..results import CHANGE, FINDING, FINE, ApiCall, Calls, FileResult
+from ..engine.results import CHANGE, FINDING, FINE, ApiCall, Calls, FileResult
 from .support import STATUSES, status_of
 
 

@@ -7,7 +7,7 @@ import re
 import tokenize
 from typing import Dict, List, Tuple
 
-from ..endings import NOTEBOOK
+from ..files.extensions import NOTEBOOK
 
 _LINE_END = re.compile(r'\r\n|\r|\n')
 _NAME = re.compile(r'[^\W\d]\w*(?:\.[^\W\d]\w*)*')

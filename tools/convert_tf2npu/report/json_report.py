@@ -5,7 +5,7 @@ import json
 from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 from .. import __version__
-from ..results import CHANGE, FINDING, ApiCall, Calls, Diagnostic
+from ..engine.results import CHANGE, FINDING, ApiCall, Calls, Diagnostic
 from .api_table import ApiUse
 from .model import Report
 from .support import STATUSES

@@ -5,11 +5,11 @@ import os
 import urllib.parse
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ..convert import MOST_BYTES
-from ..endings import NOTEBOOK
-from ..registry import Registry, Rule
-from ..results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileResult
-from ..run import Run
+from ..engine.converter import MOST_BYTES
+from ..files.extensions import NOTEBOOK
+from ..rules.registry import Registry, Rule
+from ..engine.results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileResult
+from ..engine.run import Run
 from .api_table import ApiUse, api_table
 from .file_text import FileText
 from .support import TF1, TF2

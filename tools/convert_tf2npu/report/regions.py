@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional, Tuple
 
-from ..notebook import CellPlaces
-from ..results import Diagnostic
-from ..source import SourceError
+from ..syntax.notebook import CellPlaces
+from ..engine.results import Diagnostic
+from ..syntax.source import SourceError
 from .file_text import name_at
 from .model import ReportFile
 

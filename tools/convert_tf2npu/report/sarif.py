@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, Dict, Iterator, Tuple
 
 from .. import __version__
-from ..results import CHANGE, ERROR, FINDING, Diagnostic
+from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from .explanation import markdown, plain
 from .model import Explanation, Report, ReportFile
 from .regions import Regions

@@ -5,7 +5,7 @@ import difflib
 import re
 from typing import Iterator, List, Optional, Tuple
 
-from .html_parts import LONGEST, clean
+from .html.parts import LONGEST, clean
 
 _CONTEXT = 3
 

@@ -10,7 +10,7 @@ import json
 import os
 from typing import Dict, NamedTuple, Tuple
 
-from ..api_support import SUPPORT
+from ..tf_api.support import SUPPORT
 
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support_list.json')
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 from typing import Dict, Iterable, TextIO
 
-from ..results import CHANGE, ERROR, FINDING
+from ..engine.results import CHANGE, ERROR, FINDING
 from . import text
 
 _COLOURS: Dict[str, str] = {CHANGE: '32', FINDING: '33', ERROR: '31', 'place': '1'}

@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Iterator, List, Sequence, Tuple
 
-from ..results import CHANGE, ERROR, FINDING, Calls, Diagnostic, FileResult
+from ..engine.results import CHANGE, ERROR, FINDING, Calls, Diagnostic, FileResult
 
 if TYPE_CHECKING:
-    from ..registry import Registry
+    from ..rules.registry import Registry
 
 _CONTROLS = re.compile('[\x00-\x1f\x7f-\x9f]')
 Named = Tuple[str, FileResult]  # a file's path and what became of it

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ..results import CHANGE, ERROR, FINDING
+from ..engine.results import CHANGE, ERROR, FINDING
 from . import text
 from .model import Report
 from .support import STATUSES

@@ -1,0 +1,56 @@
+"""The vendor's packages, toolkit, driver and cards, found or missing."""
+from __future__ import annotations
+
+import glob
+import os
+import re
+from typing import Any, Dict, List, Mapping, Optional
+
+from npu_shim._device import CARD_FILES
+from npu_shim.diagnostics.versions import path_of, version_of
+
+# TF Adapter for TensorFlow 1 and 2, collectives, operator compiler
+PACKAGES = ("npu_bridge", "npu_device", "hccl", "te")
+_TOOLKIT_HOMES = ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH")
+_INSTALLED = "usr/local/Ascend"
+_VERSION = re.compile(r"^\s*version\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
+
+
+def vendor(environ: Mapping[str, str] = os.environ, root: str = "/") -> Dict[str, Any]:
+    """What of the vendor's is here.
+
+    Args:
+        environ: says where the toolkit is, where that is not the usual place.
+        root: of the file system.
+    """
+    packages = []
+    for name in PACKAGES:
+        path = path_of(name)
+        packages.append({"name": name, "path": path, "version": version_of(name) if path else None})
+    return {
+        "packages": packages,
+        "driver": _component(os.path.join(root, _INSTALLED, "driver"), "version.info"),
+        "toolkit": _component(_toolkit(environ, root), "version.cfg", "*/ascend_toolkit_install.info"),
+        "cards": sorted(glob.glob(os.path.join(root, CARD_FILES.lstrip("/")))),
+    }
+
+
+def _toolkit(environ: Mapping[str, str], root: str) -> str:
+    homes = [environ[name] for name in _TOOLKIT_HOMES if environ.get(name)]
+    return homes[0] if homes else os.path.join(root, _INSTALLED, "ascend-toolkit", "latest")
+
+
+def _component(folder: str, *files: str) -> Optional[Dict[str, Optional[str]]]:
+    """A folder that was installed, and the version that one of its files says; None where it is not there."""
+    if not os.path.isdir(folder):
+        return None
+    found: List[str] = [path for pattern in files for path in sorted(glob.glob(os.path.join(folder, pattern)))]
+    for path in found:
+        try:
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                version = _VERSION.search(stream.read())
+        except OSError:
+            continue  # another one may be readable
+        if version:
+            return {"path": folder, "version": version.group(1)}
+    return {"path": folder, "version": None}

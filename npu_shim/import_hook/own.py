@@ -1,0 +1,81 @@
+"""Which files belong to a script: those of its folder, without the libraries that lie below it."""
+from __future__ import annotations
+
+import os
+import sysconfig
+from typing import Dict, Optional, Sequence, Set
+
+from npu_shim.import_hook.tool import PACKAGE, package_root
+
+_LIBRARIES = ("site-packages", "dist-packages")
+_ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
+
+
+class Own:
+    """The files of a project.
+
+    Args:
+        root: its folder, or one single file.
+        exclude: patterns of files that the user wants left as they are.
+        folder: where the patterns start from.
+    """
+
+    def __init__(self, root: str, exclude: Sequence[str] = (), folder: str = "") -> None:
+        self.root = os.path.realpath(root)
+        self.exclude = tuple(exclude)
+        self.folder = os.path.realpath(folder or root)
+        self._library: Dict[str, bool] = {}
+
+    def key(self, path: str) -> Optional[str]:
+        """The one spelling of an own file's path; None for every other file."""
+        for spelling in (os.path.abspath(path), os.path.realpath(path)):
+            if spelling == self.root or (self._below(spelling) and not self._in_library(os.path.dirname(spelling))):
+                return spelling
+        return None
+
+    def is_excluded(self, path: str) -> bool:
+        """Whether the user wants an own file left as it is."""
+        if not self.exclude:
+            return False
+        from convert_tf2npu.files.globs import matches
+
+        return matches(os.path.relpath(path, self.folder).replace(os.sep, "/"), self.exclude)
+
+    def _below(self, path: str) -> bool:
+        return path.startswith(os.path.join(self.root, ""))
+
+    def _in_library(self, folder: str) -> bool:
+        """Whether a folder below the root, or one between them, holds what was installed."""
+        if folder == self.root or not self._below(folder):
+            return False
+        if folder not in self._library:
+            self._library[folder] = is_library(folder) or self._in_library(os.path.dirname(folder))
+        return self._library[folder]
+
+
+def own_root(path: str) -> str:
+    """The folder of a script's project.
+
+    Args:
+        path: of the script.
+    Returns:
+        The folder that the script's imports start from: its own, or, where that is a package, the one which
+        holds the outermost package. Of an installed script only its package, or itself.
+    """
+    file = os.path.realpath(path)
+    package, folder = file, os.path.dirname(file)
+    while os.path.isfile(os.path.join(folder, "__init__.py")) and folder != os.path.dirname(folder):
+        package, folder = folder, os.path.dirname(folder)
+    return package if is_library(folder) else folder
+
+
+def is_library(folder: str) -> bool:
+    """Whether a folder is one for installed code: of a Python, a virtual environment, or npu_shim itself."""
+    return os.path.basename(folder) in _LIBRARIES or os.path.realpath(folder) in _installed() or any(
+        os.path.exists(os.path.join(folder, mark)) for mark in _ENVIRONMENT_MARKS)
+
+
+def _installed() -> Set[str]:
+    ours = [os.path.join(package_root(), *parts) for parts in (("npu_shim",), (PACKAGE,), ("tools", PACKAGE))]
+    theirs = [path for name, path in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))]
+    return {os.path.realpath(path) for path in ours + theirs}

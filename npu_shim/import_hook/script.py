@@ -1,0 +1,104 @@
+"""Runs a file or a module as Python itself would: ``python script.py``, ``python -m module``."""
+from __future__ import annotations
+
+import builtins
+import os
+import runpy
+import sys
+from importlib.machinery import BuiltinImporter, SourceFileLoader
+from types import ModuleType, TracebackType
+from typing import Any, Callable, List, Optional
+
+from npu_shim.import_hook.hook import Finder, MigratedLoader
+
+
+def whole_path(path: str) -> str:
+    """The path of what is run as it knows it itself: whole, from Python 3.9 on."""
+    return os.path.join(os.getcwd(), path) if sys.version_info >= (3, 9) else path
+
+
+def prepare_path(folder: str) -> None:
+    """Puts the script's folder where Python puts it, in front of ``sys.path``."""
+    if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+        sys.path[0] = folder
+
+
+def run_file(path: str, arguments: List[str], finder: Finder) -> None:
+    """Runs a script as ``python path arguments``.
+
+    Args:
+        path: as the user wrote it: of a file, or of a folder that has a __main__.py.
+        arguments: what follows it.
+        finder: knows what the script is converted to.
+    """
+    sys.argv[:] = [path] + arguments
+    module = _new_main()
+    if os.path.isdir(path):
+        _run(lambda: _run_as_main("__main__", False))
+        return
+    file = whole_path(path)
+    loader = finder.loader(SourceFileLoader("__main__", file))
+    module.__file__, module.__loader__ = file, loader
+    if sys.version_info < (3, 14):
+        module.__dict__["__cached__"] = None
+
+    def execute() -> None:
+        # Python compiles the main script itself; its loader would look for bytecode.
+        code = loader.get_code("__main__") if isinstance(loader, MigratedLoader) else compile(
+            loader.get_data(file), file, "exec", dont_inherit=True)
+        exec(code, module.__dict__)
+
+    _run(execute)
+
+
+def run_module(name: str, arguments: List[str]) -> None:
+    """Runs a module as ``python -m name arguments``."""
+    sys.argv[:] = ["-m"] + arguments
+    _new_main()
+    _run(lambda: _run_as_main(name, True))
+
+
+def _run_as_main(name: str, alter_argv: bool) -> None:
+    run: Callable[..., Any] = getattr(runpy, "_run_module_as_main")  # what the interpreter calls for -m
+    run(name, alter_argv)
+
+
+def _new_main() -> ModuleType:
+    """A fresh main module, in place of the one of the command."""
+    module = ModuleType("__main__")
+    module.__dict__["__builtins__"] = builtins
+    if sys.version_info < (3, 14):
+        module.__dict__["__annotations__"] = {}
+    module.__loader__ = BuiltinImporter
+    sys.modules["__main__"] = module
+    return module
+
+
+def _run(execute: Callable[[], None]) -> None:
+    """Runs the script; a traceback of it begins with the script's own frames.
+
+    An exception goes on to the interpreter, which knows best how a process
+    ends: the exit code, a Ctrl-C, the last words of threads.
+    """
+    try:
+        execute()
+    except SystemExit:
+        raise
+    except BaseException:
+        shown = sys.excepthook
+
+        def excepthook(kind: Any, value: BaseException, trace: Optional[TracebackType]) -> None:
+            own = _without_launcher(trace)
+            shown(kind, value.with_traceback(own), own)
+
+        sys.excepthook = excepthook
+        raise
+
+
+def _without_launcher(trace: Optional[TracebackType]) -> Optional[TracebackType]:
+    last, step = None, trace
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == __file__:
+            last = step
+        step = step.tb_next
+    return last.tb_next if last else trace

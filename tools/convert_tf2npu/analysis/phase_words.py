@@ -1,0 +1,131 @@
+"""The words and tests by which scripts tell training from evaluation and prediction."""
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from typing import FrozenSet, Iterator, NamedTuple, Optional, Set, Tuple
+
+from ..semantics.signatures import constant
+
+TRAIN, EVAL, PREDICT = 'training', 'evaluation', 'prediction'
+_WORDS = {TRAIN: {'train', 'training', 'trn'},
+          EVAL: {'eval', 'evaluate', 'evaluation', 'evaluating', 'valid', 'validation', 'validate',
+                 'val', 'test', 'testing', 'tst', 'dev'},
+          PREDICT: {'predict', 'prediction', 'predicting', 'predictions', 'infer', 'inference',
+                    'serving', 'serve'}}
+# What may stand beside such a word in a name that is a switch: is_training, do_eval, train_mode ...
+_BESIDE = {'is', 'do', 'in', 'for', 'mode', 'phase', 'flag', 'run', 'only', 'self', 'be', 'should', 'now'}
+_UNCLEAR = ('valid', 'val', 'dev')  # alone they mean other things too
+_MODE_KEYS = {'TRAIN': TRAIN, 'EVAL': EVAL, 'PREDICT': PREDICT, 'INFER': PREDICT}
+SWITCHES = ('is_training', 'training', 'is_train', 'train', 'is_train_mode', 'train_mode', 'do_train')
+_MODES = ('mode', 'split', 'subset', 'phase', 'stage', 'partition', 'dataset_split', 'split_name', 'data_split',
+          'set_name', 'run_mode', 'which')
+
+
+class Meaning(NamedTuple):
+    """The phase in which a test holds, and the one in which it does not, where that is known."""
+    yes: Optional[str]
+    no: Optional[str]
+
+
+@functools.lru_cache(maxsize=4096)
+def _words_of(name: str) -> Tuple[str, ...]:
+    return tuple(re.findall(r'[a-z]+', re.sub(r'([a-z])([A-Z])', r'\1_\2', name).lower()))
+
+
+def phases_in(name: str) -> Set[str]:
+    """The phases that the words of a name speak of."""
+    words = set(_words_of(name))
+    return {phase for phase, those in _WORDS.items() if words & those}
+
+
+def the_phase_in(name: str) -> Optional[str]:
+    """The one phase that a name speaks of, or None."""
+    found = phases_in(name)
+    return found.pop() if len(found) == 1 else None
+
+
+def meaning(test: ast.expr) -> Meaning:
+    """What a test says of the phase."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = meaning(test.operand)
+        return Meaning(inner.no, inner.yes)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        for side in (test.left, test.comparators[0]):
+            phase = mode_value(side)
+            if phase and isinstance(test.ops[0], (ast.Eq, ast.Is)):
+                return Meaning(phase, EVAL if phase == TRAIN else None)
+            if phase and isinstance(test.ops[0], (ast.NotEq, ast.IsNot)):
+                return Meaning(EVAL if phase == TRAIN else None, phase)
+        return Meaning(None, None)
+    if isinstance(test, ast.BoolOp):
+        parts = {meaning(v) for v in test.values} - {Meaning(None, None)}
+        if len(parts) != 1:
+            return Meaning(None, None)
+        yes, no = parts.pop()
+        return Meaning(yes, None) if isinstance(test.op, ast.And) else Meaning(None, no)
+    if isinstance(test, (ast.Name, ast.Attribute)) and is_switch(_last(test)):
+        phase = the_phase_in(_last(test))
+        if phase:
+            return Meaning(phase, EVAL if phase == TRAIN else TRAIN)
+    return Meaning(None, None)
+
+
+def is_switch(name: str) -> bool:
+    """Whether a name is that of a yes or no about a phase: ``is_training``, ``do_eval``."""
+    words = _words_of(name)
+    return name not in _UNCLEAR and any(the_phase_in(word) for word in words) and all(
+        the_phase_in(word) or word in _BESIDE for word in words)
+
+
+def mode_value(node: ast.AST) -> Optional[str]:
+    """The phase that a value names: ``tf.estimator.ModeKeys.TRAIN``, ``'train'``."""
+    if isinstance(node, ast.Attribute) and node.attr in _MODE_KEYS:
+        return _MODE_KEYS[node.attr]
+    value = constant(node)
+    return the_phase_in(value[0]) if value and isinstance(value[0], str) and len(value[0]) < 30 else None
+
+
+def given(parameter: str, value: ast.AST) -> Optional[str]:
+    """The phase that a call is for which hands a value to a parameter: ``is_training=True``,
+    ``mode='eval'``."""
+    literal = constant(value)
+    if is_switch(parameter) and literal and isinstance(literal[0], bool):
+        phase = the_phase_in(parameter)
+        if phase is None:
+            return None
+        return phase if literal[0] else (EVAL if phase == TRAIN else TRAIN)
+    if parameter in _MODES or isinstance(value, ast.Attribute) and value.attr in _MODE_KEYS:
+        return mode_value(value)
+    return None
+
+
+def mode_parameter(function: ast.AST) -> Optional[str]:
+    """The parameter that is true where a function is called for training, if it has one by name."""
+    names = {arg.arg for arg in parameters(function)}
+    return next((name for name in SWITCHES if name in names), None)
+
+
+def parameters(function: Optional[ast.AST]) -> Iterator[ast.arg]:
+    """The parameters of a function."""
+    arguments = getattr(function, 'args', None)
+    if isinstance(arguments, ast.arguments):
+        yield from arguments.args
+        yield from arguments.kwonlyargs
+
+
+def after_exit(statement: ast.stmt, body: Tuple[ast.stmt, ...]) -> FrozenSet[str]:
+    """The phase in which a statement of a block is reached, for those before it that leave in others."""
+    found = set()
+    for before in body[:body.index(statement)]:
+        if isinstance(before, ast.If) and not before.orelse and isinstance(
+                before.body[-1], (ast.Return, ast.Raise, ast.Continue)):
+            phase = meaning(before.test).no
+            if phase:
+                found.add(phase)
+    return frozenset(found)
+
+
+def _last(node: ast.AST) -> str:
+    return getattr(node, 'id', getattr(node, 'attr', ''))

@@ -1,0 +1,136 @@
+"""Whether Python decides a condition when the graph is made, so that ``a if condition else b`` may be written.
+
+In a graph a tensor has no truth value: to test it with Python's ``if`` is an error. A value that the script
+itself tests so is none.
+"""
+from __future__ import annotations
+
+import ast
+from typing import FrozenSet, Iterator, List, Optional
+
+from ..semantics.model import Binding, Where
+from ..semantics.call_sites import handed
+from ..semantics.types import Instance
+from ..semantics.resolver import Names
+from ..semantics.signatures import constant
+
+_MODE_KEYS = ('tensorflow.estimator.ModeKeys.', 'tensorflow.contrib.learn.ModeKeys.')
+_FLAGS = ('tensorflow.app.flags.FLAGS.', 'tensorflow.flags.FLAGS.', 'absl.flags.FLAGS.')
+
+
+def decided(names: Names, node: Optional[ast.AST], where: Where,
+            asked: FrozenSet[int] = frozenset()) -> bool:
+    """Whether an expression is certainly no tensor but a value of Python's.
+
+    Args:
+        names: of the module.
+        node: the condition.
+        where: its place.
+        asked: the parameters that are being looked into.
+    """
+    if isinstance(node, ast.Compare):
+        return any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops) or any(
+            _is_key(names, side, where) for side in [node.left] + node.comparators)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return True
+    if isinstance(node, ast.BoolOp):  # all but the last are tested; the last may be the result
+        return decided(names, node.values[-1], where, asked)
+    if isinstance(node, ast.Name):
+        bindings = names.lookup(node.id, where) or []
+        return bool(bindings) and all(_bound(names, b, node, asked) for b in bindings)
+    if isinstance(node, ast.IfExp):
+        return decided(names, node.body, where, asked) and decided(names, node.orelse, where, asked)
+    if isinstance(node, ast.Attribute):
+        return (names.resolve(node, where) or '').startswith(_FLAGS) or _is_tested(where.scope.node, node) or \
+            _held(names, node, where, asked)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in ('bool', 'isinstance', 'hasattr') and \
+            names.lookup(node.func.id, where) is None
+    return constant(node) in ((True,), (False,))
+
+
+def _is_key(names: Names, side: ast.AST, where: Where) -> bool:
+    value = constant(side)
+    return value is not None and isinstance(value[0], str) or (
+        names.resolve(side, where) or '').startswith(_MODE_KEYS)
+
+
+def _bound(names: Names, binding: Binding, use: Optional[ast.Name], asked: FrozenSet[int]) -> bool:
+    if binding.kind == 'value':
+        return decided(names, binding.node, binding.where, asked)
+    if binding.kind != 'arg':
+        return False
+    key = id(binding.node)
+    scope = binding.where.scope
+    if key in asked or use is not None and len(scope.bindings[use.id]) == 1 and _is_tested(scope.node, use):
+        return True
+    values = handed(binding, names)
+    return values is not None and all(
+        decided(v.names, v.value, v.where, asked | {key}) for v in values)
+
+
+def _held(names: Names, node: ast.Attribute, where: Where, asked: FrozenSet[int]) -> bool:
+    """Whether all that the project puts into an attribute of an object is decided."""
+    owner = names.owner(node.value, where)
+    made = names.types.of(node.value, where) if owner is None else None
+    if isinstance(made, Instance):
+        owner = made.owner, made.names
+    held = owner[1].held(owner[0], node.attr) if owner else []
+    return bool(held) and all(_bound(other, b, None, asked) for b, other in held)
+
+
+def _is_tested(function: ast.AST, value: ast.expr) -> bool:
+    """Whether a function, each time it runs, tests a value with Python's if before it can return."""
+    wanted = _path(value)
+    body: List[ast.stmt] = getattr(function, 'body', []) if isinstance(function, ast.FunctionDef) else []
+    for statement in body:
+        for tested in _tests(statement):
+            if wanted is not None and _path(tested) == wanted:
+                return True
+        if any(isinstance(n, (ast.Return, ast.Raise)) for n in ast.walk(statement)):
+            return False
+    return False
+
+
+def _path(node: ast.AST) -> Optional[str]:
+    """A name, or an attribute of one, as text."""
+    if isinstance(node, ast.Attribute):
+        base = _path(node.value)
+        return base and '%s.%s' % (base, node.attr)
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _tests(statement: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement certainly tests, those in its blocks left out."""
+    for _, field in ast.iter_fields(statement):
+        for part in field if isinstance(field, list) else [field]:
+            if isinstance(part, ast.expr):
+                yield from _inside(part)
+    if isinstance(statement, (ast.If, ast.While, ast.Assert)):
+        yield from _tested(statement.test)
+
+
+def _tested(test: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _tested(test.operand)
+    elif isinstance(test, ast.BoolOp):
+        yield from _tested(test.values[0])
+    else:
+        yield test
+
+
+def _inside(node: ast.AST) -> Iterator[ast.expr]:
+    """What is tested within an expression each time it is computed."""
+    certain: List[ast.AST] = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.IfExp):
+        certain = [node.test]
+        yield from _tested(node.test)
+    elif isinstance(node, ast.BoolOp):
+        certain = [node.values[0]]
+        yield from _tested(node.values[0])
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield from _tested(node.operand)
+    elif isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        certain = []
+    for part in certain:
+        yield from _inside(part)

@@ -1,0 +1,180 @@
+"""What a run found, remembered for the next one over files of which nothing has changed.
+
+An entry answers one question: what becomes of these files, by this tool, with these settings? Its name is a digest
+of all that the answer depends on: the bytes of the tool itself, the version of Python, the settings, and the paths
+and bytes of all files of the run, for what one file becomes may depend on every other. So an entry is never out of
+date, only no longer asked for. It has three parts: a checksum of the others; a line of JSON with what is said of each
+file and how many new bytes it gets; these bytes, one file's behind the other's. An entry that is damaged counts as
+none. They are written beside their place and moved there, so that runs at the same time do not see halves.
+"""
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from .results import PASSING, UNTOUCHED, FileResult, of_plain, plain
+
+try:
+    from _blake2 import blake2b  # of hashlib, which also loads OpenSSL: a tenth of a run that has nothing to do
+except ImportError:
+    from hashlib import blake2b
+
+_MOST_ENTRIES, _MOST_BYTES = 64, 256_000_000
+_PIECE_BYTES = 1 << 20
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Question(NamedTuple):
+    """What is asked: the digest of all that the answer depends on, and when the files were last changed."""
+    digest: str
+    changed_ns: Tuple[int, ...]
+
+
+def question(options: Sequence[object], paths: Iterable[str]) -> Optional[Question]:
+    """The question of a run.
+
+    Args:
+        options: all that decides what becomes of the files, beside the tool and the files themselves; also where they
+            are, if their paths do not say it.
+        paths: of all files that the run may read.
+
+    Returns:
+        None where one of them cannot be read.
+    """
+    made = blake2b(digest_size=32)
+    changed_ns: List[int] = []
+    _add(made, repr((sys.version, sys.getrecursionlimit(), tuple(options))).encode('utf-8', 'surrogatepass'))
+    try:
+        for path in _own_files():
+            _add_file(made, path, path[len(_HERE):])
+        for path in paths:
+            changed_ns.append(_add_file(made, path, path))
+    except OSError:
+        return None
+    return Question(made.hexdigest(), tuple(changed_ns))
+
+
+def _add(made: Any, part: bytes) -> None:
+    made.update(b'%d:' % len(part))
+    made.update(part)
+
+
+def _add_file(made: Any, path: str, name: str) -> int:
+    """Add a name and what a file holds.
+
+    Returns:
+        when it was last changed.
+    """
+    _add(made, name.encode('utf-8', 'surrogateescape'))
+    with open(path, 'rb', buffering=0) as stream:
+        changed_ns = os.fstat(stream.fileno()).st_ctime_ns
+        while True:
+            piece = stream.read(_PIECE_BYTES)
+            if not piece:
+                made.update(b';')
+                return changed_ns
+            _add(made, piece)
+
+
+def _own_files() -> List[str]:
+    """The files of the tool, in a fixed order."""
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(_HERE)
+                  for name in names if os.path.basename(folder) != '__pycache__')
+
+
+def cache_folder() -> str:
+    """The folder of the entries, below what users have for caches."""
+    base = os.environ.get('XDG_CACHE_HOME', '')
+    if not os.path.isabs(base):  # as the specification of these folders says
+        base = os.path.join(os.path.expanduser('~'), '.cache')
+    return os.path.join(base, 'convert_tf2npu')
+
+
+class Memory:
+    """Answers of runs before.
+
+    It fails in silence: without it a run takes longer, and is as right.
+
+    Args:
+        folder: where they are.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def recall(self, asked: Question) -> Optional[List[FileResult]]:
+        """What became of the files of a question, in their order; None where that is not remembered."""
+        path = self._path(asked)
+        try:
+            with open(path, 'rb') as stream:
+                checksum, _, content = stream.read().partition(b'\n')
+            if checksum != _checksum([content]):
+                return None
+            said, _, new = content.partition(b'\n')
+            found = _results(json.loads(said.decode('ascii')), new)
+            os.utime(path)  # the longest unused go first
+            return found
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def keep(self, asked: Question, results: Sequence[FileResult]) -> None:
+        """Remember what became of the files of a question, unless it may become something else the next time."""
+        if any(d.message.startswith(PASSING) for result in results for d in result.diagnostics):
+            return
+        import tempfile  # and with it much that nobody else needs
+        content = [json.dumps([_said(result) for result in results], separators=(',', ':')).encode('ascii'), b'\n']
+        content += [result.new for result in results if result.new]  # not joined: they may be all of a large project
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            number, writing = tempfile.mkstemp(dir=self._folder, suffix='.new')
+            try:
+                with os.fdopen(number, 'wb') as stream:
+                    stream.writelines([_checksum(content), b'\n'] + content)
+                os.replace(writing, self._path(asked))
+            except BaseException:
+                os.unlink(writing)
+                raise
+            self._forget_oldest()
+        except OSError:
+            pass  # a full disk, a folder that is read-only: the next run asks again
+
+    def _path(self, asked: Question) -> str:
+        return os.path.join(self._folder, asked.digest + '.run')
+
+    def _forget_oldest(self) -> None:
+        entries: Dict[str, os.stat_result] = {}
+        for each in os.scandir(self._folder):
+            entries[each.path] = each.stat()
+        used = 0
+        for count, path in enumerate(sorted(entries, key=lambda one: -entries[one].st_mtime_ns)):
+            used += entries[path].st_size
+            if count >= _MOST_ENTRIES or used > _MOST_BYTES and count:
+                os.unlink(path)
+
+
+def _checksum(content: Iterable[bytes]) -> bytes:
+    made = blake2b(digest_size=32)
+    for piece in content:
+        made.update(piece)
+    return made.hexdigest().encode('ascii')
+
+
+def _said(result: FileResult) -> Any:
+    """A result as JSON has it: with the number of its new bytes."""
+    new, *more = plain(result)
+    return 0 if result == UNTOUCHED else [None if new is None else len(new), *more]
+
+
+def _results(said: List[Any], new: bytes) -> List[FileResult]:
+    found: List[FileResult] = []
+    place = 0
+    for each in said:
+        if not each:
+            found.append(UNTOUCHED)
+            continue
+        size, *more = each
+        found.append(of_plain([None if size is None else new[place:place + size], *more]))
+        place += size or 0
+    return found

@@ -1,0 +1,192 @@
+"""The import of npu_shim: whether a file needs one, in which form, and where.
+
+It is the star import that users write by hand, unless one of the star's names means something else
+in the file; then only what is used is imported, by name.
+"""
+from __future__ import annotations
+
+import ast
+from typing import Dict, Iterable, List, Optional, Sequence, Set
+
+from ..semantics.resolver import STAR, Names
+from ..rules.registry import Change
+from ..semantics.signatures import constant
+from ..syntax.source import Edit, Source
+from ..tf_api.canonical_names import canonical
+
+MODULE = 'npu_shim.npu_init'
+# What a name of the star stands for, where a file may have imported the very same thing itself.
+_SAME = {'os': {'os'}, 'tf': {'tensorflow'},
+         'config_pb2': {'tensorflow.core.protobuf.config_pb2'},
+         'rewriter_config_pb2': {'tensorflow.core.protobuf.rewriter_config_pb2'},
+         'RewriterConfig': {'tensorflow.core.protobuf.rewriter_config_pb2.RewriterConfig'},
+         'session': {'tensorflow.python.client.session'},
+         'session_run_hook': {'tensorflow.python.training.session_run_hook'}}
+
+
+def taken(uses: Iterable[str], names: Names) -> Optional[str]:
+    """The first of some names of npu_init that the file binds to something else."""
+    scopes = [names.module] + [f.scope for f in names.functions]
+    for use in uses:
+        for scope in scopes:
+            for binding in scope.bindings.get(use, ()):
+                if not (binding.kind == 'import' and canonical(binding.target).startswith('npu_shim.')):
+                    return use
+    return None
+
+
+def name_of_tensorflow(names: Names) -> Optional[str]:
+    """The name under which a module has TensorFlow as a whole, or None."""
+    for name, bindings in names.module.bindings.items():
+        if all(b.kind == 'import' and canonical(b.target) == 'tensorflow' for b in bindings):
+            return name
+    return None
+
+
+def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> List[Edit]:
+    """The edits that import what the changes of a file use.
+
+    The import stands behind that of TensorFlow, and in the same block where that one is only tried or
+    made under a condition; where TensorFlow is imported inside functions alone, it goes there too, so
+    that importing the file costs and needs no more than before.
+
+    Args:
+        source: the file.
+        names: its names.
+        changes: what is changed in it.
+    """
+    gone = [edit for change in changes for edit in change.edits if edit.start < edit.end]
+    changes = [change for change in changes if change.uses]
+    first = min([edit.start for change in changes for edit in change.edits] or [0])
+    top = _behind(source, names.tree.body, first)
+    wanted: Dict[ast.stmt, Set[str]] = {}
+    for change in changes:
+        place: Optional[ast.stmt] = top or _in_function(source, names, change)
+        uses = {use for use in change.uses if not _available(use, names)}
+        if uses:
+            wanted.setdefault(place or _head(source, names.tree), set()).update(uses)
+    starts = [edit.start for change in changes for edit in change.edits]
+    edits = []
+    for place, uses in wanted.items():
+        edit = _edit(source, names, place, uses, any(source.start(place) <= s < source.end(place) for s in starts))
+        is_inside = any(e.start < edit.start < e.end for e in gone)
+        edits.append(_edit(source, names, place, uses, True) if is_inside else edit)
+    return edits
+
+
+def _edit(source: Source, names: Names, place: ast.stmt, uses: Set[str], before: bool) -> Edit:
+    at_top = isinstance(names.places[place].scope.node, ast.Module)
+    what = '*' if at_top and _star_is_safe(names) else ', '.join(sorted(uses))
+    line = 'from %s import %s' % (MODULE, what)
+    if before or not _is_import_like(place) and not _is_docstring(place):  # nothing to stand behind
+        start = source.begin(place)
+        indent = source.text[source.line_start(start):start]
+        return Edit(start, start, line + (source.newline + indent if not indent.strip() else '; '))
+    if len(line) > 100:
+        line = 'from %s import (\n    %s)' % (MODULE, ',\n    '.join(sorted(uses)))
+    return statement_behind(source, place, line)
+
+
+def statement_behind(source: Source, place: ast.AST, new: str) -> Edit:
+    """Put a statement behind another one, in lines of its own where that can be done."""
+    start, end = source.start(place), source.end(place)
+    indent = source.text[source.line_start(start):start]
+    behind = source.skip_blanks(end)
+    if source.text[behind:behind + 1] == ';' and source.text[source.skip_blanks(behind + 1):][:1] not in (
+            '', '\r', '\n', '#') or indent.strip():
+        return Edit(end, end, '; ' + new.replace('\n', source.newline))
+    new = indent + new.replace('\n', source.newline + indent)
+    position = source.next_line(end)
+    if position == len(source.text) and not source.text.endswith(('\n', '\r')):
+        return Edit(position, position, source.newline + new)
+    return Edit(position, position, new + source.newline)
+
+
+def _available(name: str, names: Names) -> bool:
+    if any(canonical(star.module) == MODULE for star in names.stars):
+        return True
+    return any(b.kind == 'import' and canonical(b.target).startswith('npu_shim.')
+               for b in names.module.bindings.get(name, ()))
+
+
+def _star_is_safe(names: Names) -> bool:
+    if names.stars:
+        return False  # what another star binds is not known here
+    scopes = [names.module] + [f.scope for f in names.functions]
+    for scope in scopes:
+        for name in STAR.intersection(scope.bindings):
+            for binding in scope.bindings[name]:
+                if binding.kind != 'import' or binding.target not in _SAME.get(name, ()):
+                    return False
+    unknown = STAR.difference(names.module.bindings)
+    # What nothing binds would be something now.
+    return not any(node.id in unknown and _is_free(node, names) for node, _ in names.reads)
+
+
+def _is_free(node: ast.Name, names: Names) -> bool:
+    """Whether nothing that is seen here binds a name."""
+    statement = next((a for a in names.ancestors(node) if a in names.places), None)
+    return statement is None or names.lookup(node.id, names.places[statement]) is None
+
+
+def _behind(source: Source, body: List[ast.stmt], first: int) -> Optional[ast.stmt]:
+    """The last import of TensorFlow in a block before the first change, or where it is made.
+
+    An import that is tried, or made under a condition, and has no other one in its place, is gone
+    into.
+    """
+    chosen: Optional[ast.stmt] = None
+    for statement in body:
+        if any(name.split('.')[0].startswith('tensorflow') for name in _imported(statement)):
+            if source.start(statement) > first:
+                break
+            chosen = statement
+    if isinstance(chosen, (ast.Try, ast.If)):
+        others = [h.body for h in chosen.handlers] if isinstance(chosen, ast.Try) else [chosen.orelse]
+        if not others or not all(_behind(source, other, len(source.text)) for other in others):
+            return _behind(source, chosen.body, first) or chosen
+    return chosen
+
+
+def _in_function(source: Source, names: Names, change: Change) -> Optional[ast.stmt]:
+    """The import of TensorFlow in the innermost function around a change that has one."""
+    for parent in names.ancestors(change.node):
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found = _behind(source, parent.body, change.edits[0].start)
+            if found is not None:
+                return found
+    return None
+
+
+def _imported(statement: ast.stmt) -> List[str]:
+    """The modules that a statement imports, in itself or in the blocks of try and if."""
+    if isinstance(statement, ast.Import):
+        return [alias.name for alias in statement.names]
+    if isinstance(statement, ast.ImportFrom):
+        return [statement.module or '.']
+    found: List[str] = []
+    if isinstance(statement, (ast.Try, ast.If)):
+        for node in ast.walk(statement):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                found += _imported(node)
+    return found
+
+
+def _head(source: Source, tree: ast.Module) -> ast.stmt:
+    """The last of the leading imports, else the docstring, else the first statement."""
+    chosen = tree.body[0]
+    for index, statement in enumerate(tree.body):
+        if _imported(statement) and not isinstance(statement, ast.If):
+            chosen = statement
+        elif index or not _is_docstring(statement):
+            break
+    return chosen
+
+
+def _is_import_like(statement: ast.AST) -> bool:
+    return isinstance(statement, ast.stmt) and bool(_imported(statement))
+
+
+def _is_docstring(statement: ast.AST) -> bool:
+    return isinstance(statement, ast.Expr) and \
+        isinstance((constant(statement.value) or (None,))[0], str)

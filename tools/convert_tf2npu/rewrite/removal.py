@@ -1,0 +1,119 @@
+"""Taking statements, imported names and arguments out of a script."""
+from __future__ import annotations
+
+import ast
+import re
+from typing import AbstractSet, Collection, Iterable, List, Optional
+
+from .call_edits import argument_start, outer_end, values_of
+from ..semantics.scopes import Scopes
+from ..syntax.source import Edit, Source
+
+_LONGEST = 100
+_TO_LINTER = re.compile(r'#[ \t]*(?:pylint:|noqa\b|isort:|yapf:|type:[ \t]*ignore)[^#\r\n]*(?=[\r\n]|\Z)')
+
+
+def remove_statements(source: Source, scopes: Scopes, gone: Iterable[ast.stmt]) -> List[Edit]:
+    """Take statements out, each with its line; a comment behind it stays, unless it speaks to a linter alone.
+
+    Where nothing else is left in a block, ``pass`` stands there.
+
+    Args:
+        source: the file.
+        scopes: its scopes.
+        gone: the statements.
+    """
+    statements = set(gone)
+    edits: List[Edit] = []
+    for statement in sorted(statements, key=source.start):
+        block = block_of(scopes, statement)
+        needed = block[0] is statement and statements.issuperset(block) and not isinstance(
+            scopes.parents[statement], ast.Module)
+        edits.append(_without(source, statement, needed))
+    return edits
+
+
+def block_of(scopes: Scopes, statement: ast.stmt) -> List[ast.stmt]:
+    """The statements of the block in which a statement stands."""
+    for _, value in ast.iter_fields(scopes.parents[statement]):
+        if isinstance(value, list) and any(item is statement for item in value):
+            return value
+    return [statement]
+
+
+def _without(source: Source, statement: ast.stmt, needed: bool) -> Edit:
+    text, start, end = source.text, source.start(statement), source.end(statement)
+    first, following = source.line_start(start), source.next_line(end)
+    behind = source.skip_blanks(end)
+    to_linter = _TO_LINTER.match(text, behind)
+    behind = to_linter.end() if to_linter else behind
+    before = text[first:start].rstrip(' \t\f')
+    if needed or before and not before.endswith(';'):
+        return Edit(start, end, 'pass')
+    if text[behind:behind + 1] == ';':
+        behind = source.skip_blanks(behind + 1)
+    if text[behind:behind + 1] not in ('', '\r', '\n', '#'):  # another statement in the same line
+        return Edit(start, behind, '')
+    if before:  # its semicolon goes with it
+        return Edit(first + len(before[:-1].rstrip(' \t\f')), end, '')
+    return Edit(start, behind, '') if text[behind:behind + 1] == '#' else Edit(first, following, '')
+
+
+def remove_names(source: Source, statement: ast.stmt, gone: AbstractSet[int]) -> Optional[Edit]:
+    """Take some names out of an import that has others.
+
+    Args:
+        source: the file.
+        statement: an ``import`` or ``from ... import``.
+        gone: the places of the names in it.
+
+    Returns:
+        the edit; None where a comment stands among the names.
+    """
+    assert isinstance(statement, (ast.Import, ast.ImportFrom))
+    start, end = source.start(statement), source.end(statement)
+    if source.comments(start, end):
+        return None
+    head = 'import ' if isinstance(statement, ast.Import) else 'from %s%s import ' % (
+        '.' * statement.level, statement.module or '')
+    kept = [a.name + (' as ' + a.asname if a.asname else '')
+            for index, a in enumerate(statement.names) if index not in gone]
+    new = head + ', '.join(kept)
+    indent = start - source.line_start(start)
+    if indent + len(new) > _LONGEST and isinstance(statement, ast.ImportFrom):
+        between = ',' + source.newline + ' ' * (indent + 4)
+        new = '%s(%s%s)' % (head, between[1:], between.join(kept))
+    return Edit(start, end, new)
+
+
+def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr]) -> List[Edit]:
+    """Take arguments out of a call, with the commas that part them from the others; a comment before the last ones
+    stays.
+
+    Args:
+        source: the file.
+        call: the call.
+        gone: the values of the arguments.
+    """
+    edits: List[Edit] = []
+    start: Optional[int] = None
+    last_kept: Optional[int] = None
+    end = 0
+    for value in sorted(values_of(call), key=source.start):
+        begin, end = argument_start(source, call, value), outer_end(source, call, value)
+        if value in gone:
+            start = begin if start is None else start
+            continue
+        if start is not None:
+            edits.append(Edit(start, begin, ''))
+        start, last_kept = None, end
+    if start is None:
+        return edits
+    if last_kept is not None and not source.comments(last_kept, start):
+        return edits + [Edit(last_kept, end, '')]
+    comma = source.skip_trivia(end)
+    if source.text[comma] != ',':
+        return edits + [Edit(start, end, '')]
+    if source.comments(end, comma):
+        return edits + [Edit(start, end, ''), Edit(comma, comma + 1, '')]
+    return edits + [Edit(start, comma + 1, '')]

@@ -1,0 +1,1 @@
+"""convert_tf2npu.rules.compat_v1."""

@@ -1,0 +1,196 @@
+"""What is done to the names of tf.contrib in a file that is lifted, and what is left.
+
+A module of tf.contrib that is imported, or has got a name by assignment, is imported from its home instead where all
+that the file uses of it lives in one module there. Otherwise each name is written with its home, and the import is
+taken out once nothing needs it.
+"""
+from __future__ import annotations
+
+import ast
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..v2_behavior import switch
+from ....semantics.model import Where
+from ....rewrite.call_edits import rename, rename_behind
+from ....engine.suppressions import ignored
+from ...registry import Change, Context
+from ....syntax.source import Edit
+from ....tf_api.v1_fate import V1, is_lifted
+from .homes import home_of, shared_module
+from .import_lines import import_from, rewritten
+from .spots import CODE, TENSORFLOW, Site, Spot, is_taken, sites, spots
+
+
+class Left(NamedTuple):
+    """A name of tf.contrib that stays, below ``tf.contrib``, and where; it may be that only a comment is in the way."""
+    node: ast.AST
+    name: str
+    has_comment: bool = False
+
+
+class Plan(NamedTuple):
+    """The rewrites of a file, what is left, and the calls and expressions whose names are those of their homes then."""
+    changes: Tuple[Change, ...] = ()
+    left: Tuple[Left, ...] = ()
+    moved: FrozenSet[ast.AST] = frozenset()
+
+
+class _Moved(NamedTuple):
+    """What becomes of a site: how the local name is bound now (None: as before), the uses that are written with
+    their home, and those that stay."""
+    line: Optional[str]
+    moved: Sequence[Spot] = ()
+    stay: Sequence[Spot] = ()
+
+
+def plan(context: Context, replaced: Sequence[Tuple[int, int]]) -> Plan:
+    """What is to be done in a file.
+
+    Args:
+        context: the file.
+        replaced: the parts of its text that other rewrites replace.
+    """
+    known = sites(context)
+    found = spots(context, known, replaced)
+    changes: List[Change] = []
+    left: List[Left] = []
+    moved = {spot.call for spot in found if spot.site is None and spot.is_movable}
+    lines: Dict[ast.stmt, Dict[str, str]] = {}
+    for spot in found:
+        if spot.site is None:
+            _by_its_root(context, spot, known, changes, left)
+    for site in known:
+        its = [spot for spot in found if spot.site is site]
+        result = _decide(context, site, its)
+        changes += [_change(spot, _edits(context, spot)) for spot in result.moved]
+        moved.update(spot.call for spot in (result.moved if result.line is None else its))
+        if result.line is None:
+            left.append(Left(site.statement, site.name, context.moves_contrib and _has_comment(
+                context, site.statement)))
+            left += [Left(spot.call, spot.name, spot.has_comment) for spot in result.stay if not spot.is_movable]
+        elif isinstance(site.statement, ast.Assign) and result.line:
+            changes.append(Change(site.statement, 'what is used of tf.contrib.%s lives in tf.%s' % (
+                site.name, result.line), (_renamed(context, site.statement.value, result.line),)))
+        else:
+            lines.setdefault(site.statement, {})[site.local] = result.line
+    for statement, its_lines in lines.items():
+        changes.append(Change(statement, 'imported from outside tf.contrib' if any(its_lines.values()) else
+                              'nothing of tf.contrib is needed here any more',
+                              (rewritten(context.source, context.names, statement, its_lines),)))
+    return Plan(tuple(changes), tuple(left), frozenset(moved))
+
+
+def moves(context: Context, call: ast.Call) -> bool:
+    """Whether a call of something in tf.contrib becomes one of what has taken its place."""
+    return context.moves_contrib and context.names.lift is not None and call in plan(context, ()).moved
+
+
+def _by_its_root(context: Context, spot: Spot, known: Sequence[Site], changes: List[Change],
+                 left: List[Left]) -> None:
+    """``tf.contrib.rnn.LSTMCell`` becomes ``tf.nn.rnn_cell.LSTMCell``."""
+    if _root(context, spot.use.whole, spot.use.where) is None:
+        return  # by a name whose own place tells of it
+    if spot.is_movable:
+        changes.append(_change(spot, _edits(context, spot)))
+        return
+    parent = context.names.parents.get(spot.use.whole)
+    if not any(site.statement is parent for site in known):
+        left.append(Left(spot.call, spot.name, spot.has_comment))
+
+
+def _decide(context: Context, site: Site, its: Sequence[Spot]) -> _Moved:
+    source, statement = context.source, site.statement
+    if not context.moves_contrib or ignored(source, statement, CODE) or _has_comment(context, statement):
+        return _Moved(None, (), its)
+    shared = is_taken(context, site)
+    home = home_of(site.name)
+    if home is not None:
+        line = import_from(home.name, site.local)
+        if line and all(spot.is_movable for spot in its) and (home.is_plain or not shared):
+            return _Moved(line, [spot for spot in its if spot.arguments])
+    elif not shared:
+        line = _one_home(context, site, its)
+        if line:
+            return _Moved(line)
+    moved = [spot for spot in its if spot.is_movable and _tensorflow(context, spot.use.where)]
+    stay = [spot for spot in its if spot not in moved]
+    if its and not shared:
+        line = _one_home(context, site, stay)
+        if line or not stay:
+            return _Moved(line, moved)
+    return _Moved(None, moved, stay)
+
+
+def _has_comment(context: Context, statement: ast.stmt) -> bool:
+    source = context.source
+    return bool(source.comments(source.start(statement), source.end(statement)))
+
+
+def _one_home(context: Context, site: Site, its: Sequence[Spot]) -> str:
+    """How the local name of a site is bound to the one module that has some uses of it; nothing where none has."""
+    module, statement = _one_module(its), site.statement
+    if isinstance(statement, ast.Assign):
+        return module if _root(context, statement.value, context.names.places[statement]) else ''
+    return import_from(module, site.local) if module else ''
+
+
+def _one_module(its: Sequence[Spot]) -> str:
+    """The module that has all that is used, by the same names; nothing where there is none."""
+    if not all(spot.arguments is not None and isinstance(spot.part, ast.Attribute) and spot.part.value is spot.use.root
+               for spot in its):
+        return ''
+    return shared_module((spot.part.attr, spot.home) for spot in its if isinstance(spot.part, ast.Attribute))
+
+
+def _change(spot: Spot, edits: List[Edit]) -> Change:
+    assert spot.home is not None
+    return Change(spot.call, 'tf.contrib.%s lives in tf.%s' % (spot.name, spot.home.name), tuple(edits))
+
+
+def _edits(context: Context, spot: Spot) -> List[Edit]:
+    """Write a use with its home, unless its place is told already by what binds its name."""
+    assert spot.home is not None and spot.arguments is not None
+    root = _root(context, spot.part, spot.use.where)
+    if root is not None:
+        return [_renamed(context, spot.part, spot.home.name, root)] + spot.arguments
+    line = spot.site and home_of(spot.site.name) and import_from(spot.home.name, spot.site.local)
+    if spot.part is spot.use.root and line:
+        return spot.arguments
+    new = _tensorflow(context, spot.use.where) + _below(context, spot.home.name)
+    return [rename(context.source, spot.part, new)] + spot.arguments
+
+
+def _renamed(context: Context, node: ast.expr, home: str, root: Optional[ast.expr] = None) -> Edit:
+    """Write another name behind ``tf`` in an expression."""
+    where = context.names.places.get(node)
+    if root is None:
+        statement = next(p for p in context.names.ancestors(node) if p in context.names.places)
+        root = _root(context, node, where or context.names.places[statement])
+    assert root is not None
+    return rename_behind(context.source, root, node, _below(context, home))
+
+
+def _below(context: Context, home: str) -> str:
+    lifted = context.names.by_name and is_lifted('tensorflow.' + home)
+    return ('.compat.v1.' if lifted else '.') + home
+
+
+def _root(context: Context, node: ast.expr, where: Where) -> Optional[ast.expr]:
+    """``tf`` of ``tf.contrib.rnn``; None where a dotted name does not start with TensorFlow itself."""
+    while context.names.spelled(node, where) not in TENSORFLOW:
+        if not isinstance(node, ast.Attribute):
+            return None
+        node = node.value
+    return node
+
+
+def _tensorflow(context: Context, where: Where) -> str:
+    """The name that TensorFlow has at a place, or nothing."""
+    names = context.names
+    wanted = 'tensorflow' if names.by_name else V1
+    found = [local for local, bindings in names.module.bindings.items()
+             if any(b.kind == 'import' and b.target == wanted for b in bindings)]
+    known = next((local for local in sorted(found, key=lambda name: name != 'tf')
+                  if names.spelled(ast.Name(local, ast.Load()), where) == wanted), '')
+    made = switch(context) if not known and not names.by_name else None
+    return made.local if made else known

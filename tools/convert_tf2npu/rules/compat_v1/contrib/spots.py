@@ -1,0 +1,133 @@
+"""Where a file uses tf.contrib, and what gives local names to it."""
+from __future__ import annotations
+
+import ast
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+from ....semantics.model import Binding, Scope
+from ....rewrite.call_edits import loses_comment
+from ....engine.suppressions import ignored
+from ....project.import_graph import taken
+from ..lifting import Use, uses, whole_call
+from ...registry import Context
+from ....syntax.source import Edit
+from ....tf_api.v1_fate import V1
+from .calls import call_edits
+from .homes import Home, contrib_name, part_with_home
+
+CODE = 'NPU119'
+TENSORFLOW = ('tensorflow', V1)
+
+
+class Site(NamedTuple):
+    """A statement that gives a local name to something of tf.contrib, which is called ``name`` below it."""
+    statement: ast.stmt
+    scope: Scope
+    local: str
+    name: str
+
+
+class Spot(NamedTuple):
+    """A use of tf.contrib.
+
+    ``part`` is what of it has a home, and ``arguments`` are the edits that its call needs for that: None where
+    nothing can be done. ``call`` is what is called, or the whole expression. ``site`` gave it its first word.
+    ``has_comment`` tells that it could, but for a comment inside its name or arguments.
+    """
+    use: Use
+    name: str
+    home: Optional[Home]
+    part: ast.expr
+    call: ast.expr
+    arguments: Optional[List[Edit]]
+    site: Optional[Site]
+    has_comment: bool = False
+
+    @property
+    def is_movable(self) -> bool:
+        """Whether it can be written with its home."""
+        return self.home is not None and self.arguments is not None and not self.has_comment
+
+
+def below_contrib(spelled: str) -> Optional[str]:
+    """What a dotted name is called below tf.contrib, nothing for that itself; None for all others."""
+    if spelled in ('tensorflow.contrib', V1 + '.contrib'):
+        return ''
+    return contrib_name(spelled) or None
+
+
+def sites(context: Context) -> List[Site]:
+    """The imports and assignments, except those that are only tried."""
+    names = context.names
+    found: List[Site] = []
+    for scope in {id(where.scope): where.scope for where in names.places.values()}.values():
+        for local, bindings in scope.bindings.items():
+            for binding in bindings:
+                name, statement = _bound(context, binding), binding.where.statement
+                if name is not None and statement is not None and not any(
+                        isinstance(p, ast.Try) and p.handlers for p in names.ancestors(statement)):
+                    found.append(Site(statement, scope, local, name))
+    return sorted(found, key=lambda site: (site.statement.lineno, site.local))
+
+
+def _bound(context: Context, binding: Binding) -> Optional[str]:
+    if binding.kind == 'import':
+        return below_contrib(binding.target)
+    if binding.kind == 'value' and isinstance(binding.node, (ast.Name, ast.Attribute)) and isinstance(
+            binding.where.statement, ast.Assign) and binding.where.statement.value is binding.node and len(
+            binding.where.statement.targets) == 1:
+        if part_with_home(context.names, binding.node, binding.where) is None:
+            return below_contrib(context.names.spelled(binding.node, binding.where) or '')
+    return None
+
+
+def spots(context: Context, known: Sequence[Site], replaced: Sequence[Tuple[int, int]]) -> List[Spot]:
+    """The uses, except those that other rewrites replace.
+
+    Args:
+        context: the file.
+        known: what gives local names.
+        replaced: the parts of the text that other rewrites replace.
+    """
+    source = context.source
+    found = []
+    for use in uses(context.names):
+        start, end = source.start(use.whole), source.end(use.whole)
+        if below_contrib(use.name) is not None and not any(s < e and s < end and start < e for s, e in replaced):
+            found.append(_spot(context, use, known))
+    return found
+
+
+def _spot(context: Context, use: Use, known: Sequence[Site]) -> Spot:
+    names = context.names
+    statements = {id(b.where.statement) for b in names.lookup(use.root.id, use.where) or ()}
+    site = next((s for s in known if s.local == use.root.id and {id(s.statement)} == statements), None)
+    found = part_with_home(names, use.whole, use.where)
+    if found is None:
+        return Spot(use, below_contrib(use.name) or '', None, use.whole, whole_call(names, use.whole), None, site)
+    part, name, home = found
+    call = whole_call(names, part)
+    arguments = _arguments(context, use, call, home)
+    source = context.source
+    loses = loses_comment(source, arguments or ())
+    inside = arguments is not None and bool(source.comments(source.start(part), source.end(part)))
+    return Spot(use, name, home, part, call, None if loses else arguments, site, loses or inside)
+
+
+def _arguments(context: Context, use: Use, call: ast.expr, home: Home) -> Optional[List[Edit]]:
+    source = context.source
+    string = context.names.strings.get(use.root)
+    if context.names.lift is None or not context.moves_contrib:
+        return None  # what it would be written with is not to be had there, or not wanted
+    if string is not None and not source.is_placed(use.whole, string) or ignored(source, call, CODE):
+        return None
+    if home.is_plain:
+        return []
+    return call_edits(source, call, home) if isinstance(call, ast.Call) else None
+
+
+def is_taken(context: Context, site: Site) -> bool:
+    """Whether other files may use what a site gives a name to."""
+    project, path = context.names.project, context.names.path
+    others = taken(project).get(path, frozenset()) if project and path else frozenset()
+    return site.scope is context.names.module and bool(others & {site.local, '*'})

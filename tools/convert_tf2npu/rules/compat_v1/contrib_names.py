@@ -1,0 +1,99 @@
+"""Take names of tf.contrib from where they live now (with ``--compat-v1``).
+
+TensorFlow 2 has no tf.contrib. Much of it lives in ``tf.compat.v1``: cells, TPU and cluster classes are the very same
+objects there, and functions that were written anew are called with their new arguments, where these mean the same.
+What has no such home, or would not mean the same there, is told with what to write (NPU260).
+
+Before::
+
+    import tensorflow as tf
+
+    cell = tf.contrib.rnn.LSTMCell(128, initializer=tf.contrib.layers.xavier_initializer())
+    flat = tf.contrib.layers.flatten(x, scope='flat')
+    accuracy = tf.contrib.metrics.streaming_accuracy(predictions, labels)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    tf.disable_v2_behavior()
+
+    cell = tf.nn.rnn_cell.LSTMCell(128, initializer=tf.glorot_uniform_initializer())
+    flat = tf.layers.flatten(x, name='flat')
+    accuracy = tf.metrics.accuracy(predictions=predictions, labels=labels)
+
+Before::
+
+    import tensorflow as tf
+    from tensorflow.contrib import rnn
+    from tensorflow.contrib.framework import get_or_create_global_step
+
+    def net(inputs):
+        cell = rnn.MultiRNNCell([rnn.GRUCell(64) for _ in range(2)])
+        return tf.nn.dynamic_rnn(cell, inputs), get_or_create_global_step()
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from tensorflow.compat.v1.nn import rnn_cell as rnn
+    from tensorflow.compat.v1.train import get_or_create_global_step
+
+    def net(inputs):
+        cell = rnn.MultiRNNCell([rnn.GRUCell(64) for _ in range(2)])
+        return tf.nn.dynamic_rnn(cell, inputs), get_or_create_global_step()
+
+Before::
+
+    import tensorflow as tf
+    from tensorflow.contrib import rnn
+
+    def net(inputs):
+        return rnn.static_rnn(rnn.BasicLSTMCell(64), inputs)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+
+    def net(inputs):
+        return tf.nn.static_rnn(tf.nn.rnn_cell.BasicLSTMCell(64), inputs)
+
+Untouched::
+
+    import tensorflow.compat.v1 as tf
+    import tf_slim as slim
+
+    def net(x):
+        return slim.conv2d(x, 8, [3, 3], weights_initializer=tf.glorot_uniform_initializer())
+
+Untouched::
+
+    import numpy as np
+    import contrib
+
+    def net(x):
+        return contrib.rnn.LSTMCell(8)
+
+Untouched::
+
+    try:
+        from tensorflow.contrib.rnn import LSTMCell
+    except ImportError:
+        from tensorflow.compat.v1.nn.rnn_cell import LSTMCell
+
+    def cell():
+        return LSTMCell(8)
+"""
+from __future__ import annotations
+
+from typing import Iterator, Sequence, Tuple
+
+from .contrib.plan import plan
+from .contrib.spots import CODE
+from ..registry import Context, Result
+
+__all__ = ['CODE', 'NEEDS', 'check_last']
+NEEDS = {'compat_v1': True}
+
+
+def check_last(context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[Result]:
+    if context.names.lift is not None:
+        yield from plan(context, replaced).changes

@@ -1,0 +1,112 @@
+"""Which files of a project are started as programs, and what of TensorFlow is in each."""
+from __future__ import annotations
+
+import ast
+import functools
+import os
+from typing import AbstractSet, Iterator, NamedTuple, Optional
+
+from ...semantics.model import Call
+from ...project.import_graph import importers, reached
+from ...semantics.resolver import Names
+from ...rewrite.insertion import SETTINGS, is_main_guard
+from ...project.project import Project
+from ..registry import Context
+from ...tf_api.canonical_names import canonical
+from ...tf_api.v1_fate import NEW, V1, became
+from .written_for import had_gelu
+
+_SWITCHES = frozenset({'tensorflow.disable_v2_behavior', 'tensorflow.disable_eager_execution'})
+# What makes a graph as TensorFlow 1 does, and fails in TensorFlow 2 unless the behaviour is switched off.
+_ONLY_IN_GRAPHS = frozenset('tensorflow.' + name for name in (
+    'placeholder', 'Session', 'InteractiveSession', 'train.MonitoredTrainingSession', 'train.MonitoredSession',
+    'train.Supervisor', 'train.SingularMonitoredSession', 'get_variable', 'layers.dense', 'layers.conv2d'))
+
+
+class Facts(NamedTuple):
+    """Of a file: whether it is lifted to compat.v1, switches the behaviour of TensorFlow 2 off, fails unless that is
+    done, and makes something of TensorFlow while it is imported."""
+    lifted: bool
+    switched: bool
+    needs_switch: bool
+    works_on_import: bool
+
+
+def facts_of(names: Names) -> Facts:
+    """The facts of a file."""
+    called = {names.resolve(call.node.func, call.where) for call in names.calls}
+    return Facts(names.lift is not None, bool(called & _SWITCHES), _needs_switch(names), any(
+        _is_work(names, call) and not any(is_main_guard(p) for p in names.ancestors(call.node))
+        for call in _calls_at_top(names)))
+
+
+@functools.lru_cache(maxsize=65536)
+def facts(project: Project, path: str) -> Optional[Facts]:
+    """The facts of a file of a project; None where it cannot be read."""
+    module = project.module(path) if project.concerns(project.raw(path), path) else None
+    return facts_of(module.names) if module else None
+
+
+def program(context: Context) -> Iterator[Facts]:
+    """The facts of a file and of all of the project that it imports."""
+    names = context.names
+    yield facts_of(names)
+    if names.project and names.path:
+        yield from facts_in(names.project, reached(names.project, names.path) - {names.path})
+
+
+def facts_in(project: Project, paths: AbstractSet[str]) -> Iterator[Facts]:
+    """The facts of some files, as far as these can be read."""
+    for path in paths:
+        found = facts(project, path)
+        if found is not None:
+            yield found
+
+
+def is_started(context: Context) -> bool:
+    """Whether a file is started as a program, and not only imported."""
+    names = context.names
+    if context.main:
+        return not names.path or os.path.realpath(names.path) == os.path.realpath(context.main)
+    if any(is_main_guard(statement) for statement in names.tree.body):
+        return True
+    if names.project and names.path and names.path in importers(names.project):
+        return False
+    return any(_is_work(names, call) or _starts(names, call) for call in _calls_at_top(names))
+
+
+def _calls_at_top(names: Names) -> Iterator[Call]:
+    """The calls that are made when a file is read, apart from decorators and default arguments."""
+    for call in names.calls:
+        if call.where.scope is names.module and not isinstance(
+                call.where.statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield call
+
+
+def _is_work(names: Names, call: Call) -> bool:
+    name = names.resolve(call.node.func, call.where) or ''
+    return name.startswith('tensorflow.') and not name.startswith(SETTINGS)
+
+
+def _starts(names: Names, call: Call) -> bool:
+    """Whether a call stands in a statement that only calls, and calls a function of the project."""
+    function = call.node.func
+    if not isinstance(call.where.statement, ast.Expr):
+        return False
+    own = names.module.bindings.get(function.id, ()) if isinstance(function, ast.Name) else ()
+    return ':' in (names.resolve(function, call.where) or '') or any(b.kind in ('def', 'import') for b in own)
+
+
+def _needs_switch(names: Names) -> bool:
+    """Whether a file that is on compat.v1 already makes a graph outside a graph of its own."""
+    if had_gelu(names) and any(b.target == 'tensorflow' for bs in names.module.bindings.values() for b in bs):
+        return False  # as before its gelu of TensorFlow 2 was replaced
+    found = False
+    for call in names.calls:
+        spelled = names.spelled(call.node.func, call.where) or ''
+        if became(spelled) == NEW:
+            return False
+        found = found or spelled.startswith(V1) and canonical(spelled) in _ONLY_IN_GRAPHS and not any(
+            isinstance(parent, (ast.With, ast.AsyncWith)) and 'as_default' in ast.dump(parent.items[0])
+            for parent in names.ancestors(call.node))
+    return found

@@ -1,0 +1,214 @@
+"""Lift TensorFlow 1 to tf.compat.v1 (with ``--compat-v1``).
+
+TensorFlow 2 has the interface of TensorFlow 1 under ``tf.compat.v1``. The import is what changes, as nearly everybody
+does it by hand: ``import tensorflow.compat.v1 as tf`` makes each ``tf.`` of the file mean what it always meant, also
+the names that TensorFlow 2 has with another meaning (``tf.where``, ``tf.data.Dataset``, ``tf.estimator.Estimator``),
+those reached by ``getattr(tf, name)``, and those that other files take from here; and nothing else in the file has to
+change. It runs on TensorFlow 1.15 as well. A file in which every name means the same in both stays as it is.
+
+The script that is started (``-m FILE``; else each one with a main guard, and each one that no other imports and that
+works at its top) switches the behaviour of TensorFlow 2 off, once, behind the import: eager execution, resource
+variables, the new control flow and tensor shapes. A script that does so already, or that makes its graphs inside
+``tf.Graph().as_default()``, needs no switch.
+
+Names are lifted where they stand only in a file that uses names of TensorFlow 2 as well (``tf.random.set_seed``): what
+both versions have there, it uses as both have it.
+
+Before::
+
+    import tensorflow as tf
+
+    x = tf.placeholder(tf.float32, [2])
+    total = tf.reduce_sum(tf.where(tf.is_nan(x), tf.zeros_like(x), x))
+    writer = tf.summary.FileWriter(logdir, tf.get_default_graph())
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    tf.disable_v2_behavior()
+
+    x = tf.placeholder(tf.float32, [2])
+    total = tf.reduce_sum(tf.where(tf.is_nan(x), tf.zeros_like(x), x))
+    writer = tf.summary.FileWriter(logdir, tf.get_default_graph())
+
+Before::
+
+    import os, tensorflow as tf
+    from tensorflow import placeholder as ph, keras
+    from tensorflow.keras.layers import Dense
+    from tensorflow.python.framework import ops
+
+    def run(session: tf.Session, activation=tf.nn.relu):
+        keras.backend.set_session(session)
+
+After::
+
+    import os, tensorflow.compat.v1 as tf
+    from tensorflow.compat.v1 import placeholder as ph, keras
+    from tensorflow.keras.layers import Dense
+    from tensorflow.python.framework import ops
+
+    def run(session: tf.Session, activation=tf.nn.relu):
+        keras.backend.set_session(session)
+
+Before::
+
+    import tensorflow as tf
+
+    def seed(value):
+        if hasattr(tf.random, 'set_seed'):
+            tf.random.set_seed(value)
+        else:
+            tf.set_random_seed(value)
+
+After::
+
+    import tensorflow as tf
+
+    def seed(value):
+        if hasattr(tf.random, 'set_seed'):
+            tf.random.set_seed(value)
+        else:
+            tf.compat.v1.set_random_seed(value)
+
+Untouched::
+
+    import tensorflow.compat.v1 as tf
+    tf.disable_v2_behavior()
+
+    x = tf.placeholder(tf.float32, [2])
+
+Untouched::
+
+    import tensorflow as tf
+
+    def scaled(x):
+        return tf.reshape(x, [-1]) / tf.cast(tf.rank(x), tf.float32)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def loss(labels, logits):
+        return tf.compat.v1.losses.sparse_softmax_cross_entropy(labels, logits)
+
+Untouched::
+
+    try:
+        import tensorflow.compat.v1 as tf
+        tf.disable_v2_behavior()
+    except ImportError:
+        import tensorflow as tf
+
+    x = tf.placeholder(tf.float32, [2])
+"""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator, List, Optional, Sequence, Tuple
+
+from ...rewrite.call_edits import rename_behind
+from ...rewrite.npu_imports import statement_behind
+from .lifting import CODE, Lift, Use, is_lifted_alias, uses, whole_call
+from .v2_behavior import SWITCH, switch
+from ..registry import Change, Context, Finding, Result
+from ...rewrite.removal import remove_statements
+from ...syntax.source import Edit, Source
+from ...tf_api.v1_fate import V1, is_lifted, rest_of
+
+__all__ = ['CODE', 'NEEDS', 'check_file', 'check_last']
+NEEDS = {'compat_v1': True}
+_NAME = re.compile(r'(?<![\w.])tensorflow(?:[ \t]*\.[ \t]*\w+)*(?:[ \t]+as[ \t]+\w+)?')
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    lift = context.names.lift
+    if lift is not None:
+        for statement in lift.statements:
+            yield Change(statement, 'imported from tf.compat.v1', tuple(_lifted_import(context.source, statement)))
+        if lift.star is not None:
+            yield Change(lift.star.node, 'tf is imported as tf.compat.v1', tuple(_behind_star(context, lift)))
+        if lift.parts is not None:
+            yield Change(lift.parts, 'tf is imported as tf.compat.v1', (
+                statement_behind(context.source, lift.parts, 'import %s as tf' % V1),))
+    if context.compat_v1:
+        yield from _switch(context)
+
+
+def check_last(context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[Result]:
+    """What is lifted where it stands, as far as no other rule replaces it."""
+    names, source = context.names, context.source
+    if names.lift is None:
+        return
+    told = set()
+    for use in uses(names):
+        start, end = source.start(use.whole), source.end(use.whole)
+        edit = _in_place(context, use)
+        node = whole_call(names, use.whole)
+        if any(s < end and start < e for s, e in replaced):
+            continue
+        if edit is None:
+            if use.root.id not in told and is_lifted(use.name) and not use.name.startswith(V1) and not names.by_name:
+                told.add(use.root.id)
+                yield Finding(node, 'where %s comes from is not imported here and stays; let it be '
+                              'tensorflow.compat.v1, so that this is tf.compat.v1.%s' % (
+                                  use.root.id, rest_of(use.name)))
+            continue
+        string = names.strings.get(use.root)
+        if string is None or source.is_placed(use.whole, string):
+            yield Change(node, 'lifted to tf.compat.v1', (edit,))
+        else:
+            yield Finding(node, 'write %s.compat.v1 here, inside an f-string, where it cannot be reached' % use.root.id)
+
+
+def _in_place(context: Context, use: Use) -> Optional[Edit]:
+    """The edit that lifts a dotted name where it stands, or takes ``.compat.v1`` out that the import has now."""
+    names, source = context.names, context.source
+    node: ast.expr = use.whole
+    while isinstance(node, ast.Attribute):
+        base = node.value
+        if isinstance(base, ast.Attribute) and (base.attr, node.attr) == ('compat', 'v1') and names.spelled(
+                base.value, use.where) == V1:
+            return rename_behind(source, base.value, node, '')
+        if names.by_name and names.spelled(base, use.where) == 'tensorflow':
+            end = source.end(base)
+            return Edit(end, end, V1[len('tensorflow'):]) if use.name.startswith(V1) and node.attr != 'compat' else None
+        node = base
+    return None
+
+
+def _lifted_import(source: Source, statement: ast.stmt) -> Iterator[Edit]:
+    """The edits that let a statement import from compat.v1."""
+    start = source.start(statement)
+    text = source.segment(statement)
+    if isinstance(statement, ast.ImportFrom):
+        at = start + text.index('tensorflow') + len('tensorflow')
+        yield Edit(at, at, V1[len('tensorflow'):])
+        return
+    assert isinstance(statement, ast.Import)
+    ours = [a for a in statement.names if a.name.partition('.')[0] == 'tensorflow']
+    for alias, match in zip(ours, _NAME.finditer(text)):
+        if is_lifted_alias(alias):
+            at = start + match.start() + len('tensorflow')
+            yield Edit(at, at, V1[len('tensorflow'):] + ('' if alias.asname else ' as tensorflow'))
+
+
+def _behind_star(context: Context, lift: Lift) -> List[Edit]:
+    """Import tf behind a star import that brings the plain one, and no longer before it."""
+    assert lift.star is not None
+    names, source = context.names, context.source
+    star, instead = lift.star.node, lift.instead
+    edits = [statement_behind(source, star, 'import %s as tf' % V1)]
+    return edits + remove_statements(source, names, [instead] if instead else [])
+
+
+def _switch(context: Context) -> Iterator[Result]:
+    found = switch(context)
+    if found is None:
+        return
+    if found.edits:
+        yield Change(found.node, 'the behaviour of TensorFlow 2 is switched off', tuple(found.edits))
+    else:
+        yield Finding(found.node, 'this script is started; write tf.compat.v1.%s where it starts, before anything '
+                      'makes a graph' % SWITCH)

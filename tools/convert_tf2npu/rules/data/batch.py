@@ -1,0 +1,157 @@
+"""Give training batches a static size.
+
+The NPU compiles a graph for each shape it sees; the smaller batch at the end of a pass over the data
+would cost a compilation. ``drop_remainder=True`` leaves it out and makes the batch dimension static.
+That is done where a dataset feeds training, as the tests around it, its names, what it is handed to,
+and the calls of its function in this and other files tell; and where nothing is lost, because it repeats
+for ever before it is batched or a batch is one example. Where it feeds evaluation or prediction it stays,
+for every example counts there, and is told with the way to pad the last batch; so is what serves several,
+with the switch to write, and what cannot be decided. A ``drop_remainder`` that the script computes is the
+script's. What is batched only to be taken apart again, in unit tests, in functions that write records, and
+inside a function that tf.data calls, stays.
+
+Before::
+
+    import tensorflow as tf
+
+    def train_input_fn():
+        dataset = tf.data.Dataset.from_tensor_slices((images, labels))
+        dataset = dataset.shuffle(1000)
+        dataset = dataset.batch(FLAGS.batch_size)
+        return dataset.prefetch(1)
+
+After::
+
+    import tensorflow as tf
+
+    def train_input_fn():
+        dataset = tf.data.Dataset.from_tensor_slices((images, labels))
+        dataset = dataset.shuffle(1000)
+        dataset = dataset.batch(FLAGS.batch_size, drop_remainder=True)
+        return dataset.prefetch(1)
+
+Before::
+
+    from tensorflow.data import TFRecordDataset
+
+    def make(files):
+        return TFRecordDataset(files).repeat().padded_batch(32, shapes)
+
+After::
+
+    from tensorflow.data import TFRecordDataset
+
+    def make(files):
+        return TFRecordDataset(files).repeat().padded_batch(32, shapes, drop_remainder=True)
+
+Before::
+
+    import tensorflow as tf
+
+    def read(files, is_training):
+        return tf.data.TFRecordDataset(files).map(parse).batch(64)
+
+    estimator.train(lambda: read(FLAGS.files, is_training=True))
+
+After::
+
+    import tensorflow as tf
+
+    def read(files, is_training):
+        return tf.data.TFRecordDataset(files).map(parse).batch(64, drop_remainder=True)
+
+    estimator.train(lambda: read(FLAGS.files, is_training=True))
+
+Told::
+
+    import tensorflow as tf
+
+    def eval_input_fn():
+        return tf.data.Dataset.from_tensor_slices(images).batch(100)
+
+Told::
+
+    import tensorflow as tf
+
+    def read(files, is_training):
+        dataset = tf.data.TFRecordDataset(files)
+        if is_training:
+            dataset = dataset.shuffle(1000)
+        return dataset.batch(64)
+
+    estimator.train(lambda: read(FLAGS.train_files, True))
+    estimator.evaluate(lambda: read(FLAGS.eval_files, False))
+
+Told::
+
+    import tensorflow as tf
+
+    def train_input_fn():
+        return tf.data.Dataset.range(10).batch(4, drop_remainder=False)
+
+Told::
+
+    import tensorflow as tf
+
+    def read(files):
+        return tf.data.TextLineDataset(files).batch(64)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Trainer:
+        def train(self, loader):
+            for images in loader.batch(5):
+                self.step(images)
+
+        def steps(self, data):
+            return [self.batch(it) for it in data]
+
+Untouched::
+
+    import tensorflow as tf
+
+    def train_input_fn(flag):
+        return tf.data.Dataset.range(10).batch(3, drop_remainder=flag)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def train_input_fn():
+        return tf.data.Dataset.range(10).batch(4, True)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def train_input_fn(files):
+        dataset = tf.data.TFRecordDataset(files).batch(1000).map(parse_many)
+        dataset = dataset.apply(tf.contrib.data.unbatch())
+        return dataset.shuffle(5000).batch(64, drop_remainder=True)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...semantics.model import Call
+from ...semantics.types import DATASET
+from ...analysis.last_batch import Way, judge
+from ..registry import Context, Result
+from ...semantics.signatures import bind
+
+CODE = 'NPU109'
+_SIGNATURES = {
+    'batch': ('batch_size', 'drop_remainder', 'num_parallel_calls', 'deterministic', 'name'),
+    'padded_batch': ('batch_size', 'padded_shapes', 'padding_values', 'drop_remainder', 'name'),
+}
+METHODS = frozenset(_SIGNATURES)
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    node = call.node
+    assert isinstance(node.func, ast.Attribute)
+    if context.types.of(node.func.value, call.where) == DATASET:
+        yield from judge(context, call, bind(node, _SIGNATURES[node.func.attr]), Way(), node.func.value)

@@ -1,0 +1,153 @@
+"""Give training batches made by other functions than batch a static size.
+
+As ``dataset.batch`` does with ``drop_remainder`` (see NPU109), for the functions that read, parse and
+batch in one. Evaluation and prediction keep every example and are told. ``make_csv_dataset`` and
+``make_batched_features_dataset`` need nothing as long as they have no number of epochs: then TensorFlow
+makes their batches static itself.
+
+Before::
+
+    import tensorflow as tf
+
+    def train_input_fn(files):
+        dataset = tf.data.TFRecordDataset(files)
+        return dataset.apply(tf.contrib.data.map_and_batch(parse, batch_size=32, num_parallel_batches=2))
+
+After::
+
+    import tensorflow as tf
+
+    def train_input_fn(files):
+        dataset = tf.data.TFRecordDataset(files)
+        return dataset.apply(tf.contrib.data.map_and_batch(parse, batch_size=32, num_parallel_batches=2, drop_remainder=True))
+
+Before::
+
+    from tensorflow.python.data.experimental.ops import batching
+
+    def train_input_fn(dataset):
+        return dataset.repeat().apply(batching.map_and_batch(parse, 32))
+
+After::
+
+    from tensorflow.python.data.experimental.ops import batching
+
+    def train_input_fn(dataset):
+        return dataset.repeat().apply(batching.map_and_batch(parse, 32, drop_remainder=True))
+
+Before::
+
+    import tensorflow as tf
+
+    train_set = tf.data.experimental.make_batched_features_dataset('train*', 32, spec, num_epochs=10)
+
+After::
+
+    import tensorflow as tf
+
+    train_set = tf.data.experimental.make_batched_features_dataset('train*', 32, spec, num_epochs=10, drop_final_batch=True)
+
+Told::
+
+    import tensorflow as tf
+
+    def eval_input_fn(dataset):
+        return dataset.apply(tf.data.experimental.map_and_batch(parse, 32))
+
+Told::
+
+    import tensorflow as tf
+
+    train_set = tf.data.experimental.make_csv_dataset('train.csv', 32, num_epochs=10)
+
+Told::
+
+    import tensorflow as tf
+
+    def train_input_fn(dataset):
+        return dataset.apply(tf.contrib.data.bucket_by_sequence_length(length, boundaries, sizes))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def train_input_fn(dataset):
+        return dataset.apply(tf.data.experimental.map_and_batch(parse, 32, drop_remainder=flag))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def train_input_fn(dataset):
+        return dataset.apply(tf.contrib.data.map_and_batch(parse, 32, None, True))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def train_input_fn(dataset):
+        return dataset.apply(tf.contrib.data.batch_and_drop_remainder(32))
+
+Untouched::
+
+    import tensorflow as tf
+
+    train_set = tf.data.experimental.make_csv_dataset('train.csv', 32)
+    test_set = tf.data.experimental.make_batched_features_dataset('test*', 32, spec)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Dict, Iterator, Optional, Tuple
+
+from ...semantics.model import Call
+from ..compat_v1.contrib.plan import moves
+from ...analysis.datasets import around
+from ...semantics.types import DATASET
+from ...analysis.last_batch import Way, judge
+from ..registry import Context, Result
+from ...semantics.signatures import bind
+
+CODE = 'NPU114'
+_MAP = ('map_func', 'batch_size', 'num_parallel_batches', 'drop_remainder', 'num_parallel_calls')
+_BUCKET = ('element_length_func', 'bucket_boundaries', 'bucket_batch_sizes', 'padded_shapes',
+           'padding_values', 'pad_to_bucket_boundary', 'no_padding', 'drop_remainder')
+_CSV = ('file_pattern', 'batch_size', 'column_names', 'column_defaults', 'label_name', 'select_columns',
+        'field_delim', 'use_quote_delim', 'na_value', 'header', 'num_epochs')
+_FEATURES = ('file_pattern', 'batch_size', 'features', 'reader', 'label_key', 'reader_args', 'num_epochs', 'shuffle',
+             'shuffle_buffer_size', 'shuffle_seed', 'prefetch_buffer_size', 'reader_num_threads',
+             'parser_num_threads', 'sloppy_ordering', 'drop_final_batch')
+_SIGNATURES: Dict[str, Tuple[str, ...]] = {
+    'map_and_batch': _MAP, 'map_and_batch_with_legacy_function': _MAP, 'bucket_by_sequence_length': _BUCKET,
+    'make_csv_dataset': _CSV, 'make_batched_features_dataset': _FEATURES,
+}
+CALLS = frozenset(home + name for name in _SIGNATURES
+                  for home in ('tensorflow.data.experimental.', 'tensorflow.contrib.data.'))
+METHODS = frozenset({'bucket_by_sequence_length'})
+
+
+# Its buckets may differ in their batch size, so that there is no one size for all batches.
+_BUCKETS = Way(pad='npu_shim.data.pad_last_batch(%s, batch_size=N) if N is that of all buckets')
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    assert isinstance(call.node.func, ast.Attribute)
+    if context.types.of(call.node.func.value, call.where) == DATASET:
+        yield from judge(context, call, bind(call.node, _BUCKET), _BUCKETS, call.node.func.value)
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    home, _, word = (name or '').rpartition('.')
+    bound = bind(call.node, _SIGNATURES[word])
+    whole = around(context, call.node)
+    source = whole.func.value if isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute) and \
+        whole is not call.node else None
+    way = Way()
+    if word.startswith('make_'):
+        if not bound.hidden and not bound.given('num_epochs'):
+            return  # they repeat for ever, and TensorFlow gives their batches one size itself
+        way = Way('drop_final_batch' if word == 'make_batched_features_dataset' else None)
+    elif word == 'bucket_by_sequence_length':
+        way = _BUCKETS if 'contrib' not in home or moves(context, call.node) else _BUCKETS._replace(
+            flag=None, drop='tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)')
+    yield from judge(context, call, bound, way, source)

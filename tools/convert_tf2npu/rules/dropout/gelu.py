@@ -1,0 +1,233 @@
+"""Use the NPU's gelu operator.
+
+A function is taken for gelu by what it computes, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), in
+whatever way it is written, and not by its name. Its docstring and comments stay. The form with erf is
+another function (up to 5e-4 away) and is only told.
+
+Before::
+
+    import numpy as np
+    import tensorflow as tf
+
+    def activation(x):
+        \"\"\"The smooth relu of the paper.\"\"\"
+        # the cumulative distribution, approximated
+        cdf = 0.5 * (1.0 + tf.tanh(
+            (np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3)))))
+        return x * cdf
+
+After::
+
+    import numpy as np
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def activation(x):
+        \"\"\"The smooth relu of the paper.\"\"\"
+        # the cumulative distribution, approximated
+        return npu_unary_ops.gelu(x)
+
+Before::
+
+    import math
+    from tensorflow import tanh
+
+    gelu = lambda z: 0.5 * z * (1 + tanh(0.7978845608 * z * (1 + 0.044715 * z * z)))
+    C = math.sqrt(2 / math.pi)
+
+    class Block:
+        def act(self, h, name=None):
+            return h * 0.5 * (1 + tanh(C * (h + 0.044715 * h ** 3)))
+
+After::
+
+    import math
+    from tensorflow import tanh
+    from npu_shim.npu_init import *
+
+    gelu = lambda z: npu_unary_ops.gelu(z)
+    C = math.sqrt(2 / math.pi)
+
+    class Block:
+        def act(self, h, name=None):
+            return npu_unary_ops.gelu(h)
+
+Before::
+
+    import numpy as np
+    import tensorflow as tf
+
+    def block(x, units):
+        h = tf.layers.dense(x, units)
+        h = 0.5 * h * (1 + tf.tanh(np.sqrt(2 / np.pi) * (h + 0.044715 * tf.pow(h, 3))))
+        return x + h
+
+    def scoped(x):
+        with tf.name_scope('gelu'):
+            cdf = 0.5 * (1 + tf.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+            return x * cdf
+
+After::
+
+    import numpy as np
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def block(x, units):
+        h = tf.layers.dense(x, units)
+        h = npu_unary_ops.gelu(h)
+        return x + h
+
+    def scoped(x):
+        with tf.name_scope('gelu'):
+            return npu_unary_ops.gelu(x)
+
+Before::
+
+    import tensorflow as tf
+
+    hidden = tf.nn.gelu(hidden, approximate=True)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    hidden = npu_unary_ops.gelu(hidden)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def gelu(x):
+        return 0.5 * x * (1.0 + tf.erf(x / tf.sqrt(2.0)))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def gelu(x):
+        return x * tf.sigmoid(1.702 * x)
+
+Untouched::
+
+    import numpy as np
+
+    def gelu(x):
+        return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
+
+Untouched::
+
+    import tensorflow as tf
+
+    hidden = tf.keras.layers.Dense(512, activation='gelu')(hidden)
+"""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator, Optional
+
+from ...semantics.model import Call, Function
+from ...analysis.gelu_formula import argument_name, expression_meaning, meaning, statements
+from ..registry import Change, Context, Finding, Result
+from ...semantics.signatures import bind, constant
+from ...syntax.source import Edit
+
+CODE = 'NPU108'
+_READY = frozenset({'tensorflow.nn.gelu', 'tensorflow.keras.activations.gelu'})
+# What the formula is written with: a function is looked into where it calls one of these.
+CALLS = _READY | {'tensorflow.tanh', 'tensorflow.sigmoid', 'tensorflow.erf', 'tensorflow.math.erf'}
+_COMMENT = re.compile(r'[ \t]*(#[^\r\n]*)')
+_LAYERS = ('tensorflow.keras.layers.', 'tensorflow.layers.')
+_ERF = ('this is gelu in its erf form; npu_unary_ops.gelu computes the tanh form, up to 5e-4 away: write it '
+        'where that is near enough')
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    """An activation given by its name: Keras takes the erf form."""
+    if 'gelu' not in context.source.text:
+        return
+    for call in context.names.calls:
+        for keyword in call.node.keywords:
+            if keyword.arg == 'activation' and (
+                    constant(keyword.value) == ('gelu',) or
+                    context.resolve(keyword.value, call.where) in _READY) and (
+                        context.resolve(call.node.func, call.where) or '').startswith(_LAYERS):
+                yield Finding(keyword.value, _ERF.replace('write it', 'write activation=npu_unary_ops.gelu'))
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if name in _READY:
+        yield from _ready(context, call.node)
+        return
+    around = next((f for f in context.names.ancestors(call.node) if isinstance(
+        f, (ast.FunctionDef, ast.Lambda))), None)
+    function = next((f for f in context.names.functions if f.node is around), None)
+    found = meaning(function, context.names) if function else None
+    if function and found == 'gelu':
+        yield _function(context, function)
+    elif function and found:
+        yield Finding(function.node, _ERF)
+    else:
+        yield from _expression(context, call)
+
+
+def _ready(context: Context, node: ast.Call) -> Iterator[Result]:
+    """gelu as TensorFlow has it, which says by an argument which form it is."""
+    bound = bind(node, ('features', 'approximate', 'name'))
+    approximate = constant(bound.args.get('approximate'))
+    if bound.hidden or 'approximate' in bound.args and approximate is None or not node.args:
+        yield Finding(node, 'which form of gelu this is, is not to be seen; for approximate=True write '
+                      'npu_unary_ops.gelu(x)')
+    elif approximate and approximate[0]:
+        yield Change(node, 'gelu becomes the operator of the NPU', (
+            Edit(context.source.start(node), context.source.end(node),
+                 'npu_unary_ops.gelu(%s)' % context.source.segment(node.args[0])),), ('npu_unary_ops',))
+    else:
+        yield Finding(node, _ERF)
+
+
+def _function(context: Context, function: Function) -> Change:
+    source = context.source
+    body = statements(function.node)
+    call = 'npu_unary_ops.gelu(%s)' % argument_name(function, context.names)
+    start, end = source.start(body[0]), source.end(body[-1])
+    if not isinstance(function.node, ast.Lambda):
+        call = 'return ' + call
+        indent = source.text[source.line_start(start):start]
+        if not indent.strip():  # else the body stands in the line of its def
+            call = ''.join(c + source.newline + indent for c in _comments(context, body)) + call
+    return Change(function.node, 'gelu becomes the operator of the NPU', (Edit(start, end, call),),
+                  ('npu_unary_ops',))
+
+
+def _expression(context: Context, call: Call) -> Iterator[Result]:
+    """The formula in the midst of other code."""
+    whole: ast.AST = call.node
+    for parent in context.names.ancestors(call.node):
+        if not (isinstance(parent, ast.BinOp) or isinstance(parent, ast.Call) and parent.func is not whole):
+            break
+        whole = parent
+        for part in ast.walk(whole):
+            if not isinstance(part, (ast.Name, ast.Attribute)):
+                continue
+            found = expression_meaning(whole, part, context.names, call.where)
+            if found == 'gelu':
+                new = 'npu_unary_ops.gelu(%s)' % context.source.segment(part)
+                yield Change(whole, 'gelu becomes the operator of the NPU', (
+                    Edit(context.source.start(whole), context.source.end(whole), new),),
+                    ('npu_unary_ops',))
+            elif found:
+                yield Finding(whole, _ERF)
+            if found:
+                return
+
+
+def _comments(context: Context, body: list) -> Iterator[str]:
+    """The comments between and inside a function's statements."""
+    source = context.source
+    for number in range(source.lines(body[0])[0], source.lines(body[-1])[1]):
+        found = _COMMENT.search(source.line(number))
+        if found:
+            yield found.group(1)

@@ -1,0 +1,145 @@
+"""Use the NPU's dropout operator for tf.layers.dropout.
+
+``tf.layers.dropout`` drops only while it trains. Where its ``training`` argument is a test that
+Python decides when the graph is made, the call becomes the operator of the NPU under that test.
+Where it may be a tensor, it stays and is told; an argument is none if the function itself tests it
+with ``if``.
+
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    def model_fn(features, labels, mode):
+        net = tf.layers.dropout(net, rate=0.4, training=mode == tf.estimator.ModeKeys.TRAIN)
+        net = tf.layers.dropout(inputs=net, rate=0.1, training=mode == tf.estimator.ModeKeys.TRAIN)
+        net = tf.layers.dropout(net, FLAGS.rate, training=True, name='drop')
+        return net
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_ops
+
+    def model_fn(features, labels, mode):
+        net = npu_ops.dropout(net, keep_prob=0.6) if mode == tf.estimator.ModeKeys.TRAIN else net
+        net = npu_ops.dropout(x=net, keep_prob=0.9) if mode == tf.estimator.ModeKeys.TRAIN else net
+        net = npu_ops.dropout(net, 1 - FLAGS.rate, name='drop')
+        return net
+
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    def model_fn(features, labels, mode):
+        training = mode == tf.estimator.ModeKeys.TRAIN
+        return tf.layers.dropout(features, rate=0.5, training=training) + 1
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_ops
+
+    def model_fn(features, labels, mode):
+        training = mode == tf.estimator.ModeKeys.TRAIN
+        return (npu_ops.dropout(features, keep_prob=0.5) if training else features) + 1
+
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    def cnn(images, training):
+        return tf.layers.dropout(images, FLAGS.dropout, training=training)
+
+    def model_fn(features, labels, mode):
+        return cnn(features, training=mode == tf.estimator.ModeKeys.TRAIN)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_ops
+
+    def cnn(images, training):
+        return npu_ops.dropout(images, 1 - FLAGS.dropout) if training else images
+
+    def model_fn(features, labels, mode):
+        return cnn(features, training=mode == tf.estimator.ModeKeys.TRAIN)
+
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    def prenet(x, is_training):
+        rate = 0.5 if is_training else 0.1
+        return tf.layers.dropout(x, rate=rate, training=is_training)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_ops
+
+    def prenet(x, is_training):
+        rate = 0.5 if is_training else 0.1
+        return npu_ops.dropout(x, keep_prob=1 - rate) if is_training else x
+
+Untouched::
+
+    import tensorflow.compat.v1 as tf
+
+    is_training = tf.placeholder(tf.bool)
+    net = tf.layers.dropout(net, rate=0.4, training=is_training)
+
+Untouched::
+
+    import tensorflow.compat.v1 as tf
+
+    net = tf.layers.dropout(net, rate=0.4)
+
+Untouched::
+
+    import tensorflow.compat.v1 as tf
+
+    def cnn(images, training):
+        return tf.layers.dropout(images, rate=0.4, training=training)
+
+Untouched::
+
+    import mylayers as layers
+    import tensorflow as tf
+
+    net = layers.dropout(net, rate=0.4, training=True)
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ...analysis.dropouts import Dropout, turn
+from ...rewrite.call_edits import one_minus
+from ..registry import Context, Finding, Result
+from ...semantics.signatures import LAYERS_DROPOUT, bind, constant
+
+CODE = 'NPU107'
+CALLS = frozenset({'tensorflow.layers.dropout'})
+_WHAT = 'tf.layers.dropout'
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    bound = bind(call.node, LAYERS_DROPOUT)
+    training = bound.args.get('training')
+    literal = constant(training)
+    if not bound.hidden and (training is None or literal and not literal[0]):
+        return  # it never drops
+    reason = ''
+    if bound.hidden or bound.unknown or 'inputs' not in bound.args or 'training' not in bound.keywords or \
+            'noise_shape' in bound.positional:
+        reason = 'its arguments are given in a way that cannot be turned over'
+    elif bound.given('noise_shape'):
+        reason = 'it has a noise_shape'
+    if reason or training is None:
+        yield Finding(call.node, '%s stays as it is, because %s; write npu_ops.dropout(x, keep_prob=1 - rate) '
+                      'where it trains' % (_WHAT, reason))
+        return
+    rate = bound.args.get('rate')
+    yield turn(context, Dropout(
+        call, bound, training, bound.keywords['training'], one_minus(context.source, rate) if rate is not None else (),
+        '' if rate is not None else 'keep_prob=0.5', (('rate', 'keep_prob'), ('inputs', 'x'))), _WHAT)

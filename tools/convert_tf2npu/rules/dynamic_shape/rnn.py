@@ -1,0 +1,53 @@
+"""Recurrent layers that loop over time.
+
+``tf.nn.dynamic_rnn`` runs one step after the other in a loop on the card, which knows nothing of the next step
+while it computes one. ``npu_rnn.npu_dynamic_rnn`` is unrolled over a fixed number of steps. It takes time as the
+first dimension.
+
+Told::
+
+    import tensorflow as tf
+
+    cell = tf.nn.rnn_cell.LSTMCell(256)
+    outputs, state = tf.nn.dynamic_rnn(cell, inputs, dtype=tf.float32)
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    cell = tf.nn.rnn_cell.LSTMCell(256)
+    outputs, state = npu_rnn.npu_dynamic_rnn(cell, tf.transpose(inputs, [1, 0, 2]), dtype=tf.float32)
+
+Untouched::
+
+    import tensorflow as tf
+
+    outputs, state = tf.nn.static_rnn(cell, tf.unstack(inputs, axis=1), dtype=tf.float32)
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...semantics.signatures import bind, constant
+from ...analysis.device_placement import runs_on_card
+
+CODE = 'NPU207'
+CALLS = frozenset({'tensorflow.nn.dynamic_rnn'})
+_SIGNATURE = ('cell', 'inputs', 'sequence_length', 'initial_state', 'dtype', 'parallel_iterations', 'swap_memory',
+              'time_major', 'scope')
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if not runs_on_card(context, call.node):
+        return
+    bound = bind(call.node, _SIGNATURE)
+    cell, inputs = (context.source.segment(bound.args[a]) if a in bound.args else a for a in _SIGNATURE[:2])
+    cell, inputs = ' '.join(cell.split()), ' '.join(inputs.split())
+    time_first = constant(bound.args.get('time_major')) == (True,)
+    yield Finding(call.node, 'it loops over the steps one by one; where their number is fixed, write '
+                  'npu_rnn.npu_dynamic_rnn(%s, %s, dtype=..., sequence_length=...)%s' % (
+                      cell, inputs if time_first else 'tf.transpose(%s, [1, 0, 2])' % inputs,
+                      '' if time_first else ', and transpose its outputs back'))

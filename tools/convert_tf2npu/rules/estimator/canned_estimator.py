@@ -1,0 +1,90 @@
+"""Prepare the run configuration of ready-made Estimators for the NPU.
+
+The Estimators that TensorFlow brings keep their classes; ``npu_run_config_init`` gives the run
+configuration they are made with a session configuration for the NPU.
+
+Before::
+
+    import tensorflow as tf
+
+    model = tf.estimator.DNNClassifier([32, 16], columns, config=run_config)
+    other = tf.estimator.LinearRegressor(feature_columns=columns)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    model = tf.estimator.DNNClassifier([32, 16], columns, config=npu_run_config_init(run_config=run_config))
+    other = tf.estimator.LinearRegressor(feature_columns=columns, config=npu_run_config_init())
+
+Before::
+
+    import tensorflow as tf
+    from tensorflow.contrib import learn
+
+    model = learn.Estimator(model_fn, FLAGS.model_dir, learn.RunConfig(save_summary_steps=0))
+    means = tf.contrib.factorization.KMeansClustering(num_clusters=5)
+
+After::
+
+    import tensorflow as tf
+    from tensorflow.contrib import learn
+    from npu_shim.npu_init import *
+
+    model = learn.Estimator(model_fn, FLAGS.model_dir, npu_run_config_init(run_config=learn.RunConfig(save_summary_steps=0)))
+    means = tf.contrib.factorization.KMeansClustering(num_clusters=5, config=npu_run_config_init())
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    model = tf.estimator.DNNClassifier([32], columns, config=npu_run_config_init())
+
+Untouched::
+
+    from sklearn.neural_network import MLPClassifier as DNNClassifier
+    import tensorflow as tf
+
+    model = DNNClassifier([32], solver='sgd')
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ...rewrite.call_edits import add_argument, rename, wrap
+from ...semantics.types import PREPARED
+from ..registry import Change, Context, Finding, Result
+from ...analysis.run_configs import becomes
+from ...semantics.tf_types import READY_MADE
+from ...semantics.signatures import is_none
+
+CODE = 'NPU104'
+CALLS = READY_MADE
+# In few of their signatures is config among the first three, which is all that people give by place.
+_BY_PLACE = 3
+_PLACES = {'tensorflow.contrib.learn.Estimator': 2, 'tensorflow.contrib.learn.BaseEstimator': 1}
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    short = (name or '').rsplit('.', 1)[1]
+    keywords = {k.arg: k.value for k in call.node.keywords}
+    if None in keywords or len(call.node.args) > _BY_PLACE:
+        yield Finding(call.node, 'cannot tell which argument of %s is its run configuration; write '
+                      'config=npu_run_config_init(run_config=...)' % short)
+        return
+    message = '%s gets its run configuration prepared for the NPU' % short
+    uses = ('npu_run_config_init',)
+    place = _PLACES.get(name or '', _BY_PLACE)
+    config = keywords.get('config') or (call.node.args[place] if len(call.node.args) > place else None)
+    if config is not None and not is_none(config):
+        if becomes(context, config, call.where) != PREPARED:
+            yield Change(call.node, message, wrap(
+                context.source, config, 'npu_run_config_init(run_config=', ')'), uses)
+        return
+    edit = rename(context.source, config, 'npu_run_config_init()') if config is not None else add_argument(
+        context.source, call.node, 'config=npu_run_config_init()')
+    if edit:
+        yield Change(call.node, message, (edit,), uses)

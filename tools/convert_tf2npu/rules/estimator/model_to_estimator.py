@@ -1,0 +1,84 @@
+"""Make Keras models NPU Estimators.
+
+``keras_to_npu.model_to_npu_estimator`` takes what ``tf.keras.estimator.model_to_estimator`` takes and
+returns an NPUEstimator.
+
+Before::
+
+    import tensorflow as tf
+
+    config = tf.estimator.RunConfig(save_checkpoints_steps=100)
+    estimator = tf.keras.estimator.model_to_estimator(keras_model=model, config=config)
+    other = tf.keras.estimator.model_to_estimator(model)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    config = NPURunConfig(save_checkpoints_steps=100)
+    estimator = keras_to_npu.model_to_npu_estimator(keras_model=model, config=config)
+    other = keras_to_npu.model_to_npu_estimator(model)
+
+Before::
+
+    from tensorflow.keras.estimator import model_to_estimator
+
+    def make(model, config):
+        return model_to_estimator(model, None, None, '/tmp/model', config)
+
+After::
+
+    from tensorflow.keras.estimator import model_to_estimator
+    from npu_shim.npu_init import *
+
+    def make(model, config):
+        return keras_to_npu.model_to_npu_estimator(model, None, None, '/tmp/model', config=npu_run_config_init(run_config=config))
+
+Untouched::
+
+    import tensorflow as tf
+
+    estimator = tf.keras.estimator.model_to_estimator(model, metric_names_map=names)
+
+Untouched::
+
+    import tensorflow as tf
+    from mycompany import model_to_estimator
+
+    estimator = model_to_estimator(model)
+"""
+from __future__ import annotations
+
+from typing import Iterator, List, Optional
+
+from ...semantics.model import Call
+from ...rewrite.call_edits import name_argument, rename, wrap
+from ..registry import Change, Context, Finding, Result
+from ...analysis.run_configs import becomes
+from ...semantics.signatures import bind
+from ...syntax.source import Edit
+
+CODE = 'NPU117'
+CALLS = frozenset({'tensorflow.keras.estimator.model_to_estimator'})
+_SIGNATURE = ('keras_model', 'keras_model_path', 'custom_objects', 'model_dir', 'config',
+              'checkpoint_format')
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    source = context.source
+    bound = bind(call.node, _SIGNATURE)
+    if bound.hidden or bound.unknown or 'checkpoint_format' in bound.positional:
+        yield Finding(call.node, 'its arguments are not those of model_to_npu_estimator; write '
+                      'keras_to_npu.model_to_npu_estimator(keras_model, config=NPURunConfig(...))')
+        return
+    edits: List[Edit] = [rename(source, call.node.func, 'keras_to_npu.model_to_npu_estimator')]
+    uses = ['keras_to_npu']
+    config = bound.args.get('config')
+    if config is not None and bound.given('config'):
+        if 'config' in bound.positional:  # where the vendor's function has checkpoint_format
+            edits.append(name_argument(source, call.node, config, 'config'))
+        if becomes(context, config, call.where) is None:
+            edits += wrap(source, config, 'npu_run_config_init(run_config=', ')')
+            uses.append('npu_run_config_init')
+    yield Change(call.node, 'the model becomes an NPUEstimator', tuple(edits), tuple(uses))

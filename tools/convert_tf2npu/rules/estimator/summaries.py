@@ -1,0 +1,70 @@
+"""Summaries in the model of an Estimator.
+
+A card has no summaries in its training step, so that an ``NPUEstimator`` writes none unless it is told to
+(``save_summary_steps=0`` is the default of NPURunConfig). What the step hands to the host through
+``NPUEstimatorSpec(host_call=...)`` can be written there. Told once in a file.
+
+Told::
+
+    import tensorflow as tf
+
+    def model_fn(features, labels, mode):
+        loss = make_loss(features, labels)
+        tf.summary.scalar('loss', loss)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+Untouched::
+
+    import tensorflow as tf
+
+    tf.summary.scalar('loss', loss)
+    merged = tf.summary.merge_all()
+    writer.add_summary(sess.run(merged), step)
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def write_summaries(loss):
+        tf.summary.scalar('loss', loss[0])
+        return tf.summary.merge_all()
+
+    def model_fn(features, labels, mode):
+        loss = make_loss(features, labels)
+        return NPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=(write_summaries, [loss]))
+
+Untouched::
+
+    import tensorflow as tf
+    from mycompany import summary
+
+    def model_fn(features, labels, mode):
+        summary.scalar('loss', loss)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...analysis.device_placement import first_call
+
+CODE = 'NPU205'
+CALLS = frozenset('tensorflow.summary.' + name for name in 'scalar histogram image audio text tensor_summary'.split())
+_SPECS = frozenset({'tensorflow.estimator.EstimatorSpec', 'tensorflow.estimator.tpu.TPUEstimatorSpec',
+                    'tensorflow.contrib.tpu.TPUEstimatorSpec', 'npu_shim.npu_init.NPUEstimatorSpec'})
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if isinstance(call.where.scope.node, ast.Module) or not first_call(
+            context, call, CALLS, context.names.tree):
+        return
+    specs = [c for c in context.names.calls if context.called.get(c.node) in _SPECS]
+    if not specs or any(k.arg == 'host_call' for c in specs for k in c.node.keywords):
+        return
+    yield Finding(call.node, 'an NPUEstimator writes no summaries by itself; write NPUEstimatorSpec(mode, ..., '
+                  'host_call=(write_summaries, [loss])) with this call in write_summaries(loss), or set '
+                  'save_summary_steps in NPURunConfig where the step may leave the card for them')

@@ -1,0 +1,54 @@
+"""Horovod, which does not know cards.
+
+Its collectives go through MPI, gloo or NCCL, none of which reaches the memory of an NPU, and each process takes
+the device that it finds. ``-d horovod`` turns a script over to the NPU's collectives (see NPU301); without it Horovod
+stays, and is told where a script starts it.
+
+Told::
+
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    def main(_):
+        hvd.init()
+        train(hvd.DistributedOptimizer(tf.train.AdamOptimizer(0.001 * hvd.size())))
+
+Told::
+
+    import tensorflow as tf
+
+    if FLAGS.horovod:
+        import horovod.tensorflow.keras as hvd
+        hvd.init()
+
+Untouched::
+
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    def learning_rate(step):
+        return tf.train.cosine_decay(0.1 * hvd.size(), step, 1000)
+
+Untouched::
+
+    import horovod.torch as hvd
+    import tensorflow as tf
+
+    hvd.init()
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...analysis.device_placement import in_test
+
+CODE = 'NPU254'
+CALLS = ('horovod.init',)
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if context.distributed != 'horovod' and not in_test(context, call.node):
+        yield Finding(call.node, 'Horovod stays, and it knows no cards; run the tool with -d horovod, which turns it '
+                      'over to the collectives of the NPU')

@@ -1,0 +1,66 @@
+"""Summaries that only one rank has.
+
+In a training on several cards all ranks must build the same graph, for they exchange data operation by
+operation. A summary that is made on one rank alone makes its graph differ from the others', and the
+ranks wait for each other until they time out. Writing them on one rank is fine.
+
+Told::
+
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    if hvd.rank() == 0:
+        tf.summary.scalar('loss', loss)
+
+Told::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import get_rank_id
+
+    if get_rank_id() == 0:
+        merged = tf.summary.merge_all()
+
+Untouched::
+
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    tf.summary.scalar('loss', loss)
+    if hvd.rank() == 0:
+        writer = tf.summary.FileWriter(FLAGS.model_dir)
+
+Untouched::
+
+    import tensorflow as tf
+
+    if ranking == 0:
+        tf.summary.scalar('loss', loss)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...analysis.device_placement import runs_on_card
+
+CODE = 'NPU241'
+CALLS = frozenset('tensorflow.' + name for name in '''summary.scalar summary.histogram summary.image
+summary.audio summary.text summary.tensor_summary summary.merge summary.merge_all
+contrib.layers.optimize_loss'''.split())
+_RANKS = frozenset({'horovod.rank', 'horovod.local_rank'}) | frozenset('npu_shim.npu_init.' + name for name in (
+        'get_rank_id', 'get_local_rank_id', 'get_npu_rank_id', 'get_npu_local_rank_id'))
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    child: ast.AST = call.node
+    for parent in context.names.ancestors(call.node):
+        if isinstance(parent, ast.If) and child is not parent.test and any(
+                isinstance(n, ast.Call) and context.resolve(n.func, call.where) in _RANKS
+                for n in ast.walk(parent.test)) and runs_on_card(context, call.node):
+            yield Finding(call.node, 'only some ranks build this part of the graph, and ranks with different '
+                          'graphs wait for each other for ever; make the summary on all ranks and only '
+                          'write it on one')
+            return
+        child = parent

@@ -1,0 +1,148 @@
+"""Turn Horovod over to the NPU's collectives (with ``-d horovod``).
+
+Every use of Horovod is turned over, or none: where a use has no counterpart, its file stays as it is, and
+so do the files that train together with it, the ones that one script brings in by its imports. Each such
+use is told. Options that say how Horovod carries gradients (compression, names, devices) go; what it
+computes stays the same. Without ``-d horovod`` Horovod stays (see NPU254).
+
+Options: -d horovod
+
+Before::
+
+    import tensorflow as tf
+    import horovod.tensorflow as hvd
+
+    def main(_):
+        hvd.init()
+        opt = tf.train.AdamOptimizer(0.001 * hvd.size())
+        opt = hvd.DistributedOptimizer(opt, compression=hvd.Compression.none)
+        hooks = [hvd.BroadcastGlobalVariablesHook(0)]
+        model_dir = FLAGS.model_dir if hvd.rank() == 0 else None
+        train(opt, hooks, model_dir)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def main(_):
+        npu_sess, npu_shutdown = init_resource()
+        opt = tf.train.AdamOptimizer(0.001 * get_npu_rank_size())
+        opt = npu_distributed_optimizer_wrapper(opt)
+        hooks = [NPUBroadcastGlobalVariablesHook(0, get_npu_rank_id())]
+        model_dir = FLAGS.model_dir if get_npu_rank_id() == 0 else None
+        train(opt, hooks, model_dir)
+        shutdown_resource(npu_sess, npu_shutdown)
+        close_session(npu_sess)
+
+Before::
+
+    import os, horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    compression = hvd.Compression.fp16 if FLAGS.half else hvd.Compression.none
+    opt = hvd.DistributedOptimizer(opt, compression=compression, op=hvd.Average)
+    total = hvd.allreduce(loss, average=False)
+    mean = hvd.allreduce(tensor=loss, name='loss')
+    first = hvd.broadcast(rows, root_rank=0)
+    with tf.Session() as sess:
+        sess.run(hvd.broadcast_global_variables(0))
+
+After::
+
+    import os
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    opt = npu_distributed_optimizer_wrapper(opt)
+    total = npu_allreduce(loss, 'sum')
+    mean = npu_allreduce(loss)
+    first = hccl_ops.broadcast([rows], 0)[0]
+    with tf.Session(config=npu_config_proto()) as sess:
+        sess.run(tf.group(*[v.assign(hccl_ops.broadcast([v], 0)[0]) for v in tf.global_variables()]))
+
+Before::
+
+    import tensorflow as tf
+    import horovod.tensorflow.keras as hvd
+
+    if __name__ == '__main__':
+        if FLAGS.horovod:
+            hvd.init()
+        callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0)]
+        train(callbacks)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    if __name__ == '__main__':
+        if FLAGS.horovod:
+            npu_sess, npu_shutdown = init_resource()
+        callbacks = [NPUBroadcastGlobalVariablesCallback(0)]
+        train(callbacks)
+        if FLAGS.horovod:
+            shutdown_resource(npu_sess, npu_shutdown)
+            close_session(npu_sess)
+
+Untouched::
+
+    import tensorflow as tf
+    import horovod.tensorflow as hvd
+
+    hvd.init()
+    tape = hvd.DistributedGradientTape(tape)
+
+Untouched::
+
+    import horovod.torch as hvd
+    import tensorflow as tf
+
+    hvd.init()
+
+Untouched::
+
+    import tensorflow as tf
+    import horovod.tensorflow as hvd
+
+    opt = hvd.DistributedOptimizer(opt, op=hvd.Adasum)
+
+Untouched::
+
+    import tensorflow as tf
+    import horovod.tensorflow as hvd
+
+    hvd.init()
+    train(hvd=hvd)
+"""
+from __future__ import annotations
+
+import os
+from typing import Iterator
+
+from .partners import obstacle_elsewhere
+from .plan import plan
+from ..registry import Change, Context, Finding, Result
+
+CODE = 'NPU301'
+NEEDS = {'distributed': 'horovod'}
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    made = plan(context) if context.distributed == 'horovod' else None
+    if made is None:
+        return
+    if made.obstacles:
+        yield from made.obstacles
+        yield Finding(made.node, 'Horovod stays in this file, because %d of its uses cannot be turned over'
+                      % len(made.obstacles))
+        return
+    elsewhere = obstacle_elsewhere(context, CODE)
+    if elsewhere is not None:
+        folder = os.path.dirname(context.names.path)
+        yield Finding(made.node, 'Horovod stays in this file, because it stays in %s, which trains together with '
+                      'it (line %d: %s)' % (os.path.relpath(elsewhere.path, folder), elsewhere.line, elsewhere.why))
+        return
+    yield Change(made.node, 'Horovod becomes the collectives of the NPU', made.edits, made.uses)
+    yield from made.notes

@@ -1,0 +1,121 @@
+"""Where a script uses Horovod, and where it imports it."""
+from __future__ import annotations
+
+import ast
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set
+
+from ...semantics.model import Where
+from ...semantics.resolver import Names
+from ...tf_api.canonical_names import canonical
+
+_OTHER = 'another horovod'
+
+
+class Use(NamedTuple):
+    """An expression that stands for something of Horovod's.
+
+    ``name`` is what it is, as in ``horovod.rank``; ``spelled`` the path the script took to it, as in
+    ``horovod.tensorflow.keras.rank``; ``call`` its call, if it is called; ``where`` its place.
+    """
+    node: ast.expr
+    name: str
+    spelled: str
+    call: Optional[ast.Call]
+    where: Where
+
+    @property
+    def short(self) -> str:
+        """The name as scripts write it."""
+        return self.name.replace('horovod', 'hvd', 1)
+
+    @property
+    def is_keras(self) -> bool:
+        """Whether it is of Horovod's interface for Keras, which runs its collectives at once."""
+        return '.keras' in self.spelled
+
+
+def is_horovod(name: Optional[str]) -> bool:
+    """Whether a canonical name is of Horovod's TensorFlow interface."""
+    return name is not None and (name == 'horovod' or name.startswith('horovod.'))
+
+
+def uses(names: Names) -> List[Use]:
+    """Every use of Horovod in a file, each as long as it goes."""
+    found: List[Use] = []
+    for node in ast.walk(names.tree):
+        parent = names.parents.get(node)
+        if not isinstance(node, (ast.Name, ast.Attribute)) or isinstance(parent, ast.Attribute) or \
+                not isinstance(node.ctx, ast.Load) or _is_local(names, node):
+            continue
+        statement = next((a for a in names.ancestors(node) if a in names.places), None)
+        if statement is None:
+            continue
+        where = names.places[statement]
+        spelled = names.spelled(node, where)
+        name = canonical(spelled) if spelled else None
+        if spelled and name and is_horovod(name):
+            call = parent if isinstance(parent, ast.Call) and parent.func is node else None
+            found.append(Use(node, name, spelled, call, where))
+    return found
+
+
+def _is_local(names: Names, node: ast.expr) -> bool:
+    """Whether the name that an expression starts with is bound by a lambda or comprehension around it."""
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return True
+    for parent in names.ancestors(node):
+        if isinstance(parent, ast.stmt):
+            return False
+        if isinstance(parent, ast.Lambda) and root.id in {a.arg for a in parent.args.args}:
+            return True
+        for generator in getattr(parent, 'generators', ()):
+            if root.id in {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}:
+                return True
+    return False
+
+
+class Imports(NamedTuple):
+    """The imports of Horovod: the statements with the places of its names in each, and star imports of
+    it, whose names are not known."""
+    names: Dict[ast.stmt, Set[int]]
+    stars: List[ast.stmt]
+
+
+def imports(names: Names) -> Imports:
+    """The imports of Horovod in a file, from the project's own modules too."""
+    found = Imports({}, [])
+    others = _uses_others(names)
+    for node in ast.walk(names.tree):
+        for index, imported in enumerate(_imported(node)):
+            assert isinstance(node, ast.stmt)
+            name = _followed(names, imported)
+            if imported.endswith('.*'):
+                if is_horovod(canonical(imported[:-2])):
+                    found.stars.append(node)
+            elif is_horovod(name) or imported == 'horovod' and not others:
+                found.names.setdefault(node, set()).add(index)
+    return found
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.name
+    elif isinstance(node, ast.ImportFrom):
+        module = '.' * node.level + (node.module or '')
+        for alias in node.names:
+            yield module + ('' if module.endswith('.') else '.') + alias.name
+
+
+def _followed(names: Names, imported: str) -> Optional[str]:
+    name = names.project.follow(imported, names.path) if names.project else imported
+    return canonical(name) if name else None
+
+
+def _uses_others(names: Names) -> bool:
+    """Whether a file imports Horovod for another framework."""
+    return any(canonical(imported).startswith(_OTHER + '.') for node in ast.walk(names.tree)
+               for imported in _imported(node))

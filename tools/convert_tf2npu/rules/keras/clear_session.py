@@ -1,0 +1,62 @@
+"""Clear the Keras session and get a new one for the NPU.
+
+``clear_session`` of Keras throws the session for the NPU away; ``npu_clear_session`` makes another one.
+
+Before::
+
+    import tensorflow.compat.v1 as tf
+    from tensorflow.keras import backend as K
+
+    for size in sizes:
+        K.clear_session()
+        model = tf.keras.Sequential([tf.keras.layers.Dense(size)])
+        model.fit(images, labels)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from tensorflow.keras import backend as K
+    from npu_shim.npu_init import close_session, npu_clear_session, set_keras_session_npu_config
+
+    npu_keras_sess = set_keras_session_npu_config()
+    for size in sizes:
+        npu_clear_session()
+        model = tf.keras.Sequential([tf.keras.layers.Dense(size)])
+        model.fit(images, labels)
+    close_session(npu_keras_sess)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Cache:
+        def stop(self):
+            self.backend.clear_session()
+
+Untouched::
+
+    import tensorflow as tf
+
+    tf.keras.backend.clear_session()
+    with tf.GradientTape() as tape:
+        loss = model(x)
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ...rewrite.call_edits import rename
+from ..registry import Change, Context, Result
+from .keras_session import trained_call, uses_eager
+
+CODE = 'NPU115'
+CALLS = frozenset({'tensorflow.keras.backend.clear_session'})
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if call.node.args or call.node.keywords or uses_eager(context) or trained_call(context) is None:
+        return
+    yield Change(call.node, 'Keras gets a new session for the NPU',
+                 (rename(context.source, call.node.func, 'npu_clear_session'),),
+                 ('npu_clear_session',))

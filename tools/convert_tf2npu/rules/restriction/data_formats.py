@@ -1,0 +1,57 @@
+"""Data formats that the NPU does not have.
+
+Its operators know tensors as NCHW, NHWC, NC, HWCN and CN. Convolutions over one or three dimensions of space
+have other formats; over one they are those over two with a dimension of one.
+
+Told::
+
+    import tensorflow as tf
+
+    y = tf.nn.conv3d(x, w, strides=[1, 1, 1, 1, 1], padding='SAME', data_format='NCDHW')
+
+Told::
+
+    import tensorflow as tf
+
+    y = tf.nn.conv1d(x, w, stride=1, padding='SAME', data_format='NWC')
+
+Untouched::
+
+    import tensorflow as tf
+
+    y = tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding='SAME', data_format='NCHW')
+    z = tf.layers.conv3d(x, 8, 3, data_format='channels_last')
+
+Untouched::
+
+    import plotting
+    import tensorflow as tf
+
+    plotting.show(x, data_format='HWC')
+"""
+from __future__ import annotations
+
+from typing import Iterator
+
+from ..registry import Context, Finding, Result
+from ...semantics.signatures import constant
+from ...analysis.device_placement import runs_on_card
+
+CODE = 'NPU208'
+_KNOWN = frozenset({'NCHW', 'NHWC', 'NC', 'HWCN', 'CN', 'N..C', 'NC..', 'CHANNELS_FIRST', 'CHANNELS_LAST'})
+_INSTEAD = {'NWC': 'a convolution over two dimensions of tf.expand_dims(x, 1)',
+            'NCW': 'a convolution over two dimensions of tf.expand_dims(x, 2)'}
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    if 'data_format' not in context.source.text:
+        return
+    for call in context.names.calls:
+        for keyword in call.node.keywords:
+            value = constant(keyword.value) if keyword.arg == 'data_format' else None
+            if value and isinstance(value[0], str) and value[0].upper() not in _KNOWN and (
+                    context.resolve(call.node.func, call.where) or '').startswith('tensorflow.') and \
+                    runs_on_card(context, call.node):
+                yield Finding(keyword.value, 'the NPU has no format %s, but NCHW, NHWC, NC, HWCN and CN; write %s' % (
+                    value[0], _INSTEAD.get(value[0], 'it over two dimensions of space, one slice after the other, or '
+                                                     'keep this part on the host')))

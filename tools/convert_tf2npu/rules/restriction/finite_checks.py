@@ -1,0 +1,68 @@
+"""Tests for Inf and NaN, and what they decide.
+
+A card in saturation mode, as the Atlas training products are by default, gives the largest number
+where others give Inf, and no NaN follows from it. ``is_finite`` is then always true there: a gate made
+of it never closes, and overflowed gradients are applied. The loss scale optimizer reads the card's own
+overflow flag instead. Told once in a function.
+
+Told::
+
+    import tensorflow as tf
+
+    def train(optimizer, grads, variables):
+        finite = tf.reduce_all([tf.reduce_all(tf.is_finite(g)) for g in grads])
+        clipped, _ = tf.clip_by_global_norm(
+            grads, 1.0, use_norm=tf.cond(finite, lambda: tf.global_norm(grads), lambda: 1.0))
+        return optimizer.apply_gradients(zip(clipped, variables))
+
+Told::
+
+    import tensorflow as tf
+
+    x = tf.where(tf.math.is_nan(x), tf.zeros_like(x), x)
+
+Untouched::
+
+    import numpy as np
+    import tensorflow as tf
+
+    assert np.isfinite(loss_value)
+
+Untouched::
+
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.from_tensor_slices(x).filter(lambda v: tf.is_finite(v))
+"""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator, Optional
+
+from ...tf_api.support import names_of
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...analysis.device_placement import first_call, function_of, runs_on_card
+
+CODE = 'NPU222'
+CALLS = names_of('finite')
+_UPDATES = re.compile(r'apply_gradients|clip_by_global_norm|minimize\s*\(')
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if not runs_on_card(context, call.node) or not first_call(
+            context, call, CALLS, function_of(context, call.node)):
+        return
+    short = (name or '').rsplit('.', 1)[1]
+    constantly = 'true' if short == 'is_finite' else 'false'
+    if any(isinstance(p, ast.FunctionDef) and _UPDATES.search(context.source.segment(p))
+           for p in context.names.ancestors(call.node)):
+        yield Finding(call.node, 'on a card in saturation mode %s is always %s, so that overflowed updates '
+                      'are applied; leave the test out, clip with use_norm=tf.global_norm(grads), apply '
+                      'the gradients unconditionally and let NPULossScaleOptimizer skip overflowed '
+                      'steps' % (short, constantly))
+    else:
+        yield Finding(call.node, 'on a card in saturation mode %s is always %s, for an overflow gives the '
+                      'largest number and not Inf or NaN; make such values impossible instead (clip the '
+                      'argument of log, add to a divisor), or test on the host' % (short, constantly))

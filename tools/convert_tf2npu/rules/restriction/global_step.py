@@ -1,0 +1,104 @@
+"""A global step that is counted beside the optimizer.
+
+A loss scale optimizer skips the update of a step whose gradients overflow, and counts no step. Where
+the script adds one to the global step by itself, that step is counted all the same, and the learning
+rate schedule runs ahead of the training.
+
+Told::
+
+    import tensorflow as tf
+
+    def create_optimizer(loss, optimizer, grads, variables):
+        global_step = tf.train.get_or_create_global_step()
+        train_op = optimizer.apply_gradients(zip(grads, variables))
+        return tf.group(train_op, [global_step.assign(global_step + 1)])
+
+Told::
+
+    import tensorflow as tf
+
+    step = tf.train.get_global_step()
+    train_op = tf.group(update, tf.assign_add(step, 1))
+
+Untouched::
+
+    import tensorflow as tf
+
+    global_step = tf.train.get_or_create_global_step()
+    train_op = optimizer.apply_gradients(zip(grads, variables), global_step=global_step)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Optimizer(tf.train.Optimizer):
+        def apply_gradients(self, grads, global_step=None, name=None):
+            return tf.assign_add(tf.train.get_global_step(), 1)
+
+Untouched::
+
+    import tensorflow as tf
+
+    epoch = tf.Variable(0)
+    next_epoch = tf.assign_add(epoch, 1)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator, List, Optional
+
+from ...semantics.model import Call, Where
+from ..registry import Context, Finding, Result
+from ...semantics.signatures import constant
+from ...analysis.device_placement import function_of, runs_on_card
+
+CODE = 'NPU226'
+CALLS = frozenset({'tensorflow.assign', 'tensorflow.assign_add', 'tensorflow.compat.v1.assign_add'})
+METHODS = frozenset({'assign', 'assign_add'})
+_STEPS = frozenset('tensorflow.train.' + name for name in '''get_or_create_global_step get_global_step
+create_global_step'''.split()) | {'tensorflow.contrib.framework.get_or_create_global_step',
+                                  'tensorflow.contrib.framework.get_global_step'}
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    assert isinstance(call.node.func, ast.Attribute)
+    yield from _check(context, call, call.node.func.value, call.node.args, call.node.func.attr)
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if call.node.args:
+        yield from _check(context, call, call.node.args[0], call.node.args[1:],
+                          (name or '').rsplit('.', 1)[1])
+
+
+def _check(context: Context, call: Call, target: ast.expr, values: List[ast.expr],
+           word: str) -> Iterator[Result]:
+    if not _is_step(context, target, call.where) or not values:
+        return
+    if word == 'assign' and not _is_next(context, values[0], call.where):
+        return
+    if word == 'assign_add' and constant(values[0]) != (1,):
+        return
+    function = function_of(context, call.node)
+    if runs_on_card(context, call.node) and getattr(function, 'name', '') != 'apply_gradients':
+        yield Finding(call.node, 'steps that loss scaling skips are counted here; leave it out and write '
+                      'optimizer.apply_gradients(..., global_step=global_step), and let an optimizer '
+                      'class of your own count there')
+
+
+def _is_next(context: Context, node: ast.expr, where: Where) -> bool:
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, where) or []
+        if len(bindings) == 1 and isinstance(bindings[0].node, ast.BinOp):
+            node, where = bindings[0].node, bindings[0].where
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and constant(
+        node.right) == (1,) and _is_step(context, node.left, where)
+
+
+def _is_step(context: Context, node: ast.expr, where: Where) -> bool:
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, where) or []
+        return bool(bindings) and all(
+            b.kind == 'value' and isinstance(b.node, ast.Call) and
+            _is_step(context, b.node, b.where) for b in bindings)
+    return isinstance(node, ast.Call) and context.resolve(node.func, where) in _STEPS

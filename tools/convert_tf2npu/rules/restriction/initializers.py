@@ -1,0 +1,106 @@
+"""Variables and an iterator initialised in the same run.
+
+Initialising an iterator runs on the host and starts to read data; initialising variables runs on the
+card. In one ``session.run`` they end up in one graph, which fails when the input pipeline reads
+something that is initialised in the same run.
+
+Told::
+
+    import tensorflow as tf
+
+    iterator = dataset.make_initializable_iterator()
+    with tf.Session() as sess:
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+
+Told::
+
+    import tensorflow as tf
+
+    iterator = tf.data.make_initializable_iterator(dataset)
+    init = tf.global_variables_initializer()
+    start = tf.group(init, iterator.initializer)
+
+Untouched::
+
+    import tensorflow as tf
+
+    iterator = dataset.make_initializable_iterator()
+    sess.run(tf.global_variables_initializer())
+    sess.run(iterator.initializer)
+
+Untouched::
+
+    import tensorflow as tf
+
+    sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    sess.run([tf.global_variables_initializer(), weight.initializer])
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator, List, Optional
+
+from ...semantics.model import Call, Where
+from ..registry import Context, Finding, Result
+
+CODE = 'NPU220'
+CALLS = frozenset({'tensorflow.group'})
+METHODS = frozenset({'run'})
+_VARIABLES = frozenset('tensorflow.' + name for name in '''global_variables_initializer
+local_variables_initializer variables_initializer initialize_all_variables initializers.global_variables
+initializers.variables initializers.local_variables initialize_variables'''.split())
+_ITERATORS = frozenset('''tensorflow.data.make_initializable_iterator
+tensorflow.compat.v1.data.make_initializable_iterator tensorflow.data.Iterator.from_structure'''.split())
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    yield from _check(context, call, call.node.args[:1])
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    yield from _check(context, call, call.node.args)
+
+
+def _check(context: Context, call: Call, values: List[ast.expr]) -> Iterator[Result]:
+    parts: List[ast.expr] = []
+    for value in values:
+        parts += value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+    if len(parts) > 1 and any(_of_variables(context, p, call.where) for p in parts) and any(
+            _of_iterator(context, p, call.where) for p in parts):
+        yield Finding(call.node, 'variables are initialised on the card and an iterator on the host, and '
+                      'one run cannot do both; run the initializer of the variables first, then that of '
+                      'the iterator in a run of its own')
+
+
+def _source(context: Context, node: ast.expr, where: Where) -> Optional[Call]:
+    """The call that made a value."""
+    if isinstance(node, ast.Call):
+        return Call(node, where)
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, where) or []
+        if len(bindings) == 1 and isinstance(bindings[0].node, ast.Call):
+            return Call(bindings[0].node, bindings[0].where)
+    return None
+
+
+def _of_variables(context: Context, node: ast.expr, where: Where) -> bool:
+    made = _source(context, node, where)
+    return made is not None and context.resolve(made.node.func, made.where) in _VARIABLES
+
+
+def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, where) or []
+        if len(bindings) == 1 and isinstance(bindings[0].node, (ast.Attribute, ast.Call)):
+            node, where = bindings[0].node, bindings[0].where
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and \
+            node.func.attr == 'make_initializer':
+        return True
+    if not (isinstance(node, ast.Attribute) and node.attr == 'initializer'):
+        return False
+    made = _source(context, node.value, where)
+    if made is None:
+        return False
+    return context.resolve(made.node.func, made.where) in _ITERATORS or (
+        isinstance(made.node.func, ast.Attribute) and
+        made.node.func.attr == 'make_initializable_iterator')

@@ -1,0 +1,66 @@
+"""Variables made inside the input pipeline.
+
+A function that ``dataset.map`` calls runs on the host, in a graph of its own that is set up before the
+variables are. A variable made in it is never initialised on the NPU, and the run ends with an error on
+an uninitialised variable. ``tf.keras.backend.zeros`` and its like make variables too.
+
+Told::
+
+    import tensorflow as tf
+
+    def parse(record):
+        mean = tf.Variable([0.5, 0.4, 0.3])
+        return record - mean
+
+    dataset = tf.data.TFRecordDataset(files).map(parse)
+
+Told::
+
+    import tensorflow as tf
+    from tensorflow.keras import backend as K
+
+    dataset = tf.data.Dataset.range(8).map(lambda i: K.zeros([3]))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def parse(record):
+        mean = tf.constant([0.5, 0.4, 0.3])
+        return record - mean
+
+    dataset = tf.data.TFRecordDataset(files).map(parse)
+    weight = tf.Variable(0.5)
+
+Untouched::
+
+    import tensorflow as tf
+
+    weights = pool.map(lambda i: tf.Variable(i))
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...analysis.device_placement import in_map_function
+
+CODE = 'NPU224'
+_INSTEAD = {
+    'tensorflow.Variable': 'tf.constant',
+    'tensorflow.get_variable': 'tf.constant',
+    'tensorflow.keras.backend.variable': 'tf.constant',
+    'tensorflow.keras.backend.zeros': 'tf.zeros',
+    'tensorflow.keras.backend.ones': 'tf.ones',
+    'tensorflow.keras.backend.eye': 'tf.eye',
+    'tensorflow.keras.backend.random_uniform_variable': 'tf.random.uniform',
+    'tensorflow.keras.backend.random_normal_variable': 'tf.random.normal',
+}
+CALLS = frozenset(_INSTEAD)
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if in_map_function(context, call.node):
+        yield Finding(call.node, '%s makes a variable in the input pipeline, where the NPU never initialises '
+                      'it; write %s' % ((name or '').rsplit('.', 1)[1], _INSTEAD[name or '']))

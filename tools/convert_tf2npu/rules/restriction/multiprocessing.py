@@ -1,0 +1,77 @@
+"""Processes made by fork beside a training.
+
+A forked process has a copy of the NPU runtime's locks and handles, which belong to the threads of its
+parent; it may hang or fail at any time. Processes are safe when they are started by a fork server, made
+before the first session. Only told in files that train themselves.
+
+Told::
+
+    import multiprocessing
+    import tensorflow as tf
+
+    workers = multiprocessing.Pool(8)
+    with tf.Session() as sess:
+        sess.run(train_op)
+
+Told::
+
+    import multiprocessing as mp
+    import tensorflow as tf
+
+    mp.set_start_method('fork')
+
+Untouched::
+
+    import multiprocessing
+    import tensorflow as tf
+
+    if __name__ == '__main__':
+        multiprocessing.set_start_method('forkserver')
+        workers = multiprocessing.Pool(8)
+        model.fit(generate(workers))
+
+Untouched::
+
+    import multiprocessing
+    import tensorflow as tf
+
+    def write(files):
+        with tf.python_io.TFRecordWriter('out') as writer:
+            writer.write(read(files))
+
+    multiprocessing.Pool(8).map(write, files)
+"""
+from __future__ import annotations
+
+import re
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...semantics.signatures import constant
+from ...analysis.device_placement import first_call
+
+CODE = 'NPU229'
+_METHODS = frozenset({'multiprocessing.set_start_method', 'multiprocessing.get_context'})
+_WORKERS = frozenset('''multiprocessing.Pool multiprocessing.Process multiprocessing.pool.Pool
+multiprocessing.process.Process concurrent.futures.ProcessPoolExecutor
+concurrent.futures.process.ProcessPoolExecutor'''.split())
+CALLS = _METHODS | _WORKERS
+_TRAINS = re.compile(r'\.Session\(|\.InteractiveSession\(|\.MonitoredTrainingSession\(|\.Supervisor\(|'
+                     r'\.Estimator\(|\.TPUEstimator\(|train_and_evaluate\(|\.fit\(|\.fit_generator\(')
+_CHOSEN = re.compile(r'set_start_method\(|get_context\(|mp_context\s*=')
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if name in _METHODS:
+        values = call.node.args + [k.value for k in call.node.keywords if k.arg == 'method']
+        if values and constant(values[0]) == ('fork',):
+            yield Finding(call.node, "forked processes hang or fail beside the NPU runtime; write "
+                          "'forkserver'")
+        return
+    text = context.source.text
+    if _TRAINS.search(text) and 'tensorflow' in text and not _CHOSEN.search(text) and \
+            first_call(context, call, _WORKERS, context.names.tree, on_card=False):
+        yield Finding(call.node, 'the processes are forked, and a forked process hangs or fails beside the '
+                      "NPU runtime; write multiprocessing.set_start_method('forkserver') at the start of "
+                      'the main program')

@@ -1,0 +1,62 @@
+"""A tf.print that never prints.
+
+In a graph ``tf.print`` makes an operation, and one that nothing depends on never runs, on any device.
+On the NPU it has to be a control dependency of something that is run, too. Inside ``tf.function`` and
+in eager execution it runs by itself.
+
+Told::
+
+    import tensorflow as tf
+
+    def model_fn(features, labels, mode):
+        tf.print('loss', loss)
+        return tf.estimator.EstimatorSpec(mode, loss=loss)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def model_fn(features, labels, mode):
+        with tf.control_dependencies([tf.print('loss', loss)]):
+            loss = tf.identity(loss)
+        return tf.estimator.EstimatorSpec(mode, loss=loss)
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        tf.print(x)
+        return x * 2
+"""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...analysis.device_placement import runs_on_card
+
+CODE = 'NPU225'
+CALLS = frozenset({'tensorflow.print', 'tensorflow.Print'})
+_GRAPH = re.compile(r'\.(Session|placeholder|get_variable|layers\.dense|EstimatorSpec|TPUEstimatorSpec|'
+                    r'MonitoredTrainingSession|disable_eager_execution|disable_v2_behavior)\(')
+_EAGER = re.compile(r'enable_eager_execution|enable_v2_behavior|tf\.function|def_function|'
+                    r'to_graph|GradientTape|autograph')
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    text = context.source.text
+    if not isinstance(context.names.parents.get(call.node), ast.Expr) or not _GRAPH.search(text) or \
+            _EAGER.search(text) or not runs_on_card(context, call.node):
+        return
+    for parent in context.names.ancestors(call.node):
+        if isinstance(parent, ast.FunctionDef) and (parent.decorator_list or parent.name == 'call'):
+            return
+    yield Finding(call.node, 'nothing depends on this operation, so that it never runs and never prints; '
+                  'write ' + ('with tf.control_dependencies([tf.print(...)]): around an operation that '
+                              'is run' if name == 'tensorflow.print' else
+                              'x = tf.Print(x, ...) and go on with that x'))

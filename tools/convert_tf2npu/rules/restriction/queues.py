@@ -1,0 +1,63 @@
+"""Input that is read through queues.
+
+On the NPU data comes from ``tf.data`` or from ``feed_dict``. Queues and their readers run on the host
+outside the input pipeline, and several threads that fill one batch queue give the card batches in no
+fixed order. Told once in a file, and for each batch queue with several threads.
+
+Told::
+
+    import tensorflow as tf
+
+    names = tf.train.string_input_producer(files)
+    _, record = tf.TFRecordReader().read(names)
+
+Told::
+
+    import tensorflow as tf
+
+    images, labels = tf.train.shuffle_batch([image, label], 32, 1000, 500, num_threads=4)
+
+Untouched::
+
+    import tensorflow as tf
+
+    dataset = tf.data.TFRecordDataset(files).map(parse).shuffle(1000)
+
+Untouched::
+
+    import queue
+    import tensorflow as tf
+
+    work = queue.PriorityQueue()
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...tf_api.support import names_of
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...semantics.signatures import constant
+from ...analysis.device_placement import first_call
+
+CODE = 'NPU223'
+CALLS = names_of('queue')
+_THREADS = {'batch': 2, 'shuffle_batch': 4}  # the place of num_threads
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    short = (name or '').rsplit('.', 1)[1]
+    place = _THREADS.get(short)
+    if place is not None:
+        given = {k.arg: k.value for k in call.node.keywords}.get('num_threads')
+        if given is None and len(call.node.args) > place:
+            given = call.node.args[place]
+        if given is not None and constant(given) != (1,):
+            yield Finding(call.node, 'several threads fill this batch queue, which the NPU does not '
+                          'support; write num_threads=1, or read with tf.data: '
+                          'dataset.batch(n, drop_remainder=True)')
+            return
+    if first_call(context, call, CALLS, context.names.tree, on_card=False):
+        yield Finding(call.node, 'this file reads its input through queues (%s), which the NPU does not '
+                      'support; read it with tf.data (TFRecordDataset, TextLineDataset, map, shuffle, '
+                      'batch with drop_remainder=True)' % short)

@@ -1,0 +1,39 @@
+"""Control flow from the parts that tf.cond is made of.
+
+The NPU compiles ``tf.cond``, ``tf.while_loop`` and ``tf.case`` as wholes. The operations below them,
+switch and merge, cannot be compiled by themselves.
+
+Told::
+
+    import tensorflow as tf
+    from tensorflow.python.ops import control_flow_ops
+
+    def layer(x, choice):
+        return control_flow_ops.merge([f(control_flow_ops.switch(x, choice)[1])])[0]
+
+Untouched::
+
+    import tensorflow as tf
+
+    def layer(x, choice):
+        return tf.cond(choice, lambda: f(x), lambda: x)
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...analysis.device_placement import runs_on_card
+
+CODE = 'NPU243'
+CALLS = frozenset(root + name for root in (
+    'tensorflow.python.ops.control_flow_ops.', 'tensorflow.python.ops.gen_control_flow_ops.',
+    'tensorflow.raw_ops.') for name in ('switch', 'merge', 'ref_switch', 'ref_merge', 'Switch', 'Merge',
+                                        'RefSwitch', 'RefMerge'))
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if runs_on_card(context, call.node):
+        yield Finding(call.node, '%s is a part of control flow that the NPU cannot compile by itself; write '
+                      'tf.cond, tf.case or tf.while_loop' % (name or '').rsplit('.', 1)[1])

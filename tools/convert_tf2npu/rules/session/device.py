@@ -1,0 +1,233 @@
+"""Take operations off the GPU.
+
+Under the NPU the graph belongs to the CPU device, from which the NPU takes what it runs; a GPU does
+not exist. That goes for one GPU out of several too, whose number the script fills in. A device that a
+function or a variable chooses stays and is told, once in a file.
+
+Before::
+
+    import tensorflow as tf
+
+    with tf.device('/gpu:0'):
+        loss = make_loss()
+    with tf.device("/job:worker/task:1/device:GPU:3"):
+        other = make_loss()
+
+After::
+
+    import tensorflow as tf
+
+    with tf.device('/cpu:0'):
+        loss = make_loss()
+    with tf.device("/job:worker/task:1/device:CPU:0"):
+        other = make_loss()
+
+Before::
+
+    import tensorflow as tf
+
+    for i in range(FLAGS.num_gpus):
+        with tf.device('/gpu:%d' % i), tf.name_scope('tower_%d' % i):
+            losses.append(tower_loss(i))
+    with tf.device("/device:GPU:" + str(FLAGS.gpu)):
+        total = tf.add_n(losses)
+
+After::
+
+    import tensorflow as tf
+
+    for i in range(FLAGS.num_gpus):
+        with tf.device('/cpu:0'), tf.name_scope('tower_%d' % i):
+            losses.append(tower_loss(i))
+    with tf.device("/device:CPU:0"):
+        total = tf.add_n(losses)
+
+Untouched::
+
+    import tensorflow as tf
+
+    with tf.device('/cpu:0'):
+        table = make_table()
+
+Untouched::
+
+    import tensorflow as tf
+
+    with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+        build()
+
+Untouched::
+
+    import tensorflow as tf
+
+    for task in range(FLAGS.tasks):
+        with tf.device('/job:worker/task:%d/gpu:%d' % (task, 0)):
+            build(task)
+
+Before::
+
+    from tensorflow.python.framework import ops
+    import tensorflow as tf
+
+    graph = tf.Graph()
+    with graph.as_default(), graph.device('/gpu:0'):
+        loss = make_loss()
+    with ops.device(device_name_or_function='/gpu:1'):
+        other = make_loss()
+
+After::
+
+    from tensorflow.python.framework import ops
+    import tensorflow as tf
+
+    graph = tf.Graph()
+    with graph.as_default(), graph.device('/cpu:0'):
+        loss = make_loss()
+    with ops.device(device_name_or_function='/cpu:0'):
+        other = make_loss()
+
+Untouched::
+
+    import tensorflow as tf
+
+    def build(plan):
+        with plan.device('/gpu:0'):
+            return make_loss()
+
+Untouched::
+
+    import torch
+
+    with torch.device('gpu:0'):
+        build()
+"""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator, List, Optional, Tuple
+
+from ...semantics.model import Call
+from ...rewrite.call_edits import rename
+from ...semantics.types import GRAPH
+from ..registry import Change, Context, Finding, Result
+from ...semantics.signatures import constant
+from ...syntax.source import Edit
+
+CODE = 'NPU110'
+CALLS = frozenset({'tensorflow.device'})
+METHODS = frozenset({'device'})
+_GPU = re.compile(r'(?P<name>gpu)(?P<index>:(?:\d+|\*))?(?=["\'/]|\Z)', re.IGNORECASE)
+_HOLE = '\0'
+_ONE_OF_SEVERAL = re.compile(r'(?P<before>/?(?:device:)?)(?P<name>gpu):(?:\0|%[ds]|{0?(?::d)?})', re.IGNORECASE)
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    assert isinstance(call.node.func, ast.Attribute)
+    if _is_scope(context, call) and context.resolve(call.node.func, call.where) not in CALLS:
+        yield from check_call(context, call, None)
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    source = context.source
+    device = _device(call)
+    if device is None:
+        yield Finding(call.node, "cannot see the device; it must not name a GPU: tf.device('/cpu:0')")
+        return
+    value = constant(device)
+    if value is None:
+        literal = _of_numbered_gpu(context, device, call)
+        if literal:
+            yield Change(call.node, 'no operation is placed on a GPU', (rename(source, device, literal),))
+        else:
+            yield from _told_once(context, call)
+        return
+    if not isinstance(value[0], str):
+        yield Finding(call.node, 'this device scope names no device and stays as it is')
+        return
+    if 'gpu' not in value[0].lower():
+        return
+    text = source.segment(device)
+    found = list(_GPU.finditer(text))
+    if len(found) != 1 or 'xla_' in text.lower():
+        yield Finding(call.node, "write tf.device('/cpu:0'): the NPU takes its operations from there")
+        return
+    match = found[0]
+    start = source.start(device)
+    yield Change(call.node, 'no operation is placed on a GPU', (
+        Edit(start + match.start(), start + match.end(), _cpu(match) + (':0' if match['index'] else '')),))
+
+
+def _device(call: Call) -> Optional[ast.expr]:
+    arguments = list(call.node.args) + [k.value for k in call.node.keywords if k.arg]
+    return arguments[0] if len(arguments) == 1 and not isinstance(arguments[0], ast.Starred) else None
+
+
+def _cpu(match: 're.Match[str]') -> str:
+    return 'CPU' if match['name'].isupper() else 'cpu'
+
+
+def _told_once(context: Context, call: Call) -> Iterator[Result]:
+    places = [c for c in context.names.calls if _is_chosen(context, c)]
+    if places[0].node is call.node:
+        yield Finding(call.node, '%s chosen when the script runs and stay%s; %s must not name a GPU: '
+                      "'/cpu:0' is right for the NPU" % (
+                          ('the device is', 's', 'it') if len(places) == 1 else
+                          ('the devices of this and %d other scope%s are' % (
+                              len(places) - 1, 's' if len(places) > 2 else ''), '', 'they')))
+
+
+def _is_chosen(context: Context, call: Call) -> bool:
+    """Whether a call is one of tf.device whose device is no literal."""
+    word = getattr(call.node.func, 'attr', getattr(call.node.func, 'id', ''))
+    device = _device(call) if word == 'device' else None
+    return device is not None and constant(device) is None and _is_scope(context, call) and not _of_numbered_gpu(
+        context, device, call)
+
+
+def _is_scope(context: Context, call: Call) -> bool:
+    """Whether a call is one of tf.device, or of a graph's method by that name."""
+    function = call.node.func
+    return context.resolve(function, call.where) in CALLS or isinstance(
+        function, ast.Attribute) and context.types.of(function.value, call.where) == GRAPH
+
+
+def _of_numbered_gpu(context: Context, device: ast.expr, call: Call) -> Optional[str]:
+    """The literal to write for an expression that fills a number into the name of a GPU."""
+    text, number = _template(device)
+    match = _ONE_OF_SEVERAL.fullmatch(text)
+    if match is None or not all(_only_reads(context, part, call) for part in number):
+        return None
+    written = context.source.segment(device)
+    try:
+        if ast.dump(ast.parse('(%s)' % written, mode='eval').body) != ast.dump(device):
+            return None  # inside an f-string, where older parsers do not know places
+    except SyntaxError:
+        return None
+    quote = '"' if written.lstrip('fF').startswith('"') else "'"
+    return quote + match['before'] + _cpu(match) + ':0' + quote
+
+
+def _template(device: ast.expr) -> Tuple[str, List[ast.expr]]:
+    """The literal part of a string made with %, +, format or f, and what is filled in."""
+    if isinstance(device, ast.BinOp) and isinstance(device.op, (ast.Mod, ast.Add)):
+        text = constant(device.left)
+        tail = _HOLE if isinstance(device.op, ast.Add) else ''
+        return (text[0] + tail if text and isinstance(text[0], str) else ''), [device.right]
+    if isinstance(device, ast.Call) and isinstance(device.func, ast.Attribute) and device.func.attr == 'format' \
+            and len(device.args) == 1 and not device.keywords:
+        text = constant(device.func.value)
+        return (text[0] if text and isinstance(text[0], str) else ''), device.args
+    if isinstance(device, ast.JoinedStr):
+        parts = [(constant(v) or (_HOLE,))[0] for v in device.values]
+        return ''.join(parts), [v.value for v in device.values if isinstance(v, ast.FormattedValue)]
+    return '', []
+
+
+def _only_reads(context: Context, number: ast.expr, call: Call) -> bool:
+    """Whether nothing but a value is lost with an expression: it calls nothing but str and int."""
+    return all(isinstance(n.func, ast.Name) and n.func.id in ('str', 'int') and
+               context.names.lookup(n.func.id, call.where) is None
+               for n in ast.walk(number) if isinstance(n, ast.Call)) and not any(
+        isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) or type(n).__name__ == 'NamedExpr'
+        for n in ast.walk(number))

@@ -1,0 +1,103 @@
+"""Leave out settings of GPUs that are not there.
+
+Where there is no GPU, the list of them is empty, and ``gpus[0]`` ends the script with an error. Settings of one
+GPU are left out, unless the script asks first whether there is any. Memory fractions in a session's
+configuration, and ``CUDA_VISIBLE_DEVICES``, are without effect and stay.
+
+Before::
+
+    import tensorflow as tf
+
+    gpus = tf.config.experimental.list_physical_devices('GPU')
+    tf.config.experimental.set_memory_growth(gpus[0], True)
+    tf.config.experimental.set_virtual_device_configuration(gpus[0], [
+        tf.config.experimental.VirtualDeviceConfiguration(memory_limit=1024)])
+    tf.config.experimental.set_visible_devices(gpus[0], 'GPU')
+    print('ready')
+
+After::
+
+    import tensorflow as tf
+
+    gpus = tf.config.experimental.list_physical_devices('GPU')
+    print('ready')
+
+Untouched::
+
+    import tensorflow as tf
+
+    for gpu in tf.config.experimental.list_physical_devices('GPU'):
+        tf.config.experimental.set_memory_growth(gpu, True)
+
+Untouched::
+
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices('GPU')
+    if gpus:
+        tf.config.experimental.set_visible_devices(gpus[0], 'GPU')
+
+Untouched::
+
+    import tensorflow as tf
+
+    cpus = tf.config.list_physical_devices('CPU')
+    tf.config.set_logical_device_configuration(cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator, Optional
+
+from ...semantics.model import Call, Where
+from ..registry import Change, Context, Finding, Result
+from ...rewrite.removal import remove_statements
+from ...semantics.signatures import constant
+
+CODE = 'NPU120'
+_HOMES = ('tensorflow.config.', 'tensorflow.config.experimental.')
+CALLS = frozenset(home + name for home in _HOMES for name in '''set_memory_growth set_visible_devices
+set_virtual_device_configuration set_logical_device_configuration'''.split())
+_LISTS = frozenset(home + name for home in _HOMES for name in ('list_physical_devices', 'get_visible_devices'))
+_CAUGHT = frozenset({'IndexError', 'LookupError', 'Exception', 'BaseException'})
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if not call.node.args or not isinstance(call.node.args[0], ast.Subscript):
+        return
+    gpus = call.node.args[0].value
+    if not _lists_gpus(context, gpus, call.where) or _is_asked(context, call.node, gpus):
+        return
+    statement = context.names.parents.get(call.node)
+    if isinstance(statement, ast.Expr):
+        yield Change(call.node, 'the settings of a GPU that is not there are left out', tuple(
+            remove_statements(context.source, context.names, [statement])))
+    else:
+        yield Finding(call.node, 'where there is no GPU this ends with an IndexError; write it under if %s:' % (
+            context.source.segment(gpus)))
+
+
+def _lists_gpus(context: Context, node: ast.AST, where: Where) -> bool:
+    """Whether an expression is the list of the GPUs."""
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, where) or []
+        return bool(bindings) and all(b.kind == 'value' and b.node is not None and _lists_gpus(
+            context, b.node, b.where) for b in bindings)
+    if not isinstance(node, ast.Call) or context.resolve(node.func, where) not in _LISTS:
+        return False
+    given = node.args + [k.value for k in node.keywords]
+    return len(given) == 1 and constant(given[0]) == ('GPU',)
+
+
+def _is_asked(context: Context, node: ast.AST, gpus: ast.expr) -> bool:
+    """Whether code runs only where the list is not empty, or survives where it is."""
+    wanted = ast.dump(gpus)
+    for parent in context.names.ancestors(node):
+        tests = [getattr(parent, 'test', None)] if isinstance(parent, (ast.If, ast.While, ast.IfExp)) else [
+            parent.iter] if isinstance(parent, ast.For) else []
+        if any(t is not None and any(ast.dump(n) == wanted for n in ast.walk(t)) for t in tests):
+            return True
+        if isinstance(parent, ast.Try) and any(h.type is None or any(
+                getattr(n, 'id', '') in _CAUGHT for n in ast.walk(h.type)) for h in parent.handlers):
+            return True
+    return False

@@ -1,0 +1,349 @@
+"""Give every session the NPU configuration.
+
+A session runs on the NPU when its ConfigProto names the custom optimizer ``NpuOptimizer`` and has
+remapping and memory optimization switched off. ``npu_config_proto`` returns such a copy of the
+configuration that the script made; what the script set in it stays.
+
+Before::
+
+    import tensorflow as tf
+
+    config = tf.ConfigProto(log_device_placement=True)
+    with tf.Session(config=config) as sess:
+        sess.run(train_op)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    config = tf.ConfigProto(log_device_placement=True)
+    with tf.Session(config=npu_config_proto(config_proto=config)) as sess:
+        sess.run(train_op)
+
+Before::
+
+    from tensorflow.python.client.session import InteractiveSession
+
+    shell = InteractiveSession('', graph)
+
+After::
+
+    from tensorflow.python.client.session import InteractiveSession
+    from npu_shim.npu_init import *
+
+    shell = InteractiveSession('', graph, config=npu_config_proto())
+
+Before::
+
+    import tensorflow.compat.v1 as tf
+
+    with tf.train.MonitoredTrainingSession(
+            checkpoint_dir=FLAGS.model_dir,  # where to resume from
+            hooks=hooks,
+    ) as sess:
+        sess.run(train_op)
+
+After::
+
+    import tensorflow.compat.v1 as tf
+    from npu_shim.npu_init import npu_config_proto
+
+    with tf.train.MonitoredTrainingSession(
+            checkpoint_dir=FLAGS.model_dir,  # where to resume from
+            hooks=hooks,
+            config=npu_config_proto(),
+    ) as sess:
+        sess.run(train_op)
+
+Before::
+
+    import tensorflow as tf
+
+    sv = tf.train.Supervisor(logdir=FLAGS.logdir)
+    with sv.managed_session(FLAGS.master, config) as sess:
+        sess.run(train_op)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    sv = tf.train.Supervisor(logdir=FLAGS.logdir)
+    with sv.managed_session(FLAGS.master, npu_config_proto(config_proto=config)) as sess:
+        sess.run(train_op)
+
+Before::
+
+    import tensorflow as tf
+
+    slim = tf.contrib.slim
+    slim.learning.train(train_op, FLAGS.logdir)
+    with tf.train.MonitoredSession(hooks=hooks) as sess:
+        sess.run(train_op)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    slim = tf.contrib.slim
+    slim.learning.train(train_op, FLAGS.logdir, session_config=npu_config_proto())
+    with tf.train.MonitoredSession(hooks=hooks, session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto())) as sess:
+        sess.run(train_op)
+
+Before::
+
+    import tensorflow as tf
+    from tensorflow.contrib import gan, slim
+
+    slim.evaluation.evaluation_loop(FLAGS.master, FLAGS.checkpoints, FLAGS.logdir, num_evals=9)
+    tf.contrib.training.evaluate_repeatedly(FLAGS.checkpoints, config=config)
+    gan.gan_train(train_ops, FLAGS.logdir, hooks=hooks)
+    sess = tf.train.SessionManager().prepare_session('', init_op=init)
+
+After::
+
+    import tensorflow as tf
+    from tensorflow.contrib import gan, slim
+    from npu_shim.npu_init import *
+
+    slim.evaluation.evaluation_loop(FLAGS.master, FLAGS.checkpoints, FLAGS.logdir, num_evals=9, session_config=npu_config_proto())
+    tf.contrib.training.evaluate_repeatedly(FLAGS.checkpoints, config=npu_config_proto(config_proto=config))
+    gan.gan_train(train_ops, FLAGS.logdir, hooks=hooks, config=npu_config_proto())
+    sess = tf.train.SessionManager().prepare_session('', init_op=init, config=npu_config_proto())
+
+Before::
+
+    import functools
+    import tensorflow as tf
+
+    class Session(tf.Session):
+        def __init__(self, graph=None):
+            super().__init__(graph=graph, config=tf.ConfigProto(allow_soft_placement=True))
+
+    class Monitored(tf.train.SingularMonitoredSession):
+        pass
+
+    make = functools.partial(tf.Session, graph=graph)
+    sess = Monitored(hooks)
+
+After::
+
+    import functools
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    class Session(tf.Session):
+        def __init__(self, graph=None):
+            super().__init__(graph=graph, config=npu_config_proto(config_proto=tf.ConfigProto(allow_soft_placement=True)))
+
+    class Monitored(tf.train.SingularMonitoredSession):
+        pass
+
+    make = functools.partial(tf.Session, graph=graph, config=npu_config_proto())
+    sess = Monitored(hooks, config=npu_config_proto())
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Manager:
+        def run(self):
+            with self.managed_session() as sess:
+                sess.run(train_op)
+
+Untouched::
+
+    import tensorflow as tf
+
+    sess = tf.train.MonitoredSession(session_creator=creator)
+
+Untouched::
+
+    import requests
+    import tensorflow as tf
+
+    with requests.Session() as session:
+        session.get(url)
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    sess = tf.Session(config=npu_config_proto())
+
+Untouched::
+
+    import tensorflow as tf
+    from mycompany.evaluation import evaluate_once, manager
+
+    evaluate_once(FLAGS.checkpoint, num_evals=9)
+    manager.prepare_session(FLAGS.master)
+
+Untouched::
+
+    import tensorflow as tf
+
+    sess = tf.Session(**session_arguments)
+
+Untouched::
+
+    import functools
+    import requests
+    import tensorflow as tf
+
+    class Session(requests.Session):
+        def __init__(self):
+            super().__init__()
+
+    make = functools.partial(Session)
+    made = functools.partial(tf.Session)(config=config)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator, Optional, Tuple
+
+from ...semantics.model import Call
+from ...rewrite.call_edits import add_argument, rename, wrap
+from ...semantics.types import NPU_CONFIG
+from ..registry import Change, Context, Finding, Result
+from ...tf_api.session_signatures import FUNCTIONS, METHODS_OF
+from ...semantics.signatures import bind, is_none
+
+CODE = 'NPU101'
+_MONITORED = ('session_creator', 'hooks', 'stop_grace_period_secs')
+CALLS = frozenset(FUNCTIONS) | {'tensorflow.train.MonitoredSession', 'functools.partial'}
+METHODS = frozenset(method for methods in METHODS_OF.values() for method in methods) | {'__init__'}
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    """Classes of the project that are made from TensorFlow's sessions and have no __init__ of their own."""
+    names = context.names
+    words = {_last(call.node.func) for call in names.calls}
+    own = {node.name for node, _ in names.classes
+           if node.name in words and not names.ancestry(node).isdisjoint(FUNCTIONS)}
+    elsewhere = {name for name in dict.fromkeys(context.called.values()) if _makes_session(context, name)}
+    for call in names.calls if own or elsewhere else ():
+        if context.called.get(call.node) in elsewhere or _last(call.node.func) in own:
+            found = names.definition(call.node.func, call.where)
+            if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], '__init__'):
+                for base in sorted(found[1].ancestry(found[0]).intersection(FUNCTIONS)):
+                    yield from _config(context, call.node, call, FUNCTIONS[base], found[0].name)
+
+
+def _last(function: ast.expr) -> str:
+    return getattr(function, 'attr', getattr(function, 'id', ''))
+
+
+def _makes_session(context: Context, name: str) -> bool:
+    """Whether a name is that of a class of the project that is made from one of TensorFlow's sessions."""
+    path, _, inner = name.partition(':')
+    project = context.names.project
+    return bool(inner) and project is not None and not project.ancestry(path, inner).isdisjoint(FUNCTIONS)
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    short = (name or '').rsplit('.', 1)[1]
+    if short == 'MonitoredSession':
+        yield from _creator(context, call)
+    elif short == 'partial':
+        yield from _partial(context, call)
+    else:
+        yield from _config(context, call.node, call, FUNCTIONS[name or ''], short)
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    function = call.node.func
+    assert isinstance(function, ast.Attribute)
+    if function.attr == '__init__':
+        yield from _base(context, call, function.value)
+        return
+    signature = METHODS_OF.get(context.types.of(function.value, call.where) or '', {}).get(function.attr)
+    if signature:
+        yield from _config(context, call.node, call, signature, function.attr)
+
+
+def _config(context: Context, node: ast.Call, call: Call, signature: Tuple[str, ...], short: str) -> Iterator[Result]:
+    """Prepare the configuration among the arguments of a call, which stands at a place."""
+    source = context.source
+    bound = bind(node, signature)
+    name = 'session_config' if 'session_config' in signature else 'config'
+    config = bound.args.get(name)
+    message = '%s runs on the NPU' % short
+    if config is not None:
+        if is_none(config):
+            yield Change(call.node, message, (rename(source, config, 'npu_config_proto()'),), ('npu_config_proto',))
+        elif context.types.of(config, call.where) != NPU_CONFIG:
+            yield Change(call.node, message, wrap(
+                source, config, 'npu_config_proto(config_proto=', ')'), ('npu_config_proto',))
+        return
+    if bound.hidden:
+        yield Finding(call.node, 'the arguments of %s are hidden behind * or **; put '
+                      'npu_config_proto(config_proto=...) around the config among them' % short)
+        return
+    edit = add_argument(source, call.node, name + '=npu_config_proto()')
+    if edit:
+        yield Change(call.node, message, (edit,), ('npu_config_proto',))
+
+
+def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
+    """The __init__ of TensorFlow's class, called by that of a class made from it."""
+    if isinstance(value, ast.Call) and getattr(value.func, 'id', '') == 'super':
+        owner = next((p for p in context.names.ancestors(call.node) if isinstance(p, ast.ClassDef)), None)
+        for base in owner.bases if owner else ():
+            name = context.resolve(base, context.names.places[owner]) if owner else None
+            if name in FUNCTIONS:
+                yield from _config(context, call.node, call, FUNCTIONS[name], name.rsplit('.', 1)[1])
+                return
+    else:
+        name = context.resolve(value, call.where)
+        if name in FUNCTIONS:
+            yield from _config(context, call.node, call, ('self',) + FUNCTIONS[name], name.rsplit('.', 1)[1])
+
+
+def _partial(context: Context, call: Call) -> Iterator[Result]:
+    """A session with some of its arguments, to be made later."""
+    node = call.node
+    name = context.resolve(node.args[0], call.where) if node.args else None
+    if name not in FUNCTIONS:
+        return
+    signature = FUNCTIONS[name]
+    rest = ast.Call(node.func, node.args[1:], node.keywords)
+    short = name.rsplit('.', 1)[1]
+    if not {'config', 'session_config'}.intersection(bind(rest, signature).args) and _given_later(context, node):
+        yield Finding(node, 'the config of this %s is given where it is made; write npu_config_proto('
+                      'config_proto=...) there' % short)
+        return
+    yield from _config(context, rest, call, signature, short)
+
+
+def _given_later(context: Context, node: ast.Call) -> bool:
+    """Whether a call of a partial may bring a config."""
+    names, parent = context.names, context.names.parents.get(node)
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+        calls = [names.parents.get(m) for m in names.mentions(parent.targets[0].id)]
+    else:
+        calls = [parent] if isinstance(parent, ast.Call) and parent.func is node else []
+    return any(isinstance(c, ast.Call) and (len(c.args) > 1 or any(
+        k.arg in (None, 'config', 'session_config') for k in c.keywords)) for c in calls)
+
+
+def _creator(context: Context, call: Call) -> Iterator[Result]:
+    """A MonitoredSession makes its session itself unless it is given a creator."""
+    bound = bind(call.node, _MONITORED)
+    given = bound.args.get('session_creator')
+    if given is not None and not is_none(given):
+        return  # the creator is converted where it is made
+    function = call.node.func
+    if bound.hidden or not isinstance(function, ast.Attribute):
+        yield Finding(call.node, 'MonitoredSession makes its session itself; write session_creator='
+                      'tf.train.ChiefSessionCreator(config=npu_config_proto())')
+        return
+    creator = '%s.ChiefSessionCreator(config=npu_config_proto())' % context.source.segment(function.value)
+    edit = rename(context.source, given, creator) if given is not None else add_argument(
+        context.source, call.node, 'session_creator=' + creator)
+    if edit:
+        yield Change(call.node, 'MonitoredSession runs on the NPU', (edit,), ('npu_config_proto',))

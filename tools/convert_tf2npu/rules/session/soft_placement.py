@@ -1,0 +1,42 @@
+"""Allow TensorFlow to place operations elsewhere.
+
+A graph for the NPU names devices of its own; soft placement has to be on. In session configurations
+``npu_config_proto`` switches it on.
+
+Before::
+
+    import tensorflow as tf
+
+    tf.config.set_soft_device_placement(False)
+
+After::
+
+    import tensorflow as tf
+
+    tf.config.set_soft_device_placement(True)
+
+Untouched::
+
+    import tensorflow as tf
+
+    tf.config.set_soft_device_placement(True)
+    config = tf.compat.v1.ConfigProto(allow_soft_placement=False)
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...semantics.model import Call
+from ...rewrite.call_edits import rename
+from ..registry import Change, Context, Result
+from ...semantics.signatures import bind, constant
+
+CODE = 'NPU113'
+CALLS = frozenset({'tensorflow.config.set_soft_device_placement'})
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    value = bind(call.node, ('enabled',)).args.get('enabled')
+    if value is not None and constant(value) != (True,):
+        yield Change(call.node, 'operations may be placed where the NPU takes them from',
+                     (rename(context.source, value, 'True'),))

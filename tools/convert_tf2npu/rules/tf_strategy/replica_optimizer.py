@@ -1,0 +1,121 @@
+"""Average the gradients of optimizers over all ranks (with ``-d tf_strategy``).
+
+Each optimizer is wrapped once: where it is made, unless something else already averages its gradients, in
+this file or in another one. An optimizer around another one asks that one for its gradients, so that the
+inner one is wrapped; an optimizer that only applies gradients which the script computes itself needs no
+averaging (see NPU305). One with scaling of the loss around it stays inside that.
+
+Options: -d tf_strategy
+
+Before::
+
+    import tensorflow as tf
+
+    def model_fn(features, labels, mode, params):
+        optimizer = tf.train.AdamOptimizer(params['rate'])
+        train_op = optimizer.minimize(loss, tf.train.get_global_step())
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def model_fn(features, labels, mode, params):
+        optimizer = npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(params['rate']))
+        train_op = optimizer.minimize(loss, tf.train.get_global_step())
+
+Before::
+
+    import tensorflow as tf
+
+    OPTIMIZERS = {'adam': tf.train.AdamOptimizer, 'sgd': tf.train.GradientDescentOptimizer}
+
+    class Decayed(tf.train.AdamOptimizer):
+        pass
+
+    def make(name, rate):
+        if name == 'decayed':
+            return tf.contrib.opt.MovingAverageOptimizer(Decayed(rate))
+        return OPTIMIZERS[name](rate)
+
+After::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    OPTIMIZERS = {'adam': tf.train.AdamOptimizer, 'sgd': tf.train.GradientDescentOptimizer}
+
+    class Decayed(tf.train.AdamOptimizer):
+        pass
+
+    def make(name, rate):
+        if name == 'decayed':
+            return tf.contrib.opt.MovingAverageOptimizer(npu_distributed_optimizer_wrapper(Decayed(rate)))
+        return npu_distributed_optimizer_wrapper(OPTIMIZERS[name](rate))
+
+Untouched::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    optimizer = tf.train.AdamOptimizer(0.1)
+    optimizer = NPULossScaleOptimizer(NPUDistributedOptimizer(optimizer), manager, is_distributed=True)
+
+Untouched::
+
+    import tensorflow as tf
+    from mycompany.search import AdamOptimizer
+
+    best = AdamOptimizer(0.1).minimize(cost)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Patient(tf.train.Optimizer):
+        def __init__(self, rate):
+            super(Patient, self).__init__(False, 'Patient')
+            self._inner = tf.train.AdamOptimizer(rate)
+
+        def _apply_dense(self, gradient, variable):
+            return self._inner._apply_dense(gradient, variable)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...semantics.model import Call
+from ...rewrite.call_edits import wrap
+from ...analysis.optimizers import MADE, WRAPPER, Class, is_subclass, passes_on, role, taken
+from ...analysis.gradients import only_applies
+from ..registry import Change, Context, Result
+from ...analysis.device_placement import in_test
+from ..keras.keras_session import uses_eager
+
+CODE = 'NPU303'
+NEEDS = {'distributed': 'tf_strategy'}
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    if context.distributed != 'tf_strategy' or uses_eager(context):
+        return
+    names = context.names
+    made = [call for call in names.calls if role(call.node, call.where, names) == MADE]
+    already = taken(names) if made else {}
+    for call in made:
+        key = names.key(call.node)
+        if key in already or in_test(context, call.node) or _is_part(context, call) or only_applies(
+                context.names, call.node):
+            continue
+        yield Change(call.node, 'the gradients of this optimizer are averaged over all ranks',
+                     wrap(context.source, call.node, WRAPPER + '(', ')'), (WRAPPER,))
+
+
+def _is_part(context: Context, call: Call) -> bool:
+    """Whether an optimizer is made inside another one that computes the gradients itself."""
+    for parent in context.names.ancestors(call.node):
+        if isinstance(parent, ast.ClassDef):
+            its_class = Class(parent, context.names)
+            return is_subclass(its_class) and not passes_on(its_class)
+    return False

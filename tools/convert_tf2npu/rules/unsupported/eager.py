@@ -1,0 +1,43 @@
+"""Calls that turn on eager execution.
+
+The NPU executes compiled graphs. A script that turns on eager execution runs each operation on the
+host, one after the other, and nothing of it reaches the card. Asking ``tf.executing_eagerly()`` is
+harmless and not told.
+
+Told::
+
+    import tensorflow as tf
+
+    tf.enable_eager_execution()
+
+Told::
+
+    import tensorflow.contrib.eager as tfe
+
+    tfe.enable_eager_execution()
+
+Untouched::
+
+    import tensorflow as tf
+
+    if tf.executing_eagerly():
+        print(loss.numpy())
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...tf_api.support import names_of
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...analysis.device_placement import in_test
+
+CODE = 'NPU210'
+CALLS = names_of('eager')
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    short = (name or '').rsplit('.', 1)[1]
+    if not in_test(context, call.node):
+        yield Finding(call.node, '%s runs the operations one by one on the host and none on the NPU; leave '
+                      'it out and build a graph (a session, an Estimator or Keras in graph mode)' % short)

@@ -1,0 +1,70 @@
+"""Calls that need a GPU.
+
+Their kernels exist for NVIDIA GPUs alone, so that the script stops with an error on an NPU and on a
+CPU. Each finding names the form that runs everywhere.
+
+Told::
+
+    import tensorflow as tf
+
+    x = tf.keras.layers.CuDNNLSTM(128, return_sequences=True)(x)
+
+Told::
+
+    import tensorflow as tf
+
+    lstm = tf.contrib.cudnn_rnn.CudnnLSTM(2, 512)
+    model = tf.keras.utils.multi_gpu_model(model, gpus=4)
+
+Untouched::
+
+    import tensorflow as tf
+
+    if tf.test.is_gpu_available():
+        layer = tf.keras.layers.CuDNNLSTM(128)
+    else:
+        layer = tf.keras.layers.LSTM(128)
+
+Untouched::
+
+    import tensorflow as tf
+
+    cell = tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell(512)
+"""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator, Optional
+
+from ...tf_api.support import names_of
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+
+CODE = 'NPU212'
+CALLS = names_of('gpu')
+_INSTEAD = {
+    'CuDNNLSTM': "tf.keras.layers.LSTM(..., recurrent_activation='sigmoid'), which loads its weights too",
+    'CuDNNGRU': "tf.keras.layers.GRU(..., recurrent_activation='sigmoid', reset_after=True), which loads "
+                'its weights too',
+    'CudnnLSTM': 'tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell in tf.nn.dynamic_rnn, which reads its '
+                 'checkpoints too',
+    'CudnnGRU': 'tf.contrib.cudnn_rnn.CudnnCompatibleGRUCell in tf.nn.dynamic_rnn, which reads its '
+                'checkpoints too',
+    'multi_gpu_model': 'the model itself, and one process for each card',
+}
+_GUARD = re.compile(r'gpu|cuda|cudnn', re.IGNORECASE)
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    child: ast.AST = call.node
+    for parent in context.names.ancestors(call.node):
+        if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test and \
+                _GUARD.search(context.source.segment(parent.test)):
+            return
+        child = parent
+    short = (name or '').rsplit('.', 1)[1]
+    instead = _INSTEAD.get(short)
+    yield Finding(call.node, '%s runs on NVIDIA GPUs only; %s' % (
+        short, 'write ' + instead if instead else 'write it with tf.nn.dynamic_rnn or another operation '
+        'that is not made for GPUs'))

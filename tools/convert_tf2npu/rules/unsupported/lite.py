@@ -1,0 +1,37 @@
+"""Calls of TensorFlow Lite's experimental part.
+
+They mark or convert a graph for TensorFlow Lite. The NPU's compiler does not know the marks; they are
+no part of training and belong into the script that exports the model.
+
+Told::
+
+    import tensorflow as tf
+
+    cell = tf.lite.experimental.nn.TFLiteLSTMCell(64)
+
+Untouched::
+
+    import tensorflow as tf
+
+    converter = tf.lite.TFLiteConverter.from_saved_model(path)
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...tf_api.support import names_of
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+
+CODE = 'NPU213'
+CALLS = names_of('lite')
+_INSTEAD = {'TFLiteLSTMCell': 'tf.nn.rnn_cell.LSTMCell', 'TfLiteRNNCell': 'tf.nn.rnn_cell.BasicRNNCell',
+            'dynamic_rnn': 'tf.nn.dynamic_rnn'}
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    short = (name or '').rsplit('.', 1)[1]
+    instead = _INSTEAD.get(short)
+    yield Finding(call.node, '%s is for TensorFlow Lite and not for the NPU; %s' % (
+        short, 'write %s in the training graph' % instead if instead
+        else 'move it into the script that exports the model'))

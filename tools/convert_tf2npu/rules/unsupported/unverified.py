@@ -1,0 +1,37 @@
+"""Calls that the vendor has not examined.
+
+The vendor's support list leaves these open: they may work, and nobody promises it. Each finding names
+what is known to work.
+
+Told::
+
+    import tensorflow as tf
+
+    generator = tf.random.experimental.Generator.from_seed(7)
+    other = tf.random.experimental.Generator(state, 1)
+
+Untouched::
+
+    import tensorflow as tf
+
+    noise = tf.random.stateless_uniform([8], seed=[1, 2])
+"""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from ...tf_api.support import names_of
+from ...semantics.model import Call
+from ..registry import Context, Finding, Result
+from ...analysis.device_placement import runs_on_card
+
+CODE = 'NPU215'
+CALLS = names_of('unverified') | {'tensorflow.random.experimental.Generator.from_seed',
+                                  'tensorflow.random.experimental.Generator.from_state',
+                                  'tensorflow.random.experimental.Generator.from_non_deterministic_state'}
+
+
+def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+    if runs_on_card(context, call.node):
+        yield Finding(call.node, 'random number generators as objects are not examined on the NPU; write '
+                      'tf.random.stateless_uniform, tf.random.stateless_normal or tf.random.uniform')

@@ -1,0 +1,142 @@
+"""What the calls of a function in the project hand to its parameters."""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Dict, List, NamedTuple, Optional, Union
+
+from .model import Binding, Where
+from .resolver import Names
+
+
+_STAR = re.compile(rb'import[ \t]*\*')
+
+
+class Handed(NamedTuple):
+    """A value that a call hands to a parameter: the expression, its place, the names of its module."""
+    value: ast.expr
+    where: Where
+    names: Names
+
+
+def handed(parameter: Binding, names: Names) -> Optional[List[Handed]]:
+    """What all calls in the project hand to a parameter of a function, or of the ``__init__`` of a class.
+
+    Args:
+        parameter: the binding of the parameter.
+        names: of the module of the function.
+
+    Returns:
+        None where that is not all: the function is used otherwise than by calls of its name, or never,
+        or a call hides its arguments.
+    """
+    function = parameter.where.scope.node
+    if not isinstance(function, ast.FunctionDef) or parameter.kind != 'arg':
+        return None
+    parent = names.parents.get(function)
+    target = parent if isinstance(parent, ast.ClassDef) and function.name == '__init__' else function
+    defined = names.module.bindings.get(target.name, [])
+    if len(defined) != 1 or defined[0].node is not target or function.decorator_list:
+        return None  # a method, an inner function, or one of several
+    called = Called(target, function, names)
+    values = _values(parameter, called, names)
+    others = users(names, target.name)
+    for user in others if others is not None else ():
+        theirs = _values(parameter, called, user)
+        if values is None or theirs is None:
+            return None
+        values += theirs
+    return values or None if others is not None else None
+
+
+class Called(NamedTuple):
+    """What is called: a function, or a class with its ``__init__``; with the names of its module."""
+    target: Union[ast.FunctionDef, ast.ClassDef]
+    function: ast.FunctionDef
+    names: Names
+
+
+def users(names: Names, name: str) -> Optional[List[Names]]:
+    """The other modules of the project that may use something that a module defines.
+
+    Args:
+        names: of the module.
+        name: of a function or class in it.
+
+    Returns:
+        those that import it, or a module that passes it on, and hold the word; None where one of them
+        cannot be read.
+    """
+    project = names.project
+    if project is None or names.path not in project.paths:
+        return []
+    from ..project.import_graph import importers  # which stands on projects, as these stand on names
+    literal = name.encode('utf-8')
+    word = re.compile(rb'%s(?<!\w%s)\b' % (2 * (re.escape(literal),)))  # what starts with a text is looked for fast
+    found: List[Names] = []
+    seen, todo = {names.path}, [names.path]
+    while todo:
+        for path in importers(project).get(todo.pop(), ()):
+            raw = b'' if path in seen else project.raw(path)
+            seen.add(path)
+            if not (literal in raw and word.search(raw) or b'*' in raw and _STAR.search(raw)):
+                continue
+            module = project.module(path)
+            if module is None:
+                return None
+            found.append(module.names)
+            if module.names.exported(name) == '%s:%s' % (names.path, name):
+                todo.append(path)
+    return found
+
+
+def _values(parameter: Binding, called: Called, user: Names) -> Optional[List[Handed]]:
+    """What the calls in one module hand to a parameter; None where that is not to be seen."""
+    function = called.function
+    parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
+    if called.target is not function:
+        del parameters[0]  # self
+    name = getattr(parameter.node, 'arg', '')
+    default = _defaults(function).get(name)
+    values: List[Handed] = []
+    for node in user.mentions(called.target.name):
+        call = user.parents.get(node)
+        is_called = isinstance(call, ast.Call) and call.func is node
+        where = user.place(call if is_called and call is not None else node)
+        if not means(node, where, user, called):
+            continue
+        if not isinstance(call, ast.Call) or not is_called or any(
+                isinstance(a, ast.Starred) for a in call.args) or any(
+                    k.arg is None for k in call.keywords):
+            return None
+        given = dict(zip(parameters, call.args))
+        given.update((k.arg, k.value) for k in call.keywords if k.arg)
+        if name in given:
+            values.append(Handed(given[name], where, user))
+        elif default is not None:
+            values.append(Handed(default, called.names.places[function], called.names))
+        else:
+            return None
+    return values
+
+
+def means(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
+    """Whether a mention of the name of what is called may mean it."""
+    if user is called.names and isinstance(node, ast.Name):
+        return any(b.node is called.target for b in user.lookup(node.id, where) or ())
+    found = user.spelled(node, where)
+    if found is None:
+        defined = user.definition(node, where)
+        return defined is None or defined[0] is called.target
+    return found == '%s:%s' % (called.names.path, called.target.name)
+
+
+def _defaults(function: ast.FunctionDef) -> Dict[str, ast.expr]:
+    """The defaults of a function's parameters."""
+    args, made = function.args, {}
+    for arg, default in zip(reversed(args.args), reversed(args.defaults)):
+        made[arg.arg] = default
+    for arg, kw_default in zip(args.kwonlyargs, args.kw_defaults):
+        if kw_default is not None:
+            made[arg.arg] = kw_default
+    return made

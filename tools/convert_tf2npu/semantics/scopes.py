@@ -1,0 +1,277 @@
+"""Scopes: one walk over a module that records what binds each name, and where.
+
+With it come every call, every use of a name, every function and every class, each with the place where it
+stands, the parent of each node, and the star imports.
+"""
+from __future__ import annotations
+
+import ast
+from typing import Any, Callable, Dict, List, Tuple, Union
+
+from .model import COMPREHENSIONS, Binding, Call, Function, FunctionNode, Held, Path, Scope, Star, Where
+from ..syntax.walk import LEAVES, NODE_FIELDS, walked
+
+# Expressions that bind names or start a scope, and f-strings.
+_WITH_NAMES = COMPREHENSIONS | {ast.Lambda, ast.JoinedStr, getattr(ast, 'NamedExpr', ast.Lambda)}
+_OF_A_VALUE = frozenset({ast.Attribute, ast.keyword})  # what has one expression in it, and nothing else
+
+
+class Scopes:
+    """The scopes of one module.
+
+    Args:
+        tree: the module.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.calls: List[Call] = []
+        self.reads: List[Tuple[ast.Name, Where]] = []  # where names are used
+        self.strings: Dict[ast.AST, ast.AST] = {}  # the f-string around an expression in one
+        self.functions: List[Function] = []
+        self.classes: List[Tuple[ast.ClassDef, Where]] = []
+        self.class_scopes: Dict[ast.ClassDef, Scope] = {}
+        self.attributes: Dict[str, List[Held]] = {}  # that are assigned to, by name
+        self.stars: List[Star] = []
+        self.parents: Dict[ast.AST, ast.AST] = {}
+        self.places: Dict[ast.AST, Where] = {}  # of each statement
+        self.module = Scope(tree, None)
+        self._comprehensions: List[Scope] = []  # only kept
+        self._blocks = 0
+        self._block(tree, tree.body, self.module, (), False)
+
+    def _block(self, parent: ast.AST, body: List[ast.stmt], scope: Scope, path: Path,
+               loop: bool) -> None:
+        self._blocks += 1
+        block, ref = self._blocks, scope.ref
+        for index, statement in enumerate(body):
+            self.parents[statement] = parent
+            where = self.places[statement] = Where(ref, path + ((block, index, loop),), statement)
+            _STATEMENTS.get(type(statement), Scopes._of_parts)(self, statement, where)
+
+    def _bind(self, name: str, binding: Binding) -> None:
+        scope = binding.where.scope
+        declared = scope.elsewhere.get(name) if scope.elsewhere else None
+        if declared == 'global':
+            scope = self.module
+        elif declared == 'nonlocal':
+            outer = scope.parent
+            while outer and outer.parent and (outer.is_class or name not in outer.bindings):
+                outer = outer.parent
+            scope = outer or scope
+        scope.bindings.setdefault(name, []).append(binding)
+
+    # Statements.
+
+    def _function(self, node: ast.FunctionDef, where: Where) -> None:
+        self._bind(node.name, Binding('def', where, node))
+        for child in node.decorator_list + [node.returns]:
+            self._expression(child, node, where)
+        inner = self._arguments(node, where)
+        self._block(node, node.body, inner, (), False)
+
+    def _class(self, node: ast.ClassDef, where: Where) -> None:
+        self._bind(node.name, Binding('class', where, node))
+        self.classes.append((node, where))
+        for child in node.decorator_list + node.bases + [k.value for k in node.keywords]:
+            self._expression(child, node, where)
+        self.class_scopes[node] = Scope(node, where.scope)
+        self._block(node, node.body, self.class_scopes[node], (), False)
+
+    def _import(self, node: ast.Import, where: Where) -> None:
+        for alias in node.names:
+            if alias.asname:
+                self._bind(alias.asname, Binding('import', where, node, alias.name))
+            else:
+                top = alias.name.split('.')[0]
+                self._bind(top, Binding('import', where, node, top))
+
+    def _import_from(self, node: ast.ImportFrom, where: Where) -> None:
+        module = '.' * node.level + (node.module or '')
+        for alias in node.names:
+            if alias.name == '*':
+                self.stars.append(Star(module, node))
+            else:
+                dot = '' if module.endswith('.') else '.'
+                self._bind(alias.asname or alias.name,
+                           Binding('import', where, node, module + dot + alias.name))
+
+    def _declared(self, node: Union[ast.Global, ast.Nonlocal], where: Where) -> None:
+        for name in node.names:
+            where.scope.elsewhere[name] = type(node).__name__.lower()
+
+    def _of_value(self, node: Union[ast.Expr, ast.Return], where: Where) -> None:
+        self._expression(node.value, node, where)
+
+    def _assign(self, node: ast.Assign, where: Where) -> None:
+        self._expression(node.value, node, where)
+        for target in node.targets:
+            self._target(target, Binding('value', where, node.value), node)
+
+    def _annotated(self, node: ast.AnnAssign, where: Where) -> None:
+        self._expression(node.annotation, node, where)
+        self._expression(node.value, node, where)
+        bound = Binding('other', where) if node.value is None else Binding('value', where, node.value)
+        self._target(node.target, bound, node)
+
+    def _augmented(self, node: ast.AugAssign, where: Where) -> None:
+        self._expression(node.value, node, where)
+        self._target(node.target, Binding('other', where), node)
+
+    def _for(self, node: ast.For, where: Where) -> None:
+        self._expression(node.iter, node, where)
+        self._target(node.target, Binding('other', where), node)
+        self._block(node, node.body, where.scope, where.path, True)
+        self._block(node, node.orelse, where.scope, where.path, False)
+
+    def _with(self, node: ast.With, where: Where) -> None:
+        for item in node.items:
+            self._expression(item.context_expr, node, where)
+            if item.optional_vars is not None:
+                self._target(item.optional_vars, Binding('with', where, item.context_expr), node)
+        self._block(node, node.body, where.scope, where.path, False)
+
+    def _if(self, node: Union[ast.If, ast.While], where: Where) -> None:
+        self._expression(node.test, node, where)
+        self._block(node, node.body, where.scope, where.path, isinstance(node, ast.While))
+        self._block(node, node.orelse, where.scope, where.path, False)
+
+    def _of_parts(self, node: ast.stmt, where: Where) -> None:
+        """Try, Match, Delete, Raise ...: whatever expressions, targets and blocks it has."""
+        for _, value in ast.iter_fields(node):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.expr):
+                    self._expression(child, node, where)
+                elif hasattr(child, 'body') and not isinstance(child, ast.stmt):
+                    self.parents[child] = node
+                    name = getattr(child, 'name', None)
+                    if name:  # except E as name
+                        self._bind(name, Binding('other', where))
+                    for part in ast.iter_child_nodes(child):
+                        if isinstance(part, ast.expr):
+                            self._expression(part, child, where)
+                        elif not isinstance(part, ast.stmt):
+                            self._pattern(part, where)
+                    self._block(child, child.body, where.scope, where.path, False)
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                self._block(node, value, where.scope, where.path, False)
+
+    def _pattern(self, node: ast.AST, where: Where) -> None:
+        for part in ast.walk(node):
+            name = getattr(part, 'name', None) or getattr(part, 'rest', None)
+            if isinstance(name, str):
+                self._bind(name, Binding('other', where))
+
+    def _arguments(self, node: FunctionNode, where: Where) -> Scope:
+        inner = Scope(node, where.scope)
+        self.functions.append(Function(node, where, inner))
+        args = node.args
+        for child in args.defaults + args.kw_defaults:
+            self._expression(child, node, where)
+        at = Where(inner.ref, (), None)
+        for arg in getattr(args, 'posonlyargs', []) + args.args + args.kwonlyargs + [
+                args.vararg, args.kwarg]:
+            if arg is not None:
+                self._expression(arg.annotation, node, where)
+                self._bind(arg.arg, Binding('arg', at, arg))
+        return inner
+
+    def _target(self, target: ast.expr, bound: Binding, parent: ast.AST) -> None:
+        """Bind what stands to the left of an assignment, as ``bound`` would bind one name there."""
+        if isinstance(target, ast.Name):
+            self.parents[target] = parent
+            self._bind(target.id, bound)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self.parents[target] = parent
+            for element, part in zip(target.elts, _parts(target, bound)):
+                self._target(element, part, target)
+        elif isinstance(target, ast.Starred):
+            self._target(target.value, Binding('other', bound.where), target)
+        else:
+            self._expression(target, parent, bound.where)
+            if isinstance(target, ast.Attribute):
+                self.attributes.setdefault(target.attr, []).append(Held(target, bound))
+
+    # Expressions.
+
+    def _expression(self, node: Any, parent: ast.AST, where: Where) -> None:
+        if node is None:
+            return
+        parents = self.parents
+        kind = type(node)
+        while kind in _OF_A_VALUE:  # without a call for each part of a dotted name
+            parents[node] = parent
+            node, parent = node.value, node
+            kind = type(node)
+        parents[node] = parent
+        if kind is ast.Name:
+            if type(node.ctx) is ast.Load:
+                self.reads.append((node, where))
+            else:
+                self._bind(node.id, Binding('other', where))
+            return
+        if kind is ast.Call:
+            self.calls.append(Call(node, where))
+        elif kind in _WITH_NAMES:
+            if kind is ast.Lambda:
+                inner = self._arguments(node, where)
+                self._expression(node.body, node, Where(inner.ref, (), where.statement))
+                return
+            if kind is ast.JoinedStr:
+                self._formatted(node, where)
+                return
+            if kind in COMPREHENSIONS:
+                scope = Scope(node, where.scope)
+                self._comprehensions.append(scope)
+                where = Where(scope.ref, (), where.statement)
+                for generator in node.generators:
+                    self._target(generator.target, Binding('other', where), node)
+            else:  # NamedExpr
+                self._target(node.target, Binding('value', where, node.value), node)
+        for field in NODE_FIELDS[kind]:
+            child = getattr(node, field)
+            for each in child if type(child) is list else (child,):
+                if type(each) in LEAVES:  # and these, of which there are most, without a call too
+                    parents[each] = node
+                else:
+                    self._expression(each, node, where)
+
+    def _formatted(self, node: ast.JoinedStr, where: Where) -> None:
+        for child in node.values:
+            self._expression(child, node, where)
+            for inner in walked(child):
+                self.strings.setdefault(inner, node)
+
+
+_STATEMENTS: Dict[type, Callable[[Scopes, Any, Where], None]] = {
+    ast.AnnAssign: Scopes._annotated, ast.Assign: Scopes._assign, ast.AsyncFor: Scopes._for,
+    ast.AsyncFunctionDef: Scopes._function, ast.AsyncWith: Scopes._with, ast.AugAssign: Scopes._augmented,
+    ast.ClassDef: Scopes._class, ast.Expr: Scopes._of_value, ast.For: Scopes._for, ast.FunctionDef: Scopes._function,
+    ast.Global: Scopes._declared, ast.If: Scopes._if, ast.Import: Scopes._import, ast.ImportFrom: Scopes._import_from,
+    ast.Nonlocal: Scopes._declared, ast.Return: Scopes._of_value, ast.While: Scopes._if, ast.With: Scopes._with,
+}
+
+
+def _parts(target: Union[ast.Tuple, ast.List], bound: Binding) -> List[Binding]:
+    """What each element of an unpacking target is bound to."""
+    value, count = bound.node, len(target.elts)
+    starred = any(isinstance(e, ast.Starred) for e in target.elts)
+    if bound.kind == 'value' and isinstance(value, (ast.Tuple, ast.List)):
+        if len(value.elts) == count and not starred and not any(
+                isinstance(e, ast.Starred) for e in value.elts):
+            return [Binding('value', bound.where, element) for element in value.elts]
+    elif bound.kind in ('value', 'part') and not starred:
+        return [Binding('part', bound.where, value, ('%s.%d' % (bound.target, i)).lstrip('.'))
+                for i in range(count)]
+    return [Binding('other', bound.where)] * count
+
+
+def own_returns(function: ast.AST) -> List[ast.Return]:
+    """The return statements of a function, those of functions inside it left out."""
+    found: List[ast.Return] = []
+    for child in ast.iter_child_nodes(function):
+        if isinstance(child, ast.Return):
+            found.append(child)
+        elif not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            found += own_returns(child)
+    return found

@@ -1,0 +1,172 @@
+"""Where the value of an expression can come from, through names, functions, attributes and files.
+
+A type (:mod:`infer`) is what all origins have in common; who has to act on each of them, as on every
+optimizer that a function may return, asks for them one by one.
+"""
+from __future__ import annotations
+
+import ast
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from .model import Binding, Where
+from .call_sites import handed
+from .resolver import Names, element
+from .scopes import own_returns
+from .signatures import bind, is_none
+
+
+class Origin(NamedTuple):
+    """An expression that is no mere name for another one, with its place and the names of its module: a
+    call of something outside the project, a literal, a definition, or a name of which no more is known."""
+    node: ast.AST
+    where: Where
+    names: Names
+
+    @property
+    def key(self) -> Tuple[str, int]:
+        """By what it is known, where it is a call, however often its file is read."""
+        assert isinstance(self.node, ast.Call)
+        return self.names.key(self.node)
+
+    def resolve(self) -> Optional[str]:
+        """The canonical dotted name of what a name stands for, or of what a call calls."""
+        node = self.node.func if isinstance(self.node, ast.Call) else self.node
+        return self.names.resolve(node, self.where)
+
+
+def origins(node: ast.AST, where: Where, names: Names) -> List[Origin]:
+    """Every expression that the value of an expression can come from; None as a value is left out.
+
+    Args:
+        node: the expression.
+        where: its place.
+        names: the names of its module.
+    """
+    found: Dict[int, Origin] = {}
+    for origin in _Search().of(node, where, names):
+        if not is_none(origin.node):
+            found.setdefault(id(origin.node), origin)
+    return list(found.values())
+
+
+class _Search:
+    """One search; what depends on itself adds nothing."""
+
+    def __init__(self) -> None:
+        self._seen: Set[Tuple[int, int]] = set()
+
+    def of(self, node: ast.AST, where: Where, names: Names) -> Iterator[Origin]:
+        key = (id(node), id(where.scope))
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        if isinstance(node, ast.Name):
+            bindings = names.lookup(node.id, where)
+            for binding in bindings or ():
+                yield from self._binding(binding, names, node)
+            if not bindings:
+                yield Origin(node, where, names)
+        elif isinstance(node, ast.Attribute):
+            yield from self._attribute(node, where, names)
+        elif isinstance(node, ast.IfExp):
+            yield from self._each([node.body, node.orelse], where, names)
+        elif isinstance(node, ast.BoolOp):
+            yield from self._each(node.values, where, names)
+        elif isinstance(node, ast.Subscript):
+            yield from self._member(node, where, names)
+        elif isinstance(node, ast.Call):
+            yield from self._call(node, '', where, names)
+        elif type(node).__name__ == 'NamedExpr':
+            yield from self.of(node.value, where, names)  # type: ignore[attr-defined]
+        else:
+            yield Origin(node, where, names)
+
+    def _each(self, nodes: List[ast.expr], where: Where, names: Names) -> Iterator[Origin]:
+        for node in nodes:
+            yield from self.of(node, where, names)
+
+    def _binding(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
+        """The origins of what a binding binds; the use itself where nothing is known of it."""
+        if binding.kind == 'value' and binding.node is not None:
+            yield from self.of(binding.node, binding.where, names)
+        elif binding.kind in ('def', 'class') and binding.node is not None:
+            yield Origin(binding.node, binding.where, names)
+        elif binding.kind == 'part' and isinstance(binding.node, ast.Call):
+            yield from self._call(binding.node, binding.target, binding.where, names, use)
+        elif binding.kind == 'arg':
+            values = handed(binding, names)
+            for value in values or ():
+                yield from self.of(value.value, value.where, value.names)
+            if values is None:
+                yield Origin(use, binding.where, names)
+        elif binding.kind == 'import':
+            yield from self._imported(binding, names, use)
+        else:
+            yield Origin(use, binding.where, names)
+
+    def _imported(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
+        project = names.project
+        origin = project.origin(binding.target, names.path) if project else None
+        module = project.module(origin[0]) if project and origin and len(origin[1]) == 1 else None
+        bindings = module.names.module.bindings.get(origin[1][0], []) if module and origin else []
+        for bound in bindings:
+            if module is not None and (id(bound), 0) not in self._seen:
+                self._seen.add((id(bound), 0))
+                yield from self._binding(bound, module.names, use)
+        if not bindings:
+            yield Origin(use, binding.where, names)
+
+    def _attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[Origin]:
+        owner = names.owner(node.value, where)
+        held = owner[1].held(owner[0], node.attr) if owner else []
+        if not held and names.project is not None:
+            path = names.spelled(node.value, where) or ''
+            module = names.project.module(path) if path in names.project.paths else None
+            if module is not None:
+                held = [(b, module.names) for b in module.names.module.bindings.get(node.attr, ())]
+        for binding, its_names in held:
+            yield from self._binding(binding, its_names, node)
+        if not held:
+            yield Origin(node, where, names)
+
+    def _member(self, node: ast.Subscript, where: Where, names: Names) -> Iterator[Origin]:
+        """Any member of a literal dictionary, list or tuple."""
+        for origin in list(self.of(node.value, where, names)):
+            if isinstance(origin.node, ast.Dict):
+                members = origin.node.values
+            elif isinstance(origin.node, (ast.List, ast.Tuple)):
+                members = origin.node.elts
+            else:
+                yield Origin(node, where, names)
+                continue
+            yield from self._each(members, origin.where, origin.names)
+
+    def _call(self, node: ast.Call, part: str, where: Where, names: Names,
+              use: Optional[ast.AST] = None) -> Iterator[Origin]:
+        """What a function of the project returns, or a part of it; else the call itself."""
+        found = names.definition(node.func, where)
+        function = found[0] if found else None
+        returns = own_returns(function) if isinstance(function, ast.FunctionDef) else []
+        if not (returns and found):
+            yield Origin(use or node, where, names)
+            return
+        for returned in returns:
+            value = element(returned.value, part)
+            place = found[1].places[returned]
+            own = self._argument(node, function, value, place, found[1])
+            if own is not None:
+                yield from self.of(own, where, names)
+            elif value is not None:
+                yield from self.of(value, place, found[1])
+            elif returned.value is not None:
+                yield Origin(use or node, where, names)
+
+    def _argument(self, node: ast.Call, function: Optional[ast.AST], value: Optional[ast.AST], place: Where,
+                  names: Names) -> Optional[ast.expr]:
+        """What this call hands to the parameter that a function only passes on."""
+        if not isinstance(value, ast.Name) or not isinstance(function, ast.FunctionDef):
+            return None
+        bindings = names.lookup(value.id, place) or []
+        if len(bindings) != 1 or bindings[0].kind != 'arg' or bindings[0].where.scope.node is not function:
+            return None
+        return bind(node, tuple(a.arg for a in function.args.args)).args.get(value.id)

@@ -1,0 +1,1 @@
+"""convert_tf2npu.tf_api."""
