@@ -1,4 +1,5 @@
 """Packaging of npu_shim (the library) and convert_tf2npu (the migration tool)."""
+
 import os
 import re
 
@@ -8,59 +9,57 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def read(*path: str) -> str:
-    with open(os.path.join(HERE, *path), encoding='utf-8') as f:
+    with open(os.path.join(HERE, *path), encoding="utf-8") as f:
         return f.read()
 
 
 def version() -> str:
     """Reads the version as text: importing npu_shim would need TensorFlow."""
-    path = os.path.join('npu_shim', '__init__.py')
+    path = os.path.join("npu_shim", "__init__.py")
     match = re.search(r'^__version__\s*(?::\s*str\s*)?=\s*[\'"]([^\'"]+)[\'"]', read(path), re.M)
     if match is None:
-        raise RuntimeError('%s must have a line such as __version__ = "1.2.3"' % path)
+        raise RuntimeError(f'{path} must have a line such as __version__ = "1.2.3"')
     return match.group(1)
 
 
 def long_description() -> str:
-    return read('README.md') if os.path.exists(os.path.join(HERE, 'README.md')) else ''
+    return read("README.md") if os.path.exists(os.path.join(HERE, "README.md")) else ""
 
 
 # The tool lives in tools/ so that it also runs as a plain script from there.
-TOOL_PACKAGES = find_packages('tools', include=['convert_tf2npu', 'convert_tf2npu.*'])
+TOOL_PACKAGES = find_packages("tools", include=["convert_tf2npu", "convert_tf2npu.*"])
 
 setup(
-    name='npu_shim',
+    name="npu_shim",
     version=version(),
-    description='Migrate TensorFlow training scripts to Ascend NPUs and run them '
-                'faithfully on CPU as well',
+    description="Migrate TensorFlow training scripts to Ascend NPUs and run them faithfully on CPU as well",
     long_description=long_description(),
-    long_description_content_type='text/markdown',
-    license='Apache-2.0',
-    python_requires='>=3.7',
-    packages=find_packages(include=['npu_shim', 'npu_shim.*']) + TOOL_PACKAGES,
-    package_dir={'convert_tf2npu': 'tools/convert_tf2npu'},
-    package_data={'': ['*.json', '*.css', '*.js', 'py.typed']},
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.7",
+    packages=find_packages(include=["npu_shim", "npu_shim.*"]) + TOOL_PACKAGES,
+    package_dir={"convert_tf2npu": "tools/convert_tf2npu"},
+    package_data={"": ["*.json", "*.css", "*.js", "py.typed"]},
     install_requires=[
-        'tensorflow>=1.15',
+        "tensorflow>=1.15",
         # TensorFlow 1.15 to 2.8 breaks with protobuf 3.21 and does not say so in
         # its own requirements; these releases exist for Python up to 3.9 or so.
         'protobuf>=3.8,<3.21; python_version < "3.10"',
         'protobuf>=3.20; python_version >= "3.10"',
-        'numpy>=1.16',
-        'absl-py>=0.9',
+        "numpy>=1.16",
+        "absl-py>=0.9",
     ],
     extras_require={
         # benchmarks/ compares with PyTorch where it is there, and draws.
-        'benchmark': ['matplotlib>=3.5', 'torch>=1.11'],
+        "benchmark": ["matplotlib>=3.5", "torch>=1.11"],
         # 2.15 is the last TensorFlow which has tf.estimator.
-        'samples': ['tensorflow>=1.15.5,<2.16', 'scikit-learn>=0.24'],
-        'test': ['pytest>=7', 'scikit-learn>=0.24', 'setuptools>=61', 'wheel'],
+        "samples": ["tensorflow>=1.15.5,<2.16", "scikit-learn>=0.24"],
+        "test": ["pytest>=7", "scikit-learn>=0.24", "setuptools>=61", "wheel"],
     },
-    entry_points={'console_scripts': ['convert_tf2npu = convert_tf2npu.main:main',
-                                      'npu-shim = npu_shim.cli:main']},
+    entry_points={"console_scripts": ["convert_tf2npu = convert_tf2npu.main:main", "npu-shim = npu_shim.cli:main"]},
     classifiers=[
-        'Operating System :: POSIX :: Linux',
-        'Programming Language :: Python :: 3',
-        'Topic :: Scientific/Engineering :: Artificial Intelligence',
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
     ],
 )

@@ -9,6 +9,7 @@ TensorFlow can be imported, the op hccl_ops.allreduce in a session is measured t
 and what carries it among hosts (here on one): the servers of npu_shim, and for
 comparison the collective op of TensorFlow; where PyTorch can, its all-reduce on gloo.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -20,10 +21,9 @@ import socket
 import statistics
 import sys
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, NamedTuple, Tuple
 
 import numpy as np
-
 import results
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -32,8 +32,8 @@ sys.path.insert(0, str(ROOT))
 from npu_shim.distributed import addresses  # noqa: E402  (found through ROOT)
 
 # Bytes of a tensor, and how often it is reduced in each of five rounds
-SIZES = {'1 KB': (1 << 10, 200), '1 MB': (1 << 20, 40), '16 MB': (16 << 20, 10), '100 MB': (100 << 20, 4)}
-QUICK = {'1 KB': (1 << 10, 5), '1 MB': (1 << 20, 2)}
+SIZES = {"1 KB": (1 << 10, 200), "1 MB": (1 << 20, 40), "16 MB": (16 << 20, 10), "100 MB": (100 << 20, 4)}
+QUICK = {"1 KB": (1 << 10, 5), "1 MB": (1 << 20, 2)}
 
 
 # Of an array: what reduces it over all ranks, and what gives the sum after the first time.
@@ -42,17 +42,18 @@ Prepare = Callable[[np.ndarray], Tuple[Callable[[], Any], Callable[[], Any]]]
 
 class Row(NamedTuple):
     """Seconds of one all-reduce, by engine."""
+
     ranks: int
     size: str
-    seconds: Dict[str, float]
+    seconds: dict[str, float]
 
 
 class Ring:
     """All-reduce over a ring of TCP connections: reduce-scatter, then all-gather, as is usual."""
 
-    def __init__(self, rank: int, size: int, ports: List[int], listener: socket.socket) -> None:
+    def __init__(self, rank: int, size: int, ports: list[int], listener: socket.socket) -> None:
         self.rank, self.size = rank, size
-        self._next = socket.create_connection(('127.0.0.1', ports[(rank + 1) % size]))
+        self._next = socket.create_connection(("127.0.0.1", ports[(rank + 1) % size]))
         self._previous, _ = listener.accept()
         for connection in (self._next, self._previous):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -66,46 +67,51 @@ class Ring:
             sent = parts[(self.rank - step) % self.size]
             into = parts[(self.rank - step - 1) % self.size]
             reducing = step < self.size - 1
-            self._exchange(sent, room[:into.size] if reducing else into)
+            self._exchange(sent, room[: into.size] if reducing else into)
             if reducing:
-                into += room[:into.size]
+                into += room[: into.size]
         return out
 
     def _exchange(self, sent: np.ndarray, into: np.ndarray) -> None:
         """Sends and receives at once, piece by piece, so that neither side waits for a full buffer."""
-        give, take = memoryview(sent).cast('B'), memoryview(into).cast('B')
+        give, take = memoryview(sent).cast("B"), memoryview(into).cast("B")
         given = taken = 0
         while given < len(give) or taken < len(take):
             if given < len(give):
-                given += self._next.send(give[given:given + (128 << 10)])
+                given += self._next.send(give[given : given + (128 << 10)])
             if taken < len(take):
-                taken += self._previous.recv_into(take[taken:taken + (128 << 10)])
+                taken += self._previous.recv_into(take[taken : taken + (128 << 10)])
 
 
-def work(rank: int, size: int, job: str, ports: List[int], listener: Any, args: argparse.Namespace, answers: Any) -> None:
+def work(
+    rank: int, size: int, job: str, ports: list[int], listener: Any, args: argparse.Namespace, answers: Any
+) -> None:
     """One rank: measures every size with every engine; rank 0 answers."""
     from npu_shim.distributed import shm
 
     engine = shm.join(rank, size, job)
-    engines: Dict[str, Prepare] = {'TCP ring': ring_of(Ring(rank, size, ports, listener)), 'shared memory': shared_by(engine)}
+    engines: dict[str, Prepare] = {
+        "TCP ring": ring_of(Ring(rank, size, ports, listener)),
+        "shared memory": shared_by(engine),
+    }
     if not args.without_tensorflow:
-        engines['in a session'] = in_a_session(rank, size, job)
+        engines["in a session"] = in_a_session(rank, size, job)
         base = ports[size + 1]
-        engines['servers'] = through_servers(rank, size, job, base)
-        engines['TensorFlow\'s op'] = collective_op(rank, size, base + size)
-    if importlib.util.find_spec('torch'):
-        engines['torch gloo'] = gloo(rank, size, ports[size])
-    found: List[Tuple[str, Dict[str, float]]] = []
+        engines["servers"] = through_servers(rank, size, job, base)
+        engines["TensorFlow's op"] = collective_op(rank, size, base + size)
+    if importlib.util.find_spec("torch"):
+        engines["torch gloo"] = gloo(rank, size, ports[size])
+    found: list[tuple[str, dict[str, float]]] = []
     for name, (count, repeats) in (QUICK if args.quick else SIZES).items():
         array = np.full(count // 4, rank + 1, np.float32)
-        times: Dict[str, List[float]] = {engine_name: [] for engine_name in engines}
+        times: dict[str, list[float]] = {engine_name: [] for engine_name in engines}
         for _ in range(1 if args.quick else 5):
             for engine_name, prepare in engines.items():
                 run, result = prepare(array)
                 run()
                 if not (result() == size * (size + 1) / 2).all():
-                    raise RuntimeError('%s: a wrong sum of %s' % (engine_name, name))
-                engine.world.barrier(key='before')
+                    raise RuntimeError(f"{engine_name}: a wrong sum of {name}")
+                engine.world.barrier(key="before")
                 begin = time.perf_counter()
                 for _ in range(repeats):
                     run()
@@ -113,13 +119,14 @@ def work(rank: int, size: int, job: str, ports: List[int], listener: Any, args: 
         found.append((name, {engine_name: statistics.median(each) for engine_name, each in times.items()}))
     if rank == 0:
         answers.put(found)
-    engine.world.barrier(key='done')
+    engine.world.barrier(key="done")
 
 
 def ring_of(ring: Ring) -> Prepare:
     """The baseline."""
-    def prepare(array: np.ndarray) -> Tuple[Callable[[], None], Callable[[], Any]]:
-        found: List[np.ndarray] = []
+
+    def prepare(array: np.ndarray) -> tuple[Callable[[], None], Callable[[], Any]]:
+        found: list[np.ndarray] = []
         return lambda: found.__setitem__(slice(None), [ring.allreduce(array)]), lambda: found[0]
 
     return prepare
@@ -127,31 +134,34 @@ def ring_of(ring: Ring) -> Prepare:
 
 def shared_by(engine: Any) -> Prepare:
     """The engine itself, with memory for the result that is used again."""
-    def prepare(array: np.ndarray) -> Tuple[Callable[[], None], Callable[[], Any]]:
+
+    def prepare(array: np.ndarray) -> tuple[Callable[[], None], Callable[[], Any]]:
         out = np.empty_like(array)
-        return lambda: engine.world.allreduce(array, 'sum', key='measured', out=out), lambda: out
+        return lambda: engine.world.allreduce(array, "sum", key="measured", out=out), lambda: out
 
     return prepare
 
 
 def in_a_session(rank: int, size: int, job: str) -> Prepare:
     """hccl_ops.allreduce of a variable in a session."""
-    os.environ.update(RANK_ID=str(rank), RANK_SIZE=str(size), JOB_ID=job + '-tf', NPU_SHIM_FALLBACK='silent',
-                      TF_CPP_MIN_LOG_LEVEL='3')
+    os.environ.update(
+        RANK_ID=str(rank), RANK_SIZE=str(size), JOB_ID=job + "-tf", NPU_SHIM_FALLBACK="silent", TF_CPP_MIN_LOG_LEVEL="3"
+    )
     import tensorflow.compat.v1 as tf
 
     from npu_shim import npu_init
+
     tf.disable_v2_behavior()
-    made: Dict[int, Any] = {}
+    made: dict[int, Any] = {}
     session = tf.Session(config=npu_init.npu_config_proto())
 
-    def prepare(array: np.ndarray) -> Tuple[Callable[[], None], Callable[[], Any]]:
+    def prepare(array: np.ndarray) -> tuple[Callable[[], None], Callable[[], Any]]:
         if array.size not in made:
             variable = tf.Variable(tf.zeros([array.size]))
             value = tf.placeholder(tf.float32, [array.size])
             session.run(variable.initializer)
             session.run(tf.assign(variable, value), {value: array})
-            made[array.size] = npu_init.hccl_ops.allreduce(variable, 'sum')
+            made[array.size] = npu_init.hccl_ops.allreduce(variable, "sum")
         reduced = made[array.size]
         return session.make_callable(reduced.op), lambda: session.run(reduced)
 
@@ -162,7 +172,7 @@ def through_servers(rank: int, size: int, job: str, port: int) -> Prepare:
     """The engine for several hosts, with memory for the result that is used again."""
     from npu_shim.distributed import servers
 
-    return shared_by(servers.join(rank, size, job, addresses=['127.0.0.1:%d' % (port + r) for r in range(size)]))
+    return shared_by(servers.join(rank, size, job, addresses=["127.0.0.1:%d" % (port + r) for r in range(size)]))
 
 
 def collective_op(rank: int, size: int, port: int) -> Prepare:
@@ -171,19 +181,19 @@ def collective_op(rank: int, size: int, port: int) -> Prepare:
     from tensorflow.python.ops import collective_ops
 
     config = tf.ConfigProto()
-    config.experimental.collective_group_leader = '/job:worker/replica:0/task:0'
-    config.device_filters.append('/job:worker/task:%d' % rank)
-    cluster = tf.train.ClusterSpec({'worker': ['127.0.0.1:%d' % (port + r) for r in range(size)]})
-    server = tf.train.Server(cluster, job_name='worker', task_index=rank, config=config)
-    made: Dict[int, Tuple[Any, Any]] = {}
+    config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
+    config.device_filters.append("/job:worker/task:%d" % rank)
+    cluster = tf.train.ClusterSpec({"worker": ["127.0.0.1:%d" % (port + r) for r in range(size)]})
+    server = tf.train.Server(cluster, job_name="worker", task_index=rank, config=config)
+    made: dict[int, tuple[Any, Any]] = {}
 
-    def prepare(array: np.ndarray) -> Tuple[Callable[[], None], Callable[[], Any]]:
+    def prepare(array: np.ndarray) -> tuple[Callable[[], None], Callable[[], Any]]:
         if array.size not in made:
-            with tf.Graph().as_default() as graph, tf.device('/job:worker/replica:0/task:%d/device:CPU:0' % rank):
+            with tf.Graph().as_default() as graph, tf.device("/job:worker/replica:0/task:%d/device:CPU:0" % rank):
                 variable = tf.Variable(tf.zeros([array.size]), use_resource=True)
                 value = tf.placeholder(tf.float32, [array.size])
                 assign = tf.assign(variable, value)
-                reduced = collective_ops.all_reduce(variable.read_value(), size, 1, array.size, 'Add', 'Id')
+                reduced = collective_ops.all_reduce(variable.read_value(), size, 1, array.size, "Add", "Id")
                 session = tf.Session(server.target, graph=graph, config=config)
                 session.run(variable.initializer)
                 session.run(assign, {value: array})
@@ -199,27 +209,29 @@ def gloo(rank: int, size: int, port: int) -> Prepare:
     import torch
     from torch import distributed
 
-    distributed.init_process_group('gloo', 'tcp://127.0.0.1:%d' % port, rank=rank, world_size=size)
+    distributed.init_process_group("gloo", "tcp://127.0.0.1:%d" % port, rank=rank, world_size=size)
 
-    def prepare(array: np.ndarray) -> Tuple[Callable[[], None], Callable[[], Any]]:
+    def prepare(array: np.ndarray) -> tuple[Callable[[], None], Callable[[], Any]]:
         tensor = torch.from_numpy(array.copy())  # which grows with each further sum
         return lambda: distributed.all_reduce(tensor), tensor.numpy
 
     return prepare
 
 
-def measure(ranks: int, args: argparse.Namespace) -> List[Row]:
+def measure(ranks: int, args: argparse.Namespace) -> list[Row]:
     """The rows of so many ranks."""
-    context = multiprocessing.get_context('fork')
+    context = multiprocessing.get_context("fork")
     listeners = [_listener() for _ in range(ranks)]
     ports = [listener.getsockname()[1] for listener in listeners]
     with _listener() as free:  # a port that nobody has, for gloo
         ports.append(free.getsockname()[1])
     ports.append(addresses.free_base_port(2 * ranks))
     answers = context.Queue()
-    job = 'benchmark-%d-%d' % (os.getpid(), ranks)
-    processes = [context.Process(target=work, args=(rank, ranks, job, ports, listeners[rank], args, answers))
-                 for rank in range(ranks)]
+    job = "benchmark-%d-%d" % (os.getpid(), ranks)
+    processes = [
+        context.Process(target=work, args=(rank, ranks, job, ports, listeners[rank], args, answers))
+        for rank in range(ranks)
+    ]
     for process in processes:
         process.start()
     found = answers.get(timeout=900)
@@ -230,35 +242,41 @@ def measure(ranks: int, args: argparse.Namespace) -> List[Row]:
 
 def _listener() -> socket.socket:
     made = socket.socket()
-    made.bind(('127.0.0.1', 0))
+    made.bind(("127.0.0.1", 0))
     made.listen(1)
     return made
 
 
-def table(rows: List[Row]) -> str:
+def table(rows: list[Row]) -> str:
     """The rows as Markdown: milliseconds, and how many times faster than the ring."""
     names = list(rows[0].seconds)
-    head = ['ranks', 'size', names[0] + ', ms'] + [text for name in names[1:] for text in (name + ', ms', 'ratio')]
+    head = ["ranks", "size", names[0] + ", ms"] + [text for name in names[1:] for text in (name + ", ms", "ratio")]
     cells = []
     for row in rows:
         base = row.seconds[names[0]]
-        cells.append(['%d' % row.ranks, row.size, '%.3g' % (base * 1e3)] + [
-            text for name in names[1:] for text in ('%.3g' % (row.seconds[name] * 1e3), '%.1f' % (base / row.seconds[name]))])
+        cells.append(
+            ["%d" % row.ranks, row.size, "%.3g" % (base * 1e3)]
+            + [
+                text
+                for name in names[1:]
+                for text in ("%.3g" % (row.seconds[name] * 1e3), "%.1f" % (base / row.seconds[name]))
+            ]
+        )
     return results.markdown(head, cells)
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
     """Measures, and says or writes what it found."""
-    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
-    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
-    parser.add_argument('--without-tensorflow', action='store_true', help='measure the bare engine only')
-    parser.add_argument('--quick', action='store_true', help='small tensors, once each: to see that it works')
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/RESULTS.md")
+    parser.add_argument("--without-tensorflow", action="store_true", help="measure the bare engine only")
+    parser.add_argument("--quick", action="store_true", help="small tensors, once each: to see that it works")
     args = parser.parse_args(argv)
-    args.without_tensorflow |= importlib.util.find_spec('tensorflow') is None
+    args.without_tensorflow |= importlib.util.find_spec("tensorflow") is None
     rows = [row for ranks in (2, 4) for row in measure(ranks, args)]
-    results.report('collectives', table(rows), [row._asdict() for row in rows], args.write)
+    results.report("collectives", table(rows), [row._asdict() for row in rows], args.write)
     return 0
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

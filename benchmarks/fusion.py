@@ -9,13 +9,14 @@ as many ops that read variables as the gradients have, so that the difference is
 what fusion costs and not what TensorFlow takes for ops. All of them run in turns
 in the same two processes; the number of collectives is counted in the graph.
 """
+
 from __future__ import annotations
 
 import argparse
 import pathlib
 import sys
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, NamedTuple, Sequence
 
 import processes
 import results
@@ -26,46 +27,55 @@ sys.path.insert(0, str(HERE.parent))
 RANKS = 2
 VARIABLES = 400
 ALL_BYTES = 100 << 20
-BASELINE = 'one tensor'
+BASELINE = "one tensor"
 
 
-def work(rank: int, size: int, barrier: Any, variables: int, all_bytes: int, repeats: int,
-         rounds: int) -> List[Tuple[str, int, float]]:
+def work(
+    rank: int, size: int, barrier: Any, variables: int, all_bytes: int, repeats: int, rounds: int
+) -> list[tuple[str, int, float]]:
     """One rank: of each way its name, its collectives and seconds of one sum, in the fastest round."""
     from npu_shim import npu_init
 
     count = all_bytes // 4
     shapes = shapes_of(count, variables)
 
-    def fused(tensors: List[Any]) -> List[Any]:
-        return npu_init.npu_allreduce(tensors, 'sum')
+    def fused(tensors: list[Any]) -> list[Any]:
+        return npu_init.npu_allreduce(tensors, "sum")
 
-    def in_five(tensors: List[Any]) -> List[Any]:
+    def in_five(tensors: list[Any]) -> list[Any]:
         npu_init.set_split_strategy_by_size([20, 20, 20, 20, 20])
         return fused(tensors)
 
-    def one_by_one(tensors: List[Any]) -> List[Any]:
-        return [npu_init.npu_allreduce(tensor, 'sum') for tensor in tensors]
+    def one_by_one(tensors: list[Any]) -> list[Any]:
+        return [npu_init.npu_allreduce(tensor, "sum") for tensor in tensors]
 
-    ways: Dict[str, Sum] = {
+    ways: dict[str, Sum] = {
         BASELINE: summed(rank, size, [[count]], fused, beside=len(shapes)),
-        '%d gradients' % variables: summed(rank, size, shapes, fused),
-        '%d, in five parts' % variables: summed(rank, size, shapes, in_five),
-        '%d, nothing fused' % variables: summed(rank, size, shapes, one_by_one)}
+        "%d gradients" % variables: summed(rank, size, shapes, fused),
+        "%d, in five parts" % variables: summed(rank, size, shapes, in_five),
+        "%d, nothing fused" % variables: summed(rank, size, shapes, one_by_one),
+    }
     seconds = measured({name: way.run for name, way in ways.items()}, barrier, repeats, rounds)
     return [(name, way.collectives, seconds[name]) for name, way in ways.items()]
 
 
 class Sum(NamedTuple):
     """A graph that adds up variables: what runs it, what only reads them, its collectives, and seconds of building these."""
+
     run: Callable[[], Any]
     read: Callable[[], Any]
     collectives: int
     build_seconds: float
 
 
-def summed(rank: int, size: int, shapes: Sequence[Sequence[int]], reduce: Callable[[List[Any]], List[Any]],
-           builds: int = 1, beside: int = 0) -> Sum:
+def summed(
+    rank: int,
+    size: int,
+    shapes: Sequence[Sequence[int]],
+    reduce: Callable[[list[Any]], list[Any]],
+    builds: int = 1,
+    beside: int = 0,
+) -> Sum:
     """The graph in which ``reduce`` adds up variables of some shapes over all ranks; of several builds the fastest counts.
 
     So many other variables are only read, beside.
@@ -74,10 +84,11 @@ def summed(rank: int, size: int, shapes: Sequence[Sequence[int]], reduce: Callab
         RuntimeError: a sum is wrong.
     """
     import tensorflow.compat.v1 as tf
+
     tf.disable_v2_behavior()
     from npu_shim import npu_init
 
-    build_seconds = float('inf')
+    build_seconds = float("inf")
     for _ in range(builds):
         graph = tf.Graph()
         with graph.as_default():
@@ -91,8 +102,8 @@ def summed(rank: int, size: int, shapes: Sequence[Sequence[int]], reduce: Callab
         session.run(tf.global_variables_initializer())
         for reduced in (made[0], made[-1]):
             if not (session.run(reduced) == size * (size - 1) / 2).all():
-                raise RuntimeError('a wrong sum of %d tensors' % len(shapes))
-        collectives = sum(op.type in ('PyFunc', 'PyFuncStateless', 'EagerPyFunc') for op in graph.get_operations())
+                raise RuntimeError("a wrong sum of %d tensors" % len(shapes))
+        collectives = sum(op.type in ("PyFunc", "PyFuncStateless", "EagerPyFunc") for op in graph.get_operations())
         run, read = (session.make_callable(tf.group(*tensors)) for tensors in (made + others, given))
         return Sum(run, read, collectives, build_seconds)
 
@@ -104,9 +115,9 @@ def variable_of(shape: Sequence[int], rank: int) -> Any:
     return tf.Variable(tf.fill(shape, float(rank)), use_resource=True).read_value()
 
 
-def measured(ways: Dict[Any, Callable[[], Any]], barrier: Any, repeats: int, rounds: int) -> Dict[Any, float]:
+def measured(ways: dict[Any, Callable[[], Any]], barrier: Any, repeats: int, rounds: int) -> dict[Any, float]:
     """Seconds of one run of each, in the fastest of so many rounds; all run in turns."""
-    found: Dict[Any, List[float]] = {name: [] for name in ways}
+    found: dict[Any, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, run in ways.items():
             run()
@@ -118,7 +129,7 @@ def measured(ways: Dict[Any, Callable[[], Any]], barrier: Any, repeats: int, rou
     return {name: min(seconds) for name, seconds in found.items()}
 
 
-def shapes_of(count: int, variables: int) -> List[List[int]]:
+def shapes_of(count: int, variables: int) -> list[list[int]]:
     """Large kernels and small biases by turns, so many of both, which together have so many numbers."""
     pairs = variables // 2
     bias = 256
@@ -128,22 +139,36 @@ def shapes_of(count: int, variables: int) -> List[List[int]]:
     return shapes
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
     """Measures, and says or writes what it found."""
-    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
-    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
-    parser.add_argument('--quick', action='store_true', help='small tensors, once each: to see that it works')
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/RESULTS.md")
+    parser.add_argument("--quick", action="store_true", help="small tensors, once each: to see that it works")
     args = parser.parse_args(argv)
     given = (120, 4 << 20, 1, 1) if args.quick else (VARIABLES, ALL_BYTES, 4, 9)
     found = processes.run_ranks(RANKS, work, *given)
     base = dict((name, seconds) for name, _, seconds in found)[BASELINE]
-    rows = [{'what': name, 'ranks': RANKS, 'bytes': given[1], 'collectives': count, 'seconds': seconds,
-             'ratio': seconds / base} for name, count, seconds in found]
-    table = results.markdown(('what is added up', 'collectives', 'ms', 'ratio'), [
-        (row['what'], '%d' % row['collectives'], '%.1f' % (row['seconds'] * 1e3), '%.2f' % row['ratio']) for row in rows])
-    results.report('fusion', table, rows, args.write)
+    rows = [
+        {
+            "what": name,
+            "ranks": RANKS,
+            "bytes": given[1],
+            "collectives": count,
+            "seconds": seconds,
+            "ratio": seconds / base,
+        }
+        for name, count, seconds in found
+    ]
+    table = results.markdown(
+        ("what is added up", "collectives", "ms", "ratio"),
+        [
+            (row["what"], "%d" % row["collectives"], "%.1f" % (row["seconds"] * 1e3), "{:.2f}".format(row["ratio"]))
+            for row in rows
+        ],
+    )
+    results.report("fusion", table, rows, args.write)
     return 0
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -7,6 +7,7 @@ Each variant is measured in a process of its own, in which all forms run in
 turns, so that their ratios hold although the machine may be busy. A form's
 results are compared with the baseline's first.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -17,34 +18,36 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-os.environ.update(NPU_SHIM_FALLBACK='silent', TF_CPP_MIN_LOG_LEVEL='3')
+os.environ.update(NPU_SHIM_FALLBACK="silent", TF_CPP_MIN_LOG_LEVEL="3")
 
 from benchmarks import results  # noqa: E402
 
 
 class Variant(NamedTuple):
     """What the forms are measured with."""
+
     dtype: str
     is_static: bool  # whether the graph knows the shape
     keeps_memory: bool  # whether TensorFlow keeps freed memory, for all forms, as they share a process
-    sizes: Tuple[int, ...]  # numbers of elements
+    sizes: tuple[int, ...]  # numbers of elements
 
 
 VARIANTS = {
-    'float32': Variant('float32', True, False,
-                       (100, 1000, 10 ** 4, 3 * 10 ** 4, 65535, 8 * 10 ** 4, 10 ** 5, 10 ** 6, 10 ** 7, 4 * 10 ** 7)),
-    'float32, memory kept': Variant('float32', True, True, (10 ** 5, 10 ** 6, 10 ** 7, 4 * 10 ** 7)),
-    'float32, unknown shape': Variant('float32', False, False, (1000, 3 * 10 ** 4, 10 ** 5, 10 ** 6, 10 ** 7)),
-    'float16': Variant('float16', True, False, (10 ** 4, 10 ** 6)),
-    'bfloat16': Variant('bfloat16', True, False, (10 ** 4, 10 ** 6)),
+    "float32": Variant(
+        "float32", True, False, (100, 1000, 10**4, 3 * 10**4, 65535, 8 * 10**4, 10**5, 10**6, 10**7, 4 * 10**7)
+    ),
+    "float32, memory kept": Variant("float32", True, True, (10**5, 10**6, 10**7, 4 * 10**7)),
+    "float32, unknown shape": Variant("float32", False, False, (1000, 3 * 10**4, 10**5, 10**6, 10**7)),
+    "float16": Variant("float16", True, False, (10**4, 10**6)),
+    "bfloat16": Variant("bfloat16", True, False, (10**4, 10**6)),
 }
-QUICK = (1000, 10 ** 5)
-CHECKED = 10 ** 6  # so many elements are compared
-_HERE = 'BENCHMARK_VARIANT'  # set in the process that measures a variant
+QUICK = (1000, 10**5)
+CHECKED = 10**6  # so many elements are compared
+_HERE = "BENCHMARK_VARIANT"  # set in the process that measures a variant
 
 # Of a float tensor: the op's result. The first form is the baseline; 'limit' what limit() makes.
 Forms = Dict[str, Callable[[Any], Any]]
@@ -55,10 +58,11 @@ Check = Callable[[str, Any, Any, Any], None]
 
 class Row(NamedTuple):
     """Of so many elements, by form: the seconds of the forward pass and of both, and the tensors kept between them."""
+
     elements: int
-    forward: Dict[str, float]
-    both: Dict[str, float]
-    kept: Dict[str, float]
+    forward: dict[str, float]
+    both: dict[str, float]
+    kept: dict[str, float]
 
 
 def limit(op: str, backward: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
@@ -72,17 +76,17 @@ def limit(op: str, backward: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     """
     import tensorflow as tf
 
-    name = 'LimitOf' + op.capitalize()
+    name = "LimitOf" + op.capitalize()
     tf.RegisterGradient(name)(lambda of, dy: (backward(of.inputs[0], dy), None))
 
     def form(x: Any) -> Any:
-        with tf.compat.v1.get_default_graph().gradient_override_map({'AddV2': name}):
+        with tf.compat.v1.get_default_graph().gradient_override_map({"AddV2": name}):
             return tf.raw_ops.AddV2(x=x, y=tf.cast(1, x.dtype))
 
     return form
 
 
-def main(op: str, doc: str, argv: List[str], forms: Callable[[], Forms], check: Check) -> int:
+def main(op: str, doc: str, argv: list[str], forms: Callable[[], Forms], check: Check) -> int:
     """The command of a benchmark.
 
     Args:
@@ -92,53 +96,61 @@ def main(op: str, doc: str, argv: List[str], forms: Callable[[], Forms], check: 
         forms: makes what is to be measured; called where TensorFlow may be imported.
         check: compares a form's results.
     """
-    parser = argparse.ArgumentParser(description=doc.split('\n')[0])
-    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
-    parser.add_argument('--quick', action='store_true', help='two sizes, few runs: to see that it works')
-    parser.add_argument('--variants', nargs='+', choices=list(VARIANTS), default=list(VARIANTS), help='these only')
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/RESULTS.md")
+    parser.add_argument("--quick", action="store_true", help="two sizes, few runs: to see that it works")
+    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), help="these only")
     args = parser.parse_args(argv)
     if _HERE in os.environ:
         print(json.dumps(_rows(os.environ[_HERE], forms, check, args.quick)))
         return 0
-    rows: List[Dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for name in args.variants:
         print(name, file=sys.stderr)
         rows += _in_a_process(op, name, args.quick)
-    order = list(rows[0]['forward'])  # the baseline first; rows that were written down before have lost it
+    order = list(rows[0]["forward"])  # the baseline first; rows that were written down before have lost it
     if args.write:
-        made = {(row['TensorFlow'], _name(row)) for row in rows}
-        rows += [row for row in results.kept(op) if (row['TensorFlow'], _name(row)) not in made]
-    rows.sort(key=lambda row: ([int(part) for part in row['TensorFlow'].split('.')[:2]],
-                               list(VARIANTS).index(_name(row)), row['elements']))
+        made = {(row["TensorFlow"], _name(row)) for row in rows}
+        rows += [row for row in results.kept(op) if (row["TensorFlow"], _name(row)) not in made]
+    rows.sort(
+        key=lambda row: (
+            [int(part) for part in row["TensorFlow"].split(".")[:2]],
+            list(VARIANTS).index(_name(row)),
+            row["elements"],
+        )
+    )
     print(json.dumps(rows))
     results.report(op, _tables(rows, order), rows, args.write)
     return 0
 
 
-def _in_a_process(op: str, variant: str, quick: bool) -> List[Dict[str, Any]]:
-    command = [sys.executable, str(ROOT / 'benchmarks' / (op + '.py'))] + ['--quick'] * quick
-    done = subprocess.run(command, env=dict(os.environ, **{_HERE: variant}), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, universal_newlines=True)
+def _in_a_process(op: str, variant: str, quick: bool) -> list[dict[str, Any]]:
+    command = [sys.executable, str(ROOT / "benchmarks" / (op + ".py"))] + ["--quick"] * quick
+    done = subprocess.run(command, env=dict(os.environ, **{_HERE: variant}), capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit('%s\n%s, %s failed' % (done.stderr[-3000:], op, variant))
+        raise SystemExit(f"{done.stderr[-3000:]}\n{op}, {variant} failed")
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _name(row: Dict[str, Any]) -> str:
+def _name(row: dict[str, Any]) -> str:
     """The variant of a row."""
-    wanted = (row['type'], row['shape'] == 'static', row['memory'] == 'kept')
+    wanted = (row["type"], row["shape"] == "static", row["memory"] == "kept")
     return next(name for name, variant in VARIANTS.items() if variant[:3] == wanted)
 
 
-def _rows(name: str, forms: Callable[[], Forms], check: Check, quick: bool) -> List[Dict[str, Any]]:
+def _rows(name: str, forms: Callable[[], Forms], check: Check, quick: bool) -> list[dict[str, Any]]:
     """The rows of a variant, measured in this process."""
     variant = VARIANTS[name]
-    os.environ['NPU_SHIM_MEMORY'] = 'kept' if variant.keeps_memory else 'returned'  # which forms() installs
+    os.environ["NPU_SHIM_MEMORY"] = "kept" if variant.keeps_memory else "returned"  # which forms() installs
     import tensorflow as tf
 
     tf.compat.v1.disable_eager_execution()
-    kind = {'TensorFlow': tf.__version__, 'type': variant.dtype, 'shape': 'static' if variant.is_static else 'unknown',
-            'memory': 'kept' if variant.keeps_memory else 'as it is'}
+    kind = {
+        "TensorFlow": tf.__version__,
+        "type": variant.dtype,
+        "shape": "static" if variant.is_static else "unknown",
+        "memory": "kept" if variant.keeps_memory else "as it is",
+    }
     made = forms()
     sizes = QUICK if quick else variant.sizes
     return [dict(kind, **_row(size, variant, made, check, quick)._asdict()) for size in sizes]
@@ -146,9 +158,10 @@ def _rows(name: str, forms: Callable[[], Forms], check: Check, quick: bool) -> L
 
 def _row(size: int, variant: Variant, forms: Forms, check: Check, quick: bool) -> Row:
     # What is small is built anew several times: by chance, of two graphs alike one may be a fifth faster for good
-    builds, warm_up, rounds = (1, 1, 1) if quick else (6, 5, 40) if size < 10 ** 6 else (1, 2, 15) if size < 10 ** 7 \
-        else (1, 1, 7)
-    times: Dict[str, Tuple[List[float], List[float]]] = {name: ([], []) for name in forms}
+    builds, warm_up, rounds = (
+        (1, 1, 1) if quick else (6, 5, 40) if size < 10**6 else (1, 2, 15) if size < 10**7 else (1, 1, 7)
+    )
+    times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in forms}
     for build in range(builds):
         built = _times(size, variant, forms, check, warm_up, rounds, quick, backwards=build % 2 == 1)
         for name, passes in built.items():
@@ -159,8 +172,9 @@ def _row(size: int, variant: Variant, forms: Forms, check: Check, quick: bool) -
     return Row(size, forward, both, kept)
 
 
-def _times(size: int, variant: Variant, forms: Forms, check: Check, warm_up: int, rounds: int, quick: bool,
-           backwards: bool) -> Dict[str, Tuple[List[float], List[float]]]:
+def _times(
+    size: int, variant: Variant, forms: Forms, check: Check, warm_up: int, rounds: int, quick: bool, backwards: bool
+) -> dict[str, tuple[list[float], list[float]]]:
     """By form, the seconds of its forward pass and of both passes in each round, of graphs that are built for it; in the
     order of the forms, or backwards."""
     import tensorflow as tf
@@ -169,22 +183,22 @@ def _times(size: int, variant: Variant, forms: Forms, check: Check, warm_up: int
     names = sorted(forms, key=list(forms).index, reverse=backwards)
     with tf.Graph().as_default(), v1.Session() as session:
         start = tf.cast(tf.random.normal([size], seed=1), variant.dtype)
-        x = v1.get_variable('x', initializer=start, use_resource=True)
+        x = v1.get_variable("x", initializer=start, use_resource=True)
         session.run(v1.global_variables_initializer())
-        runs: Dict[str, Tuple[Callable[[], Any], Callable[[], Any]]] = {}
+        runs: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {}
         for name in names:
             value = x.read_value()
             if not variant.is_static:
                 value = v1.placeholder_with_default(value, None)
             y = forms[name](value)
-            gradient, = tf.gradients(y, value, grad_ys=y)
+            (gradient,) = tf.gradients(y, value, grad_ys=y)
             flat = [tf.reshape(tensor, [-1]) for tensor in (value, y, gradient)]
             check(name, *session.run([tf.cast(tensor[:CHECKED], tf.float32) for tensor in flat]))
             # One element leaves the session, so that nothing is pruned and nothing large copied
             runs[name] = session.make_callable(flat[1][:1]), session.make_callable(flat[2][:1])
         # Short rounds, as how fast a thread wakes up changes every few milliseconds
-        repeats = 1 if quick else max(1, min(20, 2 * 10 ** 5 // size))
-        times: Dict[str, Tuple[List[float], List[float]]] = {name: ([], []) for name in names}
+        repeats = 1 if quick else max(1, min(20, 2 * 10**5 // size))
+        times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in names}
         for _ in range(warm_up + rounds):
             for name, passes in runs.items():
                 for run, found in zip(passes, times[name]):
@@ -216,7 +230,7 @@ def _kept(size: int, dtype: str, form: Callable[[Any], Any]) -> float:
         return sum(tensor.dtype.size for tensor in tensors if tensor.shape.num_elements() == size) / x.dtype.size
 
 
-def _tables(rows: List[Dict[str, Any]], order: List[str]) -> str:
+def _tables(rows: list[dict[str, Any]], order: list[str]) -> str:
     """A table for each TensorFlow: milliseconds of the baseline, and how many times faster the other forms are.
 
     Args:
@@ -224,19 +238,20 @@ def _tables(rows: List[Dict[str, Any]], order: List[str]) -> str:
         order: of the forms, the baseline first; others come last.
     """
     text = []
-    for version in dict.fromkeys(row['TensorFlow'] for row in rows):
-        its = [row for row in rows if row['TensorFlow'] == version]
-        base, *rest = [name for name in order if name in its[0]['forward']] + [
-            name for name in its[0]['forward'] if name not in order]
-        head = ['tensor', 'elements', base + ', ms'] + rest
-        head += ['both: %s, ms' % base] + rest + ['kept: ' + base, 'ours']
+    for version in dict.fromkeys(row["TensorFlow"] for row in rows):
+        its = [row for row in rows if row["TensorFlow"] == version]
+        base, *rest = [name for name in order if name in its[0]["forward"]] + [
+            name for name in its[0]["forward"] if name not in order
+        ]
+        head = ["tensor", "elements", base + ", ms"] + rest
+        head += [f"both: {base}, ms"] + rest + ["kept: " + base, "ours"]
         lines = []
         for row in its:
-            cells = [_name(row), '{:,}'.format(row['elements'])]
-            for part in (row['forward'], row['both']):
-                cells.append('%.3g' % (part[base] * 1e3))
-                cells += ['%.2f' % (part[base] / part[name]) if name in part else '-' for name in rest]
-            cells += ['%.2g' % row['kept'][name] if row.get('kept') else '-' for name in (base, 'ours')]
+            cells = [_name(row), "{:,}".format(row["elements"])]
+            for part in (row["forward"], row["both"]):
+                cells.append("%.3g" % (part[base] * 1e3))
+                cells += ["%.2f" % (part[base] / part[name]) if name in part else "-" for name in rest]
+            cells += ["{:.2g}".format(row["kept"][name]) if row.get("kept") else "-" for name in (base, "ours")]
             lines.append(cells)
-        text.append('TensorFlow %s\n\n%s' % (version, results.markdown(head, lines)))
-    return '\n'.join(text)
+        text.append(f"TensorFlow {version}\n\n{results.markdown(head, lines)}")
+    return "\n".join(text)

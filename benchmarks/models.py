@@ -3,18 +3,19 @@
 Initial weights and examples come from NumPy with a seed, so that any two sides which train the same number of steps
 can be compared weight by weight.
 """
+
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable
 
 import numpy as np
 
 BATCH = 32
 _EXAMPLES = 4096
-_SHAPES: Dict[str, Tuple[int, ...]] = {'mlp': (20,), 'cnn': (28, 28, 1)}
+_SHAPES: dict[str, tuple[int, ...]] = {"mlp": (20,), "cnn": (28, 28, 1)}
 
 
-def names() -> List[str]:
+def names() -> list[str]:
     """Of the models."""
     return list(_SHAPES)
 
@@ -34,7 +35,7 @@ def loss(model: str, features: Any, labels: Any) -> Any:
     """The mean squared error of a model whose variables are made here."""
     import tensorflow as tf
 
-    return tf.reduce_mean(tf.square({'mlp': _mlp, 'cnn': _cnn}[model](features, _Weights()) - labels))
+    return tf.reduce_mean(tf.square({"mlp": _mlp, "cnn": _cnn}[model](features, _Weights()) - labels))
 
 
 def train_op(value: Any) -> Any:
@@ -44,7 +45,7 @@ def train_op(value: Any) -> Any:
     return train.AdamOptimizer(1e-3).minimize(value, global_step=train.get_or_create_global_step())
 
 
-def in_session(model: str, make: Callable[[], Any]) -> Tuple[Any, Any]:
+def in_session(model: str, make: Callable[[], Any]) -> tuple[Any, Any]:
     """A model in a graph of its own.
 
     Args:
@@ -63,7 +64,7 @@ def in_session(model: str, make: Callable[[], Any]) -> Tuple[Any, Any]:
     return session, step
 
 
-def weights_in(session: Any) -> Dict[str, Any]:
+def weights_in(session: Any) -> dict[str, Any]:
     """The trainable variables and the global step of a session's graph, by name."""
     import tensorflow as tf
 
@@ -93,11 +94,11 @@ class KerasModel:
             self._backend = tf.compat.v1.keras.backend
             self._session = self._backend.get_session()
             first = [layers.InputLayer(_SHAPES[model])]
-            for filters in (16, 32) if model == 'cnn' else ():
-                first += [layers.Conv2D(filters, 3, padding='same', activation='relu'), layers.MaxPooling2D()]
-            last = [layers.Flatten(), layers.Dense(64, activation='relu'), layers.Dense(1)]
+            for filters in (16, 32) if model == "cnn" else ():
+                first += [layers.Conv2D(filters, 3, padding="same", activation="relu"), layers.MaxPooling2D()]
+            last = [layers.Flatten(), layers.Dense(64, activation="relu"), layers.Dense(1)]
             self._model = keras.Sequential(first + last)
-            self._model.compile('adam', 'mse')
+            self._model.compile("adam", "mse")
             self._model.set_weights([random.randn(*weight.shape) * 0.1 for weight in self._model.get_weights()])
 
     def __call__(self, steps: int) -> None:
@@ -105,14 +106,15 @@ class KerasModel:
         rows = steps * BATCH
         with self._graph.as_default(), self._session.as_default():
             self._backend.set_session(self._session)
-            self._model.fit(self._features[:rows], self._labels[:rows], batch_size=BATCH, epochs=1, shuffle=False,
-                            verbose=0)
+            self._model.fit(
+                self._features[:rows], self._labels[:rows], batch_size=BATCH, epochs=1, shuffle=False, verbose=0
+            )
 
-    def weights(self) -> Dict[str, Any]:
+    def weights(self) -> dict[str, Any]:
         """Of all layers, by their place."""
         with self._graph.as_default(), self._session.as_default():
             self._backend.set_session(self._session)
-            return {'w%d' % place: value for place, value in enumerate(self._model.get_weights())}
+            return {"w%d" % place: value for place, value in enumerate(self._model.get_weights())}
 
 
 class _Weights:
@@ -126,7 +128,7 @@ class _Weights:
 
         self._made += 1
         value = np.random.RandomState(self._made).randn(*shape) / np.sqrt(max(1, np.prod(shape[:-1])))
-        return tf.compat.v1.get_variable('w%d' % self._made, initializer=value.astype(np.float32), use_resource=True)
+        return tf.compat.v1.get_variable("w%d" % self._made, initializer=value.astype(np.float32), use_resource=True)
 
 
 def _mlp(x: Any, weights: _Weights) -> Any:
@@ -139,8 +141,8 @@ def _cnn(x: Any, weights: _Weights) -> Any:
     import tensorflow as tf
 
     for channels in ((1, 16), (16, 32)):
-        x = tf.nn.conv2d(x, weights(3, 3, *channels), strides=[1, 1, 1, 1], padding='SAME')
+        x = tf.nn.conv2d(x, weights(3, 3, *channels), strides=[1, 1, 1, 1], padding="SAME")
         x = tf.nn.relu(tf.nn.bias_add(x, weights(channels[1])))
-        x = tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], 'SAME')
+        x = tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
     x = tf.reshape(x, [-1, 7 * 7 * 32])
     return tf.matmul(tf.nn.relu(tf.matmul(x, weights(7 * 7 * 32, 64)) + weights(64)), weights(64, 1)) + weights(1)

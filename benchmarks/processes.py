@@ -1,4 +1,5 @@
 """Ranks of one host as processes that a benchmark forks, each with the variables that a launch script sets."""
+
 from __future__ import annotations
 
 import multiprocessing
@@ -22,13 +23,14 @@ def run_ranks(size: int, work: Work, *given: Any) -> Any:
     Raises:
         RuntimeError: a rank failed.
     """
-    context = multiprocessing.get_context('fork')
+    context = multiprocessing.get_context("fork")
     answers, barrier = context.Queue(), context.Barrier(size)
-    job = 'benchmark-%d-%d' % (os.getpid(), size)
+    job = "benchmark-%d-%d" % (os.getpid(), size)
 
     def rank_process(rank: int) -> None:
-        os.environ.update(RANK_ID=str(rank), RANK_SIZE=str(size), JOB_ID=job, NPU_SHIM_FALLBACK='silent',
-                          TF_CPP_MIN_LOG_LEVEL='3')
+        os.environ.update(
+            RANK_ID=str(rank), RANK_SIZE=str(size), JOB_ID=job, NPU_SHIM_FALLBACK="silent", TF_CPP_MIN_LOG_LEVEL="3"
+        )
         answer = work(rank, size, barrier, *given)
         if rank == 0:
             answers.put(answer)
@@ -47,7 +49,7 @@ def run_ranks(size: int, work: Work, *given: Any) -> Any:
             if failed or waited > _ANSWER_SECONDS:
                 for process in processes:
                     process.kill()
-                raise RuntimeError('rank %s failed' % failed if failed else 'no answer') from None
+                raise RuntimeError(f"rank {failed} failed" if failed else "no answer") from None
     for process in processes:
         process.join()
     sys.stdout.flush()

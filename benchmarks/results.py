@@ -1,4 +1,5 @@
 """What all benchmarks share: the machine they name, and their places in RESULTS.md and results.json."""
+
 from __future__ import annotations
 
 import argparse
@@ -8,20 +9,27 @@ import json
 import os
 import pathlib
 import platform
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Sequence
 
-RESULTS = pathlib.Path(__file__).resolve().parent / 'RESULTS.md'
-_NUMBERS = RESULTS.with_name('results.json')
-_NAMES = {'numpy': 'NumPy', 'tensorflow': 'TensorFlow', 'torch': 'PyTorch'}
+RESULTS = pathlib.Path(__file__).resolve().parent / "RESULTS.md"
+_NUMBERS = RESULTS.with_name("results.json")
+_NAMES = {"numpy": "NumPy", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 
 
-def machine(packages: Sequence[str] = ('numpy', 'tensorflow', 'torch')) -> str:
+def machine(packages: Sequence[str] = ("numpy", "tensorflow", "torch")) -> str:
     """What a benchmark ran on: the processor, Python, the packages that it uses and that are here, and how busy it was."""
-    versions = ['Python ' + platform.python_version()]
-    versions += ['%s %s' % (_NAMES.get(name, name), importlib.import_module(name).__version__)
-                 for name in packages if importlib.util.find_spec(name)]
-    return '%s, %d processors, load average %.0f; %s' % (platform.machine(), os.cpu_count() or 1, os.getloadavg()[0],
-                                                         ', '.join(versions))
+    versions = ["Python " + platform.python_version()]
+    versions += [
+        f"{_NAMES.get(name, name)} {importlib.import_module(name).__version__}"
+        for name in packages
+        if importlib.util.find_spec(name)
+    ]
+    return "%s, %d processors, load average %.0f; %s" % (
+        platform.machine(),
+        os.cpu_count() or 1,
+        os.getloadavg()[0],
+        ", ".join(versions),
+    )
 
 
 def write(name: str, text: str) -> None:
@@ -31,19 +39,21 @@ def write(name: str, text: str) -> None:
         name: of the benchmark, as the markers of its place there say it.
         text: in Markdown.
     """
-    begin, end = '<!-- %s: made by benchmarks/%s.py -->\n' % (name.replace('_', ' '), name), '<!-- end of %s -->\n' % (
-        name.replace('_', ' '))
-    before, rest = RESULTS.read_text(encoding='utf-8').split(begin)
-    RESULTS.write_text(before + begin + text + end + rest.split(end)[1], encoding='utf-8')
+    begin, end = (
+        "<!-- {}: made by benchmarks/{}.py -->\n".format(name.replace("_", " "), name),
+        "<!-- end of {} -->\n".format(name.replace("_", " ")),
+    )
+    before, rest = RESULTS.read_text(encoding="utf-8").split(begin)
+    RESULTS.write_text(before + begin + text + end + rest.split(end)[1], encoding="utf-8")
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table."""
-    lines = [list(head), ['---'] * len(head)] + [list(row) for row in rows]
-    return '\n'.join('| %s |' % ' | '.join(line) for line in lines) + '\n'
+    lines = [list(head), ["---"] * len(head)] + [list(row) for row in rows]
+    return "\n".join("| {} |".format(" | ".join(line)) for line in lines) + "\n"
 
 
-def report(name: str, table: str, rows: List[Dict[str, Any]], keep: bool) -> None:
+def report(name: str, table: str, rows: list[dict[str, Any]], keep: bool) -> None:
     """Prints what a benchmark measured, and keeps it where that is wanted.
 
     Args:
@@ -52,30 +62,36 @@ def report(name: str, table: str, rows: List[Dict[str, Any]], keep: bool) -> Non
         rows: the same for programs, which results.json has under the name.
         keep: whether to put both into the files, in place of what was measured before.
     """
-    text = '%s\n\n%s' % (machine(), table)
+    text = f"{machine()}\n\n{table}"
     print(text)
     if not keep:
         return
     write(name, text)
     known = _known()
-    known[name] = {'machine': machine(), 'rows': rows}
-    _NUMBERS.write_text(json.dumps(known, indent=1, sort_keys=True) + '\n', encoding='utf-8')
+    known[name] = {"machine": machine(), "rows": rows}
+    _NUMBERS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def kept(name: str) -> List[Dict[str, Any]]:
+def kept(name: str) -> list[dict[str, Any]]:
     """The rows of a benchmark that results.json has."""
-    return _known().get(name, {}).get('rows', [])
+    return _known().get(name, {}).get("rows", [])
 
 
-def beside_others(name: str, rows: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+def beside_others(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of a benchmark with those that results.json has of other TensorFlows, in the order of their versions."""
-    measured = {row['TensorFlow'] for row in rows}
-    others = [row for row in kept(name) if row['TensorFlow'] not in measured]
-    return sorted(others + rows, key=lambda row: [int(part) for part in row['TensorFlow'].split('.')])
+    measured = {row["TensorFlow"] for row in rows}
+    others = [row for row in kept(name) if row["TensorFlow"] not in measured]
+    return sorted(others + rows, key=lambda row: [int(part) for part in row["TensorFlow"].split(".")])
 
 
-def run(name: str, doc: str, argv: Sequence[str], quick: str, measure: Callable[[bool], List[Dict[str, Any]]],
-        table: Callable[[List[Dict[str, Any]]], str]) -> int:
+def run(
+    name: str,
+    doc: str,
+    argv: Sequence[str],
+    quick: str,
+    measure: Callable[[bool], list[dict[str, Any]]],
+    table: Callable[[list[dict[str, Any]]], str],
+) -> int:
     """The main() of a benchmark that is run with one TensorFlow after the other.
 
     Args:
@@ -86,9 +102,9 @@ def run(name: str, doc: str, argv: Sequence[str], quick: str, measure: Callable[
         measure: the rows of this TensorFlow; whether they shall be those of --quick.
         table: of rows, for people.
     """
-    parser = argparse.ArgumentParser(description=doc.split('\n')[0])
-    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
-    parser.add_argument('--quick', action='store_true', help=quick)
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/RESULTS.md")
+    parser.add_argument("--quick", action="store_true", help=quick)
     args = parser.parse_args(argv)
     made = measure(args.quick)
     rows = beside_others(name, made) if args.write else made
@@ -96,5 +112,5 @@ def run(name: str, doc: str, argv: Sequence[str], quick: str, measure: Callable[
     return 0
 
 
-def _known() -> Dict[str, Any]:
-    return json.loads(_NUMBERS.read_text(encoding='utf-8')) if _NUMBERS.exists() else {}
+def _known() -> dict[str, Any]:
+    return json.loads(_NUMBERS.read_text(encoding="utf-8")) if _NUMBERS.exists() else {}

@@ -1,7 +1,8 @@
 """The files on which the migration tool is measured: public Python code, sampled by whole folders.
 
-    python benchmarks/tool_corpus.py FOLDER      takes away what that Python cannot read
+python benchmarks/tool_corpus.py FOLDER      takes away what that Python cannot read
 """
+
 from __future__ import annotations
 
 import argparse
@@ -11,13 +12,14 @@ import pathlib
 import subprocess
 import sys
 import warnings
-from typing import Dict, Iterator, List, NamedTuple, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Corpus(NamedTuple):
     """A folder of Python files, how many they are, and their lines."""
+
     folder: pathlib.Path
     files: int
     lines: int
@@ -25,13 +27,14 @@ class Corpus(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say what to measure on."""
-    parser.add_argument('--python', action='append', default=[],
-                        help='an interpreter, whose site-packages are measured on')
-    parser.add_argument('--corpus', action='append', default=[], help='a folder of Python files to measure on')
-    parser.add_argument('--packages', action='store_true', help='measure on the packages of docs/public_code.txt, too')
+    parser.add_argument(
+        "--python", action="append", default=[], help="an interpreter, whose site-packages are measured on"
+    )
+    parser.add_argument("--corpus", action="append", default=[], help="a folder of Python files to measure on")
+    parser.add_argument("--packages", action="store_true", help="measure on the packages of docs/public_code.txt, too")
 
 
-def chosen(args: argparse.Namespace, parser: argparse.ArgumentParser, work: pathlib.Path) -> Dict[str, str]:
+def chosen(args: argparse.Namespace, parser: argparse.ArgumentParser, work: pathlib.Path) -> dict[str, str]:
     """The folders that the arguments choose, by names.
 
     Args:
@@ -40,28 +43,33 @@ def chosen(args: argparse.Namespace, parser: argparse.ArgumentParser, work: path
         work: a folder for what has to be downloaded.
     """
     folders = [site_packages(python) for python in args.python] + args.corpus
-    sources = {'corpus%d' % index: path for index, path in enumerate(folders)}
+    sources = {"corpus%d" % index: path for index, path in enumerate(folders)}
     if args.packages:
-        sources.update(packages(work / 'packages'))
+        sources.update(packages(work / "packages"))
     if not sources:
-        parser.error('what shall be measured? Give --python, --corpus or --packages')
+        parser.error("what shall be measured? Give --python, --corpus or --packages")
     return sources
 
 
 def site_packages(python: str) -> str:
     """The folder in which the packages of an interpreter are installed."""
-    return subprocess.run([python, '-c', 'import sysconfig; print(sysconfig.get_paths()["purelib"])'],
-                          stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout.strip()
+    return subprocess.run(
+        [python, "-c", 'import sysconfig; print(sysconfig.get_paths()["purelib"])'],
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+    ).stdout.strip()
 
 
-def packages(folder: pathlib.Path) -> Dict[str, str]:
+def packages(folder: pathlib.Path) -> dict[str, str]:
     """The packages of docs/public_code.txt, downloaded from PyPI with their hashes."""
-    sys.path.insert(0, str(ROOT / 'docs'))
+    sys.path.insert(0, str(ROOT / "docs"))
     import make_shares
+
     return make_shares.fetch(str(folder))
 
 
-def copied(sources: Dict[str, str], target: pathlib.Path, share: int = 1, most: int = sys.maxsize) -> Corpus:
+def copied(sources: dict[str, str], target: pathlib.Path, share: int = 1, most: int = sys.maxsize) -> Corpus:
     """Copy the Python files of some folders.
 
     Left out are links, and files that this Python cannot read, because the floor could not parse them.
@@ -75,15 +83,15 @@ def copied(sources: Dict[str, str], target: pathlib.Path, share: int = 1, most: 
     files = lines = 0
     for name, source in sources.items():
         for folder in list(_folders(source))[::share]:
-            for path in sorted(pathlib.Path(folder).glob('*.py')):
-                raw = b'' if path.is_symlink() else path.read_bytes()
+            for path in sorted(pathlib.Path(folder).glob("*.py")):
+                raw = b"" if path.is_symlink() else path.read_bytes()
                 if files >= most or path.is_symlink() or not is_readable(raw):
                     continue
                 written = target / name / path.relative_to(source)
                 written.parent.mkdir(parents=True, exist_ok=True)
                 written.write_bytes(raw)
                 files += 1
-                lines += raw.count(b'\n')
+                lines += raw.count(b"\n")
     return Corpus(target, files, lines)
 
 
@@ -91,14 +99,14 @@ def readable_by(corpus: Corpus, python: str) -> Corpus:
     """What is left of a corpus when the files are taken away that another Python cannot read."""
     subprocess.run([python, os.path.abspath(__file__), str(corpus.folder)], check=True)
     paths = python_files(corpus.folder)
-    return Corpus(corpus.folder, len(paths), sum(path.read_bytes().count(b'\n') for path in paths))
+    return Corpus(corpus.folder, len(paths), sum(path.read_bytes().count(b"\n") for path in paths))
 
 
 def _folders(source: str) -> Iterator[str]:
     """The folders below one that hold Python files, in the order of names."""
     for folder, below, names in os.walk(source):
-        below[:] = sorted(name for name in below if name != '__pycache__')
-        if any(name.endswith('.py') for name in names):
+        below[:] = sorted(name for name in below if name != "__pycache__")
+        if any(name.endswith(".py") for name in names):
             yield folder
 
 
@@ -106,19 +114,19 @@ def is_readable(raw: bytes) -> bool:
     """Whether the bytes of a file are Python."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
+            warnings.simplefilter("ignore")
             ast.parse(raw)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
 
 
-def python_files(folder: pathlib.Path) -> List[pathlib.Path]:
+def python_files(folder: pathlib.Path) -> list[pathlib.Path]:
     """The Python files below a folder."""
-    return sorted(folder.rglob('*.py'))
+    return sorted(folder.rglob("*.py"))
 
 
-def wrong(source: pathlib.Path, made: Dict[str, pathlib.Path], frameworks: Sequence[bytes]) -> List[str]:
+def wrong(source: pathlib.Path, made: dict[str, pathlib.Path], frameworks: Sequence[bytes]) -> list[str]:
     """Where what tools made of a folder cannot be right.
 
     Args:
@@ -129,22 +137,22 @@ def wrong(source: pathlib.Path, made: Dict[str, pathlib.Path], frameworks: Seque
     Returns:
         a line for each file that is missing, is no Python, or was changed without a reason.
     """
-    found: List[str] = []
+    found: list[str] = []
     for path in python_files(source):
         raw = path.read_bytes()
         for name, folder in made.items():
             written = folder / path.relative_to(source)
             new = written.read_bytes() if written.exists() else None
             if new is None:
-                found.append('%s: %s is missing' % (name, path))
+                found.append(f"{name}: {path} is missing")
             elif new != raw and not is_readable(new):
-                found.append('%s: what it made of %s is no Python' % (name, path))
+                found.append(f"{name}: what it made of {path} is no Python")
             elif new != raw and not any(word in raw for word in frameworks):
-                found.append('%s: %s was changed, and has nothing of TensorFlow' % (name, path))
+                found.append(f"{name}: {path} was changed, and has nothing of TensorFlow")
     return found
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     for found in python_files(pathlib.Path(sys.argv[1])):
         if not is_readable(found.read_bytes()):
             found.unlink()

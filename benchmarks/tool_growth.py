@@ -6,13 +6,14 @@
 The files are whole packages in the order of their names, from the corpus of tool_throughput.py. The floor and the tool
 run in turns, each in a process of its own; what is kept are medians.
 """
+
 from __future__ import annotations
 
 import argparse
 import pathlib
 import sys
 import tempfile
-from typing import Any, Dict, List
+from typing import Any
 
 import results
 import tool_corpus
@@ -21,43 +22,54 @@ from tool_runs import Cost, cost, floor_command, median, tool
 _ROUNDS = {10: 9, 100: 9, 1000: 7, 10000: 3}  # by how many files
 
 
-def measure(sources: Dict[str, str], work: pathlib.Path, rounds: Dict[int, int]) -> List[Dict[str, Any]]:
+def measure(sources: dict[str, str], work: pathlib.Path, rounds: dict[int, int]) -> list[dict[str, Any]]:
     """Seconds and memory for more and more files, of the tool and of the floor."""
-    found: List[Dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     for count, times in rounds.items():
-        corpus = tool_corpus.copied(sources, work / ('%d files' % count), most=count)
+        corpus = tool_corpus.copied(sources, work / ("%d files" % count), most=count)
         source = str(corpus.folder)
-        costs: List[List[Cost]] = [[], []]
+        costs: list[list[Cost]] = [[], []]
         for index in range(times):
             # All of it is deleted at the very end, because a disk is busy with that for seconds.
-            floor, ours = (str(work / ('%s %d of %d files' % (name, index, count))) for name in ('floor', 'tool'))
+            floor, ours = (str(work / ("%s %d of %d files" % (name, index, count))) for name in ("floor", "tool"))
             costs[0].append(cost(floor_command(sys.executable, source, floor)))
-            costs[1].append(cost(tool(sys.executable, '-i', source, '-o', ours, '-j', '1', '--no-cache')))
+            costs[1].append(cost(tool(sys.executable, "-i", source, "-o", ours, "-j", "1", "--no-cache")))
         least, each = map(median, costs)
         found.append(dict(each._asdict(), files=corpus.files, lines=corpus.lines, floor_s=least.cpu_s, rounds=times))
     return found
 
 
-def table_of(rows: List[Dict[str, Any]]) -> str:
+def table_of(rows: list[dict[str, Any]]) -> str:
     """The figures as Markdown."""
-    return results.markdown(('files', 'lines', 'rounds', 'CPU seconds', 'CPU time / floor', 'peak MB'), [
-        ('%d' % row['files'], '%d' % row['lines'], '%d' % row['rounds'], '%.2f' % row['cpu_s'],
-         '%.2f' % (row['cpu_s'] / row['floor_s']), '%.0f' % row['peak_mb']) for row in rows])
+    return results.markdown(
+        ("files", "lines", "rounds", "CPU seconds", "CPU time / floor", "peak MB"),
+        [
+            (
+                "%d" % row["files"],
+                "%d" % row["lines"],
+                "%d" % row["rounds"],
+                "{:.2f}".format(row["cpu_s"]),
+                "%.2f" % (row["cpu_s"] / row["floor_s"]),
+                "{:.0f}".format(row["peak_mb"]),
+            )
+            for row in rows
+        ],
+    )
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
     """Measures, and says or writes what it found."""
-    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     tool_corpus.add_arguments(parser)
-    parser.add_argument('--write', action='store_true', help='put the table into benchmarks/RESULTS.md')
-    parser.add_argument('--quick', action='store_true', help='once, with ten files: to see that it works')
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/RESULTS.md")
+    parser.add_argument("--quick", action="store_true", help="once, with ten files: to see that it works")
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         rows = measure(tool_corpus.chosen(args, parser, work), work, {10: 1} if args.quick else _ROUNDS)
-    results.report('tool_growth', table_of(rows), rows, args.write)
+    results.report("tool_growth", table_of(rows), rows, args.write)
     return 0
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

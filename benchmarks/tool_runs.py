@@ -6,6 +6,7 @@
 The floor is what no tool that reads, parses and writes Python files can do without: it does so with each file, while
 the garbage collector is off, as the tool has it.
 """
+
 from __future__ import annotations
 
 import ast
@@ -20,24 +21,25 @@ import sys
 import tempfile
 import time
 import warnings
-from typing import List, NamedTuple, Optional, Sequence
+from typing import NamedTuple, Sequence
 
 import tool_corpus
 
 _HERE = os.path.abspath(__file__)
-_TOOL = str(tool_corpus.ROOT / 'tools' / 'convert_tf2npu' / 'main.py')
+_TOOL = str(tool_corpus.ROOT / "tools" / "convert_tf2npu" / "main.py")
 _AT_ONCE = 8  # files that a process of the floor is given
-FAILURES = 'failures.txt'
+FAILURES = "failures.txt"
 
 
 class Cost(NamedTuple):
     """What a process and its children took; the peak is that of the largest of them."""
+
     cpu_s: float
     wall_s: float
     peak_mb: float
 
 
-def cost(command: Sequence[str], cache: Optional[pathlib.Path] = None) -> Cost:
+def cost(command: Sequence[str], cache: pathlib.Path | None = None) -> Cost:
     """Run a command to its end.
 
     Args:
@@ -47,19 +49,22 @@ def cost(command: Sequence[str], cache: Optional[pathlib.Path] = None) -> Cost:
     Raises:
         RuntimeError: it fails.
     """
-    environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL='3', PYTHONDONTWRITEBYTECODE='')
+    environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", PYTHONDONTWRITEBYTECODE="")
     if cache:
-        environment['XDG_CACHE_HOME'] = str(cache)
+        environment["XDG_CACHE_HOME"] = str(cache)
     with tempfile.TemporaryFile() as output:
         begin = time.perf_counter()
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output,
-                                   stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
         _, status, used = os.wait4(process.pid, 0)
         wall_s = time.perf_counter() - begin
         process.returncode = status  # it is waited for already
         if status:
             output.seek(0)
-            raise RuntimeError('%s failed:\n%s' % (' '.join(command), output.read()[-3000:].decode('utf-8', 'replace')))
+            raise RuntimeError(
+                "{} failed:\n{}".format(" ".join(command), output.read()[-3000:].decode("utf-8", "replace"))
+            )
     return Cost(used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss / 1024)
 
 
@@ -68,24 +73,24 @@ def median(costs: Sequence[Cost]) -> Cost:
     return Cost(*(statistics.median(each) for each in zip(*costs)))
 
 
-def tool(python: str, *arguments: str) -> List[str]:
+def tool(python: str, *arguments: str) -> list[str]:
     """The command that runs the tool."""
     return [python, _TOOL, *arguments]
 
 
-def floor_command(python: str, source: str, target: str, processes: int = 1) -> List[str]:
+def floor_command(python: str, source: str, target: str, processes: int = 1) -> list[str]:
     """The command that runs the floor."""
-    return [python, _HERE, '--floor', source, target, str(processes)]
+    return [python, _HERE, "--floor", source, target, str(processes)]
 
 
-def upgrade_command(python: str, source: str, target: str) -> List[str]:
+def upgrade_command(python: str, source: str, target: str) -> list[str]:
     """The command that runs tf_upgrade_v2."""
-    return [python, _HERE, '--upgrade', source, target]
+    return [python, _HERE, "--upgrade", source, target]
 
 
 def floor(source: str, target: str, processes: int) -> None:
     """Read, parse and write."""
-    paths: List[str] = []
+    paths: list[str] = []
     for folder, _, names in os.walk(source):
         below = os.path.relpath(folder, source)
         os.makedirs(os.path.join(target, below))
@@ -97,20 +102,21 @@ def floor(source: str, target: str, processes: int) -> None:
             one(path)
         return
     import multiprocessing
+
     with multiprocessing.Pool(processes, _start_floor) as pool:
         pool.map(one, paths, _AT_ONCE)
 
 
 def _start_floor() -> None:
     gc.disable()
-    warnings.simplefilter('ignore')
+    warnings.simplefilter("ignore")
 
 
 def _floor_of_file(source: str, target: str, path: str) -> None:
-    with open(os.path.join(source, path), 'rb') as stream:
+    with open(os.path.join(source, path), "rb") as stream:
         raw = stream.read()
     ast.parse(raw)
-    with open(os.path.join(target, path), 'wb') as stream:
+    with open(os.path.join(target, path), "wb") as stream:
         stream.write(raw)
 
 
@@ -132,8 +138,8 @@ def upgrade(source: str, target: str) -> None:
     (pathlib.Path(target) / FAILURES).write_text(str(failures))
 
 
-if __name__ == '__main__':
-    if sys.argv[1] == '--floor':
+if __name__ == "__main__":
+    if sys.argv[1] == "--floor":
         floor(sys.argv[2], sys.argv[3], int(sys.argv[4]))
     else:
         upgrade(sys.argv[2], sys.argv[3])

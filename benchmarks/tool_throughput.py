@@ -14,6 +14,7 @@ their ratios hold although the machine may be busy; what tf_upgrade_v2 takes to 
 both tools write is checked. With --larger the floor and the tool also run on a larger part, where what a process takes to
 start counts for less, and tf_upgrade_v2 once.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -27,7 +28,7 @@ import sys
 import tempfile
 import time
 import warnings
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict
 
 import results
 import tool_corpus
@@ -35,13 +36,15 @@ import tool_runs
 from tool_corpus import Corpus
 from tool_runs import Cost, cost, median
 
-FLOOR, OURS, BASELINE = 'floor', 'convert_tf2npu', 'tf_upgrade_v2'
-_TWO = {FLOOR: 'floor, two processes', OURS: 'convert_tf2npu, two processes'}
+FLOOR, OURS, BASELINE = "floor", "convert_tf2npu", "tf_upgrade_v2"
+_TWO = {FLOOR: "floor, two processes", OURS: "convert_tf2npu, two processes"}
 _ROUNDS, _SLOW_ROUNDS, _STARTS = 7, 3, 20
-_FRAMEWORKS = (b'tensorflow', b'keras', b'horovod', b'npu_', b'tf')
-_IMPORT = 'from tensorflow.tools.compatibility import ast_edits, tf_upgrade_v2'
-_VERSIONS = ('import platform, importlib.util as u; print(platform.python_version()); '
-             'print(__import__("tensorflow").__version__ if u.find_spec("tensorflow") else "")')
+_FRAMEWORKS = (b"tensorflow", b"keras", b"horovod", b"npu_", b"tf")
+_IMPORT = "from tensorflow.tools.compatibility import ast_edits, tf_upgrade_v2"
+_VERSIONS = (
+    "import platform, importlib.util as u; print(platform.python_version()); "
+    'print(__import__("tensorflow").__version__ if u.find_spec("tensorflow") else "")'
+)
 Figures = Dict[str, Any]
 
 
@@ -57,19 +60,25 @@ class Bench:
     def __init__(self, corpus: Corpus, work: pathlib.Path, python: str) -> None:
         self.work, self.python = work, python
         self.corpus = tool_corpus.readable_by(corpus, python)
-        said = subprocess.run([python, '-c', _VERSIONS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
-                              universal_newlines=True).stdout
-        self.version, self.tensorflow = said.split('\n')[:2]
+        said = subprocess.run(
+            [python, "-c", _VERSIONS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True
+        ).stdout
+        self.version, self.tensorflow = said.split("\n")[:2]
 
     def floor(self, processes: int = 1) -> Cost:
         """Reading, parsing and writing."""
-        return self._writing(FLOOR, lambda source, target: tool_runs.floor_command(
-            self.python, source, target, processes))
+        return self._writing(
+            FLOOR, lambda source, target: tool_runs.floor_command(self.python, source, target, processes)
+        )
 
     def ours(self, processes: int = 1) -> Cost:
         """The tool, without its cache."""
-        return self._writing(OURS, lambda source, target: tool_runs.tool(
-            self.python, '-i', source, '-o', target, '-j', str(processes), '--no-cache'))
+        return self._writing(
+            OURS,
+            lambda source, target: tool_runs.tool(
+                self.python, "-i", source, "-o", target, "-j", str(processes), "--no-cache"
+            ),
+        )
 
     def baseline(self) -> Cost:
         """TensorFlow's tool."""
@@ -79,18 +88,18 @@ class Bench:
         """On how many files the baseline failed."""
         return int((self.work / BASELINE / tool_runs.FAILURES).read_text())
 
-    def again(self) -> List[Cost]:
+    def again(self) -> list[Cost]:
         """The tool with an empty cache, and once more."""
-        cache = self.work / 'cache'
+        cache = self.work / "cache"
         self._put_away(cache)
-        self._put_away(self.work / 'again')
-        command = tool_runs.tool(self.python, '-i', str(self.corpus.folder), '-o', str(self.work / 'again'), '-j', '1')
+        self._put_away(self.work / "again")
+        command = tool_runs.tool(self.python, "-i", str(self.corpus.folder), "-o", str(self.work / "again"), "-j", "1")
         return [cost(command, cache), cost(command, cache)]
 
-    def _writing(self, name: str, command: Callable[[str, str], List[str]]) -> Cost:
+    def _writing(self, name: str, command: Callable[[str, str], list[str]]) -> Cost:
         target = self.work / name
         self._put_away(target)
-        return cost(command(str(self.corpus.folder), str(target)), self.work / 'no cache')
+        return cost(command(str(self.corpus.folder), str(target)), self.work / "no cache")
 
     def _put_away(self, path: pathlib.Path) -> None:
         """Make way for the next run; it is deleted at the very end, because a disk is busy with that for seconds."""
@@ -106,15 +115,19 @@ class Bench:
         names = [OURS] + ([BASELINE] if self.tensorflow else [])
         found = tool_corpus.wrong(self.corpus.folder, {name: self.work / name for name in names}, _FRAMEWORKS)
         if found:
-            raise RuntimeError('\n'.join(found[:20]))
+            raise RuntimeError("\n".join(found[:20]))
 
 
 def throughput(bench: Bench, rounds: int, slow_rounds: int) -> Figures:
     """The sides, in turns, after each has run once."""
-    sides: Dict[str, Callable[[], Cost]] = {FLOOR: bench.floor, OURS: bench.ours, _TWO[FLOOR]: lambda: bench.floor(2),
-                                            _TWO[OURS]: lambda: bench.ours(2)}
-    costs: Dict[str, List[Cost]] = {name: [] for name in sides}
-    again: List[List[Cost]] = []
+    sides: dict[str, Callable[[], Cost]] = {
+        FLOOR: bench.floor,
+        OURS: bench.ours,
+        _TWO[FLOOR]: lambda: bench.floor(2),
+        _TWO[OURS]: lambda: bench.ours(2),
+    }
+    costs: dict[str, list[Cost]] = {name: [] for name in sides}
+    again: list[list[Cost]] = []
     for index in range(rounds + 1):
         for name, side in sides.items():
             costs[name].append(side())
@@ -123,56 +136,73 @@ def throughput(bench: Bench, rounds: int, slow_rounds: int) -> Figures:
             costs.setdefault(BASELINE, []).append(bench.baseline())
     warm = {name: median(each[1:] if name != BASELINE else each) for name, each in costs.items()}
     lines = bench.corpus.lines
-    found: Figures = {'python': bench.version, 'tensorflow': bench.tensorflow, 'files': bench.corpus.files,
-                      'lines': lines, 'rounds': rounds, 'sides': {}}
+    found: Figures = {
+        "python": bench.version,
+        "tensorflow": bench.tensorflow,
+        "files": bench.corpus.files,
+        "lines": lines,
+        "rounds": rounds,
+        "sides": {},
+    }
     if bench.tensorflow:
-        found['import_cpu_s'] = cost([bench.python, '-c', _IMPORT]).cpu_s
-        found['baseline_fails_on'] = bench.failures()
-        warm[BASELINE] = warm[BASELINE]._replace(cpu_s=warm[BASELINE].cpu_s - found['import_cpu_s'])
+        found["import_cpu_s"] = cost([bench.python, "-c", _IMPORT]).cpu_s
+        found["baseline_fails_on"] = bench.failures()
+        warm[BASELINE] = warm[BASELINE]._replace(cpu_s=warm[BASELINE].cpu_s - found["import_cpu_s"])
     for name, each in warm.items():
-        found['sides'][name] = dict(each._asdict(), lines_per_cpu_s=lines / each.cpu_s,
-                                    of_floor=each.cpu_s / warm[FLOOR].cpu_s)
+        found["sides"][name] = dict(
+            each._asdict(), lines_per_cpu_s=lines / each.cpu_s, of_floor=each.cpu_s / warm[FLOOR].cpu_s
+        )
     if bench.tensorflow:
-        found['slow_rounds'] = slow_rounds
-        found['times_baseline'] = warm[BASELINE].cpu_s / warm[OURS].cpu_s
-    found['two_processes'] = _two(warm)
+        found["slow_rounds"] = slow_rounds
+        found["times_baseline"] = warm[BASELINE].cpu_s / warm[OURS].cpu_s
+    found["two_processes"] = _two(warm)
     first, second = median([pair[0] for pair in again[1:]]), median([pair[1] for pair in again[1:]])
-    found['again'] = {'first_s': first.wall_s, 'second_s': second.wall_s, 'times_faster': first.wall_s / second.wall_s}
+    found["again"] = {"first_s": first.wall_s, "second_s": second.wall_s, "times_faster": first.wall_s / second.wall_s}
     return found
 
 
-def _two(costs: Dict[str, Cost]) -> Figures:
+def _two(costs: dict[str, Cost]) -> Figures:
     """What two processes bring the tool, in wall time and in CPU time, and the floor."""
-    return {'one_s': costs[OURS].wall_s, 'two_s': costs[_TWO[OURS]].wall_s,
-            'speedup': costs[OURS].wall_s / costs[_TWO[OURS]].wall_s,
-            'more_cpu': costs[_TWO[OURS]].cpu_s / costs[OURS].cpu_s,
-            'limit': costs[FLOOR].wall_s / costs[_TWO[FLOOR]].wall_s,
-            'limit_more_cpu': costs[_TWO[FLOOR]].cpu_s / costs[FLOOR].cpu_s}
+    return {
+        "one_s": costs[OURS].wall_s,
+        "two_s": costs[_TWO[OURS]].wall_s,
+        "speedup": costs[OURS].wall_s / costs[_TWO[OURS]].wall_s,
+        "more_cpu": costs[_TWO[OURS]].cpu_s / costs[OURS].cpu_s,
+        "limit": costs[FLOOR].wall_s / costs[_TWO[FLOOR]].wall_s,
+        "limit_more_cpu": costs[_TWO[FLOOR]].cpu_s / costs[FLOOR].cpu_s,
+    }
 
 
 def larger(bench: Bench, rounds: int, import_cpu_s: float) -> Figures:
     """The floor and the tool on another corpus, in one process and in two, and the baseline once."""
-    costs: Dict[str, List[Cost]] = {name: [] for name in (FLOOR, OURS, *_TWO.values())}
+    costs: dict[str, list[Cost]] = {name: [] for name in (FLOOR, OURS, *_TWO.values())}
     for _ in range(rounds + 1):
         for processes in (1, 2):
             for name, side in ((FLOOR, bench.floor), (OURS, bench.ours)):
                 costs[name if processes == 1 else _TWO[name]].append(side(processes))
     warm = {name: median(each[1:]) for name, each in costs.items()}
-    found = dict(_two(warm), files=bench.corpus.files, lines=bench.corpus.lines, cpu_s=warm[OURS].cpu_s,
-                 floor_cpu_s=warm[FLOOR].cpu_s, of_floor=warm[OURS].cpu_s / warm[FLOOR].cpu_s, peak_mb=warm[OURS].peak_mb)
+    found = dict(
+        _two(warm),
+        files=bench.corpus.files,
+        lines=bench.corpus.lines,
+        cpu_s=warm[OURS].cpu_s,
+        floor_cpu_s=warm[FLOOR].cpu_s,
+        of_floor=warm[OURS].cpu_s / warm[FLOOR].cpu_s,
+        peak_mb=warm[OURS].peak_mb,
+    )
     if bench.tensorflow:
-        found['baseline_cpu_s'] = bench.baseline().cpu_s - import_cpu_s
-        found['times_baseline'] = found['baseline_cpu_s'] / found['cpu_s']
+        found["baseline_cpu_s"] = bench.baseline().cpu_s - import_cpu_s
+        found["times_baseline"] = found["baseline_cpu_s"] / found["cpu_s"]
     return found
 
 
 def start(python: str, starts: int) -> Figures:
     """Milliseconds of --help, and of Python alone, in turns."""
-    costs: Dict[str, List[Cost]] = {'help': [], 'python': []}
+    costs: dict[str, list[Cost]] = {"help": [], "python": []}
     for _ in range(starts + 1):
-        costs['help'].append(cost(tool_runs.tool(python, '--help')))
-        costs['python'].append(cost([python, '-c', 'pass']))
-    return {name + '_ms': median(each[1:]).wall_s * 1e3 for name, each in costs.items()}
+        costs["help"].append(cost(tool_runs.tool(python, "--help")))
+        costs["python"].append(cost([python, "-c", "pass"]))
+    return {name + "_ms": median(each[1:]).wall_s * 1e3 for name, each in costs.items()}
 
 
 def no_concern(corpus: Corpus, rounds: int) -> Figures:
@@ -180,108 +210,167 @@ def no_concern(corpus: Corpus, rounds: int) -> Figures:
 
     In one process, so that what a process takes to start is not counted.
     """
-    sys.path.insert(0, str(tool_corpus.ROOT / 'tools'))
+    sys.path.insert(0, str(tool_corpus.ROOT / "tools"))
     from convert_tf2npu.engine.converter import Converter
 
     raws = [path.read_bytes() for path in tool_corpus.python_files(corpus.folder)]
     converter = Converter()
     raws = [raw for raw in raws if not converter.project.concerns(raw)]
-    taken: Dict[str, List[float]] = {'ours': [], 'parse': []}
+    taken: dict[str, list[float]] = {"ours": [], "parse": []}
     gc.disable()
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
+        warnings.simplefilter("ignore")
         for _ in range(rounds + 1):
-            for name, side in (('ours', converter.convert), ('parse', ast.parse)):
+            for name, side in (("ours", converter.convert), ("parse", ast.parse)):
                 begin = time.process_time()
                 for raw in raws:
                     side(raw)  # type: ignore[operator]
                 taken[name].append(time.process_time() - begin)
     gc.enable()
-    ours, parse = (statistics.median(taken[name][1:]) for name in ('ours', 'parse'))
-    return {'files': len(raws), 'ours_s': ours, 'parse_s': parse, 'of_parse': ours / parse}
+    ours, parse = (statistics.median(taken[name][1:]) for name in ("ours", "parse"))
+    return {"files": len(raws), "ours_s": ours, "parse_s": parse, "of_parse": ours / parse}
 
 
 def text_of(found: Figures) -> str:
     """The figures of one Python as Markdown."""
-    of_baseline = ''
-    if found['tensorflow']:
-        of_baseline = ', of %s %d, which fails on %d of the files; its import of TensorFlow, %.1f s, is left out' % (
-            BASELINE, found['slow_rounds'], found['baseline_fails_on'], found['import_cpu_s'])
-    lines = ['### Python ' + found['python'] + (found['tensorflow'] and ', TensorFlow ' + found['tensorflow']), '',
-             '%d files, %d lines; median of %d rounds%s.' % (
-                 found['files'], found['lines'], found['rounds'], of_baseline), '']
-    sides = found['sides']
-    text = '\n'.join(lines) + '\n' + results.markdown(
-        ('side', 'lines per CPU second', 'CPU time / floor', 'seconds', 'peak MB'),
-        [(name, '%d' % each['lines_per_cpu_s'], '%.2f' % each['of_floor'], '%.2f' % each['wall_s'],
-          '%.0f' % each['peak_mb']) for name, each in sides.items()])
+    of_baseline = ""
+    if found["tensorflow"]:
+        of_baseline = ", of %s %d, which fails on %d of the files; its import of TensorFlow, %.1f s, is left out" % (
+            BASELINE,
+            found["slow_rounds"],
+            found["baseline_fails_on"],
+            found["import_cpu_s"],
+        )
+    lines = [
+        "### Python " + found["python"] + (found["tensorflow"] and ", TensorFlow " + found["tensorflow"]),
+        "",
+        "%d files, %d lines; median of %d rounds%s." % (found["files"], found["lines"], found["rounds"], of_baseline),
+        "",
+    ]
+    sides = found["sides"]
+    text = (
+        "\n".join(lines)
+        + "\n"
+        + results.markdown(
+            ("side", "lines per CPU second", "CPU time / floor", "seconds", "peak MB"),
+            [
+                (
+                    name,
+                    "%d" % each["lines_per_cpu_s"],
+                    "{:.2f}".format(each["of_floor"]),
+                    "{:.2f}".format(each["wall_s"]),
+                    "{:.0f}".format(each["peak_mb"]),
+                )
+                for name, each in sides.items()
+            ],
+        )
+    )
     rows = []
-    if found['tensorflow']:
-        rows.append(('CPU time, one process', '%.1f s' % sides[OURS]['cpu_s'], '%.1f s, tf_upgrade_v2' %
-                     sides[BASELINE]['cpu_s'], '%.1f times faster' % found['times_baseline']))
-    again, start_, idle = found['again'], found['start'], found.get('no_concern')
+    if found["tensorflow"]:
+        rows.append(
+            (
+                "CPU time, one process",
+                "{:.1f} s".format(sides[OURS]["cpu_s"]),
+                "{:.1f} s, tf_upgrade_v2".format(sides[BASELINE]["cpu_s"]),
+                "{:.1f} times faster".format(found["times_baseline"]),
+            )
+        )
+    again, start_, idle = found["again"], found["start"], found.get("no_concern")
     rows += [
-        _row_of_two('two processes', found['two_processes']),
-        ('a second run, nothing changed', '%.2f s' % again['second_s'], '%.2f s, the first' % again['first_s'],
-         '%.1f times faster' % again['times_faster']),
-        ('`--help`', '%.0f ms' % start_['help_ms'], '%.0f ms, Python alone' % start_['python_ms'],
-         '%.1f' % (start_['help_ms'] / start_['python_ms']))]
-    if 'larger' in found:
-        large = found['larger']
-        baseline = [] if 'times_baseline' not in large else [
-            ('these files', '%(cpu_s).1f s' % large, '%(baseline_cpu_s).1f s, tf_upgrade_v2, once' % large,
-             '%(times_baseline).1f times faster' % large)]
+        _row_of_two("two processes", found["two_processes"]),
+        (
+            "a second run, nothing changed",
+            "{:.2f} s".format(again["second_s"]),
+            "{:.2f} s, the first".format(again["first_s"]),
+            "{:.1f} times faster".format(again["times_faster"]),
+        ),
+        (
+            "`--help`",
+            "{:.0f} ms".format(start_["help_ms"]),
+            "{:.0f} ms, Python alone".format(start_["python_ms"]),
+            "%.1f" % (start_["help_ms"] / start_["python_ms"]),
+        ),
+    ]
+    if "larger" in found:
+        large = found["larger"]
+        baseline = (
+            []
+            if "times_baseline" not in large
+            else [
+                (
+                    "these files",
+                    "{cpu_s:.1f} s".format(**large),
+                    "{baseline_cpu_s:.1f} s, tf_upgrade_v2, once".format(**large),
+                    "{times_baseline:.1f} times faster".format(**large),
+                )
+            ]
+        )
         rows[-2:-2] = [
-            ('CPU time, %(files)d files of %(lines)d lines, one process' % large, '%(cpu_s).1f s' % large,
-             '%(floor_cpu_s).1f s, the floor' % large, '%(of_floor).2f, at a peak of %(peak_mb).0f MB' % large),
+            (
+                "CPU time, %(files)d files of %(lines)d lines, one process" % large,
+                "{cpu_s:.1f} s".format(**large),
+                "{floor_cpu_s:.1f} s, the floor".format(**large),
+                "{of_floor:.2f}, at a peak of {peak_mb:.0f} MB".format(**large),
+            ),
             *baseline,
-            _row_of_two('two processes, these files', large)]
+            _row_of_two("two processes, these files", large),
+        ]
     if idle:
-        rows.append(('%d files without TensorFlow' % idle['files'], '%.2f s' % idle['ours_s'],
-                     '%.2f s, ast.parse of them' % idle['parse_s'], '%.2f' % idle['of_parse']))
-    return text + '\n' + results.markdown(('what', 'measured', 'against', 'ratio'), rows)
+        rows.append(
+            (
+                "%d files without TensorFlow" % idle["files"],
+                "{:.2f} s".format(idle["ours_s"]),
+                "{:.2f} s, ast.parse of them".format(idle["parse_s"]),
+                "{:.2f}".format(idle["of_parse"]),
+            )
+        )
+    return text + "\n" + results.markdown(("what", "measured", "against", "ratio"), rows)
 
 
-def _row_of_two(what: str, two: Figures) -> Tuple[str, ...]:
-    return (what, '%.2f s' % two['two_s'], '%.2f s, one process' % two['one_s'],
-            '%(speedup).2f times faster with %(more_cpu).2f times the CPU time; the floor %(limit).2f with '
-            '%(limit_more_cpu).2f' % two)
+def _row_of_two(what: str, two: Figures) -> tuple[str, ...]:
+    return (
+        what,
+        "{:.2f} s".format(two["two_s"]),
+        "{:.2f} s, one process".format(two["one_s"]),
+        "{speedup:.2f} times faster with {more_cpu:.2f} times the CPU time; the floor {limit:.2f} with "
+        "{limit_more_cpu:.2f}".format(**two),
+    )
 
 
-def measure(sources: Dict[str, str], work: pathlib.Path, python: str, args: argparse.Namespace) -> Figures:
+def measure(sources: dict[str, str], work: pathlib.Path, python: str, args: argparse.Namespace) -> Figures:
     """All figures of one Python."""
-    bench = Bench(tool_corpus.copied(sources, work / 'corpus', args.share), work, python)
+    bench = Bench(tool_corpus.copied(sources, work / "corpus", args.share), work, python)
     found = throughput(bench, *((1, 1) if args.quick else (_ROUNDS, _SLOW_ROUNDS)))
     bench.check()
-    found['start'] = start(python, 2 if args.quick else _STARTS)
+    found["start"] = start(python, 2 if args.quick else _STARTS)
     if python == sys.executable:
-        found['no_concern'] = no_concern(bench.corpus, 1 if args.quick else _ROUNDS)
+        found["no_concern"] = no_concern(bench.corpus, 1 if args.quick else _ROUNDS)
     if args.larger:
-        large = Bench(tool_corpus.copied(sources, work / 'larger', args.larger), work, python)
-        found['larger'] = larger(large, 1 if args.quick else _ROUNDS, found.get('import_cpu_s', 0.0))
+        large = Bench(tool_corpus.copied(sources, work / "larger", args.larger), work, python)
+        found["larger"] = larger(large, 1 if args.quick else _ROUNDS, found.get("import_cpu_s", 0.0))
     return found
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
     """Measures, and says or writes what it found."""
-    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     tool_corpus.add_arguments(parser)
-    parser.add_argument('--share', type=int, default=1, help='take every so-many-th folder of the corpus')
-    parser.add_argument('--larger', type=int, metavar='SHARE', help='time the tool and the floor on such a share, too')
-    parser.add_argument('--json', help='write all figures into this file')
-    parser.add_argument('--write', action='store_true', help='put the tables into benchmarks/RESULTS.md')
-    parser.add_argument('--quick', action='store_true', help='once each: to see that it works')
+    parser.add_argument("--share", type=int, default=1, help="take every so-many-th folder of the corpus")
+    parser.add_argument("--larger", type=int, metavar="SHARE", help="time the tool and the floor on such a share, too")
+    parser.add_argument("--json", help="write all figures into this file")
+    parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/RESULTS.md")
+    parser.add_argument("--quick", action="store_true", help="once each: to see that it works")
     args = parser.parse_args(argv)
-    found: List[Figures] = []
+    found: list[Figures] = []
     with tempfile.TemporaryDirectory() as folder:
         sources = tool_corpus.chosen(args, parser, pathlib.Path(folder))
         for index, python in enumerate(args.python or [sys.executable]):
             found.append(measure(sources, pathlib.Path(folder) / str(index), python, args))
-    results.report('tool_throughput', '\n'.join(text_of(each) for each in found), found, args.write)
+    results.report("tool_throughput", "\n".join(text_of(each) for each in found), found, args.write)
     if args.json:
-        pathlib.Path(args.json).write_text(json.dumps(found, indent=1) + '\n', encoding='utf-8')
+        pathlib.Path(args.json).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

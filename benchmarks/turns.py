@@ -3,6 +3,7 @@
 An Estimator trains in a thread of its own, which waits inside a hook while others have their turn: its session stays
 open, and nobody trains at the same time.
 """
+
 from __future__ import annotations
 
 import statistics
@@ -10,24 +11,24 @@ import tempfile
 import threading
 import time
 import warnings
-from typing import Any, Callable, Dict, Hashable, List, TypeVar
+from typing import Any, Callable, Hashable, TypeVar
 
 import numpy as np
 
 from benchmarks import models
 
 Train = Callable[[int], Any]  # makes so many steps
-Name = TypeVar('Name', bound=Hashable)
+Name = TypeVar("Name", bound=Hashable)
 
-_RUN_CONFIG = dict(tf_random_seed=1, save_summary_steps=100, log_step_count_steps=100, save_checkpoints_steps=10 ** 9)
+_RUN_CONFIG = dict(tf_random_seed=1, save_summary_steps=100, log_step_count_steps=100, save_checkpoints_steps=10**9)
 
 
-def measure(sides: Dict[Name, Train], steps: Dict[Name, int], rounds: int, warm_up: int = 2) -> Dict[Name, List[float]]:
+def measure(sides: dict[Name, Train], steps: dict[Name, int], rounds: int, warm_up: int = 2) -> dict[Name, list[float]]:
     """Seconds of one step, by side, in each round.
 
     Every side makes its steps once in each round; the order turns around from round to round.
     """
-    found: Dict[Name, List[float]] = {name: [] for name in sides}
+    found: dict[Name, list[float]] = {name: [] for name in sides}
     for number in range(warm_up + rounds):
         order = list(sides) if number % 2 else list(reversed(list(sides)))
         for name in order:
@@ -37,23 +38,23 @@ def measure(sides: Dict[Name, Train], steps: Dict[Name, int], rounds: int, warm_
     return {name: seconds[warm_up:] for name, seconds in found.items()}
 
 
-def ratio(base: List[float], ours: List[float]) -> float:
+def ratio(base: list[float], ours: list[float]) -> float:
     """How many times as fast as the baseline: the median of the rounds' own ratios."""
     return statistics.median(one / other for one, other in zip(base, ours))
 
 
-def compare(name: str, expected: Dict[str, Any], got: Dict[str, Any]) -> None:
+def compare(name: str, expected: dict[str, Any], got: dict[str, Any]) -> None:
     """Raises AssertionError if two sides have not come to the same weights."""
-    assert sorted(expected) == sorted(got), '%s has the weights %s, not %s' % (name, sorted(got), sorted(expected))
+    assert sorted(expected) == sorted(got), f"{name} has the weights {sorted(got)}, not {sorted(expected)}"
     for key in expected:
-        np.testing.assert_array_equal(got[key], expected[key], err_msg='%s: %s' % (name, key))
+        np.testing.assert_array_equal(got[key], expected[key], err_msg=f"{name}: {key}")
 
 
 def quiet() -> None:
     """Graph mode, no warnings, and no log lines of TensorFlow."""
     import tensorflow as tf
 
-    warnings.simplefilter('ignore')
+    warnings.simplefilter("ignore")
     tf.compat.v1.disable_eager_execution()
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
@@ -79,23 +80,23 @@ def callable_steps(session: Any, op: Any) -> Train:
     return train
 
 
-def plain_estimator(model: str) -> 'EstimatorTraining':
+def plain_estimator(model: str) -> EstimatorTraining:
     """The training of a tf.estimator.Estimator."""
     from tensorflow.compat.v1 import estimator as api
 
     def make(folder: str) -> Any:
-        return api.Estimator(_model_fn, config=api.RunConfig(model_dir=folder, **_RUN_CONFIG), params={'model': model})
+        return api.Estimator(_model_fn, config=api.RunConfig(model_dir=folder, **_RUN_CONFIG), params={"model": model})
 
     return EstimatorTraining(make, lambda: models.dataset(model))
 
 
-def npu_estimator(model: str, steps_per_run: int = 1) -> 'EstimatorTraining':
+def npu_estimator(model: str, steps_per_run: int = 1) -> EstimatorTraining:
     """The training of an NPUEstimator."""
     from npu_shim.npu_init import NPUEstimator, NPURunConfig
 
     def make(folder: str) -> Any:
         config = NPURunConfig(model_dir=folder, iterations_per_loop=steps_per_run, **_RUN_CONFIG)
-        return NPUEstimator(_model_fn, config=config, params={'model': model})
+        return NPUEstimator(_model_fn, config=config, params={"model": model})
 
     return EstimatorTraining(make, lambda: models.dataset(model), steps_per_run)
 
@@ -103,7 +104,7 @@ def npu_estimator(model: str, steps_per_run: int = 1) -> 'EstimatorTraining':
 def _model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
     from tensorflow.compat.v1 import estimator as api
 
-    loss = models.loss(params['model'], features, labels)
+    loss = models.loss(params["model"], features, labels)
     return api.EstimatorSpec(mode, loss=loss, train_op=models.train_op(loss))
 
 
@@ -123,7 +124,7 @@ class EstimatorTraining:
         self._per_run = steps_per_run
         self._turn, self._done = threading.Semaphore(0), threading.Semaphore(0)
         self._left, self._stop = 0, False
-        self._error: BaseException = RuntimeError('training has ended')
+        self._error: BaseException = RuntimeError("training has ended")
         self._thread = threading.Thread(target=self._train, daemon=True)
         self._thread.start()
 
@@ -135,12 +136,12 @@ class EstimatorTraining:
         if not self._thread.is_alive() or self._left:
             raise self._error
 
-    def weights(self) -> Dict[str, Any]:
+    def weights(self) -> dict[str, Any]:
         """Ends training; the trainable variables and the global step, by name."""
         self._stop = True
         self._turn.release()
         self._thread.join()
-        names = [name for name in self._estimator.get_variable_names() if 'Adam' not in name and 'beta' not in name]
+        names = [name for name in self._estimator.get_variable_names() if "Adam" not in name and "beta" not in name]
         found = {name: self._estimator.get_variable_value(name) for name in names}
         self._folder.cleanup()
         return found

@@ -4,6 +4,7 @@
 imported), migrates each in memory without ``-d`` and ``--compat-v1``, counts what becomes of its TensorFlow calls, and
 writes the table. ``--check`` exits 1 when a share in the page is more than one point away from what is measured.
 """
+
 from __future__ import annotations
 
 import os
@@ -13,35 +14,36 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from typing import Dict, List, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tools'))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tools"))
 
 from convert_tf2npu.cli.arguments import parser, rule_settings  # noqa: E402
 from convert_tf2npu.cli.config import Config  # noqa: E402
 from convert_tf2npu.engine.results import Calls  # noqa: E402
 from convert_tf2npu.engine.run import Run, convert_source  # noqa: E402
 
-PACKAGES = os.path.join(HERE, 'public_code.txt')
-PAGE = os.path.join(HERE, 'public-code.md')
-_BEGIN, _END = '<!-- made by docs/make_shares.py -->\n', '<!-- end -->\n'
+PACKAGES = os.path.join(HERE, "public_code.txt")
+PAGE = os.path.join(HERE, "public-code.md")
+_BEGIN, _END = "<!-- made by docs/make_shares.py -->\n", "<!-- end -->\n"
 _TOLERANCE = 1  # point
 
 
 class Row(NamedTuple):
     """What was counted in one package, or in all of them."""
+
     name: str
     files: int
     calls: Calls
 
     @property
-    def shares(self) -> List[float]:
+    def shares(self) -> list[float]:
         """How many of a hundred calls are fine, rewritten, and left to the user."""
         return [100 * part / (self.calls.total or 1) for part in self.calls]
 
 
-def fetch(folder: str) -> Dict[str, str]:
+def fetch(folder: str) -> dict[str, str]:
     """Download and unpack the packages.
 
     Args:
@@ -54,91 +56,125 @@ def fetch(folder: str) -> Dict[str, str]:
         RuntimeError: pip cannot get them, or not with the content that public_code.txt says.
     """
     done = subprocess.run(
-        [sys.executable, '-m', 'pip', 'download', '--disable-pip-version-check', '--no-deps', '--prefer-binary',
-         '--require-hashes', '-r', PACKAGES, '-d', os.path.join(folder, 'files')],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False)
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--prefer-binary",
+            "--require-hashes",
+            "-r",
+            PACKAGES,
+            "-d",
+            os.path.join(folder, "files"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     if done.returncode:
-        raise RuntimeError('pip cannot get the packages of %s; is PyPI reached from here? It said:\n%s' % (
-            PACKAGES, done.stdout.decode('utf-8', 'replace')[-2000:]))
+        raise RuntimeError(
+            "pip cannot get the packages of {}; is PyPI reached from here? It said:\n{}".format(
+                PACKAGES, done.stdout.decode("utf-8", "replace")[-2000:]
+            )
+        )
     with open(PACKAGES) as stream:
-        names = re.findall(r'^([\w.-]+==[\w.]+)', stream.read(), re.MULTILINE)
-    found: Dict[str, str] = {}
+        names = re.findall(r"^([\w.-]+==[\w.]+)", stream.read(), re.MULTILINE)
+    found: dict[str, str] = {}
     for name in names:
-        start = name.replace('==', '-').lower().replace('_', '-')
-        (archive,) = [f for f in os.listdir(os.path.join(folder, 'files'))
-                      if f.lower().replace('_', '-').startswith(start)]
-        found[name] = os.path.join(folder, name.split('==')[0])
-        _unpack(os.path.join(folder, 'files', archive), found[name])
+        start = name.replace("==", "-").lower().replace("_", "-")
+        (archive,) = [
+            f for f in os.listdir(os.path.join(folder, "files")) if f.lower().replace("_", "-").startswith(start)
+        ]
+        found[name] = os.path.join(folder, name.split("==")[0])
+        _unpack(os.path.join(folder, "files", archive), found[name])
     return found
 
 
 def _unpack(archive: str, folder: str) -> None:
-    if archive.endswith('.whl'):
+    if archive.endswith(".whl"):
         with zipfile.ZipFile(archive) as packed:
             packed.extractall(folder)
         return
     with tarfile.open(archive) as packed_tar:
-        if hasattr(tarfile, 'data_filter'):
-            packed_tar.extractall(folder, filter='data')
+        if hasattr(tarfile, "data_filter"):
+            packed_tar.extractall(folder, filter="data")
         else:
             packed_tar.extractall(folder)
 
 
 def convert(source: str, arguments: Sequence[str] = ()) -> Run:
     """Convert a package in memory, with more arguments of the command or none."""
-    args = parser().parse_args(['-i', source] + list(arguments))
+    args = parser().parse_args(["-i", source] + list(arguments))
     return convert_source(source, rule_settings(args, Config()))
 
 
-def rows(runs: Dict[str, Run]) -> List[Row]:
+def rows(runs: dict[str, Run]) -> list[Row]:
     """The rows of the table: each package by its name, and all of them."""
-    found = [Row(name, len(run.results), Calls.sum(result.calls for _, result in run.results))
-             for name, run in runs.items()]
-    return found + [Row('all', sum(row.files for row in found), Calls.sum(row.calls for row in found))]
+    found = [
+        Row(name, len(run.results), Calls.sum(result.calls for _, result in run.results)) for name, run in runs.items()
+    ]
+    return found + [Row("all", sum(row.files for row in found), Calls.sum(row.calls for row in found))]
 
 
-def table(measured: List[Row]) -> str:
+def table(measured: list[Row]) -> str:
     """The rows as Markdown."""
-    lines = ['| package | Python files | TensorFlow calls | fine | rewritten | left to you |',
-             '| --- | --- | --- | --- | --- | --- |']
+    lines = [
+        "| package | Python files | TensorFlow calls | fine | rewritten | left to you |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for row in measured:
-        lines.append('| %s | %d | %d | %s |' % (row.name, row.files, row.calls.total, ' | '.join(
-            '%d (%.1f %%)' % pair for pair in zip(row.calls, row.shares))))
-    return '\n'.join(lines) + '\n'
+        lines.append(
+            "| %s | %d | %d | %s |"
+            % (
+                row.name,
+                row.files,
+                row.calls.total,
+                " | ".join("%d (%.1f %%)" % pair for pair in zip(row.calls, row.shares)),
+            )
+        )
+    return "\n".join(lines) + "\n"
 
 
-def stale(measured: List[Row]) -> List[str]:
+def stale(measured: list[Row]) -> list[str]:
     """What the page says otherwise than was measured."""
-    with open(PAGE, encoding='utf-8') as stream:
+    with open(PAGE, encoding="utf-8") as stream:
         page = stream.read()
-    found: List[str] = []
+    found: list[str] = []
     for row in measured:
-        written = re.search(r'^\| %s \|.*?\|.*?%s' % (re.escape(row.name), r'\| \d+ \(([\d.]+) %\) ' * 3), page,
-                            re.MULTILINE)
+        written = re.search(
+            r"^\| {} \|.*?\|.*?{}".format(re.escape(row.name), r"\| \d+ \(([\d.]+) %\) " * 3), page, re.MULTILINE
+        )
         if written is None:
-            found.append('%s is not in the table' % row.name)
+            found.append(f"{row.name} is not in the table")
         elif any(abs(float(said) - share) > _TOLERANCE for said, share in zip(written.groups(), row.shares)):
-            found.append('%s: the page says %s %%, measured are %s %%' % (
-                row.name, ' / '.join(written.groups()), ' / '.join('%.1f' % share for share in row.shares)))
+            found.append(
+                "{}: the page says {} %, measured are {} %".format(
+                    row.name, " / ".join(written.groups()), " / ".join(f"{share:.1f}" for share in row.shares)
+                )
+            )
     return found
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
     """Write the table, or check the one that is there."""
     with tempfile.TemporaryDirectory() as folder:
         measured = rows({name: convert(path) for name, path in fetch(folder).items()})
-    if '--check' in argv:
+    if "--check" in argv:
         wrong = stale(measured)
         for line in wrong:
-            print('docs/public-code.md: %s; run python docs/make_shares.py' % line)
+            print(f"docs/public-code.md: {line}; run python docs/make_shares.py")
         return 1 if wrong else 0
-    with open(PAGE, encoding='utf-8') as stream:
+    with open(PAGE, encoding="utf-8") as stream:
         page = stream.read()
     before, rest = page.split(_BEGIN)
-    with open(PAGE, 'w', encoding='utf-8', newline='\n') as stream:
+    with open(PAGE, "w", encoding="utf-8", newline="\n") as stream:
         stream.write(before + _BEGIN + table(measured) + _END + rest.split(_END)[1])
     return 0
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

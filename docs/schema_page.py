@@ -1,14 +1,15 @@
 """docs/report-schema.md, made from docs/report.schema.json."""
+
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Iterator
 
 from convert_tf2npu.report.support import STATUSES
 
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'report.schema.json')
-_HEAD = '''# report.json
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.schema.json")
+_HEAD = """# report.json
 
 `convert_tf2npu -r DIR` writes `report.json`, an object in UTF-8 with each entry of a list on a line of its own.
 This page is version %d of its schema; [report.schema.json](report.schema.json) is the same as a JSON Schema
@@ -28,8 +29,8 @@ calls of all files together are those of the summary, and those of all `apis` to
 
 | field | type | meaning |
 | --- | --- | --- |
-'''
-_TAIL = '''
+"""
+_TAIL = """
 ## How far the NPU supports a call
 
 | `support` | meaning |
@@ -45,36 +46,36 @@ SARIF 2.1.0, accepted by its schema and by the checks of GitHub code scanning: r
 findings `warning`, files that cannot be read `error`, and these are notifications of the invocation too. A region
 is the dotted name at the place, columns count units of UTF-16. In a notebook it lies in the lines of the file, and
 the message tells cell, line and column. Fingerprints outlive changes elsewhere in a file.
-'''
+"""
 
 
 def markdown() -> str:
     """The page."""
-    with open(SCHEMA, encoding='utf-8') as stream:
+    with open(SCHEMA, encoding="utf-8") as stream:
         schema = json.load(stream)
-    rows = ['| `%s` | %s | %s |' % row for row in _rows(schema, schema, '')]
-    statuses = '\n'.join('| `%s` | %s |' % (name, status.advice) for name, status in STATUSES.items())
-    return _HEAD % schema['properties']['schema_version']['const'] + '\n'.join(rows) + '\n' + _TAIL % statuses
+    rows = ["| `{}` | {} | {} |".format(*row) for row in _rows(schema, schema, "")]
+    statuses = "\n".join(f"| `{name}` | {status.advice} |" for name, status in STATUSES.items())
+    return _HEAD % schema["properties"]["schema_version"]["const"] + "\n".join(rows) + "\n" + _TAIL % statuses
 
 
-def _rows(schema: Dict[str, Any], part: Dict[str, Any], prefix: str) -> Iterator[Tuple[str, str, str]]:
-    for name, given in part['properties'].items():
-        field = dict(_resolved(schema, given), description=given['description'])
-        yield prefix + name, _type(field), field['description']
-        if field.get('type') == 'object':
-            yield from _rows(schema, field, prefix + name + '.')
-        elif 'properties' in field.get('items', {}):
-            yield from _rows(schema, field['items'], prefix + name + '[].')
+def _rows(schema: dict[str, Any], part: dict[str, Any], prefix: str) -> Iterator[tuple[str, str, str]]:
+    for name, given in part["properties"].items():
+        field = dict(_resolved(schema, given), description=given["description"])
+        yield prefix + name, _type(field), field["description"]
+        if field.get("type") == "object":
+            yield from _rows(schema, field, prefix + name + ".")
+        elif "properties" in field.get("items", {}):
+            yield from _rows(schema, field["items"], prefix + name + "[].")
 
 
-def _resolved(schema: Dict[str, Any], field: Dict[str, Any]) -> Dict[str, Any]:
-    return schema['definitions'][field['$ref'].rsplit('/', 1)[1]] if '$ref' in field else field
+def _resolved(schema: dict[str, Any], field: dict[str, Any]) -> dict[str, Any]:
+    return schema["definitions"][field["$ref"].rsplit("/", 1)[1]] if "$ref" in field else field
 
 
-def _type(field: Dict[str, Any]) -> str:
-    if 'enum' in field:
-        return ', '.join('`%s`' % value for value in field['enum'])
-    if 'const' in field:
-        return '`%s`' % json.dumps(field['const'])
-    found = field['type']
-    return found if isinstance(found, str) else ' or '.join(found)
+def _type(field: dict[str, Any]) -> str:
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    if "const" in field:
+        return "`{}`".format(json.dumps(field["const"]))
+    found = field["type"]
+    return found if isinstance(found, str) else " or ".join(found)

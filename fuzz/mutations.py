@@ -1,9 +1,10 @@
 """Mutations of source text by lines and words, which reach further into a parser than those of bytes do."""
+
 from __future__ import annotations
 
 import random
 import re
-from typing import Callable, List
+from typing import Callable
 
 # What rules, scopes and readers look for; random bytes never spell it.
 WORDS = '''
@@ -17,9 +18,9 @@ else:|elif x:|match x:|case [a, *b]:|case {"k": v, **r}:|case X(y=1) as z if z:|
 def f(a, /, b, *, c=1, **d):|class A(B, metaclass=C):|global x|nonlocal x|del x|return x|raise X from y|assert x, y|pass
 [tool.convert_tf2npu]|select = ["NPU1"]|jobs = 2|"cell_type": "code"|"source": |"cells": [|\\n|\\u0041|\\ud83d|null
 '''
-_PIECES = [word for line in WORDS.strip('\n').split('\n') for word in line.split('|') if word]
-_TOKEN = re.compile(r'\w+|\s+|[^\w\s]')
-_SPACES = [' ', '  ', '\t', '\n', '\r\n', '\r', '\x0c', ' \\\n', ' # c\n', '\n\n    ', '']
+_PIECES = [word for line in WORDS.strip("\n").split("\n") for word in line.split("|") if word]
+_TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+_SPACES = [" ", "  ", "\t", "\n", "\r\n", "\r", "\x0c", " \\\n", " # c\n", "\n\n    ", ""]
 
 
 def mutate(text: str, chance: random.Random) -> str:
@@ -38,21 +39,21 @@ def _lines(text: str, chance: random.Random) -> str:
     block = lines[start:end]
     kind = chance.randrange(5)
     if kind == 0:
-        return ''.join(lines[:start] + lines[end:])
+        return "".join(lines[:start] + lines[end:])
     if kind == 1:
         at = chance.randrange(len(lines) + 1)
-        return ''.join(lines[:at] + block + lines[at:])
+        return "".join(lines[:at] + block + lines[at:])
     if kind == 2:
-        head = chance.choice(['if x:\n', 'def f(a):\n', 'class C:\n', 'for i in x:\n', 'try:\n', 'with x:\n'])
-        tail = 'finally:\n    pass\n' if head == 'try:\n' else ''
-        return ''.join(lines[:start] + [head] + ['    ' + line for line in block] + [tail] + lines[end:])
+        head = chance.choice(["if x:\n", "def f(a):\n", "class C:\n", "for i in x:\n", "try:\n", "with x:\n"])
+        tail = "finally:\n    pass\n" if head == "try:\n" else ""
+        return "".join(lines[:start] + [head] + ["    " + line for line in block] + [tail] + lines[end:])
     if kind == 3:
-        return ''.join(lines[:start]) + ''.join(block).rstrip('\r\n') + chance.choice(_SPACES) + ''.join(lines[end:])
-    return ''.join(lines[:start] + [''.join(block).replace('    ', chance.choice(['\t', '  ', ' ', '']))] + lines[end:])
+        return "".join(lines[:start]) + "".join(block).rstrip("\r\n") + chance.choice(_SPACES) + "".join(lines[end:])
+    return "".join(lines[:start] + ["".join(block).replace("    ", chance.choice(["\t", "  ", " ", ""]))] + lines[end:])
 
 
 def _tokens(text: str, chance: random.Random) -> str:
-    tokens: List[str] = _TOKEN.findall(text)
+    tokens: list[str] = _TOKEN.findall(text)
     if not tokens:
         return chance.choice(_PIECES)
     at = chance.randrange(len(tokens))
@@ -69,22 +70,22 @@ def _tokens(text: str, chance: random.Random) -> str:
         tokens.insert(at, chance.choice(_SPACES))
     else:
         end = min(len(tokens), at + chance.randint(1, 8))
-        tokens[at:end] = ['('] + tokens[at:end] + [')']
-    return ''.join(tokens)
+        tokens[at:end] = ["("] + tokens[at:end] + [")"]
+    return "".join(tokens)
 
 
 def _whole(text: str, chance: random.Random) -> str:
     kind = chance.randrange(4)
     if kind == 0:
-        return text.replace('\n', chance.choice(['\r\n', '\r']))
+        return text.replace("\n", chance.choice(["\r\n", "\r"]))
     if kind == 1:
-        names = sorted(set(re.findall(r'\b[A-Za-z_]\w*\b', text)))
+        names = sorted(set(re.findall(r"\b[A-Za-z_]\w*\b", text)))
         if not names:
             return text
-        return re.sub(r'\b%s\b' % chance.choice(names), chance.choice(names), text)
+        return re.sub(rf"\b{chance.choice(names)}\b", chance.choice(names), text)
     if kind == 2:
-        return text.rstrip('\n')
-    return chance.choice(['\ufeff', '#!/usr/bin/env python\n', '"""d"""\n', '\x0c', '\n']) + text
+        return text.rstrip("\n")
+    return chance.choice(["\ufeff", "#!/usr/bin/env python\n", '"""d"""\n', "\x0c", "\n"]) + text
 
 
-_STEPS: List[Callable[[str, random.Random], str]] = [_lines, _tokens, _tokens, _whole]
+_STEPS: list[Callable[[str, random.Random], str]] = [_lines, _tokens, _tokens, _whole]

@@ -1,32 +1,32 @@
 """What fuzzing begins with: the files of ``corpus/`` and the examples in the rules' docstrings."""
+
 from __future__ import annotations
 
 import json
 import pathlib
-from typing import List
 
-from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.report.explanation import blocks
+from convert_tf2npu.rules.registry import Registry
 
-_CORPUS = pathlib.Path(__file__).resolve().parent / 'corpus'
+_CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 
 
-def stored(target: str) -> List[pathlib.Path]:
+def stored(target: str) -> list[pathlib.Path]:
     """The files of a target's corpus: seeds, and what was once found."""
     return sorted(path for path in (_CORPUS / target).iterdir() if path.is_file())
 
 
-def seeds(target: str) -> List[bytes]:
+def seeds(target: str) -> list[bytes]:
     """All that a target begins with."""
-    examples = [block.text + '\n' for rule in Registry().rules for block in blocks(rule.doc) if block.kind == 'code']
+    examples = [block.text + "\n" for rule in Registry().rules for block in blocks(rule.doc) if block.kind == "code"]
     made = [path.read_bytes() for path in stored(target)]
-    if target == 'notebook':
+    if target == "notebook":
         made += [_notebook(text) for text in examples]
-    elif target != 'table':
-        made += [text.encode('utf-8') for text in examples]
+    elif target != "table":
+        made += [text.encode("utf-8") for text in examples]
     return made
 
 
 def _notebook(text: str) -> bytes:
-    cells = [{'cell_type': 'code', 'source': part.splitlines(True)} for part in text.split('\n\n')]
-    return json.dumps({'cells': cells, 'metadata': {}, 'nbformat': 4}, indent=1).encode('utf-8')
+    cells = [{"cell_type": "code", "source": part.splitlines(True)} for part in text.split("\n\n")]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}, indent=1).encode("utf-8")

@@ -11,6 +11,7 @@ TensorFlow; each public name is loaded when it is first used::
 ``from npu_shim.npu_init import *`` gives every name scripts know from the
 vendor's ``npu_bridge.npu_init`` and installs, as its users expect of it.
 """
+
 from __future__ import annotations
 
 from npu_shim._first_use import first_use
@@ -18,9 +19,12 @@ from npu_shim._first_use import first_use
 __version__ = "0.1.0"
 
 __all__ = ["__version__", "device", "install", "session_config", "uninstall"]
-__getattr__, __dir__ = first_use(__name__, {
-    "npu_shim._install": "install uninstall",
-    "npu_shim.config.session": "session_config",
-    "npu_shim._device": "device",
-    "npu_shim.data": "data",  # works without an import of its own
-})
+__getattr__, __dir__ = first_use(
+    __name__,
+    {
+        "npu_shim._install": "install uninstall",
+        "npu_shim.config.session": "session_config",
+        "npu_shim._device": "device",
+        "npu_shim.data": "data",  # works without an import of its own
+    },
+)

@@ -1,4 +1,5 @@
 """``python -m npu_shim VERB``: the command ``npu-shim`` where it is not installed."""
+
 from __future__ import annotations
 
 import sys

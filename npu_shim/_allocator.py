@@ -9,10 +9,11 @@ it too where oneDNN is on, as it is from TensorFlow 2.9 on by default;
 elsewhere a variable chooses it, which TensorFlow reads when it makes the CPU
 device of a process, for its first session.
 """
+
 from __future__ import annotations
 
 import os
-from typing import Dict, Mapping
+from typing import Mapping
 
 from npu_shim import _env
 
@@ -20,7 +21,7 @@ ALLOCATOR, LIMIT = "TF_CPU_ALLOCATOR_USE_BFC", "TF_CPU_BFC_MEM_LIMIT_IN_MB"
 _DEFAULT_LIMIT_MB = 1 << 16  # TensorFlow's; it refuses a tensor beyond, however much memory there is
 
 
-def variables(environ: Mapping[str, str]) -> Dict[str, str]:
+def variables(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables to be set for this process, so that TensorFlow keeps the memory of tensors.
 
     Args:

@@ -5,6 +5,7 @@ and the driver shows a card (``/dev/davinci0`` and so on). Everything else runs
 on the CPU. ``NPU_SHIM_FALLBACK`` says what a script hears of that: ``warn``
 (once, the default), ``error`` or ``silent``.
 """
+
 from __future__ import annotations
 
 import functools
@@ -57,7 +58,9 @@ def look() -> Device:
         return Device("cpu", f"the vendor's package {VENDOR_PACKAGE} is not installed for {sys.executable}")
     cards = sorted(glob.glob(CARD_FILES))
     if not cards:
-        return Device("cpu", f"{VENDOR_PACKAGE} is installed, but the driver shows no card ({CARD_FILES} matches nothing)")
+        return Device(
+            "cpu", f"{VENDOR_PACKAGE} is installed, but the driver shows no card ({CARD_FILES} matches nothing)"
+        )
     return Device("npu", f"{VENDOR_PACKAGE} is installed and the driver shows {len(cards)} card(s), first {cards[0]}")
 
 

@@ -4,12 +4,13 @@
 record, so that nothing here can go stale. What one process does not need has a
 default; what contradicts itself is an error that names variable and value.
 """
+
 from __future__ import annotations
 
 import json
 import os
 import re
-from typing import Mapping, NamedTuple, Optional, Tuple
+from typing import Mapping, NamedTuple
 
 _NUMBER = r"^[+-]?\d+$"
 FALLBACKS = ("warn", "error", "silent")
@@ -17,10 +18,28 @@ KERNELS = ("compiled", "plain")
 MEMORY = ("kept", "returned")
 DEFAULT_JOB_ID = "local"
 # All that read() looks at
-VARIABLES = ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "JOB_ID", "ASCEND_DEVICE_ID", "DEVICE_ID", "CM_CHIEF_IP",
-             "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP", "POD_NAME", "TF_CONFIG",
-             "NPU_SHIM_FALLBACK", "NPU_SHIM_KERNELS", "NPU_SHIM_MEMORY", "NPU_SHIM_COLLECTIVES",
-             "NPU_SHIM_COLLECTIVE_TIMEOUT", "HCCL_CONNECT_TIMEOUT", "HCCL_IF_BASE_PORT")
+VARIABLES = (
+    "RANK_ID",
+    "RANK_SIZE",
+    "RANK_TABLE_FILE",
+    "JOB_ID",
+    "ASCEND_DEVICE_ID",
+    "DEVICE_ID",
+    "CM_CHIEF_IP",
+    "CM_CHIEF_PORT",
+    "CM_CHIEF_DEVICE",
+    "CM_WORKER_SIZE",
+    "CM_WORKER_IP",
+    "POD_NAME",
+    "TF_CONFIG",
+    "NPU_SHIM_FALLBACK",
+    "NPU_SHIM_KERNELS",
+    "NPU_SHIM_MEMORY",
+    "NPU_SHIM_COLLECTIVES",
+    "NPU_SHIM_COLLECTIVE_TIMEOUT",
+    "HCCL_CONNECT_TIMEOUT",
+    "HCCL_IF_BASE_PORT",
+)
 CONNECT_TIMEOUT_S, COLLECTIVE_TIMEOUT_S = 120, 60
 COLLECTIVES = ("auto", "shm", "tensorflow")
 BASE_PORT = 60000
@@ -39,18 +58,18 @@ class Environment(NamedTuple):
     ports of the ranks count, if they need any.
     """
 
-    rank_id: Optional[int]
-    rank_size: Optional[int]
-    rank_table_file: Optional[str]
-    pod_name: Optional[str]
+    rank_id: int | None
+    rank_size: int | None
+    rank_table_file: str | None
+    pod_name: str | None
     pod_variable: str
     job_id: str
     device_id: int
-    cm_chief_ip: Optional[str]
-    cm_chief_port: Optional[int]
-    cm_chief_device: Optional[int]
-    cm_worker_ip: Optional[str]
-    tf_config: Optional[str]
+    cm_chief_ip: str | None
+    cm_chief_port: int | None
+    cm_chief_device: int | None
+    cm_worker_ip: str | None
+    tf_config: str | None
     fallback: str
     kernels: str
     memory: str
@@ -58,7 +77,7 @@ class Environment(NamedTuple):
     collective_timeout_s: int
     collectives: str
     base_port: int
-    defaulted: Tuple[str, ...]
+    defaulted: tuple[str, ...]
 
     @property
     def has_cluster(self) -> bool:
@@ -66,7 +85,7 @@ class Environment(NamedTuple):
         return bool(json.loads(self.tf_config or "{}").get("cluster"))
 
 
-def read(environ: Optional[Mapping[str, str]] = None) -> Environment:
+def read(environ: Mapping[str, str] | None = None) -> Environment:
     """Reads the variables of this process.
 
     Args:
@@ -136,7 +155,7 @@ def opp_path() -> str:
     return os.environ.get("ASCEND_OPP_PATH", "")
 
 
-def _rank_size(env: "_Reader", table: Optional[str], chief_ip: Optional[str]) -> Optional[int]:
+def _rank_size(env: _Reader, table: str | None, chief_ip: str | None) -> int | None:
     size, workers = env.integer("RANK_SIZE", 1), env.integer("CM_WORKER_SIZE", 0, 32768)
     if size is not None and workers is not None:
         raise ValueError(
@@ -157,7 +176,7 @@ def _rank_size(env: "_Reader", table: Optional[str], chief_ip: Optional[str]) ->
     return given or (None if table else 1)
 
 
-def _rank_id(env: "_Reader", rank_size: Optional[int], by_chief: bool) -> Optional[int]:
+def _rank_id(env: _Reader, rank_size: int | None, by_chief: bool) -> int | None:
     if by_chief and rank_size != 1:
         return None
     by_table = env.text("RANK_TABLE_FILE") is not None
@@ -186,11 +205,11 @@ class _Reader:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    def text(self, name: str) -> Optional[str]:
+    def text(self, name: str) -> str | None:
         value = self._environ.get(name, "").strip()
         return value or None
 
-    def integer(self, name: str, low: int, high: Optional[int] = None) -> Optional[int]:
+    def integer(self, name: str, low: int, high: int | None = None) -> int | None:
         value = self.text(name)
         if value is None:
             return None
@@ -199,19 +218,21 @@ class _Reader:
             raise ValueError(f"{name}={value!r} is not allowed: it must be {allowed}. Export it so, or unset it.")
         return int(value)
 
-    def json_object(self, name: str) -> Optional[str]:
+    def json_object(self, name: str) -> str | None:
         value = self.text(name)
         if value is None:
             return None
         try:
             found = json.loads(value)
         except ValueError as error:
-            raise ValueError(f"{name}={value!r} is not allowed: it is not JSON ({error}). Correct it, or unset it.") from error
+            raise ValueError(
+                f"{name}={value!r} is not allowed: it is not JSON ({error}). Correct it, or unset it."
+            ) from error
         if not isinstance(found, dict):
             raise ValueError(f"{name}={value!r} is not allowed: it must be a JSON object. Correct it, or unset it.")
         return value
 
-    def choice(self, name: str, allowed: Tuple[str, ...]) -> str:
+    def choice(self, name: str, allowed: tuple[str, ...]) -> str:
         value = self.text(name)
         if value is None:
             return allowed[0]

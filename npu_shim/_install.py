@@ -1,12 +1,13 @@
 """Owns every patch npu_shim makes, and takes each back exactly."""
+
 from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable
 
-_originals: Dict[Tuple[type, str], Any] = {}  # the one piece of global state: what install() replaced
-_variables: Dict[str, str] = {}  # and what it set
+_originals: dict[tuple[type, str], Any] = {}  # the one piece of global state: what install() replaced
+_variables: dict[str, str] = {}  # and what it set
 
 
 def install() -> None:

@@ -3,6 +3,7 @@
 They raise one clear error when they are *called*: never on import, so that a
 script which only imports them runs.
 """
+
 from __future__ import annotations
 
 import inspect

@@ -4,6 +4,7 @@ Hardened systems forbid it: systemd's MemoryDenyWriteExecute, SELinux without
 its right execmem, a process itself by prctl. XLA does not report that, in any
 version of TensorFlow: the process ends with a segmentation fault.
 """
+
 from __future__ import annotations
 
 import ctypes

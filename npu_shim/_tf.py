@@ -2,11 +2,12 @@
 
 Import it only from modules that need TensorFlow anyway.
 """
+
 from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -14,8 +15,12 @@ from tensorflow.core.framework import attr_value_pb2, op_def_pb2
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.python.client import session as session_module
 from tensorflow.python.data.ops import dataset_ops
-from tensorflow.python.distribute import distribute_lib, numpy_dataset, one_device_strategy
-from tensorflow.python.distribute import values as distribute_values
+from tensorflow.python.distribute import (
+    distribute_lib,
+    numpy_dataset,
+    one_device_strategy,
+    values as distribute_values,  # noqa: F401
+)
 from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import function as _function, kernels as _kernels
 from tensorflow.python.ops import summary_ops_v2 as _summary_ops
@@ -51,12 +56,14 @@ OneDeviceExtended = one_device_strategy.OneDeviceExtended
 ReplicaContext = distribute_lib.ReplicaContext
 # Whether XLA asks at each element if there is one, and so takes them singly, where threads cannot share them evenly
 UNEVEN_IS_SLOW = tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 19)
-REPLICAS_HAVE_NUMBERS = hasattr(distribute_lib, "ReplicaContextBase")  # before TF 2.4 the number of a replica is a tensor
+REPLICAS_HAVE_NUMBERS = hasattr(
+    distribute_lib, "ReplicaContextBase"
+)  # before TF 2.4 the number of a replica is a tensor
 
 logging = v1.logging
 
 
-def estimator() -> Optional[Any]:
+def estimator() -> Any | None:
     """The ``tf.estimator`` namespace, or None where TensorFlow no longer has it."""
     try:
         api = tf.estimator
@@ -89,12 +96,12 @@ def static_value(tensor: Any) -> Any:
     return tf.get_static_value(tensor) if hasattr(tf, "get_static_value") else v1.get_static_value(tensor)
 
 
-def attr_scope(attrs: Dict[str, Union[bool, int, str]]) -> Any:
+def attr_scope(attrs: dict[str, bool | int | str]) -> Any:
     """Context manager: every op made inside carries these node attributes."""
     return v1.get_default_graph()._attr_scope({name: attr_value(value) for name, value in attrs.items()})
 
 
-def attr_value(value: Union[bool, int, str]) -> attr_value_pb2.AttrValue:
+def attr_value(value: bool | int | str) -> attr_value_pb2.AttrValue:
     """A node attribute of a Python value."""
     if isinstance(value, bool):
         return attr_value_pb2.AttrValue(b=value)
@@ -103,7 +110,7 @@ def attr_value(value: Union[bool, int, str]) -> attr_value_pb2.AttrValue:
     return attr_value_pb2.AttrValue(s=tf.compat.as_bytes(value))
 
 
-def fetched(session: Any, fetches: Any) -> List[Any]:
+def fetched(session: Any, fetches: Any) -> list[Any]:
     """The ops and tensors that ``session.run(fetches)`` asks for, names and nested structures resolved."""
     with session.graph.as_default():
         return session_module._FetchMapper.for_fetch(fetches).unique_fetches()
@@ -125,7 +132,7 @@ def raw_session(session: Any) -> Any:
     return inside() if inside is not None else session
 
 
-def fed(session: Any, feed_dict: Any) -> List[Any]:
+def fed(session: Any, feed_dict: Any) -> list[Any]:
     """The tensors that a feed_dict gives values to."""
     found = []
     for key in feed_dict or ():
@@ -136,13 +143,13 @@ def fed(session: Any, feed_dict: Any) -> List[Any]:
     return found
 
 
-def operator_types() -> List[str]:
+def operator_types() -> list[str]:
     """The types of all operators that this TensorFlow has."""
     found = op_def_pb2.OpList.FromString(bytes(_c_api.TF_GetBuffer(_c_api.TF_GetAllOpList())))
     return [op.name for op in found.op]
 
 
-def set_op_attr(op: Any, name: str, value: Union[bool, int, str]) -> None:
+def set_op_attr(op: Any, name: str, value: bool | int | str) -> None:
     """Puts an attribute on an op that is made already."""
     op._set_attr(name, attr_value(value))
 
@@ -160,19 +167,20 @@ def with_gradient(y: Any, inputs: Sequence[Any], gradient: str) -> Any:
         gradient: name in tf.RegisterGradient; see gradient_of.
     """
     with _tape.stop_recording():
-        made, = with_gradients([y], inputs, gradient)
+        (made,) = with_gradients([y], inputs, gradient)
     if not in_plain_graph():  # a tape inside a function follows what is recorded, and not the ops
-        def backward(dy: Any) -> List[Any]:
+
+        def backward(dy: Any) -> list[Any]:
             return _gradients.lookup(gradient)(made.op, dy)[1:]
 
         _tape.record_operation(gradient, [made], list(inputs), backward)
     return made
 
 
-def with_gradients(ys: Sequence[Any], inputs: Sequence[Any], gradient: str) -> List[Any]:
+def with_gradients(ys: Sequence[Any], inputs: Sequence[Any], gradient: str) -> list[Any]:
     """Several results of the same inputs, as with_gradient."""
     with v1.get_default_graph().gradient_override_map({"IdentityN": gradient}):
-        return tf.identity_n(list(ys) + list(inputs))[:len(ys)]
+        return tf.identity_n(list(ys) + list(inputs))[: len(ys)]
 
 
 def in_plain_graph() -> bool:
@@ -203,7 +211,7 @@ def either(is_first: Any, inputs: Sequence[Any], first: Callable[..., Any], seco
 def gradient_of(function: Callable) -> Callable:
     """A gradient to register for with_gradient: ``function(*inputs, dy)`` gives a gradient for each input."""
 
-    def registered(op: Any, dy: Any, *unused: Any) -> List[Any]:
+    def registered(op: Any, dy: Any, *unused: Any) -> list[Any]:
         return [None] + list(function(*op.inputs[1:], dy))
 
     return registered
@@ -253,26 +261,33 @@ def call_compiled(function: Any, inputs: Sequence[Any], constants: int = 0) -> A
         if v1.executing_eagerly_outside_functions() and not _context.context().has_function(function.name):
             _context.context().add_function_def(function.definition)  # which a Defun does for graphs only
         result = function(*inputs)
-        set_op_attr(result.op, "_XlaMustCompile", True)  # not by attr_scope: loops and branches add ops to lead inputs in
+        set_op_attr(
+            result.op, "_XlaMustCompile", True
+        )  # not by attr_scope: loops and branches add ops to lead inputs in
         return result
     graph = v1.get_default_graph()
     function.add_to_graph(graph)
     result = function.definition.signature.output_arg[0].type
     types = attr_value_pb2.AttrValue.ListValue
     kinds = [x.dtype.as_datatype_enum for x in inputs]
-    return graph.create_op("XlaLaunch", list(inputs), [tf.as_dtype(result)], attrs={
-        "function": attr_value_pb2.AttrValue(func=attr_value_pb2.NameAttrList(name=function.name)),
-        "Tconstants": attr_value_pb2.AttrValue(list=types(type=kinds[:constants])),
-        "Targs": attr_value_pb2.AttrValue(list=types(type=kinds[constants:])),
-        "Nresources": attr_value(0),
-        "Tresults": attr_value_pb2.AttrValue(list=types(type=[result])),
-    }).outputs[0]
+    return graph.create_op(
+        "XlaLaunch",
+        list(inputs),
+        [tf.as_dtype(result)],
+        attrs={
+            "function": attr_value_pb2.AttrValue(func=attr_value_pb2.NameAttrList(name=function.name)),
+            "Tconstants": attr_value_pb2.AttrValue(list=types(type=kinds[:constants])),
+            "Targs": attr_value_pb2.AttrValue(list=types(type=kinds[constants:])),
+            "Nresources": attr_value(0),
+            "Tresults": attr_value_pb2.AttrValue(list=types(type=[result])),
+        },
+    ).outputs[0]
 
 
 # ---- tf.data
 
 
-def dataset_inputs(dataset: Any) -> List[Any]:
+def dataset_inputs(dataset: Any) -> list[Any]:
     """The datasets a dataset reads from."""
     return [unwrap_dataset(d) for d in unwrap_dataset(dataset)._inputs()]
 
@@ -290,7 +305,7 @@ def dataset_kind(dataset: Any) -> str:
     return name[: -len("Dataset")] if name.endswith("Dataset") else name
 
 
-def dataset_batch_size(dataset: Any) -> Optional[int]:
+def dataset_batch_size(dataset: Any) -> int | None:
     """The constant batch size of a batching dataset; None when it is not constant."""
     real = unwrap_dataset(dataset)
     size = getattr(real, "_batch_size_t", None)
@@ -356,7 +371,7 @@ def _number(tensor: Any) -> int:
         return UNKNOWN_CARDINALITY
 
 
-def summary_writer_ops() -> Tuple[List[Any], List[Any]]:
+def summary_writer_ops() -> tuple[list[Any], list[Any]]:
     """Ops that open and that flush the summary writers of the default graph."""
     opened = list(_summary_ops.summary_writer_initializer_op())
     flush = getattr(_summary_ops, "legacy_raw_flush", _summary_ops.flush)

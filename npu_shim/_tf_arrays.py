@@ -1,7 +1,8 @@
 """Functions of arrays as ops: tf.numpy_function without the copies that TensorFlow 2.6 and before make."""
+
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +13,7 @@ from tensorflow.python.ops import gen_script_ops as _gen_script_ops, script_ops 
 _COPIES = tuple(map(int, tf.__version__.split(".")[:2])) <= (2, 6)  # what goes into a tf.numpy_function
 
 
-def array_function(function: Callable[..., List[np.ndarray]], inputs: Sequence[Any], types: Sequence[Any]) -> Any:
+def array_function(function: Callable[..., list[np.ndarray]], inputs: Sequence[Any], types: Sequence[Any]) -> Any:
     """tf.numpy_function without copies, where TensorFlow makes some.
 
     Args:
@@ -32,18 +33,21 @@ def array_function(function: Callable[..., List[np.ndarray]], inputs: Sequence[A
         outermost._py_funcs_used_in_graph = []
     outermost._py_funcs_used_in_graph.append(made)
     return _gen_script_ops.eager_py_func(
-        input=list(inputs), token=_script_ops._py_funcs.insert(made), is_async=False, Tout=list(types))
+        input=list(inputs), token=_script_ops._py_funcs.insert(made), is_async=False, Tout=list(types)
+    )
 
 
 class _ArrayFunction(_script_ops.EagerFunc):
     """What TensorFlow calls: it hands over eager tensors, which share the memory of a session's."""
 
-    def __init__(self, function: Callable[..., List[np.ndarray]], types: Sequence[Any]) -> None:
+    def __init__(self, function: Callable[..., list[np.ndarray]], types: Sequence[Any]) -> None:
         super().__init__(function, types, is_grad_func=False)
 
-    def __call__(self, device: Optional[str], token: str, args: Sequence[Any]) -> List[Any]:
+    def __call__(self, device: str | None, token: str, args: Sequence[Any]) -> list[Any]:
         results = self._func(*[arg._numpy() for arg in args])
         with _context.eager_mode():
             here = _context.context().device_name
-            return [_framework_ops.EagerTensor(result, here, dtype.as_datatype_enum)
-                    for result, dtype in zip(results, self._out_dtypes)]
+            return [
+                _framework_ops.EagerTensor(result, here, dtype.as_datatype_enum)
+                for result, dtype in zip(results, self._out_dtypes)
+            ]

@@ -1,23 +1,26 @@
 """How many threads an op may use that the calling thread runs."""
+
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import functools
 import os
-from typing import Callable, Iterator, Optional, Tuple
+from typing import Callable, Iterator
 
 import tensorflow as tf
 
 
 @functools.lru_cache(maxsize=None)
-def _kernel_threads() -> Optional[Tuple[Callable[[], int], Callable[[int], None]]]:
+def _kernel_threads() -> tuple[Callable[[], int], Callable[[int], None]] | None:
     """How TensorFlow gets and sets how many threads an op may use that the calling thread runs; None where it is unknown."""
     try:
-        names = [flag[len("-l:"):] for flag in tf.sysconfig.get_link_flags() if flag.startswith("-l:")]
+        names = [flag[len("-l:") :] for flag in tf.sysconfig.get_link_flags() if flag.startswith("-l:")]
         library = ctypes.CDLL(os.path.join(tf.sysconfig.get_lib(), names[0]))
-        return (library._ZN10tensorflow26GetPerThreadMaxParallelismEv,
-                library._ZN10tensorflow26SetPerThreadMaxParallelismEi)
+        return (
+            library._ZN10tensorflow26GetPerThreadMaxParallelismEv,
+            library._ZN10tensorflow26SetPerThreadMaxParallelismEi,
+        )
     except (AttributeError, IndexError, OSError):
         return None
 

@@ -8,77 +8,119 @@ home is loaded when the name is first used::
     python -m npu_shim._vendor_paths          # writes them
     python -m npu_shim._vendor_paths --check  # exits 1 when they are not current
 """
+
 from __future__ import annotations
 
 import os
 import sys
 import textwrap
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Mapping, Sequence
 
 from npu_shim._first_use import NOT_YET
 from npu_shim.ops.not_yet import SIGNATURES
 
 # vendor module below the root -> (our module, names) ..., where our module "not_yet:x" is ops/not_yet.py's table x
-TABLE: Dict[str, Sequence[Tuple[str, str]]] = {
+TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "estimator.npu": (),
     "estimator.npu.keras_to_npu": (("estimator.keras_to_npu", "model_to_npu_estimator"),),
     "estimator.npu.npu_callbacks": (
-        ("training.callbacks", "NPUBroadcastGlobalVariablesCallback"), ("not_yet:npu_callbacks", "")),
+        ("training.callbacks", "NPUBroadcastGlobalVariablesCallback"),
+        ("not_yet:npu_callbacks", ""),
+    ),
     "estimator.npu.npu_config": (
         ("_install", "decorator_tf_session"),
-        ("config.nested", "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig "
-                          "ProfilingConfig"),
-        ("config.run_config", "NPURunConfig"), ("ops.scopes", "NpuExecutePlacement")),
+        (
+            "config.nested",
+            "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig ProfilingConfig",
+        ),
+        ("config.run_config", "NPURunConfig"),
+        ("ops.scopes", "NpuExecutePlacement"),
+    ),
     "estimator.npu.npu_convert_dropout": (("ops.convert_dropout", "dropout_call switch_keras_dropout"),),
     "estimator.npu.npu_dynamic_rnn": (("not_yet:npu_dynamic_rnn", ""),),
     "estimator.npu.npu_estimator": (
-        ("estimator.npu_estimator", "NPUEstimator"), ("estimator.spec", "NPUEstimatorSpec")),
+        ("estimator.npu_estimator", "NPUEstimator"),
+        ("estimator.spec", "NPUEstimatorSpec"),
+    ),
     "estimator.npu.npu_hook": (
-        ("estimator.hooks", "NPUBroadcastGlobalVariablesHook NPUCheckpointSaverHook NPUOutputTensorHook "
-                            "SetIterationsVarHook TellMeStepOrLossHook"),
+        (
+            "estimator.hooks",
+            "NPUBroadcastGlobalVariablesHook NPUCheckpointSaverHook NPUOutputTensorHook "
+            "SetIterationsVarHook TellMeStepOrLossHook",
+        ),
         ("estimator.outfeed_hooks", "NPUInfeedOutfeedSessionHook NPULogOutfeedSessionHook NPUShutDownHook"),
-        ("not_yet:npu_hook", "")),
+        ("not_yet:npu_hook", ""),
+    ),
     "estimator.npu.npu_loss_scale_manager": (
-        ("optimizer.loss_scale_manager", "ExponentialUpdateLossScaleManager FixedLossScaleManager"),),
+        ("optimizer.loss_scale_manager", "ExponentialUpdateLossScaleManager FixedLossScaleManager"),
+    ),
     "estimator.npu.npu_loss_scale_optimizer": (("optimizer.loss_scale_optimizer", "NPULossScaleOptimizer"),),
     "estimator.npu.npu_optimizer": (
         ("optimizer.distributed", "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper"),
-        ("optimizer.keras", "KerasDistributeOptimizer"), ("optimizer.npu_optimizer", "NPUOptimizer"),
-        ("not_yet:npu_optimizer", "")),
+        ("optimizer.keras", "KerasDistributeOptimizer"),
+        ("optimizer.npu_optimizer", "NPUOptimizer"),
+        ("not_yet:npu_optimizer", ""),
+    ),
     "estimator.npu.npu_plugin": (
-        ("config.plugin", "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
-                          "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode"),
-        ("not_yet:npu_plugin", "")),
+        (
+            "config.plugin",
+            "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
+            "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode",
+        ),
+        ("not_yet:npu_plugin", ""),
+    ),
     "estimator.npu.npu_rnn": (("ops.rnn", "npu_dynamic_rnn"),),
     "estimator.npu.npu_scope": (
-        ("ops.scopes", "disable_autofuse keep_dtype_scope limit_core_num_scope npu_graph_slice_scope "
-                       "npu_mem_type_scope npu_optimizer_scope npu_qos_label_scope npu_recompute_scope npu_stage_scope "
-                       "npu_variable_scope npu_weight_prefetch_scope op_specified_engine_scope "
-                       "subgraph_multi_dims_scope without_npu_compile_scope"),),
+        (
+            "ops.scopes",
+            "disable_autofuse keep_dtype_scope limit_core_num_scope npu_graph_slice_scope "
+            "npu_mem_type_scope npu_optimizer_scope npu_qos_label_scope npu_recompute_scope npu_stage_scope "
+            "npu_variable_scope npu_weight_prefetch_scope op_specified_engine_scope "
+            "subgraph_multi_dims_scope without_npu_compile_scope",
+        ),
+    ),
     "estimator.npu.npu_strategy": (("training.strategy", "NPUStrategy"),),
     "estimator.npu.util": (
-        ("estimator.checks", "check_aoe_mode check_bool_type check_nonnegative_integer check_not_none check_path "
-                             "check_positive_integer check_profiling_options convert_bool_to_int format_string "
-                             "get_ranksize"),
-        ("ops.marks", "keep_tensors_dtypes npu_compile set_graph_exec_config set_op_input_tensor_multi_dims "
-                      "set_op_tensor_max_range set_op_tensor_max_size variable_initializer_in_host"),
+        (
+            "estimator.checks",
+            "check_aoe_mode check_bool_type check_nonnegative_integer check_not_none check_path "
+            "check_positive_integer check_profiling_options convert_bool_to_int format_string "
+            "get_ranksize",
+        ),
+        (
+            "ops.marks",
+            "keep_tensors_dtypes npu_compile set_graph_exec_config set_op_input_tensor_multi_dims "
+            "set_op_tensor_max_range set_op_tensor_max_size variable_initializer_in_host",
+        ),
         ("optimizer.iterations", "IterationPerLoop set_iteration_per_loop"),
-        ("optimizer.loop_variables", "create_or_get_var"), ("not_yet:util", "")),
+        ("optimizer.loop_variables", "create_or_get_var"),
+        ("not_yet:util", ""),
+    ),
     "estimator.npu_aicore_ops": (("not_yet:npu_aicore_ops", ""),),
     "estimator.npu_ops": (
-        ("ops.dropout", "dropout"), ("ops.outfeed", "outfeed_dequeue_op outfeed_enqueue_op"),
+        ("ops.dropout", "dropout"),
+        ("ops.outfeed", "outfeed_dequeue_op outfeed_enqueue_op"),
         ("ops.system", "NPUInit NPUShutdown initialize_system shutdown_system"),
-        ("not_yet:npu_ops", "")),
+        ("not_yet:npu_ops", ""),
+    ),
     "estimator.npu_unary_ops": (("ops.gelu", "gelu"), ("ops.generated", "npu_unary_ops")),
     "hccl": (),
     "hccl.hccl_ops": (
-        ("distributed.hccl_ops", "all_to_all_v all_to_all_v_c allgather allreduce broadcast gather_all_to_all_v receive "
-                                 "reduce reduce_scatter remote_read remote_ref_read remote_scatter_write remote_write "
-                                 "send"),),
+        (
+            "distributed.hccl_ops",
+            "all_to_all_v all_to_all_v_c allgather allreduce broadcast gather_all_to_all_v receive "
+            "reduce reduce_scatter remote_read remote_ref_read remote_scatter_write remote_write "
+            "send",
+        ),
+    ),
     "hccl.manage": (),
     "hccl.manage.api": (
-        ("distributed.ranks", "create_group destroy_group get_group_rank_from_world_rank get_local_rank_id "
-                              "get_local_rank_size get_rank_id get_rank_size get_world_rank_from_group_rank"),),
+        (
+            "distributed.ranks",
+            "create_group destroy_group get_group_rank_from_world_rank get_local_rank_id "
+            "get_local_rank_size get_rank_id get_rank_size get_world_rank_from_group_rank",
+        ),
+    ),
     "hccl.split": (),
     "hccl.split.api": (("distributed.ranks", "set_split_strategy_by_idx set_split_strategy_by_size"),),
     "npu_cpu": (),
@@ -97,11 +139,16 @@ _ROOT = os.path.dirname(os.path.abspath(__file__))
 
 def render(module: str) -> str:
     """The text of a module of the table."""
-    lines = [f'"""The vendor\'s npu_bridge.{module}. Made by npu_shim/_vendor_paths.py; change its table, not this file."""',
-             "from __future__ import annotations"]
-    homes = {source if _is_not_yet(source) else f"npu_shim.{source}":
-             list(SIGNATURES[source[len(NOT_YET):]]) if _is_not_yet(source) else names.split()
-             for source, names in TABLE[module]}
+    lines = [
+        f'"""The vendor\'s npu_bridge.{module}. Made by npu_shim/_vendor_paths.py; change its table, not this file."""',
+        "from __future__ import annotations",
+    ]
+    homes = {
+        source if _is_not_yet(source) else f"npu_shim.{source}": list(SIGNATURES[source[len(NOT_YET) :]])
+        if _is_not_yet(source)
+        else names.split()
+        for source, names in TABLE[module]
+    }
     if module in ON_IMPORT:
         lines += ["", *_imports(homes), "", *_all(homes), "", ON_IMPORT[module]]
     elif homes:
@@ -109,12 +156,17 @@ def render(module: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _on_first_use(homes: Mapping[str, List[str]]) -> List[str]:
+def _on_first_use(homes: Mapping[str, list[str]]) -> list[str]:
     """The names for type checkers and editors, who read, and for Python, which loads each when it is first used."""
     imports = ["    " + line for line in _imports(homes)]
     later = [f"    {name}: Callable[..., Any]" for home, names in homes.items() if _is_not_yet(home) for name in names]
-    lines = ["from typing import TYPE_CHECKING" + (", Any, Callable" if later else ""), "",
-             "from npu_shim._first_use import first_use as _first_use", "", "if TYPE_CHECKING:"]
+    lines = [
+        "from typing import TYPE_CHECKING" + (", Any, Callable" if later else ""),
+        "",
+        "from npu_shim._first_use import first_use as _first_use",
+        "",
+        "if TYPE_CHECKING:",
+    ]
     lines += imports + [""] * bool(imports and later) + later
     lines += ["else:", "    __getattr__, __dir__ = _first_use(__name__, {"]
     for home, names in homes.items():
@@ -127,11 +179,13 @@ def _on_first_use(homes: Mapping[str, List[str]]) -> List[str]:
     return lines + ["    })"]
 
 
-def _imports(homes: Mapping[str, List[str]]) -> List[str]:
-    return sorted(f"from {home} import {name}" for home, names in homes.items() if not _is_not_yet(home) for name in names)
+def _imports(homes: Mapping[str, list[str]]) -> list[str]:
+    return sorted(
+        f"from {home} import {name}" for home, names in homes.items() if not _is_not_yet(home) for name in names
+    )
 
 
-def _all(homes: Mapping[str, List[str]]) -> List[str]:
+def _all(homes: Mapping[str, list[str]]) -> list[str]:
     return ["__all__ = [", *[f'    "{name}",' for name in sorted(sum(homes.values(), []))], "]"]
 
 
@@ -146,7 +200,7 @@ def path_of(module: str) -> str:
     return os.path.join(_ROOT, *parts) + ".py"
 
 
-def stale() -> List[str]:
+def stale() -> list[str]:
     """The files that are not as the table has them."""
     found = []
     for module in TABLE:

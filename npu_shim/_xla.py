@@ -17,13 +17,14 @@ Nothing is compiled on a machine with a GPU (which has better kernels for the
 ops) and with NPU_SHIM_KERNELS=plain; nor, as is told once, where TensorFlow was
 built without XLA or the process may not run code that it makes.
 """
+
 from __future__ import annotations
 
 import functools
 import os
 import threading
 import warnings
-from typing import Any, Callable, Dict, Sequence, Tuple
+from typing import Any, Callable, Sequence
 
 from npu_shim import _allocator, _env, _made_code, _tf
 
@@ -47,14 +48,19 @@ def _can_compile() -> bool:
     if not _tf.has_cpu_kernel("XlaLaunch"):
         reason = "this TensorFlow was built without XLA"
     elif not _made_code.is_allowed():
-        reason = ("this process may not run code that it makes, which systemd's MemoryDenyWriteExecute, SELinux "
-                  "(execmem) and prctl can forbid")
+        reason = (
+            "this process may not run code that it makes, which systemd's MemoryDenyWriteExecute, SELinux "
+            "(execmem) and prctl can forbid"
+        )
     else:
         return True
     warnings.warn(
         f"npu_shim compiles nothing, because {reason}: gelu and dropout of large tensors take TensorFlow's own ops, "
         "which are several times slower, and dropout draws the masks of tf.nn.dropout. Export "
-        "NPU_SHIM_KERNELS=plain to have that without this warning.", RuntimeWarning, stacklevel=4)
+        "NPU_SHIM_KERNELS=plain to have that without this warning.",
+        RuntimeWarning,
+        stacklevel=4,
+    )
     return False
 
 
@@ -70,7 +76,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], counts: bool = False) -> None:
         self._function = function
         self._counts = counts
-        self._made: Dict[Tuple[Any, ...], Any] = {}
+        self._made: dict[tuple[Any, ...], Any] = {}
 
     def __call__(self, *inputs: Any) -> Any:
         """The result as an op of the default graph; its shape is that of the first argument."""
@@ -87,7 +93,7 @@ class Compiled:
         y.set_shape(inputs[0].shape)
         return y
 
-    def _kept(self, make: Callable[..., Any], types: Tuple[Any, ...]) -> Any:
+    def _kept(self, make: Callable[..., Any], types: tuple[Any, ...]) -> Any:
         with _making:
             made = self._made.get((make, types))
         if made is None:  # made without the lock, as one is made of another
@@ -97,12 +103,12 @@ class Compiled:
         return made
 
 
-def _eager(function: Compiled, types: Tuple[Any, ...]) -> Any:
+def _eager(function: Compiled, types: tuple[Any, ...]) -> Any:
     """The function for eager tensors of these types; traced once, for all shapes."""
     return tf.function(function, autograph=False, input_signature=[tf.TensorSpec(None, dtype) for dtype in types])
 
 
-def _any_size(function: Compiled, types: Tuple[Any, ...]) -> Any:
+def _any_size(function: Compiled, types: tuple[Any, ...]) -> Any:
     """The function for tensors of any shape, as one of a graph's library: where it is not called it is but one op."""
     in_parts = function._kept(_in_parts, types)
     limit = MOST_ELEMENTS if _allocator.keeps(os.environ, tf.__version__) else _VERY_LARGE
@@ -207,7 +213,7 @@ def _padded(function: Callable[..., Any], *flat: Any) -> Any:
     return function(*[tf.pad(x, [[0, missing]]) for x in flat])[:count]  # not copied where nothing is missing
 
 
-def _in_parts(function: Compiled, types: Tuple[Any, ...]) -> Any:
+def _in_parts(function: Compiled, types: tuple[Any, ...]) -> Any:
     """The function for long flat tensors, in a graph's library.
 
     The result has memory of its own, to which each part's is copied while the
@@ -225,12 +231,13 @@ def _in_parts(function: Compiled, types: Tuple[Any, ...]) -> Any:
         parts = count // _PART
         y = tf.raw_ops.Empty(shape=tf.cast(tf.stack([parts + 1, _PART]), tf.int32), dtype=words)
 
-        def step(part: Any, y: Any) -> Tuple[Any, Any]:
-            return part + 1, put(y, part, *[tf.reshape(x[part * _PART:(part + 1) * _PART], [_PART]) for x in flat])
+        def step(part: Any, y: Any) -> tuple[Any, Any]:
+            return part + 1, put(y, part, *[tf.reshape(x[part * _PART : (part + 1) * _PART], [_PART]) for x in flat])
 
-        part, y = _tf.v1.while_loop(lambda part, y: part < parts, step, [tf.zeros_like(parts), y], back_prop=False,
-                                    parallel_iterations=2)
-        rest = [tf.pad(x[parts * _PART:], [[0, (parts + 1) * _PART - count]]) for x in flat]
+        part, y = _tf.v1.while_loop(
+            lambda part, y: part < parts, step, [tf.zeros_like(parts), y], back_prop=False, parallel_iterations=2
+        )
+        rest = [tf.pad(x[parts * _PART :], [[0, (parts + 1) * _PART - count]]) for x in flat]
         y = put(y, part, *[tf.reshape(x, [_PART]) for x in rest])
         return tf.bitcast(tf.reshape(y, [-1])[:count], dtype)
 
@@ -239,7 +246,9 @@ def _in_parts(function: Compiled, types: Tuple[Any, ...]) -> Any:
 
 def _bucket(count: Any) -> Any:
     """The least m 2^k of at least count, with m from 8 to 15: at most an eighth more."""
-    bits = tf.cast(tf.math.floor(tf.math.log(tf.cast(count - 1, tf.float64) + 0.5) / tf.math.log(
-        tf.constant(2.0, tf.float64))), tf.int32)
+    bits = tf.cast(
+        tf.math.floor(tf.math.log(tf.cast(count - 1, tf.float64) + 0.5) / tf.math.log(tf.constant(2.0, tf.float64))),
+        tf.int32,
+    )
     unit = tf.bitwise.left_shift(1, bits - 3)
     return tf.minimum((count - 1) // unit + 1, MOST_ELEMENTS // unit) * unit

@@ -4,6 +4,7 @@ Gives every name the vendor's ``npu_bridge.npu_init`` gives, and installs: from
 here on every new Session carries the NPU config, as users of that import expect.
 ``npu_shim.uninstall()`` takes it back.
 """
+
 from __future__ import annotations
 
 import os
@@ -13,36 +14,60 @@ from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from npu_shim import _tf
-from npu_shim._tf import session_module as session, session_run_hook
 from npu_shim._install import decorator_tf_session, install
+from npu_shim._tf import session_module as session, session_run_hook
 from npu_shim.config.keras_session import close_session, npu_clear_session, set_keras_session_npu_config
 from npu_shim.config.nested import DumpConfig, DynamicInputConfig, MemoryConfig, ProfilingConfig
-from npu_shim.config.resource import (get_npu_local_rank_id, get_npu_local_rank_size, get_npu_rank_id,
-                                      get_npu_rank_size, init_resource, shutdown_resource)
+from npu_shim.config.resource import (
+    get_npu_local_rank_id,
+    get_npu_local_rank_size,
+    get_npu_rank_id,
+    get_npu_rank_size,
+    init_resource,
+    shutdown_resource,
+)
 from npu_shim.config.rewriters import npu_config_proto, npu_graph_options, npu_optimizer_options, npu_run_config_init
 from npu_shim.config.run_config import NPURunConfig
-from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback, npu_callbacks_append, npu_hooks_append
-from npu_shim.distributed.ranks import (create_group, destroy_group, get_group_rank_from_world_rank,
-                                        get_local_rank_id, get_local_rank_size, get_rank_id, get_rank_size,
-                                        get_world_rank_from_group_rank, set_split_strategy_by_idx,
-                                        set_split_strategy_by_size)
+from npu_shim.distributed.ranks import (
+    create_group,
+    destroy_group,
+    get_group_rank_from_world_rank,
+    get_local_rank_id,
+    get_local_rank_size,
+    get_rank_id,
+    get_rank_size,
+    get_world_rank_from_group_rank,
+    set_split_strategy_by_idx,
+    set_split_strategy_by_size,
+)
 from npu_shim.estimator import npu_ops
-from npu_shim.estimator.hooks import (NPUBroadcastGlobalVariablesHook, NPUCheckpointSaverHook, NpuEmptyHook,
-                                      NPUOutputTensorHook, SetIterationsVarHook, TellMeStepOrLossHook)
+from npu_shim.estimator.hooks import (
+    NPUBroadcastGlobalVariablesHook,
+    NPUCheckpointSaverHook,
+    NpuEmptyHook,
+    NPUOutputTensorHook,
+    SetIterationsVarHook,
+    TellMeStepOrLossHook,
+)
 from npu_shim.estimator.npu import keras_to_npu, npu_plugin, npu_rnn, npu_scope, npu_strategy, util
 from npu_shim.estimator.npu_estimator import NPUEstimator
 from npu_shim.estimator.spec import NPUEstimatorSpec
 from npu_shim.hccl import hccl_ops
 from npu_shim.npu_cpu import npu_cpu_ops
 from npu_shim.ops.generated import npu_unary_ops
-from npu_shim.optimizer.distributed import (NPUDistributedOptimizer, npu_allreduce,
-                                            npu_distributed_optimizer_wrapper, npu_tf_optimizer)
+from npu_shim.optimizer.distributed import (
+    NPUDistributedOptimizer,
+    npu_allreduce,
+    npu_distributed_optimizer_wrapper,
+    npu_tf_optimizer,
+)
 from npu_shim.optimizer.keras import KerasDistributeOptimizer, npu_keras_optimizer
 from npu_shim.optimizer.loss_scale_manager import ExponentialUpdateLossScaleManager, FixedLossScaleManager
 from npu_shim.optimizer.loss_scale_optimizer import NPULossScaleOptimizer
 from npu_shim.optimizer.npu_optimizer import NPUOptimizer
 from npu_shim.profiler import profiler
 from npu_shim.scoped_graph_manager import scoped_graph_manager
+from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback, npu_callbacks_append, npu_hooks_append
 
 backend = _tf.keras_backend()
 
@@ -63,19 +88,75 @@ experimental_options = {
 install()
 
 __all__ = [
-    "DumpConfig", "DynamicInputConfig", "ExponentialUpdateLossScaleManager", "FixedLossScaleManager",
-    "KerasDistributeOptimizer", "MemoryConfig", "NPUBroadcastGlobalVariablesCallback",
-    "NPUBroadcastGlobalVariablesHook", "NPUCheckpointSaverHook", "NPUDistributedOptimizer", "NPUEstimator",
-    "NPUEstimatorSpec", "NPULossScaleOptimizer", "NPUOptimizer", "NPUOutputTensorHook", "NPURunConfig", "NpuEmptyHook",
-    "ProfilingConfig", "RewriterConfig", "SetIterationsVarHook", "TellMeStepOrLossHook", "backend", "close_session",
-    "config_pb2", "create_group", "decorator_tf_session", "destroy_group", "experimental_options",
-    "get_group_rank_from_world_rank", "get_local_rank_id", "get_local_rank_size", "get_npu_local_rank_id",
-    "get_npu_local_rank_size", "get_npu_rank_id", "get_npu_rank_size", "get_rank_id", "get_rank_size",
-    "get_world_rank_from_group_rank", "hccl_ops", "init_resource", "keras_to_npu", "npu_allreduce",
-    "npu_callbacks_append", "npu_clear_session", "npu_config_proto", "npu_cpu_ops",
-    "npu_distributed_optimizer_wrapper", "npu_graph_options", "npu_hooks_append", "npu_keras_optimizer", "npu_ops",
-    "npu_optimizer_options", "npu_plugin", "npu_rnn", "npu_run_config_init", "npu_scope", "npu_strategy",
-    "npu_tf_optimizer", "npu_unary_ops", "os", "profiler", "rewriter_config_pb2", "scoped_graph_manager", "session",
-    "session_run_hook", "set_keras_session_npu_config", "set_split_strategy_by_idx", "set_split_strategy_by_size",
-    "shutdown_resource", "tf", "util",
+    "DumpConfig",
+    "DynamicInputConfig",
+    "ExponentialUpdateLossScaleManager",
+    "FixedLossScaleManager",
+    "KerasDistributeOptimizer",
+    "MemoryConfig",
+    "NPUBroadcastGlobalVariablesCallback",
+    "NPUBroadcastGlobalVariablesHook",
+    "NPUCheckpointSaverHook",
+    "NPUDistributedOptimizer",
+    "NPUEstimator",
+    "NPUEstimatorSpec",
+    "NPULossScaleOptimizer",
+    "NPUOptimizer",
+    "NPUOutputTensorHook",
+    "NPURunConfig",
+    "NpuEmptyHook",
+    "ProfilingConfig",
+    "RewriterConfig",
+    "SetIterationsVarHook",
+    "TellMeStepOrLossHook",
+    "backend",
+    "close_session",
+    "config_pb2",
+    "create_group",
+    "decorator_tf_session",
+    "destroy_group",
+    "experimental_options",
+    "get_group_rank_from_world_rank",
+    "get_local_rank_id",
+    "get_local_rank_size",
+    "get_npu_local_rank_id",
+    "get_npu_local_rank_size",
+    "get_npu_rank_id",
+    "get_npu_rank_size",
+    "get_rank_id",
+    "get_rank_size",
+    "get_world_rank_from_group_rank",
+    "hccl_ops",
+    "init_resource",
+    "keras_to_npu",
+    "npu_allreduce",
+    "npu_callbacks_append",
+    "npu_clear_session",
+    "npu_config_proto",
+    "npu_cpu_ops",
+    "npu_distributed_optimizer_wrapper",
+    "npu_graph_options",
+    "npu_hooks_append",
+    "npu_keras_optimizer",
+    "npu_ops",
+    "npu_optimizer_options",
+    "npu_plugin",
+    "npu_rnn",
+    "npu_run_config_init",
+    "npu_scope",
+    "npu_strategy",
+    "npu_tf_optimizer",
+    "npu_unary_ops",
+    "os",
+    "profiler",
+    "rewriter_config_pb2",
+    "scoped_graph_manager",
+    "session",
+    "session_run_hook",
+    "set_keras_session_npu_config",
+    "set_split_strategy_by_idx",
+    "set_split_strategy_by_size",
+    "shutdown_resource",
+    "tf",
+    "util",
 ]

@@ -1,4 +1,5 @@
 """What every test needs, set before TensorFlow is imported."""
+
 from __future__ import annotations
 
 import os
@@ -8,26 +9,28 @@ from typing import Any, Iterator
 
 import pytest
 
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
-os.environ.setdefault('CUDA_VISIBLE_DEVICES', '')
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background, with all its children
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # as shells start what runs in the background, with all its children
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope='session', autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def cache_home(tmp_path_factory: Any) -> Iterator[pathlib.Path]:
     """What programs keep for their user: not that of who runs the tests."""
-    folder = tmp_path_factory.mktemp('cache')
-    before = os.environ.get('XDG_CACHE_HOME')
-    os.environ['XDG_CACHE_HOME'] = str(folder)
+    folder = tmp_path_factory.mktemp("cache")
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(folder)
     yield folder
     if before is None:
-        del os.environ['XDG_CACHE_HOME']
+        del os.environ["XDG_CACHE_HOME"]
     else:
-        os.environ['XDG_CACHE_HOME'] = before
+        os.environ["XDG_CACHE_HOME"] = before
 
 
-@pytest.fixture(scope='session')
+@pytest.fixture(scope="session")
 def repo_root() -> pathlib.Path:
     """The checkout under test."""
     return pathlib.Path(__file__).resolve().parent.parent

@@ -1,4 +1,5 @@
 """Loops and branches in the style that a test asks for."""
+
 from __future__ import annotations
 
 import contextlib

@@ -5,217 +5,227 @@ TensorFlow 1.15 and 2.6 map API names to ``status`` and ``note_code``. Most of t
 supported, what rules rewrite, what has no effect. What does is put into the kinds below, and where the
 list contradicts itself or the documentation the choice is made here, once, with its reason.
 """
+
 from __future__ import annotations
 
 import json
 import sys
-from typing import Dict, Iterable, Iterator, Optional
+from typing import Iterable, Iterator
 
 # The list's note codes that are worth a word, as the kinds of the tool.
 _KINDS = {
-    'eager': 'eager',
-    'tpu_only': 'tpu',
-    'gpu_only': 'gpu',
-    'use_tf_data': 'queue',
-    'remove_lite': 'lite',
-    'avoid': 'unclear',
-    'under_analysis': 'unverified',
+    "eager": "eager",
+    "tpu_only": "tpu",
+    "gpu_only": "gpu",
+    "use_tf_data": "queue",
+    "remove_lite": "lite",
+    "avoid": "unclear",
+    "under_analysis": "unverified",
 }
 # Families that the list only calls deprecated, because they are part of tf.contrib. They work no
 # better than their namesakes outside it; the names in brackets are those that do run anywhere.
 _FAMILIES = {
-    'tf.contrib.cudnn_rnn.': ('gpu', ('CudnnCompatibleGRUCell', 'CudnnCompatibleLSTMCell')),
-    'tf.contrib.nccl.': ('gpu', ()),
-    'tf.contrib.tpu.': ('tpu', ('RunConfig', 'TPUConfig', 'TPUEstimatorSpec', 'InputPipelineConfig')),
+    "tf.contrib.cudnn_rnn.": ("gpu", ("CudnnCompatibleGRUCell", "CudnnCompatibleLSTMCell")),
+    "tf.contrib.nccl.": ("gpu", ()),
+    "tf.contrib.tpu.": ("tpu", ("RunConfig", "TPUConfig", "TPUEstimatorSpec", "InputPipelineConfig")),
 }
-_DECIDED: Dict[str, Optional[str]] = {
+_DECIDED: dict[str, str | None] = {
     # A question and two switches of Python's behaviour; in a graph they do no harm.
-    'tf.executing_eagerly': None,
-    'tf.enable_tensor_equality': None,
-    'tf.enable_v2_tensorshape': None,
-    'tf.contrib.eager.enable_eager_execution': 'eager',
-    'tf.contrib.eager.enable_remote_eager_execution': 'eager',
-    'tf.config.run_functions_eagerly': 'eager',
+    "tf.executing_eagerly": None,
+    "tf.enable_tensor_equality": None,
+    "tf.enable_v2_tensorshape": None,
+    "tf.contrib.eager.enable_eager_execution": "eager",
+    "tf.contrib.eager.enable_remote_eager_execution": "eager",
+    "tf.config.run_functions_eagerly": "eager",
     # The list calls it harmless; Keras refuses it where there are not as many GPUs.
-    'tf.keras.utils.multi_gpu_model': 'gpu',
+    "tf.keras.utils.multi_gpu_model": "gpu",
     # Modules, which nobody calls, and what a rule rewrites.
-    'tf.tpu.core': None,
-    'tf.tpu.experimental': None,
-    'tf.lite.experimental.nn': None,
-    'tf.tpu.CrossShardOptimizer': None,
-    'tf.contrib.tpu.CrossShardOptimizer': None,
-    'tf.contrib.tpu.TPUEstimator': None,
+    "tf.tpu.core": None,
+    "tf.tpu.experimental": None,
+    "tf.lite.experimental.nn": None,
+    "tf.tpu.CrossShardOptimizer": None,
+    "tf.contrib.tpu.CrossShardOptimizer": None,
+    "tf.contrib.tpu.TPUEstimator": None,
     # Supported says the status, avoid says the note. These are made of ordinary operations, so that
     # the status is right.
-    'tf.math.reduce_euclidean_norm': None,
-    'tf.nn.separable_conv2d': None,
-    'tf.signal.hamming_window': None,
-    'tf.signal.hann_window': None,
-    'tf.signal.overlap_and_add': None,
-    'tf.feature_column.shared_embedding_columns': None,
+    "tf.math.reduce_euclidean_norm": None,
+    "tf.nn.separable_conv2d": None,
+    "tf.signal.hamming_window": None,
+    "tf.signal.hann_window": None,
+    "tf.signal.overlap_and_add": None,
+    "tf.feature_column.shared_embedding_columns": None,
     # The same functions are supported without a note by their older names, tf.sparse_add and so on.
-    'tf.sparse.add': None,
-    'tf.sparse.mask': None,
-    'tf.sparse.reduce_max': None,
-    'tf.sparse.reduce_sum': None,
-    'tf.sparse.segment_mean': None,
-    'tf.sparse.segment_sum': None,
-    'tf.sparse.split': None,
+    "tf.sparse.add": None,
+    "tf.sparse.mask": None,
+    "tf.sparse.reduce_max": None,
+    "tf.sparse.reduce_sum": None,
+    "tf.sparse.segment_mean": None,
+    "tf.sparse.segment_sum": None,
+    "tf.sparse.split": None,
     # They only configure a TPUEstimator, which runs without a TPU.
-    'tf.estimator.tpu.InputPipelineConfig': None,
-    'tf.estimator.tpu.TPUConfig': None,
-    'tf.estimator.tpu.TPUEstimatorSpec': None,
-    'tf.estimator.tpu.experimental.EmbeddingConfigSpec': 'tpu',
+    "tf.estimator.tpu.InputPipelineConfig": None,
+    "tf.estimator.tpu.TPUConfig": None,
+    "tf.estimator.tpu.TPUEstimatorSpec": None,
+    "tf.estimator.tpu.experimental.EmbeddingConfigSpec": "tpu",
     # A rule hands loss scaling to the NPU's classes.
-    'tf.train.experimental.MixedPrecisionLossScaleOptimizer': None,
+    "tf.train.experimental.MixedPrecisionLossScaleOptimizer": None,
     # Under analysis without a note.
-    'tf.random.experimental.Generator': 'unverified',
-    'tf.random.experimental.create_rng_state': 'unverified',
-    'tf.random.experimental.get_global_generator': 'unverified',
-    'tf.random.experimental.set_global_generator': 'unverified',
+    "tf.random.experimental.Generator": "unverified",
+    "tf.random.experimental.create_rng_state": "unverified",
+    "tf.random.experimental.get_global_generator": "unverified",
+    "tf.random.experimental.set_global_generator": "unverified",
     # Tables are a restriction of their own (rules/restriction_lookup.py).
-    'tf.lookup.StaticVocabularyTable': 'table',
-    'tf.lookup.TextFileInitializer': None,
-    'tf.lookup.TextFileIndex': None,
-    'tf.lookup.StaticHashTable': 'table',
-    'tf.lookup.experimental.DenseHashTable': 'table',
-    'tf.contrib.lookup.HashTable': 'table',
-    'tf.contrib.lookup.MutableDenseHashTable': 'table',
-    'tf.contrib.lookup.MutableHashTable': 'table',
-    'tf.contrib.lookup.IdTableWithHashBuckets': 'table',
-    'tf.contrib.lookup.index_table_from_file': 'table',
-    'tf.contrib.lookup.index_table_from_tensor': 'table',
-    'tf.contrib.lookup.index_to_string_table_from_file': 'table',
-    'tf.contrib.lookup.index_to_string_table_from_tensor': 'table',
+    "tf.lookup.StaticVocabularyTable": "table",
+    "tf.lookup.TextFileInitializer": None,
+    "tf.lookup.TextFileIndex": None,
+    "tf.lookup.StaticHashTable": "table",
+    "tf.lookup.experimental.DenseHashTable": "table",
+    "tf.contrib.lookup.HashTable": "table",
+    "tf.contrib.lookup.MutableDenseHashTable": "table",
+    "tf.contrib.lookup.MutableHashTable": "table",
+    "tf.contrib.lookup.IdTableWithHashBuckets": "table",
+    "tf.contrib.lookup.index_table_from_file": "table",
+    "tf.contrib.lookup.index_table_from_tensor": "table",
+    "tf.contrib.lookup.index_to_string_table_from_file": "table",
+    "tf.contrib.lookup.index_to_string_table_from_tensor": "table",
     # Input queues: the list calls some supported, some deprecated; the documentation excludes them
     # all. Queues as such (tf.FIFOQueue) are often not for input, and the list supports them.
-    'tf.FixedLengthRecordReader': 'queue',
-    'tf.TFRecordReader': 'queue',
-    'tf.TextLineReader': 'queue',
-    'tf.train.QueueRunner': 'queue',
-    'tf.train.batch': 'queue',
-    'tf.train.batch_join': 'queue',
-    'tf.train.input_producer': 'queue',
-    'tf.train.limit_epochs': 'queue',
-    'tf.train.maybe_batch': 'queue',
-    'tf.train.maybe_batch_join': 'queue',
-    'tf.train.maybe_shuffle_batch': 'queue',
-    'tf.train.maybe_shuffle_batch_join': 'queue',
-    'tf.train.range_input_producer': 'queue',
-    'tf.train.shuffle_batch': 'queue',
-    'tf.train.shuffle_batch_join': 'queue',
-    'tf.train.slice_input_producer': 'queue',
-    'tf.train.string_input_producer': 'queue',
+    "tf.FixedLengthRecordReader": "queue",
+    "tf.TFRecordReader": "queue",
+    "tf.TextLineReader": "queue",
+    "tf.train.QueueRunner": "queue",
+    "tf.train.batch": "queue",
+    "tf.train.batch_join": "queue",
+    "tf.train.input_producer": "queue",
+    "tf.train.limit_epochs": "queue",
+    "tf.train.maybe_batch": "queue",
+    "tf.train.maybe_batch_join": "queue",
+    "tf.train.maybe_shuffle_batch": "queue",
+    "tf.train.maybe_shuffle_batch_join": "queue",
+    "tf.train.range_input_producer": "queue",
+    "tf.train.shuffle_batch": "queue",
+    "tf.train.shuffle_batch_join": "queue",
+    "tf.train.slice_input_producer": "queue",
+    "tf.train.string_input_producer": "queue",
     # The list supports is_finite under tf.math and excludes it under tf: one function, one answer.
-    'tf.is_finite': 'finite',
-    'tf.is_inf': 'finite',
-    'tf.is_nan': 'finite',
-    'tf.math.is_finite': 'finite',
-    'tf.math.is_inf': 'finite',
-    'tf.math.is_nan': 'finite',
-    'tf.debugging.is_finite': 'finite',
-    'tf.debugging.is_inf': 'finite',
-    'tf.debugging.is_nan': 'finite',
+    "tf.is_finite": "finite",
+    "tf.is_inf": "finite",
+    "tf.is_nan": "finite",
+    "tf.math.is_finite": "finite",
+    "tf.math.is_inf": "finite",
+    "tf.math.is_nan": "finite",
+    "tf.debugging.is_finite": "finite",
+    "tf.debugging.is_inf": "finite",
+    "tf.debugging.is_nan": "finite",
 }
 # Excluded for TensorFlow 2.6, although nothing is wrong with them: a rule hands loss scaling to the NPU's classes, and
 # who asks for a TPU, asks under a condition.
-_MADE_RIGHT = frozenset({'tf.compat.v1.train.experimental.enable_mixed_precision_graph_rewrite',
-                         'tf.compat.v1.distribute.cluster_resolver.TPUClusterResolver'})
+_MADE_RIGHT = frozenset(
+    {
+        "tf.compat.v1.train.experimental.enable_mixed_precision_graph_rewrite",
+        "tf.compat.v1.distribute.cluster_resolver.TPUClusterResolver",
+    }
+)
 # Horovod's names that have a counterpart on the NPU; rules of their own deal with these.
-_HOROVOD_KNOWN = frozenset('''Compression allgather allreduce alltoall broadcast broadcast_variables
-broadcast_global_variables shutdown is_initialized DistributedGradientTape'''.split())
+_HOROVOD_KNOWN = frozenset(
+    """Compression allgather allreduce alltoall broadcast broadcast_variables
+broadcast_global_variables shutdown is_initialized DistributedGradientTape""".split()
+)
 
 
-def kind_of(name: str, row: Dict[str, str]) -> Optional[str]:
+def kind_of(name: str, row: dict[str, str]) -> str | None:
     """The kind of one name of the list; None where nothing is to be said of it."""
     if name in _DECIDED:
         return _DECIDED[name]
     for prefix, (kind, fine) in _FAMILIES.items():
         if name.startswith(prefix):
-            rest = name[len(prefix):]
-            return None if rest in fine or rest.startswith('profiler.') else kind
-    if name.startswith('hvd.'):
-        known = row['status'] != 'under_analysis' or name[4:] in _HOROVOD_KNOWN
-        return None if known else 'horovod'
-    return _KINDS.get(row.get('note_code', ''))
+            rest = name[len(prefix) :]
+            return None if rest in fine or rest.startswith("profiler.") else kind
+    if name.startswith("hvd."):
+        known = row["status"] != "under_analysis" or name[4:] in _HOROVOD_KNOWN
+        return None if known else "horovod"
+    return _KINDS.get(row.get("note_code", ""))
 
 
 def canonical_name(name: str) -> str:
     """How the tool spells a name of the list."""
-    name = name.partition('(')[0]
-    root, _, rest = name.partition('.')
-    return {'hvd': 'horovod', 'tf': 'tensorflow'}[root] + '.' + rest
+    name = name.partition("(")[0]
+    root, _, rest = name.partition(".")
+    return {"hvd": "horovod", "tf": "tensorflow"}[root] + "." + rest
 
 
-def advised_against(rows: Dict[str, Dict[str, str]], table: Dict[str, str]) -> Dict[str, None]:
+def advised_against(rows: dict[str, dict[str, str]], table: dict[str, str]) -> dict[str, None]:
     """The names of tf.compat.v1 that the list for TensorFlow 2.6 alone excludes.
 
     Args:
         rows: of that list.
         table: the kinds that are known already.
     """
-    compat = 'tf.compat.v1.'
-    found = {canonical_name('tf.' + name[len(compat):]): None for name, row in rows.items()
-             if name.startswith(compat) and row.get('note_code') == 'avoid' and name not in _MADE_RIGHT}
+    compat = "tf.compat.v1."
+    found = {
+        canonical_name("tf." + name[len(compat) :]): None
+        for name, row in rows.items()
+        if name.startswith(compat) and row.get("note_code") == "avoid" and name not in _MADE_RIGHT
+    }
     return {name: None for name in found if name not in table}
 
 
-def module_lines(table: Dict[str, str], avoid: Iterable[str]) -> Iterator[str]:
+def module_lines(table: dict[str, str], avoid: Iterable[str]) -> Iterator[str]:
     """The lines of the module."""
     yield '"""What the vendor\'s support lists for TensorFlow 1.15 and 2.6 warn of: a kind for each call.'
-    yield ''
-    yield 'Made by tools/make_api_support.py, where each choice is explained; do not edit.'
+    yield ""
+    yield "Made by tools/make_api_support.py, where each choice is explained; do not edit."
     yield '"""'
-    yield 'from __future__ import annotations'
-    yield ''
-    yield 'from typing import Dict, FrozenSet'
-    yield ''
-    yield 'SUPPORT: Dict[str, str] = {'
+    yield "from __future__ import annotations"
+    yield ""
+    yield "from typing import Dict, FrozenSet"
+    yield ""
+    yield "SUPPORT: Dict[str, str] = {"
     for name in sorted(table):
-        yield '    %r: %r,' % (name, table[name])
-    yield '}'
-    yield '# What the list for TensorFlow 2.6 excludes, and that for 1.15 does not.'
-    yield 'AVOID_IN_2: FrozenSet[str] = frozenset({'
+        yield f"    {name!r}: {table[name]!r},"
+    yield "}"
+    yield "# What the list for TensorFlow 2.6 excludes, and that for 1.15 does not."
+    yield "AVOID_IN_2: FrozenSet[str] = frozenset({"
     for name in sorted(avoid):
-        yield '    %r,' % name
-    yield '})'
-    yield ''
-    yield ''
-    yield 'def names_of(kind: str) -> FrozenSet[str]:'
+        yield f"    {name!r},"
+    yield "})"
+    yield ""
+    yield ""
+    yield "def names_of(kind: str) -> FrozenSet[str]:"
     yield '    """The names of one kind."""'
-    yield '    return frozenset(name for name, its in SUPPORT.items() if its == kind)'
+    yield "    return frozenset(name for name, its in SUPPORT.items() if its == kind)"
 
 
-def support_table(rows: Dict[str, Dict[str, str]]) -> Dict[str, str]:
+def support_table(rows: dict[str, dict[str, str]]) -> dict[str, str]:
     """The kind of each name that has one, by its canonical spelling.
 
     Args:
         rows: name -> row of the vendor's list.
     """
-    table: Dict[str, str] = {}
-    decided = {name: {'status': 'decided'} for name in _DECIDED}
+    table: dict[str, str] = {}
+    decided = {name: {"status": "decided"} for name in _DECIDED}
     for name, row in list(decided.items()) + list(rows.items()):
-        kind = None if row['status'] == 'compatible' else kind_of(name, row)
+        kind = None if row["status"] == "compatible" else kind_of(name, row)
         if kind:
             table[canonical_name(name)] = kind
     return table
 
 
-def _rows(path: str) -> Dict[str, Dict[str, str]]:
-    with open(path, encoding='utf-8') as stream:
-        rows: Dict[str, Dict[str, str]] = json.load(stream)['apis']
+def _rows(path: str) -> dict[str, dict[str, str]]:
+    with open(path, encoding="utf-8") as stream:
+        rows: dict[str, dict[str, str]] = json.load(stream)["apis"]
     return rows
 
 
 def main() -> int:
     if len(sys.argv) != 3:
-        print('usage: python tools/make_api_support.py LIST115.json LIST26.json', file=sys.stderr)
+        print("usage: python tools/make_api_support.py LIST115.json LIST26.json", file=sys.stderr)
         return 2
     rows, rows_2 = [_rows(path) for path in sys.argv[1:]]
     table = support_table(rows)
-    print('\n'.join(module_lines(table, advised_against(rows_2, table))))
+    print("\n".join(module_lines(table, advised_against(rows_2, table))))
     return 0
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main())

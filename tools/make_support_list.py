@@ -5,73 +5,76 @@ where each list, that for TensorFlow 1.15 and that for 2.6, maps API names to ``
 name without ``compat.v1``: of the first list such names are left out, in the second they are what scripts of
 TensorFlow 1 call. Where a finding is told, make_api_support.py decides, and what it says comes first.
 """
+
 from __future__ import annotations
 
 import json
 import sys
-from typing import Dict, Iterator, List, Tuple
+from typing import Iterator
 
 from make_api_support import canonical_name
 
 # The list's statuses, as the tool calls them; see report/support.py for what they mean.
 _STATUSES = {
-    'supported_no_change': 'supported',
-    'supported_after_tool_migration': 'migrated',
-    'training_works_after_tool_migration': 'migrated',
-    'unsupported_no_impact': 'ignored',
-    'deprecated': 'deprecated',
-    'under_analysis': 'unexamined',
-    'unsupported_avoid': 'unsupported',
+    "supported_no_change": "supported",
+    "supported_after_tool_migration": "migrated",
+    "training_works_after_tool_migration": "migrated",
+    "unsupported_no_impact": "ignored",
+    "deprecated": "deprecated",
+    "under_analysis": "unexamined",
+    "unsupported_avoid": "unsupported",
 }
 # Where the tool knows better: a question and two switches of Python's behaviour that do nothing in a graph,
 # and an optimizer that a rule takes off.
 _DECIDED = {
-    'tf.executing_eagerly': 'ignored',
-    'tf.enable_tensor_equality': 'ignored',
-    'tf.enable_v2_tensorshape': 'ignored',
-    'tf.tpu.CrossShardOptimizer': 'migrated',
-    'tf.contrib.tpu.CrossShardOptimizer': 'migrated',
+    "tf.executing_eagerly": "ignored",
+    "tf.enable_tensor_equality": "ignored",
+    "tf.enable_v2_tensorshape": "ignored",
+    "tf.tpu.CrossShardOptimizer": "migrated",
+    "tf.contrib.tpu.CrossShardOptimizer": "migrated",
 }
 
 
-def statuses(rows: Dict[str, Dict[str, str]]) -> Iterator[Tuple[str, str]]:
+def statuses(rows: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
     """Each name without ``compat.v1``, and its status."""
     for name, row in rows.items():
-        if row['status'] not in _STATUSES or name.startswith('tf.compat.'):
+        if row["status"] not in _STATUSES or name.startswith("tf.compat."):
             continue
-        of_v1 = rows.get('tf.compat.v1.' + name[3:], row)['status']
+        of_v1 = rows.get("tf.compat.v1." + name[3:], row)["status"]
         # The two are one function as a rule; what one of them is examined for holds for both.
-        status = row['status'] if of_v1 in ('under_analysis', 'compatible') else of_v1
+        status = row["status"] if of_v1 in ("under_analysis", "compatible") else of_v1
         yield name, _DECIDED.get(name, _STATUSES[status])
     for name, row in rows.items():
-        bare = 'tf.' + name[len('tf.compat.v1.'):]
-        if name.startswith('tf.compat.v1.') and row['status'] in _STATUSES and bare not in rows:
-            yield bare, _DECIDED.get(bare, _STATUSES[row['status']])
+        bare = "tf." + name[len("tf.compat.v1.") :]
+        if name.startswith("tf.compat.v1.") and row["status"] in _STATUSES and bare not in rows:
+            yield bare, _DECIDED.get(bare, _STATUSES[row["status"]])
 
 
-def support_list(rows: Dict[str, Dict[str, str]]) -> Dict[str, Dict[str, str]]:
+def support_list(rows: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """Status -> module -> the last words of its names, with blanks between them."""
-    found: Dict[str, Dict[str, List[str]]] = {}
+    found: dict[str, dict[str, list[str]]] = {}
     for name, status in statuses(rows):
-        module, _, last = canonical_name(name).rpartition('.')
+        module, _, last = canonical_name(name).rpartition(".")
         if last:
             found.setdefault(status, {}).setdefault(module, []).append(last)
-    return {status: {module: ' '.join(sorted(set(names))) for module, names in sorted(modules.items())}
-            for status, modules in sorted(found.items())}
+    return {
+        status: {module: " ".join(sorted(set(names))) for module, names in sorted(modules.items())}
+        for status, modules in sorted(found.items())
+    }
 
 
 def main() -> int:
     if len(sys.argv) != 3:
-        print('usage: python tools/make_support_list.py LIST115.json LIST26.json', file=sys.stderr)
+        print("usage: python tools/make_support_list.py LIST115.json LIST26.json", file=sys.stderr)
         return 2
     made = {}
     for path in sys.argv[1:]:
-        with open(path, encoding='utf-8') as stream:
+        with open(path, encoding="utf-8") as stream:
             listed = json.load(stream)
-        made[listed['meta']['tensorflow']] = support_list(listed['apis'])
+        made[listed["meta"]["tensorflow"]] = support_list(listed["apis"])
     print(json.dumps(made, indent=1))
     return 0
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main())

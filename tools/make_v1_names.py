@@ -9,6 +9,7 @@ Each TensorFlow tells what it has, that of TensorFlow 1.15 first, because the ot
 Names are written without their root: ``nn.dropout`` is ``tf.nn.dropout`` in TensorFlow 1, and in TensorFlow 2
 both ``tf.nn.dropout`` and ``tf.compat.v1.nn.dropout``, which are two functions.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -21,80 +22,107 @@ import sys
 import textwrap
 import types
 import warnings
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Iterable, Iterator
 
 # Parts of TensorFlow's implementation that scripts import from; the others serve itself and its tests.
-_IMPLEMENTATION = ('client', 'data', 'feature_column', 'framework', 'layers', 'lib', 'ops', 'platform',
-                   'saved_model', 'summary', 'training', 'util')
-_NO_SCRIPT_NEEDS = ('test', 'gen_', 'serialization', 'kernel', 'benchmark', 'deprecation', 'debug_mode')
+_IMPLEMENTATION = (
+    "client",
+    "data",
+    "feature_column",
+    "framework",
+    "layers",
+    "lib",
+    "ops",
+    "platform",
+    "saved_model",
+    "summary",
+    "training",
+    "util",
+)
+_NO_SCRIPT_NEEDS = ("test", "gen_", "serialization", "kernel", "benchmark", "deprecation", "debug_mode")
 # Modules of tf.contrib that are gone as a whole, or have names of others by accident only.
-_WHOLE = ('slim', 'quantization', 'grid_rnn', 'specs', 'learn', 'labeled_tensor', 'tensor_forest', 'keras')
+_WHOLE = ("slim", "quantization", "grid_rnn", "specs", "learn", "labeled_tensor", "tensor_forest", "keras")
 # In TensorFlow 2.16 and later Keras is another one, and Estimator is gone: nothing is learnt from that.
-_NOT_AFTER_2_15 = ('keras', 'estimator', 'losses', 'metrics', 'optimizers', 'initializers', 'layers', 'nn.rnn_cell')
+_NOT_AFTER_2_15 = ("keras", "estimator", "losses", "metrics", "optimizers", "initializers", "layers", "nn.rnn_cell")
 
 
 # --- what one TensorFlow has ---------------------------------------------------------------------------------
-def dump(asked: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+def dump(asked: dict[str, Any] | None) -> dict[str, Any]:
     """What the TensorFlow of this Python has.
 
     Args:
         asked: what TensorFlow 1.15 has, whose implementation is looked for here; None in TensorFlow 1.15.
     """
     import tensorflow as tf
+
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.FATAL)
-    version1 = tf.__version__.startswith('1.')
+    version1 = tf.__version__.startswith("1.")
     plain, v1 = dict(_public(tf)), dict(_public(tf.compat.v1))
-    made: Dict[str, Any] = {
-        'version': tf.__version__, 'plain': sorted(plain), 'v1': sorted(v1),
-        'differs': sorted(n for n in plain if n in v1 and not isinstance(v1[n], types.ModuleType)
-                          and not any(f is v1[n] for f in _unwrapped(plain[n]))),
+    made: dict[str, Any] = {
+        "version": tf.__version__,
+        "plain": sorted(plain),
+        "v1": sorted(v1),
+        "differs": sorted(
+            n
+            for n in plain
+            if n in v1 and not isinstance(v1[n], types.ModuleType) and not any(f is v1[n] for f in _unwrapped(plain[n]))
+        ),
         # parts of the implementation that are seen once they have been imported
-        'beside': sorted(n for n, o in plain.items() if isinstance(o, types.ModuleType) and not _is_api(o)
-                         and getattr(o, '__name__', '') == 'tensorflow.' + n),
-        'parameters': dict(_all_parameters(plain if version1 else v1)),
-        'modules': sorted(n for n, o in v1.items() if isinstance(o, types.ModuleType) and
-                          {name for name in _dir(o) if not name.startswith('_')} <= set(
-                              dir(_imported('tensorflow.compat.v1.' + n))))}
+        "beside": sorted(
+            n
+            for n, o in plain.items()
+            if isinstance(o, types.ModuleType) and not _is_api(o) and getattr(o, "__name__", "") == "tensorflow." + n
+        ),
+        "parameters": dict(_all_parameters(plain if version1 else v1)),
+        "modules": sorted(
+            n
+            for n, o in v1.items()
+            if isinstance(o, types.ModuleType)
+            and {name for name in _dir(o) if not name.startswith("_")}
+            <= set(dir(_imported("tensorflow.compat.v1." + n)))
+        ),
+    }
     if version1:
-        made['private'] = dict(_private(plain))
-        made['contrib'] = dict(_contrib(plain))
+        made["private"] = dict(_private(plain))
+        made["contrib"] = dict(_contrib(plain))
     elif asked:
-        made['private_gone'] = {module: [n for n in names if not _has(module, n)]
-                                for module, names in asked['private'].items()}
+        made["private_gone"] = {
+            module: [n for n in names if not _has(module, n)] for module, names in asked["private"].items()
+        }
     return made
 
 
-def _public(root: types.ModuleType) -> Iterator[Tuple[str, Any]]:
+def _public(root: types.ModuleType) -> Iterator[tuple[str, Any]]:
     """The names below a root, with what they are; only modules made for the public are gone into."""
-    todo: List[Tuple[str, types.ModuleType]] = [('', root)]
-    seen: Set[int] = {id(root)}
+    todo: list[tuple[str, types.ModuleType]] = [("", root)]
+    seen: set[int] = {id(root)}
     while todo:
         prefix, module = todo.pop()
         for name in _dir(module):
-            if name.startswith('_') and name != '__version__':
+            if name.startswith("_") and name != "__version__":
                 continue
             try:
                 value = getattr(module, name)
             except Exception:  # lazily loaded parts that are not there
                 continue
             dotted = prefix + name
-            if dotted.startswith(('compat.v1', 'compat.v2', 'contrib')):
+            if dotted.startswith(("compat.v1", "compat.v2", "contrib")):
                 continue
             yield dotted, value
             if isinstance(value, types.ModuleType) and _is_api(value) and id(value) not in seen:
                 seen.add(id(value))
-                todo.append((dotted + '.', value))
+                todo.append((dotted + ".", value))
 
 
 def _unwrapped(value: Any) -> Iterator[Any]:
     """A function and what it wraps: TensorFlow 2.12 and later wrap some, for a mode that is off by default."""
     yield value
-    while isinstance(value, types.FunctionType) and '__wrapped__' in vars(value):
-        value = vars(value)['__wrapped__']
+    while isinstance(value, types.FunctionType) and "__wrapped__" in vars(value):
+        value = vars(value)["__wrapped__"]
         yield value
 
 
-def _dir(module: types.ModuleType) -> List[str]:
+def _dir(module: types.ModuleType) -> list[str]:
     try:
         return sorted(dir(module))
     except Exception:  # a lazily loaded module that is not there
@@ -102,66 +130,82 @@ def _dir(module: types.ModuleType) -> List[str]:
 
 
 def _is_api(module: types.ModuleType) -> bool:
-    name = getattr(module, '__name__', '')
-    return any(part in name for part in ('_api', 'keras.api', 'estimator.api', '_tf_keras', 'summary._tf')) or \
-        name.startswith(('tensorflow.compat', 'tensorflow.keras')) or name == 'tensorflow'
+    name = getattr(module, "__name__", "")
+    return (
+        any(part in name for part in ("_api", "keras.api", "estimator.api", "_tf_keras", "summary._tf"))
+        or name.startswith(("tensorflow.compat", "tensorflow.keras"))
+        or name == "tensorflow"
+    )
 
 
-def _imported(name: str) -> Optional[types.ModuleType]:
+def _imported(name: str) -> types.ModuleType | None:
     try:
         return importlib.import_module(name)
     except Exception:
         return None
 
 
-def _parameters(value: Any) -> Optional[List[Any]]:
+def _parameters(value: Any) -> list[Any] | None:
     """The positional parameters of a function or class, whether it takes more, and others by name."""
     from tensorflow.python.util import tf_inspect
+
     try:
         spec = tf_inspect.getfullargspec(value.__init__ if inspect.isclass(value) else value)
     except (TypeError, ValueError):
         return None
     names = list(spec.args)
-    return [names[1:] if names[:1] in (['self'], ['cls']) else names, bool(spec.varargs), bool(spec.varkw),
-            list(spec.kwonlyargs)]
+    return [
+        names[1:] if names[:1] in (["self"], ["cls"]) else names,
+        bool(spec.varargs),
+        bool(spec.varkw),
+        list(spec.kwonlyargs),
+    ]
 
 
-def _all_parameters(names: Dict[str, Any]) -> Iterator[Tuple[str, List[Any]]]:
+def _all_parameters(names: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     for name, value in names.items():
-        if callable(value) and not name.startswith('raw_ops.'):
+        if callable(value) and not name.startswith("raw_ops."):
             found = _parameters(value)
             if found:
                 yield name, found
 
 
-def _by_object(plain: Dict[str, Any]) -> Dict[int, List[str]]:
-    found: Dict[int, List[str]] = {}
-    for name, value in sorted(plain.items(), key=lambda item: (item[0].count('.'), item[0])):
+def _by_object(plain: dict[str, Any]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for name, value in sorted(plain.items(), key=lambda item: (item[0].count("."), item[0])):
         if not isinstance(value, (int, float, str, bool, tuple, type(None))):
             found.setdefault(id(value), []).append(name)
     return found
 
 
-def _private(plain: Dict[str, Any]) -> Iterator[Tuple[str, Dict[str, str]]]:
+def _private(plain: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
     """The modules of the implementation, with what each defines and the public name of that, if any."""
     known = _by_object(plain)
     for part in _IMPLEMENTATION:
-        package = _imported('tensorflow.python.' + part)
-        paths = getattr(package, '__path__', None)
-        names = [info.name for info in pkgutil.walk_packages(
-            paths, 'tensorflow.python.%s.' % part, onerror=lambda _: None)] if paths else []
+        package = _imported("tensorflow.python." + part)
+        paths = getattr(package, "__path__", None)
+        names = (
+            [info.name for info in pkgutil.walk_packages(paths, f"tensorflow.python.{part}.", onerror=lambda _: None)]
+            if paths
+            else []
+        )
         for name in names:
             if any(word in name for word in _NO_SCRIPT_NEEDS):
                 continue
             module = _imported(name)
             if module is not None:
-                yield name, {n: (known.get(id(v)) or [''])[0] for n, v in sorted(vars(module).items())
-                             if not n.startswith('_') and
-                             _defined(v) in (name, 'tensorflow.python._pywrap_utils')}
+                yield (
+                    name,
+                    {
+                        n: (known.get(id(v)) or [""])[0]
+                        for n, v in sorted(vars(module).items())
+                        if not n.startswith("_") and _defined(v) in (name, "tensorflow.python._pywrap_utils")
+                    },
+                )
 
 
 def _defined(value: Any) -> str:
-    return str(getattr(value, '__module__', '')).replace('tensorflow_core', 'tensorflow')
+    return str(getattr(value, "__module__", "")).replace("tensorflow_core", "tensorflow")
 
 
 def _has(module: str, name: str) -> bool:
@@ -171,186 +215,224 @@ def _has(module: str, name: str) -> bool:
         return False
 
 
-def _contrib(plain: Dict[str, Any]) -> Iterator[Tuple[str, List[str]]]:
+def _contrib(plain: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """The names of tf.contrib that are objects of TensorFlow's core, with their names there."""
     import tensorflow.contrib as contrib  # type: ignore[import]
+
     known = _by_object(plain)
     for info in pkgutil.iter_modules(contrib.__path__):
-        module = None if info.name in _WHOLE else _imported('tensorflow.contrib.' + info.name)
+        module = None if info.name in _WHOLE else _imported("tensorflow.contrib." + info.name)
         module = getattr(contrib, info.name, module) if module else None  # of some it is another one
         for name, value in _contrib_names(module, info.name, 2) if module else ():
             if id(value) in known:
                 yield name, known[id(value)]
 
 
-def _contrib_names(module: types.ModuleType, prefix: str, depth: int) -> Iterator[Tuple[str, Any]]:
+def _contrib_names(module: types.ModuleType, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
     for name in _dir(module):
         value = getattr(module, name, None)
-        if name.startswith('_') or name in ('python', 'ops', 'core'):
+        if name.startswith("_") or name in ("python", "ops", "core"):
             continue
         if not isinstance(value, types.ModuleType):
-            yield prefix + '.' + name, value
-        elif depth > 1 and '.contrib.' in value.__name__:
-            yield from _contrib_names(value, prefix + '.' + name, depth - 1)
+            yield prefix + "." + name, value
+        elif depth > 1 and ".contrib." in value.__name__:
+            yield from _contrib_names(value, prefix + "." + name, depth - 1)
 
 
 # --- what all of them together say ---------------------------------------------------------------------------
-def lifted(old: Dict[str, Any], new: List[Dict[str, Any]]) -> List[str]:
+def lifted(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
     """The names that TensorFlow 2 has under compat.v1 only, or as something else without it."""
     found = set()
     for version in new:
-        plain, v1, differs = set(version['plain']), set(version['v1']), set(version['differs'])
-        for name in old['plain']:
+        plain, v1, differs = set(version["plain"]), set(version["v1"]), set(version["differs"])
+        for name in old["plain"]:
             if _counts(name, version) and name in v1 and (name not in plain or name in differs):
                 found.add(name)
     return _topmost(found - set(gone(old, new)))
 
 
-def missing(old: Dict[str, Any], new: List[Dict[str, Any]]) -> List[str]:
+def missing(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
     """Those among the lifted names that TensorFlow 2 has not at all without compat.v1."""
-    return _topmost({name for version in new for name in set(old['plain']) & set(version['v1'])
-                     if _counts(name, version) and name not in set(version['plain'])} - set(gone(old, new)))
+    return _topmost(
+        {
+            name
+            for version in new
+            for name in set(old["plain"]) & set(version["v1"])
+            if _counts(name, version) and name not in set(version["plain"])
+        }
+        - set(gone(old, new))
+    )
 
 
-def only_in_2(old: Dict[str, Any], new: List[Dict[str, Any]]) -> List[str]:
+def only_in_2(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
     """The names that TensorFlow 2 has without compat.v1 only."""
-    return _topmost({name for version in new for name in set(version['plain']) - set(version['v1'])
-                     if _counts(name, version) and name not in set(old['plain']) | set(version['beside'])})
+    return _topmost(
+        {
+            name
+            for version in new
+            for name in set(version["plain"]) - set(version["v1"])
+            if _counts(name, version) and name not in set(old["plain"]) | set(version["beside"])
+        }
+    )
 
 
-def gone(old: Dict[str, Any], new: List[Dict[str, Any]]) -> List[str]:
+def gone(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
     """The names that TensorFlow 2 has not at all."""
-    return _topmost({name for version in new for name in old['plain']
-                     if _has_estimator(version) and not name.startswith('raw_ops.')
-                     and name not in set(version['v1']) | set(version['plain'])})
+    return _topmost(
+        {
+            name
+            for version in new
+            for name in old["plain"]
+            if _has_estimator(version)
+            and not name.startswith("raw_ops.")
+            and name not in set(version["v1"]) | set(version["plain"])
+        }
+    )
 
 
-def _counts(name: str, version: Dict[str, Any]) -> bool:
-    return _has_estimator(version) or not any(
-        name == part or name.startswith(part + '.') for part in _NOT_AFTER_2_15)
+def _counts(name: str, version: dict[str, Any]) -> bool:
+    return _has_estimator(version) or not any(name == part or name.startswith(part + ".") for part in _NOT_AFTER_2_15)
 
 
-def _has_estimator(version: Dict[str, Any]) -> bool:
-    return 'estimator.Estimator' in set(version['v1'])
+def _has_estimator(version: dict[str, Any]) -> bool:
+    return "estimator.Estimator" in set(version["v1"])
 
 
-def _topmost(names: Set[str]) -> List[str]:
-    return sorted(n for n in names if not any(n[:i] in names for i, c in enumerate(n) if c == '.'))
+def _topmost(names: set[str]) -> list[str]:
+    return sorted(n for n in names if not any(n[:i] in names for i, c in enumerate(n) if c == "."))
 
 
-def changed(old: Dict[str, Any], new: List[Dict[str, Any]]) -> Dict[str, Tuple[int, str]]:
+def changed(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, tuple[int, str]]:
     """The functions whose arguments changed: how many may still be positional, and which names are gone."""
-    found: Dict[str, Tuple[int, str]] = {}
-    for name, (before, more, _, only_named) in old['parameters'].items():
-        before = [p for p in before if p != '_sentinel']
+    found: dict[str, tuple[int, str]] = {}
+    for name, (before, more, _, only_named) in old["parameters"].items():
+        before = [p for p in before if p != "_sentinel"]
         fine, lost = len(before), set()
         for version in new:
-            if more or not _counts(name, version) or name not in version['parameters']:
+            if more or not _counts(name, version) or name not in version["parameters"]:
                 continue
-            after, after_more, after_named, after_only = version['parameters'][name]
-            after = [p for p in after if p != '_sentinel']
-            same = next((i for i, p in enumerate(before) if after[i:i + 1] != [p]), len(before))
+            after, after_more, after_named, after_only = version["parameters"][name]
+            after = [p for p in after if p != "_sentinel"]
+            same = next((i for i, p in enumerate(before) if after[i : i + 1] != [p]), len(before))
             renamed_first = same == 0 and len(after) == len(before)
             fine = min(fine, len(before) if after_more or renamed_first else same)
             if not after_named:
                 lost |= set(before + only_named) - set(after + after_only)
         if fine < len(before) or lost:
-            found[name] = fine, ' '.join(sorted(lost))
+            found[name] = fine, " ".join(sorted(lost))
     return found
 
 
-def homes(old: Dict[str, Any], new: List[Dict[str, Any]]) -> Dict[str, str]:
+def homes(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, str]:
     """Where each name of tf.contrib lives that is an object of TensorFlow's core."""
-    everywhere = set.intersection(*(set(v['v1']) for v in new if _has_estimator(v)))
-    found: Dict[str, str] = {}
-    for name, places in old['contrib'].items():
-        last = name.rsplit('.', 1)[1]
-        kept = [p for p in places if p in everywhere and not p.startswith('keras.')]
+    everywhere = set.intersection(*(set(v["v1"]) for v in new if _has_estimator(v)))
+    found: dict[str, str] = {}
+    for name, places in old["contrib"].items():
+        last = name.rsplit(".", 1)[1]
+        kept = [p for p in places if p in everywhere and not p.startswith("keras.")]
         if kept:
-            found[name] = next((p for p in kept if p.rsplit('.', 1)[-1] == last), kept[0])
+            found[name] = next((p for p in kept if p.rsplit(".", 1)[-1] == last), kept[0])
     return found
 
 
-def private_gone(old: Dict[str, Any], new: List[Dict[str, Any]]) -> Dict[str, str]:
+def private_gone(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, str]:
     """What is gone of each module of the implementation; ``name=home`` where it has a public name."""
-    everywhere = set.intersection(*(set(v['v1']) for v in new))
-    found: Dict[str, str] = {}
-    for module, names in sorted(old['private'].items()):
-        lost = {n for v in new for n in v['private_gone'][module]}
+    everywhere = set.intersection(*(set(v["v1"]) for v in new))
+    found: dict[str, str] = {}
+    for module, names in sorted(old["private"].items()):
+        lost = {n for v in new for n in v["private_gone"][module]}
         if lost:
-            found[module] = ' '.join(n + '=' + names[n] if names[n] in everywhere else n for n in sorted(lost))
+            found[module] = " ".join(n + "=" + names[n] if names[n] in everywhere else n for n in sorted(lost))
     return found
 
 
 # --- the module ----------------------------------------------------------------------------------------------
 def _words(name: str, comment: str, words: Iterable[str]) -> Iterator[str]:
-    yield '# ' + comment
-    yield "%s: FrozenSet[str] = frozenset('''" % name
-    yield from textwrap.wrap(' '.join(words), 118, break_long_words=False, break_on_hyphens=False)
+    yield "# " + comment
+    yield f"{name}: FrozenSet[str] = frozenset('''"
+    yield from textwrap.wrap(" ".join(words), 118, break_long_words=False, break_on_hyphens=False)
     yield "'''.split())"
 
 
-def _pairs(name: str, comment: str, pairs: Dict[str, Any], kind: str) -> Iterator[str]:
-    yield '# ' + comment
-    yield '%s: Dict[str, %s] = {' % (name, kind)
+def _pairs(name: str, comment: str, pairs: dict[str, Any], kind: str) -> Iterator[str]:
+    yield "# " + comment
+    yield f"{name}: Dict[str, {kind}] = {{"
     for key, value in sorted(pairs.items()):
-        line = '    %r: %r,' % (key, value)
+        line = f"    {key!r}: {value!r},"
         if len(line) <= 118:
             yield line
             continue
-        yield '    %r:' % key
+        yield f"    {key!r}:"
         pieces = textwrap.wrap(value, 106, break_long_words=False, break_on_hyphens=False)
         for index, piece in enumerate(pieces):
-            yield '        %r%s' % (piece if index == len(pieces) - 1 else piece + ' ',
-                                    ',' if index == len(pieces) - 1 else '')
-    yield '}'
+            yield "        {!r}{}".format(
+                piece if index == len(pieces) - 1 else piece + " ", "," if index == len(pieces) - 1 else ""
+            )
+    yield "}"
 
 
-def module_lines(old: Dict[str, Any], new: List[Dict[str, Any]]) -> Iterator[str]:
+def module_lines(old: dict[str, Any], new: list[dict[str, Any]]) -> Iterator[str]:
     """The lines of the module."""
-    modules = set.intersection(set(old['modules']), *(set(v['modules']) for v in new if _has_estimator(v)))
-    yield '"""What became of the names of TensorFlow %s in TensorFlow %s.' % (
-        old['version'], ', '.join(v['version'] for v in new))
-    yield ''
-    yield 'Made by tools/make_v1_names.py; do not edit. Names stand without their root; what is said of a module'
-    yield 'holds for all that is in it.'
+    modules = set.intersection(set(old["modules"]), *(set(v["modules"]) for v in new if _has_estimator(v)))
+    yield '"""What became of the names of TensorFlow {} in TensorFlow {}.'.format(
+        old["version"], ", ".join(v["version"] for v in new)
+    )
+    yield ""
+    yield "Made by tools/make_v1_names.py; do not edit. Names stand without their root; what is said of a module"
+    yield "holds for all that is in it."
     yield '"""'
-    yield 'from __future__ import annotations'
-    yield ''
-    yield 'from typing import Dict, FrozenSet, Tuple'
-    yield ''
-    yield from _words('MISSING', 'TensorFlow 2 has them under tf.compat.v1 only.', missing(old, new))
-    yield from _words('DIFFERENT', 'TensorFlow 2 has them under tf.compat.v1, and something else of that name '
-                      'without it.', sorted(set(lifted(old, new)) - set(missing(old, new))))
-    yield from _words('ONLY_IN_2', 'TensorFlow 2 has them, but not under tf.compat.v1.', only_in_2(old, new))
-    yield from _words('GONE', 'One of the later TensorFlows has them no more.', gone(old, new))
-    yield from _words('MODULES', 'What can be imported as a module below tensorflow.compat.v1, with all that belongs to it.', sorted(modules))
-    yield from _pairs('CHANGED', 'How many arguments may still be given without their names, and the names that '
-                      'are gone.', changed(old, new), 'Tuple[int, str]')
-    yield from _pairs('CONTRIB', 'Names of tf.contrib for what TensorFlow\'s core has under another name.',
-                      homes(old, new), 'str')
-    yield from _pairs('PRIVATE', 'What is gone of TensorFlow\'s implementation; name=home where it is public, too.',
-                      private_gone(old, new), 'str')
+    yield "from __future__ import annotations"
+    yield ""
+    yield "from typing import Dict, FrozenSet, Tuple"
+    yield ""
+    yield from _words("MISSING", "TensorFlow 2 has them under tf.compat.v1 only.", missing(old, new))
+    yield from _words(
+        "DIFFERENT",
+        "TensorFlow 2 has them under tf.compat.v1, and something else of that name without it.",
+        sorted(set(lifted(old, new)) - set(missing(old, new))),
+    )
+    yield from _words("ONLY_IN_2", "TensorFlow 2 has them, but not under tf.compat.v1.", only_in_2(old, new))
+    yield from _words("GONE", "One of the later TensorFlows has them no more.", gone(old, new))
+    yield from _words(
+        "MODULES",
+        "What can be imported as a module below tensorflow.compat.v1, with all that belongs to it.",
+        sorted(modules),
+    )
+    yield from _pairs(
+        "CHANGED",
+        "How many arguments may still be given without their names, and the names that are gone.",
+        changed(old, new),
+        "Tuple[int, str]",
+    )
+    yield from _pairs(
+        "CONTRIB", "Names of tf.contrib for what TensorFlow's core has under another name.", homes(old, new), "str"
+    )
+    yield from _pairs(
+        "PRIVATE",
+        "What is gone of TensorFlow's implementation; name=home where it is public, too.",
+        private_gone(old, new),
+        "str",
+    )
 
 
 def main() -> int:
-    warnings.simplefilter('ignore')
-    os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'
+    warnings.simplefilter("ignore")
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     tables = []
     for path in sys.argv[2:]:
-        with open(path, encoding='utf-8') as stream:
+        with open(path, encoding="utf-8") as stream:
             tables.append(json.load(stream))
-    if sys.argv[1:2] == ['dump'] and len(tables) < 2:
+    if sys.argv[1:2] == ["dump"] and len(tables) < 2:
         out, sys.stdout = sys.stdout, io.StringIO()  # what TensorFlow prints is no part of the table
         made = dump(tables[0] if tables else None)
         json.dump(made, out)
         return 0
-    if sys.argv[1:2] == ['table'] and len(tables) > 1:
-        print('\n'.join(module_lines(tables[0], tables[1:])))
+    if sys.argv[1:2] == ["table"] and len(tables) > 1:
+        print("\n".join(module_lines(tables[0], tables[1:])))
         return 0
     print(__doc__, file=sys.stderr)
     return 2
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main())

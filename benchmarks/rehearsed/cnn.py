@@ -1,22 +1,21 @@
 """Tells drawn patterns apart with a CNN: three convolutions with batch normalization, and two dense layers.
 
-    python cnn.py --size=32 --batch_size=128
+python cnn.py --size=32 --batch_size=128
 """
-from absl import app
-from absl import flags
+
 import numpy as np
 import tensorflow.compat.v1 as tf
-
 import windows
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 
-flags.DEFINE_integer('size', 32, 'Pixels of an image, each way.')
-flags.DEFINE_integer('channels', 32, 'Of the first convolution; the others have twice as many.')
-flags.DEFINE_integer('batch_size', 128, 'Images per step.')
-flags.DEFINE_float('learning_rate', 0.0005, 'Learning rate of Adam.')
-flags.DEFINE_float('dropout', 0.3, 'Share of hidden units dropped in training.')
-flags.DEFINE_integer('seed', 1, 'Seed of the images, the weights and the shuffling.')
+flags.DEFINE_integer("size", 32, "Pixels of an image, each way.")
+flags.DEFINE_integer("channels", 32, "Of the first convolution; the others have twice as many.")
+flags.DEFINE_integer("batch_size", 128, "Images per step.")
+flags.DEFINE_float("learning_rate", 0.0005, "Learning rate of Adam.")
+flags.DEFINE_float("dropout", 0.3, "Share of hidden units dropped in training.")
+flags.DEFINE_integer("seed", 1, "Seed of the images, the weights and the shuffling.")
 
 CLASSES = 10
 
@@ -40,7 +39,7 @@ def train_batches():
 
 def weights(name, shape):
     seed = FLAGS.seed + sum(map(ord, name))
-    return tf.get_variable(name + '/kernel', shape, initializer=tf.glorot_uniform_initializer(seed=seed))
+    return tf.get_variable(name + "/kernel", shape, initializer=tf.glorot_uniform_initializer(seed=seed))
 
 
 def parameter(name, size, value):
@@ -50,30 +49,31 @@ def parameter(name, size, value):
 def conv(x, name, channels):
     """A convolution, batch normalization and relu."""
     kernel = weights(name, [3, 3, int(x.shape[-1]), channels])
-    x = tf.nn.conv2d(x, kernel, strides=[1, 1, 1, 1], padding='SAME')
+    x = tf.nn.conv2d(x, kernel, strides=[1, 1, 1, 1], padding="SAME")
     mean, variance = tf.nn.moments(x, [0, 1, 2])
-    x = tf.nn.batch_normalization(x, mean, variance, parameter(name + '/beta', channels, 0.0),
-                                  parameter(name + '/gamma', channels, 1.0), 1e-3)
+    x = tf.nn.batch_normalization(
+        x, mean, variance, parameter(name + "/beta", channels, 0.0), parameter(name + "/gamma", channels, 1.0), 1e-3
+    )
     return tf.nn.relu(x)
 
 
 def pool(x):
-    return tf.nn.max_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding='SAME')
+    return tf.nn.max_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
 
 
 def dense(x, name, size):
-    return tf.matmul(x, weights(name, [int(x.shape[-1]), size])) + parameter(name + '/bias', size, 0.0)
+    return tf.matmul(x, weights(name, [int(x.shape[-1]), size])) + parameter(name + "/bias", size, 0.0)
 
 
 def cnn(images):
     """Returns logits [batch, CLASSES]."""
-    x = conv(images, 'conv1', FLAGS.channels)
-    x = pool(conv(x, 'conv2', 2 * FLAGS.channels))
-    x = pool(conv(x, 'conv3', 2 * FLAGS.channels))
+    x = conv(images, "conv1", FLAGS.channels)
+    x = pool(conv(x, "conv2", 2 * FLAGS.channels))
+    x = pool(conv(x, "conv3", 2 * FLAGS.channels))
     x = tf.reshape(x, [FLAGS.batch_size, -1])
-    x = tf.nn.relu(dense(x, 'dense1', 128))
+    x = tf.nn.relu(dense(x, "dense1", 128))
     x = tf.nn.dropout(x, rate=FLAGS.dropout, seed=FLAGS.seed)
-    return dense(x, 'dense2', CLASSES)
+    return dense(x, "dense2", CLASSES)
 
 
 def main(_):
@@ -88,5 +88,5 @@ def main(_):
         windows.train(sess, loss, train_op)
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     app.run(main)

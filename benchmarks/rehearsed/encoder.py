@@ -1,24 +1,23 @@
 """Fills gaps in token sequences with a BERT-like encoder: self-attention, gelu, layer normalization, dropout.
 
-    python encoder.py --batch_size=32 --length=128 --hidden=256
+python encoder.py --batch_size=32 --length=128 --hidden=256
 """
-from absl import app
-from absl import flags
+
 import numpy as np
 import tensorflow.compat.v1 as tf
-
 import windows
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 
-flags.DEFINE_integer('batch_size', 32, 'Sequences per step.')
-flags.DEFINE_integer('length', 128, 'Tokens of a sequence.')
-flags.DEFINE_integer('hidden', 256, 'Width of a layer.')
-flags.DEFINE_integer('heads', 4, 'Of the attention.')
-flags.DEFINE_integer('layers', 2, 'Of the encoder.')
-flags.DEFINE_float('learning_rate', 0.001, 'Learning rate of Adam.')
-flags.DEFINE_float('dropout', 0.1, 'Share of units dropped in training.')
-flags.DEFINE_integer('seed', 1, 'Seed of the sequences, the weights and the shuffling.')
+flags.DEFINE_integer("batch_size", 32, "Sequences per step.")
+flags.DEFINE_integer("length", 128, "Tokens of a sequence.")
+flags.DEFINE_integer("hidden", 256, "Width of a layer.")
+flags.DEFINE_integer("heads", 4, "Of the attention.")
+flags.DEFINE_integer("layers", 2, "Of the encoder.")
+flags.DEFINE_float("learning_rate", 0.001, "Learning rate of Adam.")
+flags.DEFINE_float("dropout", 0.1, "Share of units dropped in training.")
+flags.DEFINE_integer("seed", 1, "Seed of the sequences, the weights and the shuffling.")
 
 TOKENS = 128
 GAP = 0
@@ -42,8 +41,7 @@ def train_batches():
 
 def gelu(x):
     """The smooth relu of BERT: x times the normal probability below x, approximated."""
-    cdf = 0.5 * (1.0 + tf.tanh(
-        (np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3)))))
+    cdf = 0.5 * (1.0 + tf.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3))))
     return x * cdf
 
 
@@ -53,8 +51,8 @@ def parameter(name, shape):
 
 
 def dense(x, name, size):
-    kernel = parameter(name + '/kernel', [int(x.shape[-1]), size])
-    return tf.matmul(x, kernel) + tf.get_variable(name + '/bias', [size], initializer=tf.zeros_initializer())
+    kernel = parameter(name + "/kernel", [int(x.shape[-1]), size])
+    return tf.matmul(x, kernel) + tf.get_variable(name + "/bias", [size], initializer=tf.zeros_initializer())
 
 
 def dropout(x, name):
@@ -65,37 +63,40 @@ def normalized(x, name):
     """Layer normalization."""
     size = int(x.shape[-1])
     mean, variance = tf.nn.moments(x, [-1], keep_dims=True)
-    gamma = tf.get_variable(name + '/gamma', [size], initializer=tf.ones_initializer())
-    beta = tf.get_variable(name + '/beta', [size], initializer=tf.zeros_initializer())
+    gamma = tf.get_variable(name + "/gamma", [size], initializer=tf.ones_initializer())
+    beta = tf.get_variable(name + "/beta", [size], initializer=tf.zeros_initializer())
     return tf.nn.batch_normalization(x, mean, variance, beta, gamma, 1e-12)
 
 
 def attention(x, name):
     """Self-attention of x [batch * length, hidden], by heads."""
+
     def by_heads(part):
-        split = tf.reshape(dense(x, name + '/' + part, FLAGS.hidden),
-                           [FLAGS.batch_size, FLAGS.length, FLAGS.heads, FLAGS.hidden // FLAGS.heads])
+        split = tf.reshape(
+            dense(x, name + "/" + part, FLAGS.hidden),
+            [FLAGS.batch_size, FLAGS.length, FLAGS.heads, FLAGS.hidden // FLAGS.heads],
+        )
         return tf.transpose(split, [0, 2, 1, 3])
 
-    scores = tf.matmul(by_heads('query'), by_heads('key'), transpose_b=True)
+    scores = tf.matmul(by_heads("query"), by_heads("key"), transpose_b=True)
     shares = tf.nn.softmax(scores / np.sqrt(FLAGS.hidden // FLAGS.heads))
-    mixed = tf.matmul(dropout(shares, name + '/shares'), by_heads('value'))
+    mixed = tf.matmul(dropout(shares, name + "/shares"), by_heads("value"))
     return tf.reshape(tf.transpose(mixed, [0, 2, 1, 3]), [-1, FLAGS.hidden])
 
 
 def encoder(tokens):
     """Returns logits [batch * length, TOKENS]."""
-    x = tf.gather(parameter('tokens', [TOKENS, FLAGS.hidden]), tokens)
-    x += parameter('places', [FLAGS.length, FLAGS.hidden])
-    x = dropout(normalized(tf.reshape(x, [-1, FLAGS.hidden]), 'embedded'), 'embedded')
+    x = tf.gather(parameter("tokens", [TOKENS, FLAGS.hidden]), tokens)
+    x += parameter("places", [FLAGS.length, FLAGS.hidden])
+    x = dropout(normalized(tf.reshape(x, [-1, FLAGS.hidden]), "embedded"), "embedded")
     for number in range(FLAGS.layers):
-        name = 'layer%d' % number
-        seen = dropout(dense(attention(x, name), name + '/seen', FLAGS.hidden), name + '/seen')
-        x = normalized(x + seen, name + '/normalized1')
-        wide = dense(x, name + '/wide', 4 * FLAGS.hidden)
-        thought = dropout(dense(gelu(wide), name + '/thought', FLAGS.hidden), name + '/thought')
-        x = normalized(x + thought, name + '/normalized2')
-    return dense(x, 'logits', TOKENS)
+        name = "layer%d" % number
+        seen = dropout(dense(attention(x, name), name + "/seen", FLAGS.hidden), name + "/seen")
+        x = normalized(x + seen, name + "/normalized1")
+        wide = dense(x, name + "/wide", 4 * FLAGS.hidden)
+        thought = dropout(dense(gelu(wide), name + "/thought", FLAGS.hidden), name + "/thought")
+        x = normalized(x + thought, name + "/normalized2")
+    return dense(x, "logits", TOKENS)
 
 
 def main(_):
@@ -111,5 +112,5 @@ def main(_):
         windows.train(sess, loss, train_op)
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     app.run(main)

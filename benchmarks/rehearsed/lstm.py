@@ -1,22 +1,21 @@
 """Adds up marked numbers of a sequence with an LSTM, the textbook test of its memory.
 
-    python lstm.py --batch_size=128 --length=50 --hidden=256
+python lstm.py --batch_size=128 --length=50 --hidden=256
 """
-from absl import app
-from absl import flags
+
 import numpy as np
 import tensorflow.compat.v1 as tf
-
 import windows
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 
-flags.DEFINE_integer('batch_size', 128, 'Sequences per step.')
-flags.DEFINE_integer('length', 50, 'Numbers of a sequence.')
-flags.DEFINE_integer('hidden', 256, 'Units of the LSTM.')
-flags.DEFINE_float('learning_rate', 0.001, 'Learning rate of Adam.')
-flags.DEFINE_float('dropout', 0.2, 'Share of outputs dropped in training.')
-flags.DEFINE_integer('seed', 1, 'Seed of the sequences, the weights and the shuffling.')
+flags.DEFINE_integer("batch_size", 128, "Sequences per step.")
+flags.DEFINE_integer("length", 50, "Numbers of a sequence.")
+flags.DEFINE_integer("hidden", 256, "Units of the LSTM.")
+flags.DEFINE_float("learning_rate", 0.001, "Learning rate of Adam.")
+flags.DEFINE_float("dropout", 0.2, "Share of outputs dropped in training.")
+flags.DEFINE_integer("seed", 1, "Seed of the sequences, the weights and the shuffling.")
 
 
 def load_data(count=1024):
@@ -43,8 +42,8 @@ def lstm(inputs, name):
     """Outputs [length, batch, hidden] of inputs [length, batch, size]."""
     size = int(inputs.shape[-1])
     with tf.variable_scope(name):
-        kernel = parameter('kernel', [size + FLAGS.hidden, 4 * FLAGS.hidden])
-        bias = tf.get_variable('bias', [4 * FLAGS.hidden], initializer=tf.zeros_initializer())
+        kernel = parameter("kernel", [size + FLAGS.hidden, 4 * FLAGS.hidden])
+        bias = tf.get_variable("bias", [4 * FLAGS.hidden], initializer=tf.zeros_initializer())
 
     def step(state, x):
         memory, output = state
@@ -62,9 +61,9 @@ def main(_):
     tf.set_random_seed(FLAGS.seed)
     batches = train_batches()
     sequences, sums = batches.get_next()
-    outputs = lstm(tf.transpose(sequences, [1, 0, 2]), 'lstm1')
-    outputs = lstm(tf.nn.dropout(outputs, rate=FLAGS.dropout, seed=FLAGS.seed), 'lstm2')
-    guesses = tf.squeeze(tf.matmul(outputs[-1], parameter('guess', [FLAGS.hidden, 1])), axis=1)
+    outputs = lstm(tf.transpose(sequences, [1, 0, 2]), "lstm1")
+    outputs = lstm(tf.nn.dropout(outputs, rate=FLAGS.dropout, seed=FLAGS.seed), "lstm2")
+    guesses = tf.squeeze(tf.matmul(outputs[-1], parameter("guess", [FLAGS.hidden, 1])), axis=1)
     loss = tf.reduce_mean(tf.square(guesses - sums))
     train_op = tf.train.AdamOptimizer(FLAGS.learning_rate).minimize(loss)
     with tf.Session() as sess:
@@ -72,5 +71,5 @@ def main(_):
         windows.train(sess, loss, train_op)
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     app.run(main)

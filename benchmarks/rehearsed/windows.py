@@ -1,4 +1,5 @@
 """Trains in windows: the benchmark asks for steps, by a line on standard input, and gets their times and losses."""
+
 import json
 import re
 import resource
@@ -8,21 +9,24 @@ import time
 import tensorflow.compat.v1 as tf
 
 # The arithmetic that neither an allocator nor a fused kernel saves, as traces name it
-ARITHMETIC = re.compile(r'(Conv2D|MatMul)')
+ARITHMETIC = re.compile(r"(Conv2D|MatMul)")
 
 
 def train(sess, loss, train_op):
     """Trains as many steps as each line of standard input says, or traces one, and answers with a line of JSON."""
     print(json.dumps({}), flush=True)  # ready
     for line in sys.stdin:
-        if line.strip() == 'trace':
-            answer = {'share': arithmetic_share(sess, [loss, train_op])}
+        if line.strip() == "trace":
+            answer = {"share": arithmetic_share(sess, [loss, train_op])}
         else:
             begin, processor = time.perf_counter(), time.process_time()
             losses = [float(sess.run([loss, train_op])[0]) for _ in range(int(line))]
-            answer = {'seconds': (time.perf_counter() - begin) / len(losses),
-                      'cpu_seconds': (time.process_time() - processor) / len(losses), 'losses': losses,
-                      'peak_mb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
+            answer = {
+                "seconds": (time.perf_counter() - begin) / len(losses),
+                "cpu_seconds": (time.process_time() - processor) / len(losses),
+                "losses": losses,
+                "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            }
         print(json.dumps(answer), flush=True)
 
 

@@ -5,6 +5,7 @@ first line of its docstring says what it does, ``main(arguments)`` does it and
 returns the exit code. Nothing here imports TensorFlow; a verb that needs it
 does so when it runs.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -12,14 +13,13 @@ import os
 import pkgutil
 import sys
 from types import ModuleType
-from typing import Dict, List, Optional
 
 import npu_shim
 
 USAGE_ERROR = 2
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Runs the command.
 
     Args:
@@ -39,7 +39,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     return verb(arguments[0]).main(arguments[1:])
 
 
-def verb_names() -> List[str]:
+def verb_names() -> list[str]:
     """The names of all verbs."""
     return sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
 
@@ -67,7 +67,7 @@ def show(text: str, code: int = 0) -> int:
 
 
 def _help() -> str:
-    titles: Dict[str, str] = {name: (verb(name).__doc__ or "").split("\n")[0] for name in verb_names()}
+    titles: dict[str, str] = {name: (verb(name).__doc__ or "").split("\n")[0] for name in verb_names()}
     width = max(len(name) for name in titles)
     lines = ["usage: npu-shim VERB ...", ""]
     lines += [f"  {name.ljust(width)}  {title}" for name, title in titles.items()]

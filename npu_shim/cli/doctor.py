@@ -3,20 +3,21 @@
 It looks at versions, the NPU and the vendor's packages, the environment
 variables that matter, processors and memory, and trains one step.
 """
+
 from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Iterator
 
 from npu_shim.cli import show
-from npu_shim.distributed.ranktable.model import counted
 from npu_shim.diagnostics.examination import examine
+from npu_shim.distributed.ranktable.model import counted
 
 _WIDTH = 16
 
 
-def main(arguments: List[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Prints the page.
 
     Args:
@@ -32,18 +33,24 @@ def main(arguments: List[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="npu-shim doctor", allow_abbrev=False,
+        prog="npu-shim doctor",
+        allow_abbrev=False,
         description="Tells what this machine is and whether training can run here. Exit code 0: it can; 1: it cannot, "
-        "for the reasons that stand last.")
+        "for the reasons that stand last.",
+    )
     made.add_argument("--json", action="store_true", help="as JSON")
     return made
 
 
-def page(found: Dict[str, Any]) -> str:
+def page(found: dict[str, Any]) -> str:
     """What was found, for people."""
-    lines: List[str] = []
-    for title, part in (("versions", _versions(found)), ("device", _device(found)),
-                        ("environment", _environment(found)), ("host", _host(found["host"]))):
+    lines: list[str] = []
+    for title, part in (
+        ("versions", _versions(found)),
+        ("device", _device(found)),
+        ("environment", _environment(found)),
+        ("host", _host(found["host"])),
+    ):
         lines += [title] + [f"  {name.ljust(_WIDTH)}  {text}" for name, text in part] + [""]
     lines += [f"note: {note}" for note in found["notes"]]
     if not found["problems"]:
@@ -53,7 +60,7 @@ def page(found: Dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _versions(found: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
+def _versions(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     versions, tensorflow = found["versions"], found["tensorflow"]
     yield "npu_shim", f"{versions['npu_shim']} ({versions['npu_shim_path']})"
     yield "Python", f"{versions['python']} ({versions['python_path']})"
@@ -61,15 +68,25 @@ def _versions(found: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
     if "tensorflow" not in tensorflow:
         yield "TensorFlow", tensorflow["error"]
         return
-    yield "TensorFlow", (f"{tensorflow['tensorflow']} ({tensorflow['tensorflow_path']}), imported in "
-                         f"{tensorflow['import_seconds']:g} s")
-    yield "", (f"Estimator: {_yes(tensorflow['estimator'])}; Keras sessions: {_yes(tensorflow['keras_sessions'])}; "
-               f"numpy {tensorflow['numpy']}, protobuf {tensorflow['protobuf']}")
+    yield (
+        "TensorFlow",
+        (
+            f"{tensorflow['tensorflow']} ({tensorflow['tensorflow_path']}), imported in "
+            f"{tensorflow['import_seconds']:g} s"
+        ),
+    )
+    yield (
+        "",
+        (
+            f"Estimator: {_yes(tensorflow['estimator'])}; Keras sessions: {_yes(tensorflow['keras_sessions'])}; "
+            f"numpy {tensorflow['numpy']}, protobuf {tensorflow['protobuf']}"
+        ),
+    )
     if "trained_on" in tensorflow:
         yield "one step", f"trained on the {tensorflow['trained_on']} in {tensorflow['step_seconds']:g} s"
 
 
-def _device(found: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
+def _device(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     device, vendor = found["device"], found["vendor"]
     yield "here", f"{device['kind'] or 'not known'}: {device['reason']}"
     yield "cards", ", ".join(vendor["cards"]) or "none"
@@ -79,11 +96,11 @@ def _device(found: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
         yield package["name"], _component(package if package["path"] else None)
 
 
-def _component(found: Optional[Dict[str, Any]]) -> str:
+def _component(found: dict[str, Any] | None) -> str:
     return f"{found['version'] or 'version not known'} ({found['path']})" if found else "missing"
 
 
-def _environment(found: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
+def _environment(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     environment, table = found["environment"], found["rank_table"]
     for name, value in environment["set"].items():
         yield name, repr(value)
@@ -95,14 +112,17 @@ def _environment(found: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
         yield "contradiction", environment["error"]
 
 
-def _host(host: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
+def _host(host: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "CPUs", f"{host['cpus']}, usable {host['cpus_usable']}"
-    yield "memory", f"{_size(host['memory_bytes'])}, available {_size(host['memory_available_bytes'])}" + (
-        f", limited to {_size(host['memory_limit_bytes'])}" if host["memory_limit_bytes"] else "")
+    yield (
+        "memory",
+        f"{_size(host['memory_bytes'])}, available {_size(host['memory_available_bytes'])}"
+        + (f", limited to {_size(host['memory_limit_bytes'])}" if host["memory_limit_bytes"] else ""),
+    )
     yield "shared memory", f"free {_size(host['shared_memory_free_bytes'])}"
 
 
-def _size(number: Optional[int]) -> str:
+def _size(number: int | None) -> str:
     return "not known" if number is None else f"{number / 1e9:.1f} GB"
 
 

@@ -4,6 +4,7 @@ All end well, or all are ended: the first rank that fails is named with its
 traceback, its exit code is the command's, and nothing is left running, even
 when the command itself is killed.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -12,7 +13,7 @@ import os
 import shlex
 import sys
 import time
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple
 
 from npu_shim import _device, _env
 from npu_shim.cli import USAGE_ERROR, show
@@ -28,13 +29,14 @@ _INTERRUPTED = 130  # 128 + the signal's number, as when ranks run
 
 class _Who(NamedTuple):
     """The ranks of this host, the number of all, the path of the rank table, and its text where it has to be written."""
-    seats: List[Seat]
+
+    seats: list[Seat]
     size: int
-    table: Optional[str] = None
-    text: Optional[str] = None
+    table: str | None = None
+    text: str | None = None
 
 
-def main(arguments: List[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Starts the ranks of this host and waits for them.
 
     Args:
@@ -78,7 +80,7 @@ def _job_of_table(path: str) -> str:
         return "table-" + hashlib.blake2b(file.read(), digest_size=8).hexdigest()
 
 
-def _run(plan: List[RankProcess], args: argparse.Namespace, log_dir: str, who: _Who) -> int:
+def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, who: _Who) -> int:
     try:
         os.makedirs(log_dir, exist_ok=True)
         if who.text is not None:
@@ -101,37 +103,59 @@ def _say(line: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="npu-shim launch", usage="%(prog)s (--ranks N | --ranktable FILE) [options] (script.py | -m module) ...",
+        prog="npu-shim launch",
+        usage="%(prog)s (--ranks N | --ranktable FILE) [options] (script.py | -m module) ...",
         allow_abbrev=False,
         description="Starts one process per rank and waits for them. Each rank finds JOB_ID, RANK_ID, RANK_SIZE, "
         "ASCEND_DEVICE_ID, DEVICE_ID and, with a rank table, RANK_TABLE_FILE in its environment, and writes to a log of "
         "its own; what the first of them says is shown as well. Options stand before the script, those of the script "
         "behind it. Exit code: 0 when all ranks ended so, else that of the rank which failed first, 128 + N when signal "
-        "N ended it or the command, 124 when the time was up, 126 when a rank could not be started, 2 on wrong usage.")
+        "N ended it or the command, 124 when the time was up, 126 when a rank could not be started, 2 on wrong usage.",
+    )
     who = made.add_mutually_exclusive_group()
     who.add_argument("--ranks", type=_positive, metavar="N", help="this many ranks, all on this host")
-    who.add_argument("--ranktable", metavar="FILE", help="the ranks that this file names for this host; by default "
-                     "RANK_TABLE_FILE")
-    made.add_argument("--server-index", type=_not_negative, metavar="K", help="which server of the rank table this "
-                      "host is, from 0; by default it is found by its address")
-    made.add_argument("--table-timeout", type=_seconds, default=WAIT_SECONDS, metavar="SECONDS", help="how long to wait "
-                      f"for a rank table whose status is 'initializing'; by default {WAIT_SECONDS:g}")
-    made.add_argument("--devices", type=_devices, metavar="I,J,...", help="with --ranks: the device of each rank; by "
-                      "default 0 to N-1")
-    made.add_argument("--log-dir", metavar="DIR", help="folder for the logs, rank_0.log and so on, which are appended "
-                      "to; by default npu_shim_logs/JOB_ID")
+    who.add_argument(
+        "--ranktable", metavar="FILE", help="the ranks that this file names for this host; by default RANK_TABLE_FILE"
+    )
+    made.add_argument(
+        "--server-index",
+        type=_not_negative,
+        metavar="K",
+        help="which server of the rank table this host is, from 0; by default it is found by its address",
+    )
+    made.add_argument(
+        "--table-timeout",
+        type=_seconds,
+        default=WAIT_SECONDS,
+        metavar="SECONDS",
+        help=f"how long to wait for a rank table whose status is 'initializing'; by default {WAIT_SECONDS:g}",
+    )
+    made.add_argument(
+        "--devices", type=_devices, metavar="I,J,...", help="with --ranks: the device of each rank; by default 0 to N-1"
+    )
+    made.add_argument(
+        "--log-dir",
+        metavar="DIR",
+        help="folder for the logs, rank_0.log and so on, which are appended to; by default npu_shim_logs/JOB_ID",
+    )
     made.add_argument("--job-id", metavar="ID", help="name of the job, by default JOB_ID or a new one")
     made.add_argument("--bind-cores", action="store_true", help="give each rank processors of its own")
     made.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job when it has not ended by then")
-    made.add_argument("--max-restarts", type=_not_negative, default=0, metavar="N", help="when a rank fails, start all "
-                      "again, at most so often; a script that restores its last checkpoint goes on from there")
+    made.add_argument(
+        "--max-restarts",
+        type=_not_negative,
+        default=0,
+        metavar="N",
+        help="when a rank fails, start all "
+        "again, at most so often; a script that restores its last checkpoint goes on from there",
+    )
     made.add_argument("--dry-run", action="store_true", help="print what would be started, as lines for a shell")
     made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     made.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
     return made
 
 
-def _command(args: argparse.Namespace) -> List[str]:
+def _command(args: argparse.Namespace) -> list[str]:
     if args.module:
         return [sys.executable, "-m", *args.module]
     if not args.script:
@@ -151,8 +175,10 @@ def _who(args: argparse.Namespace, log_dir: str) -> _Who:
         return _Who(seats, args.ranks)
     path = args.ranktable or os.environ.get("RANK_TABLE_FILE", "").strip()
     if not path:
-        raise ValueError("how many ranks? Give --ranks N for this host alone, or --ranktable FILE "
-                         "(npu-shim ranktable make writes one).")
+        raise ValueError(
+            "how many ranks? Give --ranks N for this host alone, or --ranktable FILE "
+            "(npu-shim ranktable make writes one)."
+        )
     if args.devices is not None:
         raise ValueError("--devices goes with --ranks: a rank table names the devices itself.")
     table = completed_table(path, 0 if args.dry_run else args.table_timeout, _say)
@@ -173,7 +199,7 @@ def _not_negative(text: str) -> int:
     return int(text)
 
 
-def _devices(text: str) -> List[int]:
+def _devices(text: str) -> list[int]:
     return [_not_negative(part) for part in text.split(",")]
 
 

@@ -2,6 +2,7 @@
 
 Every dialect is read: server_list, and the older forms of group_list.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -9,10 +10,10 @@ import dataclasses
 import json
 import os
 import sys
-from typing import Dict, List, Optional, Sequence
+from typing import Sequence
 
 from npu_shim.cli import USAGE_ERROR, show
-from npu_shim.distributed.ranktable import model as ranktable, generate as ranktable_make, writer as ranktable_write
+from npu_shim.distributed.ranktable import generate as ranktable_make, model as ranktable, writer as ranktable_write
 from npu_shim.distributed.ranktable.model import DIALECTS, SERVER_LIST, Problem, RankTable, RankTableError, counted
 from npu_shim.distributed.ranktable.validate import ATLAS_910, PRODUCTS, examine
 from npu_shim.distributed.this_host import is_this_host
@@ -21,7 +22,7 @@ FOUND = 1
 _ANY = "cpu"  # in place of a product: no cards, so none of their rules
 
 
-def main(arguments: List[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Does one of make, check, show, convert.
 
     Args:
@@ -45,14 +46,16 @@ def _make(args: argparse.Namespace) -> int:
     table, made_up = ranktable_make.make(hosts, addresses)
     table, _ = ranktable_write.converted(table, args.dialect)
     if made_up:
-        _tell(f"the device_ip of {', '.join(made_up)} are made up, which is enough without cards. With cards give each "
-              f"host's {ranktable_make.HCCN_CONF}: --hccn HOST=FILE.")
+        _tell(
+            f"the device_ip of {', '.join(made_up)} are made up, which is enough without cards. With cards give each "
+            f"host's {ranktable_make.HCCN_CONF}: --hccn HOST=FILE."
+        )
     return _put(table, args)
 
 
-def _addresses(given: Sequence[str], names: Sequence[str]) -> Dict[str, Dict[int, str]]:
+def _addresses(given: Sequence[str], names: Sequence[str]) -> dict[str, dict[int, str]]:
     """The addresses of the devices of those hosts whose hccn.conf is named, or is here."""
-    files: Dict[str, str] = {}
+    files: dict[str, str] = {}
     if os.path.exists(ranktable_make.HCCN_CONF):
         files.update((name, ranktable_make.HCCN_CONF) for name in names if is_this_host(name))
     for one in given:
@@ -79,7 +82,7 @@ def _check(args: argparse.Namespace) -> int:
     return show("\n".join(lines), _code(table, problems))
 
 
-def _code(table: Optional[RankTable], problems: Sequence[Problem]) -> int:
+def _code(table: RankTable | None, problems: Sequence[Problem]) -> int:
     if table is None and all(problem.path.startswith("line ") for problem in problems):
         return USAGE_ERROR  # no JSON at all
     return FOUND if problems else 0
@@ -91,7 +94,8 @@ def _show(args: argparse.Namespace) -> int:
         return show(json.dumps(dataclasses.asdict(table), indent=2))
     rows = [("rank", "server", "device", "device_ip")] + [
         (str(device.rank), server.server_id, str(device.device_id), device.device_ip or "-")
-        for server, device in table.placements()]
+        for server, device in table.placements()
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
     return show("\n".join([f"{args.file}: {_summary(table)}", ""] + lines))
@@ -135,29 +139,49 @@ def _tell(text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="npu-shim ranktable", allow_abbrev=False,
+        prog="npu-shim ranktable",
+        allow_abbrev=False,
         description="Makes, checks, shows or converts rank tables. Exit codes: 0 done; 1 check found something; 2 "
-        "wrong usage, or a file that cannot be read, parsed or written.")
+        "wrong usage, or a file that cannot be read, parsed or written.",
+    )
     verbs = made.add_subparsers(dest="what", metavar="make|check|show|convert")
     verbs.required = True
     form = "the form to write; server_list by default"
     make = _verb(verbs, "make", _make, "write a table for hosts and their devices")
-    make.add_argument("--hosts", default="127.0.0.1", help="HOST:COUNT or HOST:FIRST-LAST of each host, as in "
-                      "10.0.0.1:8,10.0.0.2:8; ranks are numbered in this order. Without a count, or without --hosts "
-                      "for this host alone, the devices are those of its hccn.conf")
-    make.add_argument("--hccn", action="append", metavar="[HOST=]FILE", help="a copy of a host's "
-                      f"{ranktable_make.HCCN_CONF}, which has the addresses of its devices; may be given for each "
-                      "host. By default this machine's, for the host that is this machine")
+    make.add_argument(
+        "--hosts",
+        default="127.0.0.1",
+        help="HOST:COUNT or HOST:FIRST-LAST of each host, as in "
+        "10.0.0.1:8,10.0.0.2:8; ranks are numbered in this order. Without a count, or without --hosts "
+        "for this host alone, the devices are those of its hccn.conf",
+    )
+    make.add_argument(
+        "--hccn",
+        action="append",
+        metavar="[HOST=]FILE",
+        help="a copy of a host's "
+        f"{ranktable_make.HCCN_CONF}, which has the addresses of its devices; may be given for each "
+        "host. By default this machine's, for the host that is this machine",
+    )
     make.add_argument("--dialect", choices=DIALECTS, default=SERVER_LIST, help=form)
     check = _verb(verbs, "check", _check, "find what is wrong in a file, with its place and what to write")
-    check.add_argument("--product", choices=PRODUCTS + (_ANY,), default=ATLAS_910, help="whose rules for the devices "
-                       "of a server count: Atlas training servers (910, by default), A2, A3, or cpu for none")
+    check.add_argument(
+        "--product",
+        choices=PRODUCTS + (_ANY,),
+        default=ATLAS_910,
+        help="whose rules for the devices "
+        "of a server count: Atlas training servers (910, by default), A2, A3, or cpu for none",
+    )
     view = _verb(verbs, "show", _show, "list the ranks of a file")
     convert = _verb(verbs, "convert", _convert, "write a file in another form, without comments and stray commas")
     for verb in (check, view, convert):
         own = os.environ.get("RANK_TABLE_FILE") or None
-        verb.add_argument("file", nargs="?" if own else None, default=own,  # type: ignore[arg-type]
-                          help="a rank table; by default the one that RANK_TABLE_FILE names")
+        verb.add_argument(
+            "file",
+            nargs="?" if own else None,
+            default=own,  # type: ignore[arg-type]
+            help="a rank table; by default the one that RANK_TABLE_FILE names",
+        )
     for verb in (check, view):
         verb.add_argument("--json", action="store_true", help="as JSON")
     convert.add_argument("--to", choices=DIALECTS, default=SERVER_LIST, help=form)
@@ -167,8 +191,9 @@ def _parser() -> argparse.ArgumentParser:
     return made
 
 
-def _verb(verbs: "argparse._SubParsersAction", name: str, run: object, what: str) -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = verbs.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".",
-                                                     allow_abbrev=False)
+def _verb(verbs: argparse._SubParsersAction, name: str, run: object, what: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = verbs.add_parser(
+        name, help=what, description=what[0].upper() + what[1:] + ".", allow_abbrev=False
+    )
     made.set_defaults(run=run)
     return made

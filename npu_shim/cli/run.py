@@ -3,6 +3,7 @@
 The script, and what it imports from its own folder, is migrated in memory by
 the rules of convert_tf2npu. All else is as with ``python script.py``.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -10,7 +11,7 @@ import os
 import sys
 import zipfile
 from importlib.util import MAGIC_NUMBER
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Sequence
 
 from npu_shim.cli import USAGE_ERROR
 from npu_shim.import_hook import children, hook, reach, script, tool
@@ -20,7 +21,7 @@ from npu_shim.import_hook.own import Own, own_root
 _INTERRUPTED = 130
 
 
-def main(arguments: List[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Runs a script or a module.
 
     Args:
@@ -63,16 +64,27 @@ def _parser() -> argparse.ArgumentParser:
     from convert_tf2npu.cli.arguments import add_rule_arguments
 
     made = argparse.ArgumentParser(
-        prog="npu-shim run", usage="%(prog)s [options] (script.py | -m module) ...", allow_abbrev=False,
+        prog="npu-shim run",
+        usage="%(prog)s [options] (script.py | -m module) ...",
+        allow_abbrev=False,
         description="Runs a script as if convert_tf2npu had migrated it, and all it imports from its own folder. "
-        "No file is written. Options of npu-shim run stand before the script, those of the script behind it.")
+        "No file is written. Options of npu-shim run stand before the script, those of the script behind it.",
+    )
     made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     made.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
-    made.add_argument("-i", "--input", metavar="DIR", help="the folder whose modules are migrated as well; by default "
-                      "the script's own, or that which holds the packages it lies in")
+    made.add_argument(
+        "-i",
+        "--input",
+        metavar="DIR",
+        help="the folder whose modules are migrated as well; by default "
+        "the script's own, or that which holds the packages it lies in",
+    )
     made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each place that needs you")
-    made.add_argument("--no-shape-watch", action="store_true", help="do not tell shapes that change from step to step, "
-                      "for which a card would compile the graph again")
+    made.add_argument(
+        "--no-shape-watch",
+        action="store_true",
+        help="do not tell shapes that change from step to step, for which a card would compile the graph again",
+    )
     add_rule_arguments(made)
     return made
 
@@ -82,7 +94,7 @@ def _error(text: str) -> int:
     return USAGE_ERROR
 
 
-def _not_a_script(path: str) -> Optional[str]:
+def _not_a_script(path: str) -> str | None:
     """Why a path cannot be run, or None."""
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     try:
@@ -95,7 +107,7 @@ def _not_a_script(path: str) -> Optional[str]:
     return None
 
 
-def _enter(target: str, is_module: bool) -> List[str]:
+def _enter(target: str, is_module: bool) -> list[str]:
     """Puts the folder of a script on the path and finds the file that starts, and the packages around it."""
     if is_module:
         script.prepare_path(os.getcwd())
@@ -137,14 +149,19 @@ class Said:
         """Tells of the files that are read before the script starts."""
         self._list(results)
         rewrites, findings, files = _counts(results)
-        parts = ["nothing to rewrite in " + _count(len(results), "file")] if not rewrites else [
-            f"{_count(rewrites, 'rewrite')} in {_count(files, 'file')}"]
+        parts = (
+            ["nothing to rewrite in " + _count(len(results), "file")]
+            if not rewrites
+            else [f"{_count(rewrites, 'rewrite')} in {_count(files, 'file')}"]
+        )
         if findings:
             parts.append(f"{_count(findings, 'place')} {'needs' if findings == 1 else 'need'} you")
         unreadable = sum(1 for _, result in results if result.unreadable)
         if unreadable:
-            parts.append(f"{_count(unreadable, 'file')} cannot be read and {'is' if unreadable == 1 else 'are'} "
-                         "imported unchanged")
+            parts.append(
+                f"{_count(unreadable, 'file')} cannot be read and {'is' if unreadable == 1 else 'are'} "
+                "imported unchanged"
+            )
         more = "" if self._verbose or not (rewrites or findings or unreadable) else "; npu-shim run -v lists them"
         _tell(", ".join(parts) + more)
 
@@ -153,8 +170,10 @@ class Said:
         rewrites, findings, _ = _counts([(path, result)])
         if rewrites or findings:
             self._list([(path, result)])
-            _tell(f"{_count(rewrites, 'rewrite')} in {path}, which is read only now; "
-                  f"{_count(findings, 'place')} left to you")
+            _tell(
+                f"{_count(rewrites, 'rewrite')} in {path}, which is read only now; "
+                f"{_count(findings, 'place')} left to you"
+            )
 
     def _list(self, results: Sequence[Named]) -> None:
         if self._verbose:
@@ -171,7 +190,7 @@ def _tell(line: str) -> None:
     _terminal().say("npu-shim run: " + line)
 
 
-def _counts(results: Sequence[Named]) -> Tuple[int, int, int]:
+def _counts(results: Sequence[Named]) -> tuple[int, int, int]:
     """Rewrites, findings and changed files."""
     from convert_tf2npu.engine.results import CHANGE, FINDING
 

@@ -1,14 +1,15 @@
 """What NPUEstimator writes into the parameter_map: a pure function of the run config's arguments."""
+
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Mapping
 
 from npu_shim.options import option as o
 from npu_shim.options.table import KEYS, TABLE, arguments_of
 
 
-def estimator_options(values: Mapping[str, Any], tf_config: Optional[str] = None) -> Dict[str, Any]:
+def estimator_options(values: Mapping[str, Any], tf_config: str | None = None) -> dict[str, Any]:
     """The options of an estimator job.
 
     Args:
@@ -20,7 +21,7 @@ def estimator_options(values: Mapping[str, Any], tf_config: Optional[str] = None
         excludes is given, because the vendor's C++ refuses the mere presence of both.
     """
     held = _held(values)
-    written: Dict[str, Any] = {}
+    written: dict[str, Any] = {}
     for row in KEYS.values():
         if row.write == o.FORCED:
             written[row.name] = row.estimator
@@ -37,19 +38,21 @@ def estimator_options(values: Mapping[str, Any], tf_config: Optional[str] = None
     return written
 
 
-def given_options(values: Mapping[str, Any], names: Any) -> Dict[str, Any]:
+def given_options(values: Mapping[str, Any], names: Any) -> dict[str, Any]:
     """The options the user gave himself, by key, for the checks of what goes together."""
     held = _held(values)
-    given = {row.name: values[arg] for arg, row in arguments_of(None).items() if row.field and arg in names and arg in values}
+    given = {
+        row.name: values[arg] for arg, row in arguments_of(None).items() if row.field and arg in names and arg in values
+    }
     for row in TABLE:
         if row.holder in held and row.name in KEYS:
             given[row.name] = getattr(held[row.holder], row.arg or "")
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _held(values: Mapping[str, Any]) -> Dict[str, Any]:
+def _held(values: Mapping[str, Any]) -> dict[str, Any]:
     """Config objects by class name, also those inside others."""
-    found: Dict[str, Any] = {}
+    found: dict[str, Any] = {}
     waiting = [value for value in values.values() if hasattr(type(value), "__signature__") and value is not None]
     while waiting:
         one = waiting.pop()

@@ -1,4 +1,5 @@
 """The session config of an NPUEstimator: the user's, with the run config's NPU options in it."""
+
 from __future__ import annotations
 
 from typing import Any

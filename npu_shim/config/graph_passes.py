@@ -5,10 +5,11 @@ card will get. What a script says of them itself, which is rare, is noted in
 the config where TensorFlow passes over it; without a note, they are at
 TensorFlow's defaults.
 """
+
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from npu_shim import _device, _tf
 from npu_shim.config.parameter_map import has_npu_optimizer
@@ -42,7 +43,7 @@ def switch_off(config: _tf.ConfigProto) -> None:
     config.graph_options.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
 
 
-def for_this_device(config: Optional[_tf.ConfigProto]) -> Optional[_tf.ConfigProto]:
+def for_this_device(config: _tf.ConfigProto | None) -> _tf.ConfigProto | None:
     """A session config as TensorFlow gets it: on a card as it is, without one a copy with the script's passes."""
     if config is None or _device.device().is_npu or not _is_switched_off(config):
         return config
@@ -57,9 +58,12 @@ def _is_switched_off(config: _tf.ConfigProto) -> bool:
     """Whether a config is as switch_off leaves it, and not one that a script has filled with less."""
     options = config.graph_options
     rewrite = options.rewrite_options
-    return (config.allow_soft_placement and options.optimizer_options.global_jit_level == _tf.v1.OptimizerOptions.OFF
-            and (rewrite.remapping, rewrite.memory_optimization) == _OFF
-            and has_npu_optimizer(config))
+    return (
+        config.allow_soft_placement
+        and options.optimizer_options.global_jit_level == _tf.v1.OptimizerOptions.OFF
+        and (rewrite.remapping, rewrite.memory_optimization) == _OFF
+        and has_npu_optimizer(config)
+    )
 
 
 def _noted(rewrite: Any) -> _Passes:

@@ -1,15 +1,16 @@
 """The session of graph-mode Keras, with the NPU config."""
+
 from __future__ import annotations
 
 import warnings
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _tf
 from npu_shim.config.graph_passes import for_this_device
 from npu_shim.config.session import session_config
 
 
-def set_keras_session_npu_config(config: Optional[_tf.ConfigProto] = None) -> _tf.Session:
+def set_keras_session_npu_config(config: _tf.ConfigProto | None = None) -> _tf.Session:
     """Makes a session with the NPU config on the default graph and hands it to Keras.
 
     Call it before the first model is built, in the script that trains.
@@ -26,7 +27,10 @@ def set_keras_session_npu_config(config: Optional[_tf.ConfigProto] = None) -> _t
     if _tf.tf.executing_eagerly():
         warnings.warn(
             "set_keras_session_npu_config has no effect while executing eagerly, because Keras then uses no session: "
-            "call tf.compat.v1.disable_eager_execution() at the start of the script.", RuntimeWarning, stacklevel=2)
+            "call tf.compat.v1.disable_eager_execution() at the start of the script.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     config = session_config(config)
     sess = _tf.v1.Session(config=for_this_device(config))
     _tf.say_config(sess, config)
@@ -34,7 +38,7 @@ def set_keras_session_npu_config(config: Optional[_tf.ConfigProto] = None) -> _t
     return sess
 
 
-def npu_clear_session(config: Optional[_tf.ConfigProto] = None) -> None:
+def npu_clear_session(config: _tf.ConfigProto | None = None) -> None:
     """Clears the Keras state and its graph, then gives Keras a new session with the NPU config.
 
     Args:

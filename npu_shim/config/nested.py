@@ -1,8 +1,9 @@
 """The config classes NPURunConfig is given; their arguments, defaults and checks come from the option rows."""
+
 from __future__ import annotations
 
 import inspect
-from typing import Any, Dict
+from typing import Any
 
 from npu_shim.options import page
 from npu_shim.options.check import check_value
@@ -59,7 +60,7 @@ class ExperimentalConfig(NestedConfig):
     """Options the vendor may still change. Not part of the star import: import it by name."""
 
 
-CLASSES: Dict[str, type] = {cls.__name__: cls for cls in NestedConfig.__subclasses__()}
+CLASSES: dict[str, type] = {cls.__name__: cls for cls in NestedConfig.__subclasses__()}
 
 
 def bind(owner: str, signature: inspect.Signature, args: Any, kwargs: Any) -> inspect.BoundArguments:

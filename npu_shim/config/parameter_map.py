@@ -1,8 +1,9 @@
 """Reads and writes the parameter_map of an NpuOptimizer entry, field by field as the vendor's C++ does."""
+
 from __future__ import annotations
 
 import warnings
-from typing import Any, Dict
+from typing import Any
 
 from npu_shim.options.check import check_together, check_value
 from npu_shim.options.near import closest
@@ -15,10 +16,11 @@ NPU_OPTIMIZER = "NpuOptimizer"
 def has_npu_optimizer(config: Any) -> bool:
     """True when a tf.compat.v1.ConfigProto, or None, carries an NpuOptimizer entry."""
     return config is not None and any(
-        custom.name == NPU_OPTIMIZER for custom in config.graph_options.rewrite_options.custom_optimizers)
+        custom.name == NPU_OPTIMIZER for custom in config.graph_options.rewrite_options.custom_optimizers
+    )
 
 
-def write(entry: Any, values: Dict[str, Any]) -> None:
+def write(entry: Any, values: dict[str, Any]) -> None:
     """Writes checked values into ``entry.parameter_map``.
 
     Args:
@@ -32,7 +34,7 @@ def write(entry: Any, values: Dict[str, Any]) -> None:
         setattr(attr, field, value.encode("utf-8") if field == "s" else value)
 
 
-def read(entry: Any) -> Dict[str, Any]:
+def read(entry: Any) -> dict[str, Any]:
     """The known options of an entry that stand in their right field."""
     found = {}
     for name, attr in sorted(entry.parameter_map.items()):
@@ -58,8 +60,10 @@ def check(entry: Any) -> None:
         if row is None:
             _warn(f"parameter_map[{name!r}] is no NPU option and has no effect.{closest(name, KEYS)}")
         elif field != row.field:
-            text = (f"parameter_map[{name!r}] is set in field {field or '(none)'}, but is read from field {row.field}, so "
-                    f"the value is lost: write parameter_map[{name!r}].{row.field} = ... ({row.allowed.text}).")
+            text = (
+                f"parameter_map[{name!r}] is set in field {field or '(none)'}, but is read from field {row.field}, so "
+                f"the value is lost: write parameter_map[{name!r}].{row.field} = ... ({row.allowed.text})."
+            )
             if row.refused and row.field == "s":  # the card reads an empty text, which it refuses
                 raise ValueError(text)
             _warn(text)
@@ -69,7 +73,9 @@ def check(entry: Any) -> None:
     for name in [name for name in given if not KEYS[name].refused]:
         missing = [other for other in KEYS[name].requires if other not in given]
         if missing:
-            _warn(f"parameter_map[{name!r}] has no effect without {' and '.join(missing)}. Set it too, or leave {name} out.")
+            _warn(
+                f"parameter_map[{name!r}] has no effect without {' and '.join(missing)}. Set it too, or leave {name} out."
+            )
             del given[name]
     check_together(given)
 

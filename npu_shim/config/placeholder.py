@@ -1,4 +1,5 @@
 """Stand-ins for classes that need tf.estimator, on a TensorFlow that no longer has it."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,8 @@
 """Starting the backend from keyword options, as the vendor's npu_plugin does. On the CPU there is no backend."""
+
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from typing import Any, Sequence
 
 from npu_shim import _device
 from npu_shim.options.check import check_session_options
@@ -9,16 +10,30 @@ from npu_shim.options.check import check_session_options
 _VENDOR = "npu_bridge.estimator.npu.npu_plugin"
 
 
-def npu_resource_init(graph_run_mode: int = 1, op_debug_level: int = 0, enable_profiling: bool = False,
-                      profiling_options: Optional[str] = None, precision_mode: Optional[str] = None,
-                      enable_scope_fusion_passes: Optional[str] = None, enable_exception_dump: int = 2,
-                      aoe_mode: Optional[str] = None, work_path: Optional[str] = None,
-                      op_compiler_cache_mode: Optional[str] = None, op_compiler_cache_dir: Optional[str] = None,
-                      debug_dir: Optional[str] = None, hcom_multi_mode: bool = False,
-                      distribute_config: Optional[str] = None, aoe_config_file: Optional[str] = None,
-                      precision_mode_v2: Optional[str] = None, export_compile_stat: int = 1,
-                      aicore_num: Optional[str] = None, oo_constant_folding: bool = True, input_batch_cpy: bool = False,
-                      oo_level: str = "O3", optimization_switch: Optional[str] = None) -> None:
+def npu_resource_init(
+    graph_run_mode: int = 1,
+    op_debug_level: int = 0,
+    enable_profiling: bool = False,
+    profiling_options: str | None = None,
+    precision_mode: str | None = None,
+    enable_scope_fusion_passes: str | None = None,
+    enable_exception_dump: int = 2,
+    aoe_mode: str | None = None,
+    work_path: str | None = None,
+    op_compiler_cache_mode: str | None = None,
+    op_compiler_cache_dir: str | None = None,
+    debug_dir: str | None = None,
+    hcom_multi_mode: bool = False,
+    distribute_config: str | None = None,
+    aoe_config_file: str | None = None,
+    precision_mode_v2: str | None = None,
+    export_compile_stat: int = 1,
+    aicore_num: str | None = None,
+    oo_constant_folding: bool = True,
+    input_batch_cpy: bool = False,
+    oo_level: str = "O3",
+    optimization_switch: str | None = None,
+) -> None:
     """Starts the backend. On the CPU the options are checked, and there is nothing to start.
 
     Args: the NPU options of the same names; enable_profiling is profiling_mode.

@@ -1,7 +1,8 @@
 """Starting and stopping the device by hand, and the ranks one gets from it."""
+
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any
 
 from npu_shim import _tf
 from npu_shim.config.session import session_config
@@ -9,7 +10,7 @@ from npu_shim.distributed import ranks
 from npu_shim.ops.system import initialize_system, shutdown_system
 
 
-def init_resource(config: Optional[_tf.ConfigProto] = None) -> Tuple[_tf.Session, Any]:
+def init_resource(config: _tf.ConfigProto | None = None) -> tuple[_tf.Session, Any]:
     """Starts the device and the collectives, so that ranks can be asked for before training begins.
 
     On the card the vendor's start op runs; on the CPU there is nothing to start.

@@ -1,13 +1,14 @@
 """The vendor's names for rewriting configs; each is thin over session_config."""
+
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _tf
 from npu_shim.config.session import session_config
 
 
-def npu_config_proto(config_proto: Optional[_tf.ConfigProto] = None) -> _tf.ConfigProto:
+def npu_config_proto(config_proto: _tf.ConfigProto | None = None) -> _tf.ConfigProto:
     """``session_config(config_proto)``: a copy of the config that runs on the NPU.
 
     Args:
@@ -20,7 +21,7 @@ def npu_config_proto(config_proto: Optional[_tf.ConfigProto] = None) -> _tf.Conf
     return session_config(config_proto)
 
 
-def npu_graph_options(graph_options: Optional[Any] = None) -> Any:
+def npu_graph_options(graph_options: Any | None = None) -> Any:
     """A copy of GraphOptions with XLA's global jit off.
 
     Args:
@@ -35,7 +36,7 @@ def npu_graph_options(graph_options: Optional[Any] = None) -> Any:
     return result
 
 
-def npu_optimizer_options(optimizer_options: Optional[Any] = None) -> Any:
+def npu_optimizer_options(optimizer_options: Any | None = None) -> Any:
     """A copy of OptimizerOptions with XLA's global jit off.
 
     Args:
@@ -50,7 +51,7 @@ def npu_optimizer_options(optimizer_options: Optional[Any] = None) -> Any:
     return result
 
 
-def npu_run_config_init(run_config: Optional[Any] = None) -> Any:
+def npu_run_config_init(run_config: Any | None = None) -> Any:
     """A copy of a RunConfig whose sessions run on the NPU.
 
     For a run config that only arrives as a value, and for canned estimators:
@@ -85,7 +86,7 @@ def estimator_base_config(run_config: Any) -> _tf.ConfigProto:
     return config
 
 
-def _copy(given: Optional[Any], kind: type, name: str) -> Any:
+def _copy(given: Any | None, kind: type, name: str) -> Any:
     if given is not None and not isinstance(given, kind):
         raise TypeError(f"{name}={given!r} is {type(given).__name__}, but must be a {kind.__name__} or None.")
     result = kind()

@@ -1,8 +1,9 @@
 """NPURunConfig: a RunConfig that also carries the NPU options."""
+
 from __future__ import annotations
 
 import inspect
-from typing import Any, Dict, Iterable
+from typing import Any, Iterable
 
 from npu_shim import _device, _env, _tf
 from npu_shim.config.estimator_map import estimator_options, given_options
@@ -14,11 +15,23 @@ from npu_shim.options.table import arguments_of, signature_of
 
 _API: Any = _tf.estimator()
 _ARGUMENTS = arguments_of(None)
-_IN_STEP = ("To train data parallel instead, unset TF_CONFIG, write train_distribute=npu_strategy.NPUStrategy() in place of "
-            "distribute, and start the ranks with npu-shim launch --ranks N script.py.")
-_PARENT = ("model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
-           "session_config", "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps",
-           "train_distribute", "eval_distribute")
+_IN_STEP = (
+    "To train data parallel instead, unset TF_CONFIG, write train_distribute=npu_strategy.NPUStrategy() in place of "
+    "distribute, and start the ranks with npu-shim launch --ranks N script.py."
+)
+_PARENT = (
+    "model_dir",
+    "tf_random_seed",
+    "save_summary_steps",
+    "save_checkpoints_steps",
+    "save_checkpoints_secs",
+    "session_config",
+    "keep_checkpoint_max",
+    "keep_checkpoint_every_n_hours",
+    "log_step_count_steps",
+    "train_distribute",
+    "eval_distribute",
+)
 
 
 def from_run_config(run_config: Any) -> Any:
@@ -59,7 +72,7 @@ if _API is not None:
             self._set_npu_values(values, names)
             super().__init__(**_parent_arguments(values), **extra)
 
-        def _set_npu_values(self, values: Dict[str, Any], names: Iterable[str]) -> None:
+        def _set_npu_values(self, values: dict[str, Any], names: Iterable[str]) -> None:
             checked = {name: check_argument(_ARGUMENTS[name], name, value) for name, value in values.items()}
             for name in names:
                 if checked.get(name) is not None:
@@ -71,15 +84,15 @@ if _API is not None:
             for name, value in self._npu_values.items():
                 setattr(self, name, value)
 
-        def npu_options(self) -> Dict[str, Any]:
+        def npu_options(self) -> dict[str, Any]:
             """What NPUEstimator writes into the parameter_map: key to value."""
             return estimator_options(self._npu_values, _env.read().tf_config)
 
-        def given_npu_options(self) -> Dict[str, Any]:
+        def given_npu_options(self) -> dict[str, Any]:
             """The part of npu_options that was given as an argument rather than left at its default."""
             return given_options(self._npu_values, self._npu_given)
 
-        def replace(self, **kwargs: Any) -> "NPURunConfig":
+        def replace(self, **kwargs: Any) -> NPURunConfig:
             """A copy with some arguments replaced: those of RunConfig.replace and every NPU argument."""
             npu = {name: kwargs.pop(name) for name in list(kwargs) if name in self._npu_values}
             result = super().replace(**kwargs)
@@ -100,7 +113,7 @@ def _parent_only() -> Iterable[str]:
     return [name for name in inspect.signature(_API.RunConfig.__init__).parameters if name not in _ARGUMENTS]
 
 
-def _parent_arguments(values: Dict[str, Any]) -> Dict[str, Any]:
+def _parent_arguments(values: dict[str, Any]) -> dict[str, Any]:
     parent = {name: values[name] for name in _PARENT}
     if parent["save_checkpoints_steps"] is None and parent["save_checkpoints_secs"] is None:
         parent["save_checkpoints_steps"] = 100
@@ -116,7 +129,7 @@ def _check_session_config(config: Any) -> None:
         )
 
 
-def _check_cluster(values: Dict[str, Any]) -> None:
+def _check_cluster(values: dict[str, Any]) -> None:
     horovod = values["horovod_mode"]
     if not isinstance(horovod, bool):
         raise ValueError(f"horovod_mode={horovod!r} is not allowed: it must be True or False.")
@@ -137,5 +150,7 @@ def _check_cluster(values: Dict[str, Any]) -> None:
     if cluster and not values["mix_compile_mode"]:
         raise ValueError("TF_CONFIG names a cluster, which needs mix_compile_mode=True: set it.")
     if cluster and not _device.device().is_npu:
-        raise ValueError("distribute=ParameterServerStrategy() with the cluster of TF_CONFIG is not allowed without cards: ranks "
-                         f"have no parameter servers there. {_IN_STEP}")
+        raise ValueError(
+            "distribute=ParameterServerStrategy() with the cluster of TF_CONFIG is not allowed without cards: ranks "
+            f"have no parameter servers there. {_IN_STEP}"
+        )

@@ -1,8 +1,9 @@
 """session_config: the one function that turns a session config into an NPU session config."""
+
 from __future__ import annotations
 
 import os
-from typing import Any, List, Optional
+from typing import Any
 
 from npu_shim import _device, _tf
 from npu_shim.config import graph_passes, parameter_map
@@ -12,10 +13,10 @@ from npu_shim.distributed.world import world_size
 from npu_shim.options.check import check_session_options, check_together
 
 COLLECTIVE_THREADS = 64  # of a graph without collectives, which may get some
-FEWEST_THREADS = 8       # TensorFlow takes longer to hand an op on, the more of them are idle
+FEWEST_THREADS = 8  # TensorFlow takes longer to hand an op on, the more of them are idle
 
 
-def session_config(config: Optional[_tf.ConfigProto] = None, **options: Any) -> _tf.ConfigProto:
+def session_config(config: _tf.ConfigProto | None = None, **options: Any) -> _tf.ConfigProto:
     """Returns a copy of a session config that runs the graph on the NPU, and on the CPU where there is none.
 
     The copy has one custom optimizer named ``NpuOptimizer``, the graph passes
@@ -68,7 +69,8 @@ def with_threads(config: _tf.ConfigProto, graph: Any) -> _tf.ConfigProto:
             given = 0  # from here, when less was known
         config.use_per_session_threads = True
         config.inter_op_parallelism_threads = max(
-            given, max(FEWEST_THREADS, known + (os.cpu_count() or 1)) if known else COLLECTIVE_THREADS)
+            given, max(FEWEST_THREADS, known + (os.cpu_count() or 1)) if known else COLLECTIVE_THREADS
+        )
     return config
 
 
@@ -80,7 +82,7 @@ def session_option(session: Any, name: str) -> Any:
     return None
 
 
-def _copy(config: Optional[_tf.ConfigProto]) -> _tf.ConfigProto:
+def _copy(config: _tf.ConfigProto | None) -> _tf.ConfigProto:
     if config is not None and not isinstance(config, _tf.ConfigProto):
         raise TypeError(
             f"config={config!r} is {type(config).__name__}, but must be a tf.compat.v1.ConfigProto or None: "
@@ -102,7 +104,7 @@ def _single_entry(rewrite: Any) -> Any:
     for later in found[1:]:
         for name, value in later.parameter_map.items():
             found[0].parameter_map[name].CopyFrom(value)
-    kept: List[Any] = []
+    kept: list[Any] = []
     for custom in rewrite.custom_optimizers:
         if custom.name != NPU_OPTIMIZER or not any(k.name == NPU_OPTIMIZER for k in kept):
             kept.append(type(custom).FromString(custom.SerializeToString()))

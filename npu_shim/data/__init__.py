@@ -1,4 +1,5 @@
 """Static shapes for input pipelines: drop, pad or count what does not fill a batch."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -14,16 +15,33 @@ if TYPE_CHECKING:
     from npu_shim.data.shape_watch import ShapeWatch, watch_shapes
     from npu_shim.data.static_batch import enforce_static_batch
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
-        "npu_shim.data.arrays": "PaddedBatch padded_batches",
-        "npu_shim.data.buckets": "bucket_by_length",
-        "npu_shim.data.fixed_shapes": "Distinct Selection masked_select masked_where top_k_mask unique_padded",
-        "npu_shim.data.padding": "pad_last_batch",
-        "npu_shim.data.remainder": "Remainder count_remainder",
-        "npu_shim.data.shape_watch": "ShapeWatch watch_shapes",
-        "npu_shim.data.static_batch": "enforce_static_batch",
-    })
+    __getattr__, __dir__ = _first_use(
+        __name__,
+        {
+            "npu_shim.data.arrays": "PaddedBatch padded_batches",
+            "npu_shim.data.buckets": "bucket_by_length",
+            "npu_shim.data.fixed_shapes": "Distinct Selection masked_select masked_where top_k_mask unique_padded",
+            "npu_shim.data.padding": "pad_last_batch",
+            "npu_shim.data.remainder": "Remainder count_remainder",
+            "npu_shim.data.shape_watch": "ShapeWatch watch_shapes",
+            "npu_shim.data.static_batch": "enforce_static_batch",
+        },
+    )
 
-__all__ = ["Distinct", "PaddedBatch", "Remainder", "Selection", "ShapeWatch", "bucket_by_length", "count_remainder",
-           "enforce_static_batch", "masked_select", "masked_where", "pad_last_batch", "padded_batches", "top_k_mask",
-           "unique_padded", "watch_shapes"]
+__all__ = [
+    "Distinct",
+    "PaddedBatch",
+    "Remainder",
+    "Selection",
+    "ShapeWatch",
+    "bucket_by_length",
+    "count_remainder",
+    "enforce_static_batch",
+    "masked_select",
+    "masked_where",
+    "pad_last_batch",
+    "padded_batches",
+    "top_k_mask",
+    "unique_padded",
+    "watch_shapes",
+]

@@ -1,7 +1,8 @@
 """Batches of one size out of NumPy arrays, for loops that feed a session."""
+
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Iterator, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ class PaddedBatch(NamedTuple):
         rows: arrays of batch_size rows, nested as the arrays were given.
         real: how many of them, from the first on, are real; the others repeat the last real one.
     """
+
     rows: Any
     real: int
 
@@ -54,7 +56,7 @@ def _batches(arrays: Any, examples: int, size: int) -> Iterator[PaddedBatch]:
         yield PaddedBatch(_cut(arrays, start, real, size), real)
 
 
-def _parts(arrays: Any) -> List[Tuple[str, Any]]:
+def _parts(arrays: Any) -> list[tuple[str, Any]]:
     """The arrays one level down, each with its place in words."""
     if isinstance(arrays, dict):
         return [(f"[{key!r}]", value) for key, value in arrays.items()]
@@ -63,10 +65,10 @@ def _parts(arrays: Any) -> List[Tuple[str, Any]]:
     return []
 
 
-def _counts(arrays: Any, place: str) -> Dict[str, int]:
+def _counts(arrays: Any, place: str) -> dict[str, int]:
     """Rows by place."""
     if isinstance(arrays, (dict, tuple, list)):
-        found: Dict[str, int] = {}
+        found: dict[str, int] = {}
         for name, value in _parts(arrays):
             found.update(_counts(value, place + name))
         return found
@@ -90,7 +92,7 @@ def _cut(arrays: Any, start: int, real: int, size: int) -> Any:
     if isinstance(arrays, (tuple, list)):
         cut = [_cut(value, start, real, size) for value in arrays]
         return type(arrays)(*cut) if hasattr(arrays, "_fields") else type(arrays)(cut)
-    rows = arrays[start:start + real]
+    rows = arrays[start : start + real]
     if real == size:
         return rows
     return np.concatenate([rows, np.repeat(rows[-1:], size - real, axis=0)])

@@ -1,16 +1,34 @@
 """Where a tf.data pipeline makes its batches, and of what size."""
+
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from npu_shim import _tf
 
 tf = _tf.tf
 
 _BATCHES = ("Batch", "PaddedBatch", "ParallelBatch", "MapAndBatch")
-_KEEPS_ALL = ("Repeat", "Prefetch", "Cache", "Shuffle", "ShuffleAndRepeat", "Options", "Model", "MaxIntraOpParallelism",
-              "PrivateThreadPool", "AssertCardinality", "AssertNext", "AssertPrev", "Sleep", "Zip", "Concatenate",
-              "LatencyStats", "Map", "ParallelMap")
+_KEEPS_ALL = (
+    "Repeat",
+    "Prefetch",
+    "Cache",
+    "Shuffle",
+    "ShuffleAndRepeat",
+    "Options",
+    "Model",
+    "MaxIntraOpParallelism",
+    "PrivateThreadPool",
+    "AssertCardinality",
+    "AssertNext",
+    "AssertPrev",
+    "Sleep",
+    "Zip",
+    "Concatenate",
+    "LatencyStats",
+    "Map",
+    "ParallelMap",
+)
 _KEEPS_SOME = ("Take", "Skip", "Shard", "Filter", "TakeWhile", "IgnoreErrors")
 
 
@@ -22,12 +40,13 @@ class Batching(NamedTuple):
         examples: the tf.data.Dataset of single examples that it reads.
         all_used: whether every batch of it comes out of the pipeline.
     """
+
     size: int
     examples: Any
     all_used: bool
 
 
-def find_batching(dataset: Any) -> Optional[List[Batching]]:
+def find_batching(dataset: Any) -> list[Batching] | None:
     """The batching steps behind a dataset, all of one size and in the order in which they are read.
 
     Of datasets that are zipped, and so read in step, it is the first one's.
@@ -39,7 +58,7 @@ def find_batching(dataset: Any) -> Optional[List[Batching]]:
     if kind in _BATCHES:
         size = _tf.dataset_batch_size(dataset)
         return None if size is None else [Batching(size, _tf.dataset_inputs(dataset)[0], True)]
-    found: List[Batching] = []
+    found: list[Batching] = []
     for one in _tf.dataset_inputs(dataset) if kind in _KEEPS_ALL + _KEEPS_SOME else []:
         behind = find_batching(one)
         if behind is None or (found and found[0].size != behind[0].size):
@@ -70,18 +89,18 @@ def has_open_batch(dataset: Any) -> bool:
     return any(c is tf.Tensor and is_open(s) for s, c in zip(tf.nest.flatten(shapes), tf.nest.flatten(classes)))
 
 
-def as_element(dataset: Any, components: Tuple[Any, ...]) -> Any:
+def as_element(dataset: Any, components: tuple[Any, ...]) -> Any:
     """What ``map`` hands to its function, put together as one element again."""
     shapes = _tf.element_structure(dataset)[0]
     return tf.nest.pack_sequence_as(shapes, tf.nest.flatten(components, expand_composites=False))
 
 
-def open_sizes(element: Any) -> List[Any]:
+def open_sizes(element: Any) -> list[Any]:
     """The first dimensions, as scalar tensors, of an element's components that leave theirs open."""
     return [tf.shape(t)[0] for t in tf.nest.flatten(element) if isinstance(t, tf.Tensor) and is_open(t.shape)]
 
 
-def check_sizes(counts: List[Any], size: int, smallest: int) -> Any:
+def check_sizes(counts: list[Any], size: int, smallest: int) -> Any:
     """An op that fails where the first dimensions of a batch are not one number of examples.
 
     Args:
@@ -92,9 +111,12 @@ def check_sizes(counts: List[Any], size: int, smallest: int) -> Any:
     alike = tf.reduce_all([tf.equal(count, counts[0]) for count in counts])
     return _tf.v1.debugging.Assert(
         tf.reduce_all([alike, counts[0] <= size, counts[0] >= smallest]),
-        [f"npu_shim: a map after batch({size}) changes the batch dimension, so smaller batches cannot be told. "
-         f"Write batch({size}, drop_remainder=True) and give the map's results static shapes. First dimensions:",
-         tf.stack(counts)])
+        [
+            f"npu_shim: a map after batch({size}) changes the batch dimension, so smaller batches cannot be told. "
+            f"Write batch({size}, drop_remainder=True) and give the map's results static shapes. First dimensions:",
+            tf.stack(counts),
+        ],
+    )
 
 
 def with_batch_dimension(element: Any, size: int) -> Any:

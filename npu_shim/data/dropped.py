@@ -1,9 +1,10 @@
 """Counts, while training runs, what a static batch dimension drops of input whose size nobody knows before."""
+
 from __future__ import annotations
 
 import atexit
 import threading
-from typing import Any, List
+from typing import Any
 
 import numpy as np
 
@@ -47,9 +48,14 @@ class Dropped:
         with self._lock:
             batches, examples, self._batches, self._examples = self._batches, self._examples, 0, 0
         if batches:
-            _tf.logging.info("npu_shim: dropped %s example%s in %s smaller batch%s of the training input (batch size %d).",
-                             f"{examples:,}", "" if examples == 1 else "s", f"{batches:,}", "" if batches == 1 else "es",
-                             self._size)
+            _tf.logging.info(
+                "npu_shim: dropped %s example%s in %s smaller batch%s of the training input (batch size %d).",
+                f"{examples:,}",
+                "" if examples == 1 else "s",
+                f"{batches:,}",
+                "" if batches == 1 else "es",
+                self._size,
+            )
 
 
 class DroppedHook(_tf.SessionRunHook):
@@ -57,7 +63,7 @@ class DroppedHook(_tf.SessionRunHook):
 
     def begin(self) -> None:
         """Looks up who counts in this graph."""
-        self._counts: List[Dropped] = _tf.v1.get_collection(_COLLECTION)
+        self._counts: list[Dropped] = _tf.v1.get_collection(_COLLECTION)
 
     def end(self, session: Any) -> None:
         """Tells it."""

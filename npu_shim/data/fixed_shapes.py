@@ -5,9 +5,10 @@ chosen stands in front, the rest is padding, and a mask says which is which.
 They are the same on the card and on the CPU, and gradients flow to what is
 chosen as they do through the op that they stand for.
 """
+
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from npu_shim import _tf
 
@@ -16,18 +17,20 @@ tf = _tf.tf
 
 class Selection(NamedTuple):
     """values: [size, ...]; valid: bool [size], True for the entries that are real."""
+
     values: Any
     valid: Any
 
 
 class Distinct(NamedTuple):
     """values: [size]; valid: bool [size]; index: int32 [n], the place in values of each input."""
+
     values: Any
     valid: Any
     index: Any
 
 
-def masked_select(values: Any, mask: Any, size: Optional[int] = None, fill: Any = 0) -> Selection:
+def masked_select(values: Any, mask: Any, size: int | None = None, fill: Any = 0) -> Selection:
     """``tf.boolean_mask(values, mask)`` with a fixed number of rows.
 
     values[i] for the i with mask[i], in order; then ``fill`` up to ``size``.
@@ -56,7 +59,7 @@ def masked_select(values: Any, mask: Any, size: Optional[int] = None, fill: Any 
     return Selection(selected, valid)
 
 
-def masked_where(condition: Any, size: Optional[int] = None) -> Selection:
+def masked_where(condition: Any, size: int | None = None) -> Selection:
     """``tf.where(condition)``, the places where it holds, with a fixed number of rows.
 
     Args:
@@ -97,13 +100,15 @@ def top_k_mask(values: Any, k: Any) -> Any:
     values, k = tf.convert_to_tensor(values), tf.convert_to_tensor(k)
     count = tf.compat.dimension_value(values.shape[-1])
     if count is None:
-        raise ValueError(f"values has shape {values.shape}, but its last dimension must be known: pad it to a fixed length.")
+        raise ValueError(
+            f"values has shape {values.shape}, but its last dimension must be known: pad it to a fixed length."
+        )
     order = tf.nn.top_k(tf.stop_gradient(values), count).indices
     rank = tf.nn.top_k(-order, count).indices  # the inverse permutation
     return tf.cast(rank, k.dtype) < k[..., None]
 
 
-def unique_padded(values: Any, size: Optional[int] = None) -> Distinct:
+def unique_padded(values: Any, size: int | None = None) -> Distinct:
     """``tf.unique(values)`` with a fixed number of values.
 
     The distinct values in the order in which they first appear; padding is
@@ -145,12 +150,14 @@ def _first(mask: Any, count: int, size: int) -> Any:
 def _length(tensor: Any, name: str) -> int:
     length = tf.compat.dimension_value(tensor.shape[0]) if tensor.shape.ndims == 1 else None
     if length is None:
-        raise ValueError(f"{name} has shape {tensor.shape}, but must be one dimension of known length: pad it to a fixed "
-                         "length, as with batch(n, drop_remainder=True).")
+        raise ValueError(
+            f"{name} has shape {tensor.shape}, but must be one dimension of known length: pad it to a fixed "
+            "length, as with batch(n, drop_remainder=True)."
+        )
     return length
 
 
-def _size(size: Optional[int], count: int) -> int:
+def _size(size: int | None, count: int) -> int:
     if size is None:
         return count
     if not isinstance(size, int) or not 1 <= size <= count:

@@ -4,20 +4,27 @@ For evaluation and prediction, where every example counts. The rows that are
 added repeat the last real one, so that a model meets no value that it does not
 know (a length of 0, an empty text); a mask tells the real rows from them.
 """
+
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple
+from typing import Any
 
 from npu_shim import _tf
-from npu_shim.data.batching import (as_element, check_dataset, check_sizes, find_batching, open_sizes,
-                                    with_batch_dimension)
+from npu_shim.data.batching import (
+    as_element,
+    check_dataset,
+    check_sizes,
+    find_batching,
+    open_sizes,
+    with_batch_dimension,
+)
 
 tf = _tf.tf
 
 MASK = "is_real_example"
 
 
-def pad_last_batch(dataset: Any, batch_size: Optional[int] = None, mask: str = MASK) -> Any:
+def pad_last_batch(dataset: Any, batch_size: int | None = None, mask: str = MASK) -> Any:
     """Returns the dataset with a static batch dimension; smaller batches are padded, and a mask tells the real rows.
 
     The mask is a float32 tensor of shape [batch_size]: 1 for a real row, 0 for
@@ -67,8 +74,10 @@ def pad_last_batch(dataset: Any, batch_size: Optional[int] = None, mask: str = M
     shapes, _, _ = _tf.element_structure(dataset)
     features = shapes[0] if isinstance(shapes, tuple) else shapes
     if isinstance(features, dict) and mask in features:
-        raise ValueError(f"mask={mask!r} is not allowed: the features have an entry of this name already. Give another "
-                         "name for the mask, or use theirs if it is padded already.")
+        raise ValueError(
+            f"mask={mask!r} is not allowed: the features have an entry of this name already. Give another "
+            "name for the mask, or use theirs if it is padded already."
+        )
 
     @tf.autograph.experimental.do_not_convert
     def put_mask(element: Any, real: Any) -> Any:
@@ -83,7 +92,7 @@ def pad_last_batch(dataset: Any, batch_size: Optional[int] = None, mask: str = M
     return padded
 
 
-def mask_of(dataset: Any) -> Optional[str]:
+def mask_of(dataset: Any) -> str | None:
     """The name under which pad_last_batch put the mask, anywhere in a pipeline; None where it did not."""
     real = _tf.unwrap_dataset(dataset)
     if hasattr(real, "npu_shim_mask"):
@@ -92,13 +101,13 @@ def mask_of(dataset: Any) -> Optional[str]:
     return next((name for name in found if name), None)
 
 
-def padded_with_mask(dataset: Any, batch_size: Optional[int] = None) -> Any:
+def padded_with_mask(dataset: Any, batch_size: int | None = None) -> Any:
     """The dataset of pairs (element, mask); arguments and errors as in pad_last_batch."""
     _check_components(dataset)
     size = _size_of(dataset, batch_size)
 
     @tf.autograph.experimental.do_not_convert
-    def pad(*element: Any) -> Tuple[Any, Any]:
+    def pad(*element: Any) -> tuple[Any, Any]:
         whole = as_element(dataset, element)
         counts = open_sizes(element)
         if not counts:
@@ -123,7 +132,7 @@ def _gathered(tensor: Any, rows: Any, count: Any, size: int) -> Any:
 def _check_components(dataset: Any) -> None:
     """Raises TypeError for a component that cannot be padded."""
     shapes, _, classes = _tf.element_structure(dataset)
-    wrong: List[str] = []
+    wrong: list[str] = []
     for shape, kind in zip(tf.nest.flatten(shapes), tf.nest.flatten(classes)):
         if kind is not tf.Tensor:
             wrong.append(getattr(kind, "__name__", type(kind).__name__))
@@ -136,7 +145,7 @@ def _check_components(dataset: Any) -> None:
         )
 
 
-def _size_of(dataset: Any, batch_size: Optional[int]) -> int:
+def _size_of(dataset: Any, batch_size: int | None) -> int:
     if batch_size is not None:
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise ValueError(f"batch_size={batch_size!r} is not allowed: it must be an int of at least 1.")

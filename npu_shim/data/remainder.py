@@ -1,7 +1,8 @@
 """How many examples of an epoch do not fill a batch."""
+
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from npu_shim import _tf
 from npu_shim.data.batching import check_dataset, find_batching
@@ -16,10 +17,11 @@ class Remainder(NamedTuple):
         left_over: examples in smaller batches: what ``drop_remainder=True`` drops in each pass.
         padding: rows that ``pad_last_batch`` adds in each pass.
     """
-    batch_size: Optional[int]
-    examples: Optional[int]
-    left_over: Optional[int]
-    padding: Optional[int]
+
+    batch_size: int | None
+    examples: int | None
+    left_over: int | None
+    padding: int | None
 
     def __str__(self) -> str:
         if self.batch_size is None:
@@ -28,8 +30,10 @@ class Remainder(NamedTuple):
             return f"batches of {self.batch_size:,}, of an unknown number of examples"
         if self.examples is None:
             return f"batches of {self.batch_size:,}, without end"
-        return (f"{self.examples:,} examples in batches of {self.batch_size:,}: {self.left_over:,} left over, "
-                f"{self.padding:,} rows of padding")
+        return (
+            f"{self.examples:,} examples in batches of {self.batch_size:,}: {self.left_over:,} left over, "
+            f"{self.padding:,} rows of padding"
+        )
 
 
 def count_remainder(dataset: Any, read: bool = False) -> Remainder:

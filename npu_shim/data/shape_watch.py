@@ -1,4 +1,5 @@
 """Tells when shapes change from run to run: the card compiles a graph for each combination it sees."""
+
 from __future__ import annotations
 
 import atexit
@@ -7,7 +8,7 @@ import functools
 import os
 import sys
 import traceback
-from typing import Any, Callable, Counter, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Counter, NamedTuple, Tuple
 
 import numpy as np
 
@@ -16,16 +17,18 @@ from npu_shim import _install, _tf
 tf = _tf.tf
 
 _SHOWN = 4  # shapes of one source in the summary
-_OWN = tuple(os.path.dirname(os.path.abspath(module.__file__ or "")) + os.sep
-             for module in (tf, sys.modules["npu_shim"]))
+_OWN = tuple(
+    os.path.dirname(os.path.abspath(module.__file__ or "")) + os.sep for module in (tf, sys.modules["npu_shim"])
+)
 Shape = Tuple[int, ...]
 
 
 class _Source(NamedTuple):
     """What gives shapes: the placeholders of one kind of run, or an iterator."""
+
     graph: Any
     kind: str
-    names: Tuple[str, ...]
+    names: tuple[str, ...]
 
 
 class ShapeWatch:
@@ -38,11 +41,11 @@ class ShapeWatch:
     """
 
     def __init__(self) -> None:
-        self._seen: Dict[_Source, Counter[Tuple[Shape, ...]]] = collections.defaultdict(collections.Counter)
-        self._where: Dict[_Source, str] = {}
-        self._watched: Dict[Any, List[Any]] = {}
+        self._seen: dict[_Source, Counter[tuple[Shape, ...]]] = collections.defaultdict(collections.Counter)
+        self._where: dict[_Source, str] = {}
+        self._watched: dict[Any, list[Any]] = {}
 
-    def changes(self) -> List[Tuple[str, Dict[Tuple[Shape, ...], int]]]:
+    def changes(self) -> list[tuple[str, dict[tuple[Shape, ...], int]]]:
         """What changed its shapes: pairs of a text that names it and the counts of its shapes."""
         return [(_told(source), dict(counts)) for source, counts in self._seen.items() if len(counts) > 1]
 
@@ -52,8 +55,9 @@ class ShapeWatch:
         lines = []
         for source in changed:
             counts = self._seen[source].most_common()
-            shown = ", ".join(f"{_shapes(shapes)} {count:,} {'time' if count == 1 else 'times'}"
-                              for shapes, count in counts[:_SHOWN])
+            shown = ", ".join(
+                f"{_shapes(shapes)} {count:,} {'time' if count == 1 else 'times'}" for shapes, count in counts[:_SHOWN]
+            )
             more = f" and {len(counts) - _SHOWN:,} more" if len(counts) > _SHOWN else ""
             lines.append(f"  {_told(source)}: {len(counts):,} shapes: {shown}{more} ({self._where[source]})")
         if not lines:
@@ -61,10 +65,14 @@ class ShapeWatch:
         compiled = sum(len(self._seen[source]) for source in changed)
         return "\n".join([f"npu_shim: shapes that change; a card would compile {compiled:,} graphs for them:"] + lines)
 
-    def run(self, session: Any, run: Callable[..., Any], fetches: Any, feed_dict: Any, options: Any, metadata: Any) -> Any:
+    def run(
+        self, session: Any, run: Callable[..., Any], fetches: Any, feed_dict: Any, options: Any, metadata: Any
+    ) -> Any:
         """Does ``run`` for a session, and looks at its shapes."""
         watched = self._iterators(session, fetches)
-        values = run(session, {"user": fetches, "watched": watched} if watched else fetches, feed_dict, options, metadata)
+        values = run(
+            session, {"user": fetches, "watched": watched} if watched else fetches, feed_dict, options, metadata
+        )
         if feed_dict:
             self._see_fed(session, feed_dict)
         if not watched:
@@ -83,7 +91,7 @@ class ShapeWatch:
             names = tuple(sorted(fed))
             self._see(_Source(session.graph, "fed", names), tuple(fed[name] for name in names))
 
-    def _iterators(self, session: Any, fetches: Any) -> List[List[Any]]:
+    def _iterators(self, session: Any, fetches: Any) -> list[list[Any]]:
         """The outputs of the iterators behind some fetches whose shapes are not known."""
         asked = [one if isinstance(one, tf.Operation) else one.op for one in _tf.fetched(session, fetches)]
         key = (session.graph, tuple(op.name for op in asked))
@@ -92,7 +100,7 @@ class ShapeWatch:
             self._watched[key] = [list(op.outputs) for op in found if session.graph.is_fetchable(op) and _is_open(op)]
         return self._watched[key]
 
-    def _see(self, source: _Source, shapes: Tuple[Shape, ...]) -> None:
+    def _see(self, source: _Source, shapes: tuple[Shape, ...]) -> None:
         counts = self._seen[source]
         counts[shapes] += 1
         if source not in self._where:
@@ -102,7 +110,11 @@ class ShapeWatch:
             _tf.logging.warning(
                 "npu_shim: %s: %s gives %s after %s. A card would compile the graph again for each new shape; give it a "
                 "fixed one (batch(n, drop_remainder=True), npu_shim.data). Said once; all shapes are counted.",
-                _users_line(), _told(source), _shapes(shapes), _shapes(before))
+                _users_line(),
+                _told(source),
+                _shapes(shapes),
+                _shapes(before),
+            )
 
 
 def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
@@ -141,12 +153,13 @@ def _log_summary(watch: ShapeWatch) -> None:
 
 def _is_open(op: Any) -> bool:
     """Whether an iterator's shapes may change, and its values can be fetched."""
-    return (any(not output.shape.is_fully_defined() for output in op.outputs)
-            and not any(output.dtype in (tf.variant, tf.resource) for output in op.outputs))
+    return any(not output.shape.is_fully_defined() for output in op.outputs) and not any(
+        output.dtype in (tf.variant, tf.resource) for output in op.outputs
+    )
 
 
-def _ancestors(ops: List[Any]) -> List[Any]:
-    found: Dict[Any, None] = {}
+def _ancestors(ops: list[Any]) -> list[Any]:
+    found: dict[Any, None] = {}
     waiting = list(ops)
     while waiting:
         op = waiting.pop()
@@ -163,7 +176,7 @@ def _shape(value: Any) -> Shape:
     return tuple(shape) if shape is not None else np.shape(value)
 
 
-def _shapes(shapes: Tuple[Shape, ...]) -> str:
+def _shapes(shapes: tuple[Shape, ...]) -> str:
     return ", ".join(str(list(shape)) for shape in shapes)
 
 

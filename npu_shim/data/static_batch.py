@@ -5,13 +5,23 @@ and therefore has an unknown batch dimension. ``enforce_static_batch`` gives it
 a known one: the full batches stay as they are, in content, order and
 randomness, and each smaller one is left out.
 """
+
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _tf
-from npu_shim.data.batching import (Batching, as_element, check_dataset, check_sizes, find_batching, has_open_batch,
-                                    is_open, open_sizes, with_batch_dimension)
+from npu_shim.data.batching import (
+    Batching,
+    as_element,
+    check_dataset,
+    check_sizes,
+    find_batching,
+    has_open_batch,
+    is_open,
+    open_sizes,
+    with_batch_dimension,
+)
 from npu_shim.data.dropped import Dropped
 
 tf = _tf.tf
@@ -48,7 +58,9 @@ def enforce_static_batch(dataset: Any) -> Any:
     if batching is None:
         _tf.logging.warning(
             "npu_shim: the batch size of the training input cannot be found (%s), so its batch dimension stays "
-            "unknown. Write batch(n, drop_remainder=True).", _tf.dataset_kind(dataset))
+            "unknown. Write batch(n, drop_remainder=True).",
+            _tf.dataset_kind(dataset),
+        )
         return dataset
     size = batching[0].size
     for one in batching:
@@ -74,7 +86,10 @@ def tell_open_batch(tensors: Any) -> None:
         _tf.logging.warning(
             "npu_shim: the training input_fn gives tensors, and the batch dimension of %s %s is not known: a card compiles "
             "the graph for each size it meets. Return the dataset instead of its iterator's tensors, or write batch(n, "
-            "drop_remainder=True).", is_open_one[0].name, is_open_one[0].shape)
+            "drop_remainder=True).",
+            is_open_one[0].name,
+            is_open_one[0].shape,
+        )
 
 
 def _say_what_is_dropped(batching: Batching) -> None:
@@ -94,11 +109,16 @@ def _say_what_is_dropped(batching: Batching) -> None:
             f"Use a batch size of at most {examples:,}, or repeat() before batch()."
         )
     if examples % size:
-        _tf.logging.info("npu_shim: batch size %d made static; drops %s%s of %s examples per epoch.", size,
-                         "" if batching.all_used else "up to ", f"{examples % size:,}", f"{examples:,}")
+        _tf.logging.info(
+            "npu_shim: batch size %d made static; drops %s%s of %s examples per epoch.",
+            size,
+            "" if batching.all_used else "up to ",
+            f"{examples % size:,}",
+            f"{examples:,}",
+        )
 
 
-def _only_full(dataset: Any, size: int, dropped: Optional[Dropped]) -> Any:
+def _only_full(dataset: Any, size: int, dropped: Dropped | None) -> Any:
     """Keeps the elements whose open dimensions are all ``size``; ``dropped`` counts the others."""
 
     @tf.autograph.experimental.do_not_convert
@@ -109,4 +129,3 @@ def _only_full(dataset: Any, size: int, dropped: Optional[Dropped]) -> Any:
         return full if dropped is None else dropped.unless_full(full, counts[0])
 
     return dataset.filter(is_full)
-

@@ -1,7 +1,8 @@
 """All of it together, and the verdict: whether training can run here, and if not, why."""
+
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any
 
 from npu_shim import _device
 from npu_shim.diagnostics.host import host
@@ -13,24 +14,30 @@ from npu_shim.diagnostics.versions import versions
 SCHEMA = 1  # of the dictionary, for who reads the JSON
 
 
-def examine() -> Dict[str, Any]:
+def examine() -> dict[str, Any]:
     """Looks at this machine.
 
     Returns:
         A dictionary for JSON: a part for each module of this package, ``device``, ``problems`` (why training
         cannot run; empty where it can), ``notes`` (what is worth knowing all the same).
     """
-    found: Dict[str, Any] = {
-        "schema": SCHEMA, "versions": versions(), "tensorflow": probe(), "device": _found_device(), "vendor": vendor(),
-        "environment": variables(), "rank_table": rank_table(), "host": host(),
+    found: dict[str, Any] = {
+        "schema": SCHEMA,
+        "versions": versions(),
+        "tensorflow": probe(),
+        "device": _found_device(),
+        "vendor": vendor(),
+        "environment": variables(),
+        "rank_table": rank_table(),
+        "host": host(),
     }
     found["problems"], found["notes"] = problems(found), notes(found)
     return found
 
 
-def problems(found: Dict[str, Any]) -> List[str]:
+def problems(found: dict[str, Any]) -> list[str]:
     """Why training cannot run on what was found."""
-    made: List[str] = []
+    made: list[str] = []
     contradiction = found["environment"]["error"]
     if contradiction:
         made.append(contradiction)
@@ -42,9 +49,9 @@ def problems(found: Dict[str, Any]) -> List[str]:
     return made
 
 
-def notes(found: Dict[str, Any]) -> List[str]:
+def notes(found: dict[str, Any]) -> list[str]:
     """What does not stop training here, but may surprise."""
-    made: List[str] = []
+    made: list[str] = []
     table = found["rank_table"]
     if table and table["error"] and not _reads_rank_table(found):
         made.append(_table_text(table) + " One process on the CPU does not need it.")
@@ -52,15 +59,18 @@ def notes(found: Dict[str, Any]) -> List[str]:
         made += [f"RANK_TABLE_FILE={table['path']!r}: {warning}" for warning in table["warnings"]]
     tensorflow = found["tensorflow"]
     if tensorflow.get("estimator") is False:
-        made.append(f"TensorFlow {tensorflow['tensorflow']} has no tf.estimator: NPUEstimator and NPURunConfig end in "
-                    "an error. The last TensorFlow that has it is 2.15.")
+        made.append(
+            f"TensorFlow {tensorflow['tensorflow']} has no tf.estimator: NPUEstimator and NPURunConfig end in "
+            "an error. The last TensorFlow that has it is 2.15."
+        )
     if found["device"]["kind"] == "cpu" and found["vendor"]["cards"]:
-        made.append(f"There are cards ({', '.join(found['vendor']['cards'])}) that are not used: "
-                    f"{found['device']['reason']}.")
+        made.append(
+            f"There are cards ({', '.join(found['vendor']['cards'])}) that are not used: {found['device']['reason']}."
+        )
     return made
 
 
-def _found_device() -> Dict[str, Any]:
+def _found_device() -> dict[str, Any]:
     try:
         device = _device.device()
     except ValueError as error:  # said among the problems, with the environment
@@ -68,9 +78,9 @@ def _found_device() -> Dict[str, Any]:
     return {"kind": device.kind, "reason": device.reason}
 
 
-def _reads_rank_table(found: Dict[str, Any]) -> bool:
+def _reads_rank_table(found: dict[str, Any]) -> bool:
     return found["environment"]["rank_size"] != 1 or found["device"]["kind"] == "npu"
 
 
-def _table_text(table: Dict[str, Any]) -> str:
+def _table_text(table: dict[str, Any]) -> str:
     return f"RANK_TABLE_FILE={table['path']!r} cannot be used: {table['error']}."

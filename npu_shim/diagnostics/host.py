@@ -1,14 +1,15 @@
 """Processors and memory of this machine, as far as this process may use them."""
+
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Optional
+from typing import Any
 
 _LIMITS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
 _UNLIMITED = 1 << 60  # what the kernel says for "no limit"
 
 
-def host(root: str = "/") -> Dict[str, Any]:
+def host(root: str = "/") -> dict[str, Any]:
     """Counts of processors, bytes of memory; None where the system does not say.
 
     Args:
@@ -17,15 +18,17 @@ def host(root: str = "/") -> Dict[str, Any]:
     info = _meminfo(os.path.join(root, "proc/meminfo"))
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
-        "cpus": os.cpu_count(), "cpus_usable": usable,
-        "memory_bytes": info.get("MemTotal"), "memory_available_bytes": info.get("MemAvailable"),
+        "cpus": os.cpu_count(),
+        "cpus_usable": usable,
+        "memory_bytes": info.get("MemTotal"),
+        "memory_available_bytes": info.get("MemAvailable"),
         "memory_limit_bytes": _limit(root),
         "shared_memory_free_bytes": _free(os.path.join(root, "dev/shm")),
     }
 
 
-def _meminfo(path: str) -> Dict[str, int]:
-    found: Dict[str, int] = {}
+def _meminfo(path: str) -> dict[str, int]:
+    found: dict[str, int] = {}
     for line in (_text(path) or "").splitlines():
         name, _, value = line.partition(":")
         fields = value.split()
@@ -34,7 +37,7 @@ def _meminfo(path: str) -> Dict[str, int]:
     return found
 
 
-def _limit(root: str) -> Optional[int]:
+def _limit(root: str) -> int | None:
     """What a container may use."""
     for path in _LIMITS:
         text = (_text(os.path.join(root, path)) or "").strip()
@@ -43,7 +46,7 @@ def _limit(root: str) -> Optional[int]:
     return None
 
 
-def _free(folder: str) -> Optional[int]:
+def _free(folder: str) -> int | None:
     try:
         state = os.statvfs(folder)
     except OSError:
@@ -51,7 +54,7 @@ def _free(folder: str) -> Optional[int]:
     return state.f_bavail * state.f_frsize
 
 
-def _text(path: str) -> Optional[str]:
+def _text(path: str) -> str | None:
     try:
         with open(path, encoding="ascii", errors="replace") as stream:
             return stream.read()

@@ -1,4 +1,5 @@
 """Imports TensorFlow and trains one step, in a process of its own: either may end a process, or never end."""
+
 from __future__ import annotations
 
 import json
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Mapping
 
 from npu_shim.import_hook.tool import package_root
 
@@ -21,8 +22,9 @@ _HINTS = {
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b")
 
 
-def probe(command: Optional[List[str]] = None, timeout_s: float = TIMEOUT_S,
-          environ: Mapping[str, str] = os.environ) -> Dict[str, Any]:
+def probe(
+    command: list[str] | None = None, timeout_s: float = TIMEOUT_S, environ: Mapping[str, str] = os.environ
+) -> dict[str, Any]:
     """Tries in a new process whether TensorFlow can be imported and can train.
 
     Args:
@@ -35,30 +37,37 @@ def probe(command: Optional[List[str]] = None, timeout_s: float = TIMEOUT_S,
     path = [package_root()] + [p for p in (environ.get("PYTHONPATH"),) if p]
     env = {**environ, "PYTHONPATH": os.pathsep.join(path)}
     try:
-        done = subprocess.run(command or [sys.executable, "-m", "npu_shim.diagnostics.probe"], env=env,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=timeout_s)
+        done = subprocess.run(
+            command or [sys.executable, "-m", "npu_shim.diagnostics.probe"],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+        )
     except subprocess.TimeoutExpired as expired:
         return {**_found(expired.stdout), "error": f"it was not done after {timeout_s:g} seconds"}
     found = _found(done.stdout)
     return {**found, "error": None if done.returncode == 0 else _reason(done, found)}
 
 
-def _found(output: Optional[bytes]) -> Dict[str, Any]:
+def _found(output: bytes | None) -> dict[str, Any]:
     """All that the process said of itself, line by line."""
-    made: Dict[str, Any] = {}
+    made: dict[str, Any] = {}
     for line in (output or b"").decode("utf-8", "replace").splitlines():
         if line.startswith(_MARK):
-            made.update(json.loads(line[len(_MARK):]))
+            made.update(json.loads(line[len(_MARK) :]))
     return made
 
 
-def _reason(done: "subprocess.CompletedProcess[bytes]", found: Dict[str, Any]) -> str:
+def _reason(done: subprocess.CompletedProcess[bytes], found: dict[str, Any]) -> str:
     what = f"training a step with TensorFlow {found['tensorflow']}" if "tensorflow" in found else "importing TensorFlow"
     if done.returncode < 0:
         name = signal.Signals(-done.returncode).name
-        hint = "; this processor may lack instructions that this build of TensorFlow uses (AVX)" \
-            if name == "SIGILL" else ""
+        hint = (
+            "; this processor may lack instructions that this build of TensorFlow uses (AVX)"
+            if name == "SIGILL"
+            else ""
+        )
         return f"{what} ended the process by signal {name}{hint}"
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     errors = [line for line in lines if _ERROR.match(line)]  # its text may go on for lines
@@ -79,12 +88,19 @@ def main() -> None:
     seconds = time.time() - begin
     import numpy
     from google import protobuf
+
     from npu_shim import _device, _tf
     from npu_shim.config.session import session_config
 
-    _say(tensorflow=tf.__version__, tensorflow_path=os.path.dirname(tf.__file__), import_seconds=round(seconds, 1),
-         numpy=numpy.__version__, protobuf=protobuf.__version__, estimator=_tf.estimator() is not None,
-         keras_sessions=_tf.has_keras_sessions())
+    _say(
+        tensorflow=tf.__version__,
+        tensorflow_path=os.path.dirname(tf.__file__),
+        import_seconds=round(seconds, 1),
+        numpy=numpy.__version__,
+        protobuf=protobuf.__version__,
+        estimator=_tf.estimator() is not None,
+        keras_sessions=_tf.has_keras_sessions(),
+    )
     where = _device.resolve()
     begin = time.time()
     with tf.Graph().as_default(), _tf.v1.Session(config=session_config()) as session:

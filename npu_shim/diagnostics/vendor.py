@@ -1,10 +1,11 @@
 """The vendor's packages, toolkit, driver and cards, found or missing."""
+
 from __future__ import annotations
 
 import glob
 import os
 import re
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Mapping
 
 from npu_shim._device import CARD_FILES
 from npu_shim.diagnostics.versions import path_of, version_of
@@ -16,7 +17,7 @@ _INSTALLED = "usr/local/Ascend"
 _VERSION = re.compile(r"^\s*version\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
-def vendor(environ: Mapping[str, str] = os.environ, root: str = "/") -> Dict[str, Any]:
+def vendor(environ: Mapping[str, str] = os.environ, root: str = "/") -> dict[str, Any]:
     """What of the vendor's is here.
 
     Args:
@@ -40,11 +41,11 @@ def _toolkit(environ: Mapping[str, str], root: str) -> str:
     return homes[0] if homes else os.path.join(root, _INSTALLED, "ascend-toolkit", "latest")
 
 
-def _component(folder: str, *files: str) -> Optional[Dict[str, Optional[str]]]:
+def _component(folder: str, *files: str) -> dict[str, str | None] | None:
     """A folder that was installed, and the version that one of its files says; None where it is not there."""
     if not os.path.isdir(folder):
         return None
-    found: List[str] = [path for pattern in files for path in sorted(glob.glob(os.path.join(folder, pattern)))]
+    found: list[str] = [path for pattern in files for path in sorted(glob.glob(os.path.join(folder, pattern)))]
     for path in found:
         try:
             with open(path, encoding="utf-8", errors="replace") as stream:

@@ -1,24 +1,28 @@
 """Versions of what is installed, read from its metadata."""
+
 from __future__ import annotations
 
 import importlib.util
 import platform
 import sys
-from typing import Any, Dict, Optional
+from typing import Any
 
 import npu_shim
 
 
-def versions() -> Dict[str, Any]:
+def versions() -> dict[str, Any]:
     """npu_shim, Python and the system."""
     return {
-        "npu_shim": npu_shim.__version__, "npu_shim_path": npu_shim.__path__[0],
-        "python": platform.python_version(), "python_path": sys.executable, "system": platform.platform(),
+        "npu_shim": npu_shim.__version__,
+        "npu_shim_path": npu_shim.__path__[0],
+        "python": platform.python_version(),
+        "python_path": sys.executable,
+        "system": platform.platform(),
         "machine": platform.machine(),
     }
 
 
-def version_of(distribution: str) -> Optional[str]:
+def version_of(distribution: str) -> str | None:
     """The version of an installed distribution, None where there is none."""
     if sys.version_info >= (3, 8):
         from importlib import metadata
@@ -35,7 +39,7 @@ def version_of(distribution: str) -> Optional[str]:
         return None
 
 
-def path_of(package: str) -> Optional[str]:
+def path_of(package: str) -> str | None:
     """Where a package would be imported from, None where it cannot be found."""
     try:
         spec = importlib.util.find_spec(package)

@@ -1,16 +1,16 @@
 """Where the servers of the ranks listen."""
+
 from __future__ import annotations
 
 import random
 import socket
-from typing import List
 
 from npu_shim.distributed.world import THIS_HOST, World
 
 _LOW, _HIGH = 20000, 32000  # below the ports that systems give out by themselves
 
 
-def addresses(here: World, base_port: int) -> List[str]:
+def addresses(here: World, base_port: int) -> list[str]:
     """'host:port' of each rank; ports count up from base_port, so that hosts may be one machine.
 
     Args:
@@ -18,8 +18,10 @@ def addresses(here: World, base_port: int) -> List[str]:
         base_port: that of rank 0.
     """
     hosts = [THIS_HOST] * here.size if here.is_one_host else list(here.addresses)
-    return [f"[{host}]:{base_port + rank}" if ":" in host else f"{host}:{base_port + rank}"
-            for rank, host in enumerate(hosts)]
+    return [
+        f"[{host}]:{base_port + rank}" if ":" in host else f"{host}:{base_port + rank}"
+        for rank, host in enumerate(hosts)
+    ]
 
 
 def free_base_port(count: int) -> int:

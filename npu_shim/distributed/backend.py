@@ -5,17 +5,18 @@ through TensorFlow's servers; NPU_SHIM_COLLECTIVES chooses otherwise. The
 connection is kept for the life of the process, as the process is one rank and no
 other.
 """
+
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Sequence
 
 from npu_shim import _env
 from npu_shim.distributed import collectives
 from npu_shim.distributed.world import WORLD, World, world
 
 _joining = threading.Lock()
-_engine: Optional[Any] = None
+_engine: Any | None = None
 
 
 def engine() -> Any:
@@ -29,8 +30,12 @@ def engine() -> Any:
     with _joining:
         if _engine is None:
             here, env = world(), _env.read()
-            common: Dict[str, Any] = {"connect_timeout_s": env.connect_timeout_s, "stall_timeout_s": env.collective_timeout_s,
-                      "world_name": WORLD, "kept_bytes": None if env.memory == "kept" else 0}
+            common: dict[str, Any] = {
+                "connect_timeout_s": env.connect_timeout_s,
+                "stall_timeout_s": env.collective_timeout_s,
+                "world_name": WORLD,
+                "kept_bytes": None if env.memory == "kept" else 0,
+            }
             if carrier(here, env) == "shm":
                 from npu_shim.distributed import shm
 
@@ -39,7 +44,9 @@ def engine() -> Any:
                 from npu_shim.distributed import servers
                 from npu_shim.distributed.addresses import addresses
 
-                _engine = servers.join(here.rank, here.size, env.job_id, addresses=addresses(here, env.base_port), **common)
+                _engine = servers.join(
+                    here.rank, here.size, env.job_id, addresses=addresses(here, env.base_port), **common
+                )
         return _engine
 
 
@@ -54,7 +61,8 @@ def carrier(here: World, env: _env.Environment) -> str:
     if env.collectives == "shm" and not here.is_one_host:
         raise ValueError(
             f"NPU_SHIM_COLLECTIVES='shm' is not allowed for the {here.size} ranks of {here.source}, which are on "
-            f"{len(here.server_ids)} hosts: they share no memory. Unset it, or name a rank table with one server.")
+            f"{len(here.server_ids)} hosts: they share no memory. Unset it, or name a rank table with one server."
+        )
     return env.collectives
 
 

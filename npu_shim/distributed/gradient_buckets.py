@@ -4,9 +4,10 @@
 here, the fusion of gradients asks ``buckets``. A strategy changes how many
 messages are sent, never a number.
 """
+
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Tuple
+from typing import Sequence
 
 from npu_shim.distributed import groups
 from npu_shim.distributed.groups import is_int
@@ -14,8 +15,8 @@ from npu_shim.distributed.world import WORLD
 
 MOST_SEGMENTS = 8
 DEFAULT_PERCENTAGES = (96.54, 3.46)  # where ResNet-50 is best split
-_ends: Dict[str, Tuple[int, ...]] = {}
-_percentages: Dict[str, Tuple[float, ...]] = {}
+_ends: dict[str, tuple[int, ...]] = {}
+_percentages: dict[str, tuple[float, ...]] = {}
 
 
 def set_by_index(ends: Sequence[int], group: str = WORLD) -> None:
@@ -45,7 +46,8 @@ def set_by_size(percentages: Sequence[float], group: str = WORLD) -> None:
         TypeError, ValueError: on other arguments.
     """
     if not isinstance(percentages, (list, tuple)) or not all(
-            isinstance(p, (int, float)) and not isinstance(p, bool) for p in percentages):
+        isinstance(p, (int, float)) and not isinstance(p, bool) for p in percentages
+    ):
         raise TypeError(f"dataSizeList={percentages!r} is not allowed: it must be a list of numbers.")
     if not 1 <= len(percentages) <= MOST_SEGMENTS or not min(percentages) > 0 or not abs(sum(percentages) - 100) < 1e-6:
         raise ValueError(
@@ -62,7 +64,7 @@ def forget(group: str) -> None:
     _percentages.pop(group, None)
 
 
-def buckets(sizes_in_bytes: Sequence[int], group: str = WORLD) -> List[List[int]]:
+def buckets(sizes_in_bytes: Sequence[int], group: str = WORLD) -> list[list[int]]:
     """Which gradients go together.
 
     Args:
@@ -82,7 +84,7 @@ def buckets(sizes_in_bytes: Sequence[int], group: str = WORLD) -> List[List[int]
     return by_size(sizes_in_bytes, DEFAULT_PERCENTAGES)
 
 
-def by_index(count: int, ends: Sequence[int]) -> List[List[int]]:
+def by_index(count: int, ends: Sequence[int]) -> list[list[int]]:
     """Buckets that end with the gradients of these indices.
 
     Raises:
@@ -97,7 +99,7 @@ def by_index(count: int, ends: Sequence[int]) -> List[List[int]]:
     return [list(range(start, end + 1)) for start, end in zip(starts, ends)]
 
 
-def by_size(sizes_in_bytes: Sequence[int], percentages: Sequence[float]) -> List[List[int]]:
+def by_size(sizes_in_bytes: Sequence[int], percentages: Sequence[float]) -> list[list[int]]:
     """Buckets that hold these percentages of the bytes, as near as whole gradients allow.
 
     A bucket ends where the bytes up to there are nearest to the sum of the

@@ -5,13 +5,14 @@ names of tensors are for messages only: they differ where one rank builds more, 
 summary say. Before the first one of a graph runs, the ranks compare their lists, so that a rank
 that built another graph is named and nobody waits for what never comes.
 """
+
 from __future__ import annotations
 
 import hashlib
 import threading
 import weakref
 from collections import Counter
-from typing import Any, Dict, List, MutableMapping, Optional
+from typing import Any, MutableMapping
 
 import numpy as np
 
@@ -19,14 +20,14 @@ from npu_shim.distributed import collectives
 
 _SUMMARY_BYTES = 32
 _lock = threading.Lock()
-_orders: MutableMapping[Any, "Order"] = weakref.WeakKeyDictionary()
+_orders: MutableMapping[Any, Order] = weakref.WeakKeyDictionary()
 _graphs = 0
 
 
 class Ticket:
     """One collective: its key, and how to make sure that the other ranks have it as well."""
 
-    def __init__(self, key: str, order: Optional["Order"]) -> None:
+    def __init__(self, key: str, order: Order | None) -> None:
         self.key, self._order = key, order
 
     def check(self, group: collectives.Group) -> None:
@@ -44,8 +45,8 @@ class Order:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self._built: Dict[str, List[str]] = {}
-        self._checks: Dict[str, "_Check"] = {}
+        self._built: dict[str, list[str]] = {}
+        self._checks: dict[str, _Check] = {}
 
     def add(self, group: str, what: str, names: str) -> Ticket:
         """Counts one more collective of a group; ``what`` says kind and types, ``names`` the tensors."""
@@ -69,7 +70,7 @@ def count(graph: Any) -> int:
     return len(_orders.get(graph, ()))
 
 
-def add(graph: Optional[Any], group: str, what: str, names: str) -> Ticket:
+def add(graph: Any | None, group: str, what: str, names: str) -> Ticket:
     """A ticket for a collective that is built in a graph, or done at once where graph is None."""
     global _graphs
     if graph is None:
@@ -88,9 +89,9 @@ class _Check:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._done = False
-        self._different: Optional[str] = None
+        self._different: str | None = None
 
-    def run(self, group: collectives.Group, name: str, built: List[str]) -> None:
+    def run(self, group: collectives.Group, name: str, built: list[str]) -> None:
         with self._lock:
             if not self._done:
                 self._different = _difference(group, name, built)
@@ -99,7 +100,7 @@ class _Check:
             raise collectives.Mismatch(self._different)
 
 
-def _difference(group: collectives.Group, name: str, built: List[str]) -> Optional[str]:
+def _difference(group: collectives.Group, name: str, built: list[str]) -> str | None:
     text = "\n".join(built).encode("utf-8")
     same = "\n".join(map(_same, built)).encode("utf-8")
     digest = hashlib.blake2b(same, digest_size=_SUMMARY_BYTES - 8).digest()
@@ -109,13 +110,13 @@ def _difference(group: collectives.Group, name: str, built: List[str]) -> Option
         return None
     lengths = [int.from_bytes(row[-8:].tobytes(), "little") for row in everyone]
     padded = np.zeros(max(lengths), np.uint8)
-    padded[:len(text)] = np.frombuffer(text, np.uint8)
+    padded[: len(text)] = np.frombuffer(text, np.uint8)
     texts = group.allgather(padded, key=f"difference of {name}").reshape(group.size, max(lengths))
     lists = [row[:length].tobytes().decode("utf-8").split("\n") for row, length in zip(texts, lengths)]
     return told(name, group.ranks, lists)
 
 
-def told(name: str, ranks: Any, lists: List[List[str]]) -> str:
+def told(name: str, ranks: Any, lists: list[list[str]]) -> str:
     """Says which ranks built other collectives than most, and where they begin to differ.
 
     Args:
@@ -130,9 +131,11 @@ def told(name: str, ranks: Any, lists: List[List[str]]) -> str:
     mine, usual = lists[odd], lists[compared.index(most)]
     at = next((i for i, (a, b) in enumerate(zip(compared[odd], most)) if a != b), min(len(mine), len(usual)))
     first, second = (one[at].replace(collectives.LABEL, " of ") if at < len(one) else "none" for one in (mine, usual))
-    return (f"the ranks have built different graphs: in {name} rank {ranks[odd]} has {len(mine)} collectives, rank "
-            f"{others} {len(usual)}. The first difference is collective {at + 1}: {first} on rank {ranks[odd]}, "
-            f"{second} on rank {others}. Build the same model on every rank.")
+    return (
+        f"the ranks have built different graphs: in {name} rank {ranks[odd]} has {len(mine)} collectives, rank "
+        f"{others} {len(usual)}. The first difference is collective {at + 1}: {first} on rank {ranks[odd]}, "
+        f"{second} on rank {others}. Build the same model on every rank."
+    )
 
 
 def _same(built: str) -> str:

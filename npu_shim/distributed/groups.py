@@ -3,15 +3,16 @@
 Ranks in a group are numbered by their world rank, ascending, whatever the order
 they are named in; that is what HCCL does.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Sequence
 
 from npu_shim.distributed.world import WORLD, World, world
 
 _MOST_BYTES = 127  # 128 with the end character
-_made: Dict[str, Tuple[int, ...]] = {}
+_made: dict[str, tuple[int, ...]] = {}
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Group:
     """Some ranks of the world, ascending, by a name."""
 
     name: str
-    ranks: Tuple[int, ...]
+    ranks: tuple[int, ...]
 
     @property
     def size(self) -> int:
@@ -52,7 +53,7 @@ class Group:
         return self.ranks[group_rank]
 
 
-def group(name: str = WORLD, of: Optional[World] = None) -> Group:
+def group(name: str = WORLD, of: World | None = None) -> Group:
     """Looks a group up.
 
     Args:
@@ -69,12 +70,13 @@ def group(name: str = WORLD, of: Optional[World] = None) -> Group:
         return Group(WORLD, tuple(range((of or world()).size)))
     if name not in _made:
         known = ", ".join(repr(n) for n in (WORLD, *_made))
-        raise ValueError(f"group={name!r} does not exist; there is {known}. Make it with create_group in each of its "
-                         "ranks.")
+        raise ValueError(
+            f"group={name!r} does not exist; there is {known}. Make it with create_group in each of its ranks."
+        )
     return Group(name, _made[name])
 
 
-def create(name: str, rank_num: int, rank_ids: Sequence[int], of: Optional[World] = None) -> Group:
+def create(name: str, rank_num: int, rank_ids: Sequence[int], of: World | None = None) -> Group:
     """Makes a group that this process is in.
 
     Args:
@@ -98,14 +100,20 @@ def create(name: str, rank_num: int, rank_ids: Sequence[int], of: Optional[World
     here = of or world()
     outside = [rank for rank in rank_ids if not 0 <= rank < here.size]
     if outside:
-        raise ValueError(f"rank_ids={list(rank_ids)} is not allowed: this job has ranks 0 to {here.size - 1} "
-                         f"({here.source}), and no {listed(outside)}.")
+        raise ValueError(
+            f"rank_ids={list(rank_ids)} is not allowed: this job has ranks 0 to {here.size - 1} "
+            f"({here.source}), and no {listed(outside)}."
+        )
     if here.rank not in rank_ids:
-        raise ValueError(f"group={name!r} with rank_ids={list(rank_ids)} cannot be made by rank {here.rank}, which is "
-                         "not in it: call create_group in its ranks only.")
+        raise ValueError(
+            f"group={name!r} with rank_ids={list(rank_ids)} cannot be made by rank {here.rank}, which is "
+            "not in it: call create_group in its ranks only."
+        )
     if name in _made:
-        raise ValueError(f"group={name!r} exists already, with the ranks {listed(_made[name])}: take another name, or "
-                         "call destroy_group first.")
+        raise ValueError(
+            f"group={name!r} exists already, with the ranks {listed(_made[name])}: take another name, or "
+            "call destroy_group first."
+        )
     _made[name] = tuple(sorted(rank_ids))
     return group(name, here)
 
@@ -131,7 +139,8 @@ def check_name(name: Any) -> None:
         raise TypeError(f"group={name!r} is not allowed: it must be a str.")
     if not name or len(name.encode("utf-8")) > _MOST_BYTES or name == WORLD:
         raise ValueError(
-            f"group={name!r} is not allowed: it must be a name of 1 to {_MOST_BYTES} bytes other than {WORLD}.")
+            f"group={name!r} is not allowed: it must be a name of 1 to {_MOST_BYTES} bytes other than {WORLD}."
+        )
 
 
 def is_int(value: Any) -> bool:

@@ -5,9 +5,10 @@ communicate through shared memory (collective_ops.py), and on one process each
 has its exact single-rank answer. fusion and fusion_id say which collectives the
 card carries out together, and change no number.
 """
+
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Sequence
 
 from npu_shim import _device, _tf
 from npu_shim._later import later
@@ -63,8 +64,9 @@ def allgather(tensor: Any, rank_size: int, group: str = WORLD, fusion: int = 0, 
     return collective_ops.allgather(_typed(tensor, _GATHERED, "hccl_ops.allgather"), group)
 
 
-def broadcast(tensor: Sequence[Any], root_rank: int, fusion: int = 2, fusion_id: int = 0,
-              group: str = WORLD) -> List[Any]:
+def broadcast(
+    tensor: Sequence[Any], root_rank: int, fusion: int = 2, fusion_id: int = 0, group: str = WORLD
+) -> list[Any]:
     """Gives every rank the root's tensors.
 
     Args:
@@ -87,12 +89,14 @@ def broadcast(tensor: Sequence[Any], root_rank: int, fusion: int = 2, fusion_id:
     if _alone(group) or not tensor:
         return [tf.identity(t) for t in tensor]
     values = [_typed(t, None, "hccl_ops.broadcast") for t in tensor]
-    return [_written_back(given, value)
-            for given, value in zip(tensor, collective_ops.broadcast(values, root_rank, group))]
+    return [
+        _written_back(given, value) for given, value in zip(tensor, collective_ops.broadcast(values, root_rank, group))
+    ]
 
 
-def reduce(tensor: Any, reduction: str, root_rank: int, fusion: int = 0, fusion_id: int = -1,
-           group: str = WORLD) -> Any:
+def reduce(
+    tensor: Any, reduction: str, root_rank: int, fusion: int = 0, fusion_id: int = -1, group: str = WORLD
+) -> Any:
     """Reduces a tensor to one rank; the others, to which the card gives anything, get their own back.
 
     Raises:
@@ -109,8 +113,9 @@ def reduce(tensor: Any, reduction: str, root_rank: int, fusion: int = 0, fusion_
     return collective_ops.reduce(_typed(tensor, _REDUCED, "hccl_ops.reduce"), reduction, root_rank, group)
 
 
-def reduce_scatter(tensor: Any, reduction: str, rank_size: int, group: str = WORLD, fusion: int = 0,
-                   fusion_id: int = -1) -> Any:
+def reduce_scatter(
+    tensor: Any, reduction: str, rank_size: int, group: str = WORLD, fusion: int = 0, fusion_id: int = -1
+) -> Any:
     """Reduces a tensor and leaves each rank its slice of axis 0: [d0 / rank_size, ...].
 
     Raises:
@@ -168,8 +173,14 @@ def receive(shape: Sequence[int], data_type: Any, sr_tag: int, src_rank: int, gr
     return collective_ops.receive(tf.TensorShape(shape).as_list(), dtype, sr_tag, src_rank, group)
 
 
-def all_to_all_v(send_data: Any, send_counts: Any, send_displacements: Any, recv_counts: Any, recv_displacements: Any,
-                 group: str = WORLD) -> Any:
+def all_to_all_v(
+    send_data: Any,
+    send_counts: Any,
+    send_displacements: Any,
+    recv_counts: Any,
+    recv_displacements: Any,
+    group: str = WORLD,
+) -> Any:
     """Sends a piece of a flat tensor to each rank, and joins what the ranks send.
 
     Args:
@@ -183,15 +194,16 @@ def all_to_all_v(send_data: Any, send_counts: Any, send_displacements: Any, recv
         TypeError: a type that HCCL does not send.
     """
     if _device.device().is_npu:
-        return _vendor().all_to_all_v(send_data, send_counts, send_displacements, recv_counts, recv_displacements,
-                                      group)
+        return _vendor().all_to_all_v(
+            send_data, send_counts, send_displacements, recv_counts, recv_displacements, group
+        )
     data = _typed(send_data, _GATHERED, "hccl_ops.all_to_all_v")
-    return collective_ops.all_to_all_v(
-        [data, send_counts, send_displacements, recv_counts, recv_displacements], group)
+    return collective_ops.all_to_all_v([data, send_counts, send_displacements, recv_counts, recv_displacements], group)
 
 
-def all_to_all_v_c(send_data: Any, send_count_matrix: Any, rank: int, fusion: int = 0, fusion_id: int = -1,
-                   group: str = WORLD) -> Any:
+def all_to_all_v_c(
+    send_data: Any, send_count_matrix: Any, rank: int, fusion: int = 0, fusion_id: int = -1, group: str = WORLD
+) -> Any:
     """As all_to_all_v, with the counts of all ranks known to each, and the pieces one after the other.
 
     Args:
@@ -210,10 +222,12 @@ def all_to_all_v_c(send_data: Any, send_count_matrix: Any, rank: int, fusion: in
         return _vendor().all_to_all_v_c(send_data, send_count_matrix, rank, fusion, fusion_id, group)
     own = _place(group)
     if rank != own:
-        raise ValueError(f"hccl_ops.all_to_all_v_c: rank={rank!r} is not allowed: this process is rank {own} of group "
-                         f"{group!r}.")
+        raise ValueError(
+            f"hccl_ops.all_to_all_v_c: rank={rank!r} is not allowed: this process is rank {own} of group {group!r}."
+        )
     return collective_ops.all_to_all_v_c(
-        _typed(send_data, _GATHERED, "hccl_ops.all_to_all_v_c"), send_count_matrix, group)
+        _typed(send_data, _GATHERED, "hccl_ops.all_to_all_v_c"), send_count_matrix, group
+    )
 
 
 _TWO = "It needs remote memory; run it on cards with the vendor's package."
@@ -224,8 +238,9 @@ remote_scatter_write = later("hccl_ops.remote_scatter_write", "(tensorRemote, te
 gather_all_to_all_v = later(
     "hccl_ops.gather_all_to_all_v",
     "(addrinfo, addrinfo_count_per_rank, recv_counts, recv_displacements, dtype, addr_length, "
-    "group='hccl_world_group')", _TWO)
-
+    "group='hccl_world_group')",
+    _TWO,
+)
 
 
 def _vendor() -> Any:
@@ -262,8 +277,10 @@ def _size(group: str) -> int:
 def _check_size(rank_size: int, group: str, name: str) -> None:
     size = _size(group)
     if rank_size != size:
-        raise ValueError(f"{name}: rank_size={rank_size!r} is not allowed: group {group!r} has {size} "
-                         f"rank{'' if size == 1 else 's'}, so it must be {size}.")
+        raise ValueError(
+            f"{name}: rank_size={rank_size!r} is not allowed: group {group!r} has {size} "
+            f"rank{'' if size == 1 else 's'}, so it must be {size}."
+        )
 
 
 def _check_member(rank: int, argument: str, group: str, name: str) -> None:
@@ -278,17 +295,19 @@ def _check_other(rank: int, argument: str, group: str, name: str) -> None:
         raise ValueError(f"{name}: {argument}={rank!r} is not allowed: it is this process itself. It needs two ranks.")
 
 
-def _typed(value: Any, allowed: Optional[Tuple[Any, ...]], name: str) -> Any:
+def _typed(value: Any, allowed: tuple[Any, ...] | None, name: str) -> Any:
     tensor = tf.convert_to_tensor(value)
     _check_type(tensor.dtype.base_dtype, allowed, name)
     return tensor
 
 
-def _check_type(dtype: Any, allowed: Optional[Tuple[Any, ...]], name: str) -> Any:
+def _check_type(dtype: Any, allowed: tuple[Any, ...] | None, name: str) -> Any:
     if dtype == tf.string or (allowed is not None and dtype not in allowed):
         known = "numbers" if allowed is None else ", ".join(t.name for t in allowed)
-        raise TypeError(f"{name}: a tensor of type {dtype.name} is not allowed, on the card as here: it must be one of "
-                        f"{known}. Cast it.")
+        raise TypeError(
+            f"{name}: a tensor of type {dtype.name} is not allowed, on the card as here: it must be one of "
+            f"{known}. Cast it."
+        )
     return dtype
 
 

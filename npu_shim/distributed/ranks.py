@@ -4,13 +4,14 @@ On a machine with cards HCCL answers for groups; elsewhere, and for what the
 launch script has said, ``world`` and ``groups`` do. Collectives need one
 process so far.
 """
+
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, List, Sequence
+from typing import Any, Callable, Sequence
 
 from npu_shim import _device, _env
-from npu_shim.distributed import groups, gradient_buckets as split_strategy
+from npu_shim.distributed import gradient_buckets as split_strategy, groups
 from npu_shim.distributed.groups import Group, group, is_int
 from npu_shim.distributed.world import WORLD, World, world, world_size
 
@@ -151,8 +152,7 @@ def check_root(root_rank: Any, name: str) -> None:
         raise ValueError(f"{name}: root_rank={root_rank!r} is not allowed: {allowed}.")
 
 
-
-def _local_ranks(name: str) -> List[int]:
+def _local_ranks(name: str) -> list[int]:
     """The ranks of a group that are on this process's server, which is one of them."""
     here = world()
     members = groups.group(name, here)
@@ -166,8 +166,21 @@ def _int(value: Any, name: str) -> int:
     return value
 
 
-__all__: List[str] = [
-    "Group", "WORLD", "World", "create_group", "destroy_group", "get_group_rank_from_world_rank", "get_local_rank_id",
-    "get_local_rank_size", "get_rank_id", "get_rank_size", "get_world_rank_from_group_rank", "group",
-    "set_split_strategy_by_idx", "set_split_strategy_by_size", "world", "world_size",
+__all__: list[str] = [
+    "Group",
+    "WORLD",
+    "World",
+    "create_group",
+    "destroy_group",
+    "get_group_rank_from_world_rank",
+    "get_local_rank_id",
+    "get_local_rank_size",
+    "get_rank_id",
+    "get_rank_size",
+    "get_world_rank_from_group_rank",
+    "group",
+    "set_split_strategy_by_idx",
+    "set_split_strategy_by_size",
+    "world",
+    "world_size",
 ]

@@ -1,4 +1,5 @@
 """Whether an address is one of this host's."""
+
 from __future__ import annotations
 
 import socket

@@ -4,10 +4,11 @@ Four ways are understood, as the vendor's runtime has them: a rank table and
 this process's place in it; RANK_SIZE and RANK_ID; a master node that collects
 the workers (``CM_*``); none of these, which is one process.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Mapping
 
 from npu_shim import _env
 
@@ -29,11 +30,11 @@ class World:
 
     rank: int
     size: int
-    servers: Tuple[str, ...]
-    addresses: Tuple[str, ...]
+    servers: tuple[str, ...]
+    addresses: tuple[str, ...]
     device_id: int
     source: str
-    table: Optional[ranktable.RankTable] = None
+    table: ranktable.RankTable | None = None
 
     @property
     def is_distributed(self) -> bool:
@@ -41,7 +42,7 @@ class World:
         return self.size > 1
 
     @property
-    def server_ids(self) -> Tuple[str, ...]:
+    def server_ids(self) -> tuple[str, ...]:
         """The servers, each once, in the order of their first rank."""
         return tuple(dict.fromkeys(self.servers))
 
@@ -51,7 +52,7 @@ class World:
         return len(self.server_ids) == 1
 
     @property
-    def local_ranks(self) -> Tuple[int, ...]:
+    def local_ranks(self) -> tuple[int, ...]:
         """The ranks on this rank's server, ascending."""
         return self.ranks_beside(self.rank)
 
@@ -65,12 +66,12 @@ class World:
         """Number of ranks on this rank's server."""
         return len(self.local_ranks)
 
-    def ranks_beside(self, rank: int) -> Tuple[int, ...]:
+    def ranks_beside(self, rank: int) -> tuple[int, ...]:
         """The ranks on the server of a rank, itself included, ascending."""
         return tuple(r for r, server in enumerate(self.servers) if server == self.servers[rank])
 
 
-def world(environ: Optional[Mapping[str, str]] = None) -> World:
+def world(environ: Mapping[str, str] | None = None) -> World:
     """Finds the ranks of this job.
 
     Args:
@@ -93,7 +94,7 @@ def world(environ: Optional[Mapping[str, str]] = None) -> World:
     return _without_table(env.rank_id, env.rank_size, env.device_id, source)
 
 
-def world_size(environ: Optional[Mapping[str, str]] = None) -> int:
+def world_size(environ: Mapping[str, str] | None = None) -> int:
     """Number of ranks, also where only the cards can say which of them this process is.
 
     Args:
@@ -110,7 +111,7 @@ def _without_table(rank: int, size: int, device_id: int, source: str) -> World:
     return World(rank, size, (THIS_HOST,) * size, (THIS_HOST,) * size, device_id, source)
 
 
-def _table(path: str, rank_size: Optional[int]) -> Optional[ranktable.RankTable]:
+def _table(path: str, rank_size: int | None) -> ranktable.RankTable | None:
     from npu_shim.distributed.ranktable import model as ranktable
 
     try:
@@ -124,7 +125,7 @@ def _table(path: str, rank_size: Optional[int]) -> Optional[ranktable.RankTable]
         ) from error
     if table.status != ranktable.COMPLETED:
         raise ValueError(
-            f"RANK_TABLE_FILE={path!r} has \"status\": {table.status!r}, but only a table that is "
+            f'RANK_TABLE_FILE={path!r} has "status": {table.status!r}, but only a table that is '
             f"{ranktable.COMPLETED!r} can be used. Start the job when whoever writes it is done."
         )
     if rank_size is not None and rank_size != table.size:
@@ -138,9 +139,15 @@ def _table(path: str, rank_size: Optional[int]) -> Optional[ranktable.RankTable]
 def _in_table(env: _env.Environment, table: ranktable.RankTable) -> World:
     rank = _own_rank(env, table)
     placed = table.placements()
-    return World(rank, table.size, tuple(server.server_id for server, _ in placed),
-                 tuple(server.address for server, _ in placed), placed[rank][1].device_id,
-                 f"RANK_TABLE_FILE={env.rank_table_file}", table)
+    return World(
+        rank,
+        table.size,
+        tuple(server.server_id for server, _ in placed),
+        tuple(server.address for server, _ in placed),
+        placed[rank][1].device_id,
+        f"RANK_TABLE_FILE={env.rank_table_file}",
+        table,
+    )
 
 
 def _own_rank(env: _env.Environment, table: ranktable.RankTable) -> int:
@@ -166,15 +173,18 @@ def _own_rank(env: _env.Environment, table: ranktable.RankTable) -> int:
     )
 
 
-def _in_pod_of_number(env: _env.Environment, table: ranktable.RankTable) -> Optional[int]:
+def _in_pod_of_number(env: _env.Environment, table: ranktable.RankTable) -> int | None:
     """The rank where RANK_ID is the name of a pod, though a number: all processes of the pod then have the same."""
     if "ASCEND_DEVICE_ID" in env.defaulted:
         return None
     placed = table.placements()
     if env.rank_id is not None and env.rank_id < len(placed) and placed[env.rank_id][1].device_id == env.device_id:
         return None
-    found = [device.rank for server, device in placed
-             if server.pod_name == str(env.rank_id) and device.device_id == env.device_id]
+    found = [
+        device.rank
+        for server, device in placed
+        if server.pod_name == str(env.rank_id) and device.device_id == env.device_id
+    ]
     return found[0] if len(found) == 1 else None
 
 
@@ -221,5 +231,11 @@ def _at_master(env: _env.Environment, size: int) -> World:
             f"to {size - 1}, and CM_WORKER_IP as CM_CHIEF_IP. For several hosts unset the CM_* variables and export "
             "RANK_TABLE_FILE (npu-shim ranktable make writes one) and RANK_ID."
         )
-    return World(env.device_id, size, (env.cm_chief_ip or THIS_HOST,) * size, (env.cm_chief_ip or THIS_HOST,) * size,
-                 env.device_id, "CM_CHIEF_IP")
+    return World(
+        env.device_id,
+        size,
+        (env.cm_chief_ip or THIS_HOST,) * size,
+        (env.cm_chief_ip or THIS_HOST,) * size,
+        env.device_id,
+        "CM_CHIEF_IP",
+    )

@@ -1,4 +1,5 @@
 """Small checks the vendor's util module offers."""
+
 from __future__ import annotations
 
 import os

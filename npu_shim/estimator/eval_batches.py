@@ -1,7 +1,8 @@
 """The batches of an evaluation: no example is lost in silence, and padding is never counted."""
+
 from __future__ import annotations
 
-from typing import Any, List, Sequence
+from typing import Any, Sequence
 
 from npu_shim import _tf
 from npu_shim.data.batching import has_open_batch
@@ -46,7 +47,8 @@ def _with_mask_feature(dataset: Any) -> Any:
     if not isinstance(features, dict):
         raise ValueError(
             f"eval_batches='pad' adds the feature {MASK!r}, but the features of the evaluation are no dict: let the "
-            "input_fn give a dict, as in {'x': x}, or use eval_batches='keep'.")
+            "input_fn give a dict, as in {'x': x}, or use eval_batches='keep'."
+        )
     return pad_last_batch(dataset)
 
 
@@ -57,13 +59,20 @@ def _say_what_it_costs(dataset: Any) -> None:
     if counted.batch_size is None:
         said = "The batches of the evaluation have no known size, and a card compiles the graph for each one it meets"
     elif counted.left_over is None:
-        said = (f"The last batch of the evaluation may have fewer than {counted.batch_size:,} rows, for which a card "
-                "compiles the graph once more")
+        said = (
+            f"The last batch of the evaluation may have fewer than {counted.batch_size:,} rows, for which a card "
+            "compiles the graph once more"
+        )
     else:
-        said = (f"The last batch of the evaluation has {counted.left_over:,} of {counted.batch_size:,} rows "
-                f"({counted.examples:,} examples), for which a card compiles the graph once more")
-    _tf.logging.info("npu_shim: %s. No example is lost. eval_batches='pad', or npu_shim.data.pad_last_batch in the "
-                     "input_fn, gives all batches one shape.", said)
+        said = (
+            f"The last batch of the evaluation has {counted.left_over:,} of {counted.batch_size:,} rows "
+            f"({counted.examples:,} examples), for which a card compiles the graph once more"
+        )
+    _tf.logging.info(
+        "npu_shim: %s. No example is lost. eval_batches='pad', or npu_shim.data.pad_last_batch in the "
+        "input_fn, gives all batches one shape.",
+        said,
+    )
 
 
 def mask_feature(features: Any) -> Any:
@@ -91,10 +100,11 @@ def check_mask_is_used(spec: Any, mask: Any, inputs: Sequence[Any]) -> None:
         raise ValueError(
             f"The last batch of this evaluation is padded, but {', '.join(wrong)} would count the rows of padding. "
             f"Give them the mask: weights=features[{_tf.v1.get_collection(_COLLECTION)[-1]!r}], as in "
-            "tf.metrics.accuracy(labels, classes, weights=...), or do not pad.")
+            "tf.metrics.accuracy(labels, classes, weights=...), or do not pad."
+        )
 
 
-def _updates_of(metric: Any) -> List[Any]:
+def _updates_of(metric: Any) -> list[Any]:
     if isinstance(metric, (tuple, list)):
         return [one for one in metric if isinstance(one, (tf.Tensor, tf.Operation))]
     return list(metric.updates)

@@ -1,15 +1,16 @@
 """The hooks scripts name: broadcast, checkpoint, loop variables, outputs, training progress."""
+
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable
 
 from npu_shim import _device, _tf
-from npu_shim.training.broadcasting import broadcast_global_variables
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
 from npu_shim.optimizer import loop_variables
 from npu_shim.optimizer.iterations import ITERATION_OP, Steps, iteration_op
+from npu_shim.training.broadcasting import broadcast_global_variables
 
 tf = _tf.tf
 _train: Any = _tf.v1.train
@@ -34,7 +35,7 @@ class NPUBroadcastGlobalVariablesHook(_tf.SessionRunHook):
         ValueError: in begin(), the job has no such rank.
     """
 
-    def __init__(self, root_rank: Optional[int] = None, index: Optional[int] = None) -> None:
+    def __init__(self, root_rank: int | None = None, index: int | None = None) -> None:
         self._root_rank = 0 if root_rank is None else root_rank
         self._broadcast: Any = None
 
@@ -78,11 +79,11 @@ class SetIterationsVarHook(_tf.SessionRunHook):
         TypeError, ValueError: N is no int of at least 1.
     """
 
-    def __init__(self, iterations_per_loop: Optional[int] = None, op: Any = None) -> None:
+    def __init__(self, iterations_per_loop: int | None = None, op: Any = None) -> None:
         loop_variables.check_iterations(iterations_per_loop)
         self._iterations = int(iterations_per_loop or 1)
         self._op = op
-        self._steps: Optional[Steps] = None
+        self._steps: Steps | None = None
 
     def begin(self) -> None:
         """Makes the loop and the variables that steer it, before the graph is finalized."""
@@ -91,8 +92,13 @@ class SetIterationsVarHook(_tf.SessionRunHook):
             return
         op = self._op or iteration_op(_tf.v1.get_default_graph())
         if op is None:
-            _tf.logging.warning("npu_shim: SetIterationsVarHook(%d) finds no op named %s, so each run makes one step. Write "
-                                'train_op = tf.group(train_op, name="%s").', self._iterations, ITERATION_OP, ITERATION_OP)
+            _tf.logging.warning(
+                "npu_shim: SetIterationsVarHook(%d) finds no op named %s, so each run makes one step. Write "
+                'train_op = tf.group(train_op, name="%s").',
+                self._iterations,
+                ITERATION_OP,
+                ITERATION_OP,
+            )
             return
         self._steps = Steps(op)
         self._steps.iterations = self._iterations
@@ -115,7 +121,8 @@ class SetIterationsVarHook(_tf.SessionRunHook):
             raise ValueError(
                 f"iterations_per_loop={self._iterations} makes several steps for one run, but the training step reads "
                 f"{', '.join(unfed)}, which this run is not given. Read the input through a tf.data iterator, or use "
-                "iterations_per_loop=1.")
+                "iterations_per_loop=1."
+            )
         self._steps.before(session, fetches, feed_dict, session.run)
 
 
@@ -131,8 +138,13 @@ class NPUOutputTensorHook(_train.LoggingTensorHook):
         ValueError: no tensors, or a negative number of steps.
     """
 
-    def __init__(self, tensors: Any, dependencies: Any = None, output_fn: Optional[Callable[[List[Dict]], Any]] = None,
-                 output_every_n_steps: int = 0) -> None:
+    def __init__(
+        self,
+        tensors: Any,
+        dependencies: Any = None,
+        output_fn: Callable[[list[dict]], Any] | None = None,
+        output_every_n_steps: int = 0,
+    ) -> None:
         if not tensors:
             raise ValueError(f"tensors={tensors!r} is not allowed: name at least one tensor.")
         if output_every_n_steps < 0:
@@ -142,7 +154,7 @@ class NPUOutputTensorHook(_train.LoggingTensorHook):
         self._dependencies = dependencies
         self._output_fn = output_fn
         self._every = output_every_n_steps
-        self._collected: List[Dict] = []
+        self._collected: list[dict] = []
 
     def begin(self) -> None:
         graph = _tf.v1.get_default_graph()

@@ -1,7 +1,8 @@
 """Runs NPUEstimatorSpec.host_call in every step."""
+
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable
 
 from npu_shim import _tf
 
@@ -20,12 +21,12 @@ class HostCallHook(_tf.SessionRunHook):
         host_call: a pair (function, tensors), checked already.
     """
 
-    def __init__(self, host_call: Tuple[Callable, Any]) -> None:
+    def __init__(self, host_call: tuple[Callable, Any]) -> None:
         self._function, self._tensors = host_call
-        self._ops: List[Any] = []
-        self._start: List[Any] = []
-        self._finish: List[Any] = []
-        self._graph_error: Optional[Exception] = None
+        self._ops: list[Any] = []
+        self._start: list[Any] = []
+        self._finish: list[Any] = []
+        self._graph_error: Exception | None = None
         self._in_step = False
 
     def begin(self) -> None:

@@ -1,15 +1,22 @@
 """A Keras model as an NPUEstimator."""
+
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _tf
 from npu_shim.estimator.npu_estimator import NPUEstimator
 
 
-def model_to_npu_estimator(keras_model: Any = None, keras_model_path: Optional[str] = None, custom_objects: Any = None,
-                           model_dir: Optional[str] = None, checkpoint_format: str = "saver", config: Any = None,
-                           job_start_file: str = "") -> Any:
+def model_to_npu_estimator(
+    keras_model: Any = None,
+    keras_model_path: str | None = None,
+    custom_objects: Any = None,
+    model_dir: str | None = None,
+    checkpoint_format: str = "saver",
+    config: Any = None,
+    job_start_file: str = "",
+) -> Any:
     """Makes an NPUEstimator from a compiled Keras model, its weights included.
 
     Args:
@@ -26,7 +33,17 @@ def model_to_npu_estimator(keras_model: Any = None, keras_model_path: Optional[s
     if _tf.estimator() is None:
         raise RuntimeError(_tf.no_estimator_text("model_to_npu_estimator"))
     plain = _tf.v1.keras.estimator.model_to_estimator(
-        keras_model=keras_model, keras_model_path=keras_model_path, custom_objects=custom_objects,
-        model_dir=model_dir, config=config, checkpoint_format=checkpoint_format)
-    return NPUEstimator(model_fn=plain.model_fn, model_dir=plain.model_dir, config=config,
-                        job_start_file=job_start_file, warm_start_from=_tf.warm_start_of(plain))
+        keras_model=keras_model,
+        keras_model_path=keras_model_path,
+        custom_objects=custom_objects,
+        model_dir=model_dir,
+        config=config,
+        checkpoint_format=checkpoint_format,
+    )
+    return NPUEstimator(
+        model_fn=plain.model_fn,
+        model_dir=plain.model_dir,
+        config=config,
+        job_start_file=job_start_file,
+        warm_start_from=_tf.warm_start_of(plain),
+    )

@@ -1,9 +1,10 @@
 """NPUEstimator: an Estimator whose sessions carry the NPU options."""
+
 from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any, Iterator, List, Optional, Sequence
+from typing import Any, Iterator, Sequence
 
 from npu_shim import _device, _env, _tf
 from npu_shim.config.estimator_session import estimator_session_config
@@ -14,10 +15,9 @@ from npu_shim.config.run_config import NPURunConfig, from_run_config
 from npu_shim.data.dropped import DroppedHook
 from npu_shim.data.static_batch import enforce_static_batch, tell_open_batch
 from npu_shim.distributed.world import world_size
-from npu_shim.estimator import eval_batches as evaluation
-from npu_shim.estimator import step_intervals
-from npu_shim.estimator.host_call import HostCallHook
+from npu_shim.estimator import eval_batches as evaluation, step_intervals
 from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook, SetIterationsVarHook
+from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
 from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, own_event_files, own_exports
 from npu_shim.optimizer.iterations import ITERATION_OP, LoopHook
@@ -59,7 +59,9 @@ def check_job_start_file(name: str) -> None:
         with open(name, encoding="utf-8") as file:
             content = json.load(file)
     except (OSError, ValueError) as error:
-        raise ValueError(f"job_start_file={name!r} cannot be read ({error}): give a JSON file, or leave it out.") from error
+        raise ValueError(
+            f"job_start_file={name!r} cannot be read ({error}): give a JSON file, or leave it out."
+        ) from error
     if not isinstance(content, dict):
         raise ValueError(f"job_start_file={name!r} holds {type(content).__name__}, but must hold a JSON object.")
 
@@ -73,7 +75,9 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
 if _API is not None:
 
     class NPUEstimator(_API.Estimator):
-        __doc__ = _DOC + """
+        __doc__ = (
+            _DOC
+            + """
 
         Everything a tf.estimator.Estimator does keeps working: train, evaluate,
         predict, export_saved_model, train_and_evaluate, warm start, hooks.
@@ -107,10 +111,20 @@ if _API is not None:
             ValueError: config is a plain RunConfig, job_start_file cannot be read,
                 or eval_batches or predict_batches is none of these.
         """
+        )
 
-        def __init__(self, model_fn: Any = None, model_dir: Optional[str] = None, config: Any = None,
-                     params: Any = None, job_start_file: str = "", warm_start_from: Any = None, *,
-                     eval_batches: str = "keep", predict_batches: str = "pad") -> None:
+        def __init__(
+            self,
+            model_fn: Any = None,
+            model_dir: str | None = None,
+            config: Any = None,
+            params: Any = None,
+            job_start_file: str = "",
+            warm_start_from: Any = None,
+            *,
+            eval_batches: str = "keep",
+            predict_batches: str = "pad",
+        ) -> None:
             check_choice("eval_batches", eval_batches, evaluation.HOW)
             check_choice("predict_batches", predict_batches, ("pad", "keep"))
             self._eval_batches = eval_batches
@@ -121,14 +135,25 @@ if _API is not None:
             _device.resolve()
             if job_start_file:
                 check_job_start_file(job_start_file)
-            super().__init__(model_fn=model_fn, model_dir=model_dir, config=npu_run_config(config), params=params,
-                             warm_start_from=warm_start_from)
+            super().__init__(
+                model_fn=model_fn,
+                model_dir=model_dir,
+                config=npu_run_config(config),
+                params=params,
+                warm_start_from=warm_start_from,
+            )
             self._session_config = for_this_device(self._config.session_config)  # which says what a card needs
 
         export_savedmodel = _tf.v1.estimator.Estimator.export_savedmodel  # hidden in TF 2's Estimator
 
-        def train(self, input_fn: Any, hooks: Any = None, steps: Optional[int] = None, max_steps: Optional[int] = None,
-                  saving_listeners: Any = None) -> Any:
+        def train(
+            self,
+            input_fn: Any,
+            hooks: Any = None,
+            steps: int | None = None,
+            max_steps: int | None = None,
+            saving_listeners: Any = None,
+        ) -> Any:
             """Trains as Estimator.train does; see there."""
             iterations = self.config.iterations_per_loop
             if iterations > 1:
@@ -138,8 +163,14 @@ if _API is not None:
             with own_event_files(self.model_dir):
                 return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
 
-        def evaluate(self, input_fn: Any, steps: Optional[int] = None, hooks: Any = None, checkpoint_path: Any = None,
-                     name: Optional[str] = None) -> Any:
+        def evaluate(
+            self,
+            input_fn: Any,
+            steps: int | None = None,
+            hooks: Any = None,
+            checkpoint_path: Any = None,
+            name: str | None = None,
+        ) -> Any:
             """Evaluates as Estimator.evaluate does; see there. On several ranks each evaluates all data."""
             with own_event_files(self.eval_dir(name)):
                 return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
@@ -168,8 +199,14 @@ if _API is not None:
                 return evaluation.evaluation_input(result, self._eval_batches, tell)
             return result
 
-        def predict(self, input_fn: Any, predict_keys: Any = None, hooks: Any = None, checkpoint_path: Any = None,
-                    yield_single_examples: bool = True) -> Iterator[Any]:
+        def predict(
+            self,
+            input_fn: Any,
+            predict_keys: Any = None,
+            hooks: Any = None,
+            checkpoint_path: Any = None,
+            yield_single_examples: bool = True,
+        ) -> Iterator[Any]:
             """Yields predictions, those of real examples only; see tf.estimator.Estimator.predict.
 
             Args:
@@ -184,9 +221,15 @@ if _API is not None:
                     return rows.padded(self._call_input_fn(input_fn, _API.ModeKeys.PREDICT))
 
                 try:
-                    with contextlib.closing(super().predict(
-                            padded_input, predict_keys, list(hooks or ()) + [rows], checkpoint_path,
-                            yield_single_examples=False)) as batches:
+                    with contextlib.closing(
+                        super().predict(
+                            padded_input,
+                            predict_keys,
+                            list(hooks or ()) + [rows],
+                            checkpoint_path,
+                            yield_single_examples=False,
+                        )
+                    ) as batches:
                         for values in map(rows.cut, batches):
                             if yield_single_examples:
                                 yield from rows_of(values, self._extract_batch_length)
@@ -194,8 +237,11 @@ if _API is not None:
                                 yield values
                     return
                 except RowsUnknown as error:
-                    _tf.logging.info("npu_shim: predict does not pad its last batch, and a card compiles the graph once "
-                                     "more for it: %s.", error)
+                    _tf.logging.info(
+                        "npu_shim: predict does not pad its last batch, and a card compiles the graph once "
+                        "more for it: %s.",
+                        error,
+                    )
             yield from super().predict(input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples)
 
         def _extract_keys(self, predictions: Any, predict_keys: Any) -> Any:
@@ -223,15 +269,19 @@ if _API is not None:
                 return spec._replace(evaluation_hooks=tuple(spec.evaluation_hooks) + tuple(_host_hooks(spec)))
             return spec
 
-        def _training_hooks(self, spec: Any) -> List[Any]:
+        def _training_hooks(self, spec: Any) -> list[Any]:
             hooks = _host_hooks(spec) + [DroppedHook()]
             if world_size() > 1 and not self.config.horovod_mode:
                 hooks.append(NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id))
                 if not self._saves_itself and not any(
-                        isinstance(h, _tf.v1.train.CheckpointSaverHook) for h in spec.training_hooks):
+                    isinstance(h, _tf.v1.train.CheckpointSaverHook) for h in spec.training_hooks
+                ):
                     self._rank_saver = RankCheckpointSaverHook(
-                        self.model_dir, self.config.save_checkpoints_secs, self.config.save_checkpoints_steps,
-                        saver=spec.scaffold.saver)
+                        self.model_dir,
+                        self.config.save_checkpoints_secs,
+                        self.config.save_checkpoints_steps,
+                        saver=spec.scaffold.saver,
+                    )
                     hooks.append(self._rank_saver)
             return hooks
 
@@ -243,8 +293,9 @@ def _looped(spec: Any, iterations: int) -> Any:
     """A spec whose train op makes several steps for one run."""
     if _device.device().is_npu:
         loop = LoopHook(iterations)
-        return spec._replace(train_op=loop.loop_of(_tf.tf.group(spec.train_op)),
-                             training_hooks=tuple(spec.training_hooks) + (loop,))
+        return spec._replace(
+            train_op=loop.loop_of(_tf.tf.group(spec.train_op)), training_hooks=tuple(spec.training_hooks) + (loop,)
+        )
     host_hooks = _host_hooks(spec)
     op = _tf.tf.group(spec.train_op, *(hook.step_op() for hook in host_hooks), name=ITERATION_OP)
     hooks = tuple(spec.training_hooks) + tuple(host_hooks) + (SetIterationsVarHook(iterations, op),)
@@ -252,6 +303,6 @@ def _looped(spec: Any, iterations: int) -> Any:
     return spec._replace(train_op=op, training_hooks=hooks, **done)
 
 
-def _host_hooks(spec: Any) -> List[Any]:
+def _host_hooks(spec: Any) -> list[Any]:
     host_call = getattr(spec, "host_call", None)
     return [] if host_call is None else [HostCallHook(host_call)]

@@ -1,8 +1,9 @@
 """Hooks that serve the channels of npu_shim.ops.outfeed from a thread of the host."""
+
 from __future__ import annotations
 
 import threading
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _device, _tf
 from npu_shim.ops.outfeed import LOG_CHANNEL, existing_channel, outfeed_dequeue_op
@@ -23,7 +24,7 @@ class _Reader:
     def __init__(self, fetches: Any, use: Any, queue: Any) -> None:
         self._fetches, self._use = fetches, use
         self._close = None if queue is None else queue.close()
-        self._thread: Optional[threading.Thread] = None
+        self._thread: threading.Thread | None = None
 
     def start(self, session: Any) -> None:
         """Begins; once for each session."""
@@ -97,8 +98,9 @@ class NPUInfeedOutfeedSessionHook(_tf.SessionRunHook):
         """Looks the channel up."""
         queue = existing_channel(self._name)
         if queue is None:
-            raise ValueError(f"channel_name={self._name!r}: nothing is put on this channel. Use "
-                             "npu_ops.outfeed_enqueue_op first.")
+            raise ValueError(
+                f"channel_name={self._name!r}: nothing is put on this channel. Use npu_ops.outfeed_enqueue_op first."
+            )
         self._reader = _Reader(self._ops, lambda values: None, queue)
 
     def after_create_session(self, session: Any, coord: Any) -> None:

@@ -1,7 +1,8 @@
 """Prediction in batches of one shape: the last one is padded, and only the real rows are yielded."""
+
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Iterator
 
 from npu_shim import _tf
 from npu_shim.data.batching import has_open_batch
@@ -28,12 +29,12 @@ class RealRows(_tf.SessionRunHook):
         self._single = single
         self._size = 0
         self._count: Any = None  # tensor: real rows of the batch
-        self._features: List[Any] = []
-        self._cut_names: List[Any] = []
+        self._features: list[Any] = []
+        self._cut_names: list[Any] = []
         self._real = 0
 
     @staticmethod
-    def of_graph() -> Optional["RealRows"]:
+    def of_graph() -> RealRows | None:
         """That which padded the input of the default graph, if any did."""
         found = _tf.v1.get_collection(_COLLECTION)
         return found[-1] if found else None
@@ -53,14 +54,16 @@ class RealRows(_tf.SessionRunHook):
         try:
             pairs = padded_with_mask(dataset)
         except (TypeError, ValueError) as error:
-            _tf.logging.info("npu_shim: predict does not pad its last batch, and a card compiles the graph once more "
-                             "for it: %s", error)
+            _tf.logging.info(
+                "npu_shim: predict does not pad its last batch, and a card compiles the graph once more for it: %s",
+                error,
+            )
             return dataset
         self._size = tf.compat.dimension_value(_tf.element_structure(pairs)[0][1][0])
         _tf.v1.add_to_collection(_COLLECTION, self)
         return pairs.map(lambda features, mask: {"features": features, "real": tf.cast(tf.reduce_sum(mask), tf.int32)})
 
-    def take(self, features: Dict[str, Any]) -> Any:
+    def take(self, features: dict[str, Any]) -> Any:
         """The features as the model_fn is to get them."""
         self._count = features["real"]
         self._features = [t for t in tf.nest.flatten(features["features"]) if isinstance(t, tf.Tensor)]
@@ -82,8 +85,9 @@ class RealRows(_tf.SessionRunHook):
             rows = tf.compat.dimension_value(tensor.shape[0]) if tensor.shape.rank else None
             if self._single or depends([tensor], self._features):
                 if rows != self._size:
-                    raise RowsUnknown(f"{said} has the shape {tensor.shape}, not a row for each example of the batch of "
-                                      f"{self._size}")
+                    raise RowsUnknown(
+                        f"{said} has the shape {tensor.shape}, not a row for each example of the batch of {self._size}"
+                    )
                 self._cut_names.append(name)
             elif rows == self._size:
                 raise RowsUnknown(f"{said} does not depend on the features and has as many rows as a batch")
@@ -105,11 +109,11 @@ class RealRows(_tf.SessionRunHook):
         if self._real == self._size:
             return values
         if not isinstance(values, dict):
-            return values[:self._real] if self._cut_names else values
-        return {name: value[:self._real] if name in self._cut_names else value for name, value in values.items()}
+            return values[: self._real] if self._cut_names else values
+        return {name: value[: self._real] if name in self._cut_names else value for name, value in values.items()}
 
 
-def rows_of(values: Any, length: Callable[[Dict[str, Any]], int]) -> Iterator[Any]:
+def rows_of(values: Any, length: Callable[[dict[str, Any]], int]) -> Iterator[Any]:
     """The values of one run, row by row.
 
     Args:

@@ -1,9 +1,10 @@
 """Checkpoints and event files of an Estimator that trains on several ranks."""
+
 from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Iterator
 
 import numpy as np
 
@@ -71,16 +72,18 @@ class RankCheckpointSaverHook(_train.CheckpointSaverHook):
         **kwargs: as for CheckpointSaverHook.
     """
 
-    _listeners: List[Any]
+    _listeners: list[Any]
 
-    def __init__(self, checkpoint_dir: str, save_secs: Optional[int] = None, save_steps: Optional[int] = None,
-                 **kwargs: Any) -> None:
+    def __init__(
+        self, checkpoint_dir: str, save_secs: int | None = None, save_steps: int | None = None, **kwargs: Any
+    ) -> None:
         self._saves = bool(save_secs or save_steps)
         self._interval = -(save_secs or 0) if save_secs else save_steps or 0
-        super().__init__(checkpoint_dir, save_secs=save_secs or None,
-                         save_steps=save_steps or (None if save_secs else 1), **kwargs)
+        super().__init__(
+            checkpoint_dir, save_secs=save_secs or None, save_steps=save_steps or (None if save_secs else 1), **kwargs
+        )
         self.first_rank = get_rank_id()
-        self._waits = False     # whether ranks share folders, so that they wait for each other
+        self._waits = False  # whether ranks share folders, so that they wait for each other
         self._together = False  # whether all of them come to the save that is being made
 
     def begin(self) -> None:
@@ -157,7 +160,7 @@ class RankCheckpointSaverHook(_train.CheckpointSaverHook):
             self._listeners = listeners
 
 
-_own_writers: Dict[str, Any] = {}  # by folder, of a rank other than the first
+_own_writers: dict[str, Any] = {}  # by folder, of a rank other than the first
 
 
 @contextlib.contextmanager

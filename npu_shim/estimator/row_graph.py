@@ -1,7 +1,8 @@
 """What a graph makes of the rows of a batch: which results depend on the input, and where rows meet each other."""
+
 from __future__ import annotations
 
-from typing import Any, Iterable, List, Optional, Set, Tuple
+from typing import Any, Iterable
 
 from npu_shim import _tf
 
@@ -10,15 +11,15 @@ tf = _tf.tf
 _REDUCTIONS = ("Sum", "Mean", "Prod", "EuclideanNorm", "Cumsum", "Cumprod")
 
 
-def _key(tensor: Any) -> Tuple[Any, int]:
+def _key(tensor: Any) -> tuple[Any, int]:
     return tensor.op, tensor.value_index
 
 
-def used_by(tensors: Iterable[Any]) -> Set[Tuple[Any, int]]:
+def used_by(tensors: Iterable[Any]) -> set[tuple[Any, int]]:
     """Every tensor that the given tensors and operations are computed from, and themselves, as (op, index)."""
-    found: Set[Tuple[Any, int]] = set()
-    done: Set[Any] = set()
-    todo: List[Any] = list(tensors)
+    found: set[tuple[Any, int]] = set()
+    done: set[Any] = set()
+    todo: list[Any] = list(tensors)
     while todo:
         one = todo.pop()
         op = one
@@ -39,7 +40,7 @@ def depends(results: Iterable[Any], inputs: Iterable[Any]) -> bool:
     return not used_by(results).isdisjoint(_key(t) for t in inputs)
 
 
-def mixing_op(results: Iterable[Any], inputs: Iterable[Any], size: int) -> Optional[str]:
+def mixing_op(results: Iterable[Any], inputs: Iterable[Any], size: int) -> str | None:
     """The name of an operation that computes results from several rows of the inputs at once.
 
     Seen are sums, means and products over the first dimension, batch
@@ -54,7 +55,7 @@ def mixing_op(results: Iterable[Any], inputs: Iterable[Any], size: int) -> Optio
         None where no such operation is seen.
     """
     before = {op for op, _ in used_by(results)}
-    done: Set[Any] = set()
+    done: set[Any] = set()
     todo = [op for tensor in inputs for op in tensor.consumers()]
     while todo:
         op = todo.pop()
@@ -78,5 +79,5 @@ def _mixes(op: Any, size: int) -> bool:
     return axes is None or any(axis in (0, -op.inputs[0].shape.rank) for axis in axes.ravel())
 
 
-def _rows_of(tensor: Any) -> Optional[int]:
+def _rows_of(tensor: Any) -> int | None:
     return tf.compat.dimension_value(tensor.shape[0]) if tensor.shape.rank else None

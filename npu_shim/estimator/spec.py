@@ -1,8 +1,9 @@
 """NPUEstimatorSpec: an EstimatorSpec with a function that is called on the host in every step."""
+
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from npu_shim import _tf
 from npu_shim.config.placeholder import needs_estimator
@@ -60,23 +61,43 @@ if _API is not None:
             ValueError, TypeError, RuntimeError: host_call is not such a pair.
         """
 
-        def __new__(cls, mode: str, predictions: Any = None, loss: Any = None, train_op: Any = None,
-                    eval_metric_ops: Any = None, export_outputs: Any = None, training_chief_hooks: Any = None,
-                    training_hooks: Any = None, scaffold: Any = None, evaluation_hooks: Any = None,
-                    prediction_hooks: Any = None, host_call: Any = None) -> "NPUEstimatorSpec":
+        def __new__(
+            cls,
+            mode: str,
+            predictions: Any = None,
+            loss: Any = None,
+            train_op: Any = None,
+            eval_metric_ops: Any = None,
+            export_outputs: Any = None,
+            training_chief_hooks: Any = None,
+            training_hooks: Any = None,
+            scaffold: Any = None,
+            evaluation_hooks: Any = None,
+            prediction_hooks: Any = None,
+            host_call: Any = None,
+        ) -> NPUEstimatorSpec:
             if host_call is not None:
                 check_host_call(host_call)
             self = super().__new__(
-                cls, mode=mode, predictions=predictions, loss=loss, train_op=train_op,
-                eval_metric_ops=eval_metric_ops, export_outputs=export_outputs,
-                training_chief_hooks=training_chief_hooks, training_hooks=training_hooks, scaffold=scaffold,
-                evaluation_hooks=evaluation_hooks, prediction_hooks=prediction_hooks)
+                cls,
+                mode=mode,
+                predictions=predictions,
+                loss=loss,
+                train_op=train_op,
+                eval_metric_ops=eval_metric_ops,
+                export_outputs=export_outputs,
+                training_chief_hooks=training_chief_hooks,
+                training_hooks=training_hooks,
+                scaffold=scaffold,
+                evaluation_hooks=evaluation_hooks,
+                prediction_hooks=prediction_hooks,
+            )
             self.host_call = host_call
             return self
 
-        def _replace(self, **kwds: Any) -> "NPUEstimatorSpec":
+        def _replace(self, **kwds: Any) -> NPUEstimatorSpec:
             """As EstimatorSpec's, and keeps host_call."""
-            host_call: Optional[Any] = kwds.pop("host_call", self.host_call)
+            host_call: Any | None = kwds.pop("host_call", self.host_call)
             fields = super()._replace(**kwds)
             return NPUEstimatorSpec(**dict(zip(fields._fields, fields)), host_call=host_call)
 

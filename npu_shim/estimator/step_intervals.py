@@ -1,7 +1,8 @@
 """What several steps per run mean for the intervals of an Estimator, said in numbers before training starts."""
+
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any
 
 from npu_shim import _tf
 
@@ -13,21 +14,31 @@ def tell(config: Any) -> None:
         config: an NPURunConfig with iterations_per_loop greater than 1.
     """
     steps = config.iterations_per_loop
-    _tf.logging.info("npu_shim: iterations_per_loop=%d: each session.run makes %d training steps, and hooks run every %d "
-                     "steps.", steps, steps, steps)
+    _tf.logging.info(
+        "npu_shim: iterations_per_loop=%d: each session.run makes %d training steps, and hooks run every %d steps.",
+        steps,
+        steps,
+        steps,
+    )
     for name, value in _intervals(config):
         if value % steps:
             _tf.logging.warning(
                 "npu_shim: %s=%d is no multiple of iterations_per_loop=%d, so the interval is kept only to within %d "
-                "steps. Use a multiple of %d.", name, value, steps, steps, steps)
+                "steps. Use a multiple of %d.",
+                name,
+                value,
+                steps,
+                steps,
+                steps,
+            )
 
 
-def _intervals(config: Any) -> List[Any]:
+def _intervals(config: Any) -> list[Any]:
     names = ("save_checkpoints_steps", "save_summary_steps", "log_step_count_steps")
     return [(name, getattr(config, name)) for name in names if getattr(config, name)]
 
 
-def tell_overrun(iterations: int, start: int, steps: Optional[int], max_steps: Optional[int]) -> None:
+def tell_overrun(iterations: int, start: int, steps: int | None, max_steps: int | None) -> None:
     """Logs that training goes on to the end of the last run when the number of steps is no multiple of a run.
 
     Args:
@@ -40,4 +51,10 @@ def tell_overrun(iterations: int, start: int, steps: Optional[int], max_steps: O
         made = -(-wanted // iterations) * iterations
         _tf.logging.warning(
             "npu_shim: %d training steps are no multiple of iterations_per_loop=%d; as on the card, whole runs are made: %d "
-            "steps, to global step %d. Train a multiple of %d.", wanted, iterations, made, start + made, iterations)
+            "steps, to global step %d. Train a multiple of %d.",
+            wanted,
+            iterations,
+            made,
+            start + made,
+            iterations,
+        )

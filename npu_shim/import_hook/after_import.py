@@ -1,4 +1,5 @@
 """Does something when a module has been imported, and not before: a script may never import it."""
+
 from __future__ import annotations
 
 from importlib.machinery import ModuleSpec

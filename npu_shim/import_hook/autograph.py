@@ -6,6 +6,7 @@ an own file that is the original. So AutoGraph is handed a function that differs
 in nothing but where its code says that it stands: in the migrated text, kept
 where ``inspect`` looks for sources.
 """
+
 from __future__ import annotations
 
 import linecache
@@ -57,6 +58,20 @@ def _moved(code: CodeType, filename: str, first_line: int) -> CodeType:
     if sys.version_info >= (3, 8):
         return code.replace(co_filename=filename, co_firstlineno=first_line)
     make: Any = CodeType
-    return make(code.co_argcount, code.co_kwonlyargcount, code.co_nlocals, code.co_stacksize, code.co_flags,
-                code.co_code, code.co_consts, code.co_names, code.co_varnames, filename, code.co_name, first_line,
-                code.co_lnotab, code.co_freevars, code.co_cellvars)
+    return make(
+        code.co_argcount,
+        code.co_kwonlyargcount,
+        code.co_nlocals,
+        code.co_stacksize,
+        code.co_flags,
+        code.co_code,
+        code.co_consts,
+        code.co_names,
+        code.co_varnames,
+        filename,
+        code.co_name,
+        first_line,
+        code.co_lnotab,
+        code.co_freevars,
+        code.co_cellvars,
+    )

@@ -4,10 +4,11 @@ A forked child has the hook already. One that is spawned, or forked by the fork
 server, starts as a new Python, gets a description of its parent, and imports the
 main script by it. That description is what is extended here.
 """
+
 from __future__ import annotations
 
 import multiprocessing.spawn
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Mapping, Sequence
 
 from npu_shim.import_hook import hook, tool
 from npu_shim.import_hook.conversions import Conversions
@@ -30,9 +31,14 @@ class _Joining:
 
     def __init__(self, finder: Finder) -> None:
         conversions, own = finder.conversions, finder.conversions.own
-        self._state = (conversions.settings, (own.root, own.exclude, own.folder), conversions.paths, finder.watch_shapes)
+        self._state = (
+            conversions.settings,
+            (own.root, own.exclude, own.folder),
+            conversions.paths,
+            finder.watch_shapes,
+        )
 
-    def __reduce__(self) -> Tuple[Any, Tuple[str]]:
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
         return exec, (_JOIN.format(root=tool.package_root(), state=self._state),)
 
 
@@ -44,7 +50,7 @@ def follow(finder: Finder) -> None:
     """
     original = multiprocessing.spawn.get_preparation_data
 
-    def get_preparation_data(name: str) -> Dict[str, Any]:
+    def get_preparation_data(name: str) -> dict[str, Any]:
         data = original(name)
         if name == "ignore":  # for the fork server itself, which would import the main script as it is
             return {key: value for key, value in data.items() if not key.startswith("init_main")}
@@ -53,8 +59,9 @@ def follow(finder: Finder) -> None:
     setattr(multiprocessing.spawn, "get_preparation_data", get_preparation_data)
 
 
-def join(settings: Mapping[str, Any], own: Tuple[str, Sequence[str], str], paths: List[str],
-         watch_shapes: bool) -> None:
+def join(
+    settings: Mapping[str, Any], own: tuple[str, Sequence[str], str], paths: list[str], watch_shapes: bool
+) -> None:
     """Converts in this process what its parent converts.
 
     Args:

@@ -1,8 +1,9 @@
 """What becomes of a script's own files: each is migrated once, in memory, by the tool's own rules."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Iterable, Mapping, Tuple
 
 from npu_shim.import_hook.lines import Migrated
 from npu_shim.import_hook.own import Own
@@ -16,7 +17,7 @@ class Outcome:
 
     raw: bytes
     result: Any
-    migrated: Optional[Migrated]
+    migrated: Migrated | None
 
 
 class Conversions:
@@ -31,15 +32,20 @@ class Conversions:
             names it, or because it has changed since.
     """
 
-    def __init__(self, settings: Mapping[str, Any], own: Own, paths: Iterable[str],
-                 late: Callable[[str, Any], None] = lambda path, result: None) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        own: Own,
+        paths: Iterable[str],
+        late: Callable[[str, Any], None] = lambda path, result: None,
+    ) -> None:
         self.settings = dict(settings)
         self.own = own
         self.paths = list(paths)
         self._late = late
-        self._known: Dict[str, Outcome] = {}
+        self._known: dict[str, Outcome] = {}
 
-    def convert_all(self) -> List[Named]:
+    def convert_all(self) -> list[Named]:
         """Converts the files that the script may import.
 
         Returns:
@@ -52,7 +58,7 @@ class Conversions:
                 self._known[path] = _outcome(converter, raw, path)
         return [(path, outcome.result) for path, outcome in self._known.items()]
 
-    def migrated(self, path: str) -> Optional[Migrated]:
+    def migrated(self, path: str) -> Migrated | None:
         """The migrated form of a file as it is now; None where it stays as it is, or is none of the project."""
         key = self.own.key(path)
         raw = None if key is None or self.own.is_excluded(key) else _read(key)
@@ -65,7 +71,7 @@ class Conversions:
             self._late(key, known.result)
         return known.migrated
 
-    def _converter(self, paths: List[str]) -> Any:
+    def _converter(self, paths: list[str]) -> Any:
         """A converter holds syntax trees of the files; it is let go when it has done its work."""
         from convert_tf2npu.cli.config import Settings
         from convert_tf2npu.engine.converter import Converter, project_of
@@ -82,7 +88,7 @@ def _outcome(converter: Any, raw: bytes, path: str) -> Outcome:
     return Outcome(raw, result, Migrated(Source(raw).text, edits) if edits else None)
 
 
-def _read(path: str) -> Optional[bytes]:
+def _read(path: str) -> bytes | None:
     try:
         with open(path, "rb") as stream:
             return stream.read()

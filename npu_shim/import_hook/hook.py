@@ -4,6 +4,7 @@ Everything else about a module stays what it is: its finder, its spec, its
 source, its ``__file__``. No bytecode of an own file is written, so that plain
 Python never takes migrated code for the original, and no file is left behind.
 """
+
 from __future__ import annotations
 
 import ast
@@ -12,7 +13,7 @@ import runpy
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
-from typing import Any, Optional, Sequence
+from typing import Any, Sequence
 
 from npu_shim.import_hook import after_import
 from npu_shim.import_hook.conversions import Conversions
@@ -40,8 +41,11 @@ class MigratedLoader(OwnLoader):
         try:
             return self._migrated.code(self.path)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            print(f"npu-shim run: {self.path} runs as it is, because its migrated form cannot be compiled; please "
-                  f"report that: {type(error).__name__}: {error}", file=sys.stderr)
+            print(
+                f"npu-shim run: {self.path} runs as it is, because its migrated form cannot be compiled; please "
+                f"report that: {type(error).__name__}: {error}",
+                file=sys.stderr,
+            )
             return self.source_to_code(self.get_data(self.path), self.path)
 
 
@@ -52,10 +56,11 @@ class Finder:
         self.conversions = conversions
         self.watch_shapes = watch_shapes
 
-    def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
-                  target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """The spec of a module, as an import asks for it."""
-        after = sys.meta_path[sys.meta_path.index(self) + 1:] if self in sys.meta_path else []
+        after = sys.meta_path[sys.meta_path.index(self) + 1 :] if self in sys.meta_path else []
         for finder in after:
             find = getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find else None

@@ -4,6 +4,7 @@ Tracebacks, debuggers and ``inspect`` read a function's lines in its file, which
 is the original. So each node of the migrated syntax tree is given the place that
 its text had there; what the migration adds gets the place where it is added.
 """
+
 from __future__ import annotations
 
 import ast
@@ -11,7 +12,7 @@ import re
 import warnings
 from bisect import bisect_left, bisect_right
 from types import CodeType
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Optional, Sequence
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -30,13 +31,13 @@ class Text:
         start = self._starts[index]
         end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.text)
         if not self._ascii:
-            column = len(self.text[start:end].encode("utf-8")[:max(column, 0)].decode("utf-8", "ignore"))
+            column = len(self.text[start:end].encode("utf-8")[: max(column, 0)].decode("utf-8", "ignore"))
         return min(start + max(column, 0), end)
 
-    def place(self, offset: int) -> Tuple[int, int]:
+    def place(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset."""
         line = bisect_right(self._starts, offset)
-        before = self.text[self._starts[line - 1]:offset]
+        before = self.text[self._starts[line - 1] : offset]
         return line, len(before if self._ascii else before.encode("utf-8"))
 
 
@@ -50,12 +51,12 @@ class Migrated:
 
     def __init__(self, text: str, edits: Sequence[Any]) -> None:
         self._old = Text(text)
-        self._edits: List[Tuple[int, int]] = [(edit.start, edit.end) for edit in edits]
-        self._new_spans: List[Tuple[int, int]] = []
-        pieces: List[str] = []
+        self._edits: list[tuple[int, int]] = [(edit.start, edit.end) for edit in edits]
+        self._new_spans: list[tuple[int, int]] = []
+        pieces: list[str] = []
         done = length = 0
         for edit in edits:
-            pieces += [text[done:edit.start], edit.new]
+            pieces += [text[done : edit.start], edit.new]
             length += edit.start - done
             self._new_spans.append((length, length + len(edit.new)))
             length += len(edit.new)
@@ -112,7 +113,7 @@ class Migrated:
         new_start, new_end = self._new_spans[index]
         whole_lines = start == end and self._new.text[new_start:new_end].endswith(("\n", "\r"))
         if whole_lines and start and self._old.text[start - 1] in "\r\n":
-            return start - (2 if self._old.text[start - 2:start] == "\r\n" else 1)
+            return start - (2 if self._old.text[start - 2 : start] == "\r\n" else 1)
         return start
 
     def new_line(self, line: int) -> int:

@@ -1,9 +1,10 @@
 """Which files belong to a script: those of its folder, without the libraries that lie below it."""
+
 from __future__ import annotations
 
 import os
 import sysconfig
-from typing import Dict, Optional, Sequence, Set
+from typing import Sequence
 
 from npu_shim.import_hook.tool import PACKAGE, package_root
 
@@ -24,9 +25,9 @@ class Own:
         self.root = os.path.realpath(root)
         self.exclude = tuple(exclude)
         self.folder = os.path.realpath(folder or root)
-        self._library: Dict[str, bool] = {}
+        self._library: dict[str, bool] = {}
 
-    def key(self, path: str) -> Optional[str]:
+    def key(self, path: str) -> str | None:
         """The one spelling of an own file's path; None for every other file."""
         for spelling in (os.path.abspath(path), os.path.realpath(path)):
             if spelling == self.root or (self._below(spelling) and not self._in_library(os.path.dirname(spelling))):
@@ -71,11 +72,14 @@ def own_root(path: str) -> str:
 
 def is_library(folder: str) -> bool:
     """Whether a folder is one for installed code: of a Python, a virtual environment, or npu_shim itself."""
-    return os.path.basename(folder) in _LIBRARIES or os.path.realpath(folder) in _installed() or any(
-        os.path.exists(os.path.join(folder, mark)) for mark in _ENVIRONMENT_MARKS)
+    return (
+        os.path.basename(folder) in _LIBRARIES
+        or os.path.realpath(folder) in _installed()
+        or any(os.path.exists(os.path.join(folder, mark)) for mark in _ENVIRONMENT_MARKS)
+    )
 
 
-def _installed() -> Set[str]:
+def _installed() -> set[str]:
     ours = [os.path.join(package_root(), *parts) for parts in (("npu_shim",), (PACKAGE,), ("tools", PACKAGE))]
     theirs = [path for name, path in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))]
     return {os.path.realpath(path) for path in ours + theirs}

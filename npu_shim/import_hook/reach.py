@@ -1,10 +1,11 @@
 """The files of a project that a script may import, found by reading and not by importing."""
+
 from __future__ import annotations
 
 import ast
 import os
 import warnings
-from typing import Iterator, List, Optional, Sequence, Tuple
+from typing import Iterator, Sequence, Tuple
 
 from npu_shim.import_hook.own import Own
 
@@ -12,7 +13,7 @@ _MOST_BYTES = 2_000_000  # what is longer was written by a program; the migratio
 _Import = Tuple[int, str]  # leading dots, dotted name
 
 
-def reachable(start: Sequence[str], own: Own, path: Sequence[str]) -> List[str]:
+def reachable(start: Sequence[str], own: Own, path: Sequence[str]) -> list[str]:
     """The own files that are imported from some files, directly or by each other.
 
     Only what is named by import statements counts, in whatever block they
@@ -39,7 +40,7 @@ def reachable(start: Sequence[str], own: Own, path: Sequence[str]) -> List[str]:
     return list(found)
 
 
-def located(module: str, path: Sequence[str]) -> List[str]:
+def located(module: str, path: Sequence[str]) -> list[str]:
     """The files that ``python -m module`` executes: the packages around it first, what starts last.
 
     Returns:
@@ -69,7 +70,7 @@ def _imports(file: str) -> Iterator[_Import]:
                 yield node.level, f"{base}.{alias.name}".lstrip(".")
 
 
-def _parsed(file: str) -> Optional[ast.Module]:
+def _parsed(file: str) -> ast.Module | None:
     try:
         if os.path.getsize(file) > _MOST_BYTES:
             return None
@@ -80,7 +81,7 @@ def _parsed(file: str) -> Optional[ast.Module]:
         return None  # whoever imports it gets the error
 
 
-def _files(dots: int, parts: List[str], importer: str, folders: List[str]) -> Iterator[str]:
+def _files(dots: int, parts: list[str], importer: str, folders: list[str]) -> Iterator[str]:
     """The files that importing a name executes: of the module, and of the packages around it."""
     if dots:
         folder = os.path.dirname(importer)

@@ -1,4 +1,5 @@
 """Runs a file or a module as Python itself would: ``python script.py``, ``python -m module``."""
+
 from __future__ import annotations
 
 import builtins
@@ -7,7 +8,7 @@ import runpy
 import sys
 from importlib.machinery import BuiltinImporter, SourceFileLoader
 from types import ModuleType, TracebackType
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable
 
 from npu_shim.import_hook.hook import Finder, MigratedLoader
 
@@ -23,7 +24,7 @@ def prepare_path(folder: str) -> None:
         sys.path[0] = folder
 
 
-def run_file(path: str, arguments: List[str], finder: Finder) -> None:
+def run_file(path: str, arguments: list[str], finder: Finder) -> None:
     """Runs a script as ``python path arguments``.
 
     Args:
@@ -44,14 +45,17 @@ def run_file(path: str, arguments: List[str], finder: Finder) -> None:
 
     def execute() -> None:
         # Python compiles the main script itself; its loader would look for bytecode.
-        code = loader.get_code("__main__") if isinstance(loader, MigratedLoader) else compile(
-            loader.get_data(file), file, "exec", dont_inherit=True)
+        code = (
+            loader.get_code("__main__")
+            if isinstance(loader, MigratedLoader)
+            else compile(loader.get_data(file), file, "exec", dont_inherit=True)
+        )
         exec(code, module.__dict__)
 
     _run(execute)
 
 
-def run_module(name: str, arguments: List[str]) -> None:
+def run_module(name: str, arguments: list[str]) -> None:
     """Runs a module as ``python -m name arguments``."""
     sys.argv[:] = ["-m"] + arguments
     _new_main()
@@ -87,7 +91,7 @@ def _run(execute: Callable[[], None]) -> None:
     except BaseException:
         shown = sys.excepthook
 
-        def excepthook(kind: Any, value: BaseException, trace: Optional[TracebackType]) -> None:
+        def excepthook(kind: Any, value: BaseException, trace: TracebackType | None) -> None:
             own = _without_launcher(trace)
             shown(kind, value.with_traceback(own), own)
 
@@ -95,7 +99,7 @@ def _run(execute: Callable[[], None]) -> None:
         raise
 
 
-def _without_launcher(trace: Optional[TracebackType]) -> Optional[TracebackType]:
+def _without_launcher(trace: TracebackType | None) -> TracebackType | None:
     last, step = None, trace
     while step is not None:
         if step.tb_frame.f_code.co_filename == __file__:

@@ -1,4 +1,5 @@
 """Finds the migration tool: beside npu_shim, in tools/ of its checkout, or wherever it is installed."""
+
 from __future__ import annotations
 
 import importlib

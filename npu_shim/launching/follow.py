@@ -1,4 +1,5 @@
 """Shows on the terminal what a log file grows by."""
+
 from __future__ import annotations
 
 import os

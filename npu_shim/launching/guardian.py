@@ -6,20 +6,21 @@ seen to the end. When the pipe closes, the launcher is gone: what is left is
 asked to end, and soon after made to. It runs as a plain file, so that it starts
 in a few milliseconds.
 """
+
 from __future__ import annotations
 
 import os
 import signal
 import sys
 import time
-from typing import Iterable, List, Set
+from typing import Iterable
 
 ASK_SECONDS = 5.0
 
 
-def _send(groups: Iterable[int], number: int) -> List[int]:
+def _send(groups: Iterable[int], number: int) -> list[int]:
     """Signals the groups; returns those that are still there."""
-    left: List[int] = []
+    left: list[int] = []
     for group in groups:
         try:
             os.killpg(group, number)
@@ -35,7 +36,7 @@ def main() -> None:
     """Reads ``+GROUP`` and ``-GROUP`` lines until the pipe closes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
-    groups: Set[int] = set()
+    groups: set[int] = set()
     for line in sys.stdin:
         (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
     left = _send(groups, signal.SIGTERM)

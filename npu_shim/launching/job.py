@@ -1,4 +1,5 @@
 """Runs the ranks of a job together: all end well, or all are ended."""
+
 from __future__ import annotations
 
 import os
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from typing import BinaryIO, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
 from npu_shim.launching import guardian
 from npu_shim.launching.follow import Follower
@@ -34,9 +35,16 @@ class Job:
         environ: the launcher's variables.
     """
 
-    def __init__(self, processes: Sequence[RankProcess], say: Callable[[str], None], output: BinaryIO,
-                 timeout: Optional[float] = None, max_restarts: int = 0, grace: float = 10.0,
-                 environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self,
+        processes: Sequence[RankProcess],
+        say: Callable[[str], None],
+        output: BinaryIO,
+        timeout: float | None = None,
+        max_restarts: int = 0,
+        grace: float = 10.0,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
         self._processes = processes
         self._say = say
         self._output = output
@@ -45,8 +53,8 @@ class Job:
         self._environ = environ
         self._timeout = timeout
         self._begin = time.monotonic()
-        self._signals: List[int] = []
-        self._ranks: List[Rank] = []
+        self._signals: list[int] = []
+        self._ranks: list[Rank] = []
 
     def run(self) -> int:
         """Runs the job.
@@ -61,18 +69,22 @@ class Job:
                     code, again = self._once(restarts, pipe)
                 if not again or restarts == self._max_restarts:
                     break
-                self._say(f"starting all {len(self._processes)} ranks again, restart {restarts + 1} of "
-                          f"{self._max_restarts}; they go on from their last checkpoint if the script restores it")
+                self._say(
+                    f"starting all {len(self._processes)} ranks again, restart {restarts + 1} of "
+                    f"{self._max_restarts}; they go on from their last checkpoint if the script restores it"
+                )
         return code
 
-    def _once(self, restarts: int, pipe: int) -> Tuple[int, bool]:
+    def _once(self, restarts: int, pipe: int) -> tuple[int, bool]:
         """Starts all ranks and waits for their end: the exit code, and whether another try could help."""
         environ = {**self._environ, RESTART_VARIABLE: str(restarts)}
         self._ranks = []
         try:
             for process in self._processes:
-                header = (f"== rank {process.rank} of job {process.environment['JOB_ID']}, "
-                          f"{time.strftime('%Y-%m-%d %H:%M:%S')}" + (f", restart {restarts}" if restarts else ""))
+                header = (
+                    f"== rank {process.rank} of job {process.environment['JOB_ID']}, "
+                    f"{time.strftime('%Y-%m-%d %H:%M:%S')}" + (f", restart {restarts}" if restarts else "")
+                )
                 self._ranks.append(Rank(process, environ, pipe, header))
             return self._watch(Follower(self._ranks[0].process.log, self._ranks[0].begin, self._output))
         except (OSError, subprocess.SubprocessError) as error:
@@ -81,7 +93,7 @@ class Job:
         finally:
             self._end_all(signal.SIGTERM)
 
-    def _watch(self, follower: Follower) -> Tuple[int, bool]:
+    def _watch(self, follower: Follower) -> tuple[int, bool]:
         while True:
             follower.copy()
             if self._signals:
@@ -118,12 +130,17 @@ class Job:
 
     def _report(self, rank: Rank) -> None:
         code = rank.code or 0
-        how = f"was ended by {_signal_name(code - 128)}" if _signal_name(code - 128) else f"failed with exit code {code}"
+        how = (
+            f"was ended by {_signal_name(code - 128)}" if _signal_name(code - 128) else f"failed with exit code {code}"
+        )
         others = [r.process.rank for r in self._ranks if r.poll() is None]
         shown = rank is self._ranks[0]  # what it said stands above
-        self._say(f"rank {rank.process.rank} {how} after {time.monotonic() - self._begin:.0f} s"
-                  + (f"; ending {_ranks(others)}" if others else "")
-                  + f". Its log is {rank.process.log}" + ("" if shown else " and ends with:"))
+        self._say(
+            f"rank {rank.process.rank} {how} after {time.monotonic() - self._begin:.0f} s"
+            + (f"; ending {_ranks(others)}" if others else "")
+            + f". Its log is {rank.process.log}"
+            + ("" if shown else " and ends with:")
+        )
         for line in [] if shown else rank.last_words():
             self._say("  " + line)
 
@@ -137,8 +154,10 @@ class Job:
             time.sleep(_POLL_SECONDS)
             left = [rank for rank in left if rank.poll() is None]
         if left:
-            self._say(f"{_ranks([rank.process.rank for rank in left])} did not end and "
-                      f"{'are' if len(left) > 1 else 'is'} killed")
+            self._say(
+                f"{_ranks([rank.process.rank for rank in left])} did not end and "
+                f"{'are' if len(left) > 1 else 'is'} killed"
+            )
         for rank in left:
             rank.send(signal.SIGKILL)
         while any(rank.poll() is None for rank in left):
@@ -147,7 +166,7 @@ class Job:
     @contextmanager
     def _signals_kept(self) -> Iterator[None]:
         """While the job runs, signals are kept for its loop instead of ending the launcher."""
-        old: Dict[int, object] = {}
+        old: dict[int, object] = {}
         for kept in ENDING + PASSED_ON:
             # who starts the launcher with nohup means that a hangup shall end nothing
             if signal.getsignal(kept) is not signal.SIG_IGN:
@@ -162,8 +181,12 @@ class Job:
 @contextmanager
 def _guarded() -> Iterator[int]:
     """A guardian; gives the file number of the pipe to it."""
-    watching = subprocess.Popen([sys.executable, "-I", guardian.__file__], stdin=subprocess.PIPE,
-                                start_new_session=True, stdout=subprocess.DEVNULL)
+    watching = subprocess.Popen(
+        [sys.executable, "-I", guardian.__file__],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+    )
     assert watching.stdin is not None
     try:
         yield watching.stdin.fileno()

@@ -1,22 +1,37 @@
 """What is to be started: one process per rank, with its environment, cores and log."""
+
 from __future__ import annotations
 
 import os
 import shlex
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Mapping, Sequence
 
 from npu_shim.distributed import addresses
 
 # Of another way to describe the job, or of another job: these would contradict what a rank is told here.
-_FOREIGN = ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "POD_NAME", "ASCEND_DEVICE_ID", "DEVICE_ID", "DEVICE_INDEX",
-            "CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP", "TF_CONFIG")
+_FOREIGN = (
+    "RANK_ID",
+    "RANK_SIZE",
+    "RANK_TABLE_FILE",
+    "POD_NAME",
+    "ASCEND_DEVICE_ID",
+    "DEVICE_ID",
+    "DEVICE_INDEX",
+    "CM_CHIEF_IP",
+    "CM_CHIEF_PORT",
+    "CM_CHIEF_DEVICE",
+    "CM_WORKER_SIZE",
+    "CM_WORKER_IP",
+    "TF_CONFIG",
+)
 OP_THREADS = "TF_NUM_INTRAOP_THREADS"  # TensorFlow's: a session config that says something of it itself wins
 
 
 @dataclass(frozen=True)
 class Seat:
     """A rank's place: its number in the job and its device on this host."""
+
     rank: int
     device: int
 
@@ -33,14 +48,15 @@ class RankProcess:
         cores: the processors it may use; all of the launcher's when empty.
         log: the file for both its outputs.
     """
+
     rank: int
-    command: Tuple[str, ...]
+    command: tuple[str, ...]
     environment: Mapping[str, str]
-    removed: Tuple[str, ...]
-    cores: Tuple[int, ...]
+    removed: tuple[str, ...]
+    cores: tuple[int, ...]
     log: str
 
-    def full_environment(self, environ: Mapping[str, str]) -> Dict[str, str]:
+    def full_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """All variables of the process.
 
         Args:
@@ -59,9 +75,17 @@ class RankProcess:
         return " ".join(words + [">>", shlex.quote(self.log), "2>&1"])
 
 
-def processes(seats: Sequence[Seat], world_size: int, command: Sequence[str], job_id: str, log_dir: str,
-              rank_table: Optional[str] = None, cores: Optional[Sequence[Tuple[int, ...]]] = None,
-              environ: Mapping[str, str] = os.environ, threads: Optional[int] = None) -> List[RankProcess]:
+def processes(
+    seats: Sequence[Seat],
+    world_size: int,
+    command: Sequence[str],
+    job_id: str,
+    log_dir: str,
+    rank_table: str | None = None,
+    cores: Sequence[tuple[int, ...]] | None = None,
+    environ: Mapping[str, str] = os.environ,
+    threads: int | None = None,
+) -> list[RankProcess]:
     """The processes of this host.
 
     Args:
@@ -77,11 +101,16 @@ def processes(seats: Sequence[Seat], world_size: int, command: Sequence[str], jo
     Returns:
         One RankProcess for each seat, in the same order.
     """
-    made: List[RankProcess] = []
+    made: list[RankProcess] = []
     ports = _ports(len(seats), world_size, environ)
     for index, seat in enumerate(seats):
-        own = {"JOB_ID": job_id, "RANK_ID": str(seat.rank), "RANK_SIZE": str(world_size),
-               "ASCEND_DEVICE_ID": str(seat.device), "DEVICE_ID": str(seat.device)}
+        own = {
+            "JOB_ID": job_id,
+            "RANK_ID": str(seat.rank),
+            "RANK_SIZE": str(world_size),
+            "ASCEND_DEVICE_ID": str(seat.device),
+            "DEVICE_ID": str(seat.device),
+        }
         if rank_table:
             own["RANK_TABLE_FILE"] = os.path.abspath(rank_table)
         if ports is not None:
@@ -90,21 +119,27 @@ def processes(seats: Sequence[Seat], world_size: int, command: Sequence[str], jo
             own[OP_THREADS] = str(threads)
         if "PYTHONUNBUFFERED" not in environ:
             own["PYTHONUNBUFFERED"] = "1"  # a log that lags behind is of no use when a rank hangs
-        made.append(RankProcess(
-            rank=seat.rank, command=tuple(command), environment=own,
-            removed=tuple(name for name in _FOREIGN if name in environ and name not in own),
-            cores=tuple(cores[index]) if cores else (), log=os.path.join(log_dir, f"rank_{seat.rank}.log")))
+        made.append(
+            RankProcess(
+                rank=seat.rank,
+                command=tuple(command),
+                environment=own,
+                removed=tuple(name for name in _FOREIGN if name in environ and name not in own),
+                cores=tuple(cores[index]) if cores else (),
+                log=os.path.join(log_dir, f"rank_{seat.rank}.log"),
+            )
+        )
     return made
 
 
-def _ports(local: int, world_size: int, environ: Mapping[str, str]) -> Optional[int]:
+def _ports(local: int, world_size: int, environ: Mapping[str, str]) -> int | None:
     """Ports for ranks that need some, so that jobs on one host do not meet; those of several hosts need the same ones."""
     if environ.get("NPU_SHIM_COLLECTIVES") != "tensorflow" or "HCCL_IF_BASE_PORT" in environ or local != world_size:
         return None
     return addresses.free_base_port(world_size)
 
 
-def share_cores(available: Sequence[int], count: int) -> List[Tuple[int, ...]]:
+def share_cores(available: Sequence[int], count: int) -> list[tuple[int, ...]]:
     """Processors for each of several processes: neighbours, as evenly as they go, each process at least one.
 
     Args:
@@ -112,11 +147,13 @@ def share_cores(available: Sequence[int], count: int) -> List[Tuple[int, ...]]:
         count: of processes. Where there are more of them than processors, several share one.
     """
     total = len(available)
-    return [tuple(available[index * total // count:(index + 1) * total // count]) or
-            (available[index * total // count],) for index in range(count)]
+    return [
+        tuple(available[index * total // count : (index + 1) * total // count]) or (available[index * total // count],)
+        for index in range(count)
+    ]
 
 
-def share_threads(available: Sequence[int], count: int) -> Optional[int]:
+def share_threads(available: Sequence[int], count: int) -> int | None:
     """Threads for each of several processes to part an op among, where all of them share the processors.
 
     TensorFlow takes one for each processor, so that the ranks together have

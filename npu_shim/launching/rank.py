@@ -1,11 +1,12 @@
 """A rank while it runs: its process, all that it starts, and its log."""
+
 from __future__ import annotations
 
 import os
 import re
 import signal
 import subprocess
-from typing import List, Mapping, Optional
+from typing import Mapping
 
 from npu_shim.launching.plan import RankProcess
 
@@ -40,17 +41,23 @@ class Rank:
                     os.sched_setaffinity(0, process.cores)
 
             self._popen = subprocess.Popen(
-                process.command, env=process.full_environment(environ), stdin=subprocess.DEVNULL, stdout=log,
-                stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=before_it_runs)
+                process.command,
+                env=process.full_environment(environ),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=before_it_runs,
+            )
         self._guardian = guardian
-        self.code: Optional[int] = None
+        self.code: int | None = None
 
     @property
     def pid(self) -> int:
         """Of its first process."""
         return self._popen.pid
 
-    def poll(self) -> Optional[int]:
+    def poll(self) -> int | None:
         """Its exit code, 128 + N when signal N ended it; None while it runs.
 
         What it has started and left running ends with it.
@@ -80,23 +87,25 @@ class Rank:
             log.seek(self.begin)
             return log.read().decode("utf-8", "replace")
 
-    def last_words(self) -> List[str]:
+    def last_words(self) -> list[str]:
         """The traceback that it ended with, or else its last lines."""
         lines = self.output().rstrip().splitlines()
         starts = [index for index, line in enumerate(lines) if line.startswith(_TRACEBACK)]
         if starts:
-            chosen = lines[_first_of_chain(lines, starts):]
+            chosen = lines[_first_of_chain(lines, starts) :]
             if len(chosen) > _MOST_LINES:
                 middle = f"  ... {len(chosen) - _MOST_LINES} lines ..."
-                chosen = chosen[:_MOST_LINES // 4] + [middle] + chosen[-_MOST_LINES * 3 // 4:]
+                chosen = chosen[: _MOST_LINES // 4] + [middle] + chosen[-_MOST_LINES * 3 // 4 :]
             return chosen
         return lines[-10:]
 
 
-def _first_of_chain(lines: List[str], starts: List[int]) -> int:
+def _first_of_chain(lines: list[str], starts: list[int]) -> int:
     """Where the last traceback begins, with those that it says it came from."""
     index = len(starts) - 1
-    while index and re.match(r"(During handling of|The above exception was)", (
-            [line for line in lines[starts[index - 1]:starts[index]] if line] or [""])[-1]):
+    while index and re.match(
+        r"(During handling of|The above exception was)",
+        ([line for line in lines[starts[index - 1] : starts[index]] if line] or [""])[-1],
+    ):
         index -= 1
     return starts[index]

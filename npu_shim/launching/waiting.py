@@ -3,6 +3,7 @@
 Such a platform starts the job's containers first, with a file that says
 ``{"status": "initializing"}``, and fills it in when it knows all devices.
 """
+
 from __future__ import annotations
 
 import json
@@ -20,8 +21,9 @@ class NotCompleted(Exception):
     """The rank table was not ready in time."""
 
 
-def completed_table(path: str, timeout: float, say: Callable[[str], None],
-                    sleep: Callable[[float], None] = time.sleep) -> RankTable:
+def completed_table(
+    path: str, timeout: float, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep
+) -> RankTable:
     """Reads a rank table when it is ready.
 
     Args:
@@ -46,8 +48,10 @@ def completed_table(path: str, timeout: float, say: Callable[[str], None],
                 raise
             wrong = str(error)  # caught while it is being replaced
         if time.monotonic() >= deadline:
-            raise NotCompleted(f"{path} was not completed within {timeout:g} s (--table-timeout): {wrong}. Look whether "
-                               "all devices of the job are free, and whether whoever writes the table still runs.")
+            raise NotCompleted(
+                f"{path} was not completed within {timeout:g} s (--table-timeout): {wrong}. Look whether "
+                "all devices of the job are free, and whether whoever writes the table still runs."
+            )
         if not waited:
             say(f"{path} is {INITIALIZING!r}; waiting for it to be completed, at most {timeout:g} s")
         waited = True

@@ -1,14 +1,15 @@
 """Which ranks this host has to start: from a number of ranks, or from a rank table."""
+
 from __future__ import annotations
 
-from typing import List, Optional, Sequence
+from typing import Sequence
 
 from npu_shim.distributed.ranktable.model import RankTable, Server
 from npu_shim.distributed.this_host import is_this_host
 from npu_shim.launching.plan import Seat
 
 
-def seats_of_one_host(ranks: int, devices: Optional[Sequence[int]]) -> List[Seat]:
+def seats_of_one_host(ranks: int, devices: Sequence[int] | None) -> list[Seat]:
     """The ranks of a job on this host alone.
 
     Args:
@@ -20,12 +21,14 @@ def seats_of_one_host(ranks: int, devices: Optional[Sequence[int]]) -> List[Seat
     if devices is None:
         devices = range(ranks)
     if len(devices) != ranks or len(set(devices)) != ranks:
-        raise ValueError(f"--devices {','.join(map(str, devices))} is not allowed with --ranks {ranks}: name {ranks} "
-                         "different devices, one for each rank.")
+        raise ValueError(
+            f"--devices {','.join(map(str, devices))} is not allowed with --ranks {ranks}: name {ranks} "
+            "different devices, one for each rank."
+        )
     return [Seat(rank, device) for rank, device in enumerate(devices)]
 
 
-def seats_of_server(table: RankTable, index: Optional[int], name: str, pod_name: str = "") -> List[Seat]:
+def seats_of_server(table: RankTable, index: int | None, name: str, pod_name: str = "") -> list[Seat]:
     """The ranks of one server, or pod, of a rank table.
 
     Args:
@@ -41,30 +44,38 @@ def seats_of_server(table: RankTable, index: Optional[int], name: str, pod_name:
         if index is None:
             index = _this_host(table.servers)
         if index is None:
-            raise ValueError(f"{name} names {len(table.servers)} servers ({_names(table.servers)}), and none of them is "
-                             "seen to be this host. Say which it is: --server-index K, counted from 0.")
+            raise ValueError(
+                f"{name} names {len(table.servers)} servers ({_names(table.servers)}), and none of them is "
+                "seen to be this host. Say which it is: --server-index K, counted from 0."
+            )
     if index >= len(table.servers):
-        raise ValueError(f"--server-index {index} is not allowed: {name} names {len(table.servers)} servers "
-                         f"({_names(table.servers)}), which are numbers 0 to {len(table.servers) - 1}.")
-    return [Seat(device.rank, device.device_id) for device in sorted(table.servers[index].devices, key=lambda d: d.rank)]
+        raise ValueError(
+            f"--server-index {index} is not allowed: {name} names {len(table.servers)} servers "
+            f"({_names(table.servers)}), which are numbers 0 to {len(table.servers) - 1}."
+        )
+    return [
+        Seat(device.rank, device.device_id) for device in sorted(table.servers[index].devices, key=lambda d: d.rank)
+    ]
 
 
 def _names(servers: Sequence[Server]) -> str:
     return ", ".join(server.server_id for server in servers)
 
 
-def _this_pod(servers: Sequence[Server], pod_name: str, name: str) -> Optional[int]:
+def _this_pod(servers: Sequence[Server], pod_name: str, name: str) -> int | None:
     """The server that is the pod of this name; None where pods have no names, or none was said."""
     pods = [server.pod_name for server in servers]
     if not pod_name or not any(pods):
         return None
     if pod_name not in pods:
-        raise ValueError(f"POD_NAME={pod_name!r} is none of the pods of {name}, which are "
-                         f"{', '.join(map(repr, filter(None, pods)))}. Export one of them, or say --server-index K.")
+        raise ValueError(
+            f"POD_NAME={pod_name!r} is none of the pods of {name}, which are "
+            f"{', '.join(map(repr, filter(None, pods)))}. Export one of them, or say --server-index K."
+        )
     return pods.index(pod_name)
 
 
-def _this_host(servers: Sequence[Server]) -> Optional[int]:
+def _this_host(servers: Sequence[Server]) -> int | None:
     """The one server whose address is one of this host's."""
     found = [index for index, server in enumerate(servers) if is_this_host(server.address)]
     return found[0] if len(found) == 1 else None

@@ -5,16 +5,17 @@
 k1 and k2 are mixed from the two words of the key. Of one key, places from 0 to
 2^32 - 1 have bits of their own.
 """
+
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _tf
 
 tf = _tf.tf
 
 
-def new_key(seed: Optional[int]) -> Any:
+def new_key(seed: int | None) -> Any:
     """Two random int32, others each time the graph runs; seeds act as in every random op of TensorFlow."""
     return tf.random.uniform([2], minval=-(1 << 31), maxval=(1 << 31) - 1, dtype=tf.int32, seed=seed)
 

@@ -1,4 +1,5 @@
 """Keras Dropout layers of the whole process through npu_ops.dropout, until uninstall()."""
+
 from __future__ import annotations
 
 import functools

@@ -1,8 +1,9 @@
 """Dropout with the vendor's arguments: ``keep_prob`` is the probability to KEEP an element."""
+
 from __future__ import annotations
 
 import numbers
-from typing import Any, List, Optional
+from typing import Any
 
 from npu_shim import _device, _tf, _xla
 from npu_shim.ops import _mask
@@ -16,8 +17,7 @@ _LEAST_HASHED = 1 << 14  # below, TensorFlow's random numbers cost less than the
 _LEAST_KEYED = 1 << 20  # below, what the elements are multiplied with is kept: few MB, and one launch instead of two
 
 
-def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: Optional[int] = None,
-            name: Optional[str] = None) -> Any:
+def dropout(x: Any, keep_prob: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Any:
     """Keeps each element with probability keep_prob, scaled by 1 / keep_prob; the rest becomes zero.
 
         y[i] = x[i] / keep_prob   with probability keep_prob, else 0
@@ -79,7 +79,7 @@ def _is_small(x: Any) -> bool:
     return count is not None and not LEAST_ELEMENTS <= count <= _xla.MOST_ELEMENTS
 
 
-def _hashed(x: Any, keep_prob: Any, seed: Optional[int]) -> Any:
+def _hashed(x: Any, keep_prob: Any, seed: int | None) -> Any:
     """Dropout of a tensor that is large, or is found to be small only when it is there."""
     keep = tf.convert_to_tensor(_scalar(keep_prob, tf.float64), tf.float64)
     if x.shape.num_elements() is None and _tf.in_plain_graph():
@@ -90,7 +90,7 @@ def _hashed(x: Any, keep_prob: Any, seed: Optional[int]) -> Any:
 
 @tf.RegisterGradient("NpuShimDropout")
 @_tf.gradient_of
-def _gradient(x: Any, key: Any, keep: Any, dy: Any) -> List[Any]:
+def _gradient(x: Any, key: Any, keep: Any, dy: Any) -> list[Any]:
     """The same mask and scale."""
     dy.set_shape(x.shape)
     return [_tf.with_gradient(_applied(dy, key, keep), [dy, key, keep], "NpuShimDropout"), None, None]
@@ -102,6 +102,7 @@ def _applied(x: Any, key: Any, keep: Any) -> Any:
     In functions, which may be compiled as a whole, and then with all their
     branches: in TensorFlow 2.6 these must give tensors of the same shapes.
     """
+
     def small() -> Any:
         kept = tf.random.stateless_uniform(tf.shape(x), key) < tf.cast(keep, tf.float32)
         return _times(x, tf.cast(kept, _wide(x)) * _scale(x, keep))
@@ -109,7 +110,7 @@ def _applied(x: Any, key: Any, keep: Any) -> Any:
     return _xla.by_size(x, small, lambda: _by_key(x, key, keep), _LEAST_HASHED)
 
 
-def _chosen(x: Any, keep: Any, seed: Optional[int]) -> Any:
+def _chosen(x: Any, keep: Any, seed: int | None) -> Any:
     """Dropout in a graph that does not know the size, with what the gradient needs: the factors or the key.
 
     A small tensor draws TensorFlow's numbers.
@@ -141,8 +142,9 @@ def _chosen(x: Any, keep: Any, seed: Optional[int]) -> Any:
 
 @tf.RegisterGradient("NpuShimChosenDropout")
 @_tf.gradient_of
-def _chosen_gradient(x: Any, mask: Any, is_keyed: Any, keep: Any, dy: Any) -> List[Any]:
+def _chosen_gradient(x: Any, mask: Any, is_keyed: Any, keep: Any, dy: Any) -> list[Any]:
     """By the factors or the key that the mask is."""
+
     def keyed() -> Any:
         key = tf.bitcast(mask, tf.int32)
         key.set_shape([2])

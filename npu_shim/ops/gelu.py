@@ -20,10 +20,11 @@ sigmoid(t) are wrong by several units in one TensorFlow or another:
     compiled                the same, with an exp that is written out for the few numbers that it is needed for;
                             it also keeps the digits of gelu(x) for negative x
 """
+
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable
 
 import numpy as np
 
@@ -40,7 +41,7 @@ LEAST_ELEMENTS = 80_000  # from which on they are compiled: fewer take less time
 _EXP2 = (1.0, 0.693146978, 0.240222421, 0.0555073374, 0.00967151266, 0.00132647269)  # 2^f for |f| <= 1/2, to 9.1e-08
 
 
-def gelu(features: Any, name: Optional[str] = None) -> Any:
+def gelu(features: Any, name: str | None = None) -> Any:
     """The Gaussian error linear unit, tanh form.
 
     On the card it is the vendor's op. On the CPU it is one compiled function
@@ -84,12 +85,16 @@ def _is_small(x: Any) -> bool:
 
 @tf.RegisterGradient("NpuShimGeluWithSlope")
 @_tf.gradient_of
-def _gradient_by_slope(x: Any, slope: Any, dy: Any) -> List[Any]:
+def _gradient_by_slope(x: Any, slope: Any, dy: Any) -> list[Any]:
     if _is_small(x):
         dx = _times(slope, dy)
     elif _xla.is_switched(x):
-        dx = _xla.switched(lambda x, dy, _: _COMPILED_SLOPE.of_any_size(x, dy), [x, dy, slope],
-                           lambda _, dy, slope: _times(slope, dy), LEAST_ELEMENTS)
+        dx = _xla.switched(
+            lambda x, dy, _: _COMPILED_SLOPE.of_any_size(x, dy),
+            [x, dy, slope],
+            lambda _, dy, slope: _times(slope, dy),
+            LEAST_ELEMENTS,
+        )
         dx.set_shape(x.shape)
     else:  # the gradient is taken in another graph or in control flow, and slope may be that of a large tensor
         dx = _slope(x, dy)
@@ -98,18 +103,18 @@ def _gradient_by_slope(x: Any, slope: Any, dy: Any) -> List[Any]:
 
 @tf.RegisterGradient("NpuShimGelu")
 @_tf.gradient_of
-def _gelu_gradient(x: Any, dy: Any) -> List[Any]:
+def _gelu_gradient(x: Any, dy: Any) -> list[Any]:
     return [_tf.with_gradient(_slope(x, dy), [x, dy], "NpuShimGeluGrad")]
 
 
 @tf.RegisterGradient("NpuShimGeluGrad")
 @_tf.gradient_of
-def _gelu_second_gradient(x: Any, dy: Any, ddx: Any) -> List[Any]:
+def _gelu_second_gradient(x: Any, dy: Any, ddx: Any) -> list[Any]:
     return [_second(x, dy, ddx), _slope(x, ddx)]
 
 
 @tf.custom_gradient
-def _eager_gelu(x: Any) -> Tuple[Any, Any]:
+def _eager_gelu(x: Any) -> tuple[Any, Any]:
     return _value(x), lambda dy: _slope(x, dy)
 
 
@@ -122,6 +127,7 @@ def _value(x: Any) -> Any:
 
 def _slope(x: Any, dy: Any) -> Any:
     """dy gelu'(x), likewise."""
+
     def small(x: Any, dy: Any) -> Any:
         return _times(_forward(x)[1](), dy)
 
@@ -133,7 +139,7 @@ def _slope(x: Any, dy: Any) -> Any:
 # ---- in TensorFlow's ops, as few as possible. Where s is 0 or 1, multiply_no_nan takes the limit; s has the NaNs of x.
 
 
-def _forward(x: Any) -> Tuple[Any, Callable[[], Any]]:
+def _forward(x: Any) -> tuple[Any, Callable[[], Any]]:
     """gelu(x), and what makes gelu'(x), in the type that it is computed in."""
     v = _wide(x)
     u = tf.square(v)
@@ -152,13 +158,13 @@ def _forward(x: Any) -> Tuple[Any, Callable[[], Any]]:
     return tf.cast(y, x.dtype), slope
 
 
-def _value_and_slope(x: Any) -> Tuple[Any, Any]:
+def _value_and_slope(x: Any) -> tuple[Any, Any]:
     """gelu(x) and gelu'(x), whose ops TensorFlow leaves out where nothing asks for the gradient."""
     y, slope = _forward(x)
     return y, slope()
 
 
-def _value_of_large(x: Any) -> Tuple[Any, Any]:
+def _value_of_large(x: Any) -> tuple[Any, Any]:
     """gelu(x), and nothing for the gradient."""
     return _COMPILED_VALUE.of_any_size(x), _wide(tf.reshape(x, [-1])[:0])
 
@@ -176,7 +182,7 @@ def _second(x: Any, dy: Any, ddx: Any) -> Any:
     return tf.cast(_wide(dy) * _wide(ddx) * bend, x.dtype)
 
 
-def _gate(v: Any) -> Tuple[Any, Any, Any]:
+def _gate(v: Any) -> tuple[Any, Any, Any]:
     """s, 1 - s and s (1 - s), each to full relative precision and without a number that overflows."""
     t = v * (_2AB * tf.square(v) + _2A)
     e = tf.exp(-tf.abs(t))
@@ -211,7 +217,7 @@ def npu_shim_gelu_gradient(x: Any, dy: Any) -> Any:
 _COMPILED_VALUE, _COMPILED_SLOPE = _xla.Compiled(npu_shim_gelu), _xla.Compiled(npu_shim_gelu_gradient)
 
 
-def _ends(v: Any) -> Tuple[Any, Any, Any]:
+def _ends(v: Any) -> tuple[Any, Any, Any]:
     """Whether each float32 is within the limits of exp, not negative, and NaN, from its bits."""
     bits = tf.bitcast(v, tf.int32)
     size = tf.bitwise.bitwise_and(bits, 0x7FFFFFFF)

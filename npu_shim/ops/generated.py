@@ -1,7 +1,8 @@
 """``npu_unary_ops``: the object scripts call ``npu_unary_ops.gelu(x)`` on."""
+
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim._later import NotInThisRelease
 
@@ -9,7 +10,7 @@ from npu_shim._later import NotInThisRelease
 class UnaryOps:
     """The vendor has a module of generated ops here; of them, gelu is part of this release."""
 
-    def gelu(self, features: Any, name: Optional[str] = None) -> Any:
+    def gelu(self, features: Any, name: str | None = None) -> Any:
         """Gelu in tanh form: npu_shim.ops.gelu.gelu."""
         from npu_shim.ops.gelu import gelu
 

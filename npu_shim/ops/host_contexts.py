@@ -1,7 +1,8 @@
 """Context managers around work on the device. On the CPU there is no device to profile or to clean."""
+
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _device, _tf
 
@@ -25,10 +26,11 @@ class Profiler:
                 raise ValueError(f"{name}={value!r} is not allowed: it must be a str.")
         if level not in ("L0", "L1", "L2"):
             raise ValueError(f"level={level!r} is not allowed: it must be one of L0, L1, L2.")
-        self._vendor: Optional[Any] = None
+        self._vendor: Any | None = None
         if _device.device().is_npu:
             self._vendor = _device.vendor("npu_bridge.profiler.profiler").Profiler(
-                level=level, aic_metrics=aic_metrics, output_path=output_path)
+                level=level, aic_metrics=aic_metrics, output_path=output_path
+            )
 
     def start(self) -> None:
         """Begins."""
@@ -42,7 +44,7 @@ class Profiler:
         if self._vendor is not None:
             self._vendor.stop()
 
-    def __enter__(self) -> "Profiler":
+    def __enter__(self) -> Profiler:
         self.start()
         return self
 
@@ -54,7 +56,7 @@ class ScopedGraphManager:
     """Frees the card's graphs that were made inside ``with``, at its end. On the CPU there are none."""
 
     def __init__(self) -> None:
-        self._vendor: Optional[Any] = None
+        self._vendor: Any | None = None
         if _device.device().is_npu:
             self._vendor = _device.vendor("npu_bridge.scoped_graph_manager.scoped_graph_manager").ScopedGraphManager()
 
@@ -68,7 +70,7 @@ class ScopedGraphManager:
         if self._vendor is not None:
             self._vendor.stop()
 
-    def __enter__(self) -> "ScopedGraphManager":
+    def __enter__(self) -> ScopedGraphManager:
         self.start()
         return self
 

@@ -1,7 +1,8 @@
 """Marks on single ops and tensors for the NPU's compiler. On the CPU nothing reads them."""
+
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Sequence
 
 from npu_shim import _tf
 from npu_shim.config.nested import ExperimentalConfig
@@ -10,9 +11,14 @@ tf = _tf.tf
 _MODES = ("lazy_recompile", "dynamic_execute")
 
 
-def set_graph_exec_config(fetch: Any, dynamic_input: bool = False, dynamic_graph_execute_mode: str = "dynamic_execute",
-                          dynamic_inputs_shape_range: Optional[str] = None, is_train_graph: bool = False,
-                          experimental_config: Optional[ExperimentalConfig] = None) -> Any:
+def set_graph_exec_config(
+    fetch: Any,
+    dynamic_input: bool = False,
+    dynamic_graph_execute_mode: str = "dynamic_execute",
+    dynamic_inputs_shape_range: str | None = None,
+    is_train_graph: bool = False,
+    experimental_config: ExperimentalConfig | None = None,
+) -> Any:
     """Says how the graph behind a fetch is to run on the card. No effect on the CPU.
 
     Args:
@@ -36,7 +42,7 @@ def set_graph_exec_config(fetch: Any, dynamic_input: bool = False, dynamic_graph
         raise ValueError(f"experimental_config={experimental_config!r} must be an ExperimentalConfig or None.")
     if isinstance(fetch, str):
         fetch = _tf.v1.get_default_graph().get_tensor_by_name(fetch)
-    attributes: Dict[str, Union[bool, int, str]] = {
+    attributes: dict[str, bool | int | str] = {
         "_graph_dynamic_input": bool(dynamic_input),
         "_graph_dynamic_graph_execute_mode": dynamic_graph_execute_mode,
         "_graph_dynamic_inputs_shape_range": dynamic_inputs_shape_range or "",
@@ -97,7 +103,7 @@ def _mark(tensor: Any, **attributes: Any) -> None:
             _tf.set_op_attr(op, name, value)
 
 
-def _ops(fetch: Any, name: str) -> List[Any]:
+def _ops(fetch: Any, name: str) -> list[Any]:
     flat = list(fetch) if isinstance(fetch, (list, tuple)) else [fetch]
     for item in flat:
         if not isinstance(item, (tf.Tensor, tf.Operation)):

@@ -2,13 +2,14 @@
 
 A default that is a TensorFlow type on the card is None in these signatures.
 """
+
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
 from npu_shim._later import later
 
-SIGNATURES: Dict[str, Dict[str, str]] = {
+SIGNATURES: dict[str, dict[str, str]] = {
     "npu_ops": {
         "LARS": "(inputs_w, inputs_g, weight_decay, hyperpara=0.001, epsilon=1e-05, name=None)",
         "LARSV2": (
@@ -21,8 +22,7 @@ SIGNATURES: Dict[str, Dict[str, str]] = {
             "(input0, input1, input2, input3, input4, mul0_x, mul1_x, mul2_x, mul3_x, add2_y, name=None)"
         ),
         "adam_apply_one_with_decay_assign": (
-            "(input0, input1, input2, input3, input4, mul0_x, mul1_x, mul2_x, mul3_x, mul4_x, add2_y, "
-            "name=None)"
+            "(input0, input1, input2, input3, input4, mul0_x, mul1_x, mul2_x, mul3_x, mul4_x, add2_y, name=None)"
         ),
         "scatter_elements": "(data, indices, updates, axis=0, name=None)",
         "k_means_centroids": "(x, y, sum_square_y, sum_square_x, use_actual_distance=False, name=None)",
@@ -119,8 +119,7 @@ SIGNATURES: Dict[str, Dict[str, str]] = {
         "dequeue": "(queue_id, output_type, output_shape, queue_name='')",
         "ocr_detection_post_handle": "(img, polys_data, polys_offset, polys_size, data_format='NHWC')",
         "warp_affine_v2": (
-            "(x, matrix, dst_size, interploation='INTEL_BILINEAR', border_type='BORDER_CONSTANT', "
-            "border_value=0)"
+            "(x, matrix, dst_size, interploation='INTEL_BILINEAR', border_type='BORDER_CONSTANT', border_value=0)"
         ),
         "resize_v2": "(x, dst_size, interploation='INTEL_BILINEAR')",
         "resize_and_clip_polys": "(polys_data, polys_offset, polys_size, h_scale, w_scale, img_h, img_w)",
@@ -147,8 +146,7 @@ SIGNATURES: Dict[str, Dict[str, str]] = {
         ),
         "stateless_random_choice_with_mask": "(x, count, seed, offset)",
         "embedding_hash_table_export": (
-            "(table_handles, table_sizes, embedding_dims, bucket_sizes, export_mode='all', "
-            "filter_export_flag=False)"
+            "(table_handles, table_sizes, embedding_dims, bucket_sizes, export_mode='all', filter_export_flag=False)"
         ),
         "embedding_hashtable_apply_adam_w": (
             "(table_handle, keys, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, "
@@ -168,8 +166,7 @@ SIGNATURES: Dict[str, Dict[str, str]] = {
         ),
         "lamb_apply_weight_assign": "(input0, input1, input2, input3, input4, name=None)",
         "PReLU": (
-            "(alpha_initializer='zeros', alpha_regularizer=None, alpha_constraint=None, shared_axes=None, "
-            "**kwargs)"
+            "(alpha_initializer='zeros', alpha_regularizer=None, alpha_constraint=None, shared_axes=None, **kwargs)"
         ),
     },
 }

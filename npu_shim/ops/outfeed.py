@@ -3,9 +3,10 @@
 On the card a channel leaves the device; on the CPU it is a queue in the graph
 that holds any number of elements, so that nothing waits and nothing is lost.
 """
+
 from __future__ import annotations
 
-from typing import Any, List, Sequence
+from typing import Any, Sequence
 
 from npu_shim import _device, _tf
 
@@ -37,8 +38,9 @@ def _value(tensor: Any) -> Any:
     return tf.raw_ops.DeepCopy(x=tensor) if tensor.dtype._is_ref_dtype else tensor
 
 
-def outfeed_dequeue_op(channel_name: str, output_types: Sequence[Any], output_shapes: Sequence[Any],
-                       name: Any = None) -> List[Any]:
+def outfeed_dequeue_op(
+    channel_name: str, output_types: Sequence[Any], output_shapes: Sequence[Any], name: Any = None
+) -> list[Any]:
     """Takes one element from a channel; waits until there is one.
 
     Args:
@@ -54,7 +56,8 @@ def outfeed_dequeue_op(channel_name: str, output_types: Sequence[Any], output_sh
     """
     if _device.device().is_npu:
         return _device.vendor("npu_bridge.estimator.npu_ops").outfeed_dequeue_op(
-            channel_name, output_types, output_shapes, name)
+            channel_name, output_types, output_shapes, name
+        )
     taken = channel(channel_name, output_types).dequeue(name=name)
     tensors = taken if isinstance(taken, (list, tuple)) else [taken]
     for tensor, shape in zip(tensors, output_shapes):
@@ -75,8 +78,10 @@ def channel(name: str, types: Sequence[Any]) -> Any:
             found = _tf.v1.FIFOQueue(-1, wanted, shared_name="outfeed/" + name)
         _tf.v1.add_to_collection(_CHANNELS, (name, found))
     if found.dtypes != wanted:
-        raise ValueError(f"channel {name!r} carries {[t.name for t in found.dtypes]}, not {[t.name for t in wanted]}: use "
-                         "the same types on both ends, or another channel.")
+        raise ValueError(
+            f"channel {name!r} carries {[t.name for t in found.dtypes]}, not {[t.name for t in wanted]}: use "
+            "the same types on both ends, or another channel."
+        )
     return found
 
 

@@ -1,15 +1,22 @@
 """Recurrent networks over a static number of steps."""
+
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any
 
 from npu_shim import _tf
 
 tf = _tf.tf
 
 
-def npu_dynamic_rnn(cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None,
-                    scope: Optional[Any] = None) -> Tuple[Any, Any]:
+def npu_dynamic_rnn(
+    cell: Any,
+    inputs: Any,
+    initial_state: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any | None = None,
+) -> tuple[Any, Any]:
     """Runs an RNN cell over time, unrolled, as the NPU needs it; the same on the card and on the CPU.
 
     Args:
@@ -31,6 +38,11 @@ def npu_dynamic_rnn(cell: Any, inputs: Any, initial_state: Any = None, dtype: An
             "pad the batches to one length, and give sequence_length."
         )
     outputs, state = _tf.v1.nn.static_rnn(
-        cell, tf.unstack(inputs, axis=0), initial_state=initial_state, dtype=dtype, sequence_length=sequence_length,
-        scope=scope)
+        cell,
+        tf.unstack(inputs, axis=0),
+        initial_state=initial_state,
+        dtype=dtype,
+        sequence_length=sequence_length,
+        scope=scope,
+    )
     return tf.stack(outputs, axis=0), state

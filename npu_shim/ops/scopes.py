@@ -3,10 +3,11 @@
 Each puts a node attribute (or a name) on the ops. The card's compiler reads
 it; on the CPU nothing does, and no number changes.
 """
+
 from __future__ import annotations
 
 import enum
-from typing import ContextManager, Optional
+from typing import ContextManager
 
 from npu_shim import _tf
 from npu_shim.optimizer.loop_variables import check_iterations as _check_positive
@@ -85,7 +86,7 @@ def npu_recompute_scope() -> ContextManager:
     return _tf.v1.name_scope("NpuRecompute")
 
 
-def npu_graph_slice_scope(slice_num: Optional[int] = None) -> ContextManager:
+def npu_graph_slice_scope(slice_num: int | None = None) -> ContextManager:
     """Cuts the graph into slices on the card. A name scope on the CPU.
 
     Raises:
@@ -111,8 +112,10 @@ def limit_core_num_scope(op_aicore_num: str = "0", op_vectorore_num: str = "0") 
         ValueError: another text, or both "0".
     """
     given: dict = {}
-    for name, attribute, value in (("op_aicore_num", "_op_aicore_num", op_aicore_num),
-                                   ("op_vectorore_num", "_op_vectorcore_num", op_vectorore_num)):
+    for name, attribute, value in (
+        ("op_aicore_num", "_op_aicore_num", op_aicore_num),
+        ("op_vectorore_num", "_op_vectorcore_num", op_vectorore_num),
+    ):
         if not isinstance(value, str) or not value.isdigit():
             raise ValueError(f"{name}={value!r} is not allowed: it must be a positive number as text, like '8'.")
         if int(value):

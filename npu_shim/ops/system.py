@@ -1,12 +1,13 @@
 """Starting and stopping the device. On the CPU there is nothing to start: each is an op that does nothing."""
+
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _device, _tf
 
 
-def initialize_system(name: Optional[str] = None) -> Any:
+def initialize_system(name: str | None = None) -> Any:
     """The op that starts the device and the collectives; run it before HCCL's functions are used.
 
     On the card the vendor's op; on the CPU an op that does nothing.
@@ -21,7 +22,7 @@ def initialize_system(name: Optional[str] = None) -> Any:
     return _op("initialize_system", name)
 
 
-def shutdown_system(name: Optional[str] = None) -> Any:
+def shutdown_system(name: str | None = None) -> Any:
     """The op that stops what initialize_system started; run it before the session is closed.
 
     On the card the vendor's op; on the CPU an op that does nothing.
@@ -36,17 +37,17 @@ def shutdown_system(name: Optional[str] = None) -> Any:
     return _op("shutdown_system", name)
 
 
-def NPUInit(name: Optional[str] = None) -> Any:
+def NPUInit(name: str | None = None) -> Any:
     """The same as initialize_system."""
     return _op("NPUInit", name)
 
 
-def NPUShutdown(name: Optional[str] = None) -> Any:
+def NPUShutdown(name: str | None = None) -> Any:
     """The same as shutdown_system."""
     return _op("NPUShutdown", name)
 
 
-def _op(which: str, name: Optional[str]) -> Any:
+def _op(which: str, name: str | None) -> Any:
     if _tf.tf.executing_eagerly():
         raise RuntimeError(
             f"npu_ops.{which} works in graph mode: call tf.compat.v1.disable_eager_execution() at the start of the script."

@@ -1,12 +1,13 @@
 """Averages gradients over ranks: many small ones in one message, as HCCL fuses them."""
+
 from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, Sequence
 
 from npu_shim import _tf
-from npu_shim.distributed import groups, gradient_buckets as split_strategy
+from npu_shim.distributed import gradient_buckets as split_strategy, groups
 from npu_shim.distributed.world import WORLD
 
 tf = _tf.tf
@@ -14,7 +15,7 @@ _MARK = "_npu_shim_averages"
 _UNKNOWN_BYTES = 1 << 20  # of a gradient whose shape is not known when the graph is built
 
 
-def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> List[Any]:
+def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> list[Any]:
     """Reduces each of several tensors over the ranks of a group.
 
     Tensors of one bucket (set_split_strategy_by_idx and _by_size, HCCL's own
@@ -31,7 +32,7 @@ def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> Lis
     Raises:
         ValueError: IndexedSlices with another reduction than 'mean' and 'sum'.
     """
-    made: Dict[int, Any] = {}
+    made: dict[int, Any] = {}
     size = groups.group(group).size
     if size == 1:
         return [value if value is None or is_sparse(value) else tf.identity(value) for value in values]
@@ -39,12 +40,13 @@ def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> Lis
 
     dense = [index for index, value in enumerate(values) if value is not None and not is_sparse(value)]
     tensors = {index: tf.convert_to_tensor(values[index]) for index in dense}
-    last: List[Any] = []
+    last: list[Any] = []
     for indices in _messages(list(tensors.values()), group):
         members = [dense[index] for index in indices]
         with tf.control_dependencies(last):
-            reduced = collective_ops.allreduce([tensors[index] for index in members],
-                                               "sum" if reduction == "mean" else reduction, group)
+            reduced = collective_ops.allreduce(
+                [tensors[index] for index in members], "sum" if reduction == "mean" else reduction, group
+            )
         last = reduced[:1]  # all are of one op
         made.update(zip(members, [mean(r, size) for r in reduced] if reduction == "mean" else reduced))
     for index, value in enumerate(values):
@@ -55,7 +57,7 @@ def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> Lis
     return [made.get(index) for index in range(len(values))]
 
 
-def average(grads_and_vars: Sequence[Tuple[Optional[Any], Any]], group: str = WORLD) -> List[Tuple[Optional[Any], Any]]:
+def average(grads_and_vars: Sequence[tuple[Any | None, Any]], group: str = WORLD) -> list[tuple[Any | None, Any]]:
     """The pairs with each gradient averaged over the ranks of a group.
 
     In a replica of NPUStrategy they are added up, as the strategy does with what is applied: the loss is divided by the
@@ -63,7 +65,9 @@ def average(grads_and_vars: Sequence[Tuple[Optional[Any], Any]], group: str = WO
     """
     pairs = list(grads_and_vars)
     reduction = "mean" if _replica() is None else "sum"
-    return list(zip(reduce_all([gradient for gradient, _ in pairs], reduction, group), [variable for _, variable in pairs]))
+    return list(
+        zip(reduce_all([gradient for gradient, _ in pairs], reduction, group), [variable for _, variable in pairs])
+    )
 
 
 @contextlib.contextmanager
@@ -100,11 +104,11 @@ def mean(total: Any, size: int) -> Any:
     return total / tf.constant(size, total.dtype)
 
 
-def _messages(tensors: Sequence[Any], group: str) -> List[List[int]]:
+def _messages(tensors: Sequence[Any], group: str) -> list[list[int]]:
     """Which tensors go together: those of one bucket and one type."""
-    found: List[List[int]] = []
+    found: list[list[int]] = []
     for bucket in split_strategy.buckets([_bytes(tensor) for tensor in tensors], group):
-        by_type: Dict[Any, List[int]] = {}
+        by_type: dict[Any, list[int]] = {}
         for index in bucket:
             by_type.setdefault(tensors[index].dtype.base_dtype, []).append(index)
         found += by_type.values()
@@ -144,8 +148,10 @@ def make_averaging(optimizer: Any) -> None:
         return
     apply = getattr(optimizer, "apply_gradients", None)
     if apply is None or isinstance(optimizer, type):
-        raise TypeError(f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be an optimizer of "
-                        "tf.compat.v1.train or tf.keras.optimizers.")
+        raise TypeError(
+            f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be an optimizer of "
+            "tf.compat.v1.train or tf.keras.optimizers."
+        )
     if not hasattr(apply, _MARK):
         optimizer.apply_gradients = _marked(averaging_apply(apply), apply)
 

@@ -1,7 +1,8 @@
 """Optimizers that average gradients over ranks. On one process they are the wrapped optimizer."""
+
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _device, _tf
 from npu_shim.distributed.world import WORLD, world_size
@@ -9,7 +10,9 @@ from npu_shim.optimizer.averaging import average, make_averaging, reduce_all, re
 from npu_shim.optimizer.wrapping import WrappingOptimizer, check_optimizer
 
 
-def npu_allreduce(values: Any, reduction: str = "mean", fusion: int = 1, fusion_id: int = -1, group: str = WORLD) -> Any:
+def npu_allreduce(
+    values: Any, reduction: str = "mean", fusion: int = 1, fusion_id: int = -1, group: str = WORLD
+) -> Any:
     """Reduces tensors over all ranks.
 
     Args:
@@ -59,7 +62,7 @@ class NPUDistributedOptimizer(WrappingOptimizer):
         ValueError: in compute_gradients, with is_weight_update_sharding: there are fewer gradients than ranks.
     """
 
-    def __init__(self, optimizer: Any, is_weight_update_sharding: bool = False, name: Optional[str] = None) -> None:
+    def __init__(self, optimizer: Any, is_weight_update_sharding: bool = False, name: str | None = None) -> None:
         check_optimizer("optimizer", optimizer, "For a Keras optimizer use npu_keras_optimizer.")
         super().__init__(optimizer, name or "Distributed" + type(optimizer).__name__)
         self._is_weight_update_sharding = is_weight_update_sharding
@@ -69,11 +72,13 @@ class NPUDistributedOptimizer(WrappingOptimizer):
         pairs = self._opt.compute_gradients(*args, **kwargs)
         size, found = world_size(), sum(gradient is not None for gradient, _ in pairs)
         if self._is_weight_update_sharding and found < size:
-            raise ValueError(f"is_weight_update_sharding=True needs a gradient for each of {size} ranks, and there are "
-                             f"{found}: leave it out.")
+            raise ValueError(
+                f"is_weight_update_sharding=True needs a gradient for each of {size} ranks, and there are "
+                f"{found}: leave it out."
+            )
         return average(pairs) if size > 1 else pairs
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
         """The wrapped optimizer's."""
         with reduced():
             return self._opt.apply_gradients(grads_and_vars, global_step=global_step, name=name)

@@ -1,8 +1,9 @@
 """Several training steps for one session.run, for scripts that drive a Session themselves."""
+
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from npu_shim import _device, _tf, _tf_threads
 from npu_shim.config.session import session_option
@@ -37,7 +38,9 @@ def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 
     if iterations_per_loop == 1:
         return train_op
     if _device.device().is_npu:
-        return _device.vendor("npu_bridge.estimator.npu.util").set_iteration_per_loop(sess, train_op, iterations_per_loop)
+        return _device.vendor("npu_bridge.estimator.npu.util").set_iteration_per_loop(
+            sess, train_op, iterations_per_loop
+        )
     loop = IterationPerLoop()
     op = loop.create_iteration_per_loop_var(train_op)
     loop.load_iteration_per_loop_var(sess, iterations_per_loop)
@@ -174,7 +177,7 @@ class LoopHook(_tf.SessionRunHook):
         self._loop.load_iteration_per_loop_var(session, self._iterations)
 
 
-def iteration_op(graph: Any) -> Optional[Any]:
+def iteration_op(graph: Any) -> Any | None:
     """The op of a graph whose run is a loop, by its name; None where there is none."""
     try:
         return graph.get_operation_by_name(ITERATION_OP)
@@ -195,8 +198,12 @@ def _check_session_option(session: Any, iterations: int) -> None:
     if option is not None and option != iterations:
         raise ValueError(
             f"iterations_per_loop={iterations} contradicts the session config, which has iterations_per_loop={option}: "
-            f"write session_config(iterations_per_loop={iterations}) for the session, or pass {option} here.")
+            f"write session_config(iterations_per_loop={iterations}) for the session, or pass {option} here."
+        )
     if option is None and iterations > 1:
         _tf.logging.warning(
             "npu_shim: iterations_per_loop=%d, but the session config does not say so, which the card needs: write "
-            "session_config(iterations_per_loop=%d).", iterations, iterations)
+            "session_config(iterations_per_loop=%d).",
+            iterations,
+            iterations,
+        )

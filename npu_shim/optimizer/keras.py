@@ -1,4 +1,5 @@
 """Keras optimizers that average gradients over ranks. On one process they are the wrapped optimizer."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +16,9 @@ class _Wraps(type):
 
     def __call__(cls, optimizer: Any, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Any:
         if _device.device().is_npu:
-            return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").KerasDistributeOptimizer(optimizer, name, **kwargs)
+            return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").KerasDistributeOptimizer(
+                optimizer, name, **kwargs
+            )
         if not hasattr(optimizer, "get_config") or not hasattr(type(optimizer), "from_config"):
             raise TypeError(
                 f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be a Keras optimizer. For a "
@@ -52,8 +55,9 @@ def _averaging(inner: Any) -> Any:
         pairs = average(list(grads_and_vars)) if world_size() > 1 and not adds_up() else grads_and_vars
         return super(made, self).apply_gradients(pairs, *args, **kwargs)
 
-    made: Any = type(inner.__name__, (inner,), {
-        _MARK: True, "__module__": inner.__module__, "apply_gradients": apply_gradients})
+    made: Any = type(
+        inner.__name__, (inner,), {_MARK: True, "__module__": inner.__module__, "apply_gradients": apply_gradients}
+    )
     return made
 
 

@@ -7,6 +7,7 @@ that called session.run (IN_CALLERS_THREAD, _tf_threads.unsplit_kernels), and
 reads its input there. Results are the same: the ops and what they wait for stay
 as they are.
 """
+
 from __future__ import annotations
 
 from typing import Any, Collection, Iterable
@@ -15,7 +16,7 @@ from npu_shim import _tf
 from npu_shim.distributed.world import world_size
 
 IN_CALLERS_THREAD = _tf.v1.RunOptions(inter_op_thread_pool=-1)
-_OPS = 500          # each may take a little of the caller's stack
+_OPS = 500  # each may take a little of the caller's stack
 _ELEMENTS = 60000  # of all tensors of a step; above, ops are worth threads
 _WAIT = ("PyFunc", "Unstage")  # parts of the names of ops that may wait, in their thread, for others of the same step
 _AROUND = ("ModelDataset", "OptimizeDataset", "OptimizeDatasetV2", "OptionsDataset", "MaxIntraOpParallelismDataset")

@@ -1,4 +1,5 @@
 """The variables that steer a loop of training steps on the device (iterations_per_loop)."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -34,8 +35,9 @@ def create_or_get_var(var_name: str) -> Any:
     for variable in _tf.v1.get_collection(_tf.v1.GraphKeys.LOCAL_VARIABLES):
         if variable.op.name == full:
             return variable
-    return _tf.v1.Variable(0, dtype=tf.int64, trainable=False, name=full, use_resource=True,
-                           collections=[_tf.v1.GraphKeys.LOCAL_VARIABLES])
+    return _tf.v1.Variable(
+        0, dtype=tf.int64, trainable=False, name=full, use_resource=True, collections=[_tf.v1.GraphKeys.LOCAL_VARIABLES]
+    )
 
 
 class Loader:

@@ -1,4 +1,5 @@
 """Who decides the loss scale: a constant, or one that follows overflows."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -69,8 +70,14 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         ValueError: an argument is not allowed.
     """
 
-    def __init__(self, init_loss_scale: float, incr_every_n_steps: int, decr_every_n_nan_or_inf: int = 2,
-                 incr_ratio: float = 2, decr_ratio: float = 0.8) -> None:
+    def __init__(
+        self,
+        init_loss_scale: float,
+        incr_every_n_steps: int,
+        decr_every_n_nan_or_inf: int = 2,
+        incr_ratio: float = 2,
+        decr_ratio: float = 0.8,
+    ) -> None:
         allowed = (
             ("init_loss_scale", init_loss_scale, init_loss_scale >= 1, "at least 1"),
             ("incr_every_n_steps", incr_every_n_steps, incr_every_n_steps >= 1, "at least 1"),

@@ -1,7 +1,8 @@
 """Loss scaling: small gradients survive half precision, and a step that overflows is skipped whole."""
+
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _device, _tf
 from npu_shim.distributed.world import WORLD, world_size
@@ -61,18 +62,28 @@ class NPULossScaleOptimizer(WrappingOptimizer):
             raise AttributeError(attr)
         return getattr(self._opt, attr)
 
-    def compute_gradients(self, loss: Any, var_list: Any = None, gate_gradients: int = WrappingOptimizer.GATE_OP,
-                          aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
-                          grad_loss: Any = None) -> Any:
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = WrappingOptimizer.GATE_OP,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> Any:
         """Gradients of the loss, computed with the scaled loss and divided by the scale."""
         scale = self._loss_scale_manager.get_loss_scale()
         pairs = self._opt.compute_gradients(
-            scale_loss(loss, scale), var_list=var_list, gate_gradients=gate_gradients,
-            aggregation_method=aggregation_method, colocate_gradients_with_ops=colocate_gradients_with_ops,
-            grad_loss=grad_loss)
+            scale_loss(loss, scale),
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
+        )
         return [(unscale(gradient, scale), variable) for gradient, variable in pairs]
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
         """The op that applies finite gradients, skips others, and updates the scale."""
         pairs = tuple(grads_and_vars)
         return apply_if_finite(self._opt, self._loss_scale_manager, pairs, global_step, name, self._is_distributed)
@@ -88,8 +99,9 @@ def finite_everywhere(finite: Any) -> Any:
     return tf.equal(least, 1)
 
 
-def apply_if_finite(opt: Any, manager: Any, pairs: Any, global_step: Any, name: Optional[str],
-                    is_distributed: bool = False) -> Any:
+def apply_if_finite(
+    opt: Any, manager: Any, pairs: Any, global_step: Any, name: str | None, is_distributed: bool = False
+) -> Any:
     """Applies gradients where all are finite (or nobody checks), then updates the scale.
 
     With is_distributed all ranks apply theirs, or none does.

@@ -1,8 +1,9 @@
 """NPUOptimizer: averaging over ranks and loss scaling in one wrapper."""
+
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Optional
+from typing import Any
 
 from npu_shim import _device
 from npu_shim.distributed.world import world_size
@@ -29,9 +30,15 @@ class NPUOptimizer(WrappingOptimizer):
         ValueError: is_loss_scale without a manager.
     """
 
-    def __init__(self, opt: Any, loss_scale_manager: Any = None, is_distributed: bool = False,
-                 is_loss_scale: bool = False, is_tailing_optimization: bool = False,
-                 name: Optional[str] = None) -> None:
+    def __init__(
+        self,
+        opt: Any,
+        loss_scale_manager: Any = None,
+        is_distributed: bool = False,
+        is_loss_scale: bool = False,
+        is_tailing_optimization: bool = False,
+        name: str | None = None,
+    ) -> None:
         check_optimizer("opt", opt)
         if is_loss_scale and loss_scale_manager is None:
             raise ValueError(
@@ -43,20 +50,30 @@ class NPUOptimizer(WrappingOptimizer):
         self._is_distributed = is_distributed
         self._is_loss_scale = is_loss_scale
 
-    def compute_gradients(self, loss: Any, var_list: Any = None, gate_gradients: int = WrappingOptimizer.GATE_OP,
-                          aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
-                          grad_loss: Any = None) -> Any:
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = WrappingOptimizer.GATE_OP,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> Any:
         """The wrapped optimizer's gradients, unscaled and averaged."""
         scale = self._manager.get_loss_scale() if self._is_loss_scale else None
         pairs = self._opt.compute_gradients(
-            loss if scale is None else scale_loss(loss, scale), var_list=var_list, gate_gradients=gate_gradients,
-            aggregation_method=aggregation_method, colocate_gradients_with_ops=colocate_gradients_with_ops,
-            grad_loss=grad_loss)
+            loss if scale is None else scale_loss(loss, scale),
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
+        )
         if self._is_distributed and world_size() > 1:
             pairs = average(pairs)
         return pairs if scale is None else [(unscale(g, scale), v) for g, v in pairs]
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Optional[str] = None) -> Any:
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
         """The wrapped optimizer's; with loss scaling, only where all gradients are finite."""
         pairs = tuple(grads_and_vars)
         with reduced() if self._is_distributed else contextlib.ExitStack():

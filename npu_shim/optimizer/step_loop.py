@@ -15,9 +15,10 @@ both, and a placeholder keeps the value it is fed for all N steps.
 A copied random op draws from a generator of its own: the same distribution,
 but other numbers than step by step.
 """
+
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, List, Set, Tuple
+from typing import Any, Iterable
 
 from npu_shim import _tf
 from npu_shim.optimizer import light_steps, loop_variables
@@ -47,9 +48,14 @@ class StepLoop:
 
     def __init__(self, train_op: Any) -> None:
         self._step = _needed_for(train_op)
-        self.placeholders: List[str] = sorted({
-            op.inputs[index].op.name for op in self._step for index in range(len(op.inputs))
-            if op.inputs[index].op.type in _PLACEHOLDERS[:2]})
+        self.placeholders: list[str] = sorted(
+            {
+                op.inputs[index].op.name
+                for op in self._step
+                for index in range(len(op.inputs))
+                if op.inputs[index].op.type in _PLACEHOLDERS[:2]
+            }
+        )
         self.is_light = light_steps.is_light(self._step)
         self.op, self.limit = _loop(train_op, self._step, self.is_light)
 
@@ -65,13 +71,17 @@ def _is_shared(op: Any) -> bool:
     if op.type == "Const":
         return not op.control_inputs and op.node_def.attr["value"].ByteSize() > _LARGE_CONSTANT
     # A resource found by its own name, as variables, iterators, tables and queues are.
-    return (not op.inputs and len(op.outputs) == 1 and "shared_name" in op.node_def.attr
-            and (op.outputs[0].dtype._is_ref_dtype or op.outputs[0].dtype == tf.resource))
+    return (
+        not op.inputs
+        and len(op.outputs) == 1
+        and "shared_name" in op.node_def.attr
+        and (op.outputs[0].dtype._is_ref_dtype or op.outputs[0].dtype == tf.resource)
+    )
 
 
-def _needed_for(train_op: Any) -> FrozenSet[Any]:
+def _needed_for(train_op: Any) -> frozenset[Any]:
     """The ops that one step executes, except the shared ones."""
-    found: Set[Any] = set()
+    found: set[Any] = set()
     waiting = [train_op]
     while waiting:
         op = waiting.pop()
@@ -82,7 +92,7 @@ def _needed_for(train_op: Any) -> FrozenSet[Any]:
     return frozenset(found)
 
 
-def _loop(train_op: Any, copied: FrozenSet[Any], is_light: bool) -> Tuple[Any, Any]:
+def _loop(train_op: Any, copied: frozenset[Any], is_light: bool) -> tuple[Any, Any]:
     """Adds ``for i in range(iterations_per_loop): train_op`` to the graph, with the copied ops as its body; and its limit.
 
     The nodes are written as such, and not traced through tf.while_loop,
@@ -96,8 +106,9 @@ def _loop(train_op: Any, copied: FrozenSet[Any], is_light: bool) -> Tuple[Any, A
     with graph.as_default(), graph.control_dependencies(None), graph.device(None), _tf.v1.name_scope(_NAME):
         limit = tf.identity(steps.read_value(), name="limit")
         body = _Body(graph.unique_name("steps", mark_as_used=False), copied, is_light)
-        done, = tf.graph_util.import_graph_def(
-            body.graph_def(train_op, limit), input_map=body.outside, return_elements=["done"], name="steps")
+        (done,) = tf.graph_util.import_graph_def(
+            body.graph_def(train_op, limit), input_map=body.outside, return_elements=["done"], name="steps"
+        )
     return done, limit
 
 
@@ -113,13 +124,13 @@ class _Body:
         outside: what the nodes read from outside, by the name they use for it.
     """
 
-    def __init__(self, frame: str, copied: FrozenSet[Any], is_light: bool) -> None:
-        self.outside: Dict[str, Any] = {}
+    def __init__(self, frame: str, copied: frozenset[Any], is_light: bool) -> None:
+        self.outside: dict[str, Any] = {}
         self._frame = frame
         self._copied = copied
         self._types = {"IteratorGetNext": "IteratorGetNextSync"} if is_light else {}
         self._nodes = _tf.GraphDef()
-        self._entered: Dict[str, str] = {}
+        self._entered: dict[str, str] = {}
 
     def graph_def(self, train_op: Any, limit: Any) -> Any:
         """The loop as a graph; its node ``done`` is reached when the last step is."""
@@ -167,8 +178,15 @@ class _Body:
             source = "outside_%d" % len(self._entered)
             self._entered[tensor.name] = name
             self.outside[source + ":0"] = tensor
-            self._add("RefEnter" if tensor.dtype._is_ref_dtype else "Enter", name, source, T=tensor.dtype.base_dtype,
-                      frame_name=self._frame, is_constant=True, parallel_iterations=1)
+            self._add(
+                "RefEnter" if tensor.dtype._is_ref_dtype else "Enter",
+                name,
+                source,
+                T=tensor.dtype.base_dtype,
+                frame_name=self._frame,
+                is_constant=True,
+                parallel_iterations=1,
+            )
         return self._entered[tensor.name]
 
     def _add(self, op: str, name: str, *inputs: str, **attrs: Any) -> None:

@@ -1,4 +1,5 @@
 """What optimizers that wrap another one have in common."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -42,5 +43,7 @@ def check_optimizer(argument: str, value: Any, instead: str = "") -> None:
         TypeError: it is no tf.compat.v1.train.Optimizer.
     """
     if not isinstance(value, _tf.v1.train.Optimizer):
-        raise TypeError(f"{argument}={value!r} is {type(value).__name__}, but must be a tf.compat.v1.train.Optimizer."
-                        f"{instead and ' ' + instead}")
+        raise TypeError(
+            f"{argument}={value!r} is {type(value).__name__}, but must be a tf.compat.v1.train.Optimizer."
+            f"{instead and ' ' + instead}"
+        )

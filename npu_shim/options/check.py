@@ -1,17 +1,18 @@
 """Checks options when they are given: names, types, domains, and what goes together."""
+
 from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Mapping
 
+from npu_shim.options.near import closest
 from npu_shim.options.option import Option
 from npu_shim.options.rules import RULES
-from npu_shim.options.near import closest
 from npu_shim.options.table import KEYS, find
 
 
-def check_session_options(options: Mapping[str, Any]) -> Dict[str, Any]:
+def check_session_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Checks what was given to session_config.
 
     Args:
@@ -37,7 +38,7 @@ def check_session_options(options: Mapping[str, Any]) -> Dict[str, Any]:
     return checked
 
 
-def check_value(row: Option, value: Any, name: Optional[str] = None) -> Any:
+def check_value(row: Option, value: Any, name: str | None = None) -> Any:
     """Checks type and domain of one value.
 
     Args:
@@ -118,6 +119,8 @@ def _instead(row: Option, name: str, value: Any) -> str:
     if row.type is str and isinstance(value, bool):
         value = str(value).lower()
     for allowed in row.allowed.values:
-        if str(allowed) == str(value) or (isinstance(value, (bool, int)) and row.type in (bool, int) and allowed == value):
+        if str(allowed) == str(value) or (
+            isinstance(value, (bool, int)) and row.type in (bool, int) and allowed == value
+        ):
             return f" Write {name}={allowed!r}."
     return ""

@@ -1,8 +1,9 @@
 """What values an option takes: a sentence for people and a test for the check."""
+
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, NamedTuple, Tuple
+from typing import Any, Callable, NamedTuple
 
 
 class Domain(NamedTuple):
@@ -10,7 +11,7 @@ class Domain(NamedTuple):
 
     text: str
     accepts: Callable[[Any], bool]
-    values: Tuple[Any, ...] = ()
+    values: tuple[Any, ...] = ()
 
 
 def one_of(*values: Any) -> Domain:

@@ -1,4 +1,5 @@
 """Names that are close to a misspelt one."""
+
 from __future__ import annotations
 
 import difflib

@@ -1,7 +1,8 @@
 """One NPU option = one row: everything npu_shim knows of it, said once."""
+
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from npu_shim.options.domain import BOOL, Domain
 
@@ -50,65 +51,65 @@ class Option(NamedTuple):
     """
 
     name: str
-    field: Optional[str]
+    field: str | None
     doc: str
     allowed: Domain = BOOL
     session: Any = None
     estimator: Any = None
     argument: Any = SAME
-    holder: Optional[str] = None
+    holder: str | None = None
     write: str = GIVEN
     numbers_too: bool = False
     deprecated: str = ""
-    excludes: Tuple[str, ...] = ()
-    requires: Tuple[str, ...] = ()
-    holds: Optional[str] = None
-    content: Optional[str] = None
+    excludes: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    holds: str | None = None
+    content: str | None = None
     tf2: Any = SAME
     tf2_default: Any = SAME
     products: str = ""
-    replacement: Optional[str] = None
+    replacement: str | None = None
     refused: bool = False
     since: str = "0.1.0"
     cpu: str = "perf_only"
 
     @property
-    def type(self) -> Optional[type]:
+    def type(self) -> type | None:
         """bool, int or str; None for an argument that is no key."""
         return _TYPES.get(self.field or "")
 
     @property
-    def modes(self) -> Tuple[str, ...]:
+    def modes(self) -> tuple[str, ...]:
         """Where it can be given: session (and Keras, which has the session's), estimator, tf2."""
         known = {"session": self.field is not None, "estimator": self.arg is not None, "tf2": self.tf2_path is not None}
         return tuple(name for name, there in known.items() if there)
 
     @property
-    def tf2_path(self) -> Optional[str]:
+    def tf2_path(self) -> str | None:
         """Its path in the global options for TF 2, None when it has none there."""
         return self.name if self.tf2 is SAME else self.tf2
 
     @property
-    def arg(self) -> Optional[str]:
+    def arg(self) -> str | None:
         """Name of the constructor argument, None when there is none."""
         return self.name if self.argument is SAME else self.argument
 
 
-def flag(name: str, doc: str, default: Optional[bool] = None, **rest: Any) -> Option:
+def flag(name: str, doc: str, default: bool | None = None, **rest: Any) -> Option:
     """A row of type bool."""
     rest.setdefault("session", default)
     rest.setdefault("estimator", default)
     return Option(name, "b", doc, BOOL, **rest)
 
 
-def number(name: str, doc: str, allowed: Domain, default: Optional[int] = None, **rest: Any) -> Option:
+def number(name: str, doc: str, allowed: Domain, default: int | None = None, **rest: Any) -> Option:
     """A row of type int."""
     rest.setdefault("session", default)
     rest.setdefault("estimator", default)
     return Option(name, "i", doc, allowed, **rest)
 
 
-def text(name: str, doc: str, allowed: Domain, default: Optional[str] = None, **rest: Any) -> Option:
+def text(name: str, doc: str, allowed: Domain, default: str | None = None, **rest: Any) -> Option:
     """A row of type str."""
     rest.setdefault("session", default)
     rest.setdefault("estimator", default)
@@ -118,5 +119,6 @@ def text(name: str, doc: str, allowed: Domain, default: Optional[str] = None, **
 def argument(name: str, doc: str, default: Any = None, **rest: Any) -> Option:
     """A row for a constructor argument that is no key of the parameter_map; only config classes go to TF 2 as well."""
     rest.setdefault("tf2", SAME if "holds" in rest else None)
-    return Option(name, None, doc, Domain("anything RunConfig takes", lambda v: True), estimator=default,
-                  write=NEVER, **rest)
+    return Option(
+        name, None, doc, Domain("anything RunConfig takes", lambda v: True), estimator=default, write=NEVER, **rest
+    )

@@ -1,8 +1,9 @@
 """The options as text, made from the rows: the page of documentation, one option by itself, the help of a class."""
+
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from npu_shim.options.option import REQUIRED, SAME, Option
 from npu_shim.options.rules import RULES
@@ -11,10 +12,13 @@ from npu_shim.options.table import KEYS, TABLE, arguments_of
 _WORDS = {"b": "bool", "i": "int", "s": "str"}
 
 
-def described() -> List[Option]:
+def described() -> list[Option]:
     """The rows that are an option of a session, an Estimator or the package for TF 2, by name."""
-    rows = [row for row in TABLE if row.name in KEYS or "tf2" in row.modes and row.field is None and row.arg is None
-            or row.name == "recompute"]
+    rows = [
+        row
+        for row in TABLE
+        if row.name in KEYS or "tf2" in row.modes and row.field is None and row.arg is None or row.name == "recompute"
+    ]
     return sorted(rows, key=lambda row: row.name.lower())
 
 
@@ -37,45 +41,70 @@ def markdown() -> str:
 
 def paragraph(row: Option) -> str:
     """Everything about one option, a line each."""
-    found = [("what", row.doc), ("type", kind(row)), ("allowed", row.allowed.text),
-             ("set by hand to another value", ("an error" if row.refused else "a warning") if row.field else ""),
-             ("default in a session", default_text(row.session)), ("given by", ", ".join(places(row))),
-             ("default for TF 2", default_text(tf2_default(row)) if row.tf2_path else ""),
-             ("not with", ", ".join(row.excludes)), ("needs", ", ".join(row.requires)),
-             ("with others", " ".join(rules_of(row))), ("cards", row.products),
-             ("effect", row.cpu.replace("_", " ")), ("deprecated", row.deprecated), ("use instead", row.replacement or ""),
-             ("since", row.since)]
+    found = [
+        ("what", row.doc),
+        ("type", kind(row)),
+        ("allowed", row.allowed.text),
+        ("set by hand to another value", ("an error" if row.refused else "a warning") if row.field else ""),
+        ("default in a session", default_text(row.session)),
+        ("given by", ", ".join(places(row))),
+        ("default for TF 2", default_text(tf2_default(row)) if row.tf2_path else ""),
+        ("not with", ", ".join(row.excludes)),
+        ("needs", ", ".join(row.requires)),
+        ("with others", " ".join(rules_of(row))),
+        ("cards", row.products),
+        ("effect", row.cpu.replace("_", " ")),
+        ("deprecated", row.deprecated),
+        ("use instead", row.replacement or ""),
+        ("since", row.since),
+    ]
     return "\n".join([row.name] + [f"  {what}: {text}" for what, text in found if text])
 
 
-def record(row: Option) -> Dict[str, Any]:
+def record(row: Option) -> dict[str, Any]:
     """Everything about one option as data for JSON; what it does not have is None or empty."""
     return {
-        "name": row.name, "what": row.doc, "type": kind(row), "allowed": row.allowed.text,
-        "values": list(row.allowed.values), "refused_by_card": row.refused, "modes": list(row.modes),
-        "default_in_session": row.session, "argument": row.arg,
+        "name": row.name,
+        "what": row.doc,
+        "type": kind(row),
+        "allowed": row.allowed.text,
+        "values": list(row.allowed.values),
+        "refused_by_card": row.refused,
+        "modes": list(row.modes),
+        "default_in_session": row.session,
+        "argument": row.arg,
         "argument_of": (row.holder or "NPURunConfig") if row.arg else None,
         "argument_required": row.estimator is REQUIRED,
         "argument_default": None if row.estimator is REQUIRED else row.estimator,
-        "tf2": row.tf2_path, "tf2_default": tf2_default(row) if row.tf2_path else None, "given_by": places(row),
-        "not_with": list(row.excludes), "needs": list(row.requires), "rules": rules_of(row), "cards": row.products,
-        "effect": row.cpu, "deprecated": row.deprecated, "use_instead": row.replacement, "since": row.since,
+        "tf2": row.tf2_path,
+        "tf2_default": tf2_default(row) if row.tf2_path else None,
+        "given_by": places(row),
+        "not_with": list(row.excludes),
+        "needs": list(row.requires),
+        "rules": rules_of(row),
+        "cards": row.products,
+        "effect": row.cpu,
+        "deprecated": row.deprecated,
+        "use_instead": row.replacement,
+        "since": row.since,
     }
 
 
-def rules_of(row: Option) -> List[str]:
+def rules_of(row: Option) -> list[str]:
     """What holds between an option and the values of others, in sentences."""
     return [rule.text for rule in RULES if re.search(rf"\b{row.name}\b", rule.text)]
 
 
-def arguments(holder: Optional[str]) -> str:
+def arguments(holder: str | None) -> str:
     """The arguments of a config class (None: NPURunConfig) for its docstring: domain, default and meaning."""
     lines = []
     for name, row in arguments_of(holder).items():
         domain = f", {row.allowed.text}" if row.field else ""
         default = "required" if row.estimator is REQUIRED else f"{row.estimator!r} by default"
-        lines.append(f"    {name}: {kind(row)}{domain}; {default}. {row.doc}"
-                     + (f" Deprecated: {row.deprecated}" if row.deprecated else ""))
+        lines.append(
+            f"    {name}: {kind(row)}{domain}; {default}. {row.doc}"
+            + (f" Deprecated: {row.deprecated}" if row.deprecated else "")
+        )
     return "\n".join(lines)
 
 
@@ -96,7 +125,7 @@ def default_text(value: object) -> str:
     return "" if value is None else repr(value)
 
 
-def places(row: Option) -> List[str]:
+def places(row: Option) -> list[str]:
     """The spellings by which an option is given."""
     found = []
     if row.name in KEYS:
@@ -111,10 +140,20 @@ def places(row: Option) -> List[str]:
 
 def _line(row: Option) -> str:
     told = [row.doc]
-    for text, what in ((" and ".join(row.excludes), "Not with"), (" and ".join(row.requires), "Needs"), (row.products, "Cards:")):
+    for text, what in (
+        (" and ".join(row.excludes), "Not with"),
+        (" and ".join(row.requires), "Needs"),
+        (row.products, "Cards:"),
+    ):
         told += [f"{what} {text}."] if text else []
     told += [f"**Deprecated.** {row.deprecated}"] if row.deprecated else []
-    cells = [f"`{row.name}`", f"{kind(row)}: {row.allowed.text}", "error" if row.refused else "warning",
-             f"`{default_text(row.session)}`" if row.session is not None else "",
-             "<br>".join(f"`{one}`" for one in places(row)), row.cpu.replace("_", " "), " ".join(told)]
+    cells = [
+        f"`{row.name}`",
+        f"{kind(row)}: {row.allowed.text}",
+        "error" if row.refused else "warning",
+        f"`{default_text(row.session)}`" if row.session is not None else "",
+        "<br>".join(f"`{one}`" for one in places(row)),
+        row.cpu.replace("_", " "),
+        " ".join(told),
+    ]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -3,6 +3,7 @@
 A file may lie on the machine with the card only, so one that is not here is
 left to it. What is read here and wrong there is told before the job is sent.
 """
+
 from __future__ import annotations
 
 import glob
@@ -11,15 +12,29 @@ import os
 import re
 import sys
 import warnings
-from typing import Any, Dict, Iterable, List, Set
+from typing import Any, Iterable
 
 from npu_shim import _env
 from npu_shim.options.near import closest
 
 _LISTS = ("black-list", "white-list", "gray-list")
 _MOVES = ("to-add", "to-remove")
-_TYPES = ("float16", "float32", "bfloat16", "float", "double", "int8", "int16", "int32", "int64", "uint8", "uint16",
-          "uint32", "uint64", "bool")
+_TYPES = (
+    "float16",
+    "float32",
+    "bfloat16",
+    "float",
+    "double",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+)
 _NAMED = re.compile(r"^(?P<name>[^:\s]+)::(?P<rest>.+)$")
 _TYPED = re.compile(r"^OpType::(?P<name>[^:\s]+):(?P<rest>.+)$")
 _DTYPES = re.compile(r"^InputDtype:(?P<inputs>[\w,]*?),?OutputDtype:(?P<outputs>[\w,]*)$")
@@ -42,7 +57,7 @@ def check_mixlist(path: str) -> None:
         return
     content = _json(path)
     _check_keys(content, path, "", _LISTS)
-    seen: Dict[str, str] = {}
+    seen: dict[str, str] = {}
     for name, moves in content.items():
         _check_keys(moves, path, name, _MOVES)
         for move, types in moves.items():
@@ -51,7 +66,9 @@ def check_mixlist(path: str) -> None:
                 raise _wrong(path, where, types, 'a list of operator types, like ["MatMul", "Conv2D"]')
             for one in types if move == "to-add" else ():
                 if seen.setdefault(one, where) != where:
-                    raise ValueError(f"modify_mixlist={path!r}: {one!r} stands in {seen[one]} and in {where}. Leave one out.")
+                    raise ValueError(
+                        f"modify_mixlist={path!r}: {one!r} stands in {seen[one]} and in {where}. Leave one out."
+                    )
             _look_up(types, f"modify_mixlist={path!r}: {where}")
 
 
@@ -81,10 +98,13 @@ def check_dtypes(path: str) -> None:
         if not found or not types:
             raise ValueError(
                 f"{where}: {line!r} is not allowed: it must be NAME::InputDtype:T,...,OutputDtype:T,... for one operator, or "
-                "OpType::TYPE:InputDtype:T,...,OutputDtype:T,... for all of a type.")
+                "OpType::TYPE:InputDtype:T,...,OutputDtype:T,... for all of a type."
+            )
         for one in (types.group("inputs") + "," + types.group("outputs")).split(","):
             if one and one not in _TYPES:
-                raise ValueError(f"{where}: {one!r} is no type.{closest(one, _TYPES)} Write one of {', '.join(_TYPES)}.")
+                raise ValueError(
+                    f"{where}: {one!r} is no type.{closest(one, _TYPES)} Write one of {', '.join(_TYPES)}."
+                )
         if typed:
             _look_up([typed.group("name")], where)
 
@@ -105,30 +125,35 @@ def _check_keys(value: Any, path: str, where: str, allowed: Iterable[str]) -> No
         raise _wrong(path, where or "the file", value, "an object with " + " and ".join(allowed))
     for key in value:
         if key not in allowed:
-            raise ValueError(f"modify_mixlist={path!r}: {where + '.' if where else ''}{key} is unknown."
-                             f"{closest(key, allowed)} Allowed are {', '.join(allowed)}.")
+            raise ValueError(
+                f"modify_mixlist={path!r}: {where + '.' if where else ''}{key} is unknown."
+                f"{closest(key, allowed)} Allowed are {', '.join(allowed)}."
+            )
 
 
 def _wrong(path: str, where: str, value: Any, allowed: str) -> ValueError:
     return ValueError(f"modify_mixlist={path!r}: {where} is {value!r}, but must be {allowed}.")
 
 
-def _look_up(types: List[str], where: str) -> None:
+def _look_up(types: list[str], where: str) -> None:
     """Warns of operator types that look misspelt."""
     known = _operator_types()
     for one in types:
         near = closest(one, known) if known and one not in known else ""
         if near:
-            warnings.warn(f"{where}: {one!r} is no operator type that is known here, so the entry may have no effect.{near}",
-                          UserWarning, stacklevel=2)
+            warnings.warn(
+                f"{where}: {one!r} is no operator type that is known here, so the entry may have no effect.{near}",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
-def _operator_types() -> Set[str]:
+def _operator_types() -> set[str]:
     """Operator types of the card's compiler where it is installed, and of TensorFlow where it is imported.
 
     The two agree in most names.
     """
-    known: Set[str] = set()
+    known: set[str] = set()
     config = os.path.join(_env.opp_path(), "built-in/op_impl/ai_core/tbe/config/*/aic-*-ops-info*.json")
     for path in glob.glob(config):
         with open(path, encoding="utf-8") as file:

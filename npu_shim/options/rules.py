@@ -1,10 +1,13 @@
 """What holds between options beyond "not together with" and "needs also", which stand in the rows."""
+
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Tuple
+from typing import Any, Callable, Mapping, NamedTuple
 
-_MIXED = {"precision_mode": ("allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16"),
-          "precision_mode_v2": ("mixed_float16", "mixed_bfloat16", "mixed_hif8")}
+_MIXED = {
+    "precision_mode": ("allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16"),
+    "precision_mode_v2": ("mixed_float16", "mixed_bfloat16", "mixed_hif8"),
+}
 
 
 class Rule(NamedTuple):
@@ -18,26 +21,42 @@ def _mixlist_without_mixed_precision(given: Mapping[str, Any]) -> bool:
     return "modify_mixlist" in given and not any(given.get(key) in modes for key, modes in _MIXED.items())
 
 
-RULES: Tuple[Rule, ...] = (
-    Rule(lambda o: o.get("mix_compile_mode") is True and o.get("iterations_per_loop", 1) > 1,
-         "mix_compile_mode=True and iterations_per_loop greater than 1 exclude each other: a loop on the device has no "
-         "operators on the host. Set iterations_per_loop=1 or mix_compile_mode=False."),
-    Rule(lambda o: o.get("dynamic_graph_execute_mode") == "lazy_recompile" and o.get("iterations_per_loop", 1) > 1,
-         "dynamic_graph_execute_mode='lazy_recompile' and iterations_per_loop greater than 1 exclude each other. Set "
-         "iterations_per_loop=1 or dynamic_graph_execute_mode='dynamic_execute'."),
-    Rule(lambda o: o.get("mix_compile_mode") is True and "input_shape" in o,
-         "mix_compile_mode=True and input_shape exclude each other: profiles need the whole graph on the NPU. Set "
-         "mix_compile_mode=False, or leave the dynamic input options out."),
-    Rule(lambda o: o.get("compile_dynamic_mode") is True and o.get("dynamic_input") is True,
-         "compile_dynamic_mode=True and dynamic_input=True exclude each other. Leave dynamic_input out."),
-    Rule(lambda o: o.get("compile_hybrid_mode") == 1 and o.get("dynamic_node_type") != 1,
-         "compile_hybrid_mode=1 needs dynamic_node_type=1 (placeholders). Set it, or compile_hybrid_mode=0."),
-    Rule(_mixlist_without_mixed_precision,
-         "modify_mixlist needs mixed precision: set precision_mode='allow_mix_precision' (or _fp16, _bf16), or "
-         "precision_mode_v2='mixed_float16' (or 'mixed_bfloat16', 'mixed_hif8')."),
-    Rule(lambda o: o.get("enable_dump") is True and o.get("enable_dump_debug") is True,
-         "enable_dump=True and enable_dump_debug=True exclude each other: dump the tensors of some steps, or those that "
-         "overflow. Leave one out."),
-    Rule(lambda o: o.get("in_out_pair") is not None and o.get("mix_compile_mode") is not True,
-         "in_out_pair needs mix_compile_mode=True: without it the whole graph is offloaded."),
+RULES: tuple[Rule, ...] = (
+    Rule(
+        lambda o: o.get("mix_compile_mode") is True and o.get("iterations_per_loop", 1) > 1,
+        "mix_compile_mode=True and iterations_per_loop greater than 1 exclude each other: a loop on the device has no "
+        "operators on the host. Set iterations_per_loop=1 or mix_compile_mode=False.",
+    ),
+    Rule(
+        lambda o: o.get("dynamic_graph_execute_mode") == "lazy_recompile" and o.get("iterations_per_loop", 1) > 1,
+        "dynamic_graph_execute_mode='lazy_recompile' and iterations_per_loop greater than 1 exclude each other. Set "
+        "iterations_per_loop=1 or dynamic_graph_execute_mode='dynamic_execute'.",
+    ),
+    Rule(
+        lambda o: o.get("mix_compile_mode") is True and "input_shape" in o,
+        "mix_compile_mode=True and input_shape exclude each other: profiles need the whole graph on the NPU. Set "
+        "mix_compile_mode=False, or leave the dynamic input options out.",
+    ),
+    Rule(
+        lambda o: o.get("compile_dynamic_mode") is True and o.get("dynamic_input") is True,
+        "compile_dynamic_mode=True and dynamic_input=True exclude each other. Leave dynamic_input out.",
+    ),
+    Rule(
+        lambda o: o.get("compile_hybrid_mode") == 1 and o.get("dynamic_node_type") != 1,
+        "compile_hybrid_mode=1 needs dynamic_node_type=1 (placeholders). Set it, or compile_hybrid_mode=0.",
+    ),
+    Rule(
+        _mixlist_without_mixed_precision,
+        "modify_mixlist needs mixed precision: set precision_mode='allow_mix_precision' (or _fp16, _bf16), or "
+        "precision_mode_v2='mixed_float16' (or 'mixed_bfloat16', 'mixed_hif8').",
+    ),
+    Rule(
+        lambda o: o.get("enable_dump") is True and o.get("enable_dump_debug") is True,
+        "enable_dump=True and enable_dump_debug=True exclude each other: dump the tensors of some steps, or those that "
+        "overflow. Leave one out.",
+    ),
+    Rule(
+        lambda o: o.get("in_out_pair") is not None and o.get("mix_compile_mode") is not True,
+        "in_out_pair needs mix_compile_mode=True: without it the whole graph is offloaded.",
+    ),
 )

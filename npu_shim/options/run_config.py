@@ -1,4 +1,5 @@
 """Arguments of NPURunConfig that are no NPU option, and the order of all its arguments."""
+
 from __future__ import annotations
 
 from npu_shim.options.option import argument

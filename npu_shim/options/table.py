@@ -1,25 +1,33 @@
 """The table of all options, and how to look things up in it."""
+
 from __future__ import annotations
 
 import inspect
-from typing import Dict, Optional, Tuple
 
-from npu_shim.options import (basic, debug, distributed, experimental, memory, precision, run_config, shapes, tf2, tuning)
+from npu_shim.options import basic, debug, distributed, experimental, memory, precision, run_config, shapes, tf2, tuning
 from npu_shim.options.option import REQUIRED, Option
 
-TABLE: Tuple[Option, ...] = (
-    basic.ROWS + memory.ROWS + shapes.ROWS + precision.ROWS + debug.ROWS + tuning.ROWS + distributed.ROWS
-    + experimental.ROWS + run_config.ROWS + tf2.ROWS
+TABLE: tuple[Option, ...] = (
+    basic.ROWS
+    + memory.ROWS
+    + shapes.ROWS
+    + precision.ROWS
+    + debug.ROWS
+    + tuning.ROWS
+    + distributed.ROWS
+    + experimental.ROWS
+    + run_config.ROWS
+    + tf2.ROWS
 )
-KEYS: Dict[str, Option] = {row.name: row for row in TABLE if row.field is not None and row.name != "recompute"}
+KEYS: dict[str, Option] = {row.name: row for row in TABLE if row.field is not None and row.name != "recompute"}
 
 
-def find(name: str) -> Optional[Option]:
+def find(name: str) -> Option | None:
     """The row of a parameter_map key, None when there is no such key."""
     return KEYS.get(name)
 
 
-def arguments_of(holder: Optional[str]) -> Dict[str, Option]:
+def arguments_of(holder: str | None) -> dict[str, Option]:
     """The arguments of a config class (None: NPURunConfig) and their rows, in constructor order."""
     rows = {row.arg: row for row in TABLE if row.holder == holder and row.arg is not None}
     if holder is not None:
@@ -27,11 +35,13 @@ def arguments_of(holder: Optional[str]) -> Dict[str, Option]:
     return {name: rows[name] for name in run_config.ARGUMENT_ORDER}
 
 
-def signature_of(holder: Optional[str]) -> inspect.Signature:
+def signature_of(holder: str | None) -> inspect.Signature:
     """The constructor's signature, defaults included, made from the rows."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     empty = inspect.Parameter.empty
-    return inspect.Signature([
-        inspect.Parameter(name, kind, default=empty if row.estimator is REQUIRED else row.estimator)
-        for name, row in arguments_of(holder).items()
-    ])
+    return inspect.Signature(
+        [
+            inspect.Parameter(name, kind, default=empty if row.estimator is REQUIRED else row.estimator)
+            for name, row in arguments_of(holder).items()
+        ]
+    )

@@ -1,4 +1,5 @@
 """Gives every rank the root's variables."""
+
 from __future__ import annotations
 
 from typing import Any

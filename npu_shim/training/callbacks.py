@@ -1,13 +1,14 @@
 """The Keras callback that gives every rank the root's variables."""
+
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, Sequence
 
 from npu_shim import _device, _env, _tf
-from npu_shim.training.broadcasting import broadcast_global_variables
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
 from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
+from npu_shim.training.broadcasting import broadcast_global_variables
 
 
 @_device.on_card("npu_bridge.estimator.npu.npu_callbacks")
@@ -28,7 +29,7 @@ class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
         self._root_rank = root_rank
         self._done = False
 
-    def on_train_begin(self, logs: Optional[Any] = None) -> None:
+    def on_train_begin(self, logs: Any | None = None) -> None:
         """Gives the variables that are there."""
         check_root(self._root_rank, "NPUBroadcastGlobalVariablesCallback")
         if self._done or world_size() == 1:
@@ -41,7 +42,7 @@ class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
         elif self.model.variables:
             self._give()
 
-    def on_train_batch_end(self, batch: int, logs: Optional[Any] = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Any | None = None) -> None:
         """Gives the variables of a model that its first batch has built."""
         if not self._done:
             self._give()
@@ -54,7 +55,7 @@ class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
         self._done = True
 
 
-def npu_hooks_append(hooks_list: Sequence[Any] = ()) -> List[Any]:
+def npu_hooks_append(hooks_list: Sequence[Any] = ()) -> list[Any]:
     """A new list: the hooks, and a broadcast hook with root 0.
 
     Args:
@@ -67,7 +68,7 @@ def npu_hooks_append(hooks_list: Sequence[Any] = ()) -> List[Any]:
     return _listed(hooks_list, "hooks_list") + [NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id)]
 
 
-def npu_callbacks_append(callbacks_list: Sequence[Any] = ()) -> List[Any]:
+def npu_callbacks_append(callbacks_list: Sequence[Any] = ()) -> list[Any]:
     """A new list: the callbacks, and a broadcast callback with root 0.
 
     Args:
@@ -80,7 +81,7 @@ def npu_callbacks_append(callbacks_list: Sequence[Any] = ()) -> List[Any]:
     return _listed(callbacks_list, "callbacks_list") + [NPUBroadcastGlobalVariablesCallback(0)]
 
 
-def _listed(given: Any, name: str) -> List[Any]:
+def _listed(given: Any, name: str) -> list[Any]:
     if given is None:
         return []
     if not isinstance(given, (list, tuple)):

@@ -1,17 +1,18 @@
 """NPUStrategy: a tf.distribute strategy with one replica per rank."""
+
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, List, Sequence
+from typing import Any, Callable, Sequence
 
 from npu_shim import _tf
 from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.ranks import get_rank_id
-from npu_shim.training.strategy_data import every_nth, part_of_batches, reads_all
 from npu_shim.distributed.world import world_size
 from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
 from npu_shim.optimizer.averaging import is_sparse
 from npu_shim.optimizer.distributed import npu_allreduce
+from npu_shim.training.strategy_data import every_nth, part_of_batches, reads_all
 
 tf = _tf.tf
 _SUM, _MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
@@ -54,8 +55,11 @@ class _RankExtended(_tf.OneDeviceExtended):
         # An Estimator either initialises or restores, on each rank by itself, and a hook gives all what rank 0 has.
         collections = arguments.get("collections")
         is_data = isinstance(arguments.get("colocate_with"), _tf.ArrayDevice)
-        return not is_data and not _in_estimator(self._container_strategy()) and (
-            collections is None or _tf.v1.GraphKeys.GLOBAL_VARIABLES in collections)
+        return (
+            not is_data
+            and not _in_estimator(self._container_strategy())
+            and (collections is None or _tf.v1.GraphKeys.GLOBAL_VARIABLES in collections)
+        )
 
     def _local_results(self, value: Any) -> Any:
         return (_local(value),)
@@ -88,10 +92,12 @@ class _RankExtended(_tf.OneDeviceExtended):
 
     def _reduce_to(self, reduce_op: Any, value: Any, destinations: Any, *options: Any) -> Any:
         parts = tf.nest.flatten(value)
-        return tf.nest.pack_sequence_as(value, _of_all_data(reduce_op, parts) if reads_all() else _reduced(
-            reduce_op, [_local(part) for part in parts]))
+        return tf.nest.pack_sequence_as(
+            value,
+            _of_all_data(reduce_op, parts) if reads_all() else _reduced(reduce_op, [_local(part) for part in parts]),
+        )
 
-    def _batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, *options: Any) -> List[Any]:
+    def _batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, *options: Any) -> list[Any]:
         values = [value for value, _ in value_destination_pairs]
         return values if self.gradients_are_reduced else _reduced(reduce_op, values)
 
@@ -164,8 +170,11 @@ def _of_first_rank(initial_value: Any, dtype: Any) -> Any:
 
 def _read_by_all(strategy: Any, variable: Any, arguments: Any) -> Any:
     """A variable that each rank updates by itself, and whose value is that of all ranks: those of metrics of Keras in TF 2."""
-    if world_size() == 1 or not tf.executing_eagerly() or arguments.get(
-            "synchronization") != tf.VariableSynchronization.ON_READ:
+    if (
+        world_size() == 1
+        or not tf.executing_eagerly()
+        or arguments.get("synchronization") != tf.VariableSynchronization.ON_READ
+    ):
         return variable
     return _tf.distribute_values.SyncOnReadVariable(strategy, [variable], arguments.get("aggregation"))
 
@@ -192,14 +201,14 @@ def _dealt(input_fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return batches
 
 
-def _reduced(reduce_op: Any, values: Sequence[Any]) -> List[Any]:
+def _reduced(reduce_op: Any, values: Sequence[Any]) -> list[Any]:
     """Values, each reduced over all ranks."""
     if world_size() == 1:
         return list(values)
     return npu_allreduce([_tensor(value) for value in values], "mean" if reduce_op == _MEAN else "sum")
 
 
-def _of_all_data(reduce_op: Any, values: Sequence[Any]) -> List[Any]:
+def _of_all_data(reduce_op: Any, values: Sequence[Any]) -> list[Any]:
     """Values of ranks that have all read all data, so that nothing needs to be sent."""
     size = world_size() if reduce_op == _SUM else 1
     return [_times(value, size) if size > 1 and _local(value) is value else _local(value) for value in values]

@@ -1,4 +1,5 @@
 """The part of a dataset that one replica of a strategy trains on."""
+
 from __future__ import annotations
 
 import sys
@@ -24,8 +25,10 @@ def every_nth(dataset: Any, rank: int, size: int) -> Any:
         TypeError: it is no dataset.
     """
     if not isinstance(dataset, (tf.data.Dataset, _tf.v1.data.Dataset)):
-        raise TypeError(f"the input_fn gave {type(dataset).__name__}, but with a strategy it must give a tf.data.Dataset, of "
-                        "which each rank takes its batches.")
+        raise TypeError(
+            f"the input_fn gave {type(dataset).__name__}, but with a strategy it must give a tf.data.Dataset, of "
+            "which each rank takes its batches."
+        )
     if size == 1 or is_sharded(dataset, size):
         return dataset
 
@@ -51,8 +54,10 @@ def part_of_batches(dataset: Any, rank: int, size: int) -> Any:
         return dataset
     for shape in tf.nest.flatten(_tf.v1.data.get_output_shapes(dataset)):
         if shape.rank == 0:
-            raise ValueError("the dataset gives single numbers, but each rank takes its part of a batch: call batch(n) with "
-                             "the number of examples for all ranks together.")
+            raise ValueError(
+                "the dataset gives single numbers, but each rank takes its part of a batch: call batch(n) with "
+                "the number of examples for all ranks together."
+            )
 
     def part(*element: Any) -> Any:
         cut = tf.nest.map_structure(lambda value: _rows(value, rank, size), element)
@@ -63,8 +68,10 @@ def part_of_batches(dataset: Any, rank: int, size: int) -> Any:
 
 def is_sharded(dataset: Any, size: int) -> bool:
     """Whether ``shard`` with this number, or one that is not known yet, is among the steps that make a dataset."""
-    return any(_tf.dataset_kind(step) == "Shard" and _tf.static_value(step._num_shards) in (None, size)
-               for step in _steps(dataset))
+    return any(
+        _tf.dataset_kind(step) == "Shard" and _tf.static_value(step._num_shards) in (None, size)
+        for step in _steps(dataset)
+    )
 
 
 def _steps(dataset: Any) -> Iterator[Any]:
@@ -81,8 +88,15 @@ def _rows(value: Any, rank: int, size: int) -> Any:
         first = tf.concat([[begin], tf.zeros_like(shape[1:])], 0)
         return tf.sparse.slice(value, first, tf.concat([[end - begin], shape[1:]], 0))
     rows = _tf.v1.dimension_value(value.shape[0]) if value.shape.rank else None
-    begin, end = _bounds(tf.shape(value)[0] if rows is None and isinstance(value, tf.Tensor) else
-                         value.nrows() if rows is None else rows, rank, size)
+    begin, end = _bounds(
+        tf.shape(value)[0]
+        if rows is None and isinstance(value, tf.Tensor)
+        else value.nrows()
+        if rows is None
+        else rows,
+        rank,
+        size,
+    )
     return value[begin:end]
 
 

@@ -1,4 +1,5 @@
 """The HTML report of a small project, opened in a headless Chromium."""
+
 from __future__ import annotations
 
 import contextlib
@@ -7,17 +8,23 @@ import json
 import os
 import pathlib
 import sys
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Iterator
 
 import pytest
+from convert_tf2npu.main import main
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from convert_tf2npu.main import main
-
-CHROMIUM = pathlib.Path(sys.prefix) / 'bin' / 'chromium'  # made by tests/envs/reports.sh
-FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-         '--disable-component-update', '--disable-sync']
-TRAIN = '''import tensorflow as tf
+CHROMIUM = pathlib.Path(sys.prefix) / "bin" / "chromium"  # made by tests/envs/reports.sh
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+TRAIN = """import tensorflow as tf
 
 def loss(x):
     y = tf.nn.dropout(x, keep_prob=0.9)
@@ -26,48 +33,54 @@ def loss(x):
 with tf.Session() as sess:
     sess.run(loss(tf.zeros([2])))
     found = tf.where(sess.run(x) > 0)
-'''
-QUEUES = 'import tensorflow as tf\n\nx = tf.train.batch([y], 4)\nindex = tf.where(x > 0)\nz = tf.abs(x)\n'
+"""
+QUEUES = "import tensorflow as tf\n\nx = tf.train.batch([y], 4)\nindex = tf.where(x > 0)\nz = tf.abs(x)\n"
 NASTY = 'import tensorflow as tf\n\ns = "</script><script>alert(1)</script>"; tf.Session()  # <b>&amp;\n'
-FILES: Dict[bytes, bytes] = {
-    b'train.py': TRAIN.encode(),
-    b'data/queues.py': QUEUES.encode(),
-    b'data/plain.py': b'import tensorflow as tf\n\nx = tf.abs(-1)\n',
+FILES: dict[bytes, bytes] = {
+    b"train.py": TRAIN.encode(),
+    b"data/queues.py": QUEUES.encode(),
+    b"data/plain.py": b"import tensorflow as tf\n\nx = tf.abs(-1)\n",
     b'odd "names"/<script>alert(1)<.py': NASTY.encode(),
-    b'bytes \xff.py': b'import tensorflow as tf\ntf.Session()\n',
-    b'line\nbreak.py': b'import tensorflow as tf\ntf.Session()\n',
-    b'python2.py': b'import tensorflow as tf\nprint "loss"\n',
-    b'latin.py': '# -*- coding: latin-1 -*-\nimport tensorflow as tf\ns = "\xe9"; tf.Session()\n'.encode('latin-1'),
-    b'long.py': b'import tensorflow as tf\nx = "' + b'x' * 50_000 + b'"; tf.Session()\n',
-    b'nb.ipynb': json.dumps({'cells': [{'cell_type': 'markdown', 'source': 'a'}, {'cell_type': 'code', 'source': [
-        'import tensorflow as tf\n', 'tf.Session()\n']}]}).encode(),
+    b"bytes \xff.py": b"import tensorflow as tf\ntf.Session()\n",
+    b"line\nbreak.py": b"import tensorflow as tf\ntf.Session()\n",
+    b"python2.py": b'import tensorflow as tf\nprint "loss"\n',
+    b"latin.py": '# -*- coding: latin-1 -*-\nimport tensorflow as tf\ns = "\xe9"; tf.Session()\n'.encode("latin-1"),
+    b"long.py": b'import tensorflow as tf\nx = "' + b"x" * 50_000 + b'"; tf.Session()\n',
+    b"nb.ipynb": json.dumps(
+        {
+            "cells": [
+                {"cell_type": "markdown", "source": "a"},
+                {"cell_type": "code", "source": ["import tensorflow as tf\n", "tf.Session()\n"]},
+            ]
+        }
+    ).encode(),
 }
 Opener = Callable[..., Page]
 
 
-def make_report(folder: pathlib.Path, files: Dict[bytes, bytes]) -> pathlib.Path:
+def make_report(folder: pathlib.Path, files: dict[bytes, bytes]) -> pathlib.Path:
     """The HTML report of a project with these files."""
     for name, raw in files.items():
-        path = os.path.join(os.fsencode(folder), b'src', name)
+        path = os.path.join(os.fsencode(folder), b"src", name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'wb') as stream:
+        with open(path, "wb") as stream:
             stream.write(raw)
     with contextlib.redirect_stdout(io.StringIO()):
-        main(['-i', str(folder / 'src'), '--check', '-r', str(folder / 'reports')])
-    return folder / 'reports' / 'report.html'
+        main(["-i", str(folder / "src"), "--check", "-r", str(folder / "reports")])
+    return folder / "reports" / "report.html"
 
 
-@pytest.fixture(scope='session')
+@pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """The report of the project above."""
-    return make_report(tmp_path_factory.mktemp('project'), FILES)
+    return make_report(tmp_path_factory.mktemp("project"), FILES)
 
 
-@pytest.fixture(scope='session')
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A Chromium, with an empty profile."""
     if not CHROMIUM.exists():
-        pytest.fail('no %s; "bash tests/run.sh --env reports" makes what these tests need' % CHROMIUM)
+        pytest.fail(f'no {CHROMIUM}; "bash tests/run.sh --env reports" makes what these tests need')
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield started
@@ -77,19 +90,19 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def open_page(browser: Browser, report: pathlib.Path) -> Iterator[Opener]:
     """A function that opens a report; the page may ask for nothing else, and must not complain."""
-    opened: List[Any] = []
-    wrong: List[str] = []
+    opened: list[Any] = []
+    wrong: list[str] = []
     allowed = {report.as_uri()}
 
-    def opener(anchor: str = '', path: pathlib.Path = report, width: int = 1400, scheme: str = 'light') -> Page:
+    def opener(anchor: str = "", path: pathlib.Path = report, width: int = 1400, scheme: str = "light") -> Page:
         allowed.add(path.as_uri())
-        context = browser.new_context(viewport={'width': width, 'height': 900}, color_scheme=scheme)
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         opened.append(context)
         page = context.new_page()
-        page.on('request', lambda request: request.url.split('#')[0] in allowed or wrong.append(request.url))
-        page.on('console', lambda message: wrong.append(message.text))
-        page.on('pageerror', lambda error: wrong.append(str(error)))
-        page.on('dialog', lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: request.url.split("#")[0] in allowed or wrong.append(request.url))
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
         page.goto(path.as_uri() + anchor)
         return page
 

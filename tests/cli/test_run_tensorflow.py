@@ -1,44 +1,51 @@
 """``npu-shim run`` with TensorFlow: unmodified scripts train as their migrated form does."""
+
 from __future__ import annotations
 
 import pathlib
 import subprocess
 import sys
-from typing import List
 
 import pytest
 
 from samples import compare, training
 from tests.samples.test_samples import NO_SUCH_THING, RUNNABLE, SAMPLES
 
-STEPS = {'digits_estimator': 60, 'digits_session': 60, 'text_keras': 120}
+STEPS = {"digits_estimator": 60, "digits_session": 60, "text_keras": 120}
 
 
-def run(folder: pathlib.Path, *arguments: str) -> 'subprocess.CompletedProcess[str]':
+def run(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs Python in a folder, both outputs in one."""
     folder.mkdir(exist_ok=True)
-    return subprocess.run([sys.executable, *arguments], cwd=str(folder), env=training.environment(),
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=str(folder),
+        env=training.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
-def flags(name: str) -> List[str]:
-    return ['--steps=%d' % STEPS[name], '--log_every=10']
+def flags(name: str) -> list[str]:
+    return ["--steps=%d" % STEPS[name], "--log_every=10"]
 
 
-@pytest.mark.parametrize('name', sorted(SAMPLES))
+@pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_an_original_trains_as_its_migrated_form_and_leaves_nothing_behind(
-        name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    folder = repo_root / 'samples' / name
-    before = sorted(folder.rglob('*'))
-    ours = run(tmp_path, '-m', 'npu_shim', 'run', str(folder / 'original.py'), *flags(name))
-    assert sorted(folder.rglob('*')) == before
-    assert 'npu-shim run: ' in ours.stdout and 'npu_shim runs on the CPU' in ours.stdout
+    name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    folder = repo_root / "samples" / name
+    before = sorted(folder.rglob("*"))
+    ours = run(tmp_path, "-m", "npu_shim", "run", str(folder / "original.py"), *flags(name))
+    assert sorted(folder.rglob("*")) == before
+    assert "npu-shim run: " in ours.stdout and "npu_shim runs on the CPU" in ours.stdout
     if name not in RUNNABLE:
         assert ours.returncode == 1
-        assert ours.stdout.rstrip().splitlines()[-1].startswith('RuntimeError: ' + NO_SUCH_THING[name][0])
+        assert ours.stdout.rstrip().splitlines()[-1].startswith("RuntimeError: " + NO_SUCH_THING[name][0])
         return
     assert ours.returncode == 0, ours.stdout[-3000:]
-    migrated = run(tmp_path, str(folder / 'expected_npu.py'), *flags(name))
+    migrated = run(tmp_path, str(folder / "expected_npu.py"), *flags(name))
     a, b = training.parse(ours.stdout), training.parse(migrated.stdout)
     # One and the same program, its dropout too, whose sums only the threads of the CPU may order differently.
     assert compare.largest_difference(a, b) <= SAMPLES[name].loss_tolerance
@@ -85,15 +92,15 @@ with tf.compat.v1.Session() as session:
 
 
 def test_autograph_reads_the_migrated_source(tmp_path: pathlib.Path) -> None:
-    (tmp_path / 'train.py').write_text(AUTOGRAPH)
-    assert run(tmp_path, 'train.py').stdout.count('placed on /device:GPU:0') == 4  # and there is none
-    done = run(tmp_path, '-m', 'npu_shim', 'run', 'train.py')
-    assert (done.returncode, done.stdout.count('placed on /device:CPU:0')) == (0, 4), done.stdout
-    assert 'placed on /device:GPU:0' not in done.stdout and 'AutoGraph could not' not in done.stdout
-    assert done.stdout.rstrip().endswith('[0, 2, 4, 6]')
+    (tmp_path / "train.py").write_text(AUTOGRAPH)
+    assert run(tmp_path, "train.py").stdout.count("placed on /device:GPU:0") == 4  # and there is none
+    done = run(tmp_path, "-m", "npu_shim", "run", "train.py")
+    assert (done.returncode, done.stdout.count("placed on /device:CPU:0")) == (0, 4), done.stdout
+    assert "placed on /device:GPU:0" not in done.stdout and "AutoGraph could not" not in done.stdout
+    assert done.stdout.rstrip().endswith("[0, 2, 4, 6]")
 
 
-SHAPES = '''
+SHAPES = """
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -102,21 +109,22 @@ with tf.Graph().as_default(), tf.Session() as session:
     y = tf.reduce_sum(x)
     for size in (4, 4, 3):
         print(session.run(y, {x: np.ones([size, 2])}))
-'''
+"""
 
 
-@pytest.mark.parametrize('options, told', [([], True), (['--no-shape-watch'], False)])
+@pytest.mark.parametrize("options, told", [([], True), (["--no-shape-watch"], False)])
 def test_shapes_that_change_are_told_with_the_line_of_the_script(
-        options: List[str], told: bool, tmp_path: pathlib.Path) -> None:
-    (tmp_path / 'train.py').write_text(SHAPES)
-    done = run(tmp_path, '-m', 'npu_shim', 'run', *options, 'train.py')
-    assert [line for line in done.stdout.splitlines() if line in ('8.0', '6.0')] == ['8.0', '8.0', '6.0'], done.stdout
-    assert ('train.py:9: what is fed to x gives [3, 2] after [4, 2]' in done.stdout) == told
-    assert ('a card would compile 2 graphs for them' in done.stdout) == told
+    options: list[str], told: bool, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "train.py").write_text(SHAPES)
+    done = run(tmp_path, "-m", "npu_shim", "run", *options, "train.py")
+    assert [line for line in done.stdout.splitlines() if line in ("8.0", "6.0")] == ["8.0", "8.0", "6.0"], done.stdout
+    assert ("train.py:9: what is fed to x gives [3, 2] after [4, 2]" in done.stdout) == told
+    assert ("a card would compile 2 graphs for them" in done.stdout) == told
 
 
 def test_child_processes_train_migrated_too(tmp_path: pathlib.Path) -> None:
-    (tmp_path / 'train.py').write_text('''
+    (tmp_path / "train.py").write_text("""
 import multiprocessing
 import tensorflow.compat.v1 as tf
 
@@ -128,6 +136,6 @@ def work(_):
 if __name__ == '__main__':
     with multiprocessing.get_context('spawn').Pool(1) as pool:
         print(pool.map(work, [1]))
-''')
-    done = run(tmp_path, '-m', 'npu_shim', 'run', 'train.py')
+""")
+    done = run(tmp_path, "-m", "npu_shim", "run", "train.py")
     assert "[(['NpuOptimizer'], 6.0)]" in done.stdout, done.stdout

@@ -1,4 +1,5 @@
 """The command: what it writes, what it says, how it ends."""
+
 from __future__ import annotations
 
 import io
@@ -10,127 +11,136 @@ import resource
 import stat
 import subprocess
 import sys
-from typing import Any, Dict, List
-
-import pytest
+from typing import Any
 
 import convert_tf2npu.files.copying
 import convert_tf2npu.project.project
-from convert_tf2npu.main import main
+import pytest
 from convert_tf2npu.cli.progress import Progress
+from convert_tf2npu.main import main
 
-SCRIPT = 'import tensorflow as tf\n\nwith tf.Session() as sess:\n    sess.run(op)\n'
-MIGRATED = ('import tensorflow as tf\nfrom npu_shim.npu_init import *\n\n'
-            'with tf.Session(config=npu_config_proto()) as sess:\n    sess.run(op)\n')
-OTHER = 'import requests\n\nwith requests.Session() as s:\n    s.get(url)\n'
+SCRIPT = "import tensorflow as tf\n\nwith tf.Session() as sess:\n    sess.run(op)\n"
+MIGRATED = (
+    "import tensorflow as tf\nfrom npu_shim.npu_init import *\n\n"
+    "with tf.Session(config=npu_config_proto()) as sess:\n    sess.run(op)\n"
+)
+OTHER = "import requests\n\nwith requests.Session() as s:\n    s.get(url)\n"
 PYTHON2 = 'import tensorflow as tf\nprint "loss", tf.Session().run(loss)\n'
 
 
-def make(folder: pathlib.Path, files: Dict[str, str]) -> pathlib.Path:
+def make(folder: pathlib.Path, files: dict[str, str]) -> pathlib.Path:
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode('utf-8'))
+        path.write_bytes(text.encode("utf-8"))
     return folder
 
 
 @pytest.fixture
 def project(tmp_path: pathlib.Path) -> pathlib.Path:
-    return make(tmp_path / 'src', {'train.py': SCRIPT, 'web.py': OTHER, 'data/words.txt': 'a\n'})
+    return make(tmp_path / "src", {"train.py": SCRIPT, "web.py": OTHER, "data/words.txt": "a\n"})
 
 
-def content(folder: pathlib.Path) -> Dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob('*') if p.is_file()}
+def content(folder: pathlib.Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def test_out_is_the_whole_tree_with_the_scripts_migrated(project, tmp_path, capsys) -> None:
-    assert main(['-i', str(project), '-o', str(tmp_path / 'out')]) == 0
-    assert content(tmp_path / 'out') == {'train.py': MIGRATED.encode(), 'web.py': OTHER.encode(),
-                                         os.path.join('data', 'words.txt'): b'a\n'}
-    assert '2 Python files, 1 changed; 1 rewrite, 0 places left to you.' in capsys.readouterr().out
+    assert main(["-i", str(project), "-o", str(tmp_path / "out")]) == 0
+    assert content(tmp_path / "out") == {
+        "train.py": MIGRATED.encode(),
+        "web.py": OTHER.encode(),
+        os.path.join("data", "words.txt"): b"a\n",
+    }
+    assert "2 Python files, 1 changed; 1 rewrite, 0 places left to you." in capsys.readouterr().out
 
 
 def test_without_out_a_diff_is_printed_and_nothing_written(project, capsys) -> None:
     before = content(project)
-    assert main(['-i', str(project)]) == 0
+    assert main(["-i", str(project)]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith('--- a/train.py\n+++ b/train.py\n@@')
-    assert '+with tf.Session(config=npu_config_proto()) as sess:\n' in out
-    assert '1 changed' in err
+    assert out.startswith("--- a/train.py\n+++ b/train.py\n@@")
+    assert "+with tf.Session(config=npu_config_proto()) as sess:\n" in out
+    assert "1 changed" in err
     assert content(project) == before
 
 
 def test_the_diff_applies(project, tmp_path, capfdbinary) -> None:
-    (project / 'crlf.py').write_bytes(SCRIPT.replace('\n', '\r\n').rstrip().encode())
-    assert main(['-i', str(project)]) == 0
+    (project / "crlf.py").write_bytes(SCRIPT.replace("\n", "\r\n").rstrip().encode())
+    assert main(["-i", str(project)]) == 0
     out = capfdbinary.readouterr().out
-    subprocess.run(['git', 'apply', '-p1', '-'], input=out, cwd=str(project), check=True)
-    assert (project / 'train.py').read_bytes() == MIGRATED.encode()
-    assert (project / 'crlf.py').read_bytes() == MIGRATED.replace('\n', '\r\n').rstrip().encode()
+    subprocess.run(["git", "apply", "-p1", "-"], input=out, cwd=str(project), check=True)
+    assert (project / "train.py").read_bytes() == MIGRATED.encode()
+    assert (project / "crlf.py").read_bytes() == MIGRATED.replace("\n", "\r\n").rstrip().encode()
 
 
 def test_converting_the_output_again_changes_nothing(project, tmp_path) -> None:
-    assert main(['-i', str(project), '-o', str(tmp_path / 'once')]) == 0
-    assert main(['-i', str(tmp_path / 'once'), '-o', str(tmp_path / 'twice')]) == 0
-    assert content(tmp_path / 'once') == content(tmp_path / 'twice')
+    assert main(["-i", str(project), "-o", str(tmp_path / "once")]) == 0
+    assert main(["-i", str(tmp_path / "once"), "-o", str(tmp_path / "twice")]) == 0
+    assert content(tmp_path / "once") == content(tmp_path / "twice")
 
 
 def test_python_2_is_copied_named_and_does_not_stop_the_rest(project, tmp_path, capsys) -> None:
-    make(project, {'old/legacy.py': PYTHON2})
-    assert main(['-i', str(project), '-o', str(tmp_path / 'out')]) == 2
-    found = content(tmp_path / 'out')
-    assert found[os.path.join('old', 'legacy.py')] == PYTHON2.encode()
-    assert found['train.py'] == MIGRATED.encode()
+    make(project, {"old/legacy.py": PYTHON2})
+    assert main(["-i", str(project), "-o", str(tmp_path / "out")]) == 2
+    found = content(tmp_path / "out")
+    assert found[os.path.join("old", "legacy.py")] == PYTHON2.encode()
+    assert found["train.py"] == MIGRATED.encode()
     out = capsys.readouterr().out
-    assert 'legacy.py:2:' in out and 'cannot be read' in out
+    assert "legacy.py:2:" in out and "cannot be read" in out
 
 
 def test_modes_and_links_survive(project, tmp_path) -> None:
-    (project / 'train.py').chmod(0o755)
-    (project / 'web.py').chmod(0o640)
-    (project / 'link.py').symlink_to('train.py')
-    (project / 'dangling.py').symlink_to('nowhere.py')
-    (project / 'loop').symlink_to('.')
-    assert main(['-i', str(project), '-o', str(tmp_path / 'out')]) == 0
-    out = tmp_path / 'out'
-    assert stat.S_IMODE((out / 'train.py').stat().st_mode) == 0o755
-    assert stat.S_IMODE((out / 'web.py').stat().st_mode) == 0o640
-    assert os.readlink(str(out / 'link.py')) == 'train.py'
-    assert os.readlink(str(out / 'dangling.py')) == 'nowhere.py'
-    assert os.readlink(str(out / 'loop')) == '.'
+    (project / "train.py").chmod(0o755)
+    (project / "web.py").chmod(0o640)
+    (project / "link.py").symlink_to("train.py")
+    (project / "dangling.py").symlink_to("nowhere.py")
+    (project / "loop").symlink_to(".")
+    assert main(["-i", str(project), "-o", str(tmp_path / "out")]) == 0
+    out = tmp_path / "out"
+    assert stat.S_IMODE((out / "train.py").stat().st_mode) == 0o755
+    assert stat.S_IMODE((out / "web.py").stat().st_mode) == 0o640
+    assert os.readlink(str(out / "link.py")) == "train.py"
+    assert os.readlink(str(out / "dangling.py")) == "nowhere.py"
+    assert os.readlink(str(out / "loop")) == "."
 
 
 def test_a_single_script_goes_into_a_folder_or_to_a_file(project, tmp_path) -> None:
-    script = str(project / 'train.py')
-    assert main(['-i', script, '-o', str(tmp_path / 'folder')]) == 0
-    assert (tmp_path / 'folder' / 'train.py').read_text() == MIGRATED
-    assert main(['-i', script, '-o', str(tmp_path / 'new' / 'npu.py')]) == 0
-    assert (tmp_path / 'new' / 'npu.py').read_text() == MIGRATED
+    script = str(project / "train.py")
+    assert main(["-i", script, "-o", str(tmp_path / "folder")]) == 0
+    assert (tmp_path / "folder" / "train.py").read_text() == MIGRATED
+    assert main(["-i", script, "-o", str(tmp_path / "new" / "npu.py")]) == 0
+    assert (tmp_path / "new" / "npu.py").read_text() == MIGRATED
 
 
 def test_files_that_are_there_and_differ_are_not_lost(project, tmp_path, capsys) -> None:
-    out = make(tmp_path / 'out', {'train.py': 'my own changes\n', 'notes.txt': 'keep\n'})
-    assert main(['-i', str(project), '-o', str(out)]) == 2
-    assert 'train.py' in capsys.readouterr().err
-    assert content(out) == {'train.py': b'my own changes\n', 'notes.txt': b'keep\n'}
-    assert main(['-i', str(project), '-o', str(out), '--force']) == 0
-    assert (out / 'train.py').read_text() == MIGRATED and (out / 'notes.txt').exists()
-    assert main(['-i', str(project), '-o', str(out)]) == 0  # nothing differs any more
-    assert sorted(p.name for p in tmp_path.iterdir()) == ['out', 'src']  # nothing half made is left
+    out = make(tmp_path / "out", {"train.py": "my own changes\n", "notes.txt": "keep\n"})
+    assert main(["-i", str(project), "-o", str(out)]) == 2
+    assert "train.py" in capsys.readouterr().err
+    assert content(out) == {"train.py": b"my own changes\n", "notes.txt": b"keep\n"}
+    assert main(["-i", str(project), "-o", str(out), "--force"]) == 0
+    assert (out / "train.py").read_text() == MIGRATED and (out / "notes.txt").exists()
+    assert main(["-i", str(project), "-o", str(out)]) == 0  # nothing differs any more
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "src"]  # nothing half made is left
 
 
-@pytest.mark.parametrize('arguments,words', [
-    (['-i', 'missing'], 'missing: there is no such file or folder'),
-    (['-i', 'src', '-o', 'src'], '--in-place'),
-    (['-i', 'src', '-o', 'src/out'], 'inside the source'),
-    (['-i', 'src', '-o', '.'], 'holds the source'),
-    (['-i', 'src', '-o', 'file.txt'], 'is no folder'),
-    (['--explain', 'NPU999'], 'no rule NPU999'),
-], ids=lambda value: value if isinstance(value, str) else ' '.join(value))
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        (["-i", "missing"], "missing: there is no such file or folder"),
+        (["-i", "src", "-o", "src"], "--in-place"),
+        (["-i", "src", "-o", "src/out"], "inside the source"),
+        (["-i", "src", "-o", "."], "holds the source"),
+        (["-i", "src", "-o", "file.txt"], "is no folder"),
+        (["--explain", "NPU999"], "no rule NPU999"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
 def test_bad_input_gets_one_clear_error_and_exit_code_2(
-        arguments, words, project, tmp_path, monkeypatch, capsys) -> None:
+    arguments, words, project, tmp_path, monkeypatch, capsys
+) -> None:
     monkeypatch.chdir(tmp_path)
-    make(tmp_path, {'file.txt': 'x'})
+    make(tmp_path, {"file.txt": "x"})
     before = content(tmp_path)
     assert main(arguments) == 2
     error = capsys.readouterr().err
@@ -138,13 +148,17 @@ def test_bad_input_gets_one_clear_error_and_exit_code_2(
     assert content(tmp_path) == before
 
 
-@pytest.mark.parametrize('arguments,words', [
-    ([], 'Give -i SRC'),
-    (['-i', 'a', '-o', 'b', '--check'], 'exclude each other'),
-    (['-i', 'a', '-j', '0'], 'no number of processes'),
-    (['-i', 'a', '--select', 'NPU9'], 'there is no rule NPU9'),
-    (['-i', 'a', '--nonsense'], 'nonsense'),
-], ids=lambda value: value if isinstance(value, str) else ' '.join(value))
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        ([], "Give -i SRC"),
+        (["-i", "a", "-o", "b", "--check"], "exclude each other"),
+        (["-i", "a", "-j", "0"], "no number of processes"),
+        (["-i", "a", "--select", "NPU9"], "there is no rule NPU9"),
+        (["-i", "a", "--nonsense"], "nonsense"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
 def test_wrong_usage_exits_with_2(arguments, words, capsys) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
@@ -154,154 +168,200 @@ def test_wrong_usage_exits_with_2(arguments, words, capsys) -> None:
 
 def test_check_exits_with_1_when_something_would_change(project, tmp_path) -> None:
     before = content(project)
-    assert main(['-i', str(project), '--check']) == 1
+    assert main(["-i", str(project), "--check"]) == 1
     assert content(project) == before
-    assert main(['-i', str(project / 'web.py'), '--check']) == 0
+    assert main(["-i", str(project / "web.py"), "--check"]) == 0
 
 
 def test_in_place_refuses_uncommitted_changes(project, capsys) -> None:
     def git(*arguments: str) -> None:
-        subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=a@b.example'] + list(arguments),
-                       cwd=str(project), check=True, stdout=subprocess.DEVNULL)
-    git('init', '-q')
-    git('add', '.')
-    assert main(['-i', str(project), '--in-place']) == 2
-    assert 'not committed' in capsys.readouterr().err
-    assert (project / 'train.py').read_text() == SCRIPT
-    git('commit', '-qm', 'start')
-    (project / 'train.py').chmod(0o755)
-    git('commit', '-qam', 'run bit')
-    assert main(['-i', str(project), '--in-place']) == 0
-    assert (project / 'train.py').read_text() == MIGRATED
-    assert (project / 'train.py').stat().st_mode & 0o111
-    (project / 'train.py').write_text(SCRIPT)
-    assert main(['-i', str(project), '--in-place', '--force']) == 0
-    assert (project / 'train.py').read_text() == MIGRATED
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b.example"] + list(arguments),
+            cwd=str(project),
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+
+    git("init", "-q")
+    git("add", ".")
+    assert main(["-i", str(project), "--in-place"]) == 2
+    assert "not committed" in capsys.readouterr().err
+    assert (project / "train.py").read_text() == SCRIPT
+    git("commit", "-qm", "start")
+    (project / "train.py").chmod(0o755)
+    git("commit", "-qam", "run bit")
+    assert main(["-i", str(project), "--in-place"]) == 0
+    assert (project / "train.py").read_text() == MIGRATED
+    assert (project / "train.py").stat().st_mode & 0o111
+    (project / "train.py").write_text(SCRIPT)
+    assert main(["-i", str(project), "--in-place", "--force"]) == 0
+    assert (project / "train.py").read_text() == MIGRATED
 
 
 def test_version_control_and_byte_code_stay_out(project, tmp_path, capsys) -> None:
-    make(project, {'.git/config': '', '__pycache__/a.pyc': '', 'env/pyvenv.cfg': '', 'env/a.py': SCRIPT})
-    assert main(['-i', str(project), '-o', str(tmp_path / 'out')]) == 0
-    assert set(content(tmp_path / 'out')) == {'train.py', 'web.py', os.path.join('data', 'words.txt')}
-    assert 'not part of the migration: .git, env' in capsys.readouterr().out
+    make(project, {".git/config": "", "__pycache__/a.pyc": "", "env/pyvenv.cfg": "", "env/a.py": SCRIPT})
+    assert main(["-i", str(project), "-o", str(tmp_path / "out")]) == 0
+    assert set(content(tmp_path / "out")) == {"train.py", "web.py", os.path.join("data", "words.txt")}
+    assert "not part of the migration: .git, env" in capsys.readouterr().out
 
 
 def test_processes_give_what_one_gives(project, tmp_path) -> None:
     for number in range(20):
-        make(project, {'part%d/a.py' % number: SCRIPT.replace('op', 'op%d' % number)})
-    assert main(['-i', str(project), '-o', str(tmp_path / 'one'), '-j', '1']) == 0
-    assert main(['-i', str(project), '-o', str(tmp_path / 'two'), '-j', '2']) == 0
-    assert content(tmp_path / 'one') == content(tmp_path / 'two')
+        make(project, {"part%d/a.py" % number: SCRIPT.replace("op", "op%d" % number)})
+    assert main(["-i", str(project), "-o", str(tmp_path / "one"), "-j", "1"]) == 0
+    assert main(["-i", str(project), "-o", str(tmp_path / "two"), "-j", "2"]) == 0
+    assert content(tmp_path / "one") == content(tmp_path / "two")
 
 
 def test_rules_can_be_chosen_and_places_excepted(tmp_path, capsys) -> None:
-    text = ("import tensorflow as tf\nwith tf.device('/gpu:0'):\n    tf.Session()\n"
-            "    tf.Session()  # npu: ignore[NPU101]\n    tf.Session()  # npu: ignore\n")
-    script = make(tmp_path, {'a.py': text}) / 'a.py'
-    assert main(['-i', str(script), '--select', 'NPU110']) == 0
+    text = (
+        "import tensorflow as tf\nwith tf.device('/gpu:0'):\n    tf.Session()\n"
+        "    tf.Session()  # npu: ignore[NPU101]\n    tf.Session()  # npu: ignore\n"
+    )
+    script = make(tmp_path, {"a.py": text}) / "a.py"
+    assert main(["-i", str(script), "--select", "NPU110"]) == 0
     out = capsys.readouterr().out
-    assert "'/cpu:0'" in out and 'npu_config_proto' not in out
-    assert main(['-i', str(script), '--ignore', 'npu110']) == 0
+    assert "'/cpu:0'" in out and "npu_config_proto" not in out
+    assert main(["-i", str(script), "--ignore", "npu110"]) == 0
     out = capsys.readouterr().out
-    assert '/cpu:0' not in out and out.count('npu_config_proto()') == 1
+    assert "/cpu:0" not in out and out.count("npu_config_proto()") == 1
 
 
 def test_rules_are_listed_and_explained(capsys) -> None:
-    assert main(['--list-rules']) == 0
-    assert 'NPU101  Give every session the NPU configuration.' in capsys.readouterr().out
-    assert main(['--explain', 'npu108']) == 0
-    assert 'x/2 (1 + tanh(' in capsys.readouterr().out
+    assert main(["--list-rules"]) == 0
+    assert "NPU101  Give every session the NPU configuration." in capsys.readouterr().out
+    assert main(["--explain", "npu108"]) == 0
+    assert "x/2 (1 + tanh(" in capsys.readouterr().out
 
 
 def test_the_command_runs_by_its_path_without_tensorflow(repo_root, project, tmp_path) -> None:
-    tool = repo_root / 'tools' / 'convert_tf2npu' / 'main.py'
-    done = subprocess.run([sys.executable, '-S', '-X', 'importtime', str(tool), '-i', str(project),
-                           '-o', str(tmp_path / 'out')], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          stdin=subprocess.DEVNULL, cwd=str(tmp_path))
+    tool = repo_root / "tools" / "convert_tf2npu" / "main.py"
+    done = subprocess.run(
+        [sys.executable, "-S", "-X", "importtime", str(tool), "-i", str(project), "-o", str(tmp_path / "out")],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        cwd=str(tmp_path),
+    )
     assert done.returncode == 0, done.stderr
-    for package in (b'tensorflow', b'numpy', b'absl', b'google'):
-        assert b'| ' + package not in done.stderr
-    assert (tmp_path / 'out' / 'train.py').read_text() == MIGRATED
+    for package in (b"tensorflow", b"numpy", b"absl", b"google"):
+        assert b"| " + package not in done.stderr
+    assert (tmp_path / "out" / "train.py").read_text() == MIGRATED
 
 
-def run(arguments: List[str], folder: pathlib.Path, **more: Any) -> 'subprocess.CompletedProcess[bytes]':
+def run(arguments: list[str], folder: pathlib.Path, **more: Any) -> subprocess.CompletedProcess[bytes]:
     """The command in a process of its own."""
     tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
-    return subprocess.run([sys.executable, '-m', 'convert_tf2npu.main'] + arguments, cwd=str(folder),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env=dict(os.environ, PYTHONPATH=tools), **more)
+    return subprocess.run(
+        [sys.executable, "-m", "convert_tf2npu.main"] + arguments,
+        cwd=str(folder),
+        capture_output=True,
+        env=dict(os.environ, PYTHONPATH=tools),
+        **more,
+    )
 
 
 def test_standard_input_goes_migrated_to_standard_output(tmp_path) -> None:
-    done = run(['-i', '-', '-v'], tmp_path, input=SCRIPT.replace('\n', '\r\n').encode())
-    assert done.returncode == 0 and done.stdout == MIGRATED.replace('\n', '\r\n').encode()
-    assert b'<stdin>:3:6: NPU101 ' in done.stderr and b'1 rewritten' in done.stderr
-    same = run(['-i', '-'], tmp_path, input=OTHER.encode())
+    done = run(["-i", "-", "-v"], tmp_path, input=SCRIPT.replace("\n", "\r\n").encode())
+    assert done.returncode == 0 and done.stdout == MIGRATED.replace("\n", "\r\n").encode()
+    assert b"<stdin>:3:6: NPU101 " in done.stderr and b"1 rewritten" in done.stderr
+    same = run(["-i", "-"], tmp_path, input=OTHER.encode())
     assert (same.returncode, same.stdout) == (0, OTHER.encode())
 
 
 def test_standard_input_that_is_no_python_comes_back_with_an_error(tmp_path) -> None:
-    done = run(['-i', '-'], tmp_path, input=PYTHON2.encode())
+    done = run(["-i", "-"], tmp_path, input=PYTHON2.encode())
     assert (done.returncode, done.stdout) == (2, PYTHON2.encode())
-    assert b'<stdin>:2:' in done.stderr
-    checked = run(['-i', '-', '--check'], tmp_path, input=SCRIPT.encode())
-    assert (checked.returncode, checked.stdout) == (1, b'')
+    assert b"<stdin>:2:" in done.stderr
+    checked = run(["-i", "-", "--check"], tmp_path, input=SCRIPT.encode())
+    assert (checked.returncode, checked.stdout) == (1, b"")
 
 
 def test_notebooks_are_part_of_a_folder(project, tmp_path, capsys) -> None:
     def cells(*sources: str) -> str:
-        return json.dumps({'cells': [{'cell_type': 'code', 'source': s} for s in sources]})
-    make(project, {'a.ipynb': cells('from compat import tf', 'tf.Session()'), 'b.ipynb': '{"cells": [',
-                   'compat.py': 'import tensorflow as tf\n', '.ipynb_checkpoints/a.ipynb': '{}'})
-    assert main(['-i', str(project), '-o', str(tmp_path / 'out')]) == 2
-    found = content(tmp_path / 'out')
-    assert found['a.ipynb'].decode() == cells('from compat import tf\nfrom npu_shim.npu_init import npu_config_proto',
-                                              'tf.Session(config=npu_config_proto())')
-    assert found['b.ipynb'] == b'{"cells": ['
+        return json.dumps({"cells": [{"cell_type": "code", "source": s} for s in sources]})
+
+    make(
+        project,
+        {
+            "a.ipynb": cells("from compat import tf", "tf.Session()"),
+            "b.ipynb": '{"cells": [',
+            "compat.py": "import tensorflow as tf\n",
+            ".ipynb_checkpoints/a.ipynb": "{}",
+        },
+    )
+    assert main(["-i", str(project), "-o", str(tmp_path / "out")]) == 2
+    found = content(tmp_path / "out")
+    assert found["a.ipynb"].decode() == cells(
+        "from compat import tf\nfrom npu_shim.npu_init import npu_config_proto", "tf.Session(config=npu_config_proto())"
+    )
+    assert found["b.ipynb"] == b'{"cells": ['
     out = capsys.readouterr().out
-    assert 'b.ipynb:1:12: NPU000' in out and 'not JSON' in out
-    assert 'not part of the migration: .ipynb_checkpoints' in out
-    assert main(['-i', str(project / 'a.ipynb'), '-o', str(tmp_path / 'new' / 'c.ipynb')]) == 0
-    assert (tmp_path / 'new' / 'c.ipynb').exists()
+    assert "b.ipynb:1:12: NPU000" in out and "not JSON" in out
+    assert "not part of the migration: .ipynb_checkpoints" in out
+    assert main(["-i", str(project / "a.ipynb"), "-o", str(tmp_path / "new" / "c.ipynb")]) == 0
+    assert (tmp_path / "new" / "c.ipynb").exists()
 
 
 def test_statistics_count_by_rule(project, capsys) -> None:
-    make(project, {'a.py': SCRIPT, 'b.py': 'import tensorflow as tf\ntf.Session(**kw)\n', 'c.py': PYTHON2})
-    assert main(['-i', str(project), '--check', '--statistics']) == 2
+    make(project, {"a.py": SCRIPT, "b.py": "import tensorflow as tf\ntf.Session(**kw)\n", "c.py": PYTHON2})
+    assert main(["-i", str(project), "--check", "--statistics"]) == 2
     out = capsys.readouterr().out
-    assert '     3  NPU101  Give every session the NPU configuration (2 rewritten, 1 left)\n' in out
-    assert '     1  NPU000  Files that cannot be read' in out
+    assert "     3  NPU101  Give every session the NPU configuration (2 rewritten, 1 left)\n" in out
+    assert "     1  NPU000  Files that cannot be read" in out
 
 
 def test_calls_are_counted_by_what_becomes_of_them(project, capsys) -> None:
-    make(project, {'a.py': 'import tensorflow as tf\nx = tf.constant(tf.ones(1))\ntf.Session(**kw)\n'
-                           'print(open("a"))\n'})
-    assert main(['-i', str(project), '--check']) == 1
-    assert '4 TensorFlow calls in 2 files: 2 fine, 1 rewritten, 1 needs you.' in capsys.readouterr().out
+    make(
+        project, {"a.py": 'import tensorflow as tf\nx = tf.constant(tf.ones(1))\ntf.Session(**kw)\nprint(open("a"))\n'}
+    )
+    assert main(["-i", str(project), "--check"]) == 1
+    assert "4 TensorFlow calls in 2 files: 2 fine, 1 rewritten, 1 needs you." in capsys.readouterr().out
 
 
 def test_command_lines_of_the_vendors_tool_work(project, tmp_path, capsys) -> None:
-    assert main(['-i', str(project), '-o', str(tmp_path / 'out'), '-r', str(tmp_path / 'report'), '-m',
-                 str(project / 'train.py'), '-c', '-l', 'list.xlsx', '-d', 'horovod']) == 0
-    assert (tmp_path / 'out' / 'train.py').read_text() == MIGRATED
+    assert (
+        main(
+            [
+                "-i",
+                str(project),
+                "-o",
+                str(tmp_path / "out"),
+                "-r",
+                str(tmp_path / "report"),
+                "-m",
+                str(project / "train.py"),
+                "-c",
+                "-l",
+                "list.xlsx",
+                "-d",
+                "horovod",
+            ]
+        )
+        == 0
+    )
+    assert (tmp_path / "out" / "train.py").read_text() == MIGRATED
     out = capsys.readouterr().out
-    assert '-m: ' in out and '-c: ' in out and '-l: the list is not read' in out
+    assert "-m: " in out and "-c: " in out and "-l: the list is not read" in out
 
 
-@pytest.mark.parametrize('arguments,words', [
-    (['-m', 'nowhere.py'], 'there is no such file'),
-    (['-m', 'other.py'], 'is no part of'),
-    (['-d', 'nccl'], 'invalid choice'),
-    (['-i', '-', '-o', 'x'], '-o does not go with -i -'),
-    (['-i', '-', '-r', 'x'], '-r does not go with -i -'),
-    (['--exclude', 'a', '--jobs', 'x'], 'no number of processes'),
-], ids=' '.join)
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        (["-m", "nowhere.py"], "there is no such file"),
+        (["-m", "other.py"], "is no part of"),
+        (["-d", "nccl"], "invalid choice"),
+        (["-i", "-", "-o", "x"], "-o does not go with -i -"),
+        (["-i", "-", "-r", "x"], "-r does not go with -i -"),
+        (["--exclude", "a", "--jobs", "x"], "no number of processes"),
+    ],
+    ids=" ".join,
+)
 def test_what_is_not_there_is_named(arguments, words, project, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
-    make(tmp_path, {'other.py': ''})
+    make(tmp_path, {"other.py": ""})
     before = content(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        main(['-i', 'src'] + arguments)
+        main(["-i", "src"] + arguments)
     assert ended.value.code == 2 and words in capsys.readouterr().err
     assert content(tmp_path) == before
 
@@ -310,47 +370,55 @@ def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
-    for stream, kind, shown in ((Terminal(), 'xterm', True), (Terminal(), 'dumb', False),
-                                (io.StringIO(), 'xterm', False)):
-        monkeypatch.setenv('TERM', kind)
+
+    for stream, kind, shown in (
+        (Terminal(), "xterm", True),
+        (Terminal(), "dumb", False),
+        (io.StringIO(), "xterm", False),
+    ):
+        monkeypatch.setenv("TERM", kind)
         progress = Progress(4, stream)
         progress._next_s = 0.0
         progress.step()
         progress.close()
-        assert ('[#######.......................] 1 of 4 files' in stream.getvalue()) is shown
-        assert stream.getvalue().endswith('\r\x1b[K') is shown
-        assert '\n' not in stream.getvalue()
+        assert ("[#######.......................] 1 of 4 files" in stream.getvalue()) is shown
+        assert stream.getvalue().endswith("\r\x1b[K") is shown
+        assert "\n" not in stream.getvalue()
 
 
 def test_a_full_disk_leaves_nothing(project, tmp_path) -> None:
-    make(project, {'z.bin': 'x' * 200000})
+    make(project, {"z.bin": "x" * 200000})
 
     def limit() -> None:  # a file that grows beyond this is an error of the kind that a full disk is
         resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+
     before = content(tmp_path)
-    for out in ('out', 'new/deep/out'):
-        done = run(['-i', 'src', '-o', out], tmp_path, preexec_fn=limit)
+    for out in ("out", "new/deep/out"):
+        done = run(["-i", "src", "-o", out], tmp_path, preexec_fn=limit)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-        assert b'File too large' in done.stderr
+        assert b"File too large" in done.stderr
     assert content(tmp_path) == before
-    assert [p.name for p in tmp_path.iterdir()] == ['src']
+    assert [p.name for p in tmp_path.iterdir()] == ["src"]
 
 
 def test_a_full_disk_leaves_reports_and_sources_alone(project, tmp_path) -> None:
-    make(project, {'train.py': SCRIPT + 'x = 1  # %s\n' % ('y' * 60000), 'web2.py': SCRIPT})
+    make(project, {"train.py": SCRIPT + "x = 1  # %s\n" % ("y" * 60000), "web2.py": SCRIPT})
 
     before = content(tmp_path)
-    for arguments, most in ((['--in-place'], 60000), (['--check', '-r', 'reports'], 5000)):
-        done = run(['-i', 'src'] + arguments, tmp_path, preexec_fn=lambda: resource.setrlimit(
-            resource.RLIMIT_FSIZE, (most, most)))
+    for arguments, most in ((["--in-place"], 60000), (["--check", "-r", "reports"], 5000)):
+        done = run(
+            ["-i", "src"] + arguments,
+            tmp_path,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+        )
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, arguments
         assert content(tmp_path) == before
 
 
-@pytest.mark.parametrize('force', [False, True], ids=['new folder', 'folder with files'])
+@pytest.mark.parametrize("force", [False, True], ids=["new folder", "folder with files"])
 def test_a_crash_in_the_middle_leaves_everything_as_it_was(force, project, tmp_path, monkeypatch) -> None:
     if force:
-        make(tmp_path / 'out', {'data/words.txt': 'mine\n', 'web.py': 'mine\n', 'keep': ''})
+        make(tmp_path / "out", {"data/words.txt": "mine\n", "web.py": "mine\n", "keep": ""})
     before = content(tmp_path)
     real, calls = os.replace, []
 
@@ -359,111 +427,118 @@ def test_a_crash_in_the_middle_leaves_everything_as_it_was(force, project, tmp_p
         if len(calls) == 2:
             raise KeyboardInterrupt
         real(old, new)
-    monkeypatch.setattr(os, 'replace', replace)
-    monkeypatch.setattr(os, 'rename', replace)
-    calls += [] if force else ['so that the first one fails']
-    assert main(['-i', str(project), '-o', str(tmp_path / 'out')] + ['--force'] * force) == 130
+
+    monkeypatch.setattr(os, "replace", replace)
+    monkeypatch.setattr(os, "rename", replace)
+    calls += [] if force else ["so that the first one fails"]
+    assert main(["-i", str(project), "-o", str(tmp_path / "out")] + ["--force"] * force) == 130
     assert content(tmp_path) == before
 
 
 def test_a_crash_in_the_middle_of_changing_in_place_changes_nothing(project, tmp_path, monkeypatch) -> None:
-    make(project, {'a.py': SCRIPT, 'b.py': SCRIPT})
+    make(project, {"a.py": SCRIPT, "b.py": SCRIPT})
     before = content(tmp_path)
     real, calls = os.replace, []
 
     def replace(old: str, new: str) -> None:
         calls.append(new)
         if len(calls) == 3:
-            raise OSError(5, 'Input/output error', new)
+            raise OSError(5, "Input/output error", new)
         real(old, new)
-    monkeypatch.setattr(os, 'replace', replace)
-    assert main(['-i', str(project), '--in-place', '--force']) == 2
+
+    monkeypatch.setattr(os, "replace", replace)
+    assert main(["-i", str(project), "--in-place", "--force"]) == 2
     assert content(tmp_path) == before
 
 
 def test_a_run_that_is_ended_takes_away_what_is_half_made(project, tmp_path) -> None:
     for number in range(3):
-        os.mkfifo(str(project / ('pipe%d' % number)))
-    make(project, {'z.py': ''})
+        os.mkfifo(str(project / ("pipe%d" % number)))
+    make(project, {"z.py": ""})
     tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
-    code = ('import os, signal, sys\nfrom convert_tf2npu import main; from convert_tf2npu.files import tree\n'
-            'build = tree._build\n'
-            'def ended(*a):\n    build(*a)\n    os.kill(os.getpid(), signal.SIGTERM)\n'
-            'tree._build = ended\n'
-            'sys.exit(main.main(["-i", "src", "-o", "out"]))\n')
-    done = subprocess.run([sys.executable, '-c', code], cwd=str(tmp_path),
-                          env=dict(os.environ, PYTHONPATH=tools))
+    code = (
+        "import os, signal, sys\nfrom convert_tf2npu import main; from convert_tf2npu.files import tree\n"
+        "build = tree._build\n"
+        "def ended(*a):\n    build(*a)\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "tree._build = ended\n"
+        'sys.exit(main.main(["-i", "src", "-o", "out"]))\n'
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=tools))
     assert done.returncode == 143
-    assert [p.name for p in tmp_path.iterdir()] == ['src']
+    assert [p.name for p in tmp_path.iterdir()] == ["src"]
 
 
 def test_a_file_that_cannot_be_read_is_named_and_missing(project, tmp_path, monkeypatch, capsys) -> None:
-    unreadable = ('web.py', 'words.txt')
+    unreadable = ("web.py", "words.txt")
 
     def no_open(path: Any, *arguments: Any, **more: Any) -> Any:
         if str(path).endswith(unreadable):
-            raise PermissionError(13, 'Permission denied', str(path))
+            raise PermissionError(13, "Permission denied", str(path))
         return open(path, *arguments, **more)
+
     for module in (convert_tf2npu.project.project, convert_tf2npu.files.copying):
-        monkeypatch.setattr(module, 'open', no_open, raising=False)
-    assert main(['-i', str(project), '-o', str(tmp_path / 'out')]) == 2
+        monkeypatch.setattr(module, "open", no_open, raising=False)
+    assert main(["-i", str(project), "-o", str(tmp_path / "out")]) == 2
     out, err = capsys.readouterr()
-    assert 'web.py: NPU000 cannot be read, left unchanged: Permission denied' in out
-    assert 'words.txt: could not be read and is missing' in err and 'web.py: could not' in err
-    assert set(content(tmp_path / 'out')) == {'train.py'}
-    unreadable = ('words.txt',)
-    assert main(['-i', str(project), '-o', str(tmp_path / 'other'), '-r', str(tmp_path / 'reports')]) == 2
-    invocation, = json.loads((tmp_path / 'reports' / 'report.sarif').read_text())['runs'][0]['invocations']
-    assert invocation['exitCode'] == 2
+    assert "web.py: NPU000 cannot be read, left unchanged: Permission denied" in out
+    assert "words.txt: could not be read and is missing" in err and "web.py: could not" in err
+    assert set(content(tmp_path / "out")) == {"train.py"}
+    unreadable = ("words.txt",)
+    assert main(["-i", str(project), "-o", str(tmp_path / "other"), "-r", str(tmp_path / "reports")]) == 2
+    (invocation,) = json.loads((tmp_path / "reports" / "report.sarif").read_text())["runs"][0]["invocations"]
+    assert invocation["exitCode"] == 2
 
 
 def test_a_link_to_a_script_is_followed_when_it_is_named(project, tmp_path) -> None:
-    (tmp_path / 'link.py').symlink_to(project / 'train.py')
-    (tmp_path / 'web.py').symlink_to(project / 'web.py')
-    assert main(['-i', str(tmp_path / 'web.py'), '-o', str(tmp_path / 'out')]) == 0
-    assert not (tmp_path / 'out' / 'web.py').is_symlink()
-    assert main(['-i', str(tmp_path / 'link.py'), '--in-place', '--force']) == 0
-    assert (tmp_path / 'link.py').is_symlink()
-    assert (project / 'train.py').read_text() == MIGRATED
+    (tmp_path / "link.py").symlink_to(project / "train.py")
+    (tmp_path / "web.py").symlink_to(project / "web.py")
+    assert main(["-i", str(tmp_path / "web.py"), "-o", str(tmp_path / "out")]) == 0
+    assert not (tmp_path / "out" / "web.py").is_symlink()
+    assert main(["-i", str(tmp_path / "link.py"), "--in-place", "--force"]) == 0
+    assert (tmp_path / "link.py").is_symlink()
+    assert (project / "train.py").read_text() == MIGRATED
 
 
 def test_links_that_lead_to_themselves_end_in_one_answer(tmp_path, capsys) -> None:
-    (tmp_path / 'loop').symlink_to('loop')
-    assert main(['-i', str(tmp_path / 'loop')]) == 2
-    assert 'symbolic links' in capsys.readouterr().err
+    (tmp_path / "loop").symlink_to("loop")
+    assert main(["-i", str(tmp_path / "loop")]) == 2
+    assert "symbolic links" in capsys.readouterr().err
 
 
 def test_a_file_too_large_to_be_written_by_hand_is_copied_and_named(tmp_path, capsys) -> None:
-    big = b'import tensorflow as tf\nx = [\n' + b'1, 2, 3,\n' * 1_200_000 + b']\n'
-    (tmp_path / 'src').mkdir()
-    (tmp_path / 'src' / 'weights.py').write_bytes(big)
-    (tmp_path / 'src' / 'table.py').write_bytes(big[24:])
-    assert main(['-i', str(tmp_path / 'src'), '-o', str(tmp_path / 'out'), '-j', '1']) == 2
+    big = b"import tensorflow as tf\nx = [\n" + b"1, 2, 3,\n" * 1_200_000 + b"]\n"
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "weights.py").write_bytes(big)
+    (tmp_path / "src" / "table.py").write_bytes(big[24:])
+    assert main(["-i", str(tmp_path / "src"), "-o", str(tmp_path / "out"), "-j", "1"]) == 2
     out = capsys.readouterr().out
-    assert 'weights.py: NPU000 ' in out and '10.8 MB' in out and 'table.py' not in out
-    assert (tmp_path / 'out' / 'weights.py').stat().st_size == len(big)
+    assert "weights.py: NPU000 " in out and "10.8 MB" in out and "table.py" not in out
+    assert (tmp_path / "out" / "weights.py").stat().st_size == len(big)
 
 
 def test_the_pre_commit_hook_runs_as_it_is_written(repo_root, project, tmp_path) -> None:
-    hook = (repo_root / '.pre-commit-hooks.yaml').read_text()
-    entry = re.search(r'^  entry: (.*)$', hook, re.MULTILINE).group(1).split()
-    arguments = re.search(r'^  args: \[(.*)\]$', hook, re.MULTILINE).group(1).split(', ')
-    assert 'language: script' in hook and os.access(str(repo_root / entry[0]), os.X_OK)
+    hook = (repo_root / ".pre-commit-hooks.yaml").read_text()
+    entry = re.search(r"^  entry: (.*)$", hook, re.MULTILINE).group(1).split()
+    arguments = re.search(r"^  args: \[(.*)\]$", hook, re.MULTILINE).group(1).split(", ")
+    assert "language: script" in hook and os.access(str(repo_root / entry[0]), os.X_OK)
     command = [sys.executable, str(repo_root / entry[0])] + entry[1:] + arguments
     assert subprocess.run(command, cwd=str(project), stdout=subprocess.PIPE).returncode == 1
-    (project / 'train.py').write_text(MIGRATED)
+    (project / "train.py").write_text(MIGRATED)
     assert subprocess.run(command, cwd=str(project), stdout=subprocess.PIPE).returncode == 0
 
 
 def test_a_reader_that_stops_early_gets_no_traceback(project) -> None:
-    make(project, {'a%d.py' % n: SCRIPT * 200 for n in range(20)})
+    make(project, {"a%d.py" % n: SCRIPT * 200 for n in range(20)})
     tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
-    process = subprocess.Popen([sys.executable, '-m', 'convert_tf2npu.main', '-i', str(project)],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env=dict(os.environ, PYTHONPATH=tools))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "convert_tf2npu.main", "-i", str(project)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(os.environ, PYTHONPATH=tools),
+    )
     assert process.stdout is not None and process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
     error = process.stderr.read()
     process.stderr.close()
-    assert process.wait() == 141 and b'Traceback' not in error
+    assert process.wait() == 141 and b"Traceback" not in error

@@ -1,100 +1,128 @@
 """Which files are not looked at, because they can hold nothing for a rule; none is left out which has something."""
+
 from __future__ import annotations
 
 import gc
 import pathlib
 import weakref
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import pytest
-
+from convert_tf2npu.cli.config import Settings
 from convert_tf2npu.engine import converter as convert_module
+from convert_tf2npu.engine.converter import Converter, project_of
+from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.project import project as project_module
 from convert_tf2npu.project.module_cache import AtHand
-from convert_tf2npu.cli.config import Settings
-from convert_tf2npu.engine.converter import Converter, project_of
 from convert_tf2npu.project.project import Project
-from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.syntax.source import SourceError, check_readable
 
-TF = 'import tensorflow as tf\n'
-TRAINS = 'def train(dataset):\n    return dataset.batch(32)\n'
+TF = "import tensorflow as tf\n"
+TRAINS = "def train(dataset):\n    return dataset.batch(32)\n"
 # Files, and those among them that are understood.
-PROJECTS: Dict[str, Tuple[Dict[str, str], str]] = {
-    'no TensorFlow anywhere': ({'a.py': 'from b import x\nimport c\n', 'b.py': 'import c\n', 'c.py': 'x = 1\n'}, ''),
-    'a package of TensorFlow': ({'a.py': 'import tf_slim as slim\ny = slim.dropout(x)\n', 'b.py': 'x = 1\n'}, 'a'),
-    'a file that imports nothing of it': ({'a.py': TF, 'b.py': 'import c\n', 'c.py': 'import os\n'}, 'a'),
-    'a name from another file': ({'a.py': TF, 'b.py': 'from a import tf\n', 'c.py': 'from b import tf\n'}, 'a b c'),
-    'a name through a star': ({'a.py': TF, 'b.py': 'from a import *\n'}, 'a b'),
-    'a module of a package that nothing imports by name': (
-        {'p/__init__.py': '', 'p/a.py': TF, 'b.py': 'import p\nx = p.a\n'}, 'p/a b'),
-    'a module behind packages': (
-        {'p/__init__.py': TF, 'p/q/__init__.py': '', 'p/q/c.py': 'x = 1\n', 'b.py': 'import p.q.c\np.tf.Session()\n'},
-        'p/__init__ b'),
-    'an import in the middle of a line': (
-        {'a.py': TF, 'c.py': 'x = 1\n', 'b.py': 'import c\nif c.x: import a\n'}, 'a b'),
-    'an import by a function': (
-        {'a.py': TF, 'c.py': 'x = 1\n', 'b.py': "import c, importlib\na = importlib.import_module('a')\n"}, 'a b'),
-    'a dataset that is handed to it': (
-        {'a.py': TF + 'import b\nb.train(tf.data.TFRecordDataset("x"))\n', 'b.py': 'import c\n' + TRAINS, 'c.py': ''},
-        'a b'),
-    'nothing that is handed to it': (
-        {'a.py': TF + 'import b\nb.train(tf.data.TFRecordDataset("x"))\n', 'c.py': '',
-         'b.py': 'import c\ndef train(dataset):\n    return dataset\n'}, 'a'),
-    'its name in a text and a comment': (
-        {'a.py': "# as tensorflow has it\nSTUBS = {'tensorflow': 1}\n", 'b.py': 'from a import STUBS\n'}, 'a'),
-    'an import of it behind another one': ({'a.py': 'import os; ' + TF, 'b.py': 'from a import tf\n'}, 'a b'),
-    'an import of it in several lines': ({'a.py': 'from \\\n  keras \\\n  import layers\n', 'b.py': 'import a\n'}, 'a b'),
-    'an import of it between other ends of lines': ({'a.py': 'x = 1\r' + TF, 'b.py': 'from a import tf\n'}, 'a b'),
-    'an import of it by a function': (
-        {'a.py': "import importlib\ntf = importlib.import_module(\n    'tensorflow')\n", 'b.py': 'from a import tf\n'}, 'a b'),
-    'a mark before the first import': ({'a.py': TF, 'b.py': '\ufefffrom a import tf\n'}, 'a b'),
+PROJECTS: dict[str, tuple[dict[str, str], str]] = {
+    "no TensorFlow anywhere": ({"a.py": "from b import x\nimport c\n", "b.py": "import c\n", "c.py": "x = 1\n"}, ""),
+    "a package of TensorFlow": ({"a.py": "import tf_slim as slim\ny = slim.dropout(x)\n", "b.py": "x = 1\n"}, "a"),
+    "a file that imports nothing of it": ({"a.py": TF, "b.py": "import c\n", "c.py": "import os\n"}, "a"),
+    "a name from another file": ({"a.py": TF, "b.py": "from a import tf\n", "c.py": "from b import tf\n"}, "a b c"),
+    "a name through a star": ({"a.py": TF, "b.py": "from a import *\n"}, "a b"),
+    "a module of a package that nothing imports by name": (
+        {"p/__init__.py": "", "p/a.py": TF, "b.py": "import p\nx = p.a\n"},
+        "p/a b",
+    ),
+    "a module behind packages": (
+        {"p/__init__.py": TF, "p/q/__init__.py": "", "p/q/c.py": "x = 1\n", "b.py": "import p.q.c\np.tf.Session()\n"},
+        "p/__init__ b",
+    ),
+    "an import in the middle of a line": (
+        {"a.py": TF, "c.py": "x = 1\n", "b.py": "import c\nif c.x: import a\n"},
+        "a b",
+    ),
+    "an import by a function": (
+        {"a.py": TF, "c.py": "x = 1\n", "b.py": "import c, importlib\na = importlib.import_module('a')\n"},
+        "a b",
+    ),
+    "a dataset that is handed to it": (
+        {"a.py": TF + 'import b\nb.train(tf.data.TFRecordDataset("x"))\n', "b.py": "import c\n" + TRAINS, "c.py": ""},
+        "a b",
+    ),
+    "nothing that is handed to it": (
+        {
+            "a.py": TF + 'import b\nb.train(tf.data.TFRecordDataset("x"))\n',
+            "c.py": "",
+            "b.py": "import c\ndef train(dataset):\n    return dataset\n",
+        },
+        "a",
+    ),
+    "its name in a text and a comment": (
+        {"a.py": "# as tensorflow has it\nSTUBS = {'tensorflow': 1}\n", "b.py": "from a import STUBS\n"},
+        "a",
+    ),
+    "an import of it behind another one": ({"a.py": "import os; " + TF, "b.py": "from a import tf\n"}, "a b"),
+    "an import of it in several lines": (
+        {"a.py": "from \\\n  keras \\\n  import layers\n", "b.py": "import a\n"},
+        "a b",
+    ),
+    "an import of it between other ends of lines": ({"a.py": "x = 1\r" + TF, "b.py": "from a import tf\n"}, "a b"),
+    "an import of it by a function": (
+        {"a.py": "import importlib\ntf = importlib.import_module(\n    'tensorflow')\n", "b.py": "from a import tf\n"},
+        "a b",
+    ),
+    "a mark before the first import": ({"a.py": TF, "b.py": "\ufefffrom a import tf\n"}, "a b"),
 }
 
 
-@pytest.mark.parametrize('name', sorted(PROJECTS))
+@pytest.mark.parametrize("name", sorted(PROJECTS))
 def test_only_what_may_concern_a_rule_is_understood(name: str, tmp_path: pathlib.Path, monkeypatch) -> None:
     files, understood = PROJECTS[name]
     paths = []
     for relative, text in files.items():
         path = tmp_path / relative
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding='utf-8')
+        path.write_text(text, encoding="utf-8")
         paths.append(str(path))
     converter = Converter(Settings(), project_of(Settings(), paths))
-    seen: List[str] = []
+    seen: list[str] = []
     real = Converter._plan
 
     def plan(self: Converter, raw: bytes, path: str) -> Any:
-        seen.append(str(pathlib.Path(path).relative_to(tmp_path))[:-len('.py')])
+        seen.append(str(pathlib.Path(path).relative_to(tmp_path))[: -len(".py")])
         return real(self, raw, path)
-    monkeypatch.setattr(Converter, '_plan', plan)
+
+    monkeypatch.setattr(Converter, "_plan", plan)
     for path in paths:
-        with open(path, 'rb') as stream:
+        with open(path, "rb") as stream:
             assert not converter.convert(stream.read(), path).unreadable
     assert sorted(seen) == sorted(understood.split())
 
 
 def test_a_dataset_is_followed_into_a_file_without_tensorflow(tmp_path: pathlib.Path) -> None:
-    result = _converted(PROJECTS['a dataset that is handed to it'][0], 'b.py', tmp_path)
-    assert result.new is not None and b'drop_remainder=True' in result.new
+    result = _converted(PROJECTS["a dataset that is handed to it"][0], "b.py", tmp_path)
+    assert result.new is not None and b"drop_remainder=True" in result.new
 
 
 def test_a_keras_model_is_followed_into_a_file_without_tensorflow(tmp_path: pathlib.Path) -> None:
-    files = {'a.py': TF + 'import b\nb.train(tf.keras.Sequential([]))\n', 'b.py': 'import json\nimport c\ndef train(model):\n'
-             '    json.loads("1")\n    model.fit(1)\n', 'c.py': ''}
-    result = _converted(files, 'b.py', tmp_path)
-    assert [d.code for d in result.diagnostics] == ['NPU105']
+    files = {
+        "a.py": TF + "import b\nb.train(tf.keras.Sequential([]))\n",
+        "b.py": 'import json\nimport c\ndef train(model):\n    json.loads("1")\n    model.fit(1)\n',
+        "c.py": "",
+    }
+    result = _converted(files, "b.py", tmp_path)
+    assert [d.code for d in result.diagnostics] == ["NPU105"]
     assert result.calls == (0, 1, 0)  # and json.loads is none of them
 
 
 def test_a_fork_is_told_in_a_file_without_tensorflow(tmp_path: pathlib.Path) -> None:
-    files = {'a.py': TF + 'import b\nb.start()\n', 'c.py': '', 'b.py': 'import multiprocessing\nimport c\ndef start(runner):\n'
-             '    runner.run(multiprocessing.get_context("fork"))\n'}
-    assert [d.code for d in _converted(files, 'b.py', tmp_path).diagnostics] == ['NPU229']
+    files = {
+        "a.py": TF + "import b\nb.start()\n",
+        "c.py": "",
+        "b.py": "import multiprocessing\nimport c\ndef start(runner):\n"
+        '    runner.run(multiprocessing.get_context("fork"))\n',
+    }
+    assert [d.code for d in _converted(files, "b.py", tmp_path).diagnostics] == ["NPU229"]
 
 
-def _converted(files: Dict[str, str], name: str, folder: pathlib.Path) -> FileResult:
+def _converted(files: dict[str, str], name: str, folder: pathlib.Path) -> FileResult:
     for relative, text in files.items():
         (folder / relative).write_text(text)
     converter = Converter(Settings(), project_of(Settings(), [str(folder / each) for each in files]))
@@ -102,33 +130,47 @@ def _converted(files: Dict[str, str], name: str, folder: pathlib.Path) -> FileRe
 
 
 def test_a_file_of_no_concern_has_no_tree_made_and_is_told_where_it_is_no_python(monkeypatch) -> None:
-    monkeypatch.setattr(convert_module, 'Source', None)
-    monkeypatch.setattr(project_module, 'Source', None)
-    assert Converter().convert(b'import os\nx = [f(y) for y in z]\n') == (None, (), (0, 0, 0), (), ())
+    monkeypatch.setattr(convert_module, "Source", None)
+    monkeypatch.setattr(project_module, "Source", None)
+    assert Converter().convert(b"import os\nx = [f(y) for y in z]\n") == (None, (), (0, 0, 0), (), ())
     (told,) = Converter().convert(b'import os\nprint "x"\n').diagnostics
-    assert (told.line, told.kind) == (2, 'error')
+    assert (told.line, told.kind) == (2, "error")
 
 
-@pytest.mark.parametrize('raw', [
-    b'return 1\n', b'x = 1\nglobal y\n', b'break\n', b'def f(a):\n    global a\n', b'nonlocal x\n', b'"\\d"\n', b'',
-    b'\xef\xbb\xbfx = 1\r\n', b'# -*- coding: latin-1 -*-\nx = "\xe9"\n'], ids=repr)
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"return 1\n",
+        b"x = 1\nglobal y\n",
+        b"break\n",
+        b"def f(a):\n    global a\n",
+        b"nonlocal x\n",
+        b'"\\d"\n',
+        b"",
+        b"\xef\xbb\xbfx = 1\r\n",
+        b'# -*- coding: latin-1 -*-\nx = "\xe9"\n',
+    ],
+    ids=repr,
+)
 def test_what_only_the_compiler_minds_can_be_read(raw: bytes) -> None:
     check_readable(raw)
 
 
-@pytest.mark.parametrize('raw', [b'x = (\n', b'x = 1\0\n', b'x = "\xe9"\n', b'exec "x"\n', b'  x = 1\n'], ids=repr)
+@pytest.mark.parametrize("raw", [b"x = (\n", b"x = 1\0\n", b'x = "\xe9"\n', b'exec "x"\n', b"  x = 1\n"], ids=repr)
 def test_what_the_parser_minds_cannot(raw: bytes) -> None:
     with pytest.raises(SourceError):
         check_readable(raw)
 
 
 def test_what_is_known_of_files_goes_without_the_collector(tmp_path: pathlib.Path) -> None:
-    paths = [tmp_path / ('train%d.py' % number) for number in range(12)]
+    paths = [tmp_path / ("train%d.py" % number) for number in range(12)]
     for path in paths:
-        path.write_text(TF + 'class Net:\n    def __init__(self, x):\n        self.sess = tf.Session()\n'
-                        '        self.x = [y for y in x]\n    def run(self, z):\n'
-                        '        return self.sess.run(self.x, {z: lambda: z})\n'
-                        'def main():\n    return Net(1)\nmain()\n')
+        path.write_text(
+            TF + "class Net:\n    def __init__(self, x):\n        self.sess = tf.Session()\n"
+            "        self.x = [y for y in x]\n    def run(self, z):\n"
+            "        return self.sess.run(self.x, {z: lambda: z})\n"
+            "def main():\n    return Net(1)\nmain()\n"
+        )
     project = Project([str(path) for path in paths])
     converter = Converter(Settings(), project)
     gc.disable()

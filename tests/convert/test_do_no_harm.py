@@ -1,50 +1,45 @@
 """What only looks like TensorFlow stays as it is, byte for byte."""
+
 from __future__ import annotations
 
 import pytest
-
 from convert_tf2npu.engine.converter import Converter
 
-HEAD = 'import tensorflow as tf\n'
+HEAD = "import tensorflow as tf\n"
 UNTOUCHED = {
-    'a session of requests': 'import requests\ns = requests.Session()\n',
-    'a session of the project': 'from db import Session\ns = Session()\n',
-    'a session class of its own': 'class Session:\n    pass\ns = Session()\n',
-    'a regular expression': 'import re\npattern = re.compile("fit")\npattern.match(text)\n',
-    'another compile': 'tf.xla.experimental.compile(f, [x])\n',
-    'a fit of something else': 'import statsmodels.api as sm\nsm.OLS(y, x).fit()\n',
-    'a batch method of its own':
-        'class Reader:\n    def train(self):\n        return self.batch(32)\n    def batch(self, n):\n'
-        '        return self.lines[:n]\n',
-    'a batch of a loader': 'from data import Loader\nloader = Loader("train")\nx = loader.batch(5)\n',
-    'a batch of an argument': 'def train(dataset):\n    return dataset.batch(5)\n',
-    'a name that is a dataset only sometimes':
-        'if cached:\n    train_data = load()\nelse:\n    train_data = tf.data.Dataset.range(3)\n'
-        'train_data.batch(2)\n',
-    'a batch queue': 'x, y = tf.train.batch([x, y], batch_size=8)\n',
-    'a function called gelu that is a relu': 'def gelu(x):\n    return tf.nn.relu(x)\n',
-    'a function called gelu of two tensors':
-        'def gelu(x, y):\n    return 0.5 * x * (1 + tf.tanh(0.79788456 * (y + 0.044715 * x ** 3)))\n',
-    'a function called gelu with other constants':
-        'def gelu(x):\n    return 0.5 * x * (1 + tf.tanh(0.79788456 * (x + 0.05 * tf.pow(x, 3))))\n',
-    'a dropout of its own': 'class Net:\n    def f(self, x):\n        return self.dropout(x, 0.5)\n',
-    'a dropout of the project': 'from layers import dropout\ny = dropout(x, keep_prob=0.5)\n',
-    'a RunConfig of its own': 'class RunConfig:\n    pass\nc = RunConfig()\n',
-    'an estimator of the project': 'import my.estimator as est\ne = est.Estimator(model_fn)\n',
-    'an EstimatorSpec': 'def f(mode, loss):\n    return tf.estimator.EstimatorSpec(mode, loss=loss)\n',
-    'a device of something else': 'import torch\ntorch.device("gpu:0")\n',
-    'a CPU device in its own quotes': 'with tf.device("/cpu:0"):\n    pass\n',
-    'a model that is not compiled': 'layer = tf.keras.layers.Dense(1)\nm = SVC()\nm.fit(x, y)\n',
-    'a pattern that is compiled, and a fit beside Keras':
-        'layer = tf.keras.layers.Dense(1)\np = load()\np.compile("a", flags=2)\np.fit(x)\n',
-    'a model that is only compiled': 'layer = tf.keras.layers.Dense(1)\nm = load()\nm.compile(loss="mse")\n',
-    'a Keras model that is only called': 'm = tf.keras.Sequential([])\ny = m(x)\n',
-    'a name shadowed by an argument': 'def f(tf):\n    return tf.Session()\n',
-    'code in a string': 'text = "tf.Session()"\n# tf.Session()\n',
+    "a session of requests": "import requests\ns = requests.Session()\n",
+    "a session of the project": "from db import Session\ns = Session()\n",
+    "a session class of its own": "class Session:\n    pass\ns = Session()\n",
+    "a regular expression": 'import re\npattern = re.compile("fit")\npattern.match(text)\n',
+    "another compile": "tf.xla.experimental.compile(f, [x])\n",
+    "a fit of something else": "import statsmodels.api as sm\nsm.OLS(y, x).fit()\n",
+    "a batch method of its own": "class Reader:\n    def train(self):\n        return self.batch(32)\n    def batch(self, n):\n"
+    "        return self.lines[:n]\n",
+    "a batch of a loader": 'from data import Loader\nloader = Loader("train")\nx = loader.batch(5)\n',
+    "a batch of an argument": "def train(dataset):\n    return dataset.batch(5)\n",
+    "a name that is a dataset only sometimes": "if cached:\n    train_data = load()\nelse:\n    train_data = tf.data.Dataset.range(3)\n"
+    "train_data.batch(2)\n",
+    "a batch queue": "x, y = tf.train.batch([x, y], batch_size=8)\n",
+    "a function called gelu that is a relu": "def gelu(x):\n    return tf.nn.relu(x)\n",
+    "a function called gelu of two tensors": "def gelu(x, y):\n    return 0.5 * x * (1 + tf.tanh(0.79788456 * (y + 0.044715 * x ** 3)))\n",
+    "a function called gelu with other constants": "def gelu(x):\n    return 0.5 * x * (1 + tf.tanh(0.79788456 * (x + 0.05 * tf.pow(x, 3))))\n",
+    "a dropout of its own": "class Net:\n    def f(self, x):\n        return self.dropout(x, 0.5)\n",
+    "a dropout of the project": "from layers import dropout\ny = dropout(x, keep_prob=0.5)\n",
+    "a RunConfig of its own": "class RunConfig:\n    pass\nc = RunConfig()\n",
+    "an estimator of the project": "import my.estimator as est\ne = est.Estimator(model_fn)\n",
+    "an EstimatorSpec": "def f(mode, loss):\n    return tf.estimator.EstimatorSpec(mode, loss=loss)\n",
+    "a device of something else": 'import torch\ntorch.device("gpu:0")\n',
+    "a CPU device in its own quotes": 'with tf.device("/cpu:0"):\n    pass\n',
+    "a model that is not compiled": "layer = tf.keras.layers.Dense(1)\nm = SVC()\nm.fit(x, y)\n",
+    "a pattern that is compiled, and a fit beside Keras": 'layer = tf.keras.layers.Dense(1)\np = load()\np.compile("a", flags=2)\np.fit(x)\n',
+    "a model that is only compiled": 'layer = tf.keras.layers.Dense(1)\nm = load()\nm.compile(loss="mse")\n',
+    "a Keras model that is only called": "m = tf.keras.Sequential([])\ny = m(x)\n",
+    "a name shadowed by an argument": "def f(tf):\n    return tf.Session()\n",
+    "code in a string": 'text = "tf.Session()"\n# tf.Session()\n',
 }
 
 
-@pytest.mark.parametrize('text', list(UNTOUCHED.values()), ids=list(UNTOUCHED))
+@pytest.mark.parametrize("text", list(UNTOUCHED.values()), ids=list(UNTOUCHED))
 def test_stays(text: str) -> None:
     result = Converter().convert((HEAD + text).encode())
     assert result.new is None
@@ -52,32 +47,40 @@ def test_stays(text: str) -> None:
 
 
 TOLD = {
-    'a session with hidden arguments': ('s = tf.Session(**options)\n', 'NPU101'),
-    'an undecided batch': ('def input_fn(is_training):\n    return tf.data.Dataset.range(9).batch(2)\n'
-                           'def evaluate():\n    pass\n', 'drop_remainder=is_training'),
-    'an evaluation batch': ('def eval_input_fn():\n    return tf.data.Dataset.range(9).batch(2)\n',
-                            'feeds evaluation'),
-    'a device chosen by a function': ('with tf.device(tf.train.replica_device_setter(1)):\n    pass\n',
-                                      'chosen when the script runs'),
-    'a device of None': ('with tf.device(None):\n    pass\n', 'names no device'),
-    'several devices chosen by functions': (
-        'with tf.device(a.device()):\n    pass\nwith tf.device(b):\n    pass\nwith tf.device(c(1)):\n    pass\n',
-        'this and 2 other scopes'),
-    'a numbered GPU whose number is taken from somewhere':
-        ("with tf.device('/gpu:%d' % numbers.pop()):\n    pass\n", 'chosen when the script runs'),
-    'a GPU of another machine': ("with tf.device('/job:ps/task:%d/gpu:0' % i):\n    pass\n",
-                                 'chosen when the script runs'),
-    'a model of unknown kind that is compiled as Keras does it': (
+    "a session with hidden arguments": ("s = tf.Session(**options)\n", "NPU101"),
+    "an undecided batch": (
+        "def input_fn(is_training):\n    return tf.data.Dataset.range(9).batch(2)\ndef evaluate():\n    pass\n",
+        "drop_remainder=is_training",
+    ),
+    "an evaluation batch": ("def eval_input_fn():\n    return tf.data.Dataset.range(9).batch(2)\n", "feeds evaluation"),
+    "a device chosen by a function": (
+        "with tf.device(tf.train.replica_device_setter(1)):\n    pass\n",
+        "chosen when the script runs",
+    ),
+    "a device of None": ("with tf.device(None):\n    pass\n", "names no device"),
+    "several devices chosen by functions": (
+        "with tf.device(a.device()):\n    pass\nwith tf.device(b):\n    pass\nwith tf.device(c(1)):\n    pass\n",
+        "this and 2 other scopes",
+    ),
+    "a numbered GPU whose number is taken from somewhere": (
+        "with tf.device('/gpu:%d' % numbers.pop()):\n    pass\n",
+        "chosen when the script runs",
+    ),
+    "a GPU of another machine": (
+        "with tf.device('/job:ps/task:%d/gpu:0' % i):\n    pass\n",
+        "chosen when the script runs",
+    ),
+    "a model of unknown kind that is compiled as Keras does it": (
         'm = tf.keras.utils.multi_gpu_model(MODELS[k](), 2)\nm = wrapped(m)\nm.compile(loss="mse", optimizer=o)\nm.fit(x)\n',
-        'looks like the training'),
-    'a dropout of unknown version': ('def f(x):\n    return tf.nn.dropout(x, 0.1)\n', 'give it its name'),
-    'an erf gelu': ('def gelu(x):\n    return x * 0.5 * (1.0 + tf.math.erf(x / 1.4142135623730951))\n',
-                    'erf form'),
-    'a noise shape': ('sess = None\nx = tf.nn.dropout(x, rate=0.1, noise_shape=[1, 2])\n', 'noise_shape'),
+        "looks like the training",
+    ),
+    "a dropout of unknown version": ("def f(x):\n    return tf.nn.dropout(x, 0.1)\n", "give it its name"),
+    "an erf gelu": ("def gelu(x):\n    return x * 0.5 * (1.0 + tf.math.erf(x / 1.4142135623730951))\n", "erf form"),
+    "a noise shape": ("sess = None\nx = tf.nn.dropout(x, rate=0.1, noise_shape=[1, 2])\n", "noise_shape"),
 }
 
 
-@pytest.mark.parametrize('text,words', list(TOLD.values()), ids=list(TOLD))
+@pytest.mark.parametrize("text,words", list(TOLD.values()), ids=list(TOLD))
 def test_what_is_left_is_told_with_its_place(text: str, words: str) -> None:
     result = Converter().convert((HEAD + text).encode())
     assert result.new is None
@@ -86,56 +89,72 @@ def test_what_is_left_is_told_with_its_place(text: str, words: str) -> None:
 
 
 CHANGED = {
-    'a numbered GPU in an f-string': (
-        'for i in gpus:\n    with tf.device(f"/gpu:{i}"):\n        pass\n', '    with tf.device("/cpu:0"):\n'),
-    'a numbered GPU by format': (
-        "with tf.device('GPU:{}'.format(FLAGS.gpu)):\n    pass\n", "with tf.device('CPU:0'):\n"),
-    'a gelu that logs, which goes on logging': (
-        'def gelu(x):\n    print(x)\n    return 0.5 * x * (1 + tf.tanh(0.79788456 * (x + 0.044715 * x ** 3)))\n',
-        '    print(x)\n    return npu_unary_ops.gelu(x)\n'),
-    'a model class of the file': (
-        'class Net(tf.keras.Model):\n    pass\nnet = Net()\nnet.fit(x, y)\n',
-        'npu_keras_sess = set_keras_session_npu_config()\nnet = Net()\nnet.fit(x, y)\n'
-        'close_session(npu_keras_sess)\n'),
-    'the training side of a mode': (
-        'def input_fn(mode):\n    d = tf.data.TFRecordDataset(files)\n'
-        '    if mode == tf.estimator.ModeKeys.TRAIN:\n        d = d.shuffle(9)\n        d = d.batch(8)\n'
-        '    else:\n        d = d.batch(8)\n    return d\n',
-        'd = d.shuffle(9)\n        d = d.batch(8, drop_remainder=True)\n    else:\n        d = d.batch(8)\n'),
-    'a dataset that a function returns': (
-        'def read():\n    return tf.data.TextLineDataset(f).map(g)\ntrain_set = read().batch(4)\n',
-        'train_set = read().batch(4, drop_remainder=True)'),
-    'a dataset in a loop': (
-        'def train_input_fn():\n    d = tf.data.Dataset.range(9)\n    for f in maps:\n        d = d.map(f)\n'
-        '    return d.batch(3)\n', 'return d.batch(3, drop_remainder=True)'),
-    'an Estimator whose configuration is chosen from two': (
+    "a numbered GPU in an f-string": (
+        'for i in gpus:\n    with tf.device(f"/gpu:{i}"):\n        pass\n',
+        '    with tf.device("/cpu:0"):\n',
+    ),
+    "a numbered GPU by format": (
+        "with tf.device('GPU:{}'.format(FLAGS.gpu)):\n    pass\n",
+        "with tf.device('CPU:0'):\n",
+    ),
+    "a gelu that logs, which goes on logging": (
+        "def gelu(x):\n    print(x)\n    return 0.5 * x * (1 + tf.tanh(0.79788456 * (x + 0.044715 * x ** 3)))\n",
+        "    print(x)\n    return npu_unary_ops.gelu(x)\n",
+    ),
+    "a model class of the file": (
+        "class Net(tf.keras.Model):\n    pass\nnet = Net()\nnet.fit(x, y)\n",
+        "npu_keras_sess = set_keras_session_npu_config()\nnet = Net()\nnet.fit(x, y)\nclose_session(npu_keras_sess)\n",
+    ),
+    "the training side of a mode": (
+        "def input_fn(mode):\n    d = tf.data.TFRecordDataset(files)\n"
+        "    if mode == tf.estimator.ModeKeys.TRAIN:\n        d = d.shuffle(9)\n        d = d.batch(8)\n"
+        "    else:\n        d = d.batch(8)\n    return d\n",
+        "d = d.shuffle(9)\n        d = d.batch(8, drop_remainder=True)\n    else:\n        d = d.batch(8)\n",
+    ),
+    "a dataset that a function returns": (
+        "def read():\n    return tf.data.TextLineDataset(f).map(g)\ntrain_set = read().batch(4)\n",
+        "train_set = read().batch(4, drop_remainder=True)",
+    ),
+    "a dataset in a loop": (
+        "def train_input_fn():\n    d = tf.data.Dataset.range(9)\n    for f in maps:\n        d = d.map(f)\n"
+        "    return d.batch(3)\n",
+        "return d.batch(3, drop_remainder=True)",
+    ),
+    "an Estimator whose configuration is chosen from two": (
         'if a:\n    c = tf.estimator.RunConfig("x")\nelse:\n    c = tf.estimator.RunConfig(model_dir="y")\n'
-        'e = tf.estimator.Estimator(f, config=c)\n',
-        'c = NPURunConfig(model_dir="x")\nelse:\n    c = NPURunConfig(model_dir="y")\n'
-        'e = NPUEstimator(f, config=c)\n'),
-    'an Estimator that warm-starts by place': (
-        'e = tf.estimator.Estimator(f, d, None, p, w)\n',
-        'e = NPUEstimator(f, d, NPURunConfig(), p, warm_start_from=w)\n'),
-    'a parenthesised configuration': (
-        's = tf.Session(config=(cfg))\n', 's = tf.Session(config=(npu_config_proto(config_proto=cfg)))\n'),
-    'a config given by place': (
-        's = tf.Session("", None, cfg)\n', 's = tf.Session("", None, npu_config_proto(config_proto=cfg))\n'),
-    'a run configuration given by place in parentheses': (
-        'c = tf.estimator.RunConfig(("x"), (1))\n', 'c = NPURunConfig(model_dir=("x"), tf_random_seed=(1))\n'),
-    'a session inside blocks of blocks': (
-        'try:\n    with a:\n        if b:\n            s = tf.Session()\nexcept E as e:\n    if e:\n'
-        '        s = tf.Session()\nelse:\n    for c in d:\n        while c:\n            s = tf.Session()\n'
-        'finally:\n    if c:\n        s = tf.Session()\n',
-        'try:\n    with a:\n        if b:\n            s = tf.Session(config=npu_config_proto())\n'
-        'except E as e:\n    if e:\n        s = tf.Session(config=npu_config_proto())\nelse:\n'
-        '    for c in d:\n        while c:\n            s = tf.Session(config=npu_config_proto())\n'
-        'finally:\n    if c:\n        s = tf.Session(config=npu_config_proto())\n'),
-    'a chained session': (
-        'v = tf.Session().run(x)\n', 'v = tf.Session(config=npu_config_proto()).run(x)\n'),
+        "e = tf.estimator.Estimator(f, config=c)\n",
+        'c = NPURunConfig(model_dir="x")\nelse:\n    c = NPURunConfig(model_dir="y")\ne = NPUEstimator(f, config=c)\n',
+    ),
+    "an Estimator that warm-starts by place": (
+        "e = tf.estimator.Estimator(f, d, None, p, w)\n",
+        "e = NPUEstimator(f, d, NPURunConfig(), p, warm_start_from=w)\n",
+    ),
+    "a parenthesised configuration": (
+        "s = tf.Session(config=(cfg))\n",
+        "s = tf.Session(config=(npu_config_proto(config_proto=cfg)))\n",
+    ),
+    "a config given by place": (
+        's = tf.Session("", None, cfg)\n',
+        's = tf.Session("", None, npu_config_proto(config_proto=cfg))\n',
+    ),
+    "a run configuration given by place in parentheses": (
+        'c = tf.estimator.RunConfig(("x"), (1))\n',
+        'c = NPURunConfig(model_dir=("x"), tf_random_seed=(1))\n',
+    ),
+    "a session inside blocks of blocks": (
+        "try:\n    with a:\n        if b:\n            s = tf.Session()\nexcept E as e:\n    if e:\n"
+        "        s = tf.Session()\nelse:\n    for c in d:\n        while c:\n            s = tf.Session()\n"
+        "finally:\n    if c:\n        s = tf.Session()\n",
+        "try:\n    with a:\n        if b:\n            s = tf.Session(config=npu_config_proto())\n"
+        "except E as e:\n    if e:\n        s = tf.Session(config=npu_config_proto())\nelse:\n"
+        "    for c in d:\n        while c:\n            s = tf.Session(config=npu_config_proto())\n"
+        "finally:\n    if c:\n        s = tf.Session(config=npu_config_proto())\n",
+    ),
+    "a chained session": ("v = tf.Session().run(x)\n", "v = tf.Session(config=npu_config_proto()).run(x)\n"),
 }
 
 
-@pytest.mark.parametrize('text,part', list(CHANGED.values()), ids=list(CHANGED))
+@pytest.mark.parametrize("text,part", list(CHANGED.values()), ids=list(CHANGED))
 def test_is_converted(text: str, part: str) -> None:
     converter = Converter()
     new = converter.convert((HEAD + text).encode()).new

@@ -1,150 +1,160 @@
 """Dropout that only drops while it trains: who decides whether it does."""
+
 from __future__ import annotations
 
 import pathlib
-from typing import Dict
 
 import pytest
-
 from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.project.project import Project
 
-HEAD = 'import tensorflow.compat.v1 as tf\nfrom tensorflow.contrib import slim\n'
-LAYER = 'y = tf.layers.dropout(x, 0.4, training=%s)\n'
+HEAD = "import tensorflow.compat.v1 as tf\nfrom tensorflow.contrib import slim\n"
+LAYER = "y = tf.layers.dropout(x, 0.4, training=%s)\n"
 DECIDED = {
-    'True': 'True',
-    'a mode key': 'mode == tf.estimator.ModeKeys.TRAIN',
-    'a mode key to the left': 'tf.estimator.ModeKeys.TRAIN == mode',
-    'a mode as a string': "mode == 'train'",
-    'a negation': 'not testing',
-    'two tests': "mode == 'train' and not testing",
-    'membership': 'mode in modes',
-    'a flag': 'tf.app.flags.FLAGS.is_training',
-    'a bool': 'bool(phase)',
-    'a choice': 'True if a else False',
+    "True": "True",
+    "a mode key": "mode == tf.estimator.ModeKeys.TRAIN",
+    "a mode key to the left": "tf.estimator.ModeKeys.TRAIN == mode",
+    "a mode as a string": "mode == 'train'",
+    "a negation": "not testing",
+    "two tests": "mode == 'train' and not testing",
+    "membership": "mode in modes",
+    "a flag": "tf.app.flags.FLAGS.is_training",
+    "a bool": "bool(phase)",
+    "a choice": "True if a else False",
 }
 
 
-@pytest.mark.parametrize('test', list(DECIDED.values()), ids=list(DECIDED))
+@pytest.mark.parametrize("test", list(DECIDED.values()), ids=list(DECIDED))
 def test_what_python_decides_is_converted(test: str) -> None:
     new = Converter().convert((HEAD + LAYER % test).encode()).new
-    choice = '' if test == 'True' else ' if (%s) else x' % test if ' if ' in test else ' if %s else x' % test
-    assert new is not None and new.decode().endswith('y = npu_ops.dropout(x, 0.6)%s\n' % choice)
+    choice = "" if test == "True" else f" if ({test}) else x" if " if " in test else f" if {test} else x"
+    assert new is not None and new.decode().endswith(f"y = npu_ops.dropout(x, 0.6){choice}\n")
 
 
 VARIABLES = {
-    'a variable': "training = mode == 'train'\n%s",
-    'an argument by default and by call':
-        'def cnn(x, training=False):\n    %s    return y\ny = cnn(x)\ny = cnn(x, True)\n',
-    'an argument of a function that calls itself':
-        'def cnn(x, training):\n    x = cnn(x, training)\n    %s    return y\ncnn(x, True)\n',
-    'an argument that an if asks': 'def cnn(x, training):\n    if training:\n        x = augment(x)\n    %s    return y\n',
-    'an argument that a not asks': 'def cnn(x, training):\n    reuse = not training\n    %s    return y\n',
+    "a variable": "training = mode == 'train'\n%s",
+    "an argument by default and by call": "def cnn(x, training=False):\n    %s    return y\ny = cnn(x)\ny = cnn(x, True)\n",
+    "an argument of a function that calls itself": "def cnn(x, training):\n    x = cnn(x, training)\n    %s    return y\ncnn(x, True)\n",
+    "an argument that an if asks": "def cnn(x, training):\n    if training:\n        x = augment(x)\n    %s    return y\n",
+    "an argument that a not asks": "def cnn(x, training):\n    reuse = not training\n    %s    return y\n",
 }
 
 
-@pytest.mark.parametrize('text', list(VARIABLES.values()), ids=list(VARIABLES))
+@pytest.mark.parametrize("text", list(VARIABLES.values()), ids=list(VARIABLES))
 def test_what_holds_a_bool_is_followed(text: str) -> None:
-    new = Converter().convert((HEAD + text % LAYER % 'training').encode()).new
-    assert new is not None and 'y = npu_ops.dropout(x, 0.6) if training else x\n' in new.decode()
+    new = Converter().convert((HEAD + text % LAYER % "training").encode()).new
+    assert new is not None and "y = npu_ops.dropout(x, 0.6) if training else x\n" in new.decode()
 
 
 def test_an_attribute_that_holds_a_bool_is_followed() -> None:
-    text = ('class Net:\n    def __init__(self, x, training):\n        self.training = training\n    def f(self):\n'
-            '        return tf.layers.dropout(self.x, 0.4, training=self.training)\n')
-    new = Converter().convert((HEAD + text + 'net = Net(x, training=False)\n').encode()).new
-    assert new is not None and b'return npu_ops.dropout(self.x, 0.6) if self.training else self.x\n' in new
-    for other in ('net = Net(x, placeholder)\n', 'make(Net)\n', 'class Big(Net):\n    pass\n', ''):
+    text = (
+        "class Net:\n    def __init__(self, x, training):\n        self.training = training\n    def f(self):\n"
+        "        return tf.layers.dropout(self.x, 0.4, training=self.training)\n"
+    )
+    new = Converter().convert((HEAD + text + "net = Net(x, training=False)\n").encode()).new
+    assert new is not None and b"return npu_ops.dropout(self.x, 0.6) if self.training else self.x\n" in new
+    for other in ("net = Net(x, placeholder)\n", "make(Net)\n", "class Big(Net):\n    pass\n", ""):
         assert Converter().convert((HEAD + text + other).encode()).new is None, other
 
 
 UNDECIDED = {
-    'a placeholder': 'training = tf.placeholder(tf.bool)\n%s',
-    'an argument': 'def cnn(x, training):\n    %s    return y\n',
-    'an argument that may be a placeholder': 'def cnn(x, training):\n    %s    return y\ncnn(x, True)\ncnn(x, phase)\n',
-    'an argument that another function asks':
-        'def cnn(x, training):\n    %s    return y\ndef other(training):\n    if training:\n        pass\n',
-    'an attribute of something': 'def cnn(x, net):\n    training = net.training\n    %s    return y\n',
+    "a placeholder": "training = tf.placeholder(tf.bool)\n%s",
+    "an argument": "def cnn(x, training):\n    %s    return y\n",
+    "an argument that may be a placeholder": "def cnn(x, training):\n    %s    return y\ncnn(x, True)\ncnn(x, phase)\n",
+    "an argument that another function asks": "def cnn(x, training):\n    %s    return y\ndef other(training):\n    if training:\n        pass\n",
+    "an attribute of something": "def cnn(x, net):\n    training = net.training\n    %s    return y\n",
 }
 
 
-@pytest.mark.parametrize('text', list(UNDECIDED.values()), ids=list(UNDECIDED))
+@pytest.mark.parametrize("text", list(UNDECIDED.values()), ids=list(UNDECIDED))
 def test_what_may_be_a_tensor_is_told_with_both_forms(text: str) -> None:
-    result = Converter().convert((HEAD + text % LAYER % 'training').encode())
+    result = Converter().convert((HEAD + text % LAYER % "training").encode())
     assert result.new is None
-    assert [(d.code, d.kind) for d in result.diagnostics if d.code == 'NPU107'] == [('NPU107', FINDING)]
-    message = next(d.message for d in result.diagnostics if d.code == 'NPU107')
-    assert 'write npu_ops.dropout(x, 0.6) if training else x, ' in message
-    assert message.endswith('tf.cond(training, lambda: npu_ops.dropout(x, 0.6), lambda: x)')
+    assert [(d.code, d.kind) for d in result.diagnostics if d.code == "NPU107"] == [("NPU107", FINDING)]
+    message = next(d.message for d in result.diagnostics if d.code == "NPU107")
+    assert "write npu_ops.dropout(x, 0.6) if training else x, " in message
+    assert message.endswith("tf.cond(training, lambda: npu_ops.dropout(x, 0.6), lambda: x)")
 
 
 SLIM = {
-    'a call that says all': ("y = slim.dropout(x, k, is_training=mode == 'train', scope='d')\n",
-                             "y = npu_ops.dropout(x, k, name='d') if mode == 'train' else x\n"),
-    'a call among others': ("y = f(slim.dropout(inputs=x, keep_prob=k, is_training=not testing)) + 1\n",
-                            'y = f(npu_ops.dropout(x=x, keep_prob=k) if not testing else x) + 1\n'),
-    'a call in a sum': ("y = 1 + slim.dropout(x, k, is_training=not testing)\n",
-                        'y = 1 + (npu_ops.dropout(x, k) if not testing else x)\n'),
-    'a call that always drops': ('y = slim.dropout(x, k)\n', 'y = npu_ops.dropout(x, k)\n'),
-    'a call with its defaults': ('y = slim.dropout(x)\n', 'y = npu_ops.dropout(x, keep_prob=0.5)\n'),
-    'a call inside an unknown scope that says all': (
-        'with slim.arg_scope(scope()):\n    y = slim.dropout(x, k, is_training=True)\n', '    y = npu_ops.dropout(x, k)\n'),
-    'a call inside a scope': (
-        'with slim.arg_scope([slim.dropout, slim.batch_norm], is_training=not testing):\n    y = slim.dropout(x, k)\n',
-        '    y = npu_ops.dropout(x, k) if not testing else x\n'),
-    'a call inside two scopes': (
-        'with slim.arg_scope([slim.dropout], is_training=a), slim.arg_scope([slim.dropout], is_training=True):\n'
-        '    y = slim.dropout(x, k)\n', '    y = npu_ops.dropout(x, k)\n'),
-    'a call of another path': (
-        'from tensorflow.contrib.layers.python.layers import layers\ny = layers.dropout(x, k, is_training=True)\n',
-        'y = npu_ops.dropout(x, k)\n'),
+    "a call that says all": (
+        "y = slim.dropout(x, k, is_training=mode == 'train', scope='d')\n",
+        "y = npu_ops.dropout(x, k, name='d') if mode == 'train' else x\n",
+    ),
+    "a call among others": (
+        "y = f(slim.dropout(inputs=x, keep_prob=k, is_training=not testing)) + 1\n",
+        "y = f(npu_ops.dropout(x=x, keep_prob=k) if not testing else x) + 1\n",
+    ),
+    "a call in a sum": (
+        "y = 1 + slim.dropout(x, k, is_training=not testing)\n",
+        "y = 1 + (npu_ops.dropout(x, k) if not testing else x)\n",
+    ),
+    "a call that always drops": ("y = slim.dropout(x, k)\n", "y = npu_ops.dropout(x, k)\n"),
+    "a call with its defaults": ("y = slim.dropout(x)\n", "y = npu_ops.dropout(x, keep_prob=0.5)\n"),
+    "a call inside an unknown scope that says all": (
+        "with slim.arg_scope(scope()):\n    y = slim.dropout(x, k, is_training=True)\n",
+        "    y = npu_ops.dropout(x, k)\n",
+    ),
+    "a call inside a scope": (
+        "with slim.arg_scope([slim.dropout, slim.batch_norm], is_training=not testing):\n    y = slim.dropout(x, k)\n",
+        "    y = npu_ops.dropout(x, k) if not testing else x\n",
+    ),
+    "a call inside two scopes": (
+        "with slim.arg_scope([slim.dropout], is_training=a), slim.arg_scope([slim.dropout], is_training=True):\n"
+        "    y = slim.dropout(x, k)\n",
+        "    y = npu_ops.dropout(x, k)\n",
+    ),
+    "a call of another path": (
+        "from tensorflow.contrib.layers.python.layers import layers\ny = layers.dropout(x, k, is_training=True)\n",
+        "y = npu_ops.dropout(x, k)\n",
+    ),
 }
 
 
-@pytest.mark.parametrize('text,part', list(SLIM.values()), ids=list(SLIM))
+@pytest.mark.parametrize("text,part", list(SLIM.values()), ids=list(SLIM))
 def test_slim_dropout_is_converted(text: str, part: str) -> None:
     new = Converter().convert((HEAD + text).encode()).new
     assert new is not None and new.decode().endswith(part)
 
 
-SLIM_STAYS: Dict[str, str] = {
-    'a tensor': 'y = slim.dropout(x, k, is_training=phase)\n',
-    'a scope of its own': 'with slim.arg_scope(scope()):\n    y = slim.dropout(x, k)\n',
-    'a scope that gives more': 'with slim.arg_scope([slim.dropout], is_training=True, noise_shape=n):\n'
-                               '    y = slim.dropout(x, k)\n',
-    'a function that a scope may be around': 'def f(x):\n    return slim.dropout(x, k)\n'
-                                             'with slim.arg_scope(s):\n    f(x)\n',
-    'a noise shape': 'y = slim.dropout(x, k, n, is_training=True)\n',
-    'a collected output': 'y = slim.dropout(x, k, is_training=True, outputs_collections=c)\n',
-    'hidden arguments': 'y = slim.dropout(x, **kw)\n',
-    'a computed input': 'y = slim.dropout(f(x), k, is_training=not testing)\n',
+SLIM_STAYS: dict[str, str] = {
+    "a tensor": "y = slim.dropout(x, k, is_training=phase)\n",
+    "a scope of its own": "with slim.arg_scope(scope()):\n    y = slim.dropout(x, k)\n",
+    "a scope that gives more": "with slim.arg_scope([slim.dropout], is_training=True, noise_shape=n):\n"
+    "    y = slim.dropout(x, k)\n",
+    "a function that a scope may be around": "def f(x):\n    return slim.dropout(x, k)\n"
+    "with slim.arg_scope(s):\n    f(x)\n",
+    "a noise shape": "y = slim.dropout(x, k, n, is_training=True)\n",
+    "a collected output": "y = slim.dropout(x, k, is_training=True, outputs_collections=c)\n",
+    "hidden arguments": "y = slim.dropout(x, **kw)\n",
+    "a computed input": "y = slim.dropout(f(x), k, is_training=not testing)\n",
 }
 
 
-@pytest.mark.parametrize('text', list(SLIM_STAYS.values()), ids=list(SLIM_STAYS))
+@pytest.mark.parametrize("text", list(SLIM_STAYS.values()), ids=list(SLIM_STAYS))
 def test_slim_dropout_stays_and_is_told_with_what_to_write(text: str) -> None:
     result = Converter().convert((HEAD + text).encode())
     assert result.new is None
-    told = [d.message for d in result.diagnostics if d.code == 'NPU118']
-    assert len(told) == 1 and 'write npu_ops.dropout(' in told[0]
+    told = [d.message for d in result.diagnostics if d.code == "NPU118"]
+    assert len(told) == 1 and "write npu_ops.dropout(" in told[0]
 
 
 def test_a_scope_in_a_file_that_brings_this_one_in_may_be_around_a_call(tmp_path: pathlib.Path) -> None:
-    net = HEAD + 'def net(x):\n    return slim.dropout(x, 0.5)\n'
-    files = {'net.py': net, 'use.py': 'import net\n', 'main.py': 'import use\n'}
+    net = HEAD + "def net(x):\n    return slim.dropout(x, 0.5)\n"
+    files = {"net.py": net, "use.py": "import net\n", "main.py": "import use\n"}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     paths = [str(tmp_path / name) for name in files]
     assert Converter(project=Project(paths)).convert(net.encode(), paths[0]).new is not None
-    (tmp_path / 'main.py').write_text('import use, slim\nwith slim.arg_scope(s):\n    use.run()\n')
+    (tmp_path / "main.py").write_text("import use, slim\nwith slim.arg_scope(s):\n    use.run()\n")
     assert Converter(project=Project(paths)).convert(net.encode(), paths[0]).new is None
 
 
 def test_a_test_that_other_files_hand_over_is_followed(tmp_path: pathlib.Path) -> None:
-    net = HEAD + 'def net(x, training):\n    return tf.layers.dropout(x, 0.5, training=training)\n'
-    use = 'import tensorflow as tf\nfrom net import net\nnet(x, training=mode == tf.estimator.ModeKeys.TRAIN)\n'
-    for name, text in (('net.py', net), ('use.py', use)):
+    net = HEAD + "def net(x, training):\n    return tf.layers.dropout(x, 0.5, training=training)\n"
+    use = "import tensorflow as tf\nfrom net import net\nnet(x, training=mode == tf.estimator.ModeKeys.TRAIN)\n"
+    for name, text in (("net.py", net), ("use.py", use)):
         (tmp_path / name).write_text(text)
-    paths = [str(tmp_path / 'net.py'), str(tmp_path / 'use.py')]
+    paths = [str(tmp_path / "net.py"), str(tmp_path / "use.py")]
     new = Converter(project=Project(paths)).convert(net.encode(), paths[0]).new
-    assert new is not None and new.decode().endswith('return npu_ops.dropout(x, 0.5) if training else x\n')
+    assert new is not None and new.decode().endswith("return npu_ops.dropout(x, 0.5) if training else x\n")

@@ -1,42 +1,45 @@
 """Expressions inside f-strings are converted where they can be placed, and told where not."""
+
 from __future__ import annotations
 
 import re
 import sys
 
 import pytest
-
 from convert_tf2npu.cli.config import Settings
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.syntax.source import Source
 
-HEAD = 'import tensorflow as tf\n'
+HEAD = "import tensorflow as tf\n"
 ONE_LINE = 'x = 1; print(f"loss {tf.Session().run(x):.3f} and {tf.Session(config=c)!r:>10}")\n'
 LINES = "print(f'''\n {tf.Session()} \u00e9 {tf.Session(config=c)}''')\n"
 
 
-@pytest.mark.parametrize('text', [ONE_LINE, LINES], ids=['in one line', 'over lines'])
+@pytest.mark.parametrize("text", [ONE_LINE, LINES], ids=["in one line", "over lines"])
 def test_a_session_is_converted_or_told(text: str) -> None:
-    result = Converter(Settings(select=('NPU101',))).convert((HEAD + text).encode('utf-8'))
+    result = Converter(Settings(select=("NPU101",))).convert((HEAD + text).encode("utf-8"))
     assert not result.unreadable
     if result.new is None:
         assert sys.version_info < (3, 12)
         assert len(result.diagnostics) == 2
-        assert all('inside an f-string' in d.message and d.line == 2 for d in result.diagnostics)
+        assert all("inside an f-string" in d.message and d.line == 2 for d in result.diagnostics)
     else:
-        new = result.new.decode('utf-8')
-        assert new.count('npu_config_proto()') == new.count('npu_config_proto(config_proto=c)') == 1
-        assert new.replace('config=npu_config_proto()', '').replace(
-            'npu_config_proto(config_proto=c)', 'c').replace(
-                'from npu_shim.npu_init import *\n', '') == HEAD + text
+        new = result.new.decode("utf-8")
+        assert new.count("npu_config_proto()") == new.count("npu_config_proto(config_proto=c)") == 1
+        assert (
+            new.replace("config=npu_config_proto()", "")
+            .replace("npu_config_proto(config_proto=c)", "c")
+            .replace("from npu_shim.npu_init import *\n", "")
+            == HEAD + text
+        )
 
 
 def test_a_rank_of_horovod_in_an_f_string() -> None:
     text = HEAD + 'import horovod.tensorflow as hvd\nprint(f"rank {hvd.rank()} of {hvd.size()}")\n'
-    result = Converter(Settings(distributed='horovod')).convert(text.encode())
+    result = Converter(Settings(distributed="horovod")).convert(text.encode())
     if result.new is None:
         assert sys.version_info < (3, 12)
-        assert any('inside an f-string' in d.message for d in result.diagnostics)
+        assert any("inside an f-string" in d.message for d in result.diagnostics)
     else:
         assert b'f"rank {get_npu_rank_id()} of {get_npu_rank_size()}"' in result.new
 
@@ -48,17 +51,18 @@ def test_a_finding_inside_an_f_string_is_told_at_the_f_string() -> None:
     assert {(d.line, d.col) for d in result.diagnostics} == {(2, 5)}
 
 
-@pytest.mark.parametrize('text', [
-    "x = f'{tf.Session(**a)} {hvd.allreduce(y, False)}'\n", 'x = f"{hvd.allreduce(y, False)}"\n'])
+@pytest.mark.parametrize(
+    "text", ["x = f'{tf.Session(**a)} {hvd.allreduce(y, False)}'\n", 'x = f"{hvd.allreduce(y, False)}"\n']
+)
 def test_what_cannot_stand_inside_an_f_string_is_not_written_there(text: str) -> None:
-    raw = (HEAD + 'import horovod.tensorflow as hvd\n' + text).encode()
-    result = Converter(Settings(distributed='horovod')).convert(raw)
+    raw = (HEAD + "import horovod.tensorflow as hvd\n" + text).encode()
+    result = Converter(Settings(distributed="horovod")).convert(raw)
     assert result.new is None and not result.unreadable
-    assert any(re.search('inside (an|this) f-string', d.message) and d.line == 3 for d in result.diagnostics)
+    assert any(re.search("inside (an|this) f-string", d.message) and d.line == 3 for d in result.diagnostics)
 
 
 def test_output_that_is_not_python_is_told_as_the_fault_of_the_tool(monkeypatch) -> None:
-    monkeypatch.setattr(Source, 'edited', lambda self, edits: b'(')
-    result = Converter().convert((HEAD + 'tf.Session()\n').encode())
+    monkeypatch.setattr(Source, "edited", lambda self, edits: b"(")
+    result = Converter().convert((HEAD + "tf.Session()\n").encode())
     assert result.new is None
-    assert 'the tool itself fails on it' in result.diagnostics[0].message
+    assert "the tool itself fails on it" in result.diagnostics[0].message

@@ -1,4 +1,5 @@
 """A run that is killed leaves all or nothing, and the next one takes away what it left."""
+
 from __future__ import annotations
 
 import builtins
@@ -8,32 +9,32 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable
 
 import pytest
-
 from convert_tf2npu.files import staging
 from convert_tf2npu.files.errors import UsageError
-from convert_tf2npu.main import main
 from convert_tf2npu.files.staging import Staging
 from convert_tf2npu.files.tree import staging_in_place
+from convert_tf2npu.main import main
 
-SCRIPT = 'import tensorflow as tf\ntf.Session()\n'
-MIGRATED = 'import tensorflow as tf\nfrom npu_shim.npu_init import *\ntf.Session(config=npu_config_proto())\n'
-CALLS = ['mkdir', 'replace', 'rename', 'link', 'unlink', 'rmdir', 'chmod', 'symlink']
+SCRIPT = "import tensorflow as tf\ntf.Session()\n"
+MIGRATED = "import tensorflow as tf\nfrom npu_shim.npu_init import *\ntf.Session(config=npu_config_proto())\n"
+CALLS = ["mkdir", "replace", "rename", "link", "unlink", "rmdir", "chmod", "symlink"]
 
 
-def content(folder: pathlib.Path) -> Dict[str, str]:
+def content(folder: pathlib.Path) -> dict[str, str]:
     """What a folder holds, hidden files and links too."""
     found = {}
-    for path in folder.rglob('*'):
+    for path in folder.rglob("*"):
         name = str(path.relative_to(folder))
-        found[name] = 'to ' + os.readlink(str(path)) if path.is_symlink() else \
-            'folder' if path.is_dir() else path.read_text()
+        found[name] = (
+            "to " + os.readlink(str(path)) if path.is_symlink() else "folder" if path.is_dir() else path.read_text()
+        )
     return found
 
 
-def killed_at(number: int, arguments: List[str]) -> bool:
+def killed_at(number: int, arguments: list[str]) -> bool:
     """Run the command in a process that is killed right before its so-manieth call that writes; False where it has
     fewer of them."""
     child = os.fork()
@@ -46,12 +47,14 @@ def killed_at(number: int, arguments: List[str]) -> bool:
 
             def counted(function: Callable[..., Any]) -> Callable[..., Any]:
                 def call(*args: Any, **more: Any) -> Any:
-                    if function is not builtins_open or 'w' in str(args[1:2]):
+                    if function is not builtins_open or "w" in str(args[1:2]):
                         left[0] -= 1
                         if left[0] < 0:
                             os.kill(os.getpid(), signal.SIGKILL)
                     return function(*args, **more)
+
                 return call
+
             builtins_open = builtins.open
             for name in CALLS:
                 setattr(os, name, counted(getattr(os, name)))
@@ -64,12 +67,12 @@ def killed_at(number: int, arguments: List[str]) -> bool:
 
 @pytest.fixture
 def source(tmp_path: pathlib.Path) -> pathlib.Path:
-    folder = tmp_path / 'here' / 'src'
-    (folder / 'part').mkdir(parents=True)
-    (folder / 'part' / 'train.py').write_text(SCRIPT)
-    (folder / 'train.py').write_text(SCRIPT + '# more\n')
-    (folder / 'words.txt').write_text('words\n')
-    (folder / 'link').symlink_to('words.txt')
+    folder = tmp_path / "here" / "src"
+    (folder / "part").mkdir(parents=True)
+    (folder / "part" / "train.py").write_text(SCRIPT)
+    (folder / "train.py").write_text(SCRIPT + "# more\n")
+    (folder / "words.txt").write_text("words\n")
+    (folder / "link").symlink_to("words.txt")
     return folder
 
 
@@ -84,28 +87,29 @@ def everywhere(run: Callable[[int], bool]) -> int:
 
 
 def test_a_new_folder_is_whole_or_not_there(source: pathlib.Path) -> None:
-    out = source.parent / 'out'
+    out = source.parent / "out"
     states = set()
 
     def run(number: int) -> bool:
-        killed = killed_at(number, ['-i', str(source), '-o', str(out), '-r', str(source.parent / 'reports')])
+        killed = killed_at(number, ["-i", str(source), "-o", str(out), "-r", str(source.parent / "reports")])
         if killed:
             states.add(out.exists())
             assert not out.exists() or set(content(out)) == set(content(source))
-            assert main(['-i', str(source), '-o', str(out), '-r', str(source.parent / 'reports')]) == 0
-        assert sorted(p.name for p in source.parent.iterdir()) == ['out', 'reports', 'src']
-        assert (out / 'part' / 'train.py').read_text() == MIGRATED
-        for folder in (out, source.parent / 'reports'):
+            assert main(["-i", str(source), "-o", str(out), "-r", str(source.parent / "reports")]) == 0
+        assert sorted(p.name for p in source.parent.iterdir()) == ["out", "reports", "src"]
+        assert (out / "part" / "train.py").read_text() == MIGRATED
+        for folder in (out, source.parent / "reports"):
             staging.remove(str(folder))
         return killed
+
     everywhere(run)
     assert states == {True, False}
 
 
-@pytest.mark.parametrize('in_place', [False, True], ids=['into a folder with files', 'in place'])
+@pytest.mark.parametrize("in_place", [False, True], ids=["into a folder with files", "in place"])
 def test_files_are_all_replaced_or_none(in_place: bool, source: pathlib.Path) -> None:
-    out = source if in_place else source.parent / 'out'
-    mine = {'train.py': SCRIPT + '# mine\n', 'notes.txt': 'mine\n'}
+    out = source if in_place else source.parent / "out"
+    mine = {"train.py": SCRIPT + "# mine\n", "notes.txt": "mine\n"}
     if not in_place:
         out.mkdir()
     for name, text in mine.items():
@@ -113,71 +117,81 @@ def test_files_are_all_replaced_or_none(in_place: bool, source: pathlib.Path) ->
     before, states = content(out), []
 
     def run(number: int) -> bool:
-        killed = killed_at(number, ['-i', str(source), '--force'] + (['--in-place'] if in_place else ['-o', str(out)]))
+        killed = killed_at(number, ["-i", str(source), "--force"] + (["--in-place"] if in_place else ["-o", str(out)]))
         place = staging_in_place(str(out)) if in_place else Staging.beside(str(out))
         place.recover()
         now = content(out)
         states.append(now == before)
-        assert now == before or (now['part/train.py'], now['train.py'], now['notes.txt']) == (
-            MIGRATED, MIGRATED + ('# mine\n' if in_place else '# more\n'), 'mine\n'), number
-        assert sorted(p.name for p in source.parent.iterdir()) == ['out', 'src'][in_place:]
+        assert now == before or (now["part/train.py"], now["train.py"], now["notes.txt"]) == (
+            MIGRATED,
+            MIGRATED + ("# mine\n" if in_place else "# more\n"),
+            "mine\n",
+        ), number
+        assert sorted(p.name for p in source.parent.iterdir()) == ["out", "src"][in_place:]
         for name in now:
-            if name not in before and now[name] != 'folder':
+            if name not in before and now[name] != "folder":
                 (out / name).unlink()
-        if (out / 'part').exists() and 'part' not in before:
-            (out / 'part').rmdir()
+        if (out / "part").exists() and "part" not in before:
+            (out / "part").rmdir()
         for name, text in before.items():
-            if not text.startswith(('to ', 'folder')):
+            if not text.startswith(("to ", "folder")):
                 (out / name).write_text(text)
         return killed
+
     everywhere(run)
     assert states[0] and not states[-1]
 
 
 def test_an_own_folder_by_that_name_is_not_touched(source: pathlib.Path, capsys) -> None:
-    own = source.parent / ('.out' + staging.SUFFIX)
-    for name in ('notes.txt', 'lock'):
+    own = source.parent / (".out" + staging.SUFFIX)
+    for name in ("notes.txt", "lock"):
         own.mkdir()
-        (own / name).write_text('mine\n')
-        assert main(['-i', str(source), '-o', str(source.parent / 'out')]) == 2
-        assert 'was not made by this tool' in capsys.readouterr().err
-        assert content(own) == {name: 'mine\n'} and not (source.parent / 'out').exists()
+        (own / name).write_text("mine\n")
+        assert main(["-i", str(source), "-o", str(source.parent / "out")]) == 2
+        assert "was not made by this tool" in capsys.readouterr().err
+        assert content(own) == {name: "mine\n"} and not (source.parent / "out").exists()
         staging.remove(str(own))
     own.symlink_to(source)
-    assert main(['-i', str(source), '-o', str(source.parent / 'out')]) == 2
-    assert own.is_symlink() and (source / 'train.py').exists()
+    assert main(["-i", str(source), "-o", str(source.parent / "out")]) == 2
+    assert own.is_symlink() and (source / "train.py").exists()
 
 
 def test_a_second_run_to_the_same_folder_is_refused_as_long_as_the_first_goes_on(source, capsys) -> None:
-    out = source.parent / 'out'
+    out = source.parent / "out"
     with Staging.beside(str(out)):
-        assert main(['-i', str(source), '-o', str(out)]) == 2
+        assert main(["-i", str(source), "-o", str(out)]) == 2
         error = capsys.readouterr().err
-        assert 'another run is writing to %s (process %d); wait' % (out, os.getpid()) in error
+        assert "another run is writing to %s (process %d); wait" % (out, os.getpid()) in error
         assert len(error.splitlines()) == 1 and not out.exists()
-        assert main(['-i', str(source), '-o', str(source.parent / 'other')]) == 0
-    assert main(['-i', str(source), '-o', str(out)]) == 0
+        assert main(["-i", str(source), "-o", str(source.parent / "other")]) == 0
+    assert main(["-i", str(source), "-o", str(out)]) == 0
 
 
 def test_many_runs_at_once_leave_one_whole_result(source: pathlib.Path) -> None:
-    other = source.parent / 'src2'
+    other = source.parent / "src2"
     other.mkdir()
-    (other / 'train.py').write_text(SCRIPT + '# other\n')
+    (other / "train.py").write_text(SCRIPT + "# other\n")
     tools = str(pathlib.Path(staging.__file__).parents[2])
     for _ in range(3):
-        runs = [subprocess.Popen([sys.executable, '-m', 'convert_tf2npu.main', '-i', str(which), '-o', str(source.parent / 'out')],
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=tools))
-                for which in (source, other, source, other)]
+        runs = [
+            subprocess.Popen(
+                [sys.executable, "-m", "convert_tf2npu.main", "-i", str(which), "-o", str(source.parent / "out")],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=dict(os.environ, PYTHONPATH=tools),
+            )
+            for which in (source, other, source, other)
+        ]
         errors = [run.communicate()[1].decode() for run in runs]
         assert {run.returncode for run in runs} <= {0, 2} and 0 in [run.returncode for run in runs], errors
         assert all(len(error.splitlines()) == (run.returncode == 2) for run, error in zip(runs, errors)), errors
-        found = content(source.parent / 'out')
+        found = content(source.parent / "out")
         assert found == content_of(source) or found == content_of(other)
-        assert sorted(p.name for p in source.parent.iterdir()) == ['out', 'src', 'src2']
-        staging.remove(str(source.parent / 'out'))
+        assert sorted(p.name for p in source.parent.iterdir()) == ["out", "src", "src2"]
+        staging.remove(str(source.parent / "out"))
 
 
-def content_of(folder: pathlib.Path) -> Dict[str, str]:
+def content_of(folder: pathlib.Path) -> dict[str, str]:
     """What a source is migrated to."""
     return {name: text.replace(SCRIPT, MIGRATED) for name, text in content(folder).items()}
 
@@ -185,42 +199,47 @@ def content_of(folder: pathlib.Path) -> Dict[str, str]:
 def test_what_was_changed_after_a_killed_run_is_not_lost(source: pathlib.Path, capsys) -> None:
     calls = 0
     while True:  # to the moment at which one file is replaced and the other is not
-        assert killed_at(calls, ['-i', str(source), '--in-place', '--force'])
-        texts = [(source / name).read_text() for name in ('train.py', 'part/train.py')]
-        if len({text.replace('# more\n', '') for text in texts}) == 2:
+        assert killed_at(calls, ["-i", str(source), "--in-place", "--force"])
+        texts = [(source / name).read_text() for name in ("train.py", "part/train.py")]
+        if len({text.replace("# more\n", "") for text in texts}) == 2:
             break
         staging_in_place(str(source)).recover()
         calls += 1
-    (changed,) = [name for name in ('train.py', 'part/train.py') if 'npu_config_proto' in (source / name).read_text()]
-    (source / changed).write_text('# my work\n')
-    assert main(['-i', str(source), '--in-place', '--force']) == 2
+    (changed,) = [name for name in ("train.py", "part/train.py") if "npu_config_proto" in (source / name).read_text()]
+    (source / changed).write_text("# my work\n")
+    assert main(["-i", str(source), "--in-place", "--force"]) == 2
     error = capsys.readouterr().err
-    assert '%s was changed after a run that was killed; what it was before is in ' % (source / changed) in error
-    kept = error.split('before is in ')[1].split('. Then')[0]
-    assert SCRIPT in pathlib.Path(kept).read_text() and (source / changed).read_text() == '# my work\n'
-    staging.remove(error.split('Then remove ')[1].strip())
-    (source / staging.SUFFIX / 'moves').unlink()
-    assert main(['-i', str(source), '--in-place', '--force']) == 0
+    assert "%s was changed after a run that was killed; what it was before is in " % (source / changed) in error
+    kept = error.split("before is in ")[1].split(". Then")[0]
+    assert SCRIPT in pathlib.Path(kept).read_text() and (source / changed).read_text() == "# my work\n"
+    staging.remove(error.split("Then remove ")[1].strip())
+    (source / staging.SUFFIX / "moves").unlink()
+    assert main(["-i", str(source), "--in-place", "--force"]) == 0
     assert not (source / staging.SUFFIX).exists()
 
 
 def test_a_run_left_behind_in_a_source_is_no_part_of_it(source: pathlib.Path, capsys) -> None:
     with staging_in_place(str(source)) as place:
         os.mkdir(place.new)
-        (source / staging.SUFFIX / 'new' / '0').write_text(SCRIPT)
-        assert main(['-i', str(source), '-o', str(source.parent / 'out')]) == 0
-    assert not (source.parent / 'out' / staging.SUFFIX).exists()
-    assert 'not part of the migration: %s' % staging.SUFFIX in capsys.readouterr().out
+        (source / staging.SUFFIX / "new" / "0").write_text(SCRIPT)
+        assert main(["-i", str(source), "-o", str(source.parent / "out")]) == 0
+    assert not (source.parent / "out" / staging.SUFFIX).exists()
+    assert f"not part of the migration: {staging.SUFFIX}" in capsys.readouterr().out
 
 
-def started(source: pathlib.Path, *more: str) -> 'subprocess.Popen[bytes]':
+def started(source: pathlib.Path, *more: str) -> subprocess.Popen[bytes]:
     """The command with two processes on so many files that it can be ended in the middle."""
     for number in range(300):
-        (source / ('a%d.py' % number)).write_text(SCRIPT * 120)
+        (source / ("a%d.py" % number)).write_text(SCRIPT * 120)
     tools = str(pathlib.Path(staging.__file__).parents[2])
-    return subprocess.Popen([sys.executable, '-m', 'convert_tf2npu.main', '-i', str(source), '-o', str(source.parent / 'out'),
-                             '-j', '2'] + list(more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            env=dict(os.environ, PYTHONPATH=tools), preexec_fn=as_at_a_terminal)
+    return subprocess.Popen(
+        [sys.executable, "-m", "convert_tf2npu.main", "-i", str(source), "-o", str(source.parent / "out"), "-j", "2"]
+        + list(more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(os.environ, PYTHONPATH=tools),
+        preexec_fn=as_at_a_terminal,
+    )
 
 
 def as_at_a_terminal() -> None:
@@ -229,19 +248,19 @@ def as_at_a_terminal() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def workers_of(process: 'subprocess.Popen[bytes]') -> List[int]:
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
     """The processes that a run has started, as soon as there are any."""
     for _ in range(500):
-        children = pathlib.Path('/proc/%d/task/%d/children' % (process.pid, process.pid)).read_text().split()
+        children = pathlib.Path("/proc/%d/task/%d/children" % (process.pid, process.pid)).read_text().split()
         if len(children) == 2:
             return [int(child) for child in children]
         time.sleep(0.01)
-    raise AssertionError('it has no worker processes')
+    raise AssertionError("it has no worker processes")
 
 
 def is_gone(pid: int) -> bool:
     try:
-        return pathlib.Path('/proc/%d/stat' % pid).read_text().rsplit(')', 1)[1].split()[0] == 'Z'
+        return pathlib.Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except OSError:
         return True
 
@@ -251,11 +270,11 @@ def test_a_worker_that_is_killed_gives_one_clear_error(source: pathlib.Path) -> 
     os.kill(workers_of(run)[0], signal.SIGKILL)
     error = run.communicate(timeout=60)[1].decode()
     assert run.returncode == 2 and len(error.splitlines()) == 1
-    assert 'memory ran out; nothing was written; try again with -j 1' in error
-    assert [p.name for p in source.parent.iterdir()] == ['src']
+    assert "memory ran out; nothing was written; try again with -j 1" in error
+    assert [p.name for p in source.parent.iterdir()] == ["src"]
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=['Ctrl-C', 'SIGTERM', 'SIGHUP'])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
 def test_a_signal_ends_all_processes_soon_and_leaves_nothing(number: int, source: pathlib.Path) -> None:
     run = started(source)
     workers = workers_of(run)
@@ -263,9 +282,9 @@ def test_a_signal_ends_all_processes_soon_and_leaves_nothing(number: int, source
     os.kill(run.pid, number)
     error = run.communicate(timeout=60)[1].decode()
     assert time.monotonic() - before < 10
-    assert run.returncode == 128 + number and 'Traceback' not in error, error
+    assert run.returncode == 128 + number and "Traceback" not in error, error
     assert all(is_gone(pid) for pid in workers)
-    assert [p.name for p in source.parent.iterdir()] == ['src']
+    assert [p.name for p in source.parent.iterdir()] == ["src"]
 
 
 def test_workers_end_with_a_run_that_is_killed(source: pathlib.Path) -> None:
@@ -277,13 +296,13 @@ def test_workers_end_with_a_run_that_is_killed(source: pathlib.Path) -> None:
         if all(is_gone(pid) for pid in workers):
             return
         time.sleep(0.1)
-    raise AssertionError('processes are left')
+    raise AssertionError("processes are left")
 
 
 def test_a_lock_that_vanishes_is_another_runs(tmp_path: pathlib.Path) -> None:
-    place = Staging.beside(str(tmp_path / 'out'))
+    place = Staging.beside(str(tmp_path / "out"))
     with place:
-        os.unlink(os.path.join(place.path, 'lock'))
-        with pytest.raises(UsageError, match='in the way'):
-            (tmp_path / ('.out' + staging.SUFFIX) / 'x').write_text('')
-            Staging.beside(str(tmp_path / 'out')).recover()
+        os.unlink(os.path.join(place.path, "lock"))
+        with pytest.raises(UsageError, match="in the way"):
+            (tmp_path / (".out" + staging.SUFFIX) / "x").write_text("")
+            Staging.beside(str(tmp_path / "out")).recover()

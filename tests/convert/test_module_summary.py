@@ -1,51 +1,50 @@
 """What is kept of a module whose tree was let go says the same as the module, and spares reading it again."""
+
 from __future__ import annotations
 
 import pathlib
 import pickle
-from typing import List, Optional
 
 import pytest
-
-from convert_tf2npu.project import project as project_module
-from convert_tf2npu.project.module_cache import AtHand
 from convert_tf2npu.cli.config import Settings
 from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.project import project as project_module
+from convert_tf2npu.project.module_cache import AtHand
 from convert_tf2npu.project.module_summary import Outline, outline
 from convert_tf2npu.project.project import Module, Project
 
-OTHER = 'import tensorflow as tf\nfrom tensorflow import keras\nclass Base(tf.Session):\n    pass\n'
+OTHER = "import tensorflow as tf\nfrom tensorflow import keras\nclass Base(tf.Session):\n    pass\n"
 MODULES = {
-    'an import': 'import tensorflow as tf\n',
-    'an import of a part': 'import tensorflow.keras\n',
-    'a name from TensorFlow': 'from tensorflow import Session as name\n',
-    'a name from another file': 'from other import tf\n',
-    'a name from another file that has none': 'from other import missing as name\n',
-    'a function': 'def name():\n    pass\n',
-    'a class': 'class name:\n    pass\n',
-    'two things': 'try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    import tensorflow as tf\n',
-    'two that disagree': 'try:\n    import tensorflow as tf\nexcept ImportError:\n    import keras as tf\n',
-    'nothing where it cannot be had': 'try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None\n',
-    'nothing': 'name = None\n',
-    'a value': 'import tensorflow\ntf = tensorflow\nname = tf.Session\n',
-    'a number': 'name = 3\n',
-    'a result': 'import tensorflow\ndef get():\n    return tensorflow\ntf = get()\n',
-    'parts of a result': 'import tensorflow\ndef get():\n    return tensorflow, 1\ntf, name = get()\n',
-    'a global of a function': 'def load():\n    global tf\n    import tensorflow as tf\n',
-    'a function inside that is global': 'def load():\n    global name\n    def name():\n        pass\n',
-    'a star': 'from other import *\n',
-    'a star of TensorFlow': 'from tensorflow import *\n',
-    'a star of npu_shim': 'from npu_shim.npu_init import *\n',
-    'two stars': 'from other import *\nfrom unknown import *\n',
-    'a loop': 'for name in range(3):\n    pass\n',
+    "an import": "import tensorflow as tf\n",
+    "an import of a part": "import tensorflow.keras\n",
+    "a name from TensorFlow": "from tensorflow import Session as name\n",
+    "a name from another file": "from other import tf\n",
+    "a name from another file that has none": "from other import missing as name\n",
+    "a function": "def name():\n    pass\n",
+    "a class": "class name:\n    pass\n",
+    "two things": "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    import tensorflow as tf\n",
+    "two that disagree": "try:\n    import tensorflow as tf\nexcept ImportError:\n    import keras as tf\n",
+    "nothing where it cannot be had": "try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None\n",
+    "nothing": "name = None\n",
+    "a value": "import tensorflow\ntf = tensorflow\nname = tf.Session\n",
+    "a number": "name = 3\n",
+    "a result": "import tensorflow\ndef get():\n    return tensorflow\ntf = get()\n",
+    "parts of a result": "import tensorflow\ndef get():\n    return tensorflow, 1\ntf, name = get()\n",
+    "a global of a function": "def load():\n    global tf\n    import tensorflow as tf\n",
+    "a function inside that is global": "def load():\n    global name\n    def name():\n        pass\n",
+    "a star": "from other import *\n",
+    "a star of TensorFlow": "from tensorflow import *\n",
+    "a star of npu_shim": "from npu_shim.npu_init import *\n",
+    "two stars": "from other import *\nfrom unknown import *\n",
+    "a loop": "for name in range(3):\n    pass\n",
 }
-NAMES = ('tf', 'name', 'keras', 'tensorflow', 'Base', 'len', 'missing')
+NAMES = ("tf", "name", "keras", "tensorflow", "Base", "len", "missing")
 
 
 def project_of(folder: pathlib.Path, text: str) -> Project:
-    (folder / 'made.py').write_text(text)
-    (folder / 'other.py').write_text(OTHER)
-    return Project([str(folder / 'made.py'), str(folder / 'other.py')])
+    (folder / "made.py").write_text(text)
+    (folder / "other.py").write_text(OTHER)
+    return Project([str(folder / "made.py"), str(folder / "other.py")])
 
 
 def module_of(project: Project, path: pathlib.Path) -> Module:
@@ -54,10 +53,10 @@ def module_of(project: Project, path: pathlib.Path) -> Module:
     return found
 
 
-@pytest.mark.parametrize('what', sorted(MODULES))
+@pytest.mark.parametrize("what", sorted(MODULES))
 def test_it_says_what_the_module_says(what: str, tmp_path: pathlib.Path) -> None:
     read, let_go = (project_of(tmp_path, MODULES[what]) for _ in range(2))
-    path = tmp_path / 'made.py'
+    path = tmp_path / "made.py"
     module = module_of(read, path)
     let_go.outline(str(path))
     let_go._at_hand = AtHand(1)
@@ -67,44 +66,55 @@ def test_it_says_what_the_module_says(what: str, tmp_path: pathlib.Path) -> None
         assert let_go.binds(str(path), name) == (name in module.names.module.bindings), name
 
 
-@pytest.mark.parametrize('text,offered', [
-    ('_a = b = 1\n', 'b c'), ("__all__ = ['_a', 'c']\n", '_a c'), ("__all__ = ('b',)\n", 'b'), ('__all__ = []\n', ''),
-    ('__all__ = list(names)\n', '_a b c'), ("__all__ = ['b', *more]\n", '_a b c'),
-    ("__all__ = ['b']\n__all__ += ['c']\n", '_a b c')])
+@pytest.mark.parametrize(
+    "text,offered",
+    [
+        ("_a = b = 1\n", "b c"),
+        ("__all__ = ['_a', 'c']\n", "_a c"),
+        ("__all__ = ('b',)\n", "b"),
+        ("__all__ = []\n", ""),
+        ("__all__ = list(names)\n", "_a b c"),
+        ("__all__ = ['b', *more]\n", "_a b c"),
+        ("__all__ = ['b']\n__all__ += ['c']\n", "_a b c"),
+    ],
+)
 def test_it_offers_what_the_module_offers(text: str, offered: str, tmp_path: pathlib.Path) -> None:
-    names = module_of(project_of(tmp_path, text), tmp_path / 'made.py').names
+    names = module_of(project_of(tmp_path, text), tmp_path / "made.py").names
     kept = outline(names)
-    assert [name for name in ('_a', 'b', 'c') if kept.offers(name)] == offered.split()
-    assert [name for name in ('_a', 'b', 'c') if names.offers(name)] == offered.split()
+    assert [name for name in ("_a", "b", "c") if kept.offers(name)] == offered.split()
+    assert [name for name in ("_a", "b", "c") if names.offers(name)] == offered.split()
 
 
 def test_it_is_small_and_can_be_handed_to_other_processes(tmp_path: pathlib.Path) -> None:
-    text = 'import tensorflow as tf\n' + ''.join('def f%d(x):\n    return tf.nn.relu(x)\n' % n for n in range(100))
-    kept = outline(module_of(project_of(tmp_path, text), tmp_path / 'made.py').names)
+    text = "import tensorflow as tf\n" + "".join("def f%d(x):\n    return tf.nn.relu(x)\n" % n for n in range(100))
+    kept = outline(module_of(project_of(tmp_path, text), tmp_path / "made.py").names)
     assert type(kept) is Outline and pickle.loads(pickle.dumps(kept)) == kept
     assert len(pickle.dumps(kept)) < len(text) // 2
 
 
-@pytest.mark.parametrize('base,config', [('tf.Session', True), ('other.Base', True), ('object', False)])
-def test_files_that_ask_each_other_are_read_once(base: str, config: bool, tmp_path: pathlib.Path,
-                                                 monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / 'other.py').write_text(OTHER)
-    (tmp_path / 'kinds.py').write_text(
-        'import tensorflow as tf\nimport other\nclass Kind(%s):\n    pass\ndef make():\n    return 1\n' % base)
-    users = [tmp_path / ('use%d.py' % number) for number in range(6)]
+@pytest.mark.parametrize("base,config", [("tf.Session", True), ("other.Base", True), ("object", False)])
+def test_files_that_ask_each_other_are_read_once(
+    base: str, config: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other.py").write_text(OTHER)
+    (tmp_path / "kinds.py").write_text(
+        f"import tensorflow as tf\nimport other\nclass Kind({base}):\n    pass\ndef make():\n    return 1\n"
+    )
+    users = [tmp_path / ("use%d.py" % number) for number in range(6)]
     for path in users:
-        path.write_text('import tensorflow as tf\nfrom kinds import Kind, make\nmade = Kind(), make(), tf.zeros(1)\n')
-    paths = [str(tmp_path / 'kinds.py'), str(tmp_path / 'other.py')] + [str(path) for path in users]
-    read: List[str] = []
+        path.write_text("import tensorflow as tf\nfrom kinds import Kind, make\nmade = Kind(), make(), tf.zeros(1)\n")
+    paths = [str(tmp_path / "kinds.py"), str(tmp_path / "other.py")] + [str(path) for path in users]
+    read: list[str] = []
     understand = Project.understand
 
-    def understood(self: Project, raw: bytes, path: str = '', asked: bool = False) -> Optional[Module]:
+    def understood(self: Project, raw: bytes, path: str = "", asked: bool = False) -> Module | None:
         if path not in self._at_hand:
             read.append(path)
         return understand(self, raw, path, asked)
-    monkeypatch.setattr(Project, 'understand', understood)
-    monkeypatch.setattr(project_module, '_NODES_AT_HAND', 1)  # so that no two trees are in memory
+
+    monkeypatch.setattr(Project, "understand", understood)
+    monkeypatch.setattr(project_module, "_NODES_AT_HAND", 1)  # so that no two trees are in memory
     converter = Converter(Settings(), Project(paths))
     made = [converter.convert(path.read_bytes(), str(path)).new for path in users]
-    assert [new is not None and b'Kind(config=npu_config_proto())' in new for new in made] == [config] * len(users)
+    assert [new is not None and b"Kind(config=npu_config_proto())" in new for new in made] == [config] * len(users)
     assert {path for path in read if read.count(path) > 1} <= (set(paths[:2]) if config else set())

@@ -3,6 +3,7 @@
 Python 3.7 and 3.8 do not report (all of) them: there, the text at each position
 is parsed again and has to give the same node.
 """
+
 from __future__ import annotations
 
 import ast
@@ -13,18 +14,17 @@ import re
 import sys
 import sysconfig
 import tokenize
-from typing import Callable, Iterator, List, Optional, Tuple
+from typing import Callable, Iterator, Optional, Tuple
 
 import pytest
-
 from convert_tf2npu.syntax.py37 import lazy_positions as places
-from convert_tf2npu.syntax.py37.node_ends import add_ends
 from convert_tf2npu.syntax.py37.lazy_positions import Places
+from convert_tf2npu.syntax.py37.node_ends import add_ends
 
-_POSITION = ('lineno', 'col_offset', 'end_lineno', 'end_col_offset')
+_POSITION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 _REPORTED = sys.version_info >= (3, 9)
 # These are out of scope, Python 3.7 has none of them.
-_UNTOUCHED = tuple(getattr(ast, name) for name in ('pattern', 'type_param') if hasattr(ast, name))
+_UNTOUCHED = tuple(getattr(ast, name) for name in ("pattern", "type_param") if hasattr(ast, name))
 
 Span = Tuple[Optional[int], ...]
 
@@ -408,19 +408,19 @@ if not (3, 12) <= sys.version_info < (3, 12, 2):
     SNIPPETS += '---\nx["""€\né""", é]\n---\nf(é, """\n€""" + a, (é, b))\n'
     SNIPPETS += '---\n"""€\n"""; é = """\né"""; b\n'
 if sys.version_info < (3, 9):
-    SNIPPETS = SNIPPETS.replace('@(a.b) if 0 else c\n', '')  # only names, before 3.9
+    SNIPPETS = SNIPPETS.replace("@(a.b) if 0 else c\n", "")  # only names, before 3.9
 if sys.version_info >= (3, 8):
-    EXPRESSIONS += '(a := b)\nf(a := (b), (c := d), k=(e := f))\n[(a) for b in c if (d := b)]\n'
-    EXPRESSIONS += 'lambda a, /, b: a\nlambda a, /: a\n'
-    SNIPPETS += '---\ndef f(a, b=(c), /, d=e, *, g): pass\n---\ndef f(a, /,): return *a, (b)\n'
+    EXPRESSIONS += "(a := b)\nf(a := (b), (c := d), k=(e := f))\n[(a) for b in c if (d := b)]\n"
+    EXPRESSIONS += "lambda a, /, b: a\nlambda a, /: a\n"
+    SNIPPETS += "---\ndef f(a, b=(c), /, d=e, *, g): pass\n---\ndef f(a, /,): return *a, (b)\n"
 if _REPORTED:
-    EXPRESSIONS += 'a[b := c]\na[*b, c]\n' if sys.version_info >= (3, 11) else ''
-    SNIPPETS += '---\nwith (a, b): c\n---\nwith (a as b, (c) as d,): e\n---\nwith (a,): b\n'
+    EXPRESSIONS += "a[b := c]\na[*b, c]\n" if sys.version_info >= (3, 11) else ""
+    SNIPPETS += "---\nwith (a, b): c\n---\nwith (a as b, (c) as d,): e\n---\nwith (a,): b\n"
 if sys.version_info >= (3, 11):
-    SNIPPETS += '---\ntry: a\nexcept* (A, B) as c: d\n---\ndef f(*a: *b, c): d\n'
+    SNIPPETS += "---\ntry: a\nexcept* (A, B) as c: d\n---\ndef f(*a: *b, c): d\n"
     SNIPPETS += '---\nmatch a, (b):\n  case {"c": [d]} | (E(f=1)) if (g): h\n  case _: i;\n'
 if sys.version_info >= (3, 12):
-    SNIPPETS += '---\ntype A[B: (C)] = (D)\n---\ndef f[A](a): b\n---\nclass A[B](C): d\n'
+    SNIPPETS += "---\ntype A[B: (C)] = (D)\n---\ndef f[A](a): b\n---\nclass A[B](C): d\n"
 
 
 def _placed(tree: ast.AST) -> Iterator[ast.AST]:
@@ -430,7 +430,7 @@ def _placed(tree: ast.AST) -> Iterator[ast.AST]:
         node = pending.pop()
         if isinstance(node, _UNTOUCHED):
             continue
-        if 'lineno' in node._attributes and not isinstance(node, ast.alias):
+        if "lineno" in node._attributes and not isinstance(node, ast.alias):
             yield node
         if not isinstance(node, ast.JoinedStr):
             pending.extend(ast.iter_child_nodes(node))
@@ -449,12 +449,12 @@ def _lose_all(node: ast.AST) -> None:
 def _lose_ends(node: ast.AST) -> None:
     """Leave what Python 3.7 would report, its errors included."""
     kind = type(node).__name__
-    if kind in ('GeneratorExp', 'Tuple'):
-        for child in [node.elt] if kind == 'GeneratorExp' else node.elts[:1]:
+    if kind in ("GeneratorExp", "Tuple"):
+        for child in [node.elt] if kind == "GeneratorExp" else node.elts[:1]:
             node.lineno, node.col_offset = child.lineno, child.col_offset
-    elif getattr(node, 'decorator_list', None):
+    elif getattr(node, "decorator_list", None):
         node.lineno = node.decorator_list[0].lineno
-    elif kind in ('Constant', 'JoinedStr') and _REPORTED and node.end_lineno != node.lineno:
+    elif kind in ("Constant", "JoinedStr") and _REPORTED and node.end_lineno != node.lineno:
         node.lineno, node.col_offset = node.end_lineno, -1
     for name in _POSITION[2:]:
         if hasattr(node, name):
@@ -465,55 +465,54 @@ class _Text:
     """Cuts out what lies between two positions."""
 
     def __init__(self, text: str) -> None:
-        self._bytes = text.encode('utf-8')
-        self._starts = [0] + [m.end() for m in re.finditer(b'\r\n?|\n', self._bytes)]
+        self._bytes = text.encode("utf-8")
+        self._starts = [0] + [m.end() for m in re.finditer(b"\r\n?|\n", self._bytes)]
 
     def cut(self, node: ast.AST) -> str:
         start = self._starts[node.lineno - 1] + node.col_offset
         end = self._starts[node.end_lineno - 1] + node.end_col_offset
-        return self._bytes[start:end].decode('utf-8')
+        return self._bytes[start:end].decode("utf-8")
 
     def indentation(self, node: ast.AST) -> str:
         start = self._starts[node.lineno - 1]
-        return self._bytes[start:start + node.col_offset].decode('utf-8')
+        return self._bytes[start : start + node.col_offset].decode("utf-8")
 
 
 def _dump(node: ast.AST) -> str:
-    return re.sub(r'\b(Store|Del)\(\)', 'Load()', ast.dump(node))
+    return re.sub(r"\b(Store|Del)\(\)", "Load()", ast.dump(node))
 
 
-def _parse_again(node: ast.AST, text: _Text) -> Tuple[str, str]:
+def _parse_again(node: ast.AST, text: _Text) -> tuple[str, str]:
     """The dump of a node, and that of its text."""
     code = text.cut(node)
     if isinstance(node, ast.expr):
-        return _dump(node), _dump(ast.parse('(%s\n)' % code, mode='eval').body)
+        return _dump(node), _dump(ast.parse(f"({code}\n)", mode="eval").body)
     # Decorators lie outside of the position.
-    if hasattr(node, 'decorator_list'):
+    if hasattr(node, "decorator_list"):
         node.decorator_list, decorators = [], node.decorator_list
         dumped = _dump(node)
         node.decorator_list = decorators
     else:
         dumped = _dump(node)
     # An elif is an if of its own.
-    code = re.sub(r'\Aelif\b', 'if', code)
+    code = re.sub(r"\Aelif\b", "if", code)
     indentation = text.indentation(node)
     if indentation and not indentation.strip():
-        return dumped, _dump(ast.parse('if 1:\n%s%s\n' % (indentation, code)).body[0].body[0])
-    return dumped, _dump(ast.parse(code + '\n').body[0])
+        return dumped, _dump(ast.parse(f"if 1:\n{indentation}{code}\n").body[0].body[0])
+    return dumped, _dump(ast.parse(code + "\n").body[0])
 
 
 def _find_each(tree: ast.Module, text: str) -> None:
     """Ask for one node after the other, in no order."""
-    places = Places(tree, text, [0] + [found.end() for found in re.finditer('\r\n|\r|\n', text)])
+    places = Places(tree, text, [0] + [found.end() for found in re.finditer("\r\n|\r|\n", text)])
     nodes = list(_placed(tree))
     random.Random(0).shuffle(nodes)
     for node in nodes:
-        if not getattr(node, 'end_lineno', None):
+        if not getattr(node, "end_lineno", None):
             places.find(node)
 
 
-def _check(text: str, damage: Callable[[ast.AST], None],
-           place: Callable[[ast.Module, str], None] = add_ends) -> int:
+def _check(text: str, damage: Callable[[ast.AST], None], place: Callable[[ast.Module, str], None] = add_ends) -> int:
     """Compare all positions; return how many."""
     tree = ast.parse(text)
     nodes = list(_placed(tree))
@@ -522,8 +521,7 @@ def _check(text: str, damage: Callable[[ast.AST], None],
         damage(node)
     place(tree, text)
     if _REPORTED:
-        wrong = [(node, _span(node), span) for node, span in zip(nodes, truth)
-                 if _span(node) != span]
+        wrong = [(node, _span(node), span) for node, span in zip(nodes, truth) if _span(node) != span]
         assert not wrong
         return len(nodes)
     cutter = _Text(text)
@@ -535,53 +533,53 @@ def _check(text: str, damage: Callable[[ast.AST], None],
     return len(nodes)
 
 
-@pytest.mark.parametrize('snippet', EXPRESSIONS.split('\n')[1:-1] + SNIPPETS[1:].split('---\n'))
+@pytest.mark.parametrize("snippet", EXPRESSIONS.split("\n")[1:-1] + SNIPPETS[1:].split("---\n"))
 def test_snippet(snippet: str) -> None:
-    for newline in ('\n', '\r\n', '\r'):
+    for newline in ("\n", "\r\n", "\r"):
         for damage in (_lose_all, _lose_ends):
-            assert _check(snippet.replace('\n', newline), damage)
+            assert _check(snippet.replace("\n", newline), damage)
 
 
 # The text at the position of a tuple parses to the same tuple with and without the
 # parentheses, and so on: where the version does not report positions, only this
 # table tells them apart.
-EXACT: List[Tuple[str, str, List[str]]] = [
-    ('(a, b)', 'Tuple', ['(a, b)']),
-    ('((a, b))', 'Tuple', ['(a, b)']),
-    ('(a), (b)', 'Tuple', ['(a), (b)']),
-    ('(a,), b,', 'Tuple', ['(a,), b,', '(a,)']),
-    ('f(a, (b, c), (d))', 'Tuple', ['(b, c)']),
-    ('f((a, b))', 'Tuple', ['(a, b)']),
-    ('x[a, b], x[(a, b)]', 'Tuple', ['x[a, b], x[(a, b)]', 'a, b', '(a, b)']),
-    ('for (a, b) in (c, d): return (e), f', 'Tuple', ['(a, b)', '(c, d)', '(e), f']),
-    ('with (a, b) as (c, d): pass', 'Tuple', ['(a, b)', '(c, d)']),
-    ('try: a\nexcept (A, B) as e: b', 'Tuple', ['(A, B)']),
-    ('del (a, b), (c)', 'Tuple', ['(a, b)']),
-    ('lambda x=(1, 2): (a, b)', 'Tuple', ['(1, 2)', '(a, b)']),
-    ('class A((B, C).d, e=(f, g)): pass', 'Tuple', ['(B, C)', '(f, g)']),
-    ('f(x for x in y)', 'GeneratorExp', ['(x for x in y)']),
-    ('f((x for x in y))', 'GeneratorExp', ['(x for x in y)']),
-    ('f((x for x in y), k=1)', 'GeneratorExp', ['(x for x in y)']),
-    ('f(((x) for x in (y)))', 'GeneratorExp', ['((x) for x in (y))']),
-    ('(a).b((c), ((d)))', 'Name', ['a', 'c', 'd']),
-    ('((a) + (b)) * c', 'BinOp', ['((a) + (b)) * c', '(a) + (b)']),
-    ('(f(a))((b)(c))', 'Call', ['(f(a))((b)(c))', 'f(a)', '(b)(c)']),
-    ('f(*(a), k=(b), **(c))', 'keyword', ['k=(b)', '**(c)']),
-    ('f(*(a), k=(b), *c)', 'Starred', ['*(a)', '*c']),
-    ('def f(a: (b) = c, *d: e, g=h, **i): pass', 'arg', ['a: (b)', 'd: e', 'g', 'i']),
-    ('@a\n@b(c)\nclass A: pass', 'ClassDef', ['class A: pass']),
-    ('@a\nasync def f(): pass', 'AsyncFunctionDef', ['async def f(): pass']),
-    ('if a: b\nelif c: d;\n', 'If', ['if a: b\nelif c: d;', 'elif c: d;']),
-    ('x = """a\nb""" "c"; y', 'Assign', ['x = """a\nb""" "c"']),
-    ('(a); b;', 'Expr', ['(a)', 'b']),
-    ('f(f"""{a}\n""" "b")', 'JoinedStr', ['f"""{a}\n""" "b"']),
-    ('é = (ü, "€")', 'Tuple', ['(ü, "€")']),
-    ('try: a\nexcept B as c: d;\nfinally: e', 'ExceptHandler', ['except B as c: d;']),
+EXACT: list[tuple[str, str, list[str]]] = [
+    ("(a, b)", "Tuple", ["(a, b)"]),
+    ("((a, b))", "Tuple", ["(a, b)"]),
+    ("(a), (b)", "Tuple", ["(a), (b)"]),
+    ("(a,), b,", "Tuple", ["(a,), b,", "(a,)"]),
+    ("f(a, (b, c), (d))", "Tuple", ["(b, c)"]),
+    ("f((a, b))", "Tuple", ["(a, b)"]),
+    ("x[a, b], x[(a, b)]", "Tuple", ["x[a, b], x[(a, b)]", "a, b", "(a, b)"]),
+    ("for (a, b) in (c, d): return (e), f", "Tuple", ["(a, b)", "(c, d)", "(e), f"]),
+    ("with (a, b) as (c, d): pass", "Tuple", ["(a, b)", "(c, d)"]),
+    ("try: a\nexcept (A, B) as e: b", "Tuple", ["(A, B)"]),
+    ("del (a, b), (c)", "Tuple", ["(a, b)"]),
+    ("lambda x=(1, 2): (a, b)", "Tuple", ["(1, 2)", "(a, b)"]),
+    ("class A((B, C).d, e=(f, g)): pass", "Tuple", ["(B, C)", "(f, g)"]),
+    ("f(x for x in y)", "GeneratorExp", ["(x for x in y)"]),
+    ("f((x for x in y))", "GeneratorExp", ["(x for x in y)"]),
+    ("f((x for x in y), k=1)", "GeneratorExp", ["(x for x in y)"]),
+    ("f(((x) for x in (y)))", "GeneratorExp", ["((x) for x in (y))"]),
+    ("(a).b((c), ((d)))", "Name", ["a", "c", "d"]),
+    ("((a) + (b)) * c", "BinOp", ["((a) + (b)) * c", "(a) + (b)"]),
+    ("(f(a))((b)(c))", "Call", ["(f(a))((b)(c))", "f(a)", "(b)(c)"]),
+    ("f(*(a), k=(b), **(c))", "keyword", ["k=(b)", "**(c)"]),
+    ("f(*(a), k=(b), *c)", "Starred", ["*(a)", "*c"]),
+    ("def f(a: (b) = c, *d: e, g=h, **i): pass", "arg", ["a: (b)", "d: e", "g", "i"]),
+    ("@a\n@b(c)\nclass A: pass", "ClassDef", ["class A: pass"]),
+    ("@a\nasync def f(): pass", "AsyncFunctionDef", ["async def f(): pass"]),
+    ("if a: b\nelif c: d;\n", "If", ["if a: b\nelif c: d;", "elif c: d;"]),
+    ('x = """a\nb""" "c"; y', "Assign", ['x = """a\nb""" "c"']),
+    ("(a); b;", "Expr", ["(a)", "b"]),
+    ('f(f"""{a}\n""" "b")', "JoinedStr", ['f"""{a}\n""" "b"']),
+    ('é = (ü, "€")', "Tuple", ['(ü, "€")']),
+    ("try: a\nexcept B as c: d;\nfinally: e", "ExceptHandler", ["except B as c: d;"]),
 ]
 
 
-@pytest.mark.parametrize('text, kind, expected', EXACT)
-def test_exact_text(text: str, kind: str, expected: List[str]) -> None:
+@pytest.mark.parametrize("text, kind, expected", EXACT)
+def test_exact_text(text: str, kind: str, expected: list[str]) -> None:
     tree = ast.parse(text)
     for node in _placed(tree):
         _lose_all(node)
@@ -603,32 +601,42 @@ def test_all_of_an_fstring_lies_at_the_fstring() -> None:
 def test_shared_nodes_stay_without_position() -> None:
     tree = ast.parse('f"{a}"[b]')
     add_ends(tree, 'f"{a}"[b]')
-    assert not hasattr(ast.parse('a').body[0].value.ctx, 'lineno')
+    assert not hasattr(ast.parse("a").body[0].value.ctx, "lineno")
 
 
 def test_long_chains_need_no_recursion() -> None:
-    for text in ('a' + ' + a' * 600, 'a' + '.b(c)[d]' * 150):
+    for text in ("a" + " + a" * 600, "a" + ".b(c)[d]" * 150):
         tree = ast.parse(text)
         add_ends(tree, text)
         assert _span(tree.body[0].value) == (1, 0, 1, len(text))
 
 
-@pytest.mark.parametrize('code, text', [
-    ('f(a)', 'f(a, b)'), ('f(a, b)', 'f(a)'), ('f(k=a)', 'f(a)'), ('f(a)', 'f(k=a)'),
-    ('a', 'a b'), ('a + b', 'a'), ('pass', 'pass; a'), ('a', ''), ('def f(): a', 'a'),
-])
+@pytest.mark.parametrize(
+    "code, text",
+    [
+        ("f(a)", "f(a, b)"),
+        ("f(a, b)", "f(a)"),
+        ("f(k=a)", "f(a)"),
+        ("f(a)", "f(k=a)"),
+        ("a", "a b"),
+        ("a + b", "a"),
+        ("pass", "pass; a"),
+        ("a", ""),
+        ("def f(): a", "a"),
+    ],
+)
 def test_a_tree_of_another_text_is_refused(code: str, text: str) -> None:
-    with pytest.raises(ValueError, match='does not belong'):
+    with pytest.raises(ValueError, match="does not belong"):
         add_ends(ast.parse(code), text)
 
 
 def _library_texts() -> Iterator[str]:
     """A fixed choice of the modules that come with this Python."""
-    root = pathlib.Path(sysconfig.get_paths()['stdlib'])
-    packages = [path for path in root.glob('*/*.py') if path.parent.name != 'site-packages']
+    root = pathlib.Path(sysconfig.get_paths()["stdlib"])
+    packages = [path for path in root.glob("*/*.py") if path.parent.name != "site-packages"]
     # Where each piece of text is parsed again, a file takes several times as long.
     step = 2 if _REPORTED else 8
-    for path in sorted(root.glob('*.py'))[::step] + sorted(packages)[::10 * step]:
+    for path in sorted(root.glob("*.py"))[::step] + sorted(packages)[:: 10 * step]:
         try:
             with tokenize.open(str(path)) as file:
                 text = file.read()
@@ -641,14 +649,14 @@ def _library_texts() -> Iterator[str]:
 
 def _quotes_itself(text: str) -> bool:
     """Whether an f-string holds quotes of its own kind, which Python 3.7 cannot read, and no Python before 3.12."""
-    around: List[str] = []
+    around: list[str] = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline) if sys.version_info >= (3, 12) else ():
         kind = tokenize.tok_name[token.type]
-        if kind in ('STRING', 'FSTRING_START') and any(quote in token.string for quote in around):
+        if kind in ("STRING", "FSTRING_START") and any(quote in token.string for quote in around):
             return True
-        if kind == 'FSTRING_START':
-            around.append(token.string.lstrip('fFrR'))
-        elif kind == 'FSTRING_END':
+        if kind == "FSTRING_START":
+            around.append(token.string.lstrip("fFrR"))
+        elif kind == "FSTRING_END":
             around.pop()
     return False
 
@@ -661,33 +669,42 @@ def test_standard_library_node_by_node() -> None:
     assert sum(_check(text, _lose_ends, _find_each) for text in _library_texts()) > 10000
 
 
-@pytest.mark.parametrize('snippet', SNIPPETS[1:].split('---\n'))
+@pytest.mark.parametrize("snippet", SNIPPETS[1:].split("---\n"))
 def test_snippet_node_by_node(snippet: str) -> None:
-    _check('def f():\n    a; b\n    "c"\n    if d:\n        e\n    else:\n        """f\n        g"""\n' +
-           re.sub(r'(?m)^(?=.)', '    ', snippet), _lose_ends, _find_each)
+    _check(
+        'def f():\n    a; b\n    "c"\n    if d:\n        e\n    else:\n        """f\n        g"""\n'
+        + re.sub(r"(?m)^(?=.)", "    ", snippet),
+        _lose_ends,
+        _find_each,
+    )
 
 
-@pytest.mark.parametrize('marked, read', [
-    ('a\nX\nb\n', 'X\n'),
-    ('class A:\n    def f(self):\n        a\n        X(b,\n          c)  # d\n\n        e\n',
-     '        X(b,\n          c)  # d\n\n'),
-    ('if a:\n    X\nelse:\n    b\n', '    X\nelse:\n'),
-    ('if a:\n    b\nelse:\n    X\nc\n', '    X\n'),
-    ('if a:\n    b\nelif X:\n    d\ne\n', 'elif X:\n    d\n'),
-    ('try:\n    a\n    X\nexcept B:\n    c\n', '    X\n'),
-    ('try:\n    a\nexcept B:\n    X\nfinally:\n    c\n', '    X\nfinally:\n'),
-    ('for a in b:\n    c; X\n    d\n', '    c; X\n'),
-    ('def f(a=X):\n    b\n', 'def f(a=X):\n    b\n'),
-    ('if a: X\nb\n', 'if a: X\n'),
-    ('def f():\n    """a\n    b"""\n    X\n', '    X\n'),
-])
+@pytest.mark.parametrize(
+    "marked, read",
+    [
+        ("a\nX\nb\n", "X\n"),
+        (
+            "class A:\n    def f(self):\n        a\n        X(b,\n          c)  # d\n\n        e\n",
+            "        X(b,\n          c)  # d\n\n",
+        ),
+        ("if a:\n    X\nelse:\n    b\n", "    X\nelse:\n"),
+        ("if a:\n    b\nelse:\n    X\nc\n", "    X\n"),
+        ("if a:\n    b\nelif X:\n    d\ne\n", "elif X:\n    d\n"),
+        ("try:\n    a\n    X\nexcept B:\n    c\n", "    X\n"),
+        ("try:\n    a\nexcept B:\n    X\nfinally:\n    c\n", "    X\nfinally:\n"),
+        ("for a in b:\n    c; X\n    d\n", "    c; X\n"),
+        ("def f(a=X):\n    b\n", "def f(a=X):\n    b\n"),
+        ("if a: X\nb\n", "if a: X\n"),
+        ('def f():\n    """a\n    b"""\n    X\n', "    X\n"),
+    ],
+)
 def test_no_more_is_read_than_the_lines_of_a_statement(marked: str, read: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """But where these end in what is no part of it, the lines of the one around."""
     tree = ast.parse(marked)
     for node in _placed(tree):
         _lose_ends(node)
-    texts: List[str] = []
-    monkeypatch.setattr(places, 'add_ends', lambda part, text, line=1: (texts.append(text), add_ends(part, text, line)))
-    node, = [node for node in ast.walk(tree) if getattr(node, 'id', '') == 'X']
-    Places(tree, marked, [0] + [found.end() for found in re.finditer('\n', marked)]).find(node)
+    texts: list[str] = []
+    monkeypatch.setattr(places, "add_ends", lambda part, text, line=1: (texts.append(text), add_ends(part, text, line)))
+    (node,) = [node for node in ast.walk(tree) if getattr(node, "id", "") == "X"]
+    Places(tree, marked, [0] + [found.end() for found in re.finditer("\n", marked)]).find(node)
     assert texts[-1] == read

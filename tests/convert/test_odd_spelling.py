@@ -1,92 +1,132 @@
 """Code that is spelled as hardly anybody spells it becomes right all the same, or stays with a reason."""
+
 from __future__ import annotations
 
 import sys
-from typing import List, Tuple
 
 import pytest
-
 from convert_tf2npu.cli.config import Settings
 from convert_tf2npu.engine.converter import Converter
 
-TF = 'import tensorflow as tf\n'
-STAR = 'from npu_shim.npu_init import *\n'
+TF = "import tensorflow as tf\n"
+STAR = "from npu_shim.npu_init import *\n"
 SINCE_3_8 = [
-    ('a walrus in an argument', 'tf.Session(config=(c := make()))', 'tf.Session(config=(npu_config_proto(config_proto=(c := make()))))'),
-    ('a walrus as drop rate', 'tf.compat.v1.nn.dropout(x, rate=(r := 0.1))',
-     'npu_ops.dropout(x, keep_prob=(1 - (r := 0.1)))'),
+    (
+        "a walrus in an argument",
+        "tf.Session(config=(c := make()))",
+        "tf.Session(config=(npu_config_proto(config_proto=(c := make()))))",
+    ),
+    (
+        "a walrus as drop rate",
+        "tf.compat.v1.nn.dropout(x, rate=(r := 0.1))",
+        "npu_ops.dropout(x, keep_prob=(1 - (r := 0.1)))",
+    ),
 ]
 CASES = [
-    ('a config that is yielded', 'def f():\n    tf.Session(config=(yield))',
-     'def f():\n    tf.Session(config=(npu_config_proto(config_proto=(yield))))'),
-    ('no space behind a keyword', 'def f():\n    return(tf).Session()', 'def f():\n    return(tf).Session(config=npu_config_proto())'),
-    ('no space before a name that is replaced', 'def f():\n    return(tf).estimator.Estimator(g)',
-     'def f():\n    return NPUEstimator(g, config=NPURunConfig())'),
-    ('positional arguments in parentheses', "tf.estimator.RunConfig(('a'), ((2)))",
-     "NPURunConfig(model_dir=('a'), tf_random_seed=((2)))"),
-    ('a rate of low precedence', 'tf.compat.v1.nn.dropout(x, rate=a | b)', 'npu_ops.dropout(x, keep_prob=1 - (a | b))'),
-    ('a rate that is a product', 'tf.compat.v1.nn.dropout(x, rate=a * b)', 'npu_ops.dropout(x, keep_prob=1 - a * b)'),
+    (
+        "a config that is yielded",
+        "def f():\n    tf.Session(config=(yield))",
+        "def f():\n    tf.Session(config=(npu_config_proto(config_proto=(yield))))",
+    ),
+    (
+        "no space behind a keyword",
+        "def f():\n    return(tf).Session()",
+        "def f():\n    return(tf).Session(config=npu_config_proto())",
+    ),
+    (
+        "no space before a name that is replaced",
+        "def f():\n    return(tf).estimator.Estimator(g)",
+        "def f():\n    return NPUEstimator(g, config=NPURunConfig())",
+    ),
+    (
+        "positional arguments in parentheses",
+        "tf.estimator.RunConfig(('a'), ((2)))",
+        "NPURunConfig(model_dir=('a'), tf_random_seed=((2)))",
+    ),
+    ("a rate of low precedence", "tf.compat.v1.nn.dropout(x, rate=a | b)", "npu_ops.dropout(x, keep_prob=1 - (a | b))"),
+    ("a rate that is a product", "tf.compat.v1.nn.dropout(x, rate=a * b)", "npu_ops.dropout(x, keep_prob=1 - a * b)"),
 ] + (SINCE_3_8 if sys.version_info >= (3, 8) else [])
 
 
-@pytest.mark.parametrize('before,after', [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.parametrize("before,after", [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_it_becomes_what_it_should(before: str, after: str) -> None:
-    result = Converter().convert((TF + before + '\n').encode())
+    result = Converter().convert((TF + before + "\n").encode())
     assert result.new is not None, result.diagnostics
-    assert result.new.decode() == TF + STAR + after + '\n'
+    assert result.new.decode() == TF + STAR + after + "\n"
 
 
-@pytest.mark.parametrize('head', ['import tensorflow as tf ; x = (1,\n 2)\n', 'import tensorflow as tf \\\n\n', 'import tensorflow as tf \\\n; x = 1\n'],
-                         ids=['blank before a semicolon', 'continued by an empty line', 'continued by a semicolon'])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "import tensorflow as tf ; x = (1,\n 2)\n",
+        "import tensorflow as tf \\\n\n",
+        "import tensorflow as tf \\\n; x = 1\n",
+    ],
+    ids=["blank before a semicolon", "continued by an empty line", "continued by a semicolon"],
+)
 def test_the_import_stands_behind_that_of_tensorflow(head: str) -> None:
-    result = Converter().convert((head + 'tf.Session()\n').encode())
+    result = Converter().convert((head + "tf.Session()\n").encode())
     assert result.new is not None
-    names: List[str] = []
-    exec(compile(result.new.decode().replace('tf.Session', 'names.append').replace('import tensorflow as tf', 'import sys as tf').replace(
-        STAR.strip(), 'npu_config_proto = lambda: "made"').replace('config=', ''), 'script', 'exec'), {'names': names})
-    assert names == ['made']
+    names: list[str] = []
+    exec(
+        compile(
+            result.new.decode()
+            .replace("tf.Session", "names.append")
+            .replace("import tensorflow as tf", "import sys as tf")
+            .replace(STAR.strip(), 'npu_config_proto = lambda: "made"')
+            .replace("config=", ""),
+            "script",
+            "exec",
+        ),
+        {"names": names},
+    )
+    assert names == ["made"]
 
 
-TOLD: List[Tuple[str, str, str]] = [
-    ('a comment inside a name', 'x = (tf.estimator. # here\n     Estimator(f))', 'a comment stands inside'),
-    ('a generator for an argument', 'tf.Session(x for x in y)', 'npu_config_proto'),
+TOLD: list[tuple[str, str, str]] = [
+    ("a comment inside a name", "x = (tf.estimator. # here\n     Estimator(f))", "a comment stands inside"),
+    ("a generator for an argument", "tf.Session(x for x in y)", "npu_config_proto"),
 ]
 
 
-@pytest.mark.parametrize('text,words', [t[1:] for t in TOLD], ids=[t[0] for t in TOLD])
+@pytest.mark.parametrize("text,words", [t[1:] for t in TOLD], ids=[t[0] for t in TOLD])
 def test_it_stays_and_is_told(text: str, words: str) -> None:
-    result = Converter().convert((TF + text + '\n').encode())
+    result = Converter().convert((TF + text + "\n").encode())
     assert result.new is None and [words in d.message for d in result.diagnostics] == [True]
 
 
 def test_blocks_that_end_at_one_place_are_ended_the_inner_one_first() -> None:
     text = TF + 'import horovod.tensorflow as hvd\nhvd.init()\nif __name__ == "__main__":\n    hvd.init()\n'
-    new = Converter(Settings(distributed='horovod')).convert(text.encode()).new
-    closing = 'shutdown_resource(npu_sess, npu_shutdown)\n', 'close_session(npu_sess)\n'
-    assert new is not None and new.decode().endswith(''.join('    ' + c for c in closing) + ''.join(closing))
+    new = Converter(Settings(distributed="horovod")).convert(text.encode()).new
+    closing = "shutdown_resource(npu_sess, npu_shutdown)\n", "close_session(npu_sess)\n"
+    assert new is not None and new.decode().endswith("".join("    " + c for c in closing) + "".join(closing))
 
 
-@pytest.mark.parametrize('text', ['x = backend.y\ntf.Session()', 'def f():\n    util.x()\ntf.Session()'])
+@pytest.mark.parametrize("text", ["x = backend.y\ntf.Session()", "def f():\n    util.x()\ntf.Session()"])
 def test_the_star_gives_no_meaning_to_what_has_none(text: str) -> None:
-    new = Converter().convert((TF + text + '\n').encode()).new
-    assert new is not None and b'from npu_shim.npu_init import npu_config_proto\n' in new
+    new = Converter().convert((TF + text + "\n").encode()).new
+    assert new is not None and b"from npu_shim.npu_init import npu_config_proto\n" in new
 
 
 def test_a_local_name_is_not_one_of_the_stars() -> None:
-    new = Converter().convert((TF + 'def f():\n    local = 1\n    return local\ntf.Session()\n').encode()).new
+    new = Converter().convert((TF + "def f():\n    local = 1\n    return local\ntf.Session()\n").encode()).new
     assert new is not None and STAR.encode() in new
 
 
-@pytest.mark.parametrize('text', [
-    'try:\n    import tensorflow as tf\n    s = tf.Session()\nfinally:\n    pass\n',
-    'try:\n    import tensorflow as tf\n    s = tf.Session()\nexcept E:\n    import tensorflow.compat.v1 as tf\n    s = tf.Session()\n',
-    'def f():\n    if x:\n        import tensorflow as tf\n        return tf.Session()\n    else:\n        import tensorflow as tf\n    return tf.Session()\n',
-    'try:\n    def f():\n        import tensorflow as tf\n        return tf.Session()\nfinally:\n    f()\n',
-    'if x: import tensorflow as tf; s = tf.Session()\n',
-], ids=['try and finally', 'both ways', 'both branches in a function', 'a function in a try', 'one line'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try:\n    import tensorflow as tf\n    s = tf.Session()\nfinally:\n    pass\n",
+        "try:\n    import tensorflow as tf\n    s = tf.Session()\nexcept E:\n    import tensorflow.compat.v1 as tf\n    s = tf.Session()\n",
+        "def f():\n    if x:\n        import tensorflow as tf\n        return tf.Session()\n    else:\n        import tensorflow as tf\n    return tf.Session()\n",
+        "try:\n    def f():\n        import tensorflow as tf\n        return tf.Session()\nfinally:\n    f()\n",
+        "if x: import tensorflow as tf; s = tf.Session()\n",
+    ],
+    ids=["try and finally", "both ways", "both branches in a function", "a function in a try", "one line"],
+)
 def test_the_import_comes_before_what_needs_it(text: str) -> None:
     new = Converter().convert(text.encode()).new
     assert new is not None
-    at = new.decode().index('from npu_shim.npu_init import')
-    assert 0 <= at < new.decode().index('npu_config_proto()')
+    at = new.decode().index("from npu_shim.npu_init import")
+    assert 0 <= at < new.decode().index("npu_config_proto()")
     assert Converter().convert(new).new is None

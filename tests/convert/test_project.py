@@ -1,63 +1,79 @@
 """Names and types across the files of a project."""
+
 from __future__ import annotations
 
 import pathlib
-from typing import Dict
 
 import pytest
-
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.main import main
 from convert_tf2npu.project.project import Project
 
-USE = 'sess = tf.Session()\n'
-CASES: Dict[str, Dict[str, str]] = {
-    'from a module beside it': {
-        'compat.py': 'import tensorflow.compat.v1 as tf\n', 'train.py': 'from compat import tf\n' + USE},
-    'below a folder that is called tensorflow': {
-        'models/tensorflow/__init__.py': '', 'models/tensorflow/utils.py': 'import tensorflow as tf\n',
-        'models/tensorflow/train.py': 'import tensorflow as tf\n' + USE},
-    'relatively in a package': {
-        'pkg/__init__.py': '', 'pkg/compat.py': 'import tensorflow as tf\n',
-        'pkg/train.py': 'from .compat import tf\n' + USE},
-    'from the package itself': {
-        'pkg/__init__.py': 'import tensorflow as tf\n', 'pkg/sub/__init__.py': '',
-        'pkg/sub/train.py': 'from .. import tf\n' + USE},
-    'by the full path': {
-        'pkg/__init__.py': '', 'pkg/compat.py': 'import tensorflow as tf\n',
-        'train.py': 'import pkg.compat\nsess = pkg.compat.tf.Session()\n'},
-    'as an attribute of the module': {
-        'util.py': 'import tensorflow\ntf = tensorflow.compat.v1\n',
-        'train.py': 'import util as u\nsess = u.tf.Session()\n'},
-    'through two modules': {
-        'a.py': 'import tensorflow as tf\n', 'b.py': 'from a import tf\n',
-        'train.py': 'from b import tf\n' + USE},
-    'through a star': {
-        'common.py': 'import tensorflow as tf\n', 'train.py': 'from common import *\n' + USE},
-    'through a function that returns the module': {
-        'contrib.py': 'def session():\n    from tensorflow.python.client import session as s\n    return s\n',
-        'train.py': 'import contrib\nsess = contrib.session().Session()\n'},
-    'through functions of a package, unpacked': {
-        'pkg/__init__.py': 'from .framework import try_import_tf\n',
-        'pkg/framework.py': 'def try_import_tf():\n    try:\n        import tensorflow as tf_module\n'
-                            '    except ImportError:\n        return None, None\n'
-                            '    try:\n        tf1 = tf_module.compat.v1\n    except AttributeError:\n'
-                            '        tf1 = tf_module\n    return tf1, tf_module\n',
-        'train.py': 'from pkg import try_import_tf\ntf1, tf = try_import_tf()\nsess = tf1.Session()\n'},
-    'from the attributes of a class of another file': {
-        'base.py': 'import tensorflow as tf\nclass Base:\n    def __init__(self):\n        self.tf = tf\n',
-        'train.py': 'import base\nclass Trainer(base.Base):\n    def run(self):\n'
-                    '        self.sess = self.tf.Session()\n'},
-    'from a class of another file': {
-        'base.py': 'import tensorflow as tf\nclass Modules:\n    tf = tf\n',
-        'train.py': 'from base import Modules\nsess = Modules.tf.Session()\n'},
-    'a class by another name': {
-        'common.py': 'from tensorflow import Session as Sess\n',
-        'train.py': 'from common import Sess as S\nsess = S()\n'},
+USE = "sess = tf.Session()\n"
+CASES: dict[str, dict[str, str]] = {
+    "from a module beside it": {
+        "compat.py": "import tensorflow.compat.v1 as tf\n",
+        "train.py": "from compat import tf\n" + USE,
+    },
+    "below a folder that is called tensorflow": {
+        "models/tensorflow/__init__.py": "",
+        "models/tensorflow/utils.py": "import tensorflow as tf\n",
+        "models/tensorflow/train.py": "import tensorflow as tf\n" + USE,
+    },
+    "relatively in a package": {
+        "pkg/__init__.py": "",
+        "pkg/compat.py": "import tensorflow as tf\n",
+        "pkg/train.py": "from .compat import tf\n" + USE,
+    },
+    "from the package itself": {
+        "pkg/__init__.py": "import tensorflow as tf\n",
+        "pkg/sub/__init__.py": "",
+        "pkg/sub/train.py": "from .. import tf\n" + USE,
+    },
+    "by the full path": {
+        "pkg/__init__.py": "",
+        "pkg/compat.py": "import tensorflow as tf\n",
+        "train.py": "import pkg.compat\nsess = pkg.compat.tf.Session()\n",
+    },
+    "as an attribute of the module": {
+        "util.py": "import tensorflow\ntf = tensorflow.compat.v1\n",
+        "train.py": "import util as u\nsess = u.tf.Session()\n",
+    },
+    "through two modules": {
+        "a.py": "import tensorflow as tf\n",
+        "b.py": "from a import tf\n",
+        "train.py": "from b import tf\n" + USE,
+    },
+    "through a star": {"common.py": "import tensorflow as tf\n", "train.py": "from common import *\n" + USE},
+    "through a function that returns the module": {
+        "contrib.py": "def session():\n    from tensorflow.python.client import session as s\n    return s\n",
+        "train.py": "import contrib\nsess = contrib.session().Session()\n",
+    },
+    "through functions of a package, unpacked": {
+        "pkg/__init__.py": "from .framework import try_import_tf\n",
+        "pkg/framework.py": "def try_import_tf():\n    try:\n        import tensorflow as tf_module\n"
+        "    except ImportError:\n        return None, None\n"
+        "    try:\n        tf1 = tf_module.compat.v1\n    except AttributeError:\n"
+        "        tf1 = tf_module\n    return tf1, tf_module\n",
+        "train.py": "from pkg import try_import_tf\ntf1, tf = try_import_tf()\nsess = tf1.Session()\n",
+    },
+    "from the attributes of a class of another file": {
+        "base.py": "import tensorflow as tf\nclass Base:\n    def __init__(self):\n        self.tf = tf\n",
+        "train.py": "import base\nclass Trainer(base.Base):\n    def run(self):\n"
+        "        self.sess = self.tf.Session()\n",
+    },
+    "from a class of another file": {
+        "base.py": "import tensorflow as tf\nclass Modules:\n    tf = tf\n",
+        "train.py": "from base import Modules\nsess = Modules.tf.Session()\n",
+    },
+    "a class by another name": {
+        "common.py": "from tensorflow import Session as Sess\n",
+        "train.py": "from common import Sess as S\nsess = S()\n",
+    },
 }
 
 
-def write(folder: pathlib.Path, files: Dict[str, str]) -> None:
+def write(folder: pathlib.Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,65 +82,85 @@ def write(folder: pathlib.Path, files: Dict[str, str]) -> None:
 
 @pytest.fixture
 def convert(tmp_path: pathlib.Path):
-    def run(files: Dict[str, str], *arguments: str) -> Dict[str, str]:
-        write(tmp_path / 'src', files)
-        main(['-i', str(tmp_path / 'src'), '-o', str(tmp_path / 'out')] + list(arguments))
-        return {str(p.relative_to(tmp_path / 'out')): p.read_text()
-                for p in (tmp_path / 'out').rglob('*.py')}
+    def run(files: dict[str, str], *arguments: str) -> dict[str, str]:
+        write(tmp_path / "src", files)
+        main(["-i", str(tmp_path / "src"), "-o", str(tmp_path / "out")] + list(arguments))
+        return {str(p.relative_to(tmp_path / "out")): p.read_text() for p in (tmp_path / "out").rglob("*.py")}
+
     return run
 
 
-@pytest.mark.parametrize('jobs', ['1', '2'])
-@pytest.mark.parametrize('files', list(CASES.values()), ids=list(CASES))
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("files", list(CASES.values()), ids=list(CASES))
 def test_a_name_is_followed(files, jobs, convert) -> None:
     last = list(files)[-1]
-    assert 'config=npu_config_proto()' in convert(files, '-j', jobs)[last]
+    assert "config=npu_config_proto()" in convert(files, "-j", jobs)[last]
 
 
-@pytest.mark.parametrize('files', [
-    {'db.py': 'class Session:\n    pass\n', 'train.py': 'from db import Session\nsess = Session()\n'},
-    {'a.py': 'from b import tf\n', 'b.py': 'from a import tf\n', 'train.py': 'from a import tf\n' + USE},
-    {'common.py': 'import tensorflow as tf\ntf = wrap(tf)\n', 'train.py': 'from common import tf\n' + USE},
-    {'broken.py': 'print "tensorflow"\n', 'train.py': 'from broken import tf\n' + USE},
-    {'a.py': 'import tensorflow as tf\n', 'train.py': 'from a import *\nfrom b import *\n' + USE},
-    {'a.py': 'import tensorflow as tf\n__all__ = ["f"]\ndef f(): pass\n',
-     'train.py': 'from a import *\n' + USE},
-    {'a.py': 'import fake as tf\n', 'train.py': 'import tensorflow as tf\nfrom a import *\n' + USE},
-    {'a.py': 'import tensorflow as tf\n', 'train.py': 'import a\na.tf = fake\nsess = a.tf.Session()\n'},
-], ids=['a class of the project', 'a circle', 'a wrapped module', 'a broken module', 'two stars',
-        'a star that does not bring it', 'a star that binds it again', 'an attribute set from outside'])
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"db.py": "class Session:\n    pass\n", "train.py": "from db import Session\nsess = Session()\n"},
+        {"a.py": "from b import tf\n", "b.py": "from a import tf\n", "train.py": "from a import tf\n" + USE},
+        {"common.py": "import tensorflow as tf\ntf = wrap(tf)\n", "train.py": "from common import tf\n" + USE},
+        {"broken.py": 'print "tensorflow"\n', "train.py": "from broken import tf\n" + USE},
+        {"a.py": "import tensorflow as tf\n", "train.py": "from a import *\nfrom b import *\n" + USE},
+        {"a.py": 'import tensorflow as tf\n__all__ = ["f"]\ndef f(): pass\n', "train.py": "from a import *\n" + USE},
+        {"a.py": "import fake as tf\n", "train.py": "import tensorflow as tf\nfrom a import *\n" + USE},
+        {"a.py": "import tensorflow as tf\n", "train.py": "import a\na.tf = fake\nsess = a.tf.Session()\n"},
+    ],
+    ids=[
+        "a class of the project",
+        "a circle",
+        "a wrapped module",
+        "a broken module",
+        "two stars",
+        "a star that does not bring it",
+        "a star that binds it again",
+        "an attribute set from outside",
+    ],
+)
 def test_what_is_not_certain_stays(files, convert) -> None:
-    assert convert(files)['train.py'] == files['train.py']
+    assert convert(files)["train.py"] == files["train.py"]
 
 
 def test_a_model_class_of_another_file_is_a_keras_model(convert) -> None:
-    files = {'net.py': 'import tensorflow as tf\nclass Base(tf.keras.Model):\n    pass\n',
-             'big.py': 'from net import Base\nclass Net(Base):\n    pass\n',
-             'train.py': 'import big\nnet = big.Net()\nnet.fit(x, y)\n'}
+    files = {
+        "net.py": "import tensorflow as tf\nclass Base(tf.keras.Model):\n    pass\n",
+        "big.py": "from net import Base\nclass Net(Base):\n    pass\n",
+        "train.py": "import big\nnet = big.Net()\nnet.fit(x, y)\n",
+    }
     made = convert(files)
-    assert made['train.py'] == (
-        'import big\nfrom npu_shim.npu_init import *\nnpu_keras_sess = set_keras_session_npu_config()\n'
-        'net = big.Net()\nnet.fit(x, y)\nclose_session(npu_keras_sess)\n')
-    assert made['net.py'] == files['net.py'] and made['big.py'] == files['big.py']
+    assert made["train.py"] == (
+        "import big\nfrom npu_shim.npu_init import *\nnpu_keras_sess = set_keras_session_npu_config()\n"
+        "net = big.Net()\nnet.fit(x, y)\nclose_session(npu_keras_sess)\n"
+    )
+    assert made["net.py"] == files["net.py"] and made["big.py"] == files["big.py"]
 
 
 def test_a_dataset_that_a_function_of_another_file_returns(convert) -> None:
-    made = convert({'data.py': 'import tensorflow as tf\ndef read(p):\n    d = tf.data.TFRecordDataset(p)\n'
-                               '    return d.map(f)\n',
-                    'train.py': 'from data import read\ntrain_set = read(p).batch(8)\n'})
-    assert 'read(p).batch(8, drop_remainder=True)' in made['train.py']
+    made = convert(
+        {
+            "data.py": "import tensorflow as tf\ndef read(p):\n    d = tf.data.TFRecordDataset(p)\n"
+            "    return d.map(f)\n",
+            "train.py": "from data import read\ntrain_set = read(p).batch(8)\n",
+        }
+    )
+    assert "read(p).batch(8, drop_remainder=True)" in made["train.py"]
 
 
 def test_a_function_that_other_files_mention_keeps_its_dropout(convert) -> None:
-    text = ('import tensorflow.compat.v1 as tf\ndef cnn(x, training):\n'
-            '    return tf.layers.dropout(x, 0.5, training=training)\ny = cnn(x, training=True)\n')
+    text = (
+        "import tensorflow.compat.v1 as tf\ndef cnn(x, training):\n"
+        "    return tf.layers.dropout(x, 0.5, training=training)\ny = cnn(x, training=True)\n"
+    )
     assert Converter().convert(text.encode()).new is not None
-    made = convert({'net.py': text, 'use.py': 'from net import cnn\ncnn(x, placeholder)\n'})
-    assert made['net.py'] == text
+    made = convert({"net.py": text, "use.py": "from net import cnn\ncnn(x, placeholder)\n"})
+    assert made["net.py"] == text
 
 
 def test_a_file_that_has_changed_is_read_again(tmp_path) -> None:
-    project = Project([str(tmp_path / 'a.py')])
+    project = Project([str(tmp_path / "a.py")])
     converter = Converter(project=project)
-    assert converter.convert(b'import tensorflow as tf\ntf.Session()\n', str(tmp_path / 'a.py')).new
-    assert converter.convert(b'import tensorflow as tf\ntf.Graph()\n', str(tmp_path / 'a.py')).new is None
+    assert converter.convert(b"import tensorflow as tf\ntf.Session()\n", str(tmp_path / "a.py")).new
+    assert converter.convert(b"import tensorflow as tf\ntf.Graph()\n", str(tmp_path / "a.py")).new is None

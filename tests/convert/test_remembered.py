@@ -1,4 +1,5 @@
 """What a run remembers for the next: used when nothing has changed, and never when anything has."""
+
 from __future__ import annotations
 
 import os
@@ -6,25 +7,28 @@ import pathlib
 import stat
 import subprocess
 import sys
-from typing import Any, Callable, Dict, List
-
-import pytest
+from typing import Any, Callable
 
 import convert_tf2npu
-from convert_tf2npu.engine import remembered, workers
+import pytest
 from convert_tf2npu.cli.config import Settings
-from convert_tf2npu.main import main
+from convert_tf2npu.engine import remembered, workers
 from convert_tf2npu.engine.remembered import Memory, question
 from convert_tf2npu.engine.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed
 from convert_tf2npu.engine.run import Exclude, convert_source
+from convert_tf2npu.main import main
 
-FILES = {'compat.py': 'import tensorflow as tf\n', 'train.py': 'from compat import tf\nsess = tf.Session()\n',
-         'old.py': 'print "x"\n', 'plain.py': 'x = 1\n'}
+FILES = {
+    "compat.py": "import tensorflow as tf\n",
+    "train.py": "from compat import tf\nsess = tf.Session()\n",
+    "old.py": 'print "x"\n',
+    "plain.py": "x = 1\n",
+}
 
 
 @pytest.fixture
 def source(tmp_path: pathlib.Path) -> pathlib.Path:
-    folder = tmp_path / 'src'
+    folder = tmp_path / "src"
     folder.mkdir()
     for name, text in FILES.items():
         (folder / name).write_text(text)
@@ -33,19 +37,20 @@ def source(tmp_path: pathlib.Path) -> pathlib.Path:
 
 @pytest.fixture
 def memory(tmp_path: pathlib.Path) -> Memory:
-    return Memory(str(tmp_path / 'cache'))
+    return Memory(str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def conversions(monkeypatch: pytest.MonkeyPatch) -> List[str]:
+def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of the files that were converted, and not remembered."""
-    seen: List[str] = []
+    seen: list[str] = []
     real = workers.converted
 
-    def converted(paths: List[str], *more: Any) -> Any:
+    def converted(paths: list[str], *more: Any) -> Any:
         seen.extend(os.path.basename(path) for path in paths)
         return real(paths, *more)
-    monkeypatch.setattr(workers, 'converted', converted)
+
+    monkeypatch.setattr(workers, "converted", converted)
     return seen
 
 
@@ -53,21 +58,24 @@ def test_a_second_run_converts_nothing_and_finds_the_same(source, memory, conver
     first = convert_source(str(source), Settings(), list_calls=True, memory=memory)
     assert sorted(conversions) == sorted(FILES)
     assert first == convert_source(str(source), Settings(), list_calls=True, memory=memory)
-    assert sorted(conversions) == sorted(FILES) and first.unreadable and set(first.new) == {'train.py'}
+    assert sorted(conversions) == sorted(FILES) and first.unreadable and set(first.new) == {"train.py"}
 
 
-CHANGES: Dict[str, Callable[[pathlib.Path], object]] = {
-    'a file that another one imports': lambda s: (s / 'compat.py').write_text('import numpy as tf\n'),
-    'a file that nothing concerns': lambda s: (s / 'plain.py').write_text('x = 2\n'),
-    'a new file': lambda s: (s / 'more.py').write_text(''),
-    'a file that is gone': lambda s: (s / 'plain.py').unlink(),
-    'a name': lambda s: (s / 'plain.py').rename(s / 'other.py'),
-    'two files that change places': lambda s: (
-        (s / 'plain.py').rename(s / 'x'), (s / 'old.py').rename(s / 'plain.py'), (s / 'x').rename(s / 'old.py')),
+CHANGES: dict[str, Callable[[pathlib.Path], object]] = {
+    "a file that another one imports": lambda s: (s / "compat.py").write_text("import numpy as tf\n"),
+    "a file that nothing concerns": lambda s: (s / "plain.py").write_text("x = 2\n"),
+    "a new file": lambda s: (s / "more.py").write_text(""),
+    "a file that is gone": lambda s: (s / "plain.py").unlink(),
+    "a name": lambda s: (s / "plain.py").rename(s / "other.py"),
+    "two files that change places": lambda s: (
+        (s / "plain.py").rename(s / "x"),
+        (s / "old.py").rename(s / "plain.py"),
+        (s / "x").rename(s / "old.py"),
+    ),
 }
 
 
-@pytest.mark.parametrize('change', sorted(CHANGES))
+@pytest.mark.parametrize("change", sorted(CHANGES))
 def test_a_change_is_seen(change: str, source, memory, conversions) -> None:
     convert_source(str(source), Settings(), memory=memory)
     CHANGES[change](source)
@@ -76,9 +84,17 @@ def test_a_change_is_seen(change: str, source, memory, conversions) -> None:
     assert conversions and found == convert_source(str(source), Settings())
 
 
-@pytest.mark.parametrize('settings', [
-    Settings(ignore=('NPU101',)), Settings(select=('NPU2',)), Settings(distributed='horovod'), Settings(compat_v1=True),
-    Settings(main='train.py')], ids=repr)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(ignore=("NPU101",)),
+        Settings(select=("NPU2",)),
+        Settings(distributed="horovod"),
+        Settings(compat_v1=True),
+        Settings(main="train.py"),
+    ],
+    ids=repr,
+)
 def test_other_settings_are_another_question(settings: Settings, source, memory, conversions) -> None:
     convert_source(str(source), Settings(), memory=memory)
     conversions.clear()
@@ -88,36 +104,37 @@ def test_other_settings_are_another_question(settings: Settings, source, memory,
 
 def test_what_is_excluded_is_part_of_the_question(source, memory, conversions) -> None:
     convert_source(str(source), Settings(), memory=memory)
-    found = convert_source(str(source), Settings(), exclude=Exclude(('train.py',)), memory=memory)
-    assert not found.new and found.excluded == ('train.py',)
+    found = convert_source(str(source), Settings(), exclude=Exclude(("train.py",)), memory=memory)
+    assert not found.new and found.excluded == ("train.py",)
 
 
 def test_another_tool_is_another_question(source, monkeypatch, tmp_path) -> None:
     paths = [str(source / name) for name in FILES]
-    asked = question(['-o'], paths)
-    assert asked == question(['-o'], paths) != question(['-r'], paths)
-    own = tmp_path / 'tool'
+    asked = question(["-o"], paths)
+    assert asked == question(["-o"], paths) != question(["-r"], paths)
+    own = tmp_path / "tool"
     own.mkdir()
-    (own / 'rule.py').write_text('x = 1\n')
-    monkeypatch.setattr(remembered, '_HERE', str(own))
-    other = question(['-o'], paths)
-    (own / 'rule.py').write_text('x = 2\n')
-    assert len({asked, other, question(['-o'], paths)}) == 3
+    (own / "rule.py").write_text("x = 1\n")
+    monkeypatch.setattr(remembered, "_HERE", str(own))
+    other = question(["-o"], paths)
+    (own / "rule.py").write_text("x = 2\n")
+    assert len({asked, other, question(["-o"], paths)}) == 3
 
 
-DAMAGE: Dict[str, Callable[[bytes], bytes]] = {
-    'empty': lambda raw: b'', 'cut off': lambda raw: raw[:len(raw) // 2],
-    'a byte': lambda raw: raw[:-9] + b'~' + raw[-8:],
-    'other new bytes': lambda raw: raw.replace(b'npu_config_proto', b'my_config_proto.'),
-    'no JSON': lambda raw: remembered._checksum([b'[']) + b'\n[',
-    'other JSON': lambda raw: remembered._checksum([b'[[1], 7]']) + b'\n[[1], 7]',
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda raw: b"",
+    "cut off": lambda raw: raw[: len(raw) // 2],
+    "a byte": lambda raw: raw[:-9] + b"~" + raw[-8:],
+    "other new bytes": lambda raw: raw.replace(b"npu_config_proto", b"my_config_proto."),
+    "no JSON": lambda raw: remembered._checksum([b"["]) + b"\n[",
+    "other JSON": lambda raw: remembered._checksum([b"[[1], 7]"]) + b"\n[[1], 7]",
 }
 
 
-@pytest.mark.parametrize('damage', sorted(DAMAGE))
+@pytest.mark.parametrize("damage", sorted(DAMAGE))
 def test_a_damaged_entry_is_none(damage: str, source, tmp_path, memory, conversions) -> None:
     first = convert_source(str(source), Settings(), memory=memory)
-    (entry,) = (tmp_path / 'cache').iterdir()
+    (entry,) = (tmp_path / "cache").iterdir()
     entry.write_bytes(DAMAGE[damage](entry.read_bytes()))
     assert convert_source(str(source), Settings(), memory=memory) == first
     assert len(conversions) == 2 * len(FILES)
@@ -128,30 +145,36 @@ def test_a_damaged_entry_is_none(damage: str, source, tmp_path, memory, conversi
 def test_a_file_that_changes_during_the_run_is_not_remembered(source, memory, monkeypatch) -> None:
     real = workers.converted
 
-    def converted(paths: List[str], *more: Any) -> Any:
+    def converted(paths: list[str], *more: Any) -> Any:
         yield from real(paths, *more)
-        (source / 'plain.py').write_text('x = 3\n')
+        (source / "plain.py").write_text("x = 3\n")
+
     with monkeypatch.context() as patch:
-        patch.setattr(workers, 'converted', converted)
+        patch.setattr(workers, "converted", converted)
         convert_source(str(source), Settings(), memory=memory)
-    (source / 'plain.py').write_text(FILES['plain.py'])
-    asked = question([], [str(source / 'plain.py')])
+    (source / "plain.py").write_text(FILES["plain.py"])
+    asked = question([], [str(source / "plain.py")])
     assert asked is not None and not os.path.exists(memory._folder)
 
 
-@pytest.mark.parametrize('message', PASSING)
+@pytest.mark.parametrize("message", PASSING)
 def test_what_may_go_well_the_next_time_is_not_remembered(message: str, memory) -> None:
     asked = question([], [])
     assert asked is not None
-    memory.keep(asked, [failed(message + 'why')])
+    memory.keep(asked, [failed(message + "why")])
     assert memory.recall(asked) is None
 
 
 def test_results_come_back_as_they_were(memory) -> None:
-    diagnostic = Diagnostic(1, 2, 'NPU101', 'change', 'caf\xe9 \udc80', 3)
-    call = ApiCall('tensorflow.Session', 4, 5, 'change', ('NPU101', 'NPU2'), 6)
-    results = [FileResult(bytes(range(256)), (diagnostic,), Calls(1, 2, 3), (call,)), FileResult(None, ()),
-               FileResult(b'', ()), FileResult(None, (diagnostic,)), FileResult(b'\n', ())]
+    diagnostic = Diagnostic(1, 2, "NPU101", "change", "caf\xe9 \udc80", 3)
+    call = ApiCall("tensorflow.Session", 4, 5, "change", ("NPU101", "NPU2"), 6)
+    results = [
+        FileResult(bytes(range(256)), (diagnostic,), Calls(1, 2, 3), (call,)),
+        FileResult(None, ()),
+        FileResult(b"", ()),
+        FileResult(None, (diagnostic,)),
+        FileResult(b"\n", ()),
+    ]
     asked = question([], [])
     assert asked is not None
     memory.keep(asked, results)
@@ -160,7 +183,7 @@ def test_results_come_back_as_they_were(memory) -> None:
 
 
 def test_the_longest_unused_entries_go(memory, monkeypatch) -> None:
-    monkeypatch.setattr(remembered, '_MOST_ENTRIES', 2)
+    monkeypatch.setattr(remembered, "_MOST_ENTRIES", 2)
     asked = [question([number], []) for number in range(4)]
     for number, one in enumerate(asked):
         memory.keep(one, [])
@@ -169,28 +192,35 @@ def test_the_longest_unused_entries_go(memory, monkeypatch) -> None:
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(source, tmp_path, monkeypatch, capsys) -> None:
-    (tmp_path / 'file').write_text('')
-    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'file'))
-    assert main(['-i', str(source), '-o', str(tmp_path / 'out')]) == 2
-    assert 'cache' not in ''.join(capsys.readouterr())
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert main(["-i", str(source), "-o", str(tmp_path / "out")]) == 2
+    assert "cache" not in "".join(capsys.readouterr())
 
 
 def test_the_command_remembers_in_the_folder_for_that_unless_told_not_to(source, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'home'))
-    folder = tmp_path / 'home' / 'convert_tf2npu'
-    assert main(['-i', str(source), '--check', '--no-cache']) == 2 and not folder.exists()
-    assert main(['-i', str(source), '--check']) == 2 and len(list(folder.iterdir())) == 1
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "home" / "convert_tf2npu"
+    assert main(["-i", str(source), "--check", "--no-cache"]) == 2 and not folder.exists()
+    assert main(["-i", str(source), "--check"]) == 2 and len(list(folder.iterdir())) == 1
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    monkeypatch.setenv('XDG_CACHE_HOME', 'relative')
-    assert remembered.cache_folder() == os.path.join(os.path.expanduser('~'), '.cache', 'convert_tf2npu')
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert remembered.cache_folder() == os.path.join(os.path.expanduser("~"), ".cache", "convert_tf2npu")
 
 
 def test_runs_at_the_same_time_all_come_to_the_same(source, tmp_path) -> None:
     tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
-    environment = dict(os.environ, PYTHONPATH=tools, XDG_CACHE_HOME=str(tmp_path / 'home'))
-    runs = [subprocess.Popen([sys.executable, '-m', 'convert_tf2npu.main', '-i', 'src', '-o', 'out%d' % number],
-                             cwd=str(tmp_path), env=environment, stdout=subprocess.PIPE) for number in range(4)]
+    environment = dict(os.environ, PYTHONPATH=tools, XDG_CACHE_HOME=str(tmp_path / "home"))
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-m", "convert_tf2npu.main", "-i", "src", "-o", "out%d" % number],
+            cwd=str(tmp_path),
+            env=environment,
+            stdout=subprocess.PIPE,
+        )
+        for number in range(4)
+    ]
     assert [each.communicate() and each.returncode for each in runs] == [2] * 4
-    made = [{p.name: p.read_bytes() for p in (tmp_path / ('out%d' % number)).iterdir()} for number in range(4)]
-    assert all(each == made[0] for each in made) and b'npu_config_proto' in made[0]['train.py']
-    assert [p.suffix for p in (tmp_path / 'home' / 'convert_tf2npu').iterdir()] == ['.run']
+    made = [{p.name: p.read_bytes() for p in (tmp_path / ("out%d" % number)).iterdir()} for number in range(4)]
+    assert all(each == made[0] for each in made) and b"npu_config_proto" in made[0]["train.py"]
+    assert [p.suffix for p in (tmp_path / "home" / "convert_tf2npu").iterdir()] == [".run"]

@@ -1,12 +1,12 @@
 """Each rule's docstring is its test: Before becomes After, Untouched stays, Told is told and stays."""
+
 from __future__ import annotations
 
 import ast
 import textwrap
-from typing import Iterator, List, Tuple
+from typing import Iterator
 
 import pytest
-
 from convert_tf2npu.cli.config import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter, FileResult
 from convert_tf2npu.rules.registry import Registry, Rule
@@ -17,116 +17,115 @@ NEEDS = {rule.code: rule.needs for rule in RULES}
 WITH = {code: Converter(Settings(**needs)) for code, needs in NEEDS.items() if needs}
 
 
-def blocks(rule: Rule) -> List[Tuple[str, str]]:
+def blocks(rule: Rule) -> list[tuple[str, str]]:
     """The labelled code blocks of a rule's docstring, in order."""
-    found: List[Tuple[str, str]] = []
-    lines = (rule.module.__doc__ or '').split('\n')
+    found: list[tuple[str, str]] = []
+    lines = (rule.module.__doc__ or "").split("\n")
     for number, line in enumerate(lines):
-        if line in ('Before::', 'After::', 'Untouched::', 'Told::'):
+        if line in ("Before::", "After::", "Untouched::", "Told::"):
             body = []
-            for following in lines[number + 1:]:
-                if following and not following.startswith(' '):
+            for following in lines[number + 1 :]:
+                if following and not following.startswith(" "):
                     break
                 body.append(following)
-            found.append((line[:-2], textwrap.dedent('\n'.join(body)).strip('\n') + '\n'))
+            found.append((line[:-2], textwrap.dedent("\n".join(body)).strip("\n") + "\n"))
     return found
 
 
-def pairs() -> Iterator[Tuple[str, str, str, str]]:
+def pairs() -> Iterator[tuple[str, str, str, str]]:
     for rule in RULES:
         found = blocks(rule)
         for index, (label, text) in enumerate(found):
-            if label == 'Before':
-                assert found[index + 1][0] == 'After', rule.code
-                yield '%s example %d becomes what it says' % (rule.code, index), rule.code, \
-                    text, found[index + 1][1]
+            if label == "Before":
+                assert found[index + 1][0] == "After", rule.code
+                yield "%s example %d becomes what it says" % (rule.code, index), rule.code, text, found[index + 1][1]
 
 
-def untouched() -> Iterator[Tuple[str, str, str]]:
+def untouched() -> Iterator[tuple[str, str, str]]:
     for rule in RULES:
         for index, (label, text) in enumerate(blocks(rule)):
-            if label == 'Untouched':
-                yield '%s example %d stays' % (rule.code, index), rule.code, text
+            if label == "Untouched":
+                yield "%s example %d stays" % (rule.code, index), rule.code, text
 
 
-def told(label: str) -> Iterator[Tuple[str, str, str]]:
+def told(label: str) -> Iterator[tuple[str, str, str]]:
     """The blocks with a label of the rules that say what they tell."""
     for rule in RULES:
         found = blocks(rule)
         for index, (its, text) in enumerate(found):
-            if its == label and 'Told' in [other for other, _ in found]:
-                yield '%s example %d' % (rule.code, index), rule.code, text
+            if its == label and "Told" in [other for other, _ in found]:
+                yield "%s example %d" % (rule.code, index), rule.code, text
 
 
 def convert_by(code: str, text: str) -> FileResult:
-    return Converter(Settings(select=(code,), **NEEDS[code])).convert(text.encode('utf-8'))
+    return Converter(Settings(select=(code,), **NEEDS[code])).convert(text.encode("utf-8"))
 
 
 def convert(code: str, text: str) -> FileResult:
-    return WITH.get(code, CONVERTER).convert(text.encode('utf-8'))
+    return WITH.get(code, CONVERTER).convert(text.encode("utf-8"))
 
 
 PAIRS = list(pairs())
 UNTOUCHED = list(untouched())
-TOLD = list(told('Told'))
-NOT_TOLD = list(told('Untouched'))
+TOLD = list(told("Told"))
+NOT_TOLD = list(told("Untouched"))
 
 
-@pytest.mark.parametrize('code,before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+@pytest.mark.parametrize("code,before,after", [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
 def test_before_becomes_after(code: str, before: str, after: str) -> None:
     result = convert(code, before)
     assert result.new is not None, result.diagnostics
-    assert result.new.decode('utf-8') == after
+    assert result.new.decode("utf-8") == after
     ast.parse(result.new)
 
 
-@pytest.mark.parametrize('code,after', [(p[1], p[3]) for p in PAIRS], ids=[p[0] for p in PAIRS])
+@pytest.mark.parametrize("code,after", [(p[1], p[3]) for p in PAIRS], ids=[p[0] for p in PAIRS])
 def test_a_second_run_changes_nothing(code: str, after: str) -> None:
     assert convert(code, after).new is None
 
 
-@pytest.mark.parametrize('newline', ['\r\n', '\r'], ids=['CRLF', 'CR'])
-@pytest.mark.parametrize('code,before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+@pytest.mark.parametrize("newline", ["\r\n", "\r"], ids=["CRLF", "CR"])
+@pytest.mark.parametrize("code,before,after", [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
 def test_line_ends_survive(code: str, before: str, after: str, newline: str) -> None:
-    result = convert(code, before.replace('\n', newline))
+    result = convert(code, before.replace("\n", newline))
     assert result.new is not None
-    assert result.new.decode('utf-8') == after.replace('\n', newline)
+    assert result.new.decode("utf-8") == after.replace("\n", newline)
 
 
-@pytest.mark.parametrize('code,before,after', [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+@pytest.mark.parametrize("code,before,after", [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
 def test_comments_survive(code: str, before: str, after: str) -> None:
-    assert [line.split('#', 1)[1] for line in before.split('\n') if '#' in line] == [
-        line.split('#', 1)[1] for line in after.split('\n') if '#' in line]
+    assert [line.split("#", 1)[1] for line in before.split("\n") if "#" in line] == [
+        line.split("#", 1)[1] for line in after.split("\n") if "#" in line
+    ]
 
 
-@pytest.mark.parametrize('code,text', [u[1:] for u in UNTOUCHED], ids=[u[0] for u in UNTOUCHED])
+@pytest.mark.parametrize("code,text", [u[1:] for u in UNTOUCHED], ids=[u[0] for u in UNTOUCHED])
 def test_untouched_stays(code: str, text: str) -> None:
     assert convert(code, text).new is None
 
 
-@pytest.mark.parametrize('code,text', [t[1:] for t in TOLD], ids=[t[0] + ' is told' for t in TOLD])
+@pytest.mark.parametrize("code,text", [t[1:] for t in TOLD], ids=[t[0] + " is told" for t in TOLD])
 def test_told_is_told_and_stays(code: str, text: str) -> None:
     result = convert_by(code, text)
     assert result.new is None
-    assert [d.code for d in result.diagnostics if d.kind == FINDING] and {
-        d.code for d in result.diagnostics} == {code}
+    assert [d.code for d in result.diagnostics if d.kind == FINDING] and {d.code for d in result.diagnostics} == {code}
 
 
-@pytest.mark.parametrize('code,text', [t[1:] for t in NOT_TOLD],
-                         ids=[t[0] + ' is not told' for t in NOT_TOLD])
+@pytest.mark.parametrize("code,text", [t[1:] for t in NOT_TOLD], ids=[t[0] + " is not told" for t in NOT_TOLD])
 def test_what_a_telling_rule_leaves_it_does_not_tell(code: str, text: str) -> None:
     assert convert_by(code, text).diagnostics == ()
 
 
-@pytest.mark.parametrize('rule', RULES, ids=[r.code for r in RULES])
+@pytest.mark.parametrize("rule", RULES, ids=[r.code for r in RULES])
 def test_a_rule_shows_at_least_as_much_untouched_as_changed(rule: Rule) -> None:
     labels = [label for label, _ in blocks(rule)]
-    assert labels.count('Untouched') >= labels.count('Before') > 0 or (
-        rule.code.startswith('NPU2') and labels.count('Untouched') > 0)
+    assert labels.count("Untouched") >= labels.count("Before") > 0 or (
+        rule.code.startswith("NPU2") and labels.count("Untouched") > 0
+    )
 
 
 def test_rule_codes_are_unique_and_rewrites_come_before_findings() -> None:
     codes = [rule.code for rule in RULES]
     assert len(set(codes)) == len(codes)
-    assert all(code[:4] in ('NPU1', 'NPU2', 'NPU3') and len(code) == 6 for code in codes)
-    assert all(rule.title.endswith('.') for rule in RULES)
+    assert all(code[:4] in ("NPU1", "NPU2", "NPU3") and len(code) == 6 for code in codes)
+    assert all(rule.title.endswith(".") for rule in RULES)

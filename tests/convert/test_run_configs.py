@@ -1,25 +1,34 @@
 """What a RunConfig says of saving it says as an NPURunConfig too."""
+
 from __future__ import annotations
 
 import pytest
-
 from convert_tf2npu.engine.converter import Converter
 
-HEAD = 'import tensorflow as tf\n'
+HEAD = "import tensorflow as tf\n"
 
 
-@pytest.mark.parametrize('before,after', [
-    ('save_checkpoints_steps=500 if first else None', 'save_checkpoints_steps=500 if first else 0'),
-    ('save_checkpoints_steps=None if last else 500', 'save_checkpoints_steps=0 if last else 500'),
-    ('save_checkpoints_steps=None, save_checkpoints_secs=None', 'save_checkpoints_steps=0, save_checkpoints_secs=None'),
-    ('save_checkpoints_secs=None', 'save_checkpoints_secs=None, save_checkpoints_steps=0'),
-    ('d, 1, 2, None', 'model_dir=d, tf_random_seed=1, save_summary_steps=2, save_checkpoints_steps=0'),
-    ('save_checkpoints_steps=None, save_checkpoints_secs=60', 'save_checkpoints_steps=None, save_checkpoints_secs=60'),
-    ('save_checkpoints_steps=500', 'save_checkpoints_steps=500'),
-    ('', ''),
-])
+@pytest.mark.parametrize(
+    "before,after",
+    [
+        ("save_checkpoints_steps=500 if first else None", "save_checkpoints_steps=500 if first else 0"),
+        ("save_checkpoints_steps=None if last else 500", "save_checkpoints_steps=0 if last else 500"),
+        (
+            "save_checkpoints_steps=None, save_checkpoints_secs=None",
+            "save_checkpoints_steps=0, save_checkpoints_secs=None",
+        ),
+        ("save_checkpoints_secs=None", "save_checkpoints_secs=None, save_checkpoints_steps=0"),
+        ("d, 1, 2, None", "model_dir=d, tf_random_seed=1, save_summary_steps=2, save_checkpoints_steps=0"),
+        (
+            "save_checkpoints_steps=None, save_checkpoints_secs=60",
+            "save_checkpoints_steps=None, save_checkpoints_secs=60",
+        ),
+        ("save_checkpoints_steps=500", "save_checkpoints_steps=500"),
+        ("", ""),
+    ],
+)
 def test_none_means_that_nothing_is_saved(before: str, after: str) -> None:
     converter = Converter()
-    new = converter.convert((HEAD + 'c = tf.estimator.RunConfig(%s)\n' % before).encode()).new
-    assert new is not None and 'c = NPURunConfig(%s)\n' % after in new.decode()
+    new = converter.convert((HEAD + f"c = tf.estimator.RunConfig({before})\n").encode()).new
+    assert new is not None and f"c = NPURunConfig({after})\n" in new.decode()
     assert converter.convert(new).new is None

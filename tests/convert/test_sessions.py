@@ -1,149 +1,194 @@
 """Every way in which a script makes a session, and every way in which it configures one."""
+
 from __future__ import annotations
 
-from typing import Dict, List
-
 import pytest
-
 from convert_tf2npu.engine.converter import FINDING, Converter
 
-HEAD = 'import functools\nimport tensorflow as tf\n'
-OURS = 'npu_config_proto(config_proto=%s)'
-CONVERTED: Dict[str, List[str]] = {
+HEAD = "import functools\nimport tensorflow as tf\n"
+OURS = "npu_config_proto(config_proto=%s)"
+CONVERTED: dict[str, list[str]] = {
     # what is written, what becomes of the part in it
-    'Session': ['s = tf.Session()', 's = tf.Session(config=npu_config_proto())'],
-    'Session with None': ['s = tf.Session(config=None)', 's = tf.Session(config=npu_config_proto())'],
-    'Session by place': ['s = tf.Session("", g, c)', 's = tf.Session("", g, %s)' % OURS % 'c'],
-    'Session by place, with None': ['s = tf.Session("", None, None)', 's = tf.Session("", None, npu_config_proto())'],
-    'Session by its last place': ['s = tf.Session(target, graph=g)',
-                                  's = tf.Session(target, graph=g, config=npu_config_proto())'],
-    'Session with hidden other arguments': ['s = tf.Session(config=c, **kw)', 's = tf.Session(config=%s, **kw)' % OURS % 'c'],
-    'InteractiveSession': ['s = tf.InteractiveSession()', 's = tf.InteractiveSession(config=npu_config_proto())'],
-    'a config made in the call': [
-        's = tf.Session(config=tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True)))',
-        's = tf.Session(config=%s)' % OURS % 'tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))'],
-    'a config that is changed later': [
-        'c = tf.ConfigProto()\nc.gpu_options.allow_growth = True\ns = tf.Session(config=c)',
-        'c.gpu_options.allow_growth = True\ns = tf.Session(config=%s)' % OURS % 'c'],
-    'a config of a helper': ['def config():\n    return tf.ConfigProto()\ns = tf.Session(config=config())',
-                             's = tf.Session(config=%s)' % OURS % 'config()'],
-    'a config that is passed through': ['def run(config=None):\n    return tf.Session(config=config)\nrun(tf.ConfigProto())',
-                                        '    return tf.Session(config=%s)' % OURS % 'config'],
-    'a config of an object': ['class A:\n    def f(self):\n        self.s = tf.Session(config=self.config)',
-                              'tf.Session(config=%s)' % OURS % 'self.config'],
-    'a config with graph options': [
-        'o = tf.GraphOptions(optimizer_options=tf.OptimizerOptions(\n    global_jit_level=tf.OptimizerOptions.ON_1))\n'
-        's = tf.Session(config=tf.ConfigProto(graph_options=o))',
-        's = tf.Session(config=%s)' % OURS % 'tf.ConfigProto(graph_options=o)'],
-    'a config chosen': ['s = tf.Session(config=a if b else c)', 's = tf.Session(config=%s)' % OURS % 'a if b else c'],
-    'a session of Keras': [
-        'from tensorflow.keras import backend as K\nK.set_session(tf.Session(config=c))',
-        'K.set_session(tf.Session(config=%s))' % OURS % 'c'],
-    'MonitoredTrainingSession': [
-        's = tf.train.MonitoredTrainingSession(hooks=h)',
-        's = tf.train.MonitoredTrainingSession(hooks=h, config=npu_config_proto())'],
-    'MonitoredSession': [
-        's = tf.train.MonitoredSession()',
-        's = tf.train.MonitoredSession(session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto()))'],
-    'MonitoredSession by place': [
-        's = tf.train.MonitoredSession(None, hooks)',
-        's = tf.train.MonitoredSession(tf.train.ChiefSessionCreator(config=npu_config_proto()), hooks)'],
-    'ChiefSessionCreator': [
+    "Session": ["s = tf.Session()", "s = tf.Session(config=npu_config_proto())"],
+    "Session with None": ["s = tf.Session(config=None)", "s = tf.Session(config=npu_config_proto())"],
+    "Session by place": ['s = tf.Session("", g, c)', f's = tf.Session("", g, {OURS})' % "c"],
+    "Session by place, with None": ['s = tf.Session("", None, None)', 's = tf.Session("", None, npu_config_proto())'],
+    "Session by its last place": [
+        "s = tf.Session(target, graph=g)",
+        "s = tf.Session(target, graph=g, config=npu_config_proto())",
+    ],
+    "Session with hidden other arguments": [
+        "s = tf.Session(config=c, **kw)",
+        f"s = tf.Session(config={OURS}, **kw)" % "c",
+    ],
+    "InteractiveSession": ["s = tf.InteractiveSession()", "s = tf.InteractiveSession(config=npu_config_proto())"],
+    "a config made in the call": [
+        "s = tf.Session(config=tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True)))",
+        f"s = tf.Session(config={OURS})" % "tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))",
+    ],
+    "a config that is changed later": [
+        "c = tf.ConfigProto()\nc.gpu_options.allow_growth = True\ns = tf.Session(config=c)",
+        f"c.gpu_options.allow_growth = True\ns = tf.Session(config={OURS})" % "c",
+    ],
+    "a config of a helper": [
+        "def config():\n    return tf.ConfigProto()\ns = tf.Session(config=config())",
+        f"s = tf.Session(config={OURS})" % "config()",
+    ],
+    "a config that is passed through": [
+        "def run(config=None):\n    return tf.Session(config=config)\nrun(tf.ConfigProto())",
+        f"    return tf.Session(config={OURS})" % "config",
+    ],
+    "a config of an object": [
+        "class A:\n    def f(self):\n        self.s = tf.Session(config=self.config)",
+        f"tf.Session(config={OURS})" % "self.config",
+    ],
+    "a config with graph options": [
+        "o = tf.GraphOptions(optimizer_options=tf.OptimizerOptions(\n    global_jit_level=tf.OptimizerOptions.ON_1))\n"
+        "s = tf.Session(config=tf.ConfigProto(graph_options=o))",
+        f"s = tf.Session(config={OURS})" % "tf.ConfigProto(graph_options=o)",
+    ],
+    "a config chosen": ["s = tf.Session(config=a if b else c)", f"s = tf.Session(config={OURS})" % "a if b else c"],
+    "a session of Keras": [
+        "from tensorflow.keras import backend as K\nK.set_session(tf.Session(config=c))",
+        f"K.set_session(tf.Session(config={OURS}))" % "c",
+    ],
+    "MonitoredTrainingSession": [
+        "s = tf.train.MonitoredTrainingSession(hooks=h)",
+        "s = tf.train.MonitoredTrainingSession(hooks=h, config=npu_config_proto())",
+    ],
+    "MonitoredSession": [
+        "s = tf.train.MonitoredSession()",
+        "s = tf.train.MonitoredSession(session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto()))",
+    ],
+    "MonitoredSession by place": [
+        "s = tf.train.MonitoredSession(None, hooks)",
+        "s = tf.train.MonitoredSession(tf.train.ChiefSessionCreator(config=npu_config_proto()), hooks)",
+    ],
+    "ChiefSessionCreator": [
         's = tf.train.MonitoredSession(session_creator=tf.train.ChiefSessionCreator(scaffold, "", c))',
-        'session_creator=tf.train.ChiefSessionCreator(scaffold, "", %s))' % OURS % 'c'],
-    'WorkerSessionCreator': ['c = tf.train.WorkerSessionCreator(master=m)',
-                             'c = tf.train.WorkerSessionCreator(master=m, config=npu_config_proto())'],
-    'SingularMonitoredSession': ['s = tf.train.SingularMonitoredSession(hooks)',
-                                 's = tf.train.SingularMonitoredSession(hooks, config=npu_config_proto())'],
-    'managed_session': ['sv = tf.train.Supervisor()\nwith sv.managed_session() as s:\n    pass',
-                        'with sv.managed_session(config=npu_config_proto()) as s:'],
-    'managed_session of an object': [
-        'class A:\n    def __init__(self):\n        self.sv = tf.train.Supervisor()\n    def f(self):\n'
-        '        with self.sv.managed_session(config=c) as s:\n            pass',
-        'with self.sv.managed_session(config=%s) as s:' % OURS % 'c'],
-    'managed_session of another module': [
-        'from tensorflow.python.training import supervisor\nsv = supervisor.Supervisor()\n'
-        'with sv.managed_session(m) as s:\n    pass', 'with sv.managed_session(m, config=npu_config_proto()) as s:'],
-    'prepare_or_wait_for_session': ['sv = tf.train.Supervisor()\ns = sv.prepare_or_wait_for_session("", c)',
-                                    's = sv.prepare_or_wait_for_session("", %s)' % OURS % 'c'],
-    'the session manager of a supervisor': [
+        f'session_creator=tf.train.ChiefSessionCreator(scaffold, "", {OURS}))' % "c",
+    ],
+    "WorkerSessionCreator": [
+        "c = tf.train.WorkerSessionCreator(master=m)",
+        "c = tf.train.WorkerSessionCreator(master=m, config=npu_config_proto())",
+    ],
+    "SingularMonitoredSession": [
+        "s = tf.train.SingularMonitoredSession(hooks)",
+        "s = tf.train.SingularMonitoredSession(hooks, config=npu_config_proto())",
+    ],
+    "managed_session": [
+        "sv = tf.train.Supervisor()\nwith sv.managed_session() as s:\n    pass",
+        "with sv.managed_session(config=npu_config_proto()) as s:",
+    ],
+    "managed_session of an object": [
+        "class A:\n    def __init__(self):\n        self.sv = tf.train.Supervisor()\n    def f(self):\n"
+        "        with self.sv.managed_session(config=c) as s:\n            pass",
+        f"with self.sv.managed_session(config={OURS}) as s:" % "c",
+    ],
+    "managed_session of another module": [
+        "from tensorflow.python.training import supervisor\nsv = supervisor.Supervisor()\n"
+        "with sv.managed_session(m) as s:\n    pass",
+        "with sv.managed_session(m, config=npu_config_proto()) as s:",
+    ],
+    "prepare_or_wait_for_session": [
+        'sv = tf.train.Supervisor()\ns = sv.prepare_or_wait_for_session("", c)',
+        f's = sv.prepare_or_wait_for_session("", {OURS})' % "c",
+    ],
+    "the session manager of a supervisor": [
         'sv = tf.train.Supervisor()\ns = sv.session_manager.prepare_session("", init_op=i)',
-        's = sv.session_manager.prepare_session("", init_op=i, config=npu_config_proto())'],
-    'slim.learning.train': ['slim = tf.contrib.slim\nslim.learning.train(op, d)',
-                            'slim.learning.train(op, d, session_config=npu_config_proto())'],
-    'the package tf_slim': ['import tf_slim as slim\nslim.learning.train(op, d, session_config=c)',
-                            'slim.learning.train(op, d, session_config=%s)' % OURS % 'c'],
-    'slim.evaluation': ['from tensorflow.contrib import slim\nslim.evaluation.evaluate_once("", p, d)',
-                        'slim.evaluation.evaluate_once("", p, d, session_config=npu_config_proto())'],
-    'contrib.training.train': ['tf.contrib.training.train(op, d, config=c)',
-                               'tf.contrib.training.train(op, d, config=%s)' % OURS % 'c'],
-    'contrib.training.evaluate_once': ['tf.contrib.training.evaluate_once(p)',
-                                       'tf.contrib.training.evaluate_once(p, config=npu_config_proto())'],
-    'a class made from Session': ['class S(tf.Session):\n    pass\ns = S(graph=g)',
-                                  's = S(graph=g, config=npu_config_proto())'],
-    'a class made from one made from Session': [
-        'class S(tf.Session):\n    pass\nclass T(S):\n    pass\ns = T(config=c)', 's = T(config=%s)' % OURS % 'c'],
-    'the __init__ of a class made from Session': [
-        'class S(tf.Session):\n    def __init__(self, c):\n        super(S, self).__init__(config=c)\ns = S(c)',
-        'super(S, self).__init__(config=%s)\ns = S(c)' % OURS % 'c'],
-    'the __init__ of Session by name': [
+        's = sv.session_manager.prepare_session("", init_op=i, config=npu_config_proto())',
+    ],
+    "slim.learning.train": [
+        "slim = tf.contrib.slim\nslim.learning.train(op, d)",
+        "slim.learning.train(op, d, session_config=npu_config_proto())",
+    ],
+    "the package tf_slim": [
+        "import tf_slim as slim\nslim.learning.train(op, d, session_config=c)",
+        f"slim.learning.train(op, d, session_config={OURS})" % "c",
+    ],
+    "slim.evaluation": [
+        'from tensorflow.contrib import slim\nslim.evaluation.evaluate_once("", p, d)',
+        'slim.evaluation.evaluate_once("", p, d, session_config=npu_config_proto())',
+    ],
+    "contrib.training.train": [
+        "tf.contrib.training.train(op, d, config=c)",
+        f"tf.contrib.training.train(op, d, config={OURS})" % "c",
+    ],
+    "contrib.training.evaluate_once": [
+        "tf.contrib.training.evaluate_once(p)",
+        "tf.contrib.training.evaluate_once(p, config=npu_config_proto())",
+    ],
+    "a class made from Session": [
+        "class S(tf.Session):\n    pass\ns = S(graph=g)",
+        "s = S(graph=g, config=npu_config_proto())",
+    ],
+    "a class made from one made from Session": [
+        "class S(tf.Session):\n    pass\nclass T(S):\n    pass\ns = T(config=c)",
+        f"s = T(config={OURS})" % "c",
+    ],
+    "the __init__ of a class made from Session": [
+        "class S(tf.Session):\n    def __init__(self, c):\n        super(S, self).__init__(config=c)\ns = S(c)",
+        f"super(S, self).__init__(config={OURS})\ns = S(c)" % "c",
+    ],
+    "the __init__ of Session by name": [
         'class S(tf.Session):\n    def __init__(self, c):\n        tf.Session.__init__(self, "", None, c)\ns = S(c)',
-        'tf.Session.__init__(self, "", None, %s)\ns = S(c)' % OURS % 'c'],
-    'partial': ['make = functools.partial(tf.Session, config=c)', 'partial(tf.Session, config=%s)' % OURS % 'c'],
-    'partial without a config': [
-        'make = functools.partial(tf.train.MonitoredTrainingSession, hooks=h)\nmake()',
-        'partial(tf.train.MonitoredTrainingSession, hooks=h, config=npu_config_proto())\nmake()'],
+        f'tf.Session.__init__(self, "", None, {OURS})\ns = S(c)' % "c",
+    ],
+    "partial": ["make = functools.partial(tf.Session, config=c)", f"partial(tf.Session, config={OURS})" % "c"],
+    "partial without a config": [
+        "make = functools.partial(tf.train.MonitoredTrainingSession, hooks=h)\nmake()",
+        "partial(tf.train.MonitoredTrainingSession, hooks=h, config=npu_config_proto())\nmake()",
+    ],
 }
 
 
-@pytest.mark.parametrize('text,part', list(CONVERTED.values()), ids=list(CONVERTED))
+@pytest.mark.parametrize("text,part", list(CONVERTED.values()), ids=list(CONVERTED))
 def test_it_gets_the_configuration_for_the_npu(text: str, part: str) -> None:
     converter = Converter()
-    result = converter.convert((HEAD + text + '\n').encode())
+    result = converter.convert((HEAD + text + "\n").encode())
     assert result.new is not None and part in result.new.decode(), result
-    assert result.new.count(b'npu_config_proto(') == 1
+    assert result.new.count(b"npu_config_proto(") == 1
     again = converter.convert(result.new)
     assert again.new is None and not again.unreadable
 
 
 TOLD = {
-    'hidden arguments': 's = tf.Session(**kw)',
-    'hidden arguments by place': 's = tf.InteractiveSession(*a)',
-    'a partial that gets its config later': 'make = functools.partial(tf.Session)\ns = make(config=c)',
-    'a default argument': 'def f(session=tf.Session):\n    pass',
-    'an argument': 'pool = Pool(tf.Session, 8)',
-    'a monitored session by its own name': 'from tensorflow.train import MonitoredSession\ns = MonitoredSession()',
+    "hidden arguments": "s = tf.Session(**kw)",
+    "hidden arguments by place": "s = tf.InteractiveSession(*a)",
+    "a partial that gets its config later": "make = functools.partial(tf.Session)\ns = make(config=c)",
+    "a default argument": "def f(session=tf.Session):\n    pass",
+    "an argument": "pool = Pool(tf.Session, 8)",
+    "a monitored session by its own name": "from tensorflow.train import MonitoredSession\ns = MonitoredSession()",
 }
 
 
-@pytest.mark.parametrize('text', list(TOLD.values()), ids=list(TOLD))
+@pytest.mark.parametrize("text", list(TOLD.values()), ids=list(TOLD))
 def test_what_cannot_be_reached_is_told(text: str) -> None:
-    result = Converter().convert((HEAD + text + '\n').encode())
+    result = Converter().convert((HEAD + text + "\n").encode())
     assert result.new is None
-    assert [(d.code, d.kind) for d in result.diagnostics if d.code in ('NPU101', 'NPU204')] == [
-        (result.diagnostics[0].code, FINDING)]
-    assert 'npu_config_proto(' in result.diagnostics[0].message
+    assert [(d.code, d.kind) for d in result.diagnostics if d.code in ("NPU101", "NPU204")] == [
+        (result.diagnostics[0].code, FINDING)
+    ]
+    assert "npu_config_proto(" in result.diagnostics[0].message
 
 
 UNTOUCHED = {
-    'a creator of its own': 's = tf.train.MonitoredSession(session_creator=creator)',
-    'a creator by place': 's = tf.train.MonitoredSession(creator)',
-    'a class that only looks like one': 'class Session:\n    pass\ns = Session()',
-    'a session of requests': 'import requests\ns = requests.Session()',
-    'a session of a test': 'class T(tf.test.TestCase):\n    def test(self):\n        with self.session() as s:\n            pass',
-    'a cached session of a test': 'class T(tf.test.TestCase):\n    def test(self):\n        with self.test_session():\n'
-                                  '            pass',
-    'what a session is asked': 'tf.Session.reset("")\nx = isinstance(s, tf.Session)',
-    'a managed_session of something else': 'with runner.managed_session() as s:\n    pass',
-    'a config that is prepared already':
-        'from npu_shim.npu_init import *\nc = npu_config_proto(config_proto=tf.ConfigProto())\ns = tf.Session(config=c)',
-    'a helper that prepares it already':
-        'from npu_shim.npu_init import *\ndef config():\n    return npu_config_proto()\ns = tf.Session(config=config())',
-    'a server': 'server = tf.train.Server(cluster, config=c)',
+    "a creator of its own": "s = tf.train.MonitoredSession(session_creator=creator)",
+    "a creator by place": "s = tf.train.MonitoredSession(creator)",
+    "a class that only looks like one": "class Session:\n    pass\ns = Session()",
+    "a session of requests": "import requests\ns = requests.Session()",
+    "a session of a test": "class T(tf.test.TestCase):\n    def test(self):\n        with self.session() as s:\n            pass",
+    "a cached session of a test": "class T(tf.test.TestCase):\n    def test(self):\n        with self.test_session():\n"
+    "            pass",
+    "what a session is asked": 'tf.Session.reset("")\nx = isinstance(s, tf.Session)',
+    "a managed_session of something else": "with runner.managed_session() as s:\n    pass",
+    "a config that is prepared already": "from npu_shim.npu_init import *\nc = npu_config_proto(config_proto=tf.ConfigProto())\ns = tf.Session(config=c)",
+    "a helper that prepares it already": "from npu_shim.npu_init import *\ndef config():\n    return npu_config_proto()\ns = tf.Session(config=config())",
+    "a server": "server = tf.train.Server(cluster, config=c)",
 }
 
 
-@pytest.mark.parametrize('text', list(UNTOUCHED.values()), ids=list(UNTOUCHED))
+@pytest.mark.parametrize("text", list(UNTOUCHED.values()), ids=list(UNTOUCHED))
 def test_what_needs_none_stays(text: str) -> None:
-    result = Converter().convert((HEAD + text + '\n').encode())
-    assert result.new is None and [d for d in result.diagnostics if d.code in ('NPU101', 'NPU204')] == []
+    result = Converter().convert((HEAD + text + "\n").encode())
+    assert result.new is None and [d for d in result.diagnostics if d.code in ("NPU101", "NPU204")] == []

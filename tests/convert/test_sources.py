@@ -1,4 +1,5 @@
 """Sources and targets of every kind: each is read or written, or has one clear answer."""
+
 from __future__ import annotations
 
 import io
@@ -10,42 +11,46 @@ import stat
 import subprocess
 import sys
 import tempfile
-from typing import Any, Callable, Dict, List
-
-import pytest
+from typing import Any, Callable
 
 import convert_tf2npu
+import pytest
 from convert_tf2npu.main import main
 
-SCRIPT = 'import tensorflow as tf\ntf.Session()\n'
-MIGRATED = 'import tensorflow as tf\nfrom npu_shim.npu_init import *\ntf.Session(config=npu_config_proto())\n'
+SCRIPT = "import tensorflow as tf\ntf.Session()\n"
+MIGRATED = "import tensorflow as tf\nfrom npu_shim.npu_init import *\ntf.Session(config=npu_config_proto())\n"
 TOOLS = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
 NOBODY = 65534
 
 
 @pytest.fixture
 def source(tmp_path: pathlib.Path) -> pathlib.Path:
-    folder = tmp_path / 'src'
-    (folder / 'part').mkdir(parents=True)
-    (folder / 'train.py').write_text(SCRIPT)
-    (folder / 'part' / 'words.txt').write_text('words\n')
+    folder = tmp_path / "src"
+    (folder / "part").mkdir(parents=True)
+    (folder / "train.py").write_text(SCRIPT)
+    (folder / "part" / "words.txt").write_text("words\n")
     return folder
 
 
-def run(arguments: List[str], folder: pathlib.Path, **more: Any) -> 'subprocess.CompletedProcess[bytes]':
+def run(arguments: list[str], folder: pathlib.Path, **more: Any) -> subprocess.CompletedProcess[bytes]:
     """The command in a process of its own, which may not take long."""
-    return subprocess.run([sys.executable, '-m', 'convert_tf2npu.main'] + arguments, cwd=str(folder), timeout=300,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env=dict(os.environ, PYTHONPATH=TOOLS), **more)
+    return subprocess.run(
+        [sys.executable, "-m", "convert_tf2npu.main"] + arguments,
+        cwd=str(folder),
+        timeout=300,
+        capture_output=True,
+        env=dict(os.environ, PYTHONPATH=TOOLS),
+        **more,
+    )
 
 
-def run_as_nobody(arguments: List[str], folder: pathlib.Path) -> 'subprocess.CompletedProcess[bytes]':
+def run_as_nobody(arguments: list[str], folder: pathlib.Path) -> subprocess.CompletedProcess[bytes]:
     """The command as a user who owns nothing, for root may read and write everything.
 
     It runs in a fork of this process: that user may not even be able to start this Python.
     """
-    assert main(['-i', str(folder / 'src'), '--check', '-r', str(folder / 'once')]) == 1  # loads all modules
-    shutil.rmtree(str(folder / 'once'))
+    assert main(["-i", str(folder / "src"), "--check", "-r", str(folder / "once")]) == 1  # loads all modules
+    shutil.rmtree(str(folder / "once"))
     streams = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
     child = os.fork()
     if child == 0:
@@ -70,8 +75,8 @@ def run_as_nobody(arguments: List[str], folder: pathlib.Path) -> 'subprocess.Com
     return subprocess.CompletedProcess(arguments, code, *texts)
 
 
-def content(folder: pathlib.Path) -> Dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob('*') if p.is_file()}
+def content(folder: pathlib.Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def fifo(path: pathlib.Path) -> None:
@@ -89,263 +94,279 @@ def bound_socket(path: pathlib.Path) -> None:
 
 
 def device(path: pathlib.Path) -> None:
-    path.symlink_to('/dev/null')
+    path.symlink_to("/dev/null")
 
 
-@pytest.mark.parametrize('make', [fifo, bound_socket, device], ids=['a pipe', 'a socket', 'a device'])
+@pytest.mark.parametrize("make", [fifo, bound_socket, device], ids=["a pipe", "a socket", "a device"])
 def test_what_is_no_file_is_no_source(make: Callable[[pathlib.Path], None], tmp_path: pathlib.Path) -> None:
-    make(tmp_path / 'thing.py')
-    for more in ([], ['-o', 'out'], ['--in-place', '--force']):
-        done = run(['-i', 'thing.py'] + more, tmp_path)
+    make(tmp_path / "thing.py")
+    for more in ([], ["-o", "out"], ["--in-place", "--force"]):
+        done = run(["-i", "thing.py"] + more, tmp_path)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-        assert b'thing.py is no file and no folder; a script from a pipe is read with -i -' in done.stderr
-    assert [p.name for p in tmp_path.iterdir()] == ['thing.py']
+        assert b"thing.py is no file and no folder; a script from a pipe is read with -i -" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["thing.py"]
 
 
-@pytest.mark.parametrize('make', [fifo, bound_socket], ids=['a pipe', 'a socket'])
+@pytest.mark.parametrize("make", [fifo, bound_socket], ids=["a pipe", "a socket"])
 def test_what_is_no_file_in_a_source_is_named_and_stays_out(make: Callable[[pathlib.Path], None], source) -> None:
-    make(source / 'part' / 'thing.py')
-    done = run(['-i', 'src', '-o', 'out'], source.parent)
-    assert done.returncode == 0 and b'not part of the migration: part/thing.py' in done.stdout
-    assert not (source.parent / 'out' / 'part' / 'thing.py').exists()
+    make(source / "part" / "thing.py")
+    done = run(["-i", "src", "-o", "out"], source.parent)
+    assert done.returncode == 0 and b"not part of the migration: part/thing.py" in done.stdout
+    assert not (source.parent / "out" / "part" / "thing.py").exists()
 
 
 def test_folders_nested_deeper_than_python_calls(tmp_path: pathlib.Path) -> None:
     here = os.getcwd()
     depth = sys.getrecursionlimit() + 50
-    (tmp_path / 'src').mkdir()
+    (tmp_path / "src").mkdir()
     try:
-        os.chdir(str(tmp_path / 'src'))
+        os.chdir(str(tmp_path / "src"))
         for _ in range(depth):
-            os.mkdir('d')
-            os.chdir('d')
-        pathlib.Path('a.py').write_text(SCRIPT)
+            os.mkdir("d")
+            os.chdir("d")
+        pathlib.Path("a.py").write_text(SCRIPT)
     finally:
         os.chdir(here)
-    done = run(['-i', 'src', '-o', 'out'], tmp_path)
+    done = run(["-i", "src", "-o", "out"], tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / 'out' / '/'.join('d' * depth) / 'a.py').read_text() == MIGRATED
-    assert run(['-i', 'src', '--in-place'], tmp_path).returncode == 0
-    assert sorted(p.name for p in tmp_path.iterdir()) == ['out', 'src']
-    assert run(['-i', 'src', '-o', 'x' * 100 + '/' + 'y' * 200], tmp_path).returncode == 0
-    (tmp_path / 'src' / 'other.py').write_text(SCRIPT)
-    done = run(['-i', 'src', '-o', 'z' * 255 + '/' + 'z' * 200 + '/' + '/'.join(['z' * 250] * 4)], tmp_path)
-    assert done.returncode == 2 and b'File name too long' in done.stderr and len(done.stderr.splitlines()) == 1
-    assert not list(tmp_path.glob('zz*'))
-    subprocess.run(['rm', '-rf', str(tmp_path / 'src'), str(tmp_path / 'out')] + [
-        str(p) for p in tmp_path.glob('xx*')], check=True)
+    assert (tmp_path / "out" / "/".join("d" * depth) / "a.py").read_text() == MIGRATED
+    assert run(["-i", "src", "--in-place"], tmp_path).returncode == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "src"]
+    assert run(["-i", "src", "-o", "x" * 100 + "/" + "y" * 200], tmp_path).returncode == 0
+    (tmp_path / "src" / "other.py").write_text(SCRIPT)
+    done = run(["-i", "src", "-o", "z" * 255 + "/" + "z" * 200 + "/" + "/".join(["z" * 250] * 4)], tmp_path)
+    assert done.returncode == 2 and b"File name too long" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.glob("zz*"))
+    subprocess.run(
+        ["rm", "-rf", str(tmp_path / "src"), str(tmp_path / "out")] + [str(p) for p in tmp_path.glob("xx*")], check=True
+    )
 
 
-NAMES = [b'new\nline.py', b'\xff\xfe.py', 'caf\u00e9 \u4e2d.py'.encode(), b'-r.py', b'a b\t"\'.py', b'tab\x1b[31m.py']
+NAMES = [b"new\nline.py", b"\xff\xfe.py", "caf\u00e9 \u4e2d.py".encode(), b"-r.py", b"a b\t\"'.py", b"tab\x1b[31m.py"]
 
 
 @pytest.mark.parametrize(
-    'more', [[], ['--check'], ['-o', 'out', '-r', 'reports'], ['-o', 'out', '-j', '2', '-v']], ids=' '.join)
-def test_names_of_files_may_be_anything(more: List[str], tmp_path: pathlib.Path) -> None:
-    for folder in ('src', 'src/p\nq'):
+    "more", [[], ["--check"], ["-o", "out", "-r", "reports"], ["-o", "out", "-j", "2", "-v"]], ids=" ".join
+)
+def test_names_of_files_may_be_anything(more: list[str], tmp_path: pathlib.Path) -> None:
+    for folder in ("src", "src/p\nq"):
         (tmp_path / folder).mkdir()
         for name in NAMES:
-            with open(os.path.join(os.fsencode(str(tmp_path / folder)), name), 'w') as stream:
+            with open(os.path.join(os.fsencode(str(tmp_path / folder)), name), "w") as stream:
                 stream.write(SCRIPT)
-    done = run(['-i', 'src'] + more, tmp_path)
-    assert done.returncode == (1 if '--check' in more else 0), done.stderr
-    assert b'Traceback' not in done.stderr and b'\x1b' not in done.stdout + done.stderr
-    assert b'12 Python files, 12 changed' in done.stdout + done.stderr
-    assert not any(line.startswith((b'line.py', b'q/')) for line in (done.stdout + done.stderr).splitlines())
-    if 'out' in more:
+    done = run(["-i", "src"] + more, tmp_path)
+    assert done.returncode == (1 if "--check" in more else 0), done.stderr
+    assert b"Traceback" not in done.stderr and b"\x1b" not in done.stdout + done.stderr
+    assert b"12 Python files, 12 changed" in done.stdout + done.stderr
+    assert not any(line.startswith((b"line.py", b"q/")) for line in (done.stdout + done.stderr).splitlines())
+    if "out" in more:
         for name in NAMES:
-            with open(os.path.join(os.fsencode(str(tmp_path / 'out')), name)) as stream:
+            with open(os.path.join(os.fsencode(str(tmp_path / "out")), name)) as stream:
                 assert stream.read() == MIGRATED
-        if '-r' in more:
-            assert (tmp_path / 'reports' / 'report.json').exists()
+        if "-r" in more:
+            assert (tmp_path / "reports" / "report.json").exists()
     elif not more:
-        subprocess.run(['git', 'apply', '-p1', '-'], input=done.stdout, cwd=str(tmp_path / 'src'), check=True)
-        assert {text for text in content(tmp_path / 'src').values()} == {MIGRATED.encode()}
+        subprocess.run(["git", "apply", "-p1", "-"], input=done.stdout, cwd=str(tmp_path / "src"), check=True)
+        assert {text for text in content(tmp_path / "src").values()} == {MIGRATED.encode()}
 
 
 def test_the_user_may_not_read_or_write_everything(source: pathlib.Path) -> None:
     top = source.parent
-    for folder in [top] + [p for p in top.rglob('*') if p.is_dir()]:
+    for folder in [top] + [p for p in top.rglob("*") if p.is_dir()]:
         folder.chmod(0o755)
     for above in list(top.parents)[:3]:
         above.chmod(above.stat().st_mode | 0o055)
-    mine = top / 'mine'
+    mine = top / "mine"
     mine.mkdir()
     os.chown(str(mine), NOBODY, NOBODY)
 
-    def tried(*arguments: str) -> 'subprocess.CompletedProcess[bytes]':
+    def tried(*arguments: str) -> subprocess.CompletedProcess[bytes]:
         return run_as_nobody(list(arguments), top)
 
-    def refused(done: 'subprocess.CompletedProcess[bytes]', words: bytes) -> None:
+    def refused(done: subprocess.CompletedProcess[bytes], words: bytes) -> None:
         assert done.returncode == 2 and words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
-    refused(tried('-i', 'src', '-o', 'out'), b'out cannot be written: Permission denied; nothing was changed there')
-    refused(tried('-i', 'src', '--in-place', '--force'), b'Permission denied; nothing was changed')
-    refused(tried('-i', 'src', '-r', 'reports'), b'-r reports: the reports cannot be written: Permission denied')
-    (source / 'secret.py').write_text(SCRIPT)
-    (source / 'secret.py').chmod(0)
-    (source / 'secret.bin').write_text('x')
-    (source / 'secret.bin').chmod(0)
-    done = tried('-i', 'src', '-o', 'mine/out')
-    assert done.returncode == 2 and set(content(mine / 'out')) == {'train.py', 'part/words.txt'}
-    assert b'secret.py: NPU000 cannot be read, left unchanged: Permission denied' in done.stdout
-    assert b'secret.bin: could not be read and is missing in mine/out' in done.stderr
-    (source / 'part').chmod(0)
-    refused(tried('-i', 'src', '-o', 'mine/other'), b'src/part: Permission denied')
+
+    refused(tried("-i", "src", "-o", "out"), b"out cannot be written: Permission denied; nothing was changed there")
+    refused(tried("-i", "src", "--in-place", "--force"), b"Permission denied; nothing was changed")
+    refused(tried("-i", "src", "-r", "reports"), b"-r reports: the reports cannot be written: Permission denied")
+    (source / "secret.py").write_text(SCRIPT)
+    (source / "secret.py").chmod(0)
+    (source / "secret.bin").write_text("x")
+    (source / "secret.bin").chmod(0)
+    done = tried("-i", "src", "-o", "mine/out")
+    assert done.returncode == 2 and set(content(mine / "out")) == {"train.py", "part/words.txt"}
+    assert b"secret.py: NPU000 cannot be read, left unchanged: Permission denied" in done.stdout
+    assert b"secret.bin: could not be read and is missing in mine/out" in done.stderr
+    (source / "part").chmod(0)
+    refused(tried("-i", "src", "-o", "mine/other"), b"src/part: Permission denied")
     source.chmod(0)
-    refused(tried('-i', 'src', '-o', 'mine/other'), b'src: Permission denied')
-    refused(tried('-i', 'src/train.py'), b'src/train.py')
-    assert [p.name for p in mine.iterdir()] == ['out']
+    refused(tried("-i", "src", "-o", "mine/other"), b"src: Permission denied")
+    refused(tried("-i", "src/train.py"), b"src/train.py")
+    assert [p.name for p in mine.iterdir()] == ["out"]
 
 
 def test_folders_that_are_read_only_are_copied_as_they_are(source: pathlib.Path) -> None:
     top = source.parent
     for above in list(top.parents)[:3]:
         above.chmod(above.stat().st_mode | 0o055)
-    for path in [top, source] + list(source.rglob('*')):
+    for path in [top, source] + list(source.rglob("*")):
         os.chown(str(path), NOBODY, NOBODY)
         path.chmod(0o555 if path.is_dir() else 0o444)
     top.chmod(0o755)
-    done = run_as_nobody(['-i', 'src', '-o', 'out'], top)
+    done = run_as_nobody(["-i", "src", "-o", "out"], top)
     assert done.returncode == 0, done.stderr
-    assert stat.S_IMODE((top / 'out').stat().st_mode) == stat.S_IMODE((top / 'out' / 'part').stat().st_mode) == 0o555
-    assert (top / 'out' / 'train.py').read_text() == MIGRATED
+    assert stat.S_IMODE((top / "out").stat().st_mode) == stat.S_IMODE((top / "out" / "part").stat().st_mode) == 0o555
+    assert (top / "out" / "train.py").read_text() == MIGRATED
     source.chmod(0o755)
-    (source / 'train.py').chmod(0o644)
-    (source / 'train.py').write_text(SCRIPT + '# new\n')
-    done = run_as_nobody(['-i', 'src', '-o', 'out'], top)  # differs, and must not be replaced
-    assert done.returncode == 2 and b'hold' in done.stderr
-    done = run_as_nobody(['-i', 'src', '-o', 'out', '--force'], top)  # and cannot be
-    assert done.returncode == 2 and b'Permission denied' in done.stderr
-    assert sorted(p.name for p in top.iterdir()) == ['out', 'src']
-    assert (top / 'out' / 'train.py').read_text() == MIGRATED
+    (source / "train.py").chmod(0o644)
+    (source / "train.py").write_text(SCRIPT + "# new\n")
+    done = run_as_nobody(["-i", "src", "-o", "out"], top)  # differs, and must not be replaced
+    assert done.returncode == 2 and b"hold" in done.stderr
+    done = run_as_nobody(["-i", "src", "-o", "out", "--force"], top)  # and cannot be
+    assert done.returncode == 2 and b"Permission denied" in done.stderr
+    assert sorted(p.name for p in top.iterdir()) == ["out", "src"]
+    assert (top / "out" / "train.py").read_text() == MIGRATED
 
 
-@pytest.mark.parametrize('more,words', [
-    (['-o', 'src'], '--in-place'),
-    (['-o', 'src/'], '--in-place'),
-    (['-o', 'link'], '--in-place'),
-    (['-o', 'src/../src/part'], 'inside the source'),
-    (['-o', 'link/new'], 'inside the source'),
-    (['-o', 'file'], 'is there and is no folder'),
-    (['-o', 'file/new'], 'cannot be written'),
-    (['-o', 'dangling'], 'is there and is no folder'),
-    (['-o', '/proc/new'], 'cannot be written'),
-    (['-o', 'full'], 'holds 1 files that differ'),
-    (['-o', 'mixed', '--force'], 'a folder has the name of a new file'),
-    (['-o', 'crossed', '--force'], 'cannot be written'),
-    (['-o', 'out', '-r', 'file'], 'is there and is no folder'),
-    (['-o', 'out', '-r', 'file/new'], 'is there and is no folder'),
-], ids=lambda value: ' '.join(value) if isinstance(value, list) else '')
+@pytest.mark.parametrize(
+    "more,words",
+    [
+        (["-o", "src"], "--in-place"),
+        (["-o", "src/"], "--in-place"),
+        (["-o", "link"], "--in-place"),
+        (["-o", "src/../src/part"], "inside the source"),
+        (["-o", "link/new"], "inside the source"),
+        (["-o", "file"], "is there and is no folder"),
+        (["-o", "file/new"], "cannot be written"),
+        (["-o", "dangling"], "is there and is no folder"),
+        (["-o", "/proc/new"], "cannot be written"),
+        (["-o", "full"], "holds 1 files that differ"),
+        (["-o", "mixed", "--force"], "a folder has the name of a new file"),
+        (["-o", "crossed", "--force"], "cannot be written"),
+        (["-o", "out", "-r", "file"], "is there and is no folder"),
+        (["-o", "out", "-r", "file/new"], "is there and is no folder"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
 def test_a_target_that_cannot_be_one_has_one_answer_and_nothing_is_changed(
-        more: List[str], words: str, source: pathlib.Path, monkeypatch, capsys) -> None:
+    more: list[str], words: str, source: pathlib.Path, monkeypatch, capsys
+) -> None:
     top = source.parent
     monkeypatch.chdir(top)
-    (top / 'link').symlink_to('src')
-    (top / 'dangling').symlink_to('nowhere')
-    (top / 'file').write_text('mine\n')
-    for folder in ('full', 'mixed/train.py', 'crossed'):
+    (top / "link").symlink_to("src")
+    (top / "dangling").symlink_to("nowhere")
+    (top / "file").write_text("mine\n")
+    for folder in ("full", "mixed/train.py", "crossed"):
         (top / folder).mkdir(parents=True)
-    (top / 'full' / 'train.py').write_text('mine\n')
-    (top / 'crossed' / 'part').write_text('mine\n')
-    before = content(top), sorted(str(p) for p in top.rglob('*'))
-    assert main(['-i', 'src'] + more) == 2
+    (top / "full" / "train.py").write_text("mine\n")
+    (top / "crossed" / "part").write_text("mine\n")
+    before = content(top), sorted(str(p) for p in top.rglob("*"))
+    assert main(["-i", "src"] + more) == 2
     error = capsys.readouterr().err
     assert words in error and len(error.splitlines()) == 1
-    assert (content(top), sorted(str(p) for p in top.rglob('*'))) == before
+    assert (content(top), sorted(str(p) for p in top.rglob("*"))) == before
 
 
 def test_a_single_script_is_not_written_over_itself(source: pathlib.Path, capsys) -> None:
-    for target in (source, source / 'train.py'):
-        assert main(['-i', str(source / 'train.py'), '-o', str(target), '--force']) == 2
-        assert 'is the source itself; use --in-place' in capsys.readouterr().err
-    assert (source / 'train.py').read_text() == SCRIPT
+    for target in (source, source / "train.py"):
+        assert main(["-i", str(source / "train.py"), "-o", str(target), "--force"]) == 2
+        assert "is the source itself; use --in-place" in capsys.readouterr().err
+    assert (source / "train.py").read_text() == SCRIPT
 
 
 def test_targets_behind_links_and_in_other_places(source: pathlib.Path, monkeypatch) -> None:
     top = source.parent
     monkeypatch.chdir(top)
-    (top / 'real').mkdir()
-    (top / 'link').symlink_to('real')
-    assert main(['-i', 'src', '-o', 'link']) == 0
-    assert (top / 'link').is_symlink() and (top / 'real' / 'train.py').read_text() == MIGRATED
-    subprocess.run(['git', 'init', '-q', 'work'], check=True)
-    assert main(['-i', 'src', '-o', 'work/migrated']) == 0
-    assert sorted(p.name for p in (top / 'work').iterdir()) == ['.git', 'migrated']
+    (top / "real").mkdir()
+    (top / "link").symlink_to("real")
+    assert main(["-i", "src", "-o", "link"]) == 0
+    assert (top / "link").is_symlink() and (top / "real" / "train.py").read_text() == MIGRATED
+    subprocess.run(["git", "init", "-q", "work"], check=True)
+    assert main(["-i", "src", "-o", "work/migrated"]) == 0
+    assert sorted(p.name for p in (top / "work").iterdir()) == [".git", "migrated"]
 
 
 def test_hard_links_become_files_of_their_own(source: pathlib.Path) -> None:
-    os.link(str(source / 'train.py'), str(source / 'same.py'))
-    os.link(str(source / 'train.py'), str(source.parent / 'outside.py'))
-    assert main(['-i', str(source), '-o', str(source.parent / 'out')]) == 0
-    assert main(['-i', str(source), '--in-place', '--force']) == 0
-    for folder in (source, source.parent / 'out'):
-        assert (folder / 'same.py').read_text() == (folder / 'train.py').read_text() == MIGRATED
-    assert (source.parent / 'outside.py').read_text() == SCRIPT
+    os.link(str(source / "train.py"), str(source / "same.py"))
+    os.link(str(source / "train.py"), str(source.parent / "outside.py"))
+    assert main(["-i", str(source), "-o", str(source.parent / "out")]) == 0
+    assert main(["-i", str(source), "--in-place", "--force"]) == 0
+    for folder in (source, source.parent / "out"):
+        assert (folder / "same.py").read_text() == (folder / "train.py").read_text() == MIGRATED
+    assert (source.parent / "outside.py").read_text() == SCRIPT
 
 
 def test_links_in_a_source_are_left_alone_in_place(source: pathlib.Path) -> None:
-    (source.parent / 'outside.py').write_text(SCRIPT)
-    (source / 'link.py').symlink_to('../outside.py')
-    (source / 'inner.py').symlink_to('train.py')
-    assert main(['-i', str(source), '--in-place', '--force']) == 0
-    assert (source / 'link.py').is_symlink() and (source.parent / 'outside.py').read_text() == SCRIPT
-    assert (source / 'inner.py').is_symlink() and (source / 'inner.py').read_text() == MIGRATED
+    (source.parent / "outside.py").write_text(SCRIPT)
+    (source / "link.py").symlink_to("../outside.py")
+    (source / "inner.py").symlink_to("train.py")
+    assert main(["-i", str(source), "--in-place", "--force"]) == 0
+    assert (source / "link.py").is_symlink() and (source.parent / "outside.py").read_text() == SCRIPT
+    assert (source / "inner.py").is_symlink() and (source / "inner.py").read_text() == MIGRATED
 
 
 def test_the_owner_of_a_file_stays_the_owner(source: pathlib.Path) -> None:
     if os.geteuid() == 0:
-        os.chown(str(source / 'train.py'), NOBODY, NOBODY)
-    before = (source / 'train.py').stat()
-    assert main(['-i', str(source), '--in-place', '--force']) == 0
-    after = (source / 'train.py').stat()
+        os.chown(str(source / "train.py"), NOBODY, NOBODY)
+    before = (source / "train.py").stat()
+    assert main(["-i", str(source), "--in-place", "--force"]) == 0
+    after = (source / "train.py").stat()
     assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
 
 
 def test_a_file_of_100_megabytes_is_copied_in_bounded_memory_and_time(tmp_path: pathlib.Path) -> None:
-    source = tmp_path / 'src'
+    source = tmp_path / "src"
     source.mkdir()
-    with open(str(source / 'weights.py'), 'wb') as stream:
-        stream.write(b'import tensorflow as tf\nx = [\n')
+    with open(str(source / "weights.py"), "wb") as stream:
+        stream.write(b"import tensorflow as tf\nx = [\n")
         for _ in range(100):
-            stream.write(b'1.0, 2.0,\n' * 100_000)
-        stream.write(b']\n')
-    (source / 'train.py').write_text('from weights import x\n' + SCRIPT)
-    shutil.copy(str(source / 'weights.py'), str(source / 'data.bin'))
-    code = ('import resource, sys\nfrom convert_tf2npu.main import main\ncode = main(sys.argv[1:])\n'
-            'used = resource.getrusage(resource.RUSAGE_SELF)\n'
-            'print(used.ru_maxrss // 1024, round(used.ru_utime + used.ru_stime), file=sys.stderr)\nsys.exit(code)\n')
-    done = subprocess.run([sys.executable, '-c', code, '-i', 'src', '-o', 'out', '-r', 'reports'], cwd=str(tmp_path),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=TOOLS))
+            stream.write(b"1.0, 2.0,\n" * 100_000)
+        stream.write(b"]\n")
+    (source / "train.py").write_text("from weights import x\n" + SCRIPT)
+    shutil.copy(str(source / "weights.py"), str(source / "data.bin"))
+    code = (
+        "import resource, sys\nfrom convert_tf2npu.main import main\ncode = main(sys.argv[1:])\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(used.ru_maxrss // 1024, round(used.ru_utime + used.ru_stime), file=sys.stderr)\nsys.exit(code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "-i", "src", "-o", "out", "-r", "reports"],
+        cwd=str(tmp_path),
+        capture_output=True,
+        env=dict(os.environ, PYTHONPATH=TOOLS),
+    )
     assert done.returncode == 2
-    assert b'weights.py: NPU000' in done.stdout and b'100.0 MB of Python are more than the tool reads' in done.stdout
+    assert b"weights.py: NPU000" in done.stdout and b"100.0 MB of Python are more than the tool reads" in done.stdout
     memory_mb, time_s = map(int, done.stderr.split())
     assert memory_mb < 500 and time_s < 20, (memory_mb, time_s)
-    assert (tmp_path / 'out' / 'weights.py').stat().st_size > 100_000_000
-    assert b'npu_config_proto' in (tmp_path / 'out' / 'train.py').read_bytes()
-    assert sum(p.stat().st_size for p in (tmp_path / 'reports').iterdir()) < 5_000_000
-    shutil.rmtree(str(tmp_path / 'out'))
+    assert (tmp_path / "out" / "weights.py").stat().st_size > 100_000_000
+    assert b"npu_config_proto" in (tmp_path / "out" / "train.py").read_bytes()
+    assert sum(p.stat().st_size for p in (tmp_path / "reports").iterdir()) < 5_000_000
+    shutil.rmtree(str(tmp_path / "out"))
 
 
 def _full_output() -> None:
-    os.dup2(os.open('/dev/full', os.O_WRONLY), 1)
+    os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
 
 
-@pytest.mark.parametrize('more', [[], ['--check'], ['-v', '-o', 'out']], ids=' '.join)
-def test_output_that_cannot_be_written_is_one_error(more: List[str], source: pathlib.Path) -> None:
-    done = run(['-i', 'src'] + more, source.parent, preexec_fn=_full_output)
+@pytest.mark.parametrize("more", [[], ["--check"], ["-v", "-o", "out"]], ids=" ".join)
+def test_output_that_cannot_be_written_is_one_error(more: list[str], source: pathlib.Path) -> None:
+    done = run(["-i", "src"] + more, source.parent, preexec_fn=_full_output)
     assert done.returncode == 2
-    assert done.stderr == b'convert_tf2npu: error: output: No space left on device\n' or not more
-    assert b'Traceback' not in done.stderr and b'No space left on device' in done.stderr
+    assert done.stderr == b"convert_tf2npu: error: output: No space left on device\n" or not more
+    assert b"Traceback" not in done.stderr and b"No space left on device" in done.stderr
 
 
 def test_a_source_that_vanishes_while_it_is_read_is_named(source: pathlib.Path, monkeypatch, capsys) -> None:
     import convert_tf2npu.engine.run as module
+
     real = module.read_tree
 
     def read_tree(path: str) -> Any:
         tree = real(path)
-        (source / 'train.py').unlink()
+        (source / "train.py").unlink()
         return tree
-    monkeypatch.setattr(module, 'read_tree', read_tree)
-    assert main(['-i', str(source), '-o', str(source.parent / 'out')]) == 2
-    assert 'train.py: NPU000 cannot be read, left unchanged: No such file or directory' in capsys.readouterr().out
+
+    monkeypatch.setattr(module, "read_tree", read_tree)
+    assert main(["-i", str(source), "-o", str(source.parent / "out")]) == 2
+    assert "train.py: NPU000 cannot be read, left unchanged: No such file or directory" in capsys.readouterr().out

@@ -1,4 +1,5 @@
 """A script from standard input: what goes in comes out, migrated, byte for byte."""
+
 from __future__ import annotations
 
 import os
@@ -6,70 +7,113 @@ import pathlib
 import subprocess
 import sys
 from itertools import chain, combinations
-from typing import List, Tuple
-
-import pytest
 
 import convert_tf2npu
+import pytest
 from convert_tf2npu.main import main
 
 TOOLS = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
-BEFORE = 'import tensorflow as tf\nsess = tf.Session()  # caf\u00e9\n'
-AFTER = ('import tensorflow as tf\nfrom npu_shim.npu_init import *\n'
-         'sess = tf.Session(config=npu_config_proto())  # caf\u00e9\n')
+BEFORE = "import tensorflow as tf\nsess = tf.Session()  # caf\u00e9\n"
+AFTER = (
+    "import tensorflow as tf\nfrom npu_shim.npu_init import *\n"
+    "sess = tf.Session(config=npu_config_proto())  # caf\u00e9\n"
+)
 
 
-def filtered(raw: bytes, folder: pathlib.Path, *more: str, **environment: str) -> 'subprocess.CompletedProcess[bytes]':
-    return subprocess.run([sys.executable, '-m', 'convert_tf2npu.main', '-i', '-'] + list(more), input=raw,
-                          cwd=str(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env=dict(os.environ, PYTHONPATH=TOOLS, **environment))
+def filtered(raw: bytes, folder: pathlib.Path, *more: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "convert_tf2npu.main", "-i", "-"] + list(more),
+        input=raw,
+        cwd=str(folder),
+        capture_output=True,
+        env=dict(os.environ, PYTHONPATH=TOOLS, **environment),
+    )
 
 
-@pytest.mark.parametrize('newline', ['\n', '\r\n', '\r'], ids=['LF', 'CRLF', 'CR'])
-@pytest.mark.parametrize('encoding,head', [
-    ('utf-8', ''), ('utf-8-sig', ''), ('latin-1', '# -*- coding: latin-1 -*-  \u00e9\n'),
-    ('cp1252', '#!/bin/sh\n# vim: fileencoding=cp1252\n')],
-    ids=['UTF-8', 'byte order mark', 'latin-1', 'cp1252 in the second line'])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+@pytest.mark.parametrize(
+    "encoding,head",
+    [
+        ("utf-8", ""),
+        ("utf-8-sig", ""),
+        ("latin-1", "# -*- coding: latin-1 -*-  \u00e9\n"),
+        ("cp1252", "#!/bin/sh\n# vim: fileencoding=cp1252\n"),
+    ],
+    ids=["UTF-8", "byte order mark", "latin-1", "cp1252 in the second line"],
+)
 def test_encodings_and_line_ends_pass_through(encoding: str, head: str, newline: str, tmp_path: pathlib.Path) -> None:
     def raw(text: str) -> bytes:
-        return (head + text).replace('\n', newline).encode(encoding)
-    done = filtered(raw(BEFORE), tmp_path, PYTHONIOENCODING='ascii')
+        return (head + text).replace("\n", newline).encode(encoding)
+
+    done = filtered(raw(BEFORE), tmp_path, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stdout) == (0, raw(AFTER))
 
 
-@pytest.mark.parametrize('raw,code', [
-    (b'', 0), (b'\n', 0), (b'\xef\xbb\xbf', 0), (b'x = 1', 0), (b'#' * 3_000_000, 0), (b'\x00', 2), (b'\xff\xfe', 2),
-    (b'x = "\xe9"\n', 2), (b'print "a"\n', 2), (b'# coding: nonsense\n', 2),
-    (b'import tensorflow as tf\n' + b'(' * 300, 2),
-    (b'import tensorflow as tf\n' + b'#' * 3_000_000, 2)],
-    ids=['nothing', 'an empty line', 'a mark alone', 'no line end', 'large', 'NUL', 'UTF-16', 'no UTF-8', 'Python 2',
-         'unknown encoding', 'open brackets', 'too large'])
+@pytest.mark.parametrize(
+    "raw,code",
+    [
+        (b"", 0),
+        (b"\n", 0),
+        (b"\xef\xbb\xbf", 0),
+        (b"x = 1", 0),
+        (b"#" * 3_000_000, 0),
+        (b"\x00", 2),
+        (b"\xff\xfe", 2),
+        (b'x = "\xe9"\n', 2),
+        (b'print "a"\n', 2),
+        (b"# coding: nonsense\n", 2),
+        (b"import tensorflow as tf\n" + b"(" * 300, 2),
+        (b"import tensorflow as tf\n" + b"#" * 3_000_000, 2),
+    ],
+    ids=[
+        "nothing",
+        "an empty line",
+        "a mark alone",
+        "no line end",
+        "large",
+        "NUL",
+        "UTF-16",
+        "no UTF-8",
+        "Python 2",
+        "unknown encoding",
+        "open brackets",
+        "too large",
+    ],
+)
 def test_what_has_nothing_to_migrate_or_is_no_python_comes_back_as_it_is(
-        raw: bytes, code: int, tmp_path: pathlib.Path) -> None:
+    raw: bytes, code: int, tmp_path: pathlib.Path
+) -> None:
     done = filtered(raw, tmp_path)
     assert (done.returncode, done.stdout) == (code, raw)
-    assert b'Traceback' not in done.stderr and (b'<stdin>' in done.stderr) is (code == 2)
+    assert b"Traceback" not in done.stderr and (b"<stdin>" in done.stderr) is (code == 2)
 
 
-@pytest.mark.parametrize('raw,code', [(BEFORE.encode(), 1), (AFTER.encode(), 0), (b'x = 1\n', 0), (b'x = (\n', 2)],
-                         ids=['to be changed', 'migrated', 'plain', 'broken'])
+@pytest.mark.parametrize(
+    "raw,code",
+    [(BEFORE.encode(), 1), (AFTER.encode(), 0), (b"x = 1\n", 0), (b"x = (\n", 2)],
+    ids=["to be changed", "migrated", "plain", "broken"],
+)
 def test_exit_codes_of_a_check(raw: bytes, code: int, tmp_path: pathlib.Path) -> None:
-    done = filtered(raw, tmp_path, '--check')
-    assert (done.returncode, done.stdout) == (code, b'')
+    done = filtered(raw, tmp_path, "--check")
+    assert (done.returncode, done.stdout) == (code, b"")
 
 
-VENDORS = [('-m', 'train.py'), ('-c',), ('-l', 'list.xlsx'), ('-r', 'report')]
+VENDORS = [("-m", "train.py"), ("-c",), ("-l", "list.xlsx"), ("-r", "report")]
 
 
-@pytest.mark.parametrize('distributed', [(), ('-d', 'horovod'), ('-d', 'tf_strategy')], ids=' '.join)
-@pytest.mark.parametrize('flags', [c for n in range(len(VENDORS) + 1) for c in combinations(VENDORS, n)],
-                         ids=lambda flags: ' '.join(f[0] for f in flags) or 'none')
+@pytest.mark.parametrize("distributed", [(), ("-d", "horovod"), ("-d", "tf_strategy")], ids=" ".join)
+@pytest.mark.parametrize(
+    "flags",
+    [c for n in range(len(VENDORS) + 1) for c in combinations(VENDORS, n)],
+    ids=lambda flags: " ".join(f[0] for f in flags) or "none",
+)
 def test_every_command_line_of_the_vendors_tool_works(
-        flags: Tuple[Tuple[str, ...], ...], distributed: Tuple[str, ...], tmp_path: pathlib.Path, monkeypatch) -> None:
+    flags: tuple[tuple[str, ...], ...], distributed: tuple[str, ...], tmp_path: pathlib.Path, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'src').mkdir()
-    (tmp_path / 'src' / 'train.py').write_text(BEFORE, encoding='utf-8')
-    arguments: List[str] = ['-i', 'src', '-o', 'out'] + list(distributed) + list(chain(*flags))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").write_text(BEFORE, encoding="utf-8")
+    arguments: list[str] = ["-i", "src", "-o", "out"] + list(distributed) + list(chain(*flags))
     assert main(arguments) == 0
-    assert (tmp_path / 'out' / 'train.py').read_text(encoding='utf-8') == AFTER
-    assert (tmp_path / 'report').exists() is (('-r', 'report') in flags)
+    assert (tmp_path / "out" / "train.py").read_text(encoding="utf-8") == AFTER
+    assert (tmp_path / "report").exists() is (("-r", "report") in flags)

@@ -1,472 +1,654 @@
 """Strategies of tf.distribute become ranks with -d tf_strategy: each optimizer is wrapped once, each gradient
 averaged once, all ranks start alike; what is not certain stays and is told."""
+
 from __future__ import annotations
 
 import ast
 import pathlib
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import pytest
-
 from convert_tf2npu.cli.config import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter
-from convert_tf2npu.main import main
 from convert_tf2npu.engine.run import convert_source
+from convert_tf2npu.main import main
 
-TF = 'import tensorflow as tf\n'
-WITH = Converter(Settings(distributed='tf_strategy'))
-WRAPPED = 'npu_distributed_optimizer_wrapper(%s)'
+TF = "import tensorflow as tf\n"
+WITH = Converter(Settings(distributed="tf_strategy"))
+WRAPPED = "npu_distributed_optimizer_wrapper(%s)"
 
 
-def convert(text: str, select: str = '') -> Tuple[str, List[str]]:
+def convert(text: str, select: str = "") -> tuple[str, list[str]]:
     """The new text, or the old one, without the import, and what is told, by code."""
-    converter = Converter(Settings((select,), distributed='tf_strategy')) if select else WITH
+    converter = Converter(Settings((select,), distributed="tf_strategy")) if select else WITH
     result = converter.convert((TF + text).encode())
     assert not result.unreadable, result.diagnostics
     if result.new is not None:
         assert converter.convert(result.new).new is None
         ast.parse(result.new)
-    new = (TF + text if result.new is None else result.new.decode())
-    lines = [line for line in new.split('\n') if 'npu_shim' not in line]
-    return '\n'.join(lines)[len(TF):], [d.code for d in result.diagnostics if d.kind == FINDING]
+    new = TF + text if result.new is None else result.new.decode()
+    lines = [line for line in new.split("\n") if "npu_shim" not in line]
+    return "\n".join(lines)[len(TF) :], [d.code for d in result.diagnostics if d.kind == FINDING]
 
 
 # --- strategies --------------------------------------------------------------------
 
-NPU_STRATEGY = 'npu_strategy.NPUStrategy()'
-STEPPING = ['tf.distribute.MirroredStrategy()', "tf.distribute.MirroredStrategy(['/gpu:0', '/gpu:1'])",
-            'tf.distribute.experimental.MultiWorkerMirroredStrategy(communication=x)',
-            'tf.distribute.MultiWorkerMirroredStrategy()', "tf.distribute.OneDeviceStrategy('/gpu:0')",
-            'tf.contrib.distribute.MirroredStrategy(num_gpus=2)', 'tf.contrib.distribute.CollectiveAllReduceStrategy()',
-            'tf.compat.v1.distribute.MirroredStrategy()', 'tf.distribute.experimental.CentralStorageStrategy()']
+NPU_STRATEGY = "npu_strategy.NPUStrategy()"
+STEPPING = [
+    "tf.distribute.MirroredStrategy()",
+    "tf.distribute.MirroredStrategy(['/gpu:0', '/gpu:1'])",
+    "tf.distribute.experimental.MultiWorkerMirroredStrategy(communication=x)",
+    "tf.distribute.MultiWorkerMirroredStrategy()",
+    "tf.distribute.OneDeviceStrategy('/gpu:0')",
+    "tf.contrib.distribute.MirroredStrategy(num_gpus=2)",
+    "tf.contrib.distribute.CollectiveAllReduceStrategy()",
+    "tf.compat.v1.distribute.MirroredStrategy()",
+    "tf.distribute.experimental.CentralStorageStrategy()",
+]
 
 
-@pytest.mark.parametrize('call', STEPPING)
+@pytest.mark.parametrize("call", STEPPING)
 def test_a_strategy_that_trains_in_step_becomes_that_of_the_npu(call: str) -> None:
-    assert convert('s = %s\nwith s.scope():\n    f(s.num_replicas_in_sync)\n' % call) == (
-        's = %s\nwith s.scope():\n    f(s.num_replicas_in_sync)\n' % NPU_STRATEGY, [])
+    assert convert(f"s = {call}\nwith s.scope():\n    f(s.num_replicas_in_sync)\n") == (
+        f"s = {NPU_STRATEGY}\nwith s.scope():\n    f(s.num_replicas_in_sync)\n",
+        [],
+    )
 
 
-@pytest.mark.parametrize('head,call', [
-    ('from tensorflow.python.distribute import mirrored_strategy as m\n', 'm.MirroredStrategy()'),
-    ('from tensorflow.contrib.distribute.python.mirrored_strategy import MirroredStrategy\n', 'MirroredStrategy(2)'),
-    ('kind = tf.distribute.MirroredStrategy\n', 'kind()'),
-])
+@pytest.mark.parametrize(
+    "head,call",
+    [
+        ("from tensorflow.python.distribute import mirrored_strategy as m\n", "m.MirroredStrategy()"),
+        (
+            "from tensorflow.contrib.distribute.python.mirrored_strategy import MirroredStrategy\n",
+            "MirroredStrategy(2)",
+        ),
+        ("kind = tf.distribute.MirroredStrategy\n", "kind()"),
+    ],
+)
 def test_it_is_found_by_other_paths(head: str, call: str) -> None:
-    assert convert(head + 'x(%s)\n' % call)[0].endswith('x(%s)\n' % NPU_STRATEGY)
+    assert convert(head + f"x({call})\n")[0].endswith(f"x({NPU_STRATEGY})\n")
 
 
-@pytest.mark.parametrize('call', ['tf.distribute.experimental.ParameterServerStrategy()',
-                                  'tf.contrib.distribute.ParameterServerStrategy()',
-                                  'tf.distribute.experimental.TPUStrategy(r)', 'tf.contrib.distribute.TPUStrategy(r)'])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tf.distribute.experimental.ParameterServerStrategy()",
+        "tf.contrib.distribute.ParameterServerStrategy()",
+        "tf.distribute.experimental.TPUStrategy(r)",
+        "tf.contrib.distribute.TPUStrategy(r)",
+    ],
+)
 def test_other_strategies_stay_and_are_told(call: str) -> None:
-    text, told = convert('s = %s\nc = tf.estimator.RunConfig(train_distribute=s)\n' % call, 'NPU302')
-    assert text == 's = %s\nc = tf.estimator.RunConfig(train_distribute=s)\n' % call and told == ['NPU302'] * 2
+    text, told = convert(f"s = {call}\nc = tf.estimator.RunConfig(train_distribute=s)\n", "NPU302")
+    assert text == f"s = {call}\nc = tf.estimator.RunConfig(train_distribute=s)\n" and told == ["NPU302"] * 2
 
 
 def test_a_strategy_used_eagerly_is_told() -> None:
-    text = 's = tf.distribute.MirroredStrategy()\n@tf.function\ndef step(x):\n    return s.run(f, (x,))\n'
-    assert convert(text, 'NPU302') == (text, ['NPU302'])
+    text = "s = tf.distribute.MirroredStrategy()\n@tf.function\ndef step(x):\n    return s.run(f, (x,))\n"
+    assert convert(text, "NPU302") == (text, ["NPU302"])
 
 
-CONFIGS: Dict[str, Tuple[str, str]] = {
-    'the only argument': ('s = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(train_distribute=s)\n',
-                          's = npu_strategy.NPUStrategy()\nc = NPURunConfig(train_distribute=s)\n'),
-    'made in place, the last argument': (
+CONFIGS: dict[str, tuple[str, str]] = {
+    "the only argument": (
+        "s = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(train_distribute=s)\n",
+        "s = npu_strategy.NPUStrategy()\nc = NPURunConfig(train_distribute=s)\n",
+    ),
+    "made in place, the last argument": (
         'c = tf.estimator.RunConfig("d", eval_distribute=tf.distribute.MirroredStrategy())\n',
-        'c = NPURunConfig(model_dir="d", eval_distribute=npu_strategy.NPUStrategy())\n'),
-    'with comments and lines of their own': (
-        's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(\n    model_dir=d,\n    train_distribute=s,  # all\n'
-        '    eval_distribute=s,\n)\n',
-        's = npu_strategy.NPUStrategy()\nc = NPURunConfig(\n    model_dir=d,\n    train_distribute=s,  # all\n'
-        '    eval_distribute=s,\n)\n'),
-    'under a condition': (
-        's = tf.distribute.MirroredStrategy() if n > 1 else None\nc = tf.estimator.RunConfig(train_distribute=s)\n',
-        's = npu_strategy.NPUStrategy() if n > 1 else None\nc = NPURunConfig(train_distribute=s)\n'),
-    'in an own configuration of distribution': (
-        'd = tf.contrib.distribute.DistributeConfig(train_distribute=tf.contrib.distribute.MirroredStrategy())\n'
-        'c = tf.estimator.RunConfig(experimental_distribute=d)\n',
-        'd = tf.contrib.distribute.DistributeConfig(train_distribute=npu_strategy.NPUStrategy())\n'
-        'c = NPURunConfig(experimental_distribute=d)\n'),
-    'by replace': (
-        's = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(d).replace(train_distribute=s, model_dir=e)\n',
-        's = npu_strategy.NPUStrategy()\nc = NPURunConfig(model_dir=d).replace(train_distribute=s, model_dir=e)\n'),
-    'of a configuration that is ported': (
-        'from npu_shim.npu_init import *\ns = tf.distribute.MirroredStrategy()\n'
-        'c = NPURunConfig(train_distribute=s, model_dir=e)\n',
-        's = npu_strategy.NPUStrategy()\nc = NPURunConfig(train_distribute=s, model_dir=e)\n'),
-    'of a function': (
-        'def make():\n    if many:\n        return tf.distribute.MirroredStrategy()\n    return None\n'
-        'c = tf.estimator.RunConfig(train_distribute=make())\n',
-        'def make():\n    if many:\n        return npu_strategy.NPUStrategy()\n    return None\n'
-        'c = NPURunConfig(train_distribute=make())\n'),
+        'c = NPURunConfig(model_dir="d", eval_distribute=npu_strategy.NPUStrategy())\n',
+    ),
+    "with comments and lines of their own": (
+        "s = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(\n    model_dir=d,\n    train_distribute=s,  # all\n"
+        "    eval_distribute=s,\n)\n",
+        "s = npu_strategy.NPUStrategy()\nc = NPURunConfig(\n    model_dir=d,\n    train_distribute=s,  # all\n"
+        "    eval_distribute=s,\n)\n",
+    ),
+    "under a condition": (
+        "s = tf.distribute.MirroredStrategy() if n > 1 else None\nc = tf.estimator.RunConfig(train_distribute=s)\n",
+        "s = npu_strategy.NPUStrategy() if n > 1 else None\nc = NPURunConfig(train_distribute=s)\n",
+    ),
+    "in an own configuration of distribution": (
+        "d = tf.contrib.distribute.DistributeConfig(train_distribute=tf.contrib.distribute.MirroredStrategy())\n"
+        "c = tf.estimator.RunConfig(experimental_distribute=d)\n",
+        "d = tf.contrib.distribute.DistributeConfig(train_distribute=npu_strategy.NPUStrategy())\n"
+        "c = NPURunConfig(experimental_distribute=d)\n",
+    ),
+    "by replace": (
+        "s = tf.distribute.MirroredStrategy()\nc = tf.estimator.RunConfig(d).replace(train_distribute=s, model_dir=e)\n",
+        "s = npu_strategy.NPUStrategy()\nc = NPURunConfig(model_dir=d).replace(train_distribute=s, model_dir=e)\n",
+    ),
+    "of a configuration that is ported": (
+        "from npu_shim.npu_init import *\ns = tf.distribute.MirroredStrategy()\n"
+        "c = NPURunConfig(train_distribute=s, model_dir=e)\n",
+        "s = npu_strategy.NPUStrategy()\nc = NPURunConfig(train_distribute=s, model_dir=e)\n",
+    ),
+    "of a function": (
+        "def make():\n    if many:\n        return tf.distribute.MirroredStrategy()\n    return None\n"
+        "c = tf.estimator.RunConfig(train_distribute=make())\n",
+        "def make():\n    if many:\n        return npu_strategy.NPUStrategy()\n    return None\n"
+        "c = NPURunConfig(train_distribute=make())\n",
+    ),
 }
 
 
-@pytest.mark.parametrize('before,after', list(CONFIGS.values()), ids=list(CONFIGS))
+@pytest.mark.parametrize("before,after", list(CONFIGS.values()), ids=list(CONFIGS))
 def test_a_run_configuration_has_the_strategy_of_the_npu(before: str, after: str) -> None:
-    assert convert(before, 'NPU')[0] == after
+    assert convert(before, "NPU")[0] == after
 
 
-@pytest.mark.parametrize('text', [
-    'def f(s):\n    return tf.estimator.RunConfig(train_distribute=s)\n',
-    's = tf.distribute.MirroredStrategy()\nd = tf.contrib.distribute.DistributeConfig(s, s, cluster)\n'
-    'c = tf.estimator.RunConfig(experimental_distribute=d)\nprint(s)\n',
-], ids=['of a parameter', 'with a remote cluster'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(s):\n    return tf.estimator.RunConfig(train_distribute=s)\n",
+        "s = tf.distribute.MirroredStrategy()\nd = tf.contrib.distribute.DistributeConfig(s, s, cluster)\n"
+        "c = tf.estimator.RunConfig(experimental_distribute=d)\nprint(s)\n",
+    ],
+    ids=["of a parameter", "with a remote cluster"],
+)
 def test_a_strategy_that_may_be_another_stays_and_is_told(text: str) -> None:
     new, told = convert(text)
-    assert 'NPU302' in told
-    assert 'NPURunConfig' not in new and 'npu_run_config_init(run_config=tf.estimator.RunConfig(' in new
+    assert "NPU302" in told
+    assert "NPURunConfig" not in new and "npu_run_config_init(run_config=tf.estimator.RunConfig(" in new
 
 
-@pytest.mark.parametrize('text', ['config = config.replace(train_distribute=s)\n',
-                                  'c = tf.estimator.RunConfig(None, 1, 2, 3, None, None, 5, 1, 1, s)\n'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "config = config.replace(train_distribute=s)\n",
+        "c = tf.estimator.RunConfig(None, 1, 2, 3, None, None, 5, 1, 1, s)\n",
+    ],
+)
 def test_a_strategy_is_replaced_wherever_it_goes(text: str) -> None:
-    text = 's = tf.distribute.MirroredStrategy()\n' + text
-    assert convert(text, 'NPU302') == (text.replace('tf.distribute.MirroredStrategy()', NPU_STRATEGY), [])
+    text = "s = tf.distribute.MirroredStrategy()\n" + text
+    assert convert(text, "NPU302") == (text.replace("tf.distribute.MirroredStrategy()", NPU_STRATEGY), [])
 
 
-@pytest.mark.parametrize('text', [CONFIGS[name][0] for name in CONFIGS], ids=list(CONFIGS))
+@pytest.mark.parametrize("text", [CONFIGS[name][0] for name in CONFIGS], ids=list(CONFIGS))
 def test_without_the_option_strategies_stay_and_are_told(text: str) -> None:
     result = Converter().convert((TF + text).encode())
     new = (result.new or text.encode()).decode()
-    assert 'npu_strategy' not in new and new.count('MirroredStrategy') == text.count('MirroredStrategy')
-    assert 'NPU250' in {d.code for d in result.diagnostics}
+    assert "npu_strategy" not in new and new.count("MirroredStrategy") == text.count("MirroredStrategy")
+    assert "NPU250" in {d.code for d in result.diagnostics}
 
 
 # --- optimizers ----------------------------------------------------------------------
 
-ADAM = 'tf.train.AdamOptimizer(0.1)'
-ONCE: Dict[str, Tuple[str, str]] = {
-    'of tf.train': ('o = %s\n' % ADAM, 'o = %s\n' % WRAPPED % ADAM),
-    'of Keras': ('o = tf.keras.optimizers.SGD(lr=0.1)\n', 'o = %s\n' % WRAPPED % 'tf.keras.optimizers.SGD(lr=0.1)'),
-    'of contrib': ('o = tf.contrib.opt.AdamWOptimizer(1e-4)\n',
-                   'o = %s\n' % WRAPPED % 'tf.contrib.opt.AdamWOptimizer(1e-4)'),
-    'by the name of Keras': ('o = tf.keras.optimizers.get(name)\n', 'o = %s\n' % WRAPPED % 'tf.keras.optimizers.get(name)'),
-    'over lines': ('o = tf.train.AdamOptimizer(\n    0.1)\n', 'o = %s\n' % WRAPPED % 'tf.train.AdamOptimizer(\n    0.1)'),
-    'in an expression': ('%s.minimize(loss)\n' % ADAM, '%s.minimize(loss)\n' % WRAPPED % ADAM),
-    'of a chosen class': ('kind = tf.train.AdamOptimizer if a else tf.train.FtrlOptimizer\no = kind(0.1)\n',
-                          'kind = tf.train.AdamOptimizer if a else tf.train.FtrlOptimizer\no = %s\n' % WRAPPED % 'kind(0.1)'),
-    'of a partial class': ('import functools\nmake = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\no = make(0.1)\n',
-                           'import functools\nmake = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\no = %s\n'
-                           % WRAPPED % 'make(0.1)'),
-    'in a lambda': ('make = lambda rate: tf.train.AdamOptimizer(rate)\n',
-                    'make = lambda rate: %s\n' % WRAPPED % 'tf.train.AdamOptimizer(rate)'),
-    'inside one that asks it for gradients': (
-        'o = tf.contrib.opt.MovingAverageOptimizer(%s)\n' % ADAM,
-        'o = tf.contrib.opt.MovingAverageOptimizer(%s)\n' % WRAPPED % ADAM),
-    'inside loss scaling': (
-        'from npu_shim.npu_init import *\no = NPULossScaleOptimizer(%s, m)\n' % ADAM,
-        'o = NPULossScaleOptimizer(%s, m, is_distributed=True)\n' % WRAPPED % ADAM),
-    'of an own class': ('class Own(tf.train.MomentumOptimizer):\n    pass\no = Own(0.1, 0.9)\n',
-                        'class Own(tf.train.MomentumOptimizer):\n    pass\no = %s\n' % WRAPPED % 'Own(0.1, 0.9)'),
-    'of an own class that calls its base': (
-        'class Own(tf.train.AdamOptimizer):\n    def compute_gradients(self, loss):\n'
-        '        return tf.train.AdamOptimizer.compute_gradients(self, 2 * loss)\no = Own()\n',
-        'class Own(tf.train.AdamOptimizer):\n    def compute_gradients(self, loss):\n'
-        '        return tf.train.AdamOptimizer.compute_gradients(self, 2 * loss)\no = %s\n' % WRAPPED % 'Own()'),
-    'inside an own class that asks it': (
-        'class Own(tf.train.Optimizer):\n    def __init__(self):\n        self._inner = %s\n\n'
-        '    def compute_gradients(self, loss):\n        return self._inner.compute_gradients(loss)\no = Own()\n' % ADAM,
-        'class Own(tf.train.Optimizer):\n    def __init__(self):\n        self._inner = %s\n\n'
-        '    def compute_gradients(self, loss):\n        return self._inner.compute_gradients(loss)\no = Own()\n'
-        % WRAPPED % ADAM),
-    'around one that only applies': (
-        'class Own(tf.train.Optimizer):\n    def __init__(self, inner):\n        self._inner = inner\n\n'
-        '    def apply_gradients(self, pairs):\n        return self._inner.apply_gradients(pairs)\no = Own(%s)\n' % ADAM,
-        'class Own(tf.train.Optimizer):\n    def __init__(self, inner):\n        self._inner = inner\n\n'
-        '    def apply_gradients(self, pairs):\n        return self._inner.apply_gradients(pairs)\no = %s\n'
-        % WRAPPED % ('Own(%s)' % ADAM)),
+ADAM = "tf.train.AdamOptimizer(0.1)"
+ONCE: dict[str, tuple[str, str]] = {
+    "of tf.train": (f"o = {ADAM}\n", f"o = {WRAPPED}\n" % ADAM),
+    "of Keras": ("o = tf.keras.optimizers.SGD(lr=0.1)\n", f"o = {WRAPPED}\n" % "tf.keras.optimizers.SGD(lr=0.1)"),
+    "of contrib": (
+        "o = tf.contrib.opt.AdamWOptimizer(1e-4)\n",
+        f"o = {WRAPPED}\n" % "tf.contrib.opt.AdamWOptimizer(1e-4)",
+    ),
+    "by the name of Keras": (
+        "o = tf.keras.optimizers.get(name)\n",
+        f"o = {WRAPPED}\n" % "tf.keras.optimizers.get(name)",
+    ),
+    "over lines": ("o = tf.train.AdamOptimizer(\n    0.1)\n", f"o = {WRAPPED}\n" % "tf.train.AdamOptimizer(\n    0.1)"),
+    "in an expression": (f"{ADAM}.minimize(loss)\n", f"{WRAPPED}.minimize(loss)\n" % ADAM),
+    "of a chosen class": (
+        "kind = tf.train.AdamOptimizer if a else tf.train.FtrlOptimizer\no = kind(0.1)\n",
+        f"kind = tf.train.AdamOptimizer if a else tf.train.FtrlOptimizer\no = {WRAPPED}\n" % "kind(0.1)",
+    ),
+    "of a partial class": (
+        "import functools\nmake = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\no = make(0.1)\n",
+        f"import functools\nmake = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\no = {WRAPPED}\n" % "make(0.1)",
+    ),
+    "in a lambda": (
+        "make = lambda rate: tf.train.AdamOptimizer(rate)\n",
+        f"make = lambda rate: {WRAPPED}\n" % "tf.train.AdamOptimizer(rate)",
+    ),
+    "inside one that asks it for gradients": (
+        f"o = tf.contrib.opt.MovingAverageOptimizer({ADAM})\n",
+        f"o = tf.contrib.opt.MovingAverageOptimizer({WRAPPED})\n" % ADAM,
+    ),
+    "inside loss scaling": (
+        f"from npu_shim.npu_init import *\no = NPULossScaleOptimizer({ADAM}, m)\n",
+        f"o = NPULossScaleOptimizer({WRAPPED}, m, is_distributed=True)\n" % ADAM,
+    ),
+    "of an own class": (
+        "class Own(tf.train.MomentumOptimizer):\n    pass\no = Own(0.1, 0.9)\n",
+        f"class Own(tf.train.MomentumOptimizer):\n    pass\no = {WRAPPED}\n" % "Own(0.1, 0.9)",
+    ),
+    "of an own class that calls its base": (
+        "class Own(tf.train.AdamOptimizer):\n    def compute_gradients(self, loss):\n"
+        "        return tf.train.AdamOptimizer.compute_gradients(self, 2 * loss)\no = Own()\n",
+        "class Own(tf.train.AdamOptimizer):\n    def compute_gradients(self, loss):\n"
+        f"        return tf.train.AdamOptimizer.compute_gradients(self, 2 * loss)\no = {WRAPPED}\n" % "Own()",
+    ),
+    "inside an own class that asks it": (
+        f"class Own(tf.train.Optimizer):\n    def __init__(self):\n        self._inner = {ADAM}\n\n"
+        "    def compute_gradients(self, loss):\n        return self._inner.compute_gradients(loss)\no = Own()\n",
+        f"class Own(tf.train.Optimizer):\n    def __init__(self):\n        self._inner = {WRAPPED}\n\n"
+        "    def compute_gradients(self, loss):\n        return self._inner.compute_gradients(loss)\no = Own()\n"
+        % ADAM,
+    ),
+    "around one that only applies": (
+        "class Own(tf.train.Optimizer):\n    def __init__(self, inner):\n        self._inner = inner\n\n"
+        f"    def apply_gradients(self, pairs):\n        return self._inner.apply_gradients(pairs)\no = Own({ADAM})\n",
+        "class Own(tf.train.Optimizer):\n    def __init__(self, inner):\n        self._inner = inner\n\n"
+        f"    def apply_gradients(self, pairs):\n        return self._inner.apply_gradients(pairs)\no = {WRAPPED}\n"
+        % (f"Own({ADAM})"),
+    ),
 }
 
 
-@pytest.mark.parametrize('before,after', list(ONCE.values()), ids=list(ONCE))
+@pytest.mark.parametrize("before,after", list(ONCE.values()), ids=list(ONCE))
 def test_an_optimizer_is_wrapped_once(before: str, after: str) -> None:
-    assert convert(before, 'NPU')[0] == after
+    assert convert(before, "NPU")[0] == after
 
 
-@pytest.mark.parametrize('text', [
-    'from npu_shim.npu_init import *\no = npu_distributed_optimizer_wrapper(%s)\n' % ADAM,
-    'from npu_shim.npu_init import *\no = %s\no = NPUDistributedOptimizer(o)\n' % ADAM,
-    'from npu_bridge.npu_init import *\no = %s\no = npu_tf_optimizer(tf.contrib.opt.MovingAverageOptimizer(o))\n' % ADAM,
-    'from npu_shim.npu_init import *\ndef make():\n    return %s\no = npu_tf_optimizer(make())\n' % ADAM,
-    'from npu_shim.npu_init import *\no = NPUOptimizer(%s, is_distributed=True)\n' % ADAM,
-    'import horovod.tensorflow as hvd\no = hvd.DistributedOptimizer(%s)\n' % ADAM,
-    'kind = tf.train.AdamOptimizer\n',
-    'x = isinstance(o, tf.train.Optimizer)\n',
-    'class Own(tf.train.AdamOptimizer):\n    def __init__(self):\n        super(Own, self).__init__(0.1)\n',
-    'rate = tf.keras.optimizers.schedules.ExponentialDecay(0.1, 100, 0.9)\n',
-    'class ModelTest(tf.test.TestCase):\n    def test_it(self):\n        o = %s\n' % ADAM,
-], ids=['wrapped', 'wrapped later', 'wrapped around another', 'wrapped by the caller', 'averaging by an argument',
-        'averaged by Horovod', 'a class', 'the base class', 'a base made', 'a schedule', 'a test'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"from npu_shim.npu_init import *\no = npu_distributed_optimizer_wrapper({ADAM})\n",
+        f"from npu_shim.npu_init import *\no = {ADAM}\no = NPUDistributedOptimizer(o)\n",
+        f"from npu_bridge.npu_init import *\no = {ADAM}\no = npu_tf_optimizer(tf.contrib.opt.MovingAverageOptimizer(o))\n",
+        f"from npu_shim.npu_init import *\ndef make():\n    return {ADAM}\no = npu_tf_optimizer(make())\n",
+        f"from npu_shim.npu_init import *\no = NPUOptimizer({ADAM}, is_distributed=True)\n",
+        f"import horovod.tensorflow as hvd\no = hvd.DistributedOptimizer({ADAM})\n",
+        "kind = tf.train.AdamOptimizer\n",
+        "x = isinstance(o, tf.train.Optimizer)\n",
+        "class Own(tf.train.AdamOptimizer):\n    def __init__(self):\n        super(Own, self).__init__(0.1)\n",
+        "rate = tf.keras.optimizers.schedules.ExponentialDecay(0.1, 100, 0.9)\n",
+        f"class ModelTest(tf.test.TestCase):\n    def test_it(self):\n        o = {ADAM}\n",
+    ],
+    ids=[
+        "wrapped",
+        "wrapped later",
+        "wrapped around another",
+        "wrapped by the caller",
+        "averaging by an argument",
+        "averaged by Horovod",
+        "a class",
+        "the base class",
+        "a base made",
+        "a schedule",
+        "a test",
+    ],
+)
 def test_an_optimizer_that_is_averaged_or_none_stays(text: str) -> None:
-    assert convert(text, 'NPU303') == ('\n'.join(x for x in text.split('\n') if 'npu_shim' not in x), [])
+    assert convert(text, "NPU303") == ("\n".join(x for x in text.split("\n") if "npu_shim" not in x), [])
 
 
-COMPILE = 'm = tf.keras.Sequential()\nm.compile(%s)\n'
+COMPILE = "m = tf.keras.Sequential()\nm.compile(%s)\n"
 
 
-@pytest.mark.parametrize('before,after', [
-    ("'adam', 'mse'", WRAPPED % "'adam'" + ", 'mse'"),
-    ("loss='mse', optimizer='sgd'", "loss='mse', optimizer=" + WRAPPED % "'sgd'"),
-    ('', 'optimizer=' + WRAPPED % "'rmsprop'"),
-    ("tf.keras.optimizers.Adam(), 'mse'", WRAPPED % 'tf.keras.optimizers.Adam()' + ", 'mse'"),
-    ("'adam' if a else 'sgd'", WRAPPED % "'adam' if a else 'sgd'"),
-])
+@pytest.mark.parametrize(
+    "before,after",
+    [
+        ("'adam', 'mse'", WRAPPED % "'adam'" + ", 'mse'"),
+        ("loss='mse', optimizer='sgd'", "loss='mse', optimizer=" + WRAPPED % "'sgd'"),
+        ("", "optimizer=" + WRAPPED % "'rmsprop'"),
+        ("tf.keras.optimizers.Adam(), 'mse'", WRAPPED % "tf.keras.optimizers.Adam()" + ", 'mse'"),
+        ("'adam' if a else 'sgd'", WRAPPED % "'adam' if a else 'sgd'"),
+    ],
+)
 def test_compile_gets_an_optimizer_that_averages_in_its_place(before: str, after: str) -> None:
-    assert convert(COMPILE % before, 'NPU30') == (COMPILE % after, [])
+    assert convert(COMPILE % before, "NPU30") == (COMPILE % after, [])
 
 
-@pytest.mark.parametrize('given', ['FLAGS.optimizer', 'make_optimizer()', '**arguments'])
+@pytest.mark.parametrize("given", ["FLAGS.optimizer", "make_optimizer()", "**arguments"])
 def test_compile_with_an_optimizer_out_of_sight_is_told(given: str) -> None:
-    assert convert(COMPILE % given, 'NPU30') == (COMPILE % given, ['NPU304'])
+    assert convert(COMPILE % given, "NPU30") == (COMPILE % given, ["NPU304"])
 
 
-@pytest.mark.parametrize('text', [
-    'import re\nre.compile("adam")\n', 'tf.xla.experimental.compile(f)\n', 'tf.xla.experimental.compile(f, [x])\n',
-    'import statsmodels.api as sm\nols = sm.OLS(y, x)\nols.fit()\n', 'design.compile("adam", "mse")\n',
-    'def f(model):\n    model.compile("adam", "mse")\n'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'import re\nre.compile("adam")\n',
+        "tf.xla.experimental.compile(f)\n",
+        "tf.xla.experimental.compile(f, [x])\n",
+        "import statsmodels.api as sm\nols = sm.OLS(y, x)\nols.fit()\n",
+        'design.compile("adam", "mse")\n',
+        'def f(model):\n    model.compile("adam", "mse")\n',
+    ],
+)
 def test_other_things_called_compile_and_fit_stay(text: str) -> None:
-    assert convert(text, 'NPU30') == (text, [])
+    assert convert(text, "NPU30") == (text, [])
 
 
-@pytest.mark.parametrize('text', [
-    'tf.contrib.layers.optimize_loss(l, s, 0.1, tf.train.AdamOptimizer)\n',
-    'tf.estimator.DNNClassifier([9], columns)\n', 'tf.estimator.LinearRegressor(columns, optimizer="Ftrl")\n',
-    'm = tf.keras.Sequential()\ne = tf.keras.estimator.model_to_estimator(m)\n'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tf.contrib.layers.optimize_loss(l, s, 0.1, tf.train.AdamOptimizer)\n",
+        "tf.estimator.DNNClassifier([9], columns)\n",
+        'tf.estimator.LinearRegressor(columns, optimizer="Ftrl")\n',
+        "m = tf.keras.Sequential()\ne = tf.keras.estimator.model_to_estimator(m)\n",
+    ],
+)
 def test_optimizers_made_out_of_sight_are_told(text: str) -> None:
-    assert convert(text, 'NPU304') == (text, ['NPU304'])
+    assert convert(text, "NPU304") == (text, ["NPU304"])
 
 
-@pytest.mark.parametrize('text', [
-    'tf.contrib.layers.optimize_loss(l, s, 0.1, optimizer=lambda r: tf.train.AdamOptimizer(r))\n',
-    'tf.estimator.DNNClassifier([9], columns, optimizer=tf.train.AdamOptimizer())\n',
-    'm = tf.keras.Sequential()\nm.compile(tf.train.AdamOptimizer(), "mse")\n'
-    'e = tf.keras.estimator.model_to_estimator(m)\n'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tf.contrib.layers.optimize_loss(l, s, 0.1, optimizer=lambda r: tf.train.AdamOptimizer(r))\n",
+        "tf.estimator.DNNClassifier([9], columns, optimizer=tf.train.AdamOptimizer())\n",
+        'm = tf.keras.Sequential()\nm.compile(tf.train.AdamOptimizer(), "mse")\n'
+        "e = tf.keras.estimator.model_to_estimator(m)\n",
+    ],
+)
 def test_optimizers_made_in_sight_are_wrapped_there(text: str) -> None:
-    new, told = convert(text, 'NPU30')
-    assert told == [] and new.count('npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(') == 1
+    new, told = convert(text, "NPU30")
+    assert told == [] and new.count("npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(") == 1
 
 
 # --- gradients -----------------------------------------------------------------------
 
-GRADIENTS = 'tf.gradients(loss, variables)'
-AVERAGED = 'npu_allreduce(%s)' % GRADIENTS
-APPLIED: Dict[str, str] = {
-    'at once': 'opt.apply_gradients(zip(%s, variables))\n',
-    'by a name': 'g = %s\nopt.apply_gradients(zip(g, variables), global_step=s)\n',
-    'clipped together': 'g, norm = tf.clip_by_global_norm(%s, 5)\nopt.apply_gradients(list(zip(g, variables)))\n',
-    'clipped one by one': 'g = [tf.clip_by_value(x, -1, 1) for x in %s]\nopt.apply_gradients(zip(g, variables))\n',
-    'clipped in pairs': 'pairs = zip(%s, variables)\npairs = [(tf.clip_by_norm(g, 1.0), v) for g, v in pairs]\n'
-                        'opt.apply_gradients(grads_and_vars=pairs)\n',
-    'collected': 'pairs = []\nfor g, v in zip(%s, variables):\n    if g is not None:\n        pairs.append((g / 2, v))\n'
-                 'opt.apply_gradients(pairs)\n',
-    'of a function': 'def compute(loss):\n    return %s\nopt.apply_gradients(zip(compute(loss), variables))\n',
-    'of a function, with more': 'def compute(loss):\n    return loss, %s\nl, g = compute(loss)\nopt.apply_gradients(zip(g, variables))\n',
-    'handed to a function': 'def apply(g):\n    return opt.apply_gradients(zip(g, variables))\napply(%s)\n',
-    'of an attribute': 'class Agent:\n    def build(self, loss, variables):\n        self.g = %s\n\n'
-                       '    def train(self):\n        return self.opt.apply_gradients(zip(self.g, self.variables))\n',
-    'through a function of their own': 'def half(g):\n    return tidy(g)\nopt.apply_gradients(zip(half(%s), variables))\n',
-    'in one of two ways': 'if plain:\n    pairs = opt.compute_gradients(loss)\nelse:\n    pairs = zip(%s, variables)\n'
-                          'opt.apply_gradients(pairs)\n',
+GRADIENTS = "tf.gradients(loss, variables)"
+AVERAGED = f"npu_allreduce({GRADIENTS})"
+APPLIED: dict[str, str] = {
+    "at once": "opt.apply_gradients(zip(%s, variables))\n",
+    "by a name": "g = %s\nopt.apply_gradients(zip(g, variables), global_step=s)\n",
+    "clipped together": "g, norm = tf.clip_by_global_norm(%s, 5)\nopt.apply_gradients(list(zip(g, variables)))\n",
+    "clipped one by one": "g = [tf.clip_by_value(x, -1, 1) for x in %s]\nopt.apply_gradients(zip(g, variables))\n",
+    "clipped in pairs": "pairs = zip(%s, variables)\npairs = [(tf.clip_by_norm(g, 1.0), v) for g, v in pairs]\n"
+    "opt.apply_gradients(grads_and_vars=pairs)\n",
+    "collected": "pairs = []\nfor g, v in zip(%s, variables):\n    if g is not None:\n        pairs.append((g / 2, v))\n"
+    "opt.apply_gradients(pairs)\n",
+    "of a function": "def compute(loss):\n    return %s\nopt.apply_gradients(zip(compute(loss), variables))\n",
+    "of a function, with more": "def compute(loss):\n    return loss, %s\nl, g = compute(loss)\nopt.apply_gradients(zip(g, variables))\n",
+    "handed to a function": "def apply(g):\n    return opt.apply_gradients(zip(g, variables))\napply(%s)\n",
+    "of an attribute": "class Agent:\n    def build(self, loss, variables):\n        self.g = %s\n\n"
+    "    def train(self):\n        return self.opt.apply_gradients(zip(self.g, self.variables))\n",
+    "through a function of their own": "def half(g):\n    return tidy(g)\nopt.apply_gradients(zip(half(%s), variables))\n",
+    "in one of two ways": "if plain:\n    pairs = opt.compute_gradients(loss)\nelse:\n    pairs = zip(%s, variables)\n"
+    "opt.apply_gradients(pairs)\n",
 }
 
 
-@pytest.mark.parametrize('text', list(APPLIED.values()), ids=list(APPLIED))
+@pytest.mark.parametrize("text", list(APPLIED.values()), ids=list(APPLIED))
 def test_gradients_that_are_applied_are_averaged_once(text: str) -> None:
-    assert convert(text % GRADIENTS, 'NPU305') == (text % AVERAGED, [])
+    assert convert(text % GRADIENTS, "NPU305") == (text % AVERAGED, [])
 
 
-@pytest.mark.parametrize('text', [
-    'slopes = tf.gradients(d, [x])[0]\npenalty = tf.reduce_mean(slopes ** 2)\no.apply_gradients(o.compute_gradients(penalty))\n',
-    '@tf.custom_gradient\ndef f(x):\n    def grad(dy):\n        return tf.gradients(y, x, grad_ys=dy)\n    return y, grad\n',
-    'hessian = tf.gradients(tf.gradients(loss, x), x)\n', 'saliency = tf.gradients(logits, images)[0]\n',
-    'from npu_shim.npu_init import *\no.apply_gradients(zip(npu_allreduce(tf.gradients(loss, v)), v))\n',
-    'o.apply_gradients(o.compute_gradients(loss))\n',
-], ids=['a penalty', 'a custom gradient', 'a Hessian', 'a map', 'averaged already', 'of an optimizer'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "slopes = tf.gradients(d, [x])[0]\npenalty = tf.reduce_mean(slopes ** 2)\no.apply_gradients(o.compute_gradients(penalty))\n",
+        "@tf.custom_gradient\ndef f(x):\n    def grad(dy):\n        return tf.gradients(y, x, grad_ys=dy)\n    return y, grad\n",
+        "hessian = tf.gradients(tf.gradients(loss, x), x)\n",
+        "saliency = tf.gradients(logits, images)[0]\n",
+        "from npu_shim.npu_init import *\no.apply_gradients(zip(npu_allreduce(tf.gradients(loss, v)), v))\n",
+        "o.apply_gradients(o.compute_gradients(loss))\n",
+    ],
+    ids=["a penalty", "a custom gradient", "a Hessian", "a map", "averaged already", "of an optimizer"],
+)
 def test_other_gradients_stay(text: str) -> None:
-    assert convert(text, 'NPU305') == ('\n'.join(x for x in text.split('\n') if 'npu_shim' not in x), [])
+    assert convert(text, "NPU305") == ("\n".join(x for x in text.split("\n") if "npu_shim" not in x), [])
 
 
-@pytest.mark.parametrize('text', [
-    'o.apply_gradients(zip(tf.gradients(loss, v, grad_ys=w), v))\n',
-    'a = tf.gradients(loss, v)\nb = tf.gradients(a, v)\no.apply_gradients(zip(a, v))\n',
-    'a = tf.gradients(loss, v)\no.apply_gradients(zip(found, v))\n',
-    'a = tf.gradients(loss, v)\nb = tf.gradients(other, v, grad_ys=w)\no.apply_gradients([(g + h, x) for g, h, x in zip(a, b, v)])\n',
-    'def f(x):\n    return tf.gradients(x, v)\npenalty = norm(f(d))\no.apply_gradients(zip(f(loss), v))\n',
-    'a = tf.gradients(loss, v)\nstored = [tf.Variable(g) for g in a]\no.apply_gradients(zip(accumulate(stored), v))\n',
-], ids=['from other gradients', 'differentiated again', 'from out of sight', 'mixed', 'of a function used twice', 'stored'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "o.apply_gradients(zip(tf.gradients(loss, v, grad_ys=w), v))\n",
+        "a = tf.gradients(loss, v)\nb = tf.gradients(a, v)\no.apply_gradients(zip(a, v))\n",
+        "a = tf.gradients(loss, v)\no.apply_gradients(zip(found, v))\n",
+        "a = tf.gradients(loss, v)\nb = tf.gradients(other, v, grad_ys=w)\no.apply_gradients([(g + h, x) for g, h, x in zip(a, b, v)])\n",
+        "def f(x):\n    return tf.gradients(x, v)\npenalty = norm(f(d))\no.apply_gradients(zip(f(loss), v))\n",
+        "a = tf.gradients(loss, v)\nstored = [tf.Variable(g) for g in a]\no.apply_gradients(zip(accumulate(stored), v))\n",
+    ],
+    ids=[
+        "from other gradients",
+        "differentiated again",
+        "from out of sight",
+        "mixed",
+        "of a function used twice",
+        "stored",
+    ],
+)
 def test_gradients_that_cannot_be_traced_stay_and_are_told(text: str) -> None:
-    assert convert(text, 'NPU305') == (text, ['NPU305'])
+    assert convert(text, "NPU305") == (text, ["NPU305"])
 
 
 def test_a_told_gradient_says_what_to_write() -> None:
-    result = WITH.convert((TF + 'a = tf.gradients(l, v)\nself.o.apply_gradients(zip(f, v))\n').encode())
-    assert any('self.o.apply_gradients(zip(npu_allreduce(gradients), variables))' in d.message for d in result.diagnostics)
+    result = WITH.convert((TF + "a = tf.gradients(l, v)\nself.o.apply_gradients(zip(f, v))\n").encode())
+    assert any(
+        "self.o.apply_gradients(zip(npu_allreduce(gradients), variables))" in d.message for d in result.diagnostics
+    )
 
 
 def test_gradients_of_a_tape_are_told() -> None:
-    text = 'with tf.GradientTape() as tape:\n    l = f()\ng = tape.gradient(l, v)\no.apply_gradients(zip(g, v))\n'
-    assert convert(text, 'NPU305') == (text, ['NPU305'])
+    text = "with tf.GradientTape() as tape:\n    l = f()\ng = tape.gradient(l, v)\no.apply_gradients(zip(g, v))\n"
+    assert convert(text, "NPU305") == (text, ["NPU305"])
 
 
 def test_an_optimizer_that_only_applies_averaged_gradients_is_not_wrapped() -> None:
-    text = 'o = %s\no.apply_gradients(zip(%s, variables))\n'
-    assert convert(text % (ADAM, GRADIENTS), 'NPU30') == (text % (ADAM, AVERAGED), [])
-    both = 'o = %s\no.apply_gradients(zip(%s, variables))\no.minimize(other)\n'
-    assert convert(both % (ADAM, GRADIENTS), 'NPU30') == (both % (WRAPPED % ADAM, AVERAGED), [])
+    text = "o = %s\no.apply_gradients(zip(%s, variables))\n"
+    assert convert(text % (ADAM, GRADIENTS), "NPU30") == (text % (ADAM, AVERAGED), [])
+    both = "o = %s\no.apply_gradients(zip(%s, variables))\no.minimize(other)\n"
+    assert convert(both % (ADAM, GRADIENTS), "NPU30") == (both % (WRAPPED % ADAM, AVERAGED), [])
 
 
 # --- hooks, callbacks, and what is told of them ---------------------------------------
 
-E = 'e = tf.estimator.Estimator(f)\n'
-APPEND = 'npu_hooks_append(hooks_list=%s)'
-HOOKED: Dict[str, Tuple[str, str]] = {
-    'none': (E + 'e.train(i)\n', E + 'e.train(i, hooks=npu_hooks_append())\n'),
-    'by position': (E + 'e.train(i, h, 9)\n', E + 'e.train(i, %s, 9)\n' % APPEND % 'h'),
-    'by keyword': (E + 'e.train(hooks=[h], input_fn=i)\n', E + 'e.train(hooks=%s, input_fn=i)\n' % APPEND % '[h]'),
-    'None': (E + 'e.train(i, hooks=None)\n', E + 'e.train(i, hooks=npu_hooks_append())\n'),
-    'of a ready-made Estimator': ('e = tf.estimator.BaselineClassifier()\ne.train(i)\n',
-                                  'e = tf.estimator.BaselineClassifier()\ne.train(i, hooks=npu_hooks_append())\n'),
-    'of a specification': ('s = tf.estimator.TrainSpec(i, 9, h)\n', 's = tf.estimator.TrainSpec(i, 9, %s)\n' % APPEND % 'h'),
-    'of evaluation': ('s = tf.estimator.EvalSpec(i)\n', 's = tf.estimator.EvalSpec(i, hooks=npu_hooks_append())\n'),
-    'of a session': ('s = tf.train.MonitoredTrainingSession()\ns.run(train_op)\n',
-                     's = tf.train.MonitoredTrainingSession(hooks=npu_hooks_append())\ns.run(train_op)\n'),
-    'of a session that does not train': ('s = tf.train.MonitoredTrainingSession()\ns.run(x)\n',) * 2,
-    'of a model': ('m = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, [c])\n',
-                   'm = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, npu_callbacks_append(callbacks_list=[c]))\n'),
-    'of a model with a generator': (
-        'm = tf.keras.Sequential()\nm.fit_generator(g)\n',
-        'm = tf.keras.Sequential()\nm.fit_generator(g, callbacks=npu_callbacks_append())\n'),
-    'that have one': ('from npu_shim.npu_init import *\n' + E + 'h = [NPUBroadcastGlobalVariablesHook(0)]\ne.train(i, h)\n',
-                      E + 'h = [NPUBroadcastGlobalVariablesHook(0)]\ne.train(i, h)\n'),
+E = "e = tf.estimator.Estimator(f)\n"
+APPEND = "npu_hooks_append(hooks_list=%s)"
+HOOKED: dict[str, tuple[str, str]] = {
+    "none": (E + "e.train(i)\n", E + "e.train(i, hooks=npu_hooks_append())\n"),
+    "by position": (E + "e.train(i, h, 9)\n", E + f"e.train(i, {APPEND}, 9)\n" % "h"),
+    "by keyword": (E + "e.train(hooks=[h], input_fn=i)\n", E + f"e.train(hooks={APPEND}, input_fn=i)\n" % "[h]"),
+    "None": (E + "e.train(i, hooks=None)\n", E + "e.train(i, hooks=npu_hooks_append())\n"),
+    "of a ready-made Estimator": (
+        "e = tf.estimator.BaselineClassifier()\ne.train(i)\n",
+        "e = tf.estimator.BaselineClassifier()\ne.train(i, hooks=npu_hooks_append())\n",
+    ),
+    "of a specification": (
+        "s = tf.estimator.TrainSpec(i, 9, h)\n",
+        f"s = tf.estimator.TrainSpec(i, 9, {APPEND})\n" % "h",
+    ),
+    "of evaluation": ("s = tf.estimator.EvalSpec(i)\n", "s = tf.estimator.EvalSpec(i, hooks=npu_hooks_append())\n"),
+    "of a session": (
+        "s = tf.train.MonitoredTrainingSession()\ns.run(train_op)\n",
+        "s = tf.train.MonitoredTrainingSession(hooks=npu_hooks_append())\ns.run(train_op)\n",
+    ),
+    "of a session that does not train": ("s = tf.train.MonitoredTrainingSession()\ns.run(x)\n",) * 2,
+    "of a model": (
+        "m = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, [c])\n",
+        "m = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, npu_callbacks_append(callbacks_list=[c]))\n",
+    ),
+    "of a model with a generator": (
+        "m = tf.keras.Sequential()\nm.fit_generator(g)\n",
+        "m = tf.keras.Sequential()\nm.fit_generator(g, callbacks=npu_callbacks_append())\n",
+    ),
+    "that have one": (
+        "from npu_shim.npu_init import *\n" + E + "h = [NPUBroadcastGlobalVariablesHook(0)]\ne.train(i, h)\n",
+        E + "h = [NPUBroadcastGlobalVariablesHook(0)]\ne.train(i, h)\n",
+    ),
 }
 
 
-@pytest.mark.parametrize('before,after', list(HOOKED.values()), ids=list(HOOKED))
+@pytest.mark.parametrize("before,after", list(HOOKED.values()), ids=list(HOOKED))
 def test_all_ranks_start_alike(before: str, after: str) -> None:
-    assert convert(before, 'NPU306') == (after, [])
+    assert convert(before, "NPU306") == (after, [])
 
 
 def test_a_session_without_arguments_gets_two() -> None:
-    assert convert('s = tf.train.MonitoredTrainingSession()\ns.run(train_op)\n')[0] == \
-        's = tf.train.MonitoredTrainingSession(config=npu_config_proto(), hooks=npu_hooks_append())\ns.run(train_op)\n'
+    assert (
+        convert("s = tf.train.MonitoredTrainingSession()\ns.run(train_op)\n")[0]
+        == "s = tf.train.MonitoredTrainingSession(config=npu_config_proto(), hooks=npu_hooks_append())\ns.run(train_op)\n"
+    )
 
 
-@pytest.mark.parametrize('text,told', [
-    ('def f(e):\n    e.train(input_fn=i)\n', ['NPU306']), ('def f(e):\n    e.train(i)\n', []),
-    (E + 'e.train(*a)\n', ['NPU306']), ('m.fit(x)\n', []), ('thomas.train(7)\n', [])])
-def test_what_may_be_an_estimator_is_told(text: str, told: List[str]) -> None:
-    assert convert(text, 'NPU306') == (text, told)
+@pytest.mark.parametrize(
+    "text,told",
+    [
+        ("def f(e):\n    e.train(input_fn=i)\n", ["NPU306"]),
+        ("def f(e):\n    e.train(i)\n", []),
+        (E + "e.train(*a)\n", ["NPU306"]),
+        ("m.fit(x)\n", []),
+        ("thomas.train(7)\n", []),
+    ],
+)
+def test_what_may_be_an_estimator_is_told(text: str, told: list[str]) -> None:
+    assert convert(text, "NPU306") == (text, told)
 
 
-LOOP = 'with tf.Session() as sess:\n    sess.run(%s)\n    sess.run(train_op)\n'
+LOOP = "with tf.Session() as sess:\n    sess.run(%s)\n    sess.run(train_op)\n"
 
 
-@pytest.mark.parametrize('text,told', [
-    (LOOP % 'tf.global_variables_initializer()', ['NPU251']),
-    ('init = tf.group(a)\n' + LOOP % '[tf.global_variables_initializer(), tf.local_variables_initializer()]', ['NPU251']),
-    ('init = tf.initialize_all_variables()\n' + LOOP % 'init', ['NPU251']),
-    (LOOP % 'tf.local_variables_initializer()', []),
-    ('from npu_shim.npu_init import *\nsess.run(hccl_ops.broadcast([v], 0))\n' + LOOP % 'tf.global_variables_initializer()', []),
-])
-def test_a_loop_is_told_where_to_hand_variables_round(text: str, told: List[str]) -> None:
-    assert convert(text, 'NPU251')[1] == told
+@pytest.mark.parametrize(
+    "text,told",
+    [
+        (LOOP % "tf.global_variables_initializer()", ["NPU251"]),
+        (
+            "init = tf.group(a)\n" + LOOP % "[tf.global_variables_initializer(), tf.local_variables_initializer()]",
+            ["NPU251"],
+        ),
+        ("init = tf.initialize_all_variables()\n" + LOOP % "init", ["NPU251"]),
+        (LOOP % "tf.local_variables_initializer()", []),
+        (
+            "from npu_shim.npu_init import *\nsess.run(hccl_ops.broadcast([v], 0))\n"
+            + LOOP % "tf.global_variables_initializer()",
+            [],
+        ),
+    ],
+)
+def test_a_loop_is_told_where_to_hand_variables_round(text: str, told: list[str]) -> None:
+    assert convert(text, "NPU251")[1] == told
 
 
-@pytest.mark.parametrize('text,told', [
-    ('def train_input_fn():\n    return tf.data.TFRecordDataset(f)\n', ['NPU252']),
-    ('def input_fn(is_training):\n    d = tf.data.Dataset.range(9)\n    d = tf.data.Dataset.zip((d, d))\n    return d\n', ['NPU252']),
-    ('def train_input_fn():\n    return tf.data.TFRecordDataset(f).shard(n, i)\n', []),
-    ('def eval_input_fn():\n    return tf.data.TFRecordDataset(f)\n', []),
-    ('def read():\n    return tf.data.TFRecordDataset(f)\n', []),
-    ('s = tf.distribute.MirroredStrategy()\ndef train_input_fn():\n    return tf.data.TFRecordDataset(f)\n', []),
-])
-def test_data_of_which_each_rank_needs_its_part_are_told(text: str, told: List[str]) -> None:
-    assert convert(text, 'NPU252')[1] == told
+@pytest.mark.parametrize(
+    "text,told",
+    [
+        ("def train_input_fn():\n    return tf.data.TFRecordDataset(f)\n", ["NPU252"]),
+        (
+            "def input_fn(is_training):\n    d = tf.data.Dataset.range(9)\n    d = tf.data.Dataset.zip((d, d))\n    return d\n",
+            ["NPU252"],
+        ),
+        ("def train_input_fn():\n    return tf.data.TFRecordDataset(f).shard(n, i)\n", []),
+        ("def eval_input_fn():\n    return tf.data.TFRecordDataset(f)\n", []),
+        ("def read():\n    return tf.data.TFRecordDataset(f)\n", []),
+        ("s = tf.distribute.MirroredStrategy()\ndef train_input_fn():\n    return tf.data.TFRecordDataset(f)\n", []),
+    ],
+)
+def test_data_of_which_each_rank_needs_its_part_are_told(text: str, told: list[str]) -> None:
+    assert convert(text, "NPU252")[1] == told
 
 
-@pytest.mark.parametrize('text,words', [
-    ('e = tf.estimator.LinearClassifier(columns, config=c)\n', 'save_checkpoints_steps=100 if get_rank_id() == 0 else 0'),
-    ('s = tf.train.MonitoredTrainingSession(checkpoint_dir=d)\n', 'checkpoint_dir=d if get_rank_id() == 0 else None'),
-    ('saver = tf.train.Saver()\nsaver.save(s,\n           p)\ns.run(train_op)\n', 'if get_rank_id() == 0: saver.save(s, p)'),
-    ('c = tf.keras.callbacks.ModelCheckpoint(p)\n', 'get_rank_id() == 0 only'),
-])
+@pytest.mark.parametrize(
+    "text,words",
+    [
+        (
+            "e = tf.estimator.LinearClassifier(columns, config=c)\n",
+            "save_checkpoints_steps=100 if get_rank_id() == 0 else 0",
+        ),
+        (
+            "s = tf.train.MonitoredTrainingSession(checkpoint_dir=d)\n",
+            "checkpoint_dir=d if get_rank_id() == 0 else None",
+        ),
+        (
+            "saver = tf.train.Saver()\nsaver.save(s,\n           p)\ns.run(train_op)\n",
+            "if get_rank_id() == 0: saver.save(s, p)",
+        ),
+        ("c = tf.keras.callbacks.ModelCheckpoint(p)\n", "get_rank_id() == 0 only"),
+    ],
+)
 def test_who_saves_is_told(text: str, words: str) -> None:
-    result = Converter(Settings(('NPU253',), distributed='tf_strategy')).convert((TF + text).encode())
+    result = Converter(Settings(("NPU253",), distributed="tf_strategy")).convert((TF + text).encode())
     assert [words in d.message for d in result.diagnostics] == [True]
 
 
 # --- projects ------------------------------------------------------------------------
 
-def run(folder: pathlib.Path, files: Dict[str, str]) -> Dict[str, str]:
+
+def run(folder: pathlib.Path, files: dict[str, str]) -> dict[str, str]:
     for name, text in files.items():
-        (folder / 'src' / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / 'src' / name).write_text(text)
-    main(['-i', str(folder / 'src'), '-o', str(folder / 'out'), '-d', 'tf_strategy'])
-    return {name: (folder / 'out' / name).read_text() for name in files}
+        (folder / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "src" / name).write_text(text)
+    main(["-i", str(folder / "src"), "-o", str(folder / "out"), "-d", "tf_strategy"])
+    return {name: (folder / "out" / name).read_text() for name in files}
 
 
 def test_a_helper_in_another_file_makes_the_strategy(tmp_path: pathlib.Path) -> None:
-    made = run(tmp_path, {
-        'utils/__init__.py': '', 'utils/distribution.py': TF + 'def get_strategy(num_gpus):\n    if num_gpus == 0:\n'
-        "        return tf.distribute.OneDeviceStrategy('device:CPU:0')\n    return tf.distribute.MirroredStrategy()\n",
-        'train.py': TF + 'from utils import distribution\nstrategy = distribution.get_strategy(n)\n'
-        'config = tf.estimator.RunConfig(train_distribute=strategy, model_dir=d)\n'})
-    assert made['utils/distribution.py'].count(NPU_STRATEGY) == 2
-    assert 'config = NPURunConfig(train_distribute=strategy, model_dir=d)\n' in made['train.py']
+    made = run(
+        tmp_path,
+        {
+            "utils/__init__.py": "",
+            "utils/distribution.py": TF + "def get_strategy(num_gpus):\n    if num_gpus == 0:\n"
+            "        return tf.distribute.OneDeviceStrategy('device:CPU:0')\n    return tf.distribute.MirroredStrategy()\n",
+            "train.py": TF + "from utils import distribution\nstrategy = distribution.get_strategy(n)\n"
+            "config = tf.estimator.RunConfig(train_distribute=strategy, model_dir=d)\n",
+        },
+    )
+    assert made["utils/distribution.py"].count(NPU_STRATEGY) == 2
+    assert "config = NPURunConfig(train_distribute=strategy, model_dir=d)\n" in made["train.py"]
 
 
-@pytest.mark.parametrize('made,told', [('tf.distribute.MirroredStrategy()', 0), ('tf.distribute.ReduceOp.SUM', 1)])
+@pytest.mark.parametrize("made,told", [("tf.distribute.MirroredStrategy()", 0), ("tf.distribute.ReduceOp.SUM", 1)])
 def test_a_strategy_of_another_file_parts_the_data(made: str, told: int, tmp_path: pathlib.Path, capsys: Any) -> None:
-    (tmp_path / 'data.py').write_text(TF + 'def train_input_fn():\n    return tf.data.TFRecordDataset(f)\n')
-    (tmp_path / 'train.py').write_text(TF + 'import data\nstrategy = %s\n' % made)
-    assert main(['-i', str(tmp_path), '-d', 'tf_strategy', '--select', 'NPU252']) == 0
-    assert capsys.readouterr().err.count('NPU252 left') == told
+    (tmp_path / "data.py").write_text(TF + "def train_input_fn():\n    return tf.data.TFRecordDataset(f)\n")
+    (tmp_path / "train.py").write_text(TF + f"import data\nstrategy = {made}\n")
+    assert main(["-i", str(tmp_path), "-d", "tf_strategy", "--select", "NPU252"]) == 0
+    assert capsys.readouterr().err.count("NPU252 left") == told
 
 
 def test_an_optimizer_of_another_file_is_wrapped_where_it_is_made(tmp_path: pathlib.Path) -> None:
-    made = run(tmp_path, {
-        'opt.py': TF + 'def make(rate):\n    return tf.train.AdamOptimizer(rate)\n',
-        'train.py': TF + 'import opt\no = opt.make(0.1)\no.minimize(l)\nm = tf.keras.Sequential()\nm.compile(opt.make(1), "mse")\n'})
-    assert ''.join(made.values()).count('npu_distributed_optimizer_wrapper(') == 1
-    assert 'npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(rate))' in made['opt.py']
+    made = run(
+        tmp_path,
+        {
+            "opt.py": TF + "def make(rate):\n    return tf.train.AdamOptimizer(rate)\n",
+            "train.py": TF
+            + 'import opt\no = opt.make(0.1)\no.minimize(l)\nm = tf.keras.Sequential()\nm.compile(opt.make(1), "mse")\n',
+        },
+    )
+    assert "".join(made.values()).count("npu_distributed_optimizer_wrapper(") == 1
+    assert "npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(rate))" in made["opt.py"]
 
 
 def test_an_optimizer_that_another_file_wraps_stays(tmp_path: pathlib.Path) -> None:
-    files = {'opt.py': TF + 'def make(rate):\n    return tf.train.AdamOptimizer(rate)\n',
-             'train.py': 'from npu_shim.npu_init import *\nimport opt\no = NPUDistributedOptimizer(opt.make(0.1))\n'}
+    files = {
+        "opt.py": TF + "def make(rate):\n    return tf.train.AdamOptimizer(rate)\n",
+        "train.py": "from npu_shim.npu_init import *\nimport opt\no = NPUDistributedOptimizer(opt.make(0.1))\n",
+    }
     assert run(tmp_path, files) == files
 
 
 def test_an_own_class_of_another_file_is_known(tmp_path: pathlib.Path) -> None:
-    made = run(tmp_path, {
-        'own.py': TF + 'class Base(tf.train.Optimizer):\n    pass\nclass Own(Base):\n    pass\n',
-        'train.py': TF + 'from own import Own\no = Own(0.1)\no.minimize(l)\n'})
-    assert 'npu_distributed_optimizer_wrapper(Own(0.1))' in made['train.py'] and 'npu_shim' not in made['own.py']
+    made = run(
+        tmp_path,
+        {
+            "own.py": TF + "class Base(tf.train.Optimizer):\n    pass\nclass Own(Base):\n    pass\n",
+            "train.py": TF + "from own import Own\no = Own(0.1)\no.minimize(l)\n",
+        },
+    )
+    assert "npu_distributed_optimizer_wrapper(Own(0.1))" in made["train.py"] and "npu_shim" not in made["own.py"]
 
 
 def test_gradients_of_another_file_are_averaged_there(tmp_path: pathlib.Path) -> None:
-    made = run(tmp_path, {
-        'net.py': TF + 'def gradients(loss, variables):\n    return tf.gradients(loss, variables)\n',
-        'train.py': TF + 'import net\ng = net.gradients(l, v)\no = tf.train.AdamOptimizer()\no.apply_gradients(zip(g, v))\n'})
-    assert 'npu_allreduce(tf.gradients(loss, variables))' in made['net.py']
-    assert 'npu_shim' not in made['train.py']
+    made = run(
+        tmp_path,
+        {
+            "net.py": TF + "def gradients(loss, variables):\n    return tf.gradients(loss, variables)\n",
+            "train.py": TF
+            + "import net\ng = net.gradients(l, v)\no = tf.train.AdamOptimizer()\no.apply_gradients(zip(g, v))\n",
+        },
+    )
+    assert "npu_allreduce(tf.gradients(loss, variables))" in made["net.py"]
+    assert "npu_shim" not in made["train.py"]
 
 
-@pytest.mark.parametrize('folder,words', [
-    ('d', 'checkpoint_dir=d if get_rank_id() == 0 else None'),
-    ('\n    a if b else c', 'checkpoint_dir=(a if b else c) if get_rank_id() == 0 else None')])
+@pytest.mark.parametrize(
+    "folder,words",
+    [
+        ("d", "checkpoint_dir=d if get_rank_id() == 0 else None"),
+        ("\n    a if b else c", "checkpoint_dir=(a if b else c) if get_rank_id() == 0 else None"),
+    ],
+)
 def test_what_is_to_be_written_for_one_rank_that_saves_is_an_expression(folder: str, words: str) -> None:
-    text = TF + 's = tf.train.MonitoredTrainingSession(checkpoint_dir=%s)\n' % folder
-    result = Converter(Settings(('NPU253',), distributed='tf_strategy')).convert(text.encode())
-    assert [d.message.partition('; write ')[2] for d in result.diagnostics] == [words]
+    text = TF + f"s = tf.train.MonitoredTrainingSession(checkpoint_dir={folder})\n"
+    result = Converter(Settings(("NPU253",), distributed="tf_strategy")).convert(text.encode())
+    assert [d.message.partition("; write ")[2] for d in result.diagnostics] == [words]
 
 
 def test_an_optimizer_in_another_file_makes_a_loop_a_training(tmp_path: pathlib.Path) -> None:
-    (tmp_path / 'model.py').write_text(TF + 'def step(loss):\n    return tf.train.AdamOptimizer().minimize(loss)\n')
-    loop = 'with tf.Session() as sess:\n    sess.run(tf.global_variables_initializer())\n    sess.run(op)\n'
-    (tmp_path / 'train.py').write_text(TF + 'from model import step\nop = step(x)\n' + loop)
-    (tmp_path / 'show.py').write_text(TF + 'op = load()\n' + loop)
-    run = convert_source(str(tmp_path), Settings(('NPU251',), distributed='tf_strategy'))
-    assert {e.relative for e, r in run.results if r.diagnostics} == {'train.py'}
+    (tmp_path / "model.py").write_text(TF + "def step(loss):\n    return tf.train.AdamOptimizer().minimize(loss)\n")
+    loop = "with tf.Session() as sess:\n    sess.run(tf.global_variables_initializer())\n    sess.run(op)\n"
+    (tmp_path / "train.py").write_text(TF + "from model import step\nop = step(x)\n" + loop)
+    (tmp_path / "show.py").write_text(TF + "op = load()\n" + loop)
+    run = convert_source(str(tmp_path), Settings(("NPU251",), distributed="tf_strategy"))
+    assert {e.relative for e, r in run.results if r.diagnostics} == {"train.py"}

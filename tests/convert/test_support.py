@@ -1,97 +1,117 @@
 """How far the reports say that the NPU supports a call."""
+
 from __future__ import annotations
 
 import json
 import pathlib
 import subprocess
 import sys
-from typing import Any, Dict, Tuple
+from typing import Any
 
 import pytest
-
-from convert_tf2npu.tf_api.support import SUPPORT
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.report.api_table import api_table
 from convert_tf2npu.report.support import STATUSES, TF1, TF2, status_of
+from convert_tf2npu.tf_api.support import SUPPORT
 
-TOOLS = pathlib.Path(__file__).resolve().parents[2] / 'tools'
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 
 
-@pytest.mark.parametrize('name, status', [
-    ('tensorflow.reshape', 'supported'),
-    ('tensorflow.Session', 'migrated'),
-    ('tensorflow.contrib.layers.fully_connected', 'deprecated'),
-    ('tensorflow.train.replica_device_setter', 'ignored'),
-    ('tensorflow.executing_eagerly', 'ignored'),
-    ('tensorflow.enable_eager_execution', 'unsupported'),
-    ('tensorflow.train.batch', 'unsupported'),
-    ('tensorflow.is_nan', 'limited'),
-    ('tensorflow.nn.ctc_loss', 'unclear'),
-    ('tensorflow.random.experimental.Generator', 'unexamined'),
-    ('tensorflow.python.ops.summary_op_util.collect', 'unlisted'),
-    ('tensorflow.no_such_name', 'unlisted'),
-    ('tensorflow.data.Dataset.from_tensor_slices', 'migrated'),  # as its class
-    ('tensorflow.train.AdamOptimizer.__init__', 'supported'),
-    ('tensorflow.flags.DEFINE_string', 'supported'),
-    ('horovod.init', 'migrated'),
-    ('horovod.start_timeline', 'unsupported'),
-    ('keras.layers.Dense', 'unsupported'),
-    ('tf_slim.conv2d', 'unlisted'),
-])
+@pytest.mark.parametrize(
+    "name, status",
+    [
+        ("tensorflow.reshape", "supported"),
+        ("tensorflow.Session", "migrated"),
+        ("tensorflow.contrib.layers.fully_connected", "deprecated"),
+        ("tensorflow.train.replica_device_setter", "ignored"),
+        ("tensorflow.executing_eagerly", "ignored"),
+        ("tensorflow.enable_eager_execution", "unsupported"),
+        ("tensorflow.train.batch", "unsupported"),
+        ("tensorflow.is_nan", "limited"),
+        ("tensorflow.nn.ctc_loss", "unclear"),
+        ("tensorflow.random.experimental.Generator", "unexamined"),
+        ("tensorflow.python.ops.summary_op_util.collect", "unlisted"),
+        ("tensorflow.no_such_name", "unlisted"),
+        ("tensorflow.data.Dataset.from_tensor_slices", "migrated"),  # as its class
+        ("tensorflow.train.AdamOptimizer.__init__", "supported"),
+        ("tensorflow.flags.DEFINE_string", "supported"),
+        ("horovod.init", "migrated"),
+        ("horovod.start_timeline", "unsupported"),
+        ("keras.layers.Dense", "unsupported"),
+        ("tf_slim.conv2d", "unlisted"),
+    ],
+)
 def test_a_name_has_a_status(name: str, status: str) -> None:
     assert status_of(name) == status
 
 
-@pytest.mark.parametrize('name, first, second', [
-    ('tensorflow.abs', 'supported', 'supported'),  # examined as tf.abs, not as tf.compat.v1.abs
-    ('tensorflow.placeholder', 'supported', 'supported'),  # of tf.compat.v1 alone
-    ('tensorflow.Session', 'migrated', 'migrated'),
-    ('tensorflow.estimator.Estimator', 'migrated', 'migrated'),
-    ('tensorflow.contrib.layers.fully_connected', 'deprecated', 'unlisted'),
-    ('horovod.init', 'migrated', 'migrated'),  # the list for 2.6 has no Horovod
-])
+@pytest.mark.parametrize(
+    "name, first, second",
+    [
+        ("tensorflow.abs", "supported", "supported"),  # examined as tf.abs, not as tf.compat.v1.abs
+        ("tensorflow.placeholder", "supported", "supported"),  # of tf.compat.v1 alone
+        ("tensorflow.Session", "migrated", "migrated"),
+        ("tensorflow.estimator.Estimator", "migrated", "migrated"),
+        ("tensorflow.contrib.layers.fully_connected", "deprecated", "unlisted"),
+        ("horovod.init", "migrated", "migrated"),  # the list for 2.6 has no Horovod
+    ],
+)
 def test_tensorflow_2_has_a_list_of_its_own(name: str, first: str, second: str) -> None:
     assert (status_of(name, (), TF1), status_of(name, (), TF2)) == (first, second)
 
 
-@pytest.mark.parametrize('codes, status', [
-    (('NPU109',), 'migrated'), (('NPU109', 'NPU238'), 'limited'), ((), 'migrated')])
-def test_a_method_that_only_rules_know_has_their_status(codes: Tuple[str, ...], status: str) -> None:
-    assert status_of('.padded_batch', codes) == status
+@pytest.mark.parametrize(
+    "codes, status", [(("NPU109",), "migrated"), (("NPU109", "NPU238"), "limited"), ((), "migrated")]
+)
+def test_a_method_that_only_rules_know_has_their_status(codes: tuple[str, ...], status: str) -> None:
+    assert status_of(".padded_batch", codes) == status
 
 
 def test_each_name_that_a_finding_is_told_of_has_no_better_status() -> None:
     assert {status_of(name) for name in SUPPORT} <= set(list(STATUSES)[:4])
 
 
-def uses(script: str) -> Dict[str, Any]:
-    result = Converter(list_calls=True).convert(('import tensorflow as tf\n' + script).encode())
+def uses(script: str) -> dict[str, Any]:
+    result = Converter(list_calls=True).convert(("import tensorflow as tf\n" + script).encode())
     return {use.short_name: use for use in api_table([result], TF1)}
 
 
 def test_what_rules_do_to_a_call_comes_before_the_list() -> None:
-    found = uses('tf.where(x)\ntf.contrib.tpu.TPUEstimator(use_tpu=True, model_fn=f, config=c)\ntf.abs(1)\n')
-    assert found['tf.where'].status == 'limited'  # supported, but not with one argument
-    assert found['tf.contrib.tpu.TPUEstimator'].status == 'migrated'
-    assert found['tf.abs'].status == 'supported'
+    found = uses("tf.where(x)\ntf.contrib.tpu.TPUEstimator(use_tpu=True, model_fn=f, config=c)\ntf.abs(1)\n")
+    assert found["tf.where"].status == "limited"  # supported, but not with one argument
+    assert found["tf.contrib.tpu.TPUEstimator"].status == "migrated"
+    assert found["tf.abs"].status == "supported"
 
 
 def test_the_table_begins_with_what_needs_the_user() -> None:
-    found = uses('tf.abs(1)\ntf.abs(2)\ntf.Session()\ntf.where(x)\ntf.no_such_name()\n')
-    assert list(found) == ['tf.where', 'tf.no_such_name', 'tf.Session', 'tf.abs']
-    assert (found['tf.abs'].calls.total, found['tf.abs'].files) == (2, 1)
-    assert found['tf.where'].codes == ('NPU230',)
+    found = uses("tf.abs(1)\ntf.abs(2)\ntf.Session()\ntf.where(x)\ntf.no_such_name()\n")
+    assert list(found) == ["tf.where", "tf.no_such_name", "tf.Session", "tf.abs"]
+    assert (found["tf.abs"].calls.total, found["tf.abs"].files) == (2, 1)
+    assert found["tf.where"].codes == ("NPU230",)
 
 
 def test_the_list_is_made_from_the_vendors(tmp_path: pathlib.Path) -> None:
-    rows = {'tf.a.x': 'supported_no_change', 'tf.a.y(v)': 'under_analysis', 'tf.compat.v1.a.z': 'compatible'}
-    of_2 = {'tf.a.x': 'supported_no_change', 'tf.compat.v1.a.x': 'under_analysis', 'tf.a.y': 'unsupported_avoid',
-            'tf.compat.v1.a.y': 'supported_no_change', 'tf.compat.v1.a.z': 'deprecated', 'tf': 'supported_no_change'}
-    for name, version, listed in (('1', '1.15', rows), ('2', '2.6', of_2)):
-        (tmp_path / name).write_text(json.dumps({'meta': {'tensorflow': version}, 'apis': {
-            key: {'status': status} for key, status in listed.items()}}))
-    made = subprocess.run([sys.executable, str(TOOLS / 'make_support_list.py'), str(tmp_path / '1'),
-                           str(tmp_path / '2')], stdout=subprocess.PIPE, check=True)
+    rows = {"tf.a.x": "supported_no_change", "tf.a.y(v)": "under_analysis", "tf.compat.v1.a.z": "compatible"}
+    of_2 = {
+        "tf.a.x": "supported_no_change",
+        "tf.compat.v1.a.x": "under_analysis",
+        "tf.a.y": "unsupported_avoid",
+        "tf.compat.v1.a.y": "supported_no_change",
+        "tf.compat.v1.a.z": "deprecated",
+        "tf": "supported_no_change",
+    }
+    for name, version, listed in (("1", "1.15", rows), ("2", "2.6", of_2)):
+        (tmp_path / name).write_text(
+            json.dumps(
+                {"meta": {"tensorflow": version}, "apis": {key: {"status": status} for key, status in listed.items()}}
+            )
+        )
+    made = subprocess.run(
+        [sys.executable, str(TOOLS / "make_support_list.py"), str(tmp_path / "1"), str(tmp_path / "2")],
+        stdout=subprocess.PIPE,
+        check=True,
+    )
     assert json.loads(made.stdout.decode()) == {
-        '1.15': {'supported': {'tensorflow.a': 'x'}, 'unexamined': {'tensorflow.a': 'y'}},
-        '2.6': {'deprecated': {'tensorflow.a': 'z'}, 'supported': {'tensorflow.a': 'x y'}}}
+        "1.15": {"supported": {"tensorflow.a": "x"}, "unexamined": {"tensorflow.a": "y"}},
+        "2.6": {"deprecated": {"tensorflow.a": "z"}, "supported": {"tensorflow.a": "x y"}},
+    }

@@ -1,30 +1,29 @@
 """Several processes: which gets what, how they are started, and that they come to what one comes to."""
+
 from __future__ import annotations
 
 import os
 import pathlib
 import random
 import threading
-from typing import Dict, List, Tuple
 
 import pytest
-
-from convert_tf2npu.project import import_graph
-from convert_tf2npu.engine import parts, processes, workers
 from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine import parts, processes, workers
 from convert_tf2npu.engine.converter import project_of
-from convert_tf2npu.files.errors import UsageError
-from convert_tf2npu.project.import_graph import concerned, importers, reached, read_imports
 from convert_tf2npu.engine.parts import in_parts
 from convert_tf2npu.engine.processes import Channel
 from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.engine.shares import Shares, equal
 from convert_tf2npu.engine.workers import converted
+from convert_tf2npu.files.errors import UsageError
+from convert_tf2npu.project import import_graph
+from convert_tf2npu.project.import_graph import concerned, importers, reached, read_imports
 
 
-def given(shares: Shares, order: List[int]) -> Dict[int, List[range]]:
+def given(shares: Shares, order: list[int]) -> dict[int, list[range]]:
     """What each process gets, when they ask in an order and go on until there is nothing left."""
-    found: Dict[int, List[range]] = {number: [] for number in order}
+    found: dict[int, list[range]] = {number: [] for number in order}
     while order:
         for number in list(order):
             piece = shares.next(number)
@@ -35,11 +34,21 @@ def given(shares: Shares, order: List[int]) -> Dict[int, List[range]]:
     return found
 
 
-@pytest.mark.parametrize('processes_', [1, 2, 3, 8])
-@pytest.mark.parametrize('sizes', [
-    [1000] * 50, [0] * 9, [3_000_000], [1, 2], [5_000_000] + [10] * 100, [10] * 100 + [5_000_000], list(range(0, 900_000, 9001))],
-    ids=['equal', 'empty files', 'one', 'two', 'a large one first', 'a large one last', 'growing'])
-def test_each_file_is_given_to_one_process(sizes: List[int], processes_: int) -> None:
+@pytest.mark.parametrize("processes_", [1, 2, 3, 8])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [1000] * 50,
+        [0] * 9,
+        [3_000_000],
+        [1, 2],
+        [5_000_000] + [10] * 100,
+        [10] * 100 + [5_000_000],
+        list(range(0, 900_000, 9001)),
+    ],
+    ids=["equal", "empty files", "one", "two", "a large one first", "a large one last", "growing"],
+)
+def test_each_file_is_given_to_one_process(sizes: list[int], processes_: int) -> None:
     chosen = random.Random(7)
     order = [chosen.randrange(processes_) for _ in range(40)] + list(range(processes_))
     shares = Shares(sizes, processes_)
@@ -73,7 +82,7 @@ def test_pieces_get_smaller_so_that_all_end_together() -> None:
 def test_messages_of_any_size_pass_a_channel() -> None:
     (reads, writes), (other_reads, other_writes) = os.pipe(), os.pipe()
     here, there = Channel(reads, other_writes), Channel(other_reads, writes)
-    messages = [b'', b'x', bytes(range(256)) * 4000]
+    messages = [b"", b"x", bytes(range(256)) * 4000]
     sender = threading.Thread(target=lambda: [there.send_bytes(message) for message in messages])
     sender.start()
     assert [here.recv_bytes() for _ in messages] == messages
@@ -82,7 +91,7 @@ def test_messages_of_any_size_pass_a_channel() -> None:
     with pytest.raises(EOFError):
         here.recv_bytes()
     with pytest.raises(BrokenPipeError):
-        here.send_bytes(b'x')
+        here.send_bytes(b"x")
     here.close()
 
 
@@ -97,66 +106,73 @@ def test_a_process_with_threads_is_not_copied() -> None:
         thread.join()
 
 
-@pytest.mark.parametrize('fork', [True, False], ids=['copied', 'started anew'])
-def test_processes_come_to_what_one_comes_to(fork: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = {'compat.py': 'import tensorflow as tf\n', 'old.py': 'print "x"\n', 'plain.py': 'x = 1\n', 'gone.py': ''}
-    texts.update(('train%d.py' % number, 'from compat import tf\nsess = tf.Session()\n') for number in range(12))
+@pytest.mark.parametrize("fork", [True, False], ids=["copied", "started anew"])
+def test_processes_come_to_what_one_comes_to(
+    fork: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {"compat.py": "import tensorflow as tf\n", "old.py": 'print "x"\n', "plain.py": "x = 1\n", "gone.py": ""}
+    texts.update(("train%d.py" % number, "from compat import tf\nsess = tf.Session()\n") for number in range(12))
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     paths = sorted(str(path) for path in tmp_path.iterdir())
     converting = Settings(), project_of(Settings(), paths), True
-    (tmp_path / 'gone.py').unlink()
+    (tmp_path / "gone.py").unlink()
     for module in (parts, processes, workers):
-        monkeypatch.setattr(module, 'may_fork', lambda: fork)
-    asked: List[Tuple[int, int]] = []
+        monkeypatch.setattr(module, "may_fork", lambda: fork)
+    asked: list[tuple[int, int]] = []
     real = workers._Pool._give
 
     def give(pool: workers._Pool, number: int) -> bool:
         asked.append((os.getpid(), number))
         return real(pool, number)
-    monkeypatch.setattr(workers._Pool, '_give', give)
-    one: Dict[int, FileResult] = dict(converted(paths, converting, 1))
+
+    monkeypatch.setattr(workers._Pool, "_give", give)
+    one: dict[int, FileResult] = dict(converted(paths, converting, 1))
     assert not asked
     assert dict(converted(paths, converting, 3)) == one and set(asked) == {(os.getpid(), n) for n in range(3)}
     assert sorted(one) == list(range(len(paths))) and sum(result.new is not None for result in one.values()) == 12
 
 
-@pytest.mark.parametrize('jobs', [2, 3, 50])
-def test_processes_read_the_imports_that_one_reads(jobs: int, tmp_path: pathlib.Path,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_graph, '_WORTH_A_PROCESS', 1)
-    monkeypatch.setattr(parts, 'may_fork', lambda: True)
+@pytest.mark.parametrize("jobs", [2, 3, 50])
+def test_processes_read_the_imports_that_one_reads(
+    jobs: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_graph, "_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(parts, "may_fork", lambda: True)
     chosen = random.Random(jobs)
-    paths = [tmp_path / ('part%d' % (number // 7)) / ('m%d.py' % number) for number in range(40)]
+    paths = [tmp_path / ("part%d" % (number // 7)) / ("m%d.py" % number) for number in range(40)]
     for path in paths:
         path.parent.mkdir(exist_ok=True)
         others = [chosen.choice(paths) for _ in range(3)]
-        path.write_text(''.join('import %s.%s\n' % (other.parent.name, other.stem) for other in others)
-                        + chosen.choice(['', '', 'import tensorflow as tf\n']))
-    package = tmp_path / 'part0' / '__init__.py'
-    project = project_of(Settings(), [str(path) for path in paths + [package, tmp_path / 'gone.py']])
-    package.write_text('')
+        path.write_text(
+            "".join(f"import {other.parent.name}.{other.stem}\n" for other in others)
+            + chosen.choice(["", "", "import tensorflow as tf\n"])
+        )
+    package = tmp_path / "part0" / "__init__.py"
+    project = project_of(Settings(), [str(path) for path in paths + [package, tmp_path / "gone.py"]])
+    package.write_text("")
     one = concerned(project), dict(importers(project)), [reached(project, path) for path in project.paths]
     for known in (concerned, reached):
         known.cache_clear()
-    begun: List[int] = []
+    begun: list[int] = []
     real = parts.start
-    monkeypatch.setattr(parts, 'start', lambda *what: (begun.append(1), real(*what))[1])
+    monkeypatch.setattr(parts, "start", lambda *what: (begun.append(1), real(*what))[1])
     read_imports(project, jobs)
     assert (concerned(project), dict(importers(project)), [reached(project, path) for path in project.paths]) == one
     assert len(begun) == min(jobs, 43) - 1 and one[0].reaching and len(one[1]) > 20
 
 
 def test_a_process_that_ends_while_it_reads_imports_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, 'may_fork', lambda: True)
+    monkeypatch.setattr(parts, "may_fork", lambda: True)
     here = os.getpid()
 
     def work(number: int) -> int:
         return number * 2 if os.getpid() == here or number < 3 else os._exit(3)
+
     assert in_parts(work, [(1,), (2,), (0,)]) == [2, 4, 0]
-    with pytest.raises(UsageError, match='was ended from outside; nothing was written'):
+    with pytest.raises(UsageError, match="was ended from outside; nothing was written"):
         in_parts(work, [(1,), (2,), (3,)])
-    monkeypatch.setattr(parts, 'may_fork', lambda: False)
+    monkeypatch.setattr(parts, "may_fork", lambda: False)
     assert in_parts(work, [(1,), (3,)]) == [2, 6]
 
 

@@ -1,48 +1,53 @@
 """The tool over every Python file that is installed here, TensorFlow's own among them."""
+
 from __future__ import annotations
 
 import os
 import sysconfig
 from concurrent.futures import ProcessPoolExecutor
-from typing import List, NamedTuple, Tuple
+from typing import NamedTuple
 
 from convert_tf2npu.engine.converter import Converter
 
 
 class Seen(NamedTuple):
     """What was seen in some files: how many there were, how many changed, and what is wrong."""
+
     files: int
     changed: int
-    wrong: Tuple[str, ...]
+    wrong: tuple[str, ...]
 
 
-def look(paths: List[str]) -> Seen:
+def look(paths: list[str]) -> Seen:
     """Convert files, and convert what comes out again."""
     converter = Converter()
     changed = 0
-    wrong: List[str] = []
+    wrong: list[str] = []
     for path in paths:
-        with open(path, 'rb') as stream:
+        with open(path, "rb") as stream:
             raw = stream.read()
         result = converter.convert(raw)
-        wrong += ['%s: %s' % (path, d.message) for d in result.diagnostics if 'tool itself' in d.message]
+        wrong += [f"{path}: {d.message}" for d in result.diagnostics if "tool itself" in d.message]
         if result.new is None:
             continue
         changed += 1
-        if b'tensorflow' not in raw and b'keras' not in raw:
-            wrong.append('%s: changed, and has nothing of TensorFlow' % path)
+        if b"tensorflow" not in raw and b"keras" not in raw:
+            wrong.append(f"{path}: changed, and has nothing of TensorFlow")
         if converter.convert(result.new).new is not None:
-            wrong.append('%s: a second run changes it again' % path)
+            wrong.append(f"{path}: a second run changes it again")
     return Seen(len(paths), changed, tuple(wrong))
 
 
 def test_no_file_is_too_much_and_a_second_run_changes_nothing() -> None:
-    paths = sorted(os.path.join(folder, name)
-                   for folder, _, names in os.walk(sysconfig.get_paths()['purelib'])
-                   for name in names if name.endswith('.py'))
+    paths = sorted(
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(sysconfig.get_paths()["purelib"])
+        for name in names
+        if name.endswith(".py")
+    )
     workers = os.cpu_count() or 1
     with ProcessPoolExecutor(workers) as pool:
-        seen = list(pool.map(look, [paths[start::workers * 4] for start in range(workers * 4)]))
+        seen = list(pool.map(look, [paths[start :: workers * 4] for start in range(workers * 4)]))
     assert [text for one in seen for text in one.wrong] == []
     assert sum(one.files for one in seen) == len(paths) > 3000
     assert sum(one.changed for one in seen) > 20

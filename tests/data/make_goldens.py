@@ -6,18 +6,19 @@ RECORD.json has ``meta.default`` (the NpuOptimizer entry of a call without argum
 each with ``kwargs`` and either ``differs`` and ``absent`` (against the default) or ``error``. What is
 written has one call a line, with the vendor's texts left out: only the class of his error matters.
 """
+
 from __future__ import annotations
 
 import json
 import os
 import sys
-from typing import Any, Dict, List
+from typing import Any
 
 
-def goldens(record: Dict[str, Any]) -> List[Dict[str, Any]]:
+def goldens(record: dict[str, Any]) -> list[dict[str, Any]]:
     """The calls, the one without arguments first."""
-    entry, = record["meta"]["default"]["custom_optimizers"]
-    calls: List[Dict[str, Any]] = [{"kwargs": {}, "map": entry["parameter_map"]}]
+    (entry,) = record["meta"]["default"]["custom_optimizers"]
+    calls: list[dict[str, Any]] = [{"kwargs": {}, "map": entry["parameter_map"]}]
     for case in record["cases"]:
         call = {"kwargs": case["kwargs"]}
         if "error" in case:
@@ -35,7 +36,7 @@ def main() -> None:
     out = os.path.join(os.path.dirname(os.path.abspath(__file__)), "parameter_map_goldens.json")
     with open(out, "w", encoding="utf-8") as file:
         lines = ",\n".join(json.dumps(call, sort_keys=True) for call in calls)
-        file.write("[\n%s\n]\n" % lines)
+        file.write(f"[\n{lines}\n]\n")
     print("%s: %d calls" % (out, len(calls)))
 
 

@@ -1,4 +1,5 @@
 """Ranks as processes of their own, which run the source that a test gives them."""
+
 from __future__ import annotations
 
 import multiprocessing
@@ -8,7 +9,7 @@ import signal
 import textwrap
 import time
 import uuid
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Iterator, NamedTuple
 
 import pytest
 
@@ -31,16 +32,32 @@ class Failed(NamedTuple):
 class Rank:
     """One process."""
 
-    def __init__(self, rank: int, size: int, job: str, options: Dict[str, Any], environment: Dict[str, str]) -> None:
+    def __init__(self, rank: int, size: int, job: str, options: dict[str, Any], environment: dict[str, str]) -> None:
         self.rank = rank
         self._pipe, theirs = processes.Pipe()
-        self.process = processes.Process(target=rank_process.main, daemon=True, args=(theirs, rank, size, job, options, {
-            "RANK_ID": str(rank), "RANK_SIZE": str(size), "JOB_ID": job, "NPU_SHIM_FALLBACK": "silent",
-            "NPU_SHIM_COLLECTIVE_TIMEOUT": "20", **environment}))
+        self.process = processes.Process(
+            target=rank_process.main,
+            daemon=True,
+            args=(
+                theirs,
+                rank,
+                size,
+                job,
+                options,
+                {
+                    "RANK_ID": str(rank),
+                    "RANK_SIZE": str(size),
+                    "JOB_ID": job,
+                    "NPU_SHIM_FALLBACK": "silent",
+                    "NPU_SHIM_COLLECTIVE_TIMEOUT": "20",
+                    **environment,
+                },
+            ),
+        )
         self.process.start()
         theirs.close()
 
-    def tell(self, source: str, given: Dict[str, Any]) -> None:
+    def tell(self, source: str, given: dict[str, Any]) -> None:
         self._pipe.send((textwrap.dedent(source), given))
 
     def answer(self, timeout_s: float = 60.0) -> Any:
@@ -69,26 +86,43 @@ class Ranks:
     so that which of them loses patience does not hang on the machine's load.
     """
 
-    ports: Dict[str, int] = {}  # by job, the port of rank 0
+    ports: dict[str, int] = {}  # by job, the port of rank 0
 
-    def __init__(self, size: int, carrier: str = "shm", job: Optional[str] = None,
-                 only: Optional[List[int]] = None, stall_timeouts: Optional[List[float]] = None,
-                 **options: Any) -> None:
+    def __init__(
+        self,
+        size: int,
+        carrier: str = "shm",
+        job: str | None = None,
+        only: list[int] | None = None,
+        stall_timeouts: list[float] | None = None,
+        **options: Any,
+    ) -> None:
         self.job = job or f"test-{uuid.uuid4().hex}"
         self.size, self.carrier = size, carrier
         port = self.ports.setdefault(self.job, free_base_port(max(size, 4)))
         environment = options.pop("environment", {})
         if options.get("tensorflow"):
-            environment = {**environment, "NPU_SHIM_COLLECTIVES": {"shm": "shm", "servers": "tensorflow"}[carrier],
-                           "HCCL_IF_BASE_PORT": str(port)}
+            environment = {
+                **environment,
+                "NPU_SHIM_COLLECTIVES": {"shm": "shm", "servers": "tensorflow"}[carrier],
+                "HCCL_IF_BASE_PORT": str(port),
+            }
         else:
             options["carrier"] = carrier
             if carrier == "servers":
                 options["addresses"] = [f"127.0.0.1:{port + rank}" for rank in range(size)]
-        self.ranks = [Rank(r, size, self.job, dict(options, stall_timeout_s=stall_timeouts[r]) if stall_timeouts else options,
-                           environment) for r in (range(size) if only is None else only)]
+        self.ranks = [
+            Rank(
+                r,
+                size,
+                self.job,
+                dict(options, stall_timeout_s=stall_timeouts[r]) if stall_timeouts else options,
+                environment,
+            )
+            for r in (range(size) if only is None else only)
+        ]
 
-    def joined(self, timeout_s: float = 60.0) -> List[Any]:
+    def joined(self, timeout_s: float = 60.0) -> list[Any]:
         """None for each rank that joined, Failed for the others."""
         return [rank.answer(timeout_s) for rank in self.ranks]
 
@@ -97,16 +131,16 @@ class Ranks:
         for rank in self.ranks:
             rank.tell(source, given)
 
-    def answers(self, timeout_s: float = 60.0) -> List[Any]:
+    def answers(self, timeout_s: float = 60.0) -> list[Any]:
         """What every rank answers."""
         return [rank.answer(timeout_s) for rank in self.ranks]
 
-    def attempt(self, source: str, **given: Any) -> List[Any]:
+    def attempt(self, source: str, **given: Any) -> list[Any]:
         """Runs source on every rank; ``result`` of each, or Failed."""
         self.start(source, **given)
         return self.answers()
 
-    def run(self, source: str, **given: Any) -> List[Any]:
+    def run(self, source: str, **given: Any) -> list[Any]:
         """As attempt, where no rank may fail."""
         answers = self.attempt(source, **given)
         failed = {rank: answer for rank, answer in enumerate(answers) if isinstance(answer, Failed)}
@@ -142,7 +176,7 @@ def carrier(request: Any) -> str:
 @pytest.fixture
 def ranks_of(carrier: str) -> Iterator[Callable[..., Ranks]]:
     """ranks_of(size, ...) starts ranks; they are ended, and what they leave behind is looked at, after the test."""
-    started: List[Ranks] = []
+    started: list[Ranks] = []
 
     def start(size: int, join: bool = True, **options: Any) -> Ranks:
         started.append(Ranks(size, carrier, **options))
@@ -157,8 +191,11 @@ def ranks_of(carrier: str) -> Iterator[Callable[..., Ranks]]:
         assert leaves_nothing(ranks) or all(r.process.exitcode == -signal.SIGKILL for r in ranks.ranks)
 
 
-@pytest.fixture(scope="module", params=[("shm", 2), ("shm", 3), ("shm", 4), ("servers", 2), ("servers", 3)],
-                ids="{0[1]} ranks on {0[0]}".format)
+@pytest.fixture(
+    scope="module",
+    params=[("shm", 2), ("shm", 3), ("shm", 4), ("servers", 2), ("servers", 3)],
+    ids="{0[1]} ranks on {0[0]}".format,
+)
 def ranks(request: Any) -> Iterator[Ranks]:
     """Joined ranks with small slots, so that small tensors need several of them; all tests of a module use the same."""
     carrier, size = request.param

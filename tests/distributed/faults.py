@@ -9,6 +9,7 @@ process of the job is left, the exit code is the right one, a job that was not
 restarted by its launcher is started again, its shared memory is gone, and the
 weights of every rank are, bit by bit, those of a job that was not disturbed.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -24,7 +25,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import NamedTuple, Sequence
 
 import numpy as np
 
@@ -33,14 +34,18 @@ sys.path.insert(0, str(ROOT))
 
 from npu_shim.distributed.shm.job_directory import job_folder  # noqa: E402
 
-SCRIPTS = pathlib.Path(__file__).resolve().parent / 'scripts'
-MARK = 'NPU_SHIM_FAULTS_MARK'
-LIGHT, TENSORFLOW = 'light_training.py', 'checkpointed.py'
+SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
+MARK = "NPU_SHIM_FAULTS_MARK"
+LIGHT, TENSORFLOW = "light_training.py", "checkpointed.py"
 STEPS = {LIGHT: 150, TENSORFLOW: 60}
 HANGS_S = 120.0  # a job that takes longer, which all of it never does
-GONE_S = 30.0    # three times what the guardian takes at the most to end what a killed launcher leaves
-ENVIRONMENT = {'NPU_SHIM_FALLBACK': 'silent', 'TF_CPP_MIN_LOG_LEVEL': '2', 'OMP_NUM_THREADS': '1',
-               'OPENBLAS_NUM_THREADS': '1'}
+GONE_S = 30.0  # three times what the guardian takes at the most to end what a killed launcher leaves
+ENVIRONMENT = {
+    "NPU_SHIM_FALLBACK": "silent",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 class Kind(NamedTuple):
@@ -53,7 +58,8 @@ class Kind(NamedTuple):
         code: the exit code that is right.
         says: what the launcher has to say.
     """
-    signal: Optional[signal.Signals]
+
+    signal: signal.Signals | None
     to_rank: bool
     restarts: int
     code: int
@@ -61,25 +67,26 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    'rank killed, restarted': Kind(signal.SIGKILL, True, 1, 0, 'was ended by SIGKILL'),
-    'rank terminated, restarted': Kind(signal.SIGTERM, True, 1, 0, 'was ended by SIGTERM'),
-    'rank killed': Kind(signal.SIGKILL, True, 0, 137, 'was ended by SIGKILL'),
-    'rank terminated': Kind(signal.SIGTERM, True, 0, 143, 'was ended by SIGTERM'),
-    'launcher killed': Kind(signal.SIGKILL, False, 0, 137, ''),
-    'launcher terminated': Kind(signal.SIGTERM, False, 0, 143, ''),
-    'rank late': Kind(None, True, 0, 0, 'ranks are done'),
-    'rank too late': Kind(None, True, 0, 1, 'failed with exit code 1'),
+    "rank killed, restarted": Kind(signal.SIGKILL, True, 1, 0, "was ended by SIGKILL"),
+    "rank terminated, restarted": Kind(signal.SIGTERM, True, 1, 0, "was ended by SIGTERM"),
+    "rank killed": Kind(signal.SIGKILL, True, 0, 137, "was ended by SIGKILL"),
+    "rank terminated": Kind(signal.SIGTERM, True, 0, 143, "was ended by SIGTERM"),
+    "launcher killed": Kind(signal.SIGKILL, False, 0, 137, ""),
+    "launcher terminated": Kind(signal.SIGTERM, False, 0, 143, ""),
+    "rank late": Kind(None, True, 0, 0, "ranks are done"),
+    "rank too late": Kind(None, True, 0, 1, "failed with exit code 1"),
 }
 _LATE_S, _TOO_LATE_S, _CONNECT_S = 1.5, 60.0, 4
 
 
 class Fault(NamedTuple):
     """A fault of a job."""
+
     seed: int
     kind: str
     script: str
     ranks: int
-    rank: int      # that is hit, or late
+    rank: int  # that is hit, or late
     moment: float  # of the time that the job takes, from 0 to 1
 
 
@@ -90,7 +97,7 @@ class Problem(Exception):
 def draw(seed: int, script: str) -> Fault:
     """The fault of a seed."""
     chance = random.Random(seed)
-    kinds = [kind for kind in KINDS if script == LIGHT or kind != 'rank too late']  # importing TensorFlow takes as long
+    kinds = [kind for kind in KINDS if script == LIGHT or kind != "rank too late"]  # importing TensorFlow takes as long
     ranks = chance.choice((2, 3, 4) if script == LIGHT else (2,))
     return Fault(seed, chance.choice(kinds), script, ranks, chance.randrange(ranks), chance.uniform(0.05, 1.0))
 
@@ -98,36 +105,53 @@ def draw(seed: int, script: str) -> Fault:
 class Launched:
     """A job in a folder, started by ``npu-shim launch``."""
 
-    def __init__(self, fault: Fault, folder: pathlib.Path, restarts: int = 0, late: Sequence[str] = (), **more: str) -> None:
+    def __init__(
+        self, fault: Fault, folder: pathlib.Path, restarts: int = 0, late: Sequence[str] = (), **more: str
+    ) -> None:
         self.mark = folder.name
-        self._said = folder / 'said'
-        command = [sys.executable, '-m', 'npu_shim', 'launch', '--ranks', str(fault.ranks), '--log-dir', str(folder / 'logs'),
-                   '--job-id', folder.name, '--max-restarts', str(restarts), str(SCRIPTS / fault.script), str(folder),
-                   str(STEPS[fault.script]), *late]
-        environ = {**os.environ, **ENVIRONMENT, MARK: self.mark, 'PYTHONPATH': str(ROOT), **more}
+        self._said = folder / "said"
+        command = [
+            sys.executable,
+            "-m",
+            "npu_shim",
+            "launch",
+            "--ranks",
+            str(fault.ranks),
+            "--log-dir",
+            str(folder / "logs"),
+            "--job-id",
+            folder.name,
+            "--max-restarts",
+            str(restarts),
+            str(SCRIPTS / fault.script),
+            str(folder),
+            str(STEPS[fault.script]),
+            *late,
+        ]
+        environ = {**os.environ, **ENVIRONMENT, MARK: self.mark, "PYTHONPATH": str(ROOT), **more}
         self.begin = time.monotonic()
-        with open(str(self._said), 'wb') as stream:
+        with open(str(self._said), "wb") as stream:
             self.process = subprocess.Popen(command, env=environ, stdout=stream, stderr=subprocess.STDOUT)
 
     def said(self) -> str:
         """What the launcher and the first rank have said."""
-        return self._said.read_text(errors='replace')
+        return self._said.read_text(errors="replace")
 
-    def processes(self) -> Dict[int, str]:
+    def processes(self) -> dict[int, str]:
         """By process what a rank is told to be ('' for others) of all that carries the mark, but the launcher."""
-        found: Dict[int, str] = {}
-        for name in filter(str.isdigit, os.listdir('/proc')):
+        found: dict[int, str] = {}
+        for name in filter(str.isdigit, os.listdir("/proc")):
             try:
-                environ = pathlib.Path('/proc', name, 'environ').read_bytes().split(b'\0')
-                dead = pathlib.Path('/proc', name, 'stat').read_text().rsplit(')', 1)[1].split()[0] == 'Z'
+                environ = pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")
+                dead = pathlib.Path("/proc", name, "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
             except OSError:  # it has ended since, or is not ours
                 continue
-            if f'{MARK}={self.mark}'.encode() in environ and not dead and int(name) != self.process.pid:
-                ranks = [entry[8:].decode() for entry in environ if entry.startswith(b'RANK_ID=')]
-                found[int(name)] = ranks[0] if ranks else ''
+            if f"{MARK}={self.mark}".encode() in environ and not dead and int(name) != self.process.pid:
+                ranks = [entry[8:].decode() for entry in environ if entry.startswith(b"RANK_ID=")]
+                found[int(name)] = ranks[0] if ranks else ""
         return found
 
-    def rank(self, rank: int) -> Optional[int]:
+    def rank(self, rank: int) -> int | None:
         """The process of a rank, for which it waits; None when the job is over."""
         while self.process.poll() is None:
             for process, told in self.processes().items():
@@ -141,7 +165,7 @@ class Launched:
         try:
             code = self.process.wait(timeout=HANGS_S)
         except subprocess.TimeoutExpired:
-            raise Problem(f'it hangs:\n{self.said()[-2000:]}') from None
+            raise Problem(f"it hangs:\n{self.said()[-2000:]}") from None
         return code if code >= 0 else 128 - code
 
     def gone(self) -> None:
@@ -152,7 +176,7 @@ class Launched:
             time.sleep(0.02)
             left = self.processes()
         if left:
-            raise Problem(f'left after {GONE_S:g} s: {left}')
+            raise Problem(f"left after {GONE_S:g} s: {left}")
 
     def wipe(self) -> None:
         """Kills all of it, whatever has gone wrong."""
@@ -171,7 +195,7 @@ class Runner:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
-        self._undisturbed: Dict[Tuple[str, int], Tuple[List[bytes], float]] = {}
+        self._undisturbed: dict[tuple[str, int], tuple[list[bytes], float]] = {}
         self._lock = threading.Lock()
 
     def run(self, fault: Fault) -> int:
@@ -184,11 +208,11 @@ class Runner:
         """
         wanted, takes_s = self._reference(fault)
         for missed in range(8):
-            folder = pathlib.Path(tempfile.mkdtemp(prefix=f'fault_{fault.seed}_', dir=str(self._folder)))
-            if self._disturb(fault, folder, takes_s * fault.moment * 0.7 ** missed):
+            folder = pathlib.Path(tempfile.mkdtemp(prefix=f"fault_{fault.seed}_", dir=str(self._folder)))
+            if self._disturb(fault, folder, takes_s * fault.moment * 0.7**missed):
                 break
         else:
-            raise Problem('the job was always over before the fault came')
+            raise Problem("the job was always over before the fault came")
         if KINDS[fault.kind].code:
             self._undisturbed_run(fault, folder)
         self._check_end(fault, folder, wanted)
@@ -199,12 +223,12 @@ class Runner:
         """Runs the job with its fault; False when it was over before."""
         kind = KINDS[fault.kind]
         late: Sequence[str] = ()
-        more: Dict[str, str] = {}
+        more: dict[str, str] = {}
         if kind.signal is None:
             late = str(fault.rank), str(_LATE_S * fault.moment if not kind.code else _TOO_LATE_S)
-            more = {'HCCL_CONNECT_TIMEOUT': str(_CONNECT_S)} if kind.code else {}
+            more = {"HCCL_CONNECT_TIMEOUT": str(_CONNECT_S)} if kind.code else {}
         if not kind.to_rank:
-            more = {'LINGER_SECONDS': str(4 * GONE_S)}  # ranks that nobody ends shall be seen
+            more = {"LINGER_SECONDS": str(4 * GONE_S)}  # ranks that nobody ends shall be seen
         job = Launched(fault, folder, kind.restarts, late, **more)
         try:
             if kind.signal is not None:
@@ -221,21 +245,24 @@ class Runner:
             if kind.signal is not None and code == 0 and kind.says not in job.said():
                 return False
             if code != kind.code or kind.says not in job.said():
-                raise Problem(f'exit code {code}, and {kind.code} with {kind.says!r} is right:\n{job.said()[-2000:]}')
-            if kind.code == 1 and f'rank {fault.rank} did not come within' not in job.said() + self._logs(folder):
-                raise Problem(f'nobody says that rank {fault.rank} did not come:\n{job.said()[-2000:]}')
+                raise Problem(f"exit code {code}, and {kind.code} with {kind.says!r} is right:\n{job.said()[-2000:]}")
+            if kind.code == 1 and f"rank {fault.rank} did not come within" not in job.said() + self._logs(folder):
+                raise Problem(f"nobody says that rank {fault.rank} did not come:\n{job.said()[-2000:]}")
             return True
         finally:
             job.wipe()
 
-    def _reference(self, fault: Fault) -> Tuple[List[bytes], float]:
+    def _reference(self, fault: Fault) -> tuple[list[bytes], float]:
         """What a job that nobody disturbs comes to, and how long it takes."""
         with self._lock:
             key = fault.script, fault.ranks
             if key not in self._undisturbed:
-                folder = pathlib.Path(tempfile.mkdtemp(prefix='undisturbed_', dir=str(self._folder)))
+                folder = pathlib.Path(tempfile.mkdtemp(prefix="undisturbed_", dir=str(self._folder)))
                 takes_s = self._undisturbed_run(fault, folder)
-                self._undisturbed[key] = [(folder / f'end_{rank}.npy').read_bytes() for rank in range(fault.ranks)], takes_s
+                self._undisturbed[key] = (
+                    [(folder / f"end_{rank}.npy").read_bytes() for rank in range(fault.ranks)],
+                    takes_s,
+                )
             return self._undisturbed[key]
 
     def _undisturbed_run(self, fault: Fault, folder: pathlib.Path) -> float:
@@ -248,35 +275,44 @@ class Runner:
         finally:
             job.wipe()
         if code:
-            raise Problem(f'exit code {code} of a job that nobody has disturbed:\n{job.said()[-2000:]}')
+            raise Problem(f"exit code {code} of a job that nobody has disturbed:\n{job.said()[-2000:]}")
         return takes_s
 
     @staticmethod
     def _check_end(fault: Fault, folder: pathlib.Path, wanted: Sequence[bytes]) -> None:
         for rank in range(fault.ranks):
-            found = folder / f'end_{rank}.npy'
+            found = folder / f"end_{rank}.npy"
             if found.read_bytes() != wanted[rank]:
-                here, there = np.load(str(found)), np.frombuffer(wanted[rank][-np.load(str(found)).nbytes:],
-                                                                 np.load(str(found)).dtype)
-                raise Problem(f'rank {rank} has other weights in the end, by up to {np.abs(here - there).max()}')
+                here, there = (
+                    np.load(str(found)),
+                    np.frombuffer(wanted[rank][-np.load(str(found)).nbytes :], np.load(str(found)).dtype),
+                )
+                raise Problem(f"rank {rank} has other weights in the end, by up to {np.abs(here - there).max()}")
         if os.path.exists(job_folder(folder.name)):
-            raise Problem(f'{job_folder(folder.name)} is left, with {os.listdir(job_folder(folder.name))}')
+            raise Problem(f"{job_folder(folder.name)} is left, with {os.listdir(job_folder(folder.name))}")
 
     @staticmethod
     def _logs(folder: pathlib.Path) -> str:
-        return ''.join(log.read_text(errors='replace') for log in (folder / 'logs').iterdir())
+        return "".join(log.read_text(errors="replace") for log in (folder / "logs").iterdir())
 
 
 class Report(NamedTuple):
     """What became of some faults."""
-    done: 'collections.Counter[str]'
+
+    done: collections.Counter[str]
     missed: int
-    problems: List[str]
+    problems: list[str]
 
     def __str__(self) -> str:
-        lines = [f'{count:5d}  {kind}' for kind, count in sorted(self.done.items())]
-        return '\n'.join(lines + [f'{sum(self.done.values()):5d}  faults, {len(self.problems)} with problems; {self.missed} '
-                                  'came when the job was over, and were tried again'] + self.problems)
+        lines = [f"{count:5d}  {kind}" for kind, count in sorted(self.done.items())]
+        return "\n".join(
+            lines
+            + [
+                f"{sum(self.done.values()):5d}  faults, {len(self.problems)} with problems; {self.missed} "
+                "came when the job was over, and were tried again"
+            ]
+            + self.problems
+        )
 
 
 def run(number: int, seed: int, with_tensorflow: int, at_once: int = 2, verbose: bool = False) -> Report:
@@ -290,24 +326,24 @@ def run(number: int, seed: int, with_tensorflow: int, at_once: int = 2, verbose:
         verbose: whether to print each.
     """
     report = Report(collections.Counter(), 0, [])
-    every = number / with_tensorflow if with_tensorflow else float('inf')
-    chosen: Set[int] = {int(index * every) for index in range(with_tensorflow)}
+    every = number / with_tensorflow if with_tensorflow else float("inf")
+    chosen: set[int] = {int(index * every) for index in range(with_tensorflow)}
     faults = [draw(seed + index, TENSORFLOW if index in chosen else LIGHT) for index in range(number)]
-    missed: List[int] = []
+    missed: list[int] = []
 
     def one(fault: Fault) -> None:
         begin = time.monotonic()
         try:
             missed.append(runner.run(fault))
-            said = 'well'
+            said = "well"
         except Problem as problem:
             said = str(problem)
-            report.problems.append(f'{fault}: {said}')
+            report.problems.append(f"{fault}: {said}")
         report.done[fault.kind] += 1
         if verbose:
-            print(f'{fault}: {time.monotonic() - begin:.1f} s, ' + said.split('\n')[0], flush=True)
+            print(f"{fault}: {time.monotonic() - begin:.1f} s, " + said.split("\n")[0], flush=True)
 
-    with tempfile.TemporaryDirectory(prefix='npu_shim_faults_') as folder, ThreadPoolExecutor(at_once) as pool:
+    with tempfile.TemporaryDirectory(prefix="npu_shim_faults_") as folder, ThreadPoolExecutor(at_once) as pool:
         runner = Runner(pathlib.Path(folder))
         list(pool.map(one, faults))
     return report._replace(missed=sum(missed))
@@ -315,13 +351,14 @@ def run(number: int, seed: int, with_tensorflow: int, at_once: int = 2, verbose:
 
 def main(argv: Sequence[str]) -> int:
     """Runs faults and says what became of them: 0 when all was well."""
-    parser = argparse.ArgumentParser(description=(__doc__ or '').split('\n')[0])
-    parser.add_argument('--number', type=int, default=20, help='how many faults')
-    parser.add_argument('--seed', type=int, default=1, help='of the first')
-    parser.add_argument('--with-tensorflow', type=int, metavar='N', help='how many of them train with TensorFlow; by '
-                        'default a fifth')
-    parser.add_argument('--at-once', type=int, default=2, help='how many jobs run at the same time')
-    parser.add_argument('-v', action='store_true', help='tell of each')
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--number", type=int, default=20, help="how many faults")
+    parser.add_argument("--seed", type=int, default=1, help="of the first")
+    parser.add_argument(
+        "--with-tensorflow", type=int, metavar="N", help="how many of them train with TensorFlow; by default a fifth"
+    )
+    parser.add_argument("--at-once", type=int, default=2, help="how many jobs run at the same time")
+    parser.add_argument("-v", action="store_true", help="tell of each")
     args = parser.parse_args(argv)
     with_tensorflow = args.number // 5 if args.with_tensorflow is None else args.with_tensorflow
     report = run(args.number, args.seed, with_tensorflow, args.at_once, args.v)
@@ -329,5 +366,5 @@ def main(argv: Sequence[str]) -> int:
     return 1 if report.problems else 0
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,5 @@
 """A rank that does what its parent tells it: Python source through a pipe, results back."""
+
 from __future__ import annotations
 
 import atexit
@@ -8,7 +9,7 @@ import os
 import time
 import traceback
 from multiprocessing.connection import Connection
-from typing import Any, Dict, List
+from typing import Any
 
 TENSORFLOW = """
 import tensorflow as tf
@@ -33,7 +34,9 @@ def evaluate(way, build):
 """
 
 
-def main(pipe: Connection, rank: int, size: int, job: str, options: Dict[str, Any], environment: Dict[str, str]) -> None:
+def main(
+    pipe: Connection, rank: int, size: int, job: str, options: dict[str, Any], environment: dict[str, str]
+) -> None:
     """Joins, says whether it worked, and serves.
 
     Args:
@@ -50,9 +53,10 @@ def main(pipe: Connection, rank: int, size: int, job: str, options: Dict[str, An
         atexit._run_exitfuncs()  # which a process of multiprocessing leaves out
 
 
-def _serve(pipe: Connection, rank: int, size: int, job: str, options: Dict[str, Any]) -> None:
-    from npu_shim.distributed import collectives
+def _serve(pipe: Connection, rank: int, size: int, job: str, options: dict[str, Any]) -> None:
     import numpy as np
+
+    from npu_shim.distributed import collectives
 
     names = {"np": np, "collectives": collectives, "rank": rank, "size": size}
     try:
@@ -88,7 +92,7 @@ def _until_waiting(members: Any, other: int) -> None:
         time.sleep(0.01)
 
 
-def _keys_awaited(members: Any, other: int) -> List[str]:
+def _keys_awaited(members: Any, other: int) -> list[str]:
     if hasattr(members, "_turns"):
         return list(members._turns._lanes._keys_of(other))
     with members._office.lock:

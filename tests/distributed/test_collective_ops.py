@@ -1,6 +1,6 @@
 """HCCL's collectives as TensorFlow ops between processes: eagerly, in tf.function and in sessions."""
-from __future__ import annotations
 
+from __future__ import annotations
 
 import numpy as np
 import pytest
@@ -14,8 +14,9 @@ GATHERED = REDUCED + ["uint8", "uint16", "uint32", "uint64", "float64"]
 SHAPES = [(), (0,), (7,), (2, 0, 3), (6, 5), (12, 4099)]
 
 
-@pytest.fixture(scope="module", params=[("shm", 2), ("shm", 4), ("servers", 2), ("servers", 4)],
-                ids="{0[1]} ranks on {0[0]}".format)
+@pytest.fixture(
+    scope="module", params=[("shm", 2), ("shm", 4), ("servers", 2), ("servers", 4)], ids="{0[1]} ranks on {0[0]}".format
+)
 def ranks(request):
     """Processes with TensorFlow; their first collective makes them meet."""
     carrier, size = request.param
@@ -39,11 +40,17 @@ def test_reductions_of_every_type(ranks, way):
     inputs = [[tensor(r, s, d) for d in REDUCED for s in SHAPES] for r in range(n)]
     blocks = [[tensor(r, s, d) for d in REDUCED for s in shapes] for r in range(n)]
     for reduction in FUNCTIONS:
-        got = ranks.run("""
+        got = ranks.run(
+            """
             result = evaluate(way, lambda: [hccl_ops.allreduce(x, how) for x in xs[rank]] +
                                            [hccl_ops.reduce(x, how, size - 1) for x in xs[rank]] +
                                            [hccl_ops.reduce_scatter(x, how, size) for x in ys[rank]])
-            """, way=way, how=reduction, xs=inputs, ys=blocks)
+            """,
+            way=way,
+            how=reduction,
+            xs=inputs,
+            ys=blocks,
+        )
         count = len(inputs[0])
         for i in range(count):
             total = reduced([x[i] for x in inputs], reduction)
@@ -58,7 +65,8 @@ def test_reductions_of_every_type(ranks, way):
 @pytest.mark.parametrize("way", WAYS)
 def test_bfloat16(ranks, way):
     """Small integers, which it holds exactly, through every collective."""
-    got = ranks.run("""
+    got = ranks.run(
+        """
         def build():
             x = tf.cast(tf.reshape(tf.range(4 * size), [size, 4]) + rank, tf.bfloat16)
             made = [hccl_ops.allreduce(x, "sum"), hccl_ops.allgather(x, size), hccl_ops.broadcast([x], 1)[0],
@@ -66,11 +74,13 @@ def test_bfloat16(ranks, way):
                     hccl_ops.all_to_all_v_c(x[:, 0], np.ones((size, size)), rank)]
             return [tf.cast(t, tf.float32) for t in made]
         result = evaluate(way, build)
-        """, way=way)
+        """,
+        way=way,
+    )
     n = ranks.size
     x = [np.float32(np.arange(4 * n).reshape(n, 4) + r) for r in range(n)]
     for r in range(n):
-        expected = [sum(x), np.concatenate(x), x[1], x[n - 1][r:r + 1], np.float32([y[r, 0] for y in x])]
+        expected = [sum(x), np.concatenate(x), x[1], x[n - 1][r : r + 1], np.float32([y[r, 0] for y in x])]
         for g, e in zip(got[r], expected):
             same([g], e)
 
@@ -79,10 +89,14 @@ def test_bfloat16(ranks, way):
 def test_moves_of_every_type(ranks, way):
     n = ranks.size
     inputs = [[tensor(r, s, d) for d in GATHERED for s in SHAPES] for r in range(n)]
-    got = ranks.run("""
+    got = ranks.run(
+        """
         result = evaluate(way, lambda: [hccl_ops.allgather(x, size) for x in xs[rank]] +
                                        hccl_ops.broadcast(xs[rank] + [tf.constant([True, rank == 1])], 1))
-        """, way=way, xs=inputs)
+        """,
+        way=way,
+        xs=inputs,
+    )
     count = len(inputs[0])
     for i in range(count):
         same([g[i] for g in got], np.concatenate([np.atleast_1d(x[i]) for x in inputs]))
@@ -92,7 +106,8 @@ def test_moves_of_every_type(ranks, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_send_and_receive(ranks, way):
-    got = ranks.run("""
+    got = ranks.run(
+        """
         def build():
             if rank == 0:
                 op = hccl_ops.send(tf.constant([1.5, 2.5]), 7, size - 1)
@@ -102,7 +117,9 @@ def test_send_and_receive(ranks, way):
                 return [hccl_ops.receive([2], tf.float32, 7, 0)]
             return [tf.zeros([2])]
         result = evaluate(way, build)
-        """, way=way)
+        """,
+        way=way,
+    )
     same([got[-1][0]], np.float32([1.5, 2.5]))
 
 
@@ -111,12 +128,17 @@ def test_all_to_all(ranks, way):
     n = ranks.size
     counts = np.random.RandomState(n).randint(0, 9, size=(n, n))
     pieces = [[tensor(i, (counts[i, j],), "float32", seed=j) for j in range(n)] for i in range(n)]
-    got = ranks.run("""
+    got = ranks.run(
+        """
         row, column, data = counts[rank], counts[:, rank], np.concatenate(pieces[rank])
         result = evaluate(way, lambda: [
             hccl_ops.all_to_all_v(data, row, np.cumsum(row) - row, column, np.cumsum(column) - column),
             hccl_ops.all_to_all_v_c(data, counts, rank)])
-        """, way=way, counts=counts, pieces=pieces)
+        """,
+        way=way,
+        counts=counts,
+        pieces=pieces,
+    )
     for r in range(n):
         expected = np.concatenate([pieces[i][r] for i in range(n)])
         same(got[r], expected)
@@ -126,14 +148,17 @@ def test_all_to_all(ranks, way):
 def test_groups(ranks, way):
     """The ranks of the same parity; the root is counted in the group."""
     n = ranks.size
-    got = ranks.run("""
+    got = ranks.run(
+        """
         name, members = "%s %d" % (way, rank % 2), list(range(rank % 2, size, 2))
         create_group(name, len(members), members)
         result = evaluate(way, lambda: [hccl_ops.allreduce(np.float32([rank + 1]), "sum", group=name),
                                         hccl_ops.allgather(np.float32([rank]), len(members), group=name),
                                         hccl_ops.broadcast([np.float32([rank])], len(members) - 1, group=name)[0]])
         destroy_group(name)
-        """, way=way)
+        """,
+        way=way,
+    )
     for r in range(n):
         members = np.arange(r % 2, n, 2, dtype=np.float32)
         for g, expected in zip(got[r], [[members.sum() + len(members)], members, members[-1:]]):
@@ -160,7 +185,8 @@ def test_static_shapes_are_known(ranks):
 def test_the_gradient_of_a_sum_is_the_sum_of_the_gradients_in_its_group(ranks, way):
     """loss_r = sum(weight_r * allreduce(x_r ** 2)), so that dx_r = 2 x_r * (sum of the weights of the group)."""
     n = ranks.size
-    got = ranks.run("""
+    got = ranks.run(
+        """
         name, members = "g %s %d" % (way, rank % 2), list(range(rank % 2, size, 2))
         create_group(name, len(members), members)
         def build():
@@ -179,7 +205,9 @@ def test_the_gradient_of_a_sum_is_the_sum_of_the_gradients_in_its_group(ranks, w
             return made
         result = evaluate(way, build)
         destroy_group(name)
-        """, way=way)
+        """,
+        way=way,
+    )
     for r in range(n):
         x = np.float32([1, 2]) + r
         same([got[r][0]], 2 * x * np.float32(sum(range(1, n + 1))))
@@ -202,19 +230,30 @@ def test_in_loops_and_branches(ranks):
         same(g, expected)
 
 
-@pytest.mark.parametrize("call", ["hccl_ops.allreduce(x, 'max')", "hccl_ops.allgather(x, size)",
-                                  "hccl_ops.broadcast([x], 0)[0]", "hccl_ops.reduce(x, 'sum', 0)",
-                                  "hccl_ops.reduce_scatter(x, 'sum', size)"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "hccl_ops.allreduce(x, 'max')",
+        "hccl_ops.allgather(x, size)",
+        "hccl_ops.broadcast([x], 0)[0]",
+        "hccl_ops.reduce(x, 'sum', 0)",
+        "hccl_ops.reduce_scatter(x, 'sum', size)",
+    ],
+)
 def test_other_gradients_are_refused_when_they_are_asked_for(ranks, call):
     plain = f"with tf.Graph().as_default():\n    x = tf.zeros([2 * size])\n    tf.gradients({call}, [x])"
-    taped = (f"x = tf.zeros([2 * size])\nwith tf.GradientTape() as tape:\n    tape.watch(x)\n    y = {call}\n"
-             "tape.gradient(y, x)")
+    taped = (
+        f"x = tf.zeros([2 * size])\nwith tf.GradientTape() as tape:\n    tape.watch(x)\n    y = {call}\n"
+        "tape.gradient(y, x)"
+    )
     for source in (plain, taped):
         got = ranks.attempt(source)
         assert all(g.kind == "LookupError" and "there is no gradient of " in g.text for g in got), got
-    stopped = ranks.run("with tf.Graph().as_default():\n    x = tf.zeros([2 * size])\n"
-                        f"    y = tf.reduce_sum(tf.stop_gradient({call})) * x\n"
-                        "    result = tf.gradients(y, [x])[0] is not None")
+    stopped = ranks.run(
+        "with tf.Graph().as_default():\n    x = tf.zeros([2 * size])\n"
+        f"    y = tf.reduce_sum(tf.stop_gradient({call})) * x\n"
+        "    result = tf.gradients(y, [x])[0] is not None"
+    )
     assert stopped == [True] * ranks.size
 
 
@@ -232,7 +271,10 @@ VARIABLES = """
 
 def test_broadcast_updates_variables_in_place(ranks):
     """Scripts run what it returns and assign nothing. Reference variables, resources, and any type."""
-    got = ranks.run("eager = False\n" + "\n".join(line[4:] for line in VARIABLES.strip("\n").splitlines()) + """
+    got = ranks.run(
+        "eager = False\n"
+        + "\n".join(line[4:] for line in VARIABLES.strip("\n").splitlines())
+        + """
 with tf.Graph().as_default(), v1.Session() as sess:
     made = build()
     op = tf.group(*hccl_ops.broadcast(made, size - 1))
@@ -243,7 +285,8 @@ eager = True
 made = [tf.Variable(np.float32([1, 2]) * (rank + 1)), tf.Variable(np.int64(rank))]
 hccl_ops.broadcast(made, 0)
 result += [v.numpy() for v in made]
-""")
+"""
+    )
     last = ranks.size - 1
     expected = [np.float32([[1, 2], [3, 4]]) * (last + 1), np.float64(last), np.int64(10 * last), np.array([True])] * 2
     for g in got:
@@ -356,9 +399,15 @@ def test_ranks_of_several_hosts_share_no_memory(monkeypatch, tmp_path):
     from npu_shim import _env
     from npu_shim.distributed import backend as communicator, world
 
-    table = {"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
-        {"server_id": f"10.0.0.{s}", "device": [{"device_id": "0", "device_ip": f"10.1.0.{s}", "rank_id": str(s)}]}
-        for s in range(2)]}
+    table = {
+        "version": "1.0",
+        "status": "completed",
+        "server_count": "2",
+        "server_list": [
+            {"server_id": f"10.0.0.{s}", "device": [{"device_id": "0", "device_ip": f"10.1.0.{s}", "rank_id": str(s)}]}
+            for s in range(2)
+        ],
+    }
     path = tmp_path / "table.json"
     path.write_text(json.dumps(table))
     for name, value in (("RANK_TABLE_FILE", str(path)), ("RANK_ID", "0"), ("RANK_SIZE", "2")):

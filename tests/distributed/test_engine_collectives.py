@@ -1,4 +1,5 @@
 """Every collective in shared memory gives what NumPy gives, on 2, 3 and 4 ranks."""
+
 from __future__ import annotations
 
 import functools
@@ -41,8 +42,9 @@ def same(got, expected):
 @pytest.mark.parametrize("dtype", REDUCED)
 def test_allreduce(ranks, dtype, reduction):
     inputs = [[tensor(r, s, dtype) for s in SHAPES] for r in range(ranks.size)]
-    got = ranks.run("result = [world.allreduce(x, how, key='a %d' % i) for i, x in enumerate(xs[rank])]",
-                    xs=inputs, how=reduction)
+    got = ranks.run(
+        "result = [world.allreduce(x, how, key='a %d' % i) for i, x in enumerate(xs[rank])]", xs=inputs, how=reduction
+    )
     for i in range(len(SHAPES)):
         same([g[i] for g in got], reduced([x[i] for x in inputs], reduction))
 
@@ -61,10 +63,13 @@ def test_allreduce_of_an_empty_list_is_one(ranks):
 
 def test_allreduce_into_given_arrays(ranks):
     inputs = [tensor(r, (5000,), "float32") for r in range(ranks.size)]
-    got = ranks.run("""
+    got = ranks.run(
+        """
         result = np.empty_like(xs[rank])
         world.allreduce(xs[rank], key="given", out=result)
-        """, xs=inputs)
+        """,
+        xs=inputs,
+    )
     same(got, reduced(inputs, "sum"))
 
 
@@ -76,8 +81,10 @@ def test_arrays_that_are_not_contiguous(ranks):
 
 @pytest.mark.parametrize("reduction", FUNCTIONS)
 def test_bfloat16_is_rounded_once(ranks, reduction):
-    wide = [(tensor(r, (3001,), "float32").view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
-            for r in range(ranks.size)]
+    wide = [
+        (tensor(r, (3001,), "float32").view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+        for r in range(ranks.size)
+    ]
     bits = [(w.view(np.uint32) >> np.uint32(16)).astype(np.uint16) for w in wide]
     got = ranks.run("result = world.allreduce(xs[rank], how, key='bf16', type_name='bfloat16')", xs=bits, how=reduction)
     same(got, got[0])
@@ -100,8 +107,11 @@ def test_float16_does_not_lose_small_addends():
 def test_reduce_gives_the_root_the_result_and_the_others_their_own(ranks, dtype):
     inputs = [[tensor(r, s, dtype) for s in SHAPES] for r in range(ranks.size)]
     for root in range(ranks.size):
-        got = ranks.run("result = [world.reduce(x, 'max', root=root, key='r %d' % i) for i, x in enumerate(xs[rank])]",
-                        xs=inputs, root=root)
+        got = ranks.run(
+            "result = [world.reduce(x, 'max', root=root, key='r %d' % i) for i, x in enumerate(xs[rank])]",
+            xs=inputs,
+            root=root,
+        )
         for i in range(len(SHAPES)):
             same([got[root][i]], reduced([x[i] for x in inputs], "max"))
             for other in set(range(ranks.size)) - {root}:
@@ -114,8 +124,11 @@ def test_reduce_scatter(ranks, dtype, reduction):
     n = ranks.size
     shapes = [(n,), (0, 4), (3 * n,), (n, 7), (n * 2003,), (2 * n, 3, 401)]
     inputs = [[tensor(r, s, dtype) for s in shapes] for r in range(n)]
-    got = ranks.run("result = [world.reduce_scatter(x, how, key='rs %d' % i) for i, x in enumerate(xs[rank])]",
-                    xs=inputs, how=reduction)
+    got = ranks.run(
+        "result = [world.reduce_scatter(x, how, key='rs %d' % i) for i, x in enumerate(xs[rank])]",
+        xs=inputs,
+        how=reduction,
+    )
     for i, shape in enumerate(shapes):
         blocks = np.split(reduced([x[i] for x in inputs], reduction), n)
         for r in range(n):
@@ -142,7 +155,8 @@ def test_broadcast_of_all_types_together_from_every_root(ranks):
 def test_send_and_receive_around_a_ring(ranks, dtype):
     """Odd ranks receive first: a rank that sends waits for the one that receives."""
     inputs = [[tensor(r, s, dtype) for s in SHAPES] for r in range(ranks.size)]
-    got = ranks.run("""
+    got = ranks.run(
+        """
         import threading
         result, after, before = [], (rank + 1) % size, (rank - 1) % size
         for tag, x in enumerate(xs[rank]):
@@ -150,7 +164,9 @@ def test_send_and_receive_around_a_ring(ranks, dtype):
             sender.start()
             result.append(world.receive(x.shape, x.dtype, source=before, tag=tag))
             sender.join()
-        """, xs=inputs)
+        """,
+        xs=inputs,
+    )
     for r in range(ranks.size):
         for g, expected in zip(got[r], inputs[(r - 1) % ranks.size]):
             same([g], expected)
@@ -163,11 +179,15 @@ def test_all_to_all(ranks, dtype, largest):
     counts = np.random.RandomState(largest).randint(0, largest + 1, size=(n, n))
     pieces = [[tensor(i, (counts[i, j],), dtype, seed=j) for j in range(n)] for i in range(n)]
     data = [np.concatenate(row) if row else np.zeros(0, dtype) for row in pieces]
-    got = ranks.run("""
+    got = ranks.run(
+        """
         row, column = counts[rank], counts[:, rank]
         result = [world.alltoallv(data[rank], row, np.cumsum(row) - row, column, np.cumsum(column) - column, key="v"),
                   world.alltoallvc(data[rank], counts, key="vc")]
-        """, counts=counts, data=data)
+        """,
+        counts=counts,
+        data=data,
+    )
     for r in range(n):
         expected = np.concatenate([pieces[i][r] for i in range(n)])
         same([got[r][0]], expected)
@@ -257,8 +277,11 @@ def test_threads_of_a_rank_may_come_in_any_order(ranks):
 
 LAST = "(rank == size - 1)"
 DIFFERENT = {
-    "a shape": (f"allreduce(np.zeros((2, 3 + {LAST}), np.float32), key='k')",
-                r"allreduce sum of float32\[2, 3\]", r"allreduce sum of float32\[2, 4\]"),
+    "a shape": (
+        f"allreduce(np.zeros((2, 3 + {LAST}), np.float32), key='k')",
+        r"allreduce sum of float32\[2, 3\]",
+        r"allreduce sum of float32\[2, 4\]",
+    ),
     "a type": (f"allreduce(np.zeros(2, [np.int32, np.int64][{LAST}]), key='k')", r"int32\[2\]", r"int64\[2\]"),
     "a reduction": (f"allreduce(np.zeros(2), ['sum', 'max'][{LAST}], key='k')", "allreduce sum", "allreduce max"),
     "a root": (f"broadcast(np.zeros(2), root=int{LAST}, key='k')", "broadcast from rank 0", "broadcast from rank 1"),
@@ -280,8 +303,11 @@ def test_ranks_that_ask_for_different_things_are_told_on_every_rank(ranks, what)
     texts = {g.text for g in got}
     assert {g.kind for g in got} == {"Mismatch"} and len(texts) == 1
     text = texts.pop()
-    assert re.search(rf"^k: rank 0 \(process \d+\) asks for .*{first}.*, rank {ranks.size - 1} \(process \d+\) for "
-                     rf".*{second}.*: it must be the same on every rank", text), text
+    assert re.search(
+        rf"^k: rank 0 \(process \d+\) asks for .*{first}.*, rank {ranks.size - 1} \(process \d+\) for "
+        rf".*{second}.*: it must be the same on every rank",
+        text,
+    ), text
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='next'))") == [ranks.size] * ranks.size
 
 
@@ -308,7 +334,9 @@ WRONG = {
     "world.send(np.zeros(2), dest=rank, tag=0)": ("ValueError", "it is this rank itself"),
     "world.alltoallv(np.zeros(2), [1], [0], [1], [0], key='w')": ("ValueError", "one number for each of"),
     "world.alltoallv(np.zeros(1), [1] * size, range(size), [1] * size, range(size), key='w')": (
-        "ValueError", "within 1 "),
+        "ValueError",
+        "within 1 ",
+    ),
     "engine.group('w', [(rank + 1) % size])": ("ValueError", "it must have this rank"),
 }
 

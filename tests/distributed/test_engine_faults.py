@@ -1,9 +1,10 @@
 """What the other ranks see when one dies, stalls, comes late or is another one. Nothing hangs, nothing stays."""
+
 from __future__ import annotations
 
 import os
-import re
 import random
+import re
 import signal
 import time
 
@@ -74,7 +75,8 @@ def test_after_a_loss_every_later_collective_says_the_same(ranks_of):
     ranks.kill(1)
     first = ranks.ranks[0].answer()
     assert first.text == (
-        f"a (allreduce sum of float64[3]) cannot be carried out: rank 1 (process {pid(ranks, 1)}) died.")
+        f"a (allreduce sum of float64[3]) cannot be carried out: rank 1 (process {pid(ranks, 1)}) died."
+    )
     ranks.ranks[0].tell("world.broadcast(np.ones(3), root=0, key='b')", {})
     assert ranks.ranks[0].answer(1) == first
 
@@ -90,11 +92,14 @@ def test_a_rank_that_ends_is_told_from_one_that_dies(ranks_of):
 def test_a_rank_that_ends_with_an_error_leaves_its_reason(ranks_of):
     ranks = ranks_of(2)
     ranks.ranks[0].tell("world.allreduce(np.ones(3), key='loss')", {})
-    ranks.ranks[1].tell("""if True:
+    ranks.ranks[1].tell(
+        """if True:
         import sys
         sys.last_value = FileNotFoundError(2, "No such file", "train.csv")
         engine.close()
-        """, {})
+        """,
+        {},
+    )
     text = ranks.ranks[0].answer().text
     assert "has ended with FileNotFoundError: [Errno 2] No such file: 'train.csv'" in text
 
@@ -106,14 +111,20 @@ def test_an_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_ro
 
     script = tmp_path / "script.py"
     how = {"shm": "", "servers": f", addresses={[f'127.0.0.1:{free_base_port(2) + r}' for r in range(2)]}"}[carrier]
-    script.write_text(f"import sys\nfrom npu_shim.distributed import {carrier}\nimport numpy as np\n"
-                      f"rank = int(sys.argv[1])\nengine = {carrier}.join(rank, 2, sys.argv[2]{how})\n"
-                      "if rank:\n    open('/no/such/data.csv')\n"
-                      "engine.world.allreduce(np.ones(2), key='loss')\n")
+    script.write_text(
+        f"import sys\nfrom npu_shim.distributed import {carrier}\nimport numpy as np\n"
+        f"rank = int(sys.argv[1])\nengine = {carrier}.join(rank, 2, sys.argv[2]{how})\n"
+        "if rank:\n    open('/no/such/data.csv')\n"
+        "engine.world.allreduce(np.ones(2), key='loss')\n"
+    )
     job = f"test-{os.getpid()}-script"
     env = {**os.environ, "PYTHONPATH": str(repo_root)}
-    done = [subprocess.Popen([sys.executable, str(script), str(r), job], stderr=subprocess.PIPE, env=env,
-                             universal_newlines=True) for r in range(2)]
+    done = [
+        subprocess.Popen(
+            [sys.executable, str(script), str(r), job], stderr=subprocess.PIPE, env=env, universal_newlines=True
+        )
+        for r in range(2)
+    ]
     errors = [process.communicate(timeout=60)[1] for process in done]
     assert [process.returncode for process in done] == [1, 1]
     assert "has ended with FileNotFoundError: [Errno 2] No such file or directory: '/no/such/data.csv'" in errors[0]
@@ -128,10 +139,14 @@ def test_a_stall_names_who_waits_for_what_and_who_has_not_come(ranks_of):
     answers = [ranks.ranks[rank].answer() for rank in (0, 2)]
     ranks.ranks[1].tell("world.allreduce(np.ones(3), key='gradient of w')", {})  # when it is over
     for answer in answers + [ranks.ranks[1].answer()]:
-        assert answer == Failed("Stalled", (
-            "gradient of w (allreduce sum of float64[3]) waited 1 s. It was reached by rank 0 (process "
-            f"{pid(ranks, 0)}), and not by:\n  rank 1 (process {pid(ranks, 1)}), which is in no collective\n"
-            f"  rank 2 (process {pid(ranks, 2)}), which waits for gradient of b"))
+        assert answer == Failed(
+            "Stalled",
+            (
+                "gradient of w (allreduce sum of float64[3]) waited 1 s. It was reached by rank 0 (process "
+                f"{pid(ranks, 0)}), and not by:\n  rank 1 (process {pid(ranks, 1)}), which is in no collective\n"
+                f"  rank 2 (process {pid(ranks, 2)}), which waits for gradient of b"
+            ),
+        )
 
 
 def test_ranks_that_wait_for_each_other_are_told_so(ranks_of):
@@ -167,7 +182,8 @@ def test_a_rank_that_does_not_come_is_named(ranks_of):
 @pytest.mark.parametrize("carrier", ["servers"])
 def test_why_a_rank_gave_up_is_told_by_one_that_only_looks_when_it_has_left(ranks_of):
     port = free_base_port(3)
-    answers = ranks_of(2).attempt("""
+    answers = ranks_of(2).attempt(
+        """
         import time
         from npu_shim.distributed.servers.engine import join
         from npu_shim.distributed.servers.peers import Peers
@@ -176,7 +192,9 @@ def test_why_a_rank_gave_up_is_told_by_one_that_only_looks_when_it_has_left(rank
                 time.sleep(0.01)
         Peers.look = look
         join(rank, 3, "another", addresses=addresses, connect_timeout_s=(1, 60)[rank])
-        """, addresses=[f"127.0.0.1:{port + rank}" for rank in range(3)])
+        """,
+        addresses=[f"127.0.0.1:{port + rank}" for rank in range(3)],
+    )
     assert answers[0] == answers[1] and answers[0].text.startswith("rank 2 did not come within 1 s")
 
 
@@ -202,7 +220,8 @@ def test_ranks_that_were_started_for_different_sizes_say_so(ranks_of):
     assert mine == theirs and mine.kind == "Mismatch"
     assert mine.text == (
         f"rank 0 (process {pid(first, 0)}) was started for 2 ranks, rank 1 (process {pid(second, 0)}) for 3: give "
-        "every rank the same RANK_SIZE and rank table.")
+        "every rank the same RANK_SIZE and rank table."
+    )
 
 
 def test_a_second_process_of_the_same_rank_and_job_is_refused(ranks_of):
@@ -215,8 +234,11 @@ def test_a_second_process_of_the_same_rank_and_job_is_refused(ranks_of):
             told = f"rank {rank} of job {ranks.job!r} runs already (process {pid(ranks, rank)} holds "
             assert answer.text.startswith(told) and "set another JOB_ID" in answer.text
         else:
-            assert re.match(rf"rank {rank} cannot listen on port \d+ \(Address already in use\): another job may run "
-                            "there. End it, or export HCCL_IF_BASE_PORT", answer.text)
+            assert re.match(
+                rf"rank {rank} cannot listen on port \d+ \(Address already in use\): another job may run "
+                "there. End it, or export HCCL_IF_BASE_PORT",
+                answer.text,
+            )
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
 
@@ -312,8 +334,8 @@ def test_too_little_shared_memory_is_an_error_and_not_a_crash(ranks_of):
 
 
 def test_the_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
-    from npu_shim.distributed.shm import rank_lock as locks
     from npu_shim.distributed.collectives.errors import CollectiveError
+    from npu_shim.distributed.shm import rank_lock as locks
 
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(CollectiveError, match="must be a folder of user"):
@@ -343,20 +365,30 @@ SERVER_FAILS = """
 @pytest.mark.parametrize("carrier", ["servers"])
 def test_a_server_that_gives_up_waiting_for_messages_is_asked_again(ranks_of):
     ranks = ranks_of(2)
-    assert ranks.run(SERVER_FAILS + """
+    assert (
+        ranks.run(
+            SERVER_FAILS
+            + """
     post._get = get  # from the next message on
     result = [int(world.allreduce(np.int32(1), key="k")) for _ in range(3)], len(failed)
-    """) == [([2, 2, 2], 1)] * 2
+    """
+        )
+        == [([2, 2, 2], 1)] * 2
+    )
 
 
 @pytest.mark.parametrize("carrier", ["servers"])
 def test_a_rank_that_can_take_in_no_messages_says_why(ranks_of):
     ranks = ranks_of(2)
-    got = ranks.attempt("if rank == 1:\n" + SERVER_FAILS + """
+    got = ranks.attempt(
+        "if rank == 1:\n"
+        + SERVER_FAILS
+        + """
     post._get, post.listen = get, lambda: None
 for _ in range(3):
     world.allreduce(np.int32(1), key="k")
-    """)
+    """
+    )
     told = f"rank 1 (process {pid(ranks, 1)}) takes in no messages any more, because its server failed (AbortedError: given up)"
     assert [answer.kind for answer in got] == ["PeerLost", "CollectiveError"]
     assert all(told in answer.text for answer in got)
@@ -382,20 +414,30 @@ HOST_IS_SILENT = """
 @pytest.mark.parametrize("carrier", ["servers"])
 def test_letters_to_a_host_that_does_not_answer_for_a_while_are_not_lost(ranks_of):
     ranks = ranks_of(2)
-    assert ranks.run(HOST_IS_SILENT + """
+    assert (
+        ranks.run(
+            HOST_IS_SILENT
+            + """
     result = [int(world.allreduce(np.int32(1), key="k")) for _ in range(3)], len(asked) >= 3
-    """) == [([2, 2, 2], True)] * 2
+    """
+        )
+        == [([2, 2, 2], True)] * 2
+    )
 
 
 @pytest.mark.parametrize("carrier", ["servers"])
 def test_a_rank_that_ends_does_not_wait_for_a_host_that_does_not_answer(ranks_of):
     ranks = ranks_of(2)
-    seconds, _ = ranks.run("if rank == 0:\n" + HOST_IS_SILENT + """
+    seconds, _ = ranks.run(
+        "if rank == 0:\n"
+        + HOST_IS_SILENT
+        + """
     peers.probe = lambda address: peers.SILENT
     sent = engine._office.send(1, 99)
     assert not sent(0.5)
     begin = time.monotonic()
     engine.close()
     result = time.monotonic() - begin
-    """)
+    """
+    )
     assert seconds < 4

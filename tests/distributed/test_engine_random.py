@@ -1,4 +1,5 @@
 """Random programs of collectives: several threads, each rank in an order of its own."""
+
 from __future__ import annotations
 
 import functools
@@ -54,7 +55,7 @@ def expected(step, rank, size):
         "reduce": lambda: [functools.reduce(np.maximum, inputs) if rank == root % size else inputs[rank]],
         "reduce_scatter": lambda: [total],
         "pair": lambda: [inputs[root % size]] if rank == (root + 1) % size else [],
-        "parity": lambda: [functools.reduce(np.add, inputs[rank % 2::2])],
+        "parity": lambda: [functools.reduce(np.add, inputs[rank % 2 :: 2])],
         "barrier": lambda: [],
     }[kind]()
 
@@ -63,8 +64,10 @@ def expected(step, rank, size):
 @given(program=st.lists(st.lists(steps, min_size=1, max_size=8), min_size=1, max_size=4), seed=st.integers(0, 1000))
 def test_any_program_gives_what_numpy_gives(ranks, program, seed):
     # a key names one kind of collective at a time; those of one round have to differ
-    rounds = [[(kind, f"{kind} {place}", count, 8 * place + root) for place, (kind, count, root) in enumerate(one)]
-              for one in program]
+    rounds = [
+        [(kind, f"{kind} {place}", count, 8 * place + root) for place, (kind, count, root) in enumerate(one)]
+        for one in program
+    ]
     got = ranks.run(RUN, rounds=rounds, seed=seed)
     for rank in range(ranks.size):
         for steps_, answers in zip(rounds, got[rank]):

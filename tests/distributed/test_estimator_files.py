@@ -1,4 +1,5 @@
 """What an NPUEstimator that trains on two ranks leaves in its folders, and that each rank can go on from it."""
+
 from __future__ import annotations
 
 import json
@@ -15,102 +16,122 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import npu_init
-
 from tests.distributed.test_scripts import rank_process
 from tests.distributed.test_training import SCRIPTS, environment, launched
 
-WAYS = ['shared', 'own_folders', 'train_and_evaluate', 'seconds', 'one_saves']
-HAS_ESTIMATOR = hasattr(tf.compat.v1, 'estimator')
+WAYS = ["shared", "own_folders", "train_and_evaluate", "seconds", "one_saves"]
+HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
 # What else there is to say of NPUEstimator where TensorFlow has no Estimators is said in test_training.py.
 Found = Tuple[pathlib.Path, List[Dict[str, Any]]]
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope="module")
 def found(tmp_path_factory: Any) -> Found:
     """The folder of the runs, and what each rank comes to."""
-    folder: pathlib.Path = tmp_path_factory.mktemp('files')
-    launched(2, str(SCRIPTS / 'estimator_files.py'), str(folder), *WAYS, folder=folder)
-    return folder, [json.loads((folder / f'rank_{rank}_of_2.json').read_text()) for rank in (0, 1)]
+    folder: pathlib.Path = tmp_path_factory.mktemp("files")
+    launched(2, str(SCRIPTS / "estimator_files.py"), str(folder), *WAYS, folder=folder)
+    return folder, [json.loads((folder / f"rank_{rank}_of_2.json").read_text()) for rank in (0, 1)]
 
 
-def written(folder: pathlib.Path, pattern: str) -> List[str]:
+def written(folder: pathlib.Path, pattern: str) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.glob(pattern))
 
 
-def events(folder: pathlib.Path) -> Dict[str, int]:
+def events(folder: pathlib.Path) -> dict[str, int]:
     """How many values of the script's summary are in the event files of each folder below this one; all have to be whole."""
-    count: Dict[str, int] = {}
-    for path in folder.rglob('events.out.*'):
+    count: dict[str, int] = {}
+    for path in folder.rglob("events.out.*"):
         place = str(path.parent.relative_to(folder))
         values = [value for event in tf.compat.v1.train.summary_iterator(str(path)) for value in event.summary.value]
-        count[place] = count.get(place, 0) + sum(value.tag == 'weight' for value in values)
+        count[place] = count.get(place, 0) + sum(value.tag == "weight" for value in values)
     return count
 
 
 if HAS_ESTIMATOR:
 
-    @pytest.mark.parametrize('way', [way for way in WAYS if way != 'one_saves'])
+    @pytest.mark.parametrize("way", [way for way in WAYS if way != "one_saves"])
     def test_all_ranks_see_one_result(way: str, found: Found) -> None:
         first, second = (dict(rank[way]) for rank in found[1])
-        exported = first.pop('exported'), second.pop('exported')
+        exported = first.pop("exported"), second.pop("exported")
         assert first == second
-        assert first['step'] == 25 and first['rows'] == 64
-        assert first['guesses'][0] == pytest.approx(-first['w'], rel=1e-5)
-        assert first['error'] == pytest.approx(abs(first['w'] - 3) * 32.507 / 64, rel=1e-3)
+        assert first["step"] == 25 and first["rows"] == 64
+        assert first["guesses"][0] == pytest.approx(-first["w"], rel=1e-5)
+        assert first["error"] == pytest.approx(abs(first["w"] - 3) * 32.507 / 64, rel=1e-3)
         assert exported[0] != exported[1]
         for name in exported:
-            assert (found[0] / name / 'saved_model.pb').exists()
+            assert (found[0] / name / "saved_model.pb").exists()
 
-    @pytest.mark.parametrize('way, checkpoints', [('shared', [0, 10, 15, 25]), ('train_and_evaluate', [0, 10, 20, 25])])
-    def test_one_rank_writes_the_checkpoints_of_a_folder(way: str, checkpoints: List[int], found: Found) -> None:
-        folder = found[0] / (way + '_of_2')
-        assert sorted(int(re.findall(r'\d+', name)[0]) for name in written(folder, 'model.ckpt-*.index')) == checkpoints
-        assert written(folder, '.npu_shim*') == []
-        assert sorted(events(folder)) == ['.', 'eval', 'eval/rank_1', 'rank_1']
+    @pytest.mark.parametrize("way, checkpoints", [("shared", [0, 10, 15, 25]), ("train_and_evaluate", [0, 10, 20, 25])])
+    def test_one_rank_writes_the_checkpoints_of_a_folder(way: str, checkpoints: list[int], found: Found) -> None:
+        folder = found[0] / (way + "_of_2")
+        assert sorted(int(re.findall(r"\d+", name)[0]) for name in written(folder, "model.ckpt-*.index")) == checkpoints
+        assert written(folder, ".npu_shim*") == []
+        assert sorted(events(folder)) == [".", "eval", "eval/rank_1", "rank_1"]
 
     def test_each_rank_writes_into_a_folder_of_its_own(found: Found) -> None:
         for rank in (0, 1):
-            folder = found[0] / 'own_folders_of_2' / str(rank)
-            assert len(written(folder, 'model.ckpt-*.index')) == 4
+            folder = found[0] / "own_folders_of_2" / str(rank)
+            assert len(written(folder, "model.ckpt-*.index")) == 4
 
     def test_event_files_of_ranks_are_apart_and_whole(found: Found) -> None:
-        values = events(found[0] / 'shared_of_2')
-        assert values['.'] == values['rank_1'] == 5
+        values = events(found[0] / "shared_of_2")
+        assert values["."] == values["rank_1"] == 5
 
     def test_exports_while_training_are_apart(found: Found) -> None:
-        folder = found[0] / 'train_and_evaluate_of_2' / 'export' / 'final'
-        assert len(written(folder, '[0-9]*/saved_model.pb')) == len(written(folder, 'rank_1/[0-9]*/saved_model.pb')) == 1
+        folder = found[0] / "train_and_evaluate_of_2" / "export" / "final"
+        assert (
+            len(written(folder, "[0-9]*/saved_model.pb")) == len(written(folder, "rank_1/[0-9]*/saved_model.pb")) == 1
+        )
 
     def test_a_rank_that_saves_nothing_leaves_saving_to_the_other(found: Found) -> None:
-        folder = found[0] / 'one_saves_of_2'
-        assert len(written(folder, 'model.ckpt-*.index')) == 4 and found[1][0]['one_saves']['step'] == 25
+        folder = found[0] / "one_saves_of_2"
+        assert len(written(folder, "model.ckpt-*.index")) == 4 and found[1][0]["one_saves"]["step"] == 25
 
     def test_a_restarted_job_goes_on_from_the_checkpoint_on_all_ranks(tmp_path: pathlib.Path) -> None:
         """Rank 1 is killed after a checkpoint; the job ends with the weights of one that was left alone."""
-        def job(name: str) -> 'subprocess.Popen[str]':
-            return subprocess.Popen(
-                [sys.executable, '-m', 'npu_shim', 'launch', '--ranks', '2', '--log-dir', str(tmp_path / name), '--timeout',
-                 '200', '--max-restarts', '1', str(SCRIPTS / 'estimator_restart.py'), str(tmp_path / (name + '_model'))],
-                env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
 
-        killed = job('killed')
+        def job(name: str) -> subprocess.Popen[str]:
+            return subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "npu_shim",
+                    "launch",
+                    "--ranks",
+                    "2",
+                    "--log-dir",
+                    str(tmp_path / name),
+                    "--timeout",
+                    "200",
+                    "--max-restarts",
+                    "1",
+                    str(SCRIPTS / "estimator_restart.py"),
+                    str(tmp_path / (name + "_model")),
+                ],
+                env=environment(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                universal_newlines=True,
+            )
+
+        killed = job("killed")
         try:
             deadline = time.monotonic() + 120
-            while not (tmp_path / 'killed_model' / 'model.ckpt-100.index').exists():
+            while not (tmp_path / "killed_model" / "model.ckpt-100.index").exists():
                 assert time.monotonic() < deadline and killed.poll() is None
                 time.sleep(0.01)
-            os.kill(rank_process(tmp_path / 'killed', 1), signal.SIGKILL)
+            os.kill(rank_process(tmp_path / "killed", 1), signal.SIGKILL)
             said = killed.communicate(timeout=200)
         finally:
             killed.kill()
-        left = job('left').communicate(timeout=200)
-        assert killed.returncode == 0 and 'restart 1 of 1' in said[1], said[1][-3000:]
-        ends = [float(output.split('weight ')[1].split()[0]) for output, _ in (said, left)]
+        left = job("left").communicate(timeout=200)
+        assert killed.returncode == 0 and "restart 1 of 1" in said[1], said[1][-3000:]
+        ends = [float(output.split("weight ")[1].split()[0]) for output, _ in (said, left)]
         assert ends[0] == pytest.approx(ends[1], rel=1e-5)
-        assert 'began at step 0' in left[0] and re.search(r'began at step [1-9]\d\d', said[0])
+        assert "began at step 0" in left[0] and re.search(r"began at step [1-9]\d\d", said[0])
 
 else:
 
     def test_there_is_one_error_where_tensorflow_has_no_estimators() -> None:
-        with pytest.raises(RuntimeError, match='needs tf.estimator'):
+        with pytest.raises(RuntimeError, match="needs tf.estimator"):
             npu_init.NPUEstimator(None)

@@ -1,11 +1,12 @@
 """Faults at random moments: see faults.py, which also runs more of them (NPU_SHIM_FAULTS=200 does here)."""
+
 from __future__ import annotations
 
 import os
 
 from tests.distributed import faults
 
-NUMBER = int(os.environ.get('NPU_SHIM_FAULTS', '10'))
+NUMBER = int(os.environ.get("NPU_SHIM_FAULTS", "10"))
 FIRST_SEED = 1
 
 

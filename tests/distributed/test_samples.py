@@ -1,4 +1,5 @@
 """The samples on several ranks: each trains as its one-process form does on the whole batch, through its launch script."""
+
 from __future__ import annotations
 
 import os
@@ -6,69 +7,88 @@ import pathlib
 import re
 import subprocess
 import sys
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
-
 from convert_tf2npu.main import main
-from samples import training
 
 from npu_shim.distributed.addresses import free_base_port
+from samples import training
 from tests.distributed.test_training import environment
 
-HAS_ESTIMATOR = hasattr(tf.compat.v1, 'estimator')
-HAS_GRAPH_KERAS = int(getattr(tf.keras, '__version__', '2').split('.')[0]) < 3
-HOROVOD = ('digits_gan', 'digits_horovod')  # once Horovod scripts, which train on ranks as the tool leaves them
+HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
+HAS_GRAPH_KERAS = int(getattr(tf.keras, "__version__", "2").split(".")[0]) < 3
+HOROVOD = ("digits_gan", "digits_horovod")  # once Horovod scripts, which train on ranks as the tool leaves them
 
 
 class Sample(NamedTuple):
     """How a sample is trained for a while: with which flags beside the number of steps and rows, and what it prints last."""
-    flags: Tuple[str, ...]
+
+    flags: tuple[str, ...]
     rows: int
     last: str
     runs: bool = True
 
 
 SAMPLES = {
-    'digits_session': Sample(('--dropout=0', '--log_every=10'), 64, 'accuracy'),
-    'digits_estimator': Sample(('--dropout=0', '--log_every=10'), 64, 'accuracy', HAS_ESTIMATOR),
-    'text_keras': Sample(('--dropout=0', '--log_every=10'), 64, 'accuracy', HAS_GRAPH_KERAS),
-    'digits_gan': Sample(('--log_every=10',), 64, 'distance'),
+    "digits_session": Sample(("--dropout=0", "--log_every=10"), 64, "accuracy"),
+    "digits_estimator": Sample(("--dropout=0", "--log_every=10"), 64, "accuracy", HAS_ESTIMATOR),
+    "text_keras": Sample(("--dropout=0", "--log_every=10"), 64, "accuracy", HAS_GRAPH_KERAS),
+    "digits_gan": Sample(("--log_every=10",), 64, "distance"),
     # The global norm of the averaged gradients is 0.36 to 0.68 in these steps: clipping scales all of them.
-    'digits_horovod': Sample(('--clip=0.25', '--log_every=10', '--optimizer=sgd'), 64, 'accuracy'),
+    "digits_horovod": Sample(("--clip=0.25", "--log_every=10", "--optimizer=sgd"), 64, "accuracy"),
 }
 
 
 def folder_of(name: str) -> pathlib.Path:
-    return training.ROOT / 'samples' / name
+    return training.ROOT / "samples" / name
 
 
 def on_one(name: str, model: pathlib.Path, *flags: str) -> str:
     """What the migrated script prints as one process."""
-    done = subprocess.run([sys.executable, str(folder_of(name) / 'expected_npu.py'), '--model_dir=%s' % model, *flags],
-                          env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    done = subprocess.run(
+        [sys.executable, str(folder_of(name) / "expected_npu.py"), f"--model_dir={model}", *flags],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout[-3000:]
     return done.stdout
 
 
-def train_8p(name: str, ranks: int, logs: pathlib.Path, *flags: str, **env: str) -> 'subprocess.CompletedProcess[str]':
+def train_8p(name: str, ranks: int, logs: pathlib.Path, *flags: str, **env: str) -> subprocess.CompletedProcess[str]:
     """The launch script for eight devices, on so many."""
-    given = {**environment(), 'RANK_SIZE': str(ranks), 'JOB_ID': 'train_8p-%d' % os.getpid(), 'LOG_DIR': str(logs),
-             'HCCL_IF_BASE_PORT': str(free_base_port(ranks)), 'PYTHON': sys.executable, **env}
-    return subprocess.run(['bash', str(folder_of(name) / 'train_8p.sh'), *flags], env=given, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, universal_newlines=True, timeout=300)
+    given = {
+        **environment(),
+        "RANK_SIZE": str(ranks),
+        "JOB_ID": "train_8p-%d" % os.getpid(),
+        "LOG_DIR": str(logs),
+        "HCCL_IF_BASE_PORT": str(free_base_port(ranks)),
+        "PYTHON": sys.executable,
+        **env,
+    }
+    return subprocess.run(
+        ["bash", str(folder_of(name) / "train_8p.sh"), *flags],
+        env=given,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
 
 
-def weights(model: pathlib.Path) -> Dict[str, np.ndarray]:
+def weights(model: pathlib.Path) -> dict[str, np.ndarray]:
     """All variables of a checkpoint, or of the weights that Keras has saved."""
-    if (model / 'weights.h5').exists():
-        found: Dict[str, np.ndarray] = {}
-        with h5py.File(str(model / 'weights.h5'), 'r') as stream:
-            stream.visititems(lambda path, item: found.__setitem__(path, np.array(item))
-                              if isinstance(item, h5py.Dataset) else None)
+    if (model / "weights.h5").exists():
+        found: dict[str, np.ndarray] = {}
+        with h5py.File(str(model / "weights.h5"), "r") as stream:
+            stream.visititems(
+                lambda path, item: found.__setitem__(path, np.array(item)) if isinstance(item, h5py.Dataset) else None
+            )
         return found
     read = tf.train.load_checkpoint(str(model))
     return {key: read.get_tensor(key) for key in read.get_variable_to_shape_map()}
@@ -83,71 +103,96 @@ def same(several: pathlib.Path, one: pathlib.Path) -> None:
         np.testing.assert_allclose(ours[key], value, rtol=0.01, atol=2e-3, err_msg=key)
 
 
-@pytest.mark.parametrize('name', HOROVOD)
+@pytest.mark.parametrize("name", HOROVOD)
 def test_the_sample_is_what_the_tool_makes(name: str, tmp_path: pathlib.Path) -> None:
-    assert main(['-i', str(folder_of(name) / 'original.py'), '-o', str(tmp_path / 'out'), '-d', 'horovod']) == 0
-    assert (tmp_path / 'out' / 'original.py').read_text() == (folder_of(name) / 'expected_npu.py').read_text()
+    assert main(["-i", str(folder_of(name) / "original.py"), "-o", str(tmp_path / "out"), "-d", "horovod"]) == 0
+    assert (tmp_path / "out" / "original.py").read_text() == (folder_of(name) / "expected_npu.py").read_text()
 
 
-@pytest.mark.parametrize('name', sorted(SAMPLES))
-def test_the_launch_script_trains_two_ranks_as_one_process_on_the_whole_batch(name: str, tmp_path: pathlib.Path) -> None:
-    sample, steps = SAMPLES[name], '--steps=30'
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_the_launch_script_trains_two_ranks_as_one_process_on_the_whole_batch(
+    name: str, tmp_path: pathlib.Path
+) -> None:
+    sample, steps = SAMPLES[name], "--steps=30"
     if not sample.runs:
         done = train_8p(name, 2, tmp_path, steps)
         assert done.returncode == 1
-        said = (tmp_path / '0' / 'train_0.log').read_text()
-        assert re.search(r'RuntimeError: .* needs (tf\.estimator|Keras sessions), which', said)
+        said = (tmp_path / "0" / "train_0.log").read_text()
+        assert re.search(r"RuntimeError: .* needs (tf\.estimator|Keras sessions), which", said)
         return
-    rate: Tuple[List[str], List[str]] = ([], [])
-    if name == 'digits_horovod':  # which multiplies it by the number of ranks
-        rate = ['--learning_rate=0.1'], ['--learning_rate=0.05']
-    alone = on_one(name, tmp_path / 'one', steps, *sample.flags, *rate[0], '--batch_size=%d' % sample.rows)
-    done = train_8p(name, 2, tmp_path / 'logs', steps, *sample.flags, *rate[1], '--batch_size=%d' % (sample.rows // 2),
-                    '--model_dir=%s' % (tmp_path / 'two'))
+    rate: tuple[list[str], list[str]] = ([], [])
+    if name == "digits_horovod":  # which multiplies it by the number of ranks
+        rate = ["--learning_rate=0.1"], ["--learning_rate=0.05"]
+    alone = on_one(name, tmp_path / "one", steps, *sample.flags, *rate[0], "--batch_size=%d" % sample.rows)
+    done = train_8p(
+        name,
+        2,
+        tmp_path / "logs",
+        steps,
+        *sample.flags,
+        *rate[1],
+        "--batch_size=%d" % (sample.rows // 2),
+        "--model_dir=%s" % (tmp_path / "two"),
+    )
     assert done.returncode == 0, done.stdout[-3000:]
-    same(tmp_path / 'two', tmp_path / 'one')
-    assert sorted(path.name for path in (tmp_path / 'logs').rglob('*.log')) == ['train_0.log', 'train_1.log']
-    result, expected = (float(re.findall(r'^%s (\S+)' % sample.last, text, re.M)[-1]) for text in (done.stdout, alone))
+    same(tmp_path / "two", tmp_path / "one")
+    assert sorted(path.name for path in (tmp_path / "logs").rglob("*.log")) == ["train_0.log", "train_1.log"]
+    result, expected = (float(re.findall(rf"^{sample.last} (\S+)", text, re.M)[-1]) for text in (done.stdout, alone))
     assert result == pytest.approx(expected, abs=0.01)
-    if name != 'text_keras':  # of which each rank logs the loss of its own rows
-        log = (tmp_path / 'logs' / '0' / 'train_0.log').read_text()
+    if name != "text_keras":  # of which each rank logs the loss of its own rows
+        log = (tmp_path / "logs" / "0" / "train_0.log").read_text()
         losses, wanted = (dict(training.LOSS_LINE.findall(text)) for text in (log, alone))
         assert losses.keys() == wanted.keys() and len(losses) >= 3
         np.testing.assert_allclose([float(v) for v in losses.values()], [float(v) for v in wanted.values()], rtol=2e-3)
 
 
 def test_eight_ranks_train_as_one_process_on_the_whole_batch(tmp_path: pathlib.Path) -> None:
-    flags = ('--steps=20', '--log_every=5')
-    alone = on_one('digits_horovod', tmp_path / 'one', *flags, '--learning_rate=0.004', '--batch_size=64')
-    done = train_8p('digits_horovod', 8, tmp_path / 'logs', *flags, '--learning_rate=0.0005', '--batch_size=8',
-                    '--model_dir=%s' % (tmp_path / 'eight'))
+    flags = ("--steps=20", "--log_every=5")
+    alone = on_one("digits_horovod", tmp_path / "one", *flags, "--learning_rate=0.004", "--batch_size=64")
+    done = train_8p(
+        "digits_horovod",
+        8,
+        tmp_path / "logs",
+        *flags,
+        "--learning_rate=0.0005",
+        "--batch_size=8",
+        "--model_dir=%s" % (tmp_path / "eight"),
+    )
     assert done.returncode == 0, done.stdout[-3000:]
-    assert len(list((tmp_path / 'logs').rglob('*.log'))) == 8
-    same(tmp_path / 'eight', tmp_path / 'one')
-    found, wanted = training.parse((tmp_path / 'logs' / '0' / 'train_0.log').read_text()), training.parse(alone)
+    assert len(list((tmp_path / "logs").rglob("*.log"))) == 8
+    same(tmp_path / "eight", tmp_path / "one")
+    found, wanted = training.parse((tmp_path / "logs" / "0" / "train_0.log").read_text()), training.parse(alone)
     np.testing.assert_allclose(list(found.losses.values()), list(wanted.losses.values()), rtol=2e-3)
     assert found.accuracy == pytest.approx(wanted.accuracy, abs=0.02) and found.losses[20] < 0.8 * found.losses[5]
 
 
 def test_the_gan_learns_to_draw_digits(tmp_path: pathlib.Path) -> None:
-    distances = [float(on_one('digits_gan', tmp_path / str(steps), '--steps=%d' % steps).split('distance ')[1].split()[0])
-                 for steps in (1, 200)]
+    distances = [
+        float(on_one("digits_gan", tmp_path / str(steps), "--steps=%d" % steps).split("distance ")[1].split()[0])
+        for steps in (1, 200)
+    ]
     assert distances[1] < 0.6 * distances[0]
 
 
 def test_the_launch_script_ends_with_the_code_of_a_rank_that_fails(tmp_path: pathlib.Path) -> None:
-    done = train_8p('digits_horovod', 2, tmp_path, '--nonsense=1')
-    assert done.returncode == 1 and "Unknown command line flag 'nonsense'" in (tmp_path / '0' / 'train_0.log').read_text()
-    missing = train_8p('digits_horovod', 2, tmp_path, RANK_TABLE_FILE='nowhere.json')
-    assert missing.returncode == 2 and 'no rank table nowhere.json; npu-shim ranktable make writes one' in missing.stdout
+    done = train_8p("digits_horovod", 2, tmp_path, "--nonsense=1")
+    assert (
+        done.returncode == 1 and "Unknown command line flag 'nonsense'" in (tmp_path / "0" / "train_0.log").read_text()
+    )
+    missing = train_8p("digits_horovod", 2, tmp_path, RANK_TABLE_FILE="nowhere.json")
+    assert (
+        missing.returncode == 2 and "no rank table nowhere.json; npu-shim ranktable make writes one" in missing.stdout
+    )
 
 
 def test_the_launch_scripts_differ_only_in_what_they_start() -> None:
-    texts: Dict[Any, List[str]] = {}
+    texts: dict[Any, list[str]] = {}
     for name in SAMPLES:
-        text = (folder_of(name) / 'train_8p.sh').read_text()
-        own = 'expected_npu.py' if name in HOROVOD else 'distributed_npu.py'
-        assert '"$here/%s" "$@"' % own in text
+        text = (folder_of(name) / "train_8p.sh").read_text()
+        own = "expected_npu.py" if name in HOROVOD else "distributed_npu.py"
+        assert f'"$here/{own}" "$@"' in text
         texts.setdefault(name in HOROVOD, []).append(text)
-        assert (folder_of(name) / 'train_1p.sh').read_text() == (folder_of('digits_horovod') / 'train_1p.sh').read_text()
+        assert (folder_of(name) / "train_1p.sh").read_text() == (
+            folder_of("digits_horovod") / "train_1p.sh"
+        ).read_text()
     assert all(len(set(same_texts)) == 1 for same_texts in texts.values())

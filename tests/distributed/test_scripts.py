@@ -1,4 +1,5 @@
 """Migrated scripts on several ranks: Horovod's sample, and those of tests/migrated, unchanged by hand."""
+
 from __future__ import annotations
 
 import json
@@ -8,35 +9,43 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-
 from convert_tf2npu.main import main
-from samples import training
 
+from samples import training
 from tests.distributed.test_training import environment, launched
 
-HAS_ESTIMATOR = hasattr(tf.compat.v1, 'estimator')
-MIGRATED = pathlib.Path(__file__).resolve().parents[1] / 'migrated' / 'distributed'
+HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
+MIGRATED = pathlib.Path(__file__).resolve().parents[1] / "migrated" / "distributed"
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope="module")
 def sample(repo_root: pathlib.Path) -> pathlib.Path:
-    return repo_root / 'samples' / 'digits_horovod' / 'expected_npu.py'
+    return repo_root / "samples" / "digits_horovod" / "expected_npu.py"
 
 
-@pytest.mark.parametrize('optimizer, ranks', [('adam', 2), ('sgd', 4)])
-def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(optimizer: str, ranks: int, sample: pathlib.Path,
-                                                              tmp_path: pathlib.Path) -> None:
-    rate = 0.002 if optimizer == 'adam' else 0.02
-    found: Dict[int, training.Run] = {}
+@pytest.mark.parametrize("optimizer, ranks", [("adam", 2), ("sgd", 4)])
+def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(
+    optimizer: str, ranks: int, sample: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    rate = 0.002 if optimizer == "adam" else 0.02
+    found: dict[int, training.Run] = {}
     for size in (1, ranks):
-        output = launched(size, str(sample), '--optimizer=' + optimizer, '--steps=50', '--log_every=10',
-                          '--batch_size=%d' % (64 // size), '--learning_rate=%r' % (rate / size),
-                          '--model_dir=%s' % (tmp_path / str(size)), folder=tmp_path)
+        output = launched(
+            size,
+            str(sample),
+            "--optimizer=" + optimizer,
+            "--steps=50",
+            "--log_every=10",
+            "--batch_size=%d" % (64 // size),
+            "--learning_rate=%r" % (rate / size),
+            "--model_dir=%s" % (tmp_path / str(size)),
+            folder=tmp_path,
+        )
         found[size] = training.parse(output)
     assert found[ranks].losses.keys() == found[1].losses.keys() == set(range(10, 51, 10))
     assert found[ranks].losses[10] == pytest.approx(found[1].losses[10], rel=1e-5)
@@ -51,84 +60,133 @@ def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(optimizer: str, r
 
 def test_a_job_whose_rank_is_killed_goes_on_from_its_checkpoint(sample: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """Rank 1 is killed in the middle of training; the restarted job ends with the weights of one that was not."""
-    flags = ['--steps=240', '--log_every=20', '--model_dir=%s' % (tmp_path / 'model')]
+    flags = ["--steps=240", "--log_every=20", "--model_dir=%s" % (tmp_path / "model")]
     job = subprocess.Popen(
-        [sys.executable, '-m', 'npu_shim', 'launch', '--ranks', '2', '--log-dir', str(tmp_path / 'logs'), '--timeout', '300',
-         '--max-restarts', '1', str(sample), *flags], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        universal_newlines=True)
+        [
+            sys.executable,
+            "-m",
+            "npu_shim",
+            "launch",
+            "--ranks",
+            "2",
+            "--log-dir",
+            str(tmp_path / "logs"),
+            "--timeout",
+            "300",
+            "--max-restarts",
+            "1",
+            str(sample),
+            *flags,
+        ],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+    )
     try:
         deadline = time.monotonic() + 120
-        while not (tmp_path / 'model' / 'model.ckpt-100.index').exists():
+        while not (tmp_path / "model" / "model.ckpt-100.index").exists():
             assert time.monotonic() < deadline and job.poll() is None
             time.sleep(0.01)
-        os.kill(rank_process(tmp_path / 'logs', 1), signal.SIGKILL)
+        os.kill(rank_process(tmp_path / "logs", 1), signal.SIGKILL)
         output, said = job.communicate(timeout=300)
     finally:
         job.kill()
     assert job.returncode == 0, said[-3000:]
-    assert 'rank 1 was ended by SIGKILL' in said and 'restart 1 of 1' in said
+    assert "rank 1 was ended by SIGKILL" in said and "restart 1 of 1" in said
     steps = training.parse(output).losses
     assert max(steps) == 240
-    assert tf.train.load_checkpoint(str(tmp_path / 'model')).get_tensor('global_step') == 240
+    assert tf.train.load_checkpoint(str(tmp_path / "model")).get_tensor("global_step") == 240
 
 
 def rank_process(logs: pathlib.Path, rank: int) -> int:
     """The process of a rank, by its log file."""
-    log = str(logs / f'rank_{rank}.log')
-    for name in filter(str.isdigit, os.listdir('/proc')):
+    log = str(logs / f"rank_{rank}.log")
+    for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if os.readlink(f'/proc/{name}/fd/1') == log:
+            if os.readlink(f"/proc/{name}/fd/1") == log:
                 return int(name)
         except OSError:  # it has ended, or is not ours
             continue
-    raise AssertionError(f'nobody writes to {log}')
+    raise AssertionError(f"nobody writes to {log}")
 
 
-WANTED = {'horovod_session': 'horovod', 'gradients_by_hand': 'tf_strategy', 'horovod_estimator': 'horovod'}
+WANTED = {"horovod_session": "horovod", "gradients_by_hand": "tf_strategy", "horovod_estimator": "horovod"}
 
 
-@pytest.mark.parametrize('name', [n for n in sorted(WANTED) if HAS_ESTIMATOR or 'estimator' not in n])
+@pytest.mark.parametrize("name", [n for n in sorted(WANTED) if HAS_ESTIMATOR or "estimator" not in n])
 def test_a_migrated_script_trains_on_two_ranks(name: str, tmp_path: pathlib.Path) -> None:
-    assert main(['-i', str(MIGRATED / (name + '.py')), '-o', str(tmp_path / 'out'), '-d', WANTED[name]]) == 0
-    found: List[Any] = []
+    assert main(["-i", str(MIGRATED / (name + ".py")), "-o", str(tmp_path / "out"), "-d", WANTED[name]]) == 0
+    found: list[Any] = []
     for ranks in (1, 2):
-        output = launched(ranks, str(tmp_path / 'out' / (name + '.py')), str(tmp_path / ('model_%d' % ranks)), folder=tmp_path)
-        found.append(json.loads([line for line in output.splitlines() if line[:1] in '[{'][-1]))
+        output = launched(
+            ranks, str(tmp_path / "out" / (name + ".py")), str(tmp_path / ("model_%d" % ranks)), folder=tmp_path
+        )
+        found.append(json.loads([line for line in output.splitlines() if line[:1] in "[{"][-1]))
     check(name, *found)
 
 
 # Scripts with strategies: their batches, which in an Estimator are those of one replica, and in Keras say so themselves.
-STRATEGIES = {'mirrored_estimator': 'batch(16)', 'mirrored_train_and_evaluate': 'batch(8)', 'keras_in_scope': 'batch_size = 8',
-              'mirrored_project_style': "'batch_size': 8"}
+STRATEGIES = {
+    "mirrored_estimator": "batch(16)",
+    "mirrored_train_and_evaluate": "batch(8)",
+    "keras_in_scope": "batch_size = 8",
+    "mirrored_project_style": "'batch_size': 8",
+}
 
 
-@pytest.mark.parametrize('name, ranks', [(name, 2) for name in STRATEGIES] + [('mirrored_project_style', 4)])
+@pytest.mark.parametrize("name, ranks", [(name, 2) for name in STRATEGIES] + [("mirrored_project_style", 4)])
 def test_a_script_with_a_strategy_trains_on_ranks_as_the_original_on_the_whole_batch(
-        name: str, ranks: int, tmp_path: pathlib.Path) -> None:
-    assert main(['-i', str(MIGRATED / (name + '.py')), '-o', str(tmp_path / 'out'), '-d', 'tf_strategy']) == 0
-    migrated = tmp_path / 'out' / (name + '.py')
+    name: str, ranks: int, tmp_path: pathlib.Path
+) -> None:
+    assert main(["-i", str(MIGRATED / (name + ".py")), "-o", str(tmp_path / "out"), "-d", "tf_strategy"]) == 0
+    migrated = tmp_path / "out" / (name + ".py")
     if not HAS_ESTIMATOR:  # nor sessions for Keras: what it says is one error, on the first rank that comes to it
-        done = subprocess.run([sys.executable, '-m', 'npu_shim', 'launch', '--ranks', str(ranks), '--timeout', '100', '--log-dir',
-                               str(tmp_path), str(migrated), str(tmp_path)], env=environment(), stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, universal_newlines=True)
-        assert done.returncode == 1 and 'Error' in done.stdout
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "npu_shim",
+                "launch",
+                "--ranks",
+                str(ranks),
+                "--timeout",
+                "100",
+                "--log-dir",
+                str(tmp_path),
+                str(migrated),
+                str(tmp_path),
+            ],
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert done.returncode == 1 and "Error" in done.stdout
         return
-    size = int(STRATEGIES[name].rstrip(')').split('(')[-1].split(' ')[-1])
-    original = (MIGRATED / (name + '.py')).read_text()
+    size = int(STRATEGIES[name].rstrip(")").split("(")[-1].split(" ")[-1])
+    original = (MIGRATED / (name + ".py")).read_text()
     assert original.count(STRATEGIES[name]) >= 1
-    whole = tmp_path / 'whole.py'
+    whole = tmp_path / "whole.py"
     whole.write_text(original.replace(STRATEGIES[name], STRATEGIES[name].replace(str(size), str(size * ranks)), 1))
     found = []
-    for output in (subprocess.run([sys.executable, str(whole), str(tmp_path / 'one')], env=environment(), check=True,
-                                  stdout=subprocess.PIPE, universal_newlines=True).stdout,
-                   launched(ranks, str(migrated), str(tmp_path / 'several'), folder=tmp_path)):
-        found.append(json.loads([line for line in output.splitlines() if line[:1] == '{'][-1]))
+    for output in (
+        subprocess.run(
+            [sys.executable, str(whole), str(tmp_path / "one")],
+            env=environment(),
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        ).stdout,
+        launched(ranks, str(migrated), str(tmp_path / "several"), folder=tmp_path),
+    ):
+        found.append(json.loads([line for line in output.splitlines() if line[:1] == "{"][-1]))
     assert found[0].keys() == found[1].keys()
     for key, value in found[0].items():
         np.testing.assert_allclose(flat(found[1][key]), flat(value), rtol=2e-4, atol=1e-5, err_msg=key)
 
 
-def flat(value: Any) -> List[float]:
+def flat(value: Any) -> list[float]:
     """All numbers in lists of lists."""
     return [number for part in value for number in flat(part)] if isinstance(value, list) else [value]
 
@@ -141,8 +199,8 @@ def momentum(ranks: int) -> float:
         slopes = []
         for rank in range(ranks):
             share = x[rank::ranks]
-            batch = np.take(share, np.arange(16 * step, 16 * step + 16), mode='wrap')
-            slopes.append(np.mean(2 * (w - 3) * batch ** 2))
+            batch = np.take(share, np.arange(16 * step, 16 * step + 16), mode="wrap")
+            slopes.append(np.mean(2 * (w - 3) * batch**2))
         speed = 0.9 * speed + np.mean(slopes)
         w -= 0.05 * ranks * speed
     return float(w)
@@ -150,15 +208,17 @@ def momentum(ranks: int) -> float:
 
 def check(name: str, one: Any, two: Any) -> None:
     """What the script says of one rank and of two."""
-    if name == 'horovod_session':  # both ranks have all data; two take half the steps at twice the rate
+    if name == "horovod_session":  # both ranks have all data; two take half the steps at twice the rate
         assert len(one[0]) == 10 and len(two[0]) == 5
         for mean, total in two[0]:
             assert total == pytest.approx(2 * mean, rel=1e-6)
         assert len(two[1]) == len(one[1]) + 1 and two[1][0] == two[1][1] == two[1][2]
-    elif name == 'horovod_estimator':
-        assert (one['step'], two['step']) == (20, 10)
+    elif name == "horovod_estimator":
+        assert (one["step"], two["step"]) == (20, 10)
         for ranks, found in ((1, one), (2, two)):
-            assert np.ravel(found['w'])[0] == pytest.approx(momentum(ranks), rel=1e-4)
+            assert np.ravel(found["w"])[0] == pytest.approx(momentum(ranks), rel=1e-4)
     else:
-        np.testing.assert_allclose(*(np.asarray(list(v.values()) if isinstance(v, dict) else v, np.float64).ravel()
-                                     for v in (two, one)), rtol=1e-5)
+        np.testing.assert_allclose(
+            *(np.asarray(list(v.values()) if isinstance(v, dict) else v, np.float64).ravel() for v in (two, one)),
+            rtol=1e-5,
+        )

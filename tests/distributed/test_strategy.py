@@ -1,68 +1,78 @@
 """NPUStrategy on several ranks comes to the weights of one process that trains on all their rows."""
+
 from __future__ import annotations
 
 import json
 import pathlib
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from npu_shim import npu_init
-
 from tests.distributed.test_training import SCRIPTS, launched
 
-VERSION = tuple(map(int, tf.__version__.split('.')[:2]))
-ESTIMATORS = ['estimator', 'estimator_adam', 'npu_estimator', 'npu_estimator_adam', 'npu_estimator_wrapped',
-              'estimator_by_hand']
-KERAS = ['keras', 'keras_adam', 'keras_dataset', 'keras_wrapped']
-LOOPS = ['loop', 'loop_adam', 'loop_function', 'reduce']
+VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
+ESTIMATORS = [
+    "estimator",
+    "estimator_adam",
+    "npu_estimator",
+    "npu_estimator_adam",
+    "npu_estimator_wrapped",
+    "estimator_by_hand",
+]
+KERAS = ["keras", "keras_adam", "keras_dataset", "keras_wrapped"]
+LOOPS = ["loop", "loop_adam", "loop_function", "reduce"]
 # TensorFlow 2.15 is the last one with Estimators, and with Keras in graphs; TensorFlow 1.15 is tested in graphs.
-WAYS = {'graph': (ESTIMATORS + KERAS if VERSION <= (2, 15) else []) + LOOPS,
-        'eager': KERAS + LOOPS if VERSION >= (2, 0) else []}
+WAYS = {
+    "graph": (ESTIMATORS + KERAS if VERSION <= (2, 15) else []) + LOOPS,
+    "eager": KERAS + LOOPS if VERSION >= (2, 0) else [],
+}
 CASES = [(style, way) for style in WAYS for way in WAYS[style]]
-FOUR = ('graph', ['estimator_adam', 'loop']) if VERSION <= (2, 15) else ('eager', ['keras_adam', 'loop'])
+FOUR = ("graph", ["estimator_adam", "loop"]) if VERSION <= (2, 15) else ("eager", ["keras_adam", "loop"])
 Run = Callable[[str, int], List[Dict[str, Any]]]
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope="module")
 def run(tmp_path_factory: Any) -> Run:
     """What each of several ranks comes to, by way."""
-    known: Dict[Tuple[str, int], List[Dict[str, Any]]] = {}
+    known: dict[tuple[str, int], list[dict[str, Any]]] = {}
 
-    def ranks(style: str, size: int) -> List[Dict[str, Any]]:
+    def ranks(style: str, size: int) -> list[dict[str, Any]]:
         if (style, size) not in known:
-            folder: pathlib.Path = tmp_path_factory.mktemp('strategy')
+            folder: pathlib.Path = tmp_path_factory.mktemp("strategy")
             ways = WAYS[style] if size < 4 else FOUR[1]
-            launched(size, str(SCRIPTS / 'strategy_ranks.py'), str(folder), style, *ways, folder=folder)
-            known[style, size] = [json.loads((folder / f'rank_{rank}_of_{size}.json').read_text()) for rank in range(size)]
+            launched(size, str(SCRIPTS / "strategy_ranks.py"), str(folder), style, *ways, folder=folder)
+            known[style, size] = [
+                json.loads((folder / f"rank_{rank}_of_{size}.json").read_text()) for rank in range(size)
+            ]
         return known[style, size]
 
     return ranks
 
 
-@pytest.mark.parametrize('style, way', CASES)
+@pytest.mark.parametrize("style, way", CASES)
 def test_ranks_come_to_what_one_process_does(style: str, way: str, run: Run) -> None:
     (one,), two = run(style, 1), run(style, 2)
     for rank in two:
         assert rank[way].keys() == one[way].keys()
         for name, value in one[way].items():
             np.testing.assert_allclose(rank[way][name], value, rtol=1e-4, atol=1e-5, err_msg=name)
-    trained = [name for name in one[way] if name.startswith(('weight', 'kernel', 'head'))]
-    assert way == 'reduce' or trained and all(two[0][way][name] == two[1][way][name] for name in trained)  # bit by bit
+    trained = [name for name in one[way] if name.startswith(("weight", "kernel", "head"))]
+    assert way == "reduce" or trained and all(two[0][way][name] == two[1][way][name] for name in trained)  # bit by bit
 
 
 def test_four_ranks_too(run: Run) -> None:
     (one,), four = run(FOUR[0], 1), run(FOUR[0], 4)
     for way in FOUR[1]:
         for name, value in one[way].items():
-            np.testing.assert_allclose(four[3][way][name], value, rtol=1e-4, atol=1e-5, err_msg=way + ' ' + name)
+            np.testing.assert_allclose(four[3][way][name], value, rtol=1e-4, atol=1e-5, err_msg=way + " " + name)
 
 
 def test_where_there_is_no_estimator_its_config_says_so() -> None:
-    if not hasattr(tf.compat.v1, 'estimator'):
-        with pytest.raises(RuntimeError, match='needs tf.estimator'):
+    if not hasattr(tf.compat.v1, "estimator"):
+        with pytest.raises(RuntimeError, match="needs tf.estimator"):
             npu_init.NPURunConfig(train_distribute=npu_init.npu_strategy.NPUStrategy())
     else:
         config = npu_init.NPURunConfig(train_distribute=npu_init.npu_strategy.NPUStrategy())

@@ -1,4 +1,5 @@
 """Several ranks end with the weights of one process that trains on all their rows."""
+
 from __future__ import annotations
 
 import json
@@ -6,7 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,20 +15,20 @@ import tensorflow as tf
 
 from npu_shim import npu_init
 
-SCRIPTS = pathlib.Path(__file__).resolve().parent / 'scripts'
-WAYS = ['wrapper', 'class', 'npu_optimizer', 'sharding', 'by_hand', 'split', 'loss_scale']
-KERAS_WAYS = ['wrapper', 'class', 'name', 'wrapper_adam', 'class_adam', 'name_adam']
+SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
+WAYS = ["wrapper", "class", "npu_optimizer", "sharding", "by_hand", "split", "loss_scale"]
+KERAS_WAYS = ["wrapper", "class", "name", "wrapper_adam", "class_adam", "name_adam"]
 
 
-def environment() -> Dict[str, str]:
+def environment() -> dict[str, str]:
     """The variables of a launcher that knows of no job."""
-    made = {**os.environ, 'NPU_SHIM_FALLBACK': 'silent', 'TF_CPP_MIN_LOG_LEVEL': '2'}
-    for name in ('RANK_ID', 'RANK_SIZE', 'RANK_TABLE_FILE', 'TF_CONFIG', 'JOB_ID'):
+    made = {**os.environ, "NPU_SHIM_FALLBACK": "silent", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    for name in ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "TF_CONFIG", "JOB_ID"):
         made.pop(name, None)
     return made
 
 
-def launched(ranks: int, *command: str, folder: pathlib.Path, carrier: str = '') -> str:
+def launched(ranks: int, *command: str, folder: pathlib.Path, carrier: str = "") -> str:
     """What the first of several ranks of a script prints, and what the launcher says.
 
     Args:
@@ -35,69 +36,85 @@ def launched(ranks: int, *command: str, folder: pathlib.Path, carrier: str = '')
         folder: for the logs.
         carrier: what carries the collectives; as the environment says, when empty.
     """
-    env = {**environment(), **({'NPU_SHIM_COLLECTIVES': carrier} if carrier else {})}
+    env = {**environment(), **({"NPU_SHIM_COLLECTIVES": carrier} if carrier else {})}
     done = subprocess.run(
-        [sys.executable, '-m', 'npu_shim', 'launch', '--ranks', str(ranks), '--log-dir', str(folder / f'logs_{ranks}'),
-         '--timeout', '300', *command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        [
+            sys.executable,
+            "-m",
+            "npu_shim",
+            "launch",
+            "--ranks",
+            str(ranks),
+            "--log-dir",
+            str(folder / f"logs_{ranks}"),
+            "--timeout",
+            "300",
+            *command,
+        ],
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout[-4000:]
     return done.stdout
 
 
-@pytest.fixture(scope='module')
-def trained(tmp_path_factory: Any) -> Dict[int, List[Dict[str, Any]]]:
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
     """By number of ranks what each of them has come to, by way of averaging."""
-    return results('data_parallel.py', WAYS, tmp_path_factory)
+    return results("data_parallel.py", WAYS, tmp_path_factory)
 
 
-@pytest.fixture(scope='module')
-def trained_keras(tmp_path_factory: Any) -> Dict[int, List[Dict[str, Any]]]:
+@pytest.fixture(scope="module")
+def trained_keras(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
     """The same for Keras."""
-    return results('keras_ranks.py', KERAS_WAYS, tmp_path_factory)
+    return results("keras_ranks.py", KERAS_WAYS, tmp_path_factory)
 
 
-def results(script: str, ways: List[str], tmp_path_factory: Any) -> Dict[int, List[Dict[str, Any]]]:
+def results(script: str, ways: list[str], tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
     """What one process has come to, and under 2 what two ranks have, by one carrier and then by the other."""
-    found: Dict[int, List[Dict[str, Any]]] = {1: [], 2: []}
-    for ranks, carrier in (1, 'shm'), (2, 'shm'), (2, 'tensorflow'):
-        folder = tmp_path_factory.mktemp('ranks')
+    found: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
+    for ranks, carrier in (1, "shm"), (2, "shm"), (2, "tensorflow"):
+        folder = tmp_path_factory.mktemp("ranks")
         launched(ranks, str(SCRIPTS / script), str(folder), *ways, folder=folder, carrier=carrier)
-        found[ranks] += [json.loads((folder / f'rank_{rank}_of_{ranks}.json').read_text()) for rank in range(ranks)]
+        found[ranks] += [json.loads((folder / f"rank_{rank}_of_{ranks}.json").read_text()) for rank in range(ranks)]
     return found
 
 
-@pytest.mark.parametrize('way', WAYS)
-def test_ranks_train_as_one_process_on_all_rows(way: str, trained: Dict[int, List[Dict[str, Any]]]) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_ranks_train_as_one_process_on_all_rows(way: str, trained: dict[int, list[dict[str, Any]]]) -> None:
     (one,), two = ([found[way] for found in trained[ranks]] for ranks in (1, 2))
     for rank in two:
-        np.testing.assert_allclose(rank['losses'], one['losses'], rtol=2e-5)
-        assert rank['values'].keys() == one['values'].keys()
-        for name, value in one['values'].items():
-            np.testing.assert_allclose(rank['values'][name], value, rtol=1e-4, atol=1e-5, err_msg=name)
-    assert one['losses'][-1] < 0.9 * one['losses'][0]
+        np.testing.assert_allclose(rank["losses"], one["losses"], rtol=2e-5)
+        assert rank["values"].keys() == one["values"].keys()
+        for name, value in one["values"].items():
+            np.testing.assert_allclose(rank["values"][name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+    assert one["losses"][-1] < 0.9 * one["losses"][0]
     assert all(rank == two[0] for rank in two)  # bit by bit
 
 
-@pytest.mark.parametrize('way', KERAS_WAYS)
-def test_keras_trains_on_ranks_as_on_one_process(way: str, trained_keras: Dict[int, List[Dict[str, Any]]]) -> None:
+@pytest.mark.parametrize("way", KERAS_WAYS)
+def test_keras_trains_on_ranks_as_on_one_process(way: str, trained_keras: dict[int, list[dict[str, Any]]]) -> None:
     (one,), two = ([found[way] for found in trained_keras[ranks]] for ranks in (1, 2))
-    assert all(rank['weights'] == two[0]['weights'] for rank in two)
-    for several, alone in zip(two[0]['weights'], one['weights']):
+    assert all(rank["weights"] == two[0]["weights"] for rank in two)
+    for several, alone in zip(two[0]["weights"], one["weights"]):
         np.testing.assert_allclose(several, alone, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(np.mean([rank['loss'] for rank in two], axis=0), one['loss'], rtol=1e-4)
-    assert one['loss'][-1] < one['loss'][0]
+    np.testing.assert_allclose(np.mean([rank["loss"] for rank in two], axis=0), one["loss"], rtol=1e-4)
+    assert one["loss"][-1] < one["loss"][0]
 
 
-@pytest.mark.parametrize('carrier', ['shm', 'tensorflow'])
+@pytest.mark.parametrize("carrier", ["shm", "tensorflow"])
 def test_many_collectives_run_in_whatever_order_and_names_may_differ(carrier: str, tmp_path: pathlib.Path) -> None:
-    assert 'all of them' in launched(2, str(SCRIPTS / 'many.py'), folder=tmp_path, carrier=carrier)
+    assert "all of them" in launched(2, str(SCRIPTS / "many.py"), folder=tmp_path, carrier=carrier)
 
 
 def test_an_estimator_trains_on_ranks_as_on_one_process_whatever_the_steps_per_run(tmp_path_factory: Any) -> None:
-    if not hasattr(tf.compat.v1, 'estimator'):
-        with pytest.raises(RuntimeError, match='needs tf.estimator'):
+    if not hasattr(tf.compat.v1, "estimator"):
+        with pytest.raises(RuntimeError, match="needs tf.estimator"):
             npu_init.NPUEstimator(None)
         return
-    found = results('estimator_loops.py', [], tmp_path_factory)
-    ends = [rank[steps] for ranks in (1, 2) for rank in found[ranks] for steps in ('1', '10')]
-    assert [end['step'] for end in ends] == [40] * 10
-    np.testing.assert_allclose([end['w'] for end in ends], ends[0]['w'], rtol=1e-6)
+    found = results("estimator_loops.py", [], tmp_path_factory)
+    ends = [rank[steps] for ranks in (1, 2) for rank in found[ranks] for steps in ("1", "10")]
+    assert [end["step"] for end in ends] == [40] * 10
+    np.testing.assert_allclose([end["w"] for end in ends], ends[0]["w"], rtol=1e-6)

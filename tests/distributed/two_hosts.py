@@ -6,6 +6,7 @@ JOB has the ``commands`` of both hosts, the file of each one's ``outputs``, and 
 path ``cut``: the link goes down when a file appears there. The exit codes and the
 seconds from then on are written to ``result``.
 """
+
 from __future__ import annotations
 
 import json
@@ -13,12 +14,12 @@ import os
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 ADDRESSES = ["10.77.0.1", "10.77.0.2"]
 
 
-def main(job: Dict[str, Any]) -> None:
+def main(job: dict[str, Any]) -> None:
     """Runs a job."""
     other = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
     try:
@@ -36,16 +37,16 @@ def main(job: Dict[str, Any]) -> None:
         other.wait()
 
 
-def _ip(host: List[str], words: str) -> None:
+def _ip(host: list[str], words: str) -> None:
     subprocess.run([*host, "ip", *words.split()], check=True)
 
 
-def _run(job: Dict[str, Any], hosts: List[List[str]]) -> None:
+def _run(job: dict[str, Any], hosts: list[list[str]]) -> None:
     started = []
     for host, command, output in zip(hosts, job["commands"], job["outputs"]):
         with open(output, "wb") as stream:
             started.append(subprocess.Popen(host + command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream))
-    cut: Optional[float] = None
+    cut: float | None = None
     while any(process.poll() is None for process in started):
         if cut is None and os.path.exists(job["cut"]):
             _ip(hosts[0], "link set here down")

@@ -1,4 +1,5 @@
 """What is set so that TensorFlow keeps the memory of tensors, and when it is left alone."""
+
 from __future__ import annotations
 
 import pytest
@@ -8,9 +9,15 @@ from npu_shim import _allocator
 CASES = {
     "by default it is kept": ({}, 24_000, {"TF_CPU_ALLOCATOR_USE_BFC": "true"}),
     "all of a large machine may be used": (
-        {}, 500_000, {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "500000"}),
+        {},
+        500_000,
+        {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "500000"},
+    ),
     "a limit of the user holds": (
-        {"TF_CPU_BFC_MEM_LIMIT_IN_MB": "1000"}, 500_000, {"TF_CPU_ALLOCATOR_USE_BFC": "true"}),
+        {"TF_CPU_BFC_MEM_LIMIT_IN_MB": "1000"},
+        500_000,
+        {"TF_CPU_ALLOCATOR_USE_BFC": "true"},
+    ),
     "it can be switched off": ({"NPU_SHIM_MEMORY": "returned"}, 500_000, {}),
     "what the user has chosen stays": ({"TF_CPU_ALLOCATOR_USE_BFC": "false"}, 500_000, {}),
 }
@@ -23,11 +30,18 @@ def test_variables(monkeypatch, environ, memory_mb, wanted):
     assert _allocator.variables({**environ, **wanted}) == {}, "set once"
 
 
-@pytest.mark.parametrize("environ, version, kept", [
-    ({}, "1.15.5", False), ({}, "2.6.5", False), ({}, "2.15.1", True), ({}, "2.21.0", True),
-    ({"TF_CPU_ALLOCATOR_USE_BFC": "true"}, "1.15.5", True), ({"TF_CPU_ALLOCATOR_USE_BFC": "0"}, "2.15.1", False),
-    ({"TF_ENABLE_ONEDNN_OPTS": "0"}, "2.15.1", False),
-])
+@pytest.mark.parametrize(
+    "environ, version, kept",
+    [
+        ({}, "1.15.5", False),
+        ({}, "2.6.5", False),
+        ({}, "2.15.1", True),
+        ({}, "2.21.0", True),
+        ({"TF_CPU_ALLOCATOR_USE_BFC": "true"}, "1.15.5", True),
+        ({"TF_CPU_ALLOCATOR_USE_BFC": "0"}, "2.15.1", False),
+        ({"TF_ENABLE_ONEDNN_OPTS": "0"}, "2.15.1", False),
+    ],
+)
 def test_what_tensorflow_keeps(environ, version, kept):
     assert _allocator.keeps(environ, version) == kept
 

@@ -1,61 +1,65 @@
 """The command ``npu-shim``: its verbs, and what it says of wrong ones."""
+
 from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any, List
+from typing import Any
 
 import pytest
 
 from npu_shim import cli
 
-VERBS = ['doctor', 'launch', 'options', 'ranktable', 'run']
+VERBS = ["doctor", "launch", "options", "ranktable", "run"]
 
 
-@pytest.mark.parametrize('arguments', [[], ['-h'], ['--help']])
-def test_it_lists_its_verbs(arguments: List[str], capsys: Any) -> None:
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
+def test_it_lists_its_verbs(arguments: list[str], capsys: Any) -> None:
     assert cli.main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines if line.startswith('  ')] == VERBS
-    assert all(line.rstrip().endswith('.') for line in lines if line.startswith('  '))
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == VERBS
+    assert all(line.rstrip().endswith(".") for line in lines if line.startswith("  "))
 
 
 def test_an_unknown_verb_is_told_with_the_closest(capsys: Any) -> None:
-    assert cli.main(['rum', 'train.py']) == 2
+    assert cli.main(["rum", "train.py"]) == 2
     assert capsys.readouterr().err == (
-        "npu-shim: error: there is no verb 'rum'. Did you mean run? The verbs are %s.\n" % ', '.join(VERBS))
+        "npu-shim: error: there is no verb 'rum'. Did you mean run? The verbs are {}.\n".format(", ".join(VERBS))
+    )
 
 
 def test_an_option_before_the_verb_is_told(capsys: Any) -> None:
-    assert cli.main(['-v', 'run', 'train.py']) == 2
+    assert cli.main(["-v", "run", "train.py"]) == 2
     assert "'-v' comes before a verb. Write npu-shim VERB ..." in capsys.readouterr().err
 
 
 def test_it_names_its_release(capsys: Any) -> None:
     from npu_shim import __version__
 
-    assert cli.main(['--version']) == 0
-    assert capsys.readouterr().out == 'npu_shim %s\n' % __version__
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"npu_shim {__version__}\n"
 
 
-@pytest.mark.parametrize('verb', VERBS)
+@pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_explains_itself(verb: str, capsys: Any) -> None:
     with pytest.raises(SystemExit) as ended:
-        cli.main([verb, '--help'])
+        cli.main([verb, "--help"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith('usage: npu-shim %s ' % verb)
+    assert capsys.readouterr().out.startswith(f"usage: npu-shim {verb} ")
 
 
 def test_listing_verbs_and_explaining_them_loads_neither_tensorflow_nor_numpy(repo_root: Any) -> None:
-    code = ('import sys\nfrom npu_shim.cli import main, verb, verb_names\nmain([])\n'
-            'for name in verb_names(): verb(name)\n'
-            'print(sorted({"tensorflow", "numpy", "npu_bridge"} & set(sys.modules)))')
-    done = subprocess.run([sys.executable, '-c', code], cwd=str(repo_root), stdout=subprocess.PIPE,
-                          universal_newlines=True)
-    assert done.stdout.splitlines()[-1] == '[]'
+    code = (
+        "import sys\nfrom npu_shim.cli import main, verb, verb_names\nmain([])\n"
+        "for name in verb_names(): verb(name)\n"
+        'print(sorted({"tensorflow", "numpy", "npu_bridge"} & set(sys.modules)))'
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(repo_root), stdout=subprocess.PIPE, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_command_and_the_module_are_one(repo_root: Any) -> None:
-    done = subprocess.run([sys.executable, '-m', 'npu_shim', 'nonsense'], cwd=str(repo_root),
-                          stderr=subprocess.PIPE, universal_newlines=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_shim", "nonsense"], cwd=str(repo_root), stderr=subprocess.PIPE, text=True
+    )
     assert done.returncode == 2 and "there is no verb 'nonsense'" in done.stderr

@@ -1,4 +1,5 @@
 """``npu-shim doctor``: what it finds on machines of all kinds, and what it says of it."""
+
 from __future__ import annotations
 
 import json
@@ -17,8 +18,18 @@ from npu_shim.diagnostics.variables import HIDDEN, rank_table, variables
 from npu_shim.diagnostics.vendor import PACKAGES, vendor
 from npu_shim.diagnostics.versions import version_of
 
-TRAINED = {'tensorflow': '2.15.1', 'tensorflow_path': '/tf', 'import_seconds': 1.5, 'numpy': '1.26', 'protobuf': '4.25',
-           'estimator': True, 'keras_sessions': True, 'trained_on': 'cpu', 'step_seconds': 0.1, 'error': None}
+TRAINED = {
+    "tensorflow": "2.15.1",
+    "tensorflow_path": "/tf",
+    "import_seconds": 1.5,
+    "numpy": "1.26",
+    "protobuf": "4.25",
+    "estimator": True,
+    "keras_sessions": True,
+    "trained_on": "cpu",
+    "step_seconds": 0.1,
+    "error": None,
+}
 
 
 TABLE = """{"version": "1.0", "status": "completed", "server_count": "1", "server_list": [{"server_id": "s", "device": [
@@ -30,14 +41,14 @@ TABLE = """{"version": "1.0", "status": "completed", "server_count": "1", "serve
 def doctor(monkeypatch: Any, capsys: Any) -> Callable[..., Any]:
     """doctor('--json', probe={...}, RANK_SIZE='2') gives the exit code and the output, without TensorFlow."""
 
-    def run(*arguments: str, probe: Dict[str, Any] = TRAINED, **env: str) -> Any:
+    def run(*arguments: str, probe: dict[str, Any] = TRAINED, **env: str) -> Any:
         for name in list(os.environ):
             if name in _env.VARIABLES:
                 monkeypatch.delenv(name)
         for name, value in env.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(examination, 'probe', lambda: probe)
-        return cli.main(['doctor', *arguments]), capsys.readouterr().out
+        monkeypatch.setattr(examination, "probe", lambda: probe)
+        return cli.main(["doctor", *arguments]), capsys.readouterr().out
 
     return run
 
@@ -54,74 +65,90 @@ def write(root: pathlib.Path, files: Mapping[str, str]) -> str:
 def test_a_machine_that_can_train(doctor: Any) -> None:
     code, out = doctor()
     assert code == 0
-    assert out.splitlines()[-1] == 'Training can run here.'
-    for text in ('2.15.1 (/tf), imported in 1.5 s', 'Estimator: yes', 'trained on the cpu in 0.1 s',
-                 "cpu: the vendor's package npu_bridge is not installed for " + sys.executable,
-                 sys.version.split()[0]):
+    assert out.splitlines()[-1] == "Training can run here."
+    for text in (
+        "2.15.1 (/tf), imported in 1.5 s",
+        "Estimator: yes",
+        "trained on the cpu in 0.1 s",
+        "cpu: the vendor's package npu_bridge is not installed for " + sys.executable,
+        sys.version.split()[0],
+    ):
         assert text in out
-    assert [line.split()[0] for line in out.splitlines() if line.endswith('  missing')] == [
-        'driver', 'toolkit', *PACKAGES]
+    assert [line.split()[0] for line in out.splitlines() if line.endswith("  missing")] == [
+        "driver",
+        "toolkit",
+        *PACKAGES,
+    ]
 
 
-@pytest.mark.parametrize('probed, reason', [
-    ({'error': 'importing TensorFlow failed: ImportError: nothing there'},
-     'importing TensorFlow failed: ImportError: nothing there'),
-    ({**TRAINED, 'error': 'training a step with TensorFlow 2.15.1 failed: x'},
-     'training a step with TensorFlow 2.15.1 failed: x'),
-])
-def test_a_machine_that_cannot_train_says_why_last(probed: Dict[str, Any], reason: str, doctor: Any) -> None:
+@pytest.mark.parametrize(
+    "probed, reason",
+    [
+        (
+            {"error": "importing TensorFlow failed: ImportError: nothing there"},
+            "importing TensorFlow failed: ImportError: nothing there",
+        ),
+        (
+            {**TRAINED, "error": "training a step with TensorFlow 2.15.1 failed: x"},
+            "training a step with TensorFlow 2.15.1 failed: x",
+        ),
+    ],
+)
+def test_a_machine_that_cannot_train_says_why_last(probed: dict[str, Any], reason: str, doctor: Any) -> None:
     code, out = doctor(probe=probed)
     assert code == 1
-    assert out.splitlines()[-2:] == ['Training cannot run here:', '  ' + reason]
+    assert out.splitlines()[-2:] == ["Training cannot run here:", "  " + reason]
 
 
 def test_a_contradiction_is_shown_and_not_raised(doctor: Any) -> None:
-    code, out = doctor(RANK_SIZE='4')
+    code, out = doctor(RANK_SIZE="4")
     assert code == 1
     assert "  RANK_SIZE         '4'" in out.splitlines()
-    assert out.splitlines()[-1].startswith('  RANK_SIZE=4 needs RANK_ID, which is not set')
-    assert 'not known: RANK_SIZE=4 needs RANK_ID' in out
+    assert out.splitlines()[-1].startswith("  RANK_SIZE=4 needs RANK_ID, which is not set")
+    assert "not known: RANK_SIZE=4 needs RANK_ID" in out
 
 
 def test_a_rank_table_that_cannot_be_read_matters_where_there_are_ranks(doctor: Any) -> None:
-    code, out = doctor(RANK_TABLE_FILE='/no/such.json', RANK_SIZE='1')
+    code, out = doctor(RANK_TABLE_FILE="/no/such.json", RANK_SIZE="1")
     assert code == 0
     assert "note: RANK_TABLE_FILE='/no/such.json' cannot be used: No such file or directory." in out
-    for ranks in ({}, {'RANK_SIZE': '2', 'RANK_ID': '0'}):
-        code, out = doctor(RANK_TABLE_FILE='/no/such.json', **ranks)
+    for ranks in ({}, {"RANK_SIZE": "2", "RANK_ID": "0"}):
+        code, out = doctor(RANK_TABLE_FILE="/no/such.json", **ranks)
         assert code == 1
         assert out.splitlines()[-2:] == [
-            'Training cannot run here:', "  RANK_TABLE_FILE='/no/such.json' cannot be used: No such file or directory. "
-            'Correct it; npu-shim ranktable make writes one.']
+            "Training cannot run here:",
+            "  RANK_TABLE_FILE='/no/such.json' cannot be used: No such file or directory. "
+            "Correct it; npu-shim ranktable make writes one.",
+        ]
 
 
 def test_a_rank_table_is_read_and_checked(doctor: Any, tmp_path: pathlib.Path) -> None:
-    path = write(tmp_path, {'table.json': TABLE}) + '/table.json'
-    code, out = doctor(RANK_TABLE_FILE=path, RANK_ID='1')
+    path = write(tmp_path, {"table.json": TABLE}) + "/table.json"
+    code, out = doctor(RANK_TABLE_FILE=path, RANK_ID="1")
     assert code == 0
-    assert f'  rank table        {path}: 2 ranks on 1 server' in out.splitlines()
+    assert f"  rank table        {path}: 2 ranks on 1 server" in out.splitlines()
     assert f"note: RANK_TABLE_FILE={path!r}: $.server_list[0].device: devices 0, 5 of server 's' are of both" in out
-    code, out = doctor(RANK_TABLE_FILE=path, RANK_ID='1', RANK_SIZE='4')
+    code, out = doctor(RANK_TABLE_FILE=path, RANK_ID="1", RANK_SIZE="4")
     assert code == 1
-    assert out.splitlines()[-1].startswith(f'  RANK_SIZE=4 contradicts RANK_TABLE_FILE={path!r}, which names 2 ranks')
-    code, out = doctor(RANK_TABLE_FILE=path, RANK_ID='2')
+    assert out.splitlines()[-1].startswith(f"  RANK_SIZE=4 contradicts RANK_TABLE_FILE={path!r}, which names 2 ranks")
+    code, out = doctor(RANK_TABLE_FILE=path, RANK_ID="2")
     assert code == 1
-    assert out.splitlines()[-1].startswith(f'  RANK_ID=2 is not in RANK_TABLE_FILE={path!r}, which names ranks 0 to 1')
+    assert out.splitlines()[-1].startswith(f"  RANK_ID=2 is not in RANK_TABLE_FILE={path!r}, which names ranks 0 to 1")
 
 
 def test_what_this_tensorflow_lacks_is_a_note(doctor: Any) -> None:
-    code, out = doctor(probe={**TRAINED, 'tensorflow': '2.21.0', 'estimator': False})
+    code, out = doctor(probe={**TRAINED, "tensorflow": "2.21.0", "estimator": False})
     assert code == 0
-    assert 'note: TensorFlow 2.21.0 has no tf.estimator' in out
+    assert "note: TensorFlow 2.21.0 has no tf.estimator" in out
 
 
 def test_json_has_what_the_page_has(doctor: Any) -> None:
-    code, out = doctor('--json', RANK_ID='0', MY_NAME='not ours')
+    code, out = doctor("--json", RANK_ID="0", MY_NAME="not ours")
     found = json.loads(out)
-    assert (code, found['schema'], found['problems'], found['notes']) == (0, 1, [], [])
-    assert found['tensorflow'] == TRAINED and found['device']['kind'] == 'cpu'
-    assert found['environment']['set']['RANK_ID'] == '0' and 'MY_NAME' not in found['environment']['set']
-    assert [one['name'] for one in found['vendor']['packages']] == list(PACKAGES)
+    assert (code, found["schema"], found["problems"], found["notes"]) == (0, 1, [], [])
+    assert found["tensorflow"] == TRAINED and found["device"]["kind"] == "cpu"
+    assert found["environment"]["set"]["RANK_ID"] == "0" and "MY_NAME" not in found["environment"]["set"]
+    assert [one["name"] for one in found["vendor"]["packages"]] == list(PACKAGES)
 
 
 # --- its parts -----------------------------------------------------------------
@@ -138,101 +165,156 @@ def test_the_list_of_variables_is_what_is_read() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    found = variables({'ASCEND_TOKEN': 'abc', 'HCCL_ACCESS_KEY': 'abc', 'HOME': '/abc', 'MY_PASSWORD': 'abc',
-                       'ASCEND_CACHE_PATH': 's3://me:abc@store/x', 'CM_CHIEF_IP': 'http://abc:abc@x', 'JOB_ID': '7'})
-    assert 'abc' not in json.dumps(found)
-    assert found['set'] == {'ASCEND_TOKEN': HIDDEN, 'HCCL_ACCESS_KEY': HIDDEN, 'JOB_ID': '7',
-                            'ASCEND_CACHE_PATH': 's3://***@store/x', 'CM_CHIEF_IP': 'http://***@x'}
+    found = variables(
+        {
+            "ASCEND_TOKEN": "abc",
+            "HCCL_ACCESS_KEY": "abc",
+            "HOME": "/abc",
+            "MY_PASSWORD": "abc",
+            "ASCEND_CACHE_PATH": "s3://me:abc@store/x",
+            "CM_CHIEF_IP": "http://abc:abc@x",
+            "JOB_ID": "7",
+        }
+    )
+    assert "abc" not in json.dumps(found)
+    assert found["set"] == {
+        "ASCEND_TOKEN": HIDDEN,
+        "HCCL_ACCESS_KEY": HIDDEN,
+        "JOB_ID": "7",
+        "ASCEND_CACHE_PATH": "s3://***@store/x",
+        "CM_CHIEF_IP": "http://***@x",
+    }
 
 
-@pytest.mark.parametrize('content, error', [
-    (TABLE, None), ('{', 'line 1, column 2: is not JSON: '), ('[]', '$: is an empty list'),
-    ('\udcff', '$: the file is not text (')])
+@pytest.mark.parametrize(
+    "content, error",
+    [
+        (TABLE, None),
+        ("{", "line 1, column 2: is not JSON: "),
+        ("[]", "$: is an empty list"),
+        ("\udcff", "$: the file is not text ("),
+    ],
+)
 def test_what_makes_a_rank_table_useless(content: str, error: Any, tmp_path: pathlib.Path) -> None:
-    path = tmp_path / 'table.json'
-    path.write_bytes(content.encode('utf-8', 'surrogateescape'))
-    found = rank_table({'RANK_TABLE_FILE': str(path)})
-    assert found is not None and found['path'] == str(path)
-    assert found['error'] is None if error is None else found['error'].startswith(error)
-    assert rank_table({'RANK_TABLE_FILE': ' '}) is None
+    path = tmp_path / "table.json"
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    found = rank_table({"RANK_TABLE_FILE": str(path)})
+    assert found is not None and found["path"] == str(path)
+    assert found["error"] is None if error is None else found["error"].startswith(error)
+    assert rank_table({"RANK_TABLE_FILE": " "}) is None
 
 
 def test_an_ascend_host(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
-    root = write(tmp_path, {
-        'dev/davinci0': '', 'dev/davinci1': '', 'dev/davinci_manager': '',
-        'usr/local/Ascend/driver/version.info': 'Version=23.0.3\nascendhal_version=7.35\n',
-        'usr/local/Ascend/ascend-toolkit/latest/aarch64-linux/ascend_toolkit_install.info':
-            'package_name=Ascend-cann-toolkit\nversion=8.0.RC1\n',
-        'site/npu_bridge/__init__.py': '', 'site/npu_bridge-1.15.0.dist-info/METADATA':
-            'Metadata-Version: 2.1\nName: npu-bridge\nVersion: 1.15.0\n'})
-    monkeypatch.syspath_prepend(str(tmp_path / 'site'))
+    root = write(
+        tmp_path,
+        {
+            "dev/davinci0": "",
+            "dev/davinci1": "",
+            "dev/davinci_manager": "",
+            "usr/local/Ascend/driver/version.info": "Version=23.0.3\nascendhal_version=7.35\n",
+            "usr/local/Ascend/ascend-toolkit/latest/aarch64-linux/ascend_toolkit_install.info": "package_name=Ascend-cann-toolkit\nversion=8.0.RC1\n",
+            "site/npu_bridge/__init__.py": "",
+            "site/npu_bridge-1.15.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: npu-bridge\nVersion: 1.15.0\n",
+        },
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
     if sys.version_info < (3, 8):
         import pkg_resources
-        monkeypatch.setattr(pkg_resources, 'working_set', pkg_resources.WorkingSet())
-        monkeypatch.setattr(pkg_resources, 'get_distribution',
-                            lambda name: pkg_resources.working_set.require(name)[0])
+
+        monkeypatch.setattr(pkg_resources, "working_set", pkg_resources.WorkingSet())
+        monkeypatch.setattr(pkg_resources, "get_distribution", lambda name: pkg_resources.working_set.require(name)[0])
     found = vendor({}, root)
-    assert found['cards'] == [os.path.join(root, 'dev', name) for name in ('davinci0', 'davinci1')]
-    assert found['driver']['version'] == '23.0.3' and found['toolkit']['version'] == '8.0.RC1'
-    bridge = found['packages'][0]
-    assert (bridge['name'], bridge['version']) == ('npu_bridge', '1.15.0')
-    assert bridge['path'] == os.path.join(root, 'site', 'npu_bridge', '__init__.py')
+    assert found["cards"] == [os.path.join(root, "dev", name) for name in ("davinci0", "davinci1")]
+    assert found["driver"]["version"] == "23.0.3" and found["toolkit"]["version"] == "8.0.RC1"
+    bridge = found["packages"][0]
+    assert (bridge["name"], bridge["version"]) == ("npu_bridge", "1.15.0")
+    assert bridge["path"] == os.path.join(root, "site", "npu_bridge", "__init__.py")
 
 
 def test_a_toolkit_elsewhere_and_one_without_a_version(tmp_path: pathlib.Path) -> None:
-    root = write(tmp_path, {'opt/cann/version.cfg': '[info]\nversion = 7.0\n', 'opt/empty/readme': ''})
-    assert vendor({'ASCEND_TOOLKIT_HOME': root + '/opt/cann'}, root)['toolkit'] == {
-        'path': root + '/opt/cann', 'version': '7.0'}
-    assert vendor({'ASCEND_HOME_PATH': root + '/opt/empty'}, root)['toolkit'] == {
-        'path': root + '/opt/empty', 'version': None}
+    root = write(tmp_path, {"opt/cann/version.cfg": "[info]\nversion = 7.0\n", "opt/empty/readme": ""})
+    assert vendor({"ASCEND_TOOLKIT_HOME": root + "/opt/cann"}, root)["toolkit"] == {
+        "path": root + "/opt/cann",
+        "version": "7.0",
+    }
+    assert vendor({"ASCEND_HOME_PATH": root + "/opt/empty"}, root)["toolkit"] == {
+        "path": root + "/opt/empty",
+        "version": None,
+    }
 
 
 def test_cards_that_nothing_uses_are_a_note(doctor: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(examination, 'vendor', lambda: {**vendor(), 'cards': ['/dev/davinci0']})
-    assert 'note: There are cards (/dev/davinci0) that are not used: ' in doctor()[1]
+    monkeypatch.setattr(examination, "vendor", lambda: {**vendor(), "cards": ["/dev/davinci0"]})
+    assert "note: There are cards (/dev/davinci0) that are not used: " in doctor()[1]
 
 
 def test_processors_and_memory(tmp_path: pathlib.Path) -> None:
-    root = write(tmp_path, {
-        'proc/meminfo': 'MemTotal:       16000 kB\nMemAvailable:    9000 kB\nHugePages_Total: 3\n',
-        'sys/fs/cgroup/memory.max': '4096000\n'})
+    root = write(
+        tmp_path,
+        {
+            "proc/meminfo": "MemTotal:       16000 kB\nMemAvailable:    9000 kB\nHugePages_Total: 3\n",
+            "sys/fs/cgroup/memory.max": "4096000\n",
+        },
+    )
     found = host(root)
-    assert (found['memory_bytes'], found['memory_available_bytes'], found['memory_limit_bytes']) == (
-        16000 * 1024, 9000 * 1024, 4096000)
-    assert found['cpus'] >= found['cpus_usable'] >= 1
-    assert found['shared_memory_free_bytes'] is None
-    (tmp_path / 'sys/fs/cgroup/memory.max').write_text('max\n')
-    assert host(root)['memory_limit_bytes'] is None
-    assert host(str(tmp_path / 'nothing'))['memory_bytes'] is None
-    real: Iterator[Any] = (host()[key] for key in ('cpus', 'memory_bytes', 'memory_available_bytes'))
+    assert (found["memory_bytes"], found["memory_available_bytes"], found["memory_limit_bytes"]) == (
+        16000 * 1024,
+        9000 * 1024,
+        4096000,
+    )
+    assert found["cpus"] >= found["cpus_usable"] >= 1
+    assert found["shared_memory_free_bytes"] is None
+    (tmp_path / "sys/fs/cgroup/memory.max").write_text("max\n")
+    assert host(root)["memory_limit_bytes"] is None
+    assert host(str(tmp_path / "nothing"))["memory_bytes"] is None
+    real: Iterator[Any] = (host()[key] for key in ("cpus", "memory_bytes", "memory_available_bytes"))
     assert all(value > 0 for value in real)
 
 
 def test_a_version_is_read_from_metadata_and_none_is_none() -> None:
-    assert version_of('pytest') == pytest.__version__
-    assert version_of('no-such-distribution') is None
+    assert version_of("pytest") == pytest.__version__
+    assert version_of("no-such-distribution") is None
 
 
-@pytest.mark.parametrize('code, error', [
-    ('pass', None),
-    ('import no_such', "importing TensorFlow failed: ModuleNotFoundError: No module named 'no_such'"),
-    ('import os; os.kill(os.getpid(), 4)', 'importing TensorFlow ended the process by signal SIGILL; this processor '
-     'may lack instructions that this build of TensorFlow uses (AVX)'),
-    ('import os; os.kill(os.getpid(), 9)', 'importing TensorFlow ended the process by signal SIGKILL'),
-    ('raise TypeError("Descriptors cannot be created directly.\\nmore\\n 1. x")',
-     "importing TensorFlow failed: TypeError: Descriptors cannot be created directly.; install 'protobuf<3.21', which "
-     'this TensorFlow needs'),
-    ("raise ModuleNotFoundError(\"No module named 'tensorflow'\")", 'importing TensorFlow failed: ModuleNotFoundError: No '
-     "module named 'tensorflow'; install it, as in: pip install 'tensorflow<2.16' (2.15 is the last with Estimator)"),
-    ('import sys; sys.exit(3)', 'importing TensorFlow failed: exit code 3'),
-    ('print(\'npu_shim probe: {"tensorflow": "9.9"}\', flush=True); 1 / 0',
-     'training a step with TensorFlow 9.9 failed: ZeroDivisionError: division by zero'),
-])
+@pytest.mark.parametrize(
+    "code, error",
+    [
+        ("pass", None),
+        ("import no_such", "importing TensorFlow failed: ModuleNotFoundError: No module named 'no_such'"),
+        (
+            "import os; os.kill(os.getpid(), 4)",
+            "importing TensorFlow ended the process by signal SIGILL; this processor "
+            "may lack instructions that this build of TensorFlow uses (AVX)",
+        ),
+        ("import os; os.kill(os.getpid(), 9)", "importing TensorFlow ended the process by signal SIGKILL"),
+        (
+            'raise TypeError("Descriptors cannot be created directly.\\nmore\\n 1. x")',
+            "importing TensorFlow failed: TypeError: Descriptors cannot be created directly.; install 'protobuf<3.21', which "
+            "this TensorFlow needs",
+        ),
+        (
+            "raise ModuleNotFoundError(\"No module named 'tensorflow'\")",
+            "importing TensorFlow failed: ModuleNotFoundError: No "
+            "module named 'tensorflow'; install it, as in: pip install 'tensorflow<2.16' (2.15 is the last with Estimator)",
+        ),
+        ("import sys; sys.exit(3)", "importing TensorFlow failed: exit code 3"),
+        (
+            'print(\'npu_shim probe: {"tensorflow": "9.9"}\', flush=True); 1 / 0',
+            "training a step with TensorFlow 9.9 failed: ZeroDivisionError: division by zero",
+        ),
+    ],
+)
 def test_the_attempt_to_train_tells_how_it_ended(code: str, error: Any) -> None:
-    assert probe([sys.executable, '-c', code])['error'] == error
+    assert probe([sys.executable, "-c", code])["error"] == error
 
 
 def test_an_attempt_that_hangs_is_ended_and_what_it_said_is_kept() -> None:
-    found = probe([sys.executable, '-c', 'print(\'npu_shim probe: {"tensorflow": "9.9"}\', flush=True)\n'
-                   'import time; time.sleep(60)'], timeout_s=5)
-    assert found == {'tensorflow': '9.9', 'error': 'it was not done after 5 seconds'}
+    found = probe(
+        [
+            sys.executable,
+            "-c",
+            'print(\'npu_shim probe: {"tensorflow": "9.9"}\', flush=True)\nimport time; time.sleep(60)',
+        ],
+        timeout_s=5,
+    )
+    assert found == {"tensorflow": "9.9", "error": "it was not done after 5 seconds"}

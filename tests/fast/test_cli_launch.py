@@ -1,4 +1,5 @@
 """``npu-shim launch``: what each rank is told, how a job ends, and that nothing is left of it."""
+
 from __future__ import annotations
 
 import os
@@ -8,166 +9,218 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Set
+from typing import Any, Callable, Iterator, Sequence
 
 import pytest
 
 from npu_shim import _device, cli
-from npu_shim.distributed.ranktable import model as ranktable, generate as ranktable_make
+from npu_shim.distributed.ranktable import generate as ranktable_make, model as ranktable
 from npu_shim.launching.plan import OP_THREADS, Seat, processes, share_cores, share_threads
 from npu_shim.launching.waiting import NotCompleted, completed_table
 from npu_shim.launching.who import seats_of_one_host, seats_of_server
 
-TWO_SERVERS = '''{"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
+TWO_SERVERS = """{"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
  {"server_id": "%s", "device": [{"device_id": "4", "device_ip": "10.0.0.1", "rank_id": "0"},
                                 {"device_id": "5", "device_ip": "10.0.0.2", "rank_id": "1"}]},
  {"server_id": "10.9.9.9", "device": [{"device_id": "4", "device_ip": "10.0.0.3", "rank_id": "2"},
-                                      {"device_id": "5", "device_ip": "10.0.0.4", "rank_id": "3"}]}]}'''
-MARK = 'LAUNCH_TEST_MARK'
+                                      {"device_id": "5", "device_ip": "10.0.0.4", "rank_id": "3"}]}]}"""
+MARK = "LAUNCH_TEST_MARK"
 
 
 # --- what is to be started -------------------------------------------------------
 def test_each_rank_is_told_its_place_and_nothing_of_another_job() -> None:
-    outer = {'PATH': '/bin', 'RANK_ID': '7', 'CM_CHIEF_IP': '1.2.3.4', 'POD_NAME': 'x', 'TF_CONFIG': '{}', 'KEPT': '1'}
-    made = processes([Seat(2, 4), Seat(3, 5)], 4, ['python', 'a.py'], 'j', 'logs', 'table.json', [(0,), (1, 2)], outer)
-    assert [p.log for p in made] == [os.path.join('logs', 'rank_2.log'), os.path.join('logs', 'rank_3.log')]
+    outer = {"PATH": "/bin", "RANK_ID": "7", "CM_CHIEF_IP": "1.2.3.4", "POD_NAME": "x", "TF_CONFIG": "{}", "KEPT": "1"}
+    made = processes([Seat(2, 4), Seat(3, 5)], 4, ["python", "a.py"], "j", "logs", "table.json", [(0,), (1, 2)], outer)
+    assert [p.log for p in made] == [os.path.join("logs", "rank_2.log"), os.path.join("logs", "rank_3.log")]
     assert [p.cores for p in made] == [(0,), (1, 2)]
     assert made[1].full_environment(outer) == {
-        'PATH': '/bin', 'KEPT': '1', 'JOB_ID': 'j', 'RANK_ID': '3', 'RANK_SIZE': '4', 'ASCEND_DEVICE_ID': '5',
-        'DEVICE_ID': '5', 'RANK_TABLE_FILE': os.path.abspath('table.json'), 'PYTHONUNBUFFERED': '1'}
-    assert 'PYTHONUNBUFFERED' not in processes([Seat(0, 0)], 1, ['x'], 'j', '', environ={'PYTHONUNBUFFERED': ''})[0].environment
+        "PATH": "/bin",
+        "KEPT": "1",
+        "JOB_ID": "j",
+        "RANK_ID": "3",
+        "RANK_SIZE": "4",
+        "ASCEND_DEVICE_ID": "5",
+        "DEVICE_ID": "5",
+        "RANK_TABLE_FILE": os.path.abspath("table.json"),
+        "PYTHONUNBUFFERED": "1",
+    }
+    assert (
+        "PYTHONUNBUFFERED"
+        not in processes([Seat(0, 0)], 1, ["x"], "j", "", environ={"PYTHONUNBUFFERED": ""})[0].environment
+    )
 
 
-@pytest.mark.parametrize('available, count, threads', [
-    ([0, 1], 1, None), ([0, 1], 2, 1), ([0, 1], 4, 1), (range(8), 2, 4), (range(8), 3, 2),
-])
+@pytest.mark.parametrize(
+    "available, count, threads",
+    [
+        ([0, 1], 1, None),
+        ([0, 1], 2, 1),
+        ([0, 1], 4, 1),
+        (range(8), 2, 4),
+        (range(8), 3, 2),
+    ],
+)
 def test_ranks_on_the_same_processors_share_the_threads_of_ops(
-        available: Sequence[int], count: int, threads: Optional[int]) -> None:
+    available: Sequence[int], count: int, threads: int | None
+) -> None:
     assert share_threads(available, count) == threads
-    for said in ({}, {OP_THREADS: '5'}):
-        made, = processes([Seat(0, 0)], 1, ['a'], 'j', '', environ=said, threads=threads)
+    for said in ({}, {OP_THREADS: "5"}):
+        (made,) = processes([Seat(0, 0)], 1, ["a"], "j", "", environ=said, threads=threads)
         wanted = said.get(OP_THREADS, threads and str(threads))
         assert made.full_environment(said).get(OP_THREADS) == wanted
 
 
 def test_ranks_that_need_ports_get_free_ones_unless_other_hosts_have_to_know_them() -> None:
-    outer = {'NPU_SHIM_COLLECTIVES': 'tensorflow'}
-    made = processes([Seat(0, 0), Seat(1, 1)], 2, ['a'], 'j', '', environ=outer)
-    ports = {process.environment['HCCL_IF_BASE_PORT'] for process in made}
+    outer = {"NPU_SHIM_COLLECTIVES": "tensorflow"}
+    made = processes([Seat(0, 0), Seat(1, 1)], 2, ["a"], "j", "", environ=outer)
+    ports = {process.environment["HCCL_IF_BASE_PORT"] for process in made}
     assert len(ports) == 1 and 1024 < int(ports.pop()) < 32768
-    for seats, size, more in ([Seat(0, 0)], 2, {}), ([Seat(0, 0)], 1, {'HCCL_IF_BASE_PORT': '7000'}):
-        assert 'HCCL_IF_BASE_PORT' not in processes(seats, size, ['a'], 'j', '', environ={**outer, **more})[0].environment
+    for seats, size, more in ([Seat(0, 0)], 2, {}), ([Seat(0, 0)], 1, {"HCCL_IF_BASE_PORT": "7000"}):
+        assert (
+            "HCCL_IF_BASE_PORT" not in processes(seats, size, ["a"], "j", "", environ={**outer, **more})[0].environment
+        )
 
 
-@pytest.mark.parametrize('available, count, shares', [
-    (range(8), 2, [(0, 1, 2, 3), (4, 5, 6, 7)]), ([2, 5, 7], 2, [(2,), (5, 7)]), ([0, 1], 3, [(0,), (0,), (1,)]),
-    ([3], 2, [(3,), (3,)])])
-def test_processors_are_shared_evenly(available: List[int], count: int, shares: Any) -> None:
+@pytest.mark.parametrize(
+    "available, count, shares",
+    [
+        (range(8), 2, [(0, 1, 2, 3), (4, 5, 6, 7)]),
+        ([2, 5, 7], 2, [(2,), (5, 7)]),
+        ([0, 1], 3, [(0,), (0,), (1,)]),
+        ([3], 2, [(3,), (3,)]),
+    ],
+)
+def test_processors_are_shared_evenly(available: list[int], count: int, shares: Any) -> None:
     assert share_cores(available, count) == shares
 
 
 def test_the_ranks_of_this_host_are_those_of_its_server() -> None:
-    table = ranktable.parse(TWO_SERVERS % '127.0.0.1')
-    assert seats_of_server(table, None, 'F') == [Seat(0, 4), Seat(1, 5)]
-    assert seats_of_server(table, 1, 'F') == [Seat(2, 4), Seat(3, 5)]
+    table = ranktable.parse(TWO_SERVERS % "127.0.0.1")
+    assert seats_of_server(table, None, "F") == [Seat(0, 4), Seat(1, 5)]
+    assert seats_of_server(table, 1, "F") == [Seat(2, 4), Seat(3, 5)]
     assert seats_of_one_host(2, None) == [Seat(0, 0), Seat(1, 1)]
     assert seats_of_one_host(2, [6, 4]) == [Seat(0, 6), Seat(1, 4)]
 
 
-@pytest.mark.parametrize('index, message', [
-    (2, r'--server-index 2 is not allowed: F names 2 servers \(10.8.8.8, 10.9.9.9\), which are numbers 0 to 1\.'),
-    (None, r'none of them is seen to be this host\. Say which it is: --server-index K')])
-def test_a_server_that_is_not_there(index: Optional[int], message: str) -> None:
+@pytest.mark.parametrize(
+    "index, message",
+    [
+        (2, r"--server-index 2 is not allowed: F names 2 servers \(10.8.8.8, 10.9.9.9\), which are numbers 0 to 1\."),
+        (None, r"none of them is seen to be this host\. Say which it is: --server-index K"),
+    ],
+)
+def test_a_server_that_is_not_there(index: int | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        seats_of_server(ranktable.parse(TWO_SERVERS % '10.8.8.8'), index, 'F')
+        seats_of_server(ranktable.parse(TWO_SERVERS % "10.8.8.8"), index, "F")
 
 
 # --- wrong usage -----------------------------------------------------------------
-@pytest.mark.parametrize('arguments, message', [
-    ('', 'what shall be run?'), ('--ranks 2', 'what shall be run?'), ('{script}', 'how many ranks? Give --ranks N'),
-    ('--ranks 0 {script}', "'0' is not allowed: it must be at least 1"),
-    ('--ranks two {script}', "'two' is not allowed: it must be an integer of at least 0"),
-    ('--ranks 2 --ranktable x {script}', 'not allowed with argument'),
-    ('--ranks 2 missing.py', "'missing.py' does not exist"), ('--ranks 2 --nonsense a.py', 'unrecognized arguments: --nonsense'),
-    ('--ranks 2 --devices 1 {script}', '--devices 1 is not allowed with --ranks 2'),
-    ('--ranks 2 --devices 1,1 {script}', 'name 2 different devices'),
-    ('--ranks 2 --server-index 0 {script}', '--server-index goes with --ranktable'),
-    ('--ranktable {table} --devices 0 {script}', '--devices goes with --ranks'),
-    ('--ranktable {script} {script}', 'line 1, column 1: is not JSON'), ('--ranktable none.json {script}', 'none.json'),
-    ('--ranks 2 --timeout 0 {script}', "'0' is not allowed: it must be a number of seconds above 0"),
-    ('--ranks 2 --job-id a/b {script}', "JOB_ID='a/b' is not allowed"),
-    ('--ranks 1 --log-dir {script}/x {script}', 'cannot be made: Not a directory')])
-def test_wrong_usage_is_one_error_and_starts_nothing(arguments: str, message: str, tmp_path: pathlib.Path,
-                                                     monkeypatch: Any, capsys: Any) -> None:
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ("", "what shall be run?"),
+        ("--ranks 2", "what shall be run?"),
+        ("{script}", "how many ranks? Give --ranks N"),
+        ("--ranks 0 {script}", "'0' is not allowed: it must be at least 1"),
+        ("--ranks two {script}", "'two' is not allowed: it must be an integer of at least 0"),
+        ("--ranks 2 --ranktable x {script}", "not allowed with argument"),
+        ("--ranks 2 missing.py", "'missing.py' does not exist"),
+        ("--ranks 2 --nonsense a.py", "unrecognized arguments: --nonsense"),
+        ("--ranks 2 --devices 1 {script}", "--devices 1 is not allowed with --ranks 2"),
+        ("--ranks 2 --devices 1,1 {script}", "name 2 different devices"),
+        ("--ranks 2 --server-index 0 {script}", "--server-index goes with --ranktable"),
+        ("--ranktable {table} --devices 0 {script}", "--devices goes with --ranks"),
+        ("--ranktable {script} {script}", "line 1, column 1: is not JSON"),
+        ("--ranktable none.json {script}", "none.json"),
+        ("--ranks 2 --timeout 0 {script}", "'0' is not allowed: it must be a number of seconds above 0"),
+        ("--ranks 2 --job-id a/b {script}", "JOB_ID='a/b' is not allowed"),
+        ("--ranks 1 --log-dir {script}/x {script}", "cannot be made: Not a directory"),
+    ],
+)
+def test_wrong_usage_is_one_error_and_starts_nothing(
+    arguments: str, message: str, tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv('RANK_TABLE_FILE', raising=False)
-    (tmp_path / 'a.py').write_text('open("started", "w")')
-    (tmp_path / 't.json').write_text(TWO_SERVERS % '127.0.0.1')
-    given = arguments.format(script=tmp_path / 'a.py', table=tmp_path / 't.json').split()
+    monkeypatch.delenv("RANK_TABLE_FILE", raising=False)
+    (tmp_path / "a.py").write_text('open("started", "w")')
+    (tmp_path / "t.json").write_text(TWO_SERVERS % "127.0.0.1")
+    given = arguments.format(script=tmp_path / "a.py", table=tmp_path / "t.json").split()
     try:
-        code = cli.main(['launch', *given])
+        code = cli.main(["launch", *given])
     except SystemExit as ended:  # argparse's own
         code = int(ended.code or 0)
     error = capsys.readouterr().err
-    assert code == 2 and message in error and 'Traceback' not in error
-    assert {path.name for path in tmp_path.iterdir()} == {'a.py', 't.json'}
+    assert code == 2 and message in error and "Traceback" not in error
+    assert {path.name for path in tmp_path.iterdir()} == {"a.py", "t.json"}
 
 
 @pytest.fixture
 def with_cards(monkeypatch: Any, tmp_path: pathlib.Path) -> pathlib.Path:
     """A host that seems to have cards, and the path of its hccn.conf."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_device, 'look', lambda: _device.Device('npu', 'for the test'))
-    monkeypatch.setattr(ranktable_make, 'HCCN_CONF', str(tmp_path / 'hccn.conf'))
-    (tmp_path / 'a.py').write_text('import os\nprint(open(os.environ["RANK_TABLE_FILE"]).read())')
-    return tmp_path / 'hccn.conf'
+    monkeypatch.setattr(_device, "look", lambda: _device.Device("npu", "for the test"))
+    monkeypatch.setattr(ranktable_make, "HCCN_CONF", str(tmp_path / "hccn.conf"))
+    (tmp_path / "a.py").write_text('import os\nprint(open(os.environ["RANK_TABLE_FILE"]).read())')
+    return tmp_path / "hccn.conf"
 
 
 def test_on_cards_ranks_of_one_host_get_a_rank_table(with_cards: pathlib.Path, capsys: Any) -> None:
-    with_cards.write_text(''.join(f'address_{n}=192.168.100.10{n}\n' for n in range(4)))
-    launch_it = ['launch', '--ranks', '2', '--devices', '2,3', '--log-dir', 'logs', 'a.py']
-    assert cli.main(launch_it[:1] + ['--dry-run'] + launch_it[1:]) == 0
-    assert not os.path.exists('logs')
-    first, *ranks = capsys.readouterr().out.split('\nenv ')
-    os.mkdir('logs')
+    with_cards.write_text("".join(f"address_{n}=192.168.100.10{n}\n" for n in range(4)))
+    launch_it = ["launch", "--ranks", "2", "--devices", "2,3", "--log-dir", "logs", "a.py"]
+    assert cli.main(launch_it[:1] + ["--dry-run"] + launch_it[1:]) == 0
+    assert not os.path.exists("logs")
+    first, *ranks = capsys.readouterr().out.split("\nenv ")
+    os.mkdir("logs")
     subprocess.run(first, shell=True, check=True)
-    shown = pathlib.Path('logs/rank_table.json').read_text()
-    assert len(ranks) == 2 and all(f'RANK_TABLE_FILE={os.path.abspath("logs/rank_table.json")}' in line for line in ranks)
-    os.unlink('logs/rank_table.json')
+    shown = pathlib.Path("logs/rank_table.json").read_text()
+    assert len(ranks) == 2 and all(
+        f"RANK_TABLE_FILE={os.path.abspath('logs/rank_table.json')}" in line for line in ranks
+    )
+    os.unlink("logs/rank_table.json")
     assert cli.main(launch_it) == 0
-    written = pathlib.Path('logs/rank_table.json').read_text()
-    assert written == shown and written in pathlib.Path('logs/rank_1.log').read_text()
-    assert [(device.rank, device.device_id, device.device_ip) for _, device in ranktable.parse(written).placements()] == [
-        (0, 2, '192.168.100.102'), (1, 3, '192.168.100.103')]
+    written = pathlib.Path("logs/rank_table.json").read_text()
+    assert written == shown and written in pathlib.Path("logs/rank_1.log").read_text()
+    assert [
+        (device.rank, device.device_id, device.device_ip) for _, device in ranktable.parse(written).placements()
+    ] == [(0, 2, "192.168.100.102"), (1, 3, "192.168.100.103")]
 
 
-@pytest.mark.parametrize('conf, message', [
-    (None, 'on cards 2 ranks need a rank table, by which the cards find each other, and it cannot be made from {conf}: No '
-           'such file or directory. Set the addresses with hccn_tool, or give --ranktable FILE'),
-    ('address_0=10.0.0.1', 'its hccn.conf has no device 1; it has 0. Name only these.'),
-    ('nothing=1', '{conf} has no line address_N=')])
-def test_cards_whose_addresses_are_not_known(conf: Optional[str], message: str, with_cards: pathlib.Path, capsys: Any) -> None:
+@pytest.mark.parametrize(
+    "conf, message",
+    [
+        (
+            None,
+            "on cards 2 ranks need a rank table, by which the cards find each other, and it cannot be made from {conf}: No "
+            "such file or directory. Set the addresses with hccn_tool, or give --ranktable FILE",
+        ),
+        ("address_0=10.0.0.1", "its hccn.conf has no device 1; it has 0. Name only these."),
+        ("nothing=1", "{conf} has no line address_N="),
+    ],
+)
+def test_cards_whose_addresses_are_not_known(
+    conf: str | None, message: str, with_cards: pathlib.Path, capsys: Any
+) -> None:
     if conf is not None:
         with_cards.write_text(conf)
-    assert cli.main(['launch', '--ranks', '2', 'a.py']) == 2
+    assert cli.main(["launch", "--ranks", "2", "a.py"]) == 2
     assert message.format(conf=with_cards) in capsys.readouterr().err
-    assert not os.path.exists('npu_shim_logs')
-    assert cli.main(['launch', '--ranks', '1', '--dry-run', 'a.py']) == 0  # one card needs nobody
+    assert not os.path.exists("npu_shim_logs")
+    assert cli.main(["launch", "--ranks", "1", "--dry-run", "a.py"]) == 0  # one card needs nobody
 
 
 def test_a_pod_knows_its_ranks_by_its_name() -> None:
-    pods = ranktable.parse('''{"status": "completed", "group_count": "1", "group_list": [{"device_count": "4",
+    pods = ranktable.parse("""{"status": "completed", "group_count": "1", "group_list": [{"device_count": "4",
         "group_name": "worker", "instance_count": "2", "instance_list": [
         {"pod_name": "job-0", "server_id": "10.0.0.1", "devices": [{"device_id": "0", "device_ip": "10.0.1.1"},
                                                                    {"device_id": "1", "device_ip": "10.0.1.2"}]},
         {"pod_name": "job-1", "server_id": "10.0.0.1", "devices": [{"device_id": "4", "device_ip": "10.0.1.3"},
-                                                                   {"device_id": "5", "device_ip": "10.0.1.4"}]}]}]}''')
-    assert seats_of_server(pods, None, 'F', 'job-1') == [Seat(2, 4), Seat(3, 5)]
-    assert seats_of_server(pods, 0, 'F', 'job-1') == [Seat(0, 0), Seat(1, 1)]
+                                                                   {"device_id": "5", "device_ip": "10.0.1.4"}]}]}]}""")
+    assert seats_of_server(pods, None, "F", "job-1") == [Seat(2, 4), Seat(3, 5)]
+    assert seats_of_server(pods, 0, "F", "job-1") == [Seat(0, 0), Seat(1, 1)]
     with pytest.raises(ValueError, match="POD_NAME='x' is none of the pods of F, which are 'job-0', 'job-1'"):
-        seats_of_server(pods, None, 'F', 'x')
-    named = ranktable.parse(TWO_SERVERS % '127.0.0.1')  # a table without pods, on a platform that names its pods
-    assert seats_of_server(named, None, 'F', 'x') == [Seat(0, 4), Seat(1, 5)]
+        seats_of_server(pods, None, "F", "x")
+    named = ranktable.parse(TWO_SERVERS % "127.0.0.1")  # a table without pods, on a platform that names its pods
+    assert seats_of_server(named, None, "F", "x") == [Seat(0, 4), Seat(1, 5)]
 
 
 # --- a rank table that is being written -------------------------------------------
@@ -186,28 +239,34 @@ def written_by_and_by(path: pathlib.Path, *texts: str) -> Callable[[float], None
 
 
 def test_a_rank_table_that_is_being_written_is_waited_for(tmp_path: pathlib.Path) -> None:
-    path, done, said = tmp_path / 'hccl.json', TWO_SERVERS % '127.0.0.1', []
-    stages = ('{"status": "initializing"}', done.replace('completed', 'initializing'), '', done[:100], done)
+    path, done, said = tmp_path / "hccl.json", TWO_SERVERS % "127.0.0.1", []
+    stages = ('{"status": "initializing"}', done.replace("completed", "initializing"), "", done[:100], done)
     found = completed_table(str(path), 60, said.append, written_by_and_by(path, *stages))
     assert found == ranktable.parse(done)
     assert said == [f"{path} is 'initializing'; waiting for it to be completed, at most 60 s"]
 
 
-@pytest.mark.parametrize('stages, wrong', [
-    (['{"status": "initializing"}'], "its status is still 'initializing'"),
-    (['{"status": "initializing"}', '{"status": '], 'is not JSON')])
-def test_a_rank_table_that_is_never_completed(stages: List[str], wrong: str, tmp_path: pathlib.Path) -> None:
-    path = tmp_path / 'hccl.json'
+@pytest.mark.parametrize(
+    "stages, wrong",
+    [
+        (['{"status": "initializing"}'], "its status is still 'initializing'"),
+        (['{"status": "initializing"}', '{"status": '], "is not JSON"),
+    ],
+)
+def test_a_rank_table_that_is_never_completed(stages: list[str], wrong: str, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "hccl.json"
     with pytest.raises(NotCompleted) as error:
         completed_table(str(path), 0.1, lambda line: None, written_by_and_by(path, *stages))
-    assert re.match(rf'{path} was not completed within 0\.1 s \(--table-timeout\): .*{wrong}', str(error.value))
+    assert re.match(rf"{path} was not completed within 0\.1 s \(--table-timeout\): .*{wrong}", str(error.value))
 
 
-@pytest.mark.parametrize('text, message', [
-    ('{"status": ', 'is not JSON'), ('{"status": "failed"}', 'has neither server_list nor group_list')])
+@pytest.mark.parametrize(
+    "text, message",
+    [('{"status": ', "is not JSON"), ('{"status": "failed"}', "has neither server_list nor group_list")],
+)
 def test_what_cannot_be_completed_is_not_waited_for(text: str, message: str, tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError, match=message):
-        completed_table(str(tmp_path / 't.json'), 60, lambda line: None, written_by_and_by(tmp_path / 't.json', text))
+        completed_table(str(tmp_path / "t.json"), 60, lambda line: None, written_by_and_by(tmp_path / "t.json", text))
 
 
 # --- jobs --------------------------------------------------------------------------
@@ -215,32 +274,41 @@ class Launched:
     """A launcher in a process of its own; all that it starts carries a mark in its environment."""
 
     def __init__(self, folder: pathlib.Path, script: str, *arguments: str, **env: str) -> None:
-        (folder / 'a.py').write_text('import os, signal, subprocess, sys, time\nrank = os.environ["RANK_ID"]\n' + script)
-        self.mark = f'{os.getpid()}-{folder}'
-        given = ['--log-dir', 'logs', *arguments] + ([] if '-m' in arguments else ['a.py'])
+        (folder / "a.py").write_text(
+            'import os, signal, subprocess, sys, time\nrank = os.environ["RANK_ID"]\n' + script
+        )
+        self.mark = f"{os.getpid()}-{folder}"
+        given = ["--log-dir", "logs", *arguments] + ([] if "-m" in arguments else ["a.py"])
         self.process = subprocess.Popen(
-            [sys.executable, '-m', 'npu_shim', 'launch', *given], cwd=str(folder), stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, universal_newlines=True, env={**os.environ, MARK: self.mark, **env},
-            preexec_fn=lambda: [signal.signal(n, signal.SIG_DFL) for n in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)])
+            [sys.executable, "-m", "npu_shim", "launch", *given],
+            cwd=str(folder),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+            env={**os.environ, MARK: self.mark, **env},
+            preexec_fn=lambda: [
+                signal.signal(n, signal.SIG_DFL) for n in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+            ],
+        )
         self.folder = folder
 
-    def end(self) -> 'subprocess.CompletedProcess[str]':
+    def end(self) -> subprocess.CompletedProcess[str]:
         out, error = self.process.communicate(timeout=120)
-        assert 'npu_shim/launching' not in error and 'npu_shim/cli' not in error  # no traceback of the launcher's own
+        assert "npu_shim/launching" not in error and "npu_shim/cli" not in error  # no traceback of the launcher's own
         return subprocess.CompletedProcess([], self.process.returncode, out, error)
 
     def wait_for(self, *names: str) -> None:
         until(lambda: all((self.folder / name).exists() for name in names))
 
-    def left(self) -> Set[str]:
+    def left(self) -> set[str]:
         """The processes with the mark, but for this launcher."""
         found = set()
-        for name in filter(str.isdigit, os.listdir('/proc')):
+        for name in filter(str.isdigit, os.listdir("/proc")):
             try:
-                with open(f'/proc/{name}/environ', 'rb') as stream:
-                    marked = f'{MARK}={self.mark}'.encode() in stream.read().split(b'\0')
-                with open(f'/proc/{name}/stat') as stream:
-                    dead = stream.read().rsplit(')', 1)[1].split()[0] == 'Z'
+                with open(f"/proc/{name}/environ", "rb") as stream:
+                    marked = f"{MARK}={self.mark}".encode() in stream.read().split(b"\0")
+                with open(f"/proc/{name}/stat") as stream:
+                    dead = stream.read().rsplit(")", 1)[1].split()[0] == "Z"
             except OSError:  # it has ended since, or is not ours
                 continue
             if marked and not dead and int(name) != self.process.pid:
@@ -257,7 +325,7 @@ def until(true: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def launch(tmp_path: pathlib.Path) -> Iterator[Callable[..., Launched]]:
-    started: List[Launched] = []
+    started: list[Launched] = []
 
     def start(script: str, *arguments: str, **env: str) -> Launched:
         started.append(Launched(tmp_path, script, *arguments, **env))
@@ -275,183 +343,208 @@ WITH_CHILD = 'subprocess.Popen([sys.executable, "-c", "import time; time.sleep(6
 
 
 def test_all_ranks_end_well(launch: Any, tmp_path: pathlib.Path) -> None:
-    done = launch('print("I am", rank, "of", os.environ["RANK_SIZE"], sys.argv[1:], sys.stdin.read() == "")',
-                  '--ranks', '3', JOB_ID='77').end()
-    assert (done.returncode, done.stdout) == (0, 'I am 0 of 3 [] True\n')
-    assert re.search(r'job 77: 3 ranks, logs in logs; .*\n.*all 3 ranks are done', done.stderr)
+    done = launch(
+        'print("I am", rank, "of", os.environ["RANK_SIZE"], sys.argv[1:], sys.stdin.read() == "")',
+        "--ranks",
+        "3",
+        JOB_ID="77",
+    ).end()
+    assert (done.returncode, done.stdout) == (0, "I am 0 of 3 [] True\n")
+    assert re.search(r"job 77: 3 ranks, logs in logs; .*\n.*all 3 ranks are done", done.stderr)
     for rank in range(3):
-        header, line = (tmp_path / 'logs' / f'rank_{rank}.log').read_text().splitlines()
-        assert re.match(rf'== rank {rank} of job 77, \d{{4}}-', header)
-        assert line == f'I am {rank} of 3 [] True'
+        header, line = (tmp_path / "logs" / f"rank_{rank}.log").read_text().splitlines()
+        assert re.match(rf"== rank {rank} of job 77, \d{{4}}-", header)
+        assert line == f"I am {rank} of 3 [] True"
 
 
 def test_a_module_with_arguments(launch: Any) -> None:
-    done = launch('print(sys.argv[1:], __name__)', '--ranks', '1', '-m', 'a', '--ranks', '8', 'x y').end()
+    done = launch("print(sys.argv[1:], __name__)", "--ranks", "1", "-m", "a", "--ranks", "8", "x y").end()
     assert (done.returncode, done.stdout) == (0, "['--ranks', '8', 'x y'] __main__\n")
 
 
 def test_logs_are_appended_to(launch: Any, tmp_path: pathlib.Path) -> None:
     for _ in range(2):
-        assert launch('print("once")', '--ranks', '1').end().stdout == 'once\n'
-    assert (tmp_path / 'logs' / 'rank_0.log').read_text().count('once') == 2
+        assert launch('print("once")', "--ranks", "1").end().stdout == "once\n"
+    assert (tmp_path / "logs" / "rank_0.log").read_text().count("once") == 2
 
 
 def test_the_rank_that_fails_is_named_with_its_traceback_and_the_others_end(launch: Any) -> None:
-    script = WITH_CHILD + 'if rank != "2":\n    time.sleep(600)\ntry:\n    {}["no"]\nexcept KeyError:\n    raise ValueError("deep")\n'
-    job = launch(script, '--ranks', '4')
+    script = (
+        WITH_CHILD
+        + 'if rank != "2":\n    time.sleep(600)\ntry:\n    {}["no"]\nexcept KeyError:\n    raise ValueError("deep")\n'
+    )
+    job = launch(script, "--ranks", "4")
     done = job.end()
     assert done.returncode == 1
-    assert re.search(r'rank 2 failed with exit code 1 after \d+ s; ending ranks 0, 1, 3\. Its log is logs/rank_2\.log and ends '
-                     r'with:\n.*Traceback[^$]*KeyError[^$]*During handling[^$]*ValueError: deep', done.stderr)
+    assert re.search(
+        r"rank 2 failed with exit code 1 after \d+ s; ending ranks 0, 1, 3\. Its log is logs/rank_2\.log and ends "
+        r"with:\n.*Traceback[^$]*KeyError[^$]*During handling[^$]*ValueError: deep",
+        done.stderr,
+    )
     assert job.left() == set()
 
 
-@pytest.mark.parametrize('ending, code', [('sys.exit(7)', 7), ('os.kill(os.getpid(), signal.SIGKILL)', 137),
-                                          ('os.kill(os.getpid(), signal.SIGTERM)', 143)])
+@pytest.mark.parametrize(
+    "ending, code",
+    [("sys.exit(7)", 7), ("os.kill(os.getpid(), signal.SIGKILL)", 137), ("os.kill(os.getpid(), signal.SIGTERM)", 143)],
+)
 def test_the_exit_code_is_passed_on(ending: str, code: int, launch: Any) -> None:
-    done = launch(f'if rank == "1":\n    {ending}\ntime.sleep(600)', '--ranks', '2').end()
+    done = launch(f'if rank == "1":\n    {ending}\ntime.sleep(600)', "--ranks", "2").end()
     assert done.returncode == code
-    assert ('failed with exit code 7' if code == 7 else 'was ended by SIG') in done.stderr
+    assert ("failed with exit code 7" if code == 7 else "was ended by SIG") in done.stderr
 
 
 def test_a_rank_that_is_done_leaves_nothing_running(launch: Any) -> None:
-    job = launch(WITH_CHILD, '--ranks', '2')
+    job = launch(WITH_CHILD, "--ranks", "2")
     assert job.end().returncode == 0
     assert job.left() == set()
 
 
-@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_is_passed_on_and_ends_all(number: signal.Signals, launch: Any, tmp_path: pathlib.Path) -> None:
-    script = WITH_CHILD + 'def end(number, frame):\n    open("told_%s_%d" % (rank, number), "w")\n    sys.exit(0)\n' \
-                          f'signal.signal({int(number)}, end)\n' + WAIT
-    job = launch(script, '--ranks', '2')
-    job.wait_for('ready_0', 'ready_1')
+    script = (
+        WITH_CHILD + 'def end(number, frame):\n    open("told_%s_%d" % (rank, number), "w")\n    sys.exit(0)\n'
+        f"signal.signal({int(number)}, end)\n" + WAIT
+    )
+    job = launch(script, "--ranks", "2")
+    job.wait_for("ready_0", "ready_1")
     job.process.send_signal(number)
     assert job.end().returncode == 128 + number
     assert job.left() == set()
-    for rank in '01':
-        assert (tmp_path / f'told_{rank}_{int(number)}').exists()
+    for rank in "01":
+        assert (tmp_path / f"told_{rank}_{int(number)}").exists()
 
 
 def test_a_second_signal_kills_ranks_that_do_not_end(launch: Any) -> None:
-    job = launch('signal.signal(signal.SIGTERM, signal.SIG_IGN)\n' + WAIT, '--ranks', '2')
-    job.wait_for('ready_0', 'ready_1')
+    job = launch("signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAIT, "--ranks", "2")
+    job.wait_for("ready_0", "ready_1")
     job.process.send_signal(signal.SIGTERM)
     time.sleep(0.5)
     begin = time.monotonic()
     job.process.send_signal(signal.SIGTERM)
     done = job.end()
     assert done.returncode == 143 and time.monotonic() - begin < 8
-    assert 'ranks 0, 1 did not end and are killed' in done.stderr
+    assert "ranks 0, 1 did not end and are killed" in done.stderr
 
 
 def test_a_user_signal_is_passed_on_and_ends_nothing(launch: Any) -> None:
-    job = launch('signal.signal(signal.SIGUSR1, lambda *_: sys.exit(0))\n' + WAIT, '--ranks', '2')
-    job.wait_for('ready_0', 'ready_1')
+    job = launch("signal.signal(signal.SIGUSR1, lambda *_: sys.exit(0))\n" + WAIT, "--ranks", "2")
+    job.wait_for("ready_0", "ready_1")
     job.process.send_signal(signal.SIGUSR1)
     assert job.end().returncode == 0
 
 
 def test_nothing_is_left_when_the_launcher_is_killed(launch: Any) -> None:
-    job = launch('signal.signal(signal.SIGHUP, signal.SIG_IGN)\n' + WITH_CHILD + WAIT, '--ranks', '3')
-    job.wait_for('ready_0', 'ready_1', 'ready_2')
+    job = launch("signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + WITH_CHILD + WAIT, "--ranks", "3")
+    job.wait_for("ready_0", "ready_1", "ready_2")
     assert len(job.left()) == 3 * 2 + 1  # ranks, their children, the guardian
     job.process.kill()
     until(lambda: job.left() == set())
 
 
 def test_time_is_up(launch: Any) -> None:
-    done = launch(WAIT, '--ranks', '2', '--timeout', '1').end()
+    done = launch(WAIT, "--ranks", "2", "--timeout", "1").end()
     assert done.returncode == 124
-    assert 'time is up after 1 s (--timeout): ending ranks 0, 1, which still run' in done.stderr
+    assert "time is up after 1 s (--timeout): ending ranks 0, 1, which still run" in done.stderr
 
 
 def test_restarts_until_it_works(launch: Any, tmp_path: pathlib.Path) -> None:
-    script = 'print("try", os.environ["NPU_SHIM_RESTART"])\n' \
-             'sys.exit(3 if rank == "1" and os.environ["NPU_SHIM_RESTART"] != "2" else 0)'
-    done = launch(script, '--ranks', '2', '--max-restarts', '5').end()
+    script = (
+        'print("try", os.environ["NPU_SHIM_RESTART"])\n'
+        'sys.exit(3 if rank == "1" and os.environ["NPU_SHIM_RESTART"] != "2" else 0)'
+    )
+    done = launch(script, "--ranks", "2", "--max-restarts", "5").end()
     assert done.returncode == 0
-    assert re.findall(r'restart (\d) of 5', done.stderr) == ['1', '2']
-    assert re.findall(r'try (\d)', (tmp_path / 'logs' / 'rank_1.log').read_text()) == ['0', '1', '2']
+    assert re.findall(r"restart (\d) of 5", done.stderr) == ["1", "2"]
+    assert re.findall(r"try (\d)", (tmp_path / "logs" / "rank_1.log").read_text()) == ["0", "1", "2"]
 
 
 def test_after_the_last_restart_it_has_failed(launch: Any) -> None:
-    done = launch('sys.exit(3)', '--ranks', '1', '--max-restarts', '1').end()
-    assert done.returncode == 3 and done.stderr.count('failed with exit code 3') == 2
+    done = launch("sys.exit(3)", "--ranks", "1", "--max-restarts", "1").end()
+    assert done.returncode == 3 and done.stderr.count("failed with exit code 3") == 2
 
 
 def test_a_rank_that_cannot_be_started(launch: Any, tmp_path: pathlib.Path) -> None:
-    (tmp_path / 'logs' / 'rank_1.log').mkdir(parents=True)
-    job = launch(WAIT, '--ranks', '2')
+    (tmp_path / "logs" / "rank_1.log").mkdir(parents=True)
+    job = launch(WAIT, "--ranks", "2")
     done = job.end()
-    assert done.returncode == 126 and 'rank 1 cannot be started: ' in done.stderr
+    assert done.returncode == 126 and "rank 1 cannot be started: " in done.stderr
     assert job.left() == set()
 
 
 def test_nobody_reads_and_the_job_goes_on(launch: Any, tmp_path: pathlib.Path) -> None:
-    job = launch('for _ in range(20):\n    print("x" * 10000)\n    time.sleep(0.02)\nopen("done", "w")', '--ranks', '1')
+    job = launch('for _ in range(20):\n    print("x" * 10000)\n    time.sleep(0.02)\nopen("done", "w")', "--ranks", "1")
     job.process.stdout.close()
     until(lambda: job.process.poll() is not None)
-    assert job.process.returncode == 0 and (tmp_path / 'done').exists()
+    assert job.process.returncode == 0 and (tmp_path / "done").exists()
 
 
 def test_a_dry_run_prints_what_a_shell_can_run(launch: Any, tmp_path: pathlib.Path) -> None:
-    done = launch('print(rank, os.environ["RANK_SIZE"], sorted(os.sched_getaffinity(0)), os.environ.get("CM_CHIEF_IP"))',
-                  '--ranks', '2', '--bind-cores', '--dry-run', CM_CHIEF_IP='1.2.3.4').end()
-    assert done.returncode == 0 and not (tmp_path / 'logs').exists()
-    (tmp_path / 'logs').mkdir()
+    done = launch(
+        'print(rank, os.environ["RANK_SIZE"], sorted(os.sched_getaffinity(0)), os.environ.get("CM_CHIEF_IP"))',
+        "--ranks",
+        "2",
+        "--bind-cores",
+        "--dry-run",
+        CM_CHIEF_IP="1.2.3.4",
+    ).end()
+    assert done.returncode == 0 and not (tmp_path / "logs").exists()
+    (tmp_path / "logs").mkdir()
     cores = share_cores(sorted(os.sched_getaffinity(0)), 2)
     for rank, line in enumerate(done.stdout.splitlines()):
-        subprocess.run(line, shell=True, cwd=str(tmp_path), check=True, env={**os.environ, 'CM_CHIEF_IP': '1.2.3.4'})
-        assert (tmp_path / 'logs' / f'rank_{rank}.log').read_text() == f'{rank} 2 {list(cores[rank])} None\n'
+        subprocess.run(line, shell=True, cwd=str(tmp_path), check=True, env={**os.environ, "CM_CHIEF_IP": "1.2.3.4"})
+        assert (tmp_path / "logs" / f"rank_{rank}.log").read_text() == f"{rank} 2 {list(cores[rank])} None\n"
     assert rank == 1
 
 
 def test_the_rank_table_of_the_environment(launch: Any, tmp_path: pathlib.Path) -> None:
-    (tmp_path / 't.json').write_text(TWO_SERVERS % '127.0.0.1')
-    done = launch('print(rank, [os.environ[n] for n in ("RANK_SIZE", "DEVICE_ID", "RANK_TABLE_FILE")])',
-                  RANK_TABLE_FILE='t.json').end()
+    (tmp_path / "t.json").write_text(TWO_SERVERS % "127.0.0.1")
+    done = launch(
+        'print(rank, [os.environ[n] for n in ("RANK_SIZE", "DEVICE_ID", "RANK_TABLE_FILE")])', RANK_TABLE_FILE="t.json"
+    ).end()
     assert done.stdout == f"0 ['4', '4', '{tmp_path / 't.json'}']\n"
-    assert 'ranks 0 to 1 of 4' in done.stderr
+    assert "ranks 0 to 1 of 4" in done.stderr
 
 
 WAITING = '{"status": "initializing"}'
 
 
 def test_the_job_starts_when_its_table_is_completed(launch: Any, tmp_path: pathlib.Path) -> None:
-    (tmp_path / 't.json').write_text(WAITING)
-    job = launch('print(rank, os.environ["RANK_SIZE"])', '--ranktable', 't.json')
+    (tmp_path / "t.json").write_text(WAITING)
+    job = launch('print(rank, os.environ["RANK_SIZE"])', "--ranktable", "t.json")
     line = job.process.stderr.readline()
     assert "t.json is 'initializing'; waiting for it to be completed, at most 600 s" in line
-    assert not (tmp_path / 'logs').exists()
-    (tmp_path / 'new.json').write_text(TWO_SERVERS % '127.0.0.1')
-    (tmp_path / 'new.json').replace(tmp_path / 't.json')
+    assert not (tmp_path / "logs").exists()
+    (tmp_path / "new.json").write_text(TWO_SERVERS % "127.0.0.1")
+    (tmp_path / "new.json").replace(tmp_path / "t.json")
     done = job.end()
-    assert (done.returncode, done.stdout) == (0, '0 4\n')
+    assert (done.returncode, done.stdout) == (0, "0 4\n")
 
 
 def test_a_table_that_is_not_completed_in_time_or_is_not_waited_for(launch: Any, tmp_path: pathlib.Path) -> None:
-    (tmp_path / 't.json').write_text(WAITING)
-    late = launch('', '--ranktable', 't.json', '--table-timeout', '0.3').end()
-    assert late.returncode == 124 and 'error: t.json was not completed within 0.3 s' in late.stderr
+    (tmp_path / "t.json").write_text(WAITING)
+    late = launch("", "--ranktable", "t.json", "--table-timeout", "0.3").end()
+    assert late.returncode == 124 and "error: t.json was not completed within 0.3 s" in late.stderr
     begin = time.monotonic()
-    dry = launch('', '--ranktable', 't.json', '--dry-run').end()
-    assert dry.returncode == 124 and dry.stdout == '' and time.monotonic() - begin < 30
-    job = launch('', '--ranktable', 't.json')
+    dry = launch("", "--ranktable", "t.json", "--dry-run").end()
+    assert dry.returncode == 124 and dry.stdout == "" and time.monotonic() - begin < 30
+    job = launch("", "--ranktable", "t.json")
     job.process.stderr.readline()
     job.process.send_signal(signal.SIGINT)
     assert job.end().returncode == 130
-    assert not (tmp_path / 'logs').exists()
+    assert not (tmp_path / "logs").exists()
 
 
 def test_the_guardian_may_be_killed(launch: Any, tmp_path: pathlib.Path) -> None:
-    script = 'open("ready_" + rank, "w").close()\nwhile not os.path.exists("go"):\n    time.sleep(0.02)\n' \
-             'sys.exit(5 if os.environ["NPU_SHIM_RESTART"] == "0" else 0)'
-    job = launch(script, '--ranks', '1', '--max-restarts', '1')
-    job.wait_for('ready_0')
-    guardian = [pid for pid in job.left() if b'guardian.py' in pathlib.Path(f'/proc/{pid}/cmdline').read_bytes()]
+    script = (
+        'open("ready_" + rank, "w").close()\nwhile not os.path.exists("go"):\n    time.sleep(0.02)\n'
+        'sys.exit(5 if os.environ["NPU_SHIM_RESTART"] == "0" else 0)'
+    )
+    job = launch(script, "--ranks", "1", "--max-restarts", "1")
+    job.wait_for("ready_0")
+    guardian = [pid for pid in job.left() if b"guardian.py" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
     assert len(guardian) == 1
     os.kill(int(guardian[0]), signal.SIGKILL)
-    (tmp_path / 'go').touch()
+    (tmp_path / "go").touch()
     done = job.end()
-    assert done.returncode == 0 and 'restart 1 of 1' in done.stderr
+    assert done.returncode == 0 and "restart 1 of 1" in done.stderr

@@ -1,4 +1,5 @@
 """``npu-shim options``: the rows of the table, as text and as JSON."""
+
 from __future__ import annotations
 
 import json
@@ -14,61 +15,73 @@ from npu_shim.options.table import KEYS, TABLE
 
 
 def test_without_a_name_each_option_has_a_line(capsys: Any) -> None:
-    assert cli.main(['options']) == 0
+    assert cli.main(["options"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == [row.name for row in described()]
     for line, row in zip(lines, described()):
-        assert row.doc in line and line.endswith('(deprecated)') == bool(row.deprecated)
+        assert row.doc in line and line.endswith("(deprecated)") == bool(row.deprecated)
 
 
 def test_a_name_tells_all_about_it(capsys: Any) -> None:
-    assert cli.main(['options', 'precision_mode', 'modify_mixlist']) == 0
-    assert capsys.readouterr().out == '%s\n\n%s\n' % (
-        paragraph(KEYS['precision_mode']), paragraph(KEYS['modify_mixlist']))
+    assert cli.main(["options", "precision_mode", "modify_mixlist"]) == 0
+    assert capsys.readouterr().out == "{}\n\n{}\n".format(
+        paragraph(KEYS["precision_mode"]), paragraph(KEYS["modify_mixlist"])
+    )
 
 
-@pytest.mark.parametrize('name', ['mix_compile_mode', 'iterations_per_loop', 'in_out_pair'])
+@pytest.mark.parametrize("name", ["mix_compile_mode", "iterations_per_loop", "in_out_pair"])
 def test_rules_between_options_are_told_with_each_of_them(name: str, capsys: Any) -> None:
-    assert cli.main(['options', name]) == 0
-    assert '  with others: ' in capsys.readouterr().out
+    assert cli.main(["options", name]) == 0
+    assert "  with others: " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize('spelling, name', [
-    ('enable_profiling', 'profiling_mode'), ('profiling_config.enable_profiling', 'profiling_mode'),
-    ('model_dir', 'model_dir'), ('dump_config', 'dump_config')])
+@pytest.mark.parametrize(
+    "spelling, name",
+    [
+        ("enable_profiling", "profiling_mode"),
+        ("profiling_config.enable_profiling", "profiling_mode"),
+        ("model_dir", "model_dir"),
+        ("dump_config", "dump_config"),
+    ],
+)
 def test_an_option_is_found_by_its_argument_too(spelling: str, name: str, capsys: Any) -> None:
-    assert cli.main(['options', spelling]) == 0
-    assert capsys.readouterr().out.startswith(name + '\n')
+    assert cli.main(["options", spelling]) == 0
+    assert capsys.readouterr().out.startswith(name + "\n")
 
 
 def test_an_argument_that_is_no_key_has_no_place_in_the_map_and_none_for_tf_2(capsys: Any) -> None:
-    assert cli.main(['options', 'save_summary_steps']) == 0
+    assert cli.main(["options", "save_summary_steps"]) == 0
     out = capsys.readouterr().out
-    assert 'given by: NPURunConfig(save_summary_steps=0)\n' in out
-    assert 'set by hand' not in out and 'global_options' not in out
+    assert "given by: NPURunConfig(save_summary_steps=0)\n" in out
+    assert "set by hand" not in out and "global_options" not in out
 
 
 def test_an_unknown_name_is_told_with_the_closest(capsys: Any) -> None:
-    assert cli.main(['options', 'precision_mod']) == 2
+    assert cli.main(["options", "precision_mod"]) == 2
     done = capsys.readouterr()
-    assert done.out == ''
-    assert done.err.startswith("npu-shim options: error: there is no option 'precision_mod'. "
-                               "Did you mean precision_mode or ")
+    assert done.out == ""
+    assert done.err.startswith(
+        "npu-shim options: error: there is no option 'precision_mod'. Did you mean precision_mode or "
+    )
 
 
-@pytest.mark.parametrize('names', [[], ['aoe_mode'], ['dump_path', 'dump_step']])
+@pytest.mark.parametrize("names", [[], ["aoe_mode"], ["dump_path", "dump_step"]])
 def test_json_has_everything(names: Any, capsys: Any) -> None:
-    assert cli.main(['options', '--json', *names]) == 0
+    assert cli.main(["options", "--json", *names]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [one['name'] for one in found] == (names or [row.name for row in described()])
+    assert [one["name"] for one in found] == (names or [row.name for row in described()])
     for one in found:
-        (row,) = [r for r in TABLE if r.name == one['name']]
-        assert (one['what'], one['allowed'], one['effect']) == (row.doc, row.allowed.text, row.cpu)
-        assert (one['not_with'], one['needs']) == (list(row.excludes), list(row.requires))
-        assert one['default_in_session'] == row.session and one['argument'] == row.arg
+        (row,) = [r for r in TABLE if r.name == one["name"]]
+        assert (one["what"], one["allowed"], one["effect"]) == (row.doc, row.allowed.text, row.cpu)
+        assert (one["not_with"], one["needs"]) == (list(row.excludes), list(row.requires))
+        assert one["default_in_session"] == row.session and one["argument"] == row.arg
 
 
 def test_a_reader_who_has_seen_enough_is_no_error(repo_root: Any) -> None:
-    done = subprocess.run('"%s" -m npu_shim options --json | head -n 1' % sys.executable, shell=True,
-                          cwd=str(repo_root), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert (done.stdout, done.stderr) == (b'[\n', b'')
+    done = subprocess.run(
+        f'"{sys.executable}" -m npu_shim options --json | head -n 1',
+        shell=True,
+        cwd=str(repo_root),
+        capture_output=True,
+    )
+    assert (done.stdout, done.stderr) == (b"[\n", b"")

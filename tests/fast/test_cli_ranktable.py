@@ -1,4 +1,5 @@
 """``npu-shim ranktable``: tables made for hosts, checked, shown and converted, and the tables of samples/."""
+
 from __future__ import annotations
 
 import json
@@ -33,32 +34,47 @@ def run(monkeypatch: Any, capsys: Any, tmp_path: pathlib.Path) -> Run:
     monkeypatch.delenv("RANK_TABLE_FILE", raising=False)
     monkeypatch.setattr(ranktable_make, "HCCN_CONF", str(tmp_path / "hccn.conf"))
 
-    def do(*arguments: str) -> Tuple[int, str, List[str]]:
+    def do(*arguments: str) -> tuple[int, str, list[str]]:
         try:
             code = cli.main(["ranktable", *arguments])
         except SystemExit as ended:
             code = int(ended.code or 0)
         said = capsys.readouterr()
-        return code, said.out, [line[len("npu-shim ranktable: "):] for line in said.err.splitlines()
-                                if line.startswith("npu-shim ranktable: ")]
+        return (
+            code,
+            said.out,
+            [
+                line[len("npu-shim ranktable: ") :]
+                for line in said.err.splitlines()
+                if line.startswith("npu-shim ranktable: ")
+            ],
+        )
 
     return do
 
 
-def rows(text: str) -> List[Tuple[int, str, int, Any]]:
+def rows(text: str) -> list[tuple[int, str, int, Any]]:
     """Rank, server, device and address of a table's ranks."""
-    return [(device.rank, server.server_id, device.device_id, device.device_ip) for server, device in
-            parse(text).placements()]
+    return [
+        (device.rank, server.server_id, device.device_id, device.device_ip)
+        for server, device in parse(text).placements()
+    ]
 
 
 # --- make ----------------------------------------------------------------------
 def test_hosts_and_counts(run: Run) -> None:
     code, out, said = run("make", "--hosts", "10.0.0.1:2, 10.0.0.2:4-5,[fd00::1]:1")
     assert code == 0 and rows(out) == [
-        (0, "10.0.0.1", 0, "192.168.100.1"), (1, "10.0.0.1", 1, "192.168.101.1"), (2, "10.0.0.2", 4, "192.168.100.4"),
-        (3, "10.0.0.2", 5, "192.168.101.4"), (4, "fd00::1", 0, "192.168.100.5")]
-    assert said == ["the device_ip of 10.0.0.1, 10.0.0.2, fd00::1 are made up, which is enough without cards. With "
-                    f"cards give each host's {ranktable_make.HCCN_CONF}: --hccn HOST=FILE."]
+        (0, "10.0.0.1", 0, "192.168.100.1"),
+        (1, "10.0.0.1", 1, "192.168.101.1"),
+        (2, "10.0.0.2", 4, "192.168.100.4"),
+        (3, "10.0.0.2", 5, "192.168.101.4"),
+        (4, "fd00::1", 0, "192.168.100.5"),
+    ]
+    assert said == [
+        "the device_ip of 10.0.0.1, 10.0.0.2, fd00::1 are made up, which is enough without cards. With "
+        f"cards give each host's {ranktable_make.HCCN_CONF}: --hccn HOST=FILE."
+    ]
 
 
 def test_addresses_that_are_made_up_are_all_different(run: Run) -> None:
@@ -73,8 +89,11 @@ def test_the_devices_of_this_machine(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "hccn.conf").write_text(HCCN)
     code, out, said = run("make")
     assert code == 0 and said == [f"the devices of 127.0.0.1 are those of {tmp_path / 'hccn.conf'}."]
-    assert rows(out) == [(0, "127.0.0.1", 0, "192.168.100.101"), (1, "127.0.0.1", 1, "192.168.101.101"),
-                         (2, "127.0.0.1", 5, "fd00::5")]
+    assert rows(out) == [
+        (0, "127.0.0.1", 0, "192.168.100.101"),
+        (1, "127.0.0.1", 1, "192.168.101.101"),
+        (2, "127.0.0.1", 5, "fd00::5"),
+    ]
     assert rows(run("make", "--hosts", "127.0.0.1:1-1")[1]) == [(0, "127.0.0.1", 1, "192.168.101.101")]
     name = socket.gethostname()
     assert [row[1] for row in rows(run("make", "--hosts", f"{name},192.0.2.1:1")[1])] == [name] * 3 + ["192.0.2.1"]
@@ -85,11 +104,16 @@ def test_the_devices_of_this_machine(run: Run, tmp_path: pathlib.Path) -> None:
 def test_copies_of_other_hosts_files(run: Run, tmp_path: pathlib.Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.conf").write_text(HCCN.replace("101", name == "a" and "11" or "12"))
-    code, out, said = run("make", "--hosts", "10.0.0.1,[fd00::2]:0-1", "--hccn", "10.0.0.1=a.conf",
-                          "--hccn", "fd00::2=b.conf")
+    code, out, said = run(
+        "make", "--hosts", "10.0.0.1,[fd00::2]:0-1", "--hccn", "10.0.0.1=a.conf", "--hccn", "fd00::2=b.conf"
+    )
     assert code == 0 and [row[1:] for row in rows(out)] == [
-        ("10.0.0.1", 0, "192.168.100.11"), ("10.0.0.1", 1, "192.168.11.11"), ("10.0.0.1", 5, "fd00::5"),
-        ("fd00::2", 0, "192.168.100.12"), ("fd00::2", 1, "192.168.12.12")]
+        ("10.0.0.1", 0, "192.168.100.11"),
+        ("10.0.0.1", 1, "192.168.11.11"),
+        ("10.0.0.1", 5, "fd00::5"),
+        ("fd00::2", 0, "192.168.100.12"),
+        ("fd00::2", 1, "192.168.12.12"),
+    ]
     assert said == ["the devices of 10.0.0.1 are those of a.conf.", "the devices of fd00::2 are those of b.conf."]
     assert run("make", "--hosts", "10.0.0.9", "--hccn", "a.conf")[1].count('"rank_id"') == 3
 
@@ -102,43 +126,67 @@ def test_a_dialect_to_make(dialect: str, run: Run) -> None:
 
 
 WRONG = [
-    (("make",),
-     "host 127.0.0.1: how many devices it has is not known. Write 127.0.0.1:8, or give its hccn.conf: --hccn "
-     "127.0.0.1=FILE."),
-    (("make", "--hosts", "10.0.0.1:8:8"),
-     "--hosts '10.0.0.1:8:8': '10.0.0.1:8:8' is not allowed: write HOST:COUNT as in 10.0.0.1:8, or HOST:FIRST-LAST as "
-     "in 10.0.0.1:4-7; an IPv6 address in brackets, [fd00::1]:8."),
+    (
+        ("make",),
+        "host 127.0.0.1: how many devices it has is not known. Write 127.0.0.1:8, or give its hccn.conf: --hccn "
+        "127.0.0.1=FILE.",
+    ),
+    (
+        ("make", "--hosts", "10.0.0.1:8:8"),
+        "--hosts '10.0.0.1:8:8': '10.0.0.1:8:8' is not allowed: write HOST:COUNT as in 10.0.0.1:8, or HOST:FIRST-LAST as "
+        "in 10.0.0.1:4-7; an IPv6 address in brackets, [fd00::1]:8.",
+    ),
     (("make", "--hosts", "a:1,,b:1"), "--hosts 'a:1,,b:1': '' is not allowed: write HOST:COUNT"),
-    (("make", "--hosts", "a:0"),
-     "--hosts 'a:0': 'a:0' names no device. Write 10.0.0.1:8 for devices 0 to 7, 10.0.0.1:4-7 for some of them."),
+    (
+        ("make", "--hosts", "a:0"),
+        "--hosts 'a:0': 'a:0' names no device. Write 10.0.0.1:8 for devices 0 to 7, 10.0.0.1:4-7 for some of them.",
+    ),
     (("make", "--hosts", "a:7-4"), "--hosts 'a:7-4': 'a:7-4' names no device."),
-    (("make", "--hosts", "a:0-3,a:4-7"),
-     "--hosts 'a:0-3,a:4-7': 'a' is named twice. Name each host once, with all its devices."),
-    (("make", "--hosts", "a:99"),
-     "addresses can be made up for 126 hosts with 64 devices; for more give the hccn.conf of each host: --hccn "
-     "HOST=FILE."),
-    (("make", "--hosts", "a:8", "--hccn", "good.conf"),
-     "host a: its hccn.conf has no device 2, 3, 4, 6, 7; it has 0, 1, 5. Name only these."),
-    (("make", "--hosts", "a:1,b:1", "--hccn", "good.conf"),
-     "--hccn good.conf: there are 2 hosts; say whose it is: --hccn a=good.conf."),
-    (("make", "--hosts", "a:1", "--hccn", "b=good.conf"),
-     "--hccn b=good.conf: b is none of the hosts a. Name one of --hosts."),
+    (
+        ("make", "--hosts", "a:0-3,a:4-7"),
+        "--hosts 'a:0-3,a:4-7': 'a' is named twice. Name each host once, with all its devices.",
+    ),
+    (
+        ("make", "--hosts", "a:99"),
+        "addresses can be made up for 126 hosts with 64 devices; for more give the hccn.conf of each host: --hccn "
+        "HOST=FILE.",
+    ),
+    (
+        ("make", "--hosts", "a:8", "--hccn", "good.conf"),
+        "host a: its hccn.conf has no device 2, 3, 4, 6, 7; it has 0, 1, 5. Name only these.",
+    ),
+    (
+        ("make", "--hosts", "a:1,b:1", "--hccn", "good.conf"),
+        "--hccn good.conf: there are 2 hosts; say whose it is: --hccn a=good.conf.",
+    ),
+    (
+        ("make", "--hosts", "a:1", "--hccn", "b=good.conf"),
+        "--hccn b=good.conf: b is none of the hosts a. Name one of --hosts.",
+    ),
     (("make", "--hosts", "a:1", "--hccn", "no.conf"), "no.conf: No such file or directory"),
-    (("make", "--hosts", "a:1", "--hccn", "empty.conf"),
-     "empty.conf has no line address_N=..., so the devices of this host are not known. Set them with hccn_tool, or "
-     "count the devices: --hosts HOST:8."),
-    (("make", "--hosts", "a:1", "--hccn", "twice.conf"),
-     "twice.conf, line 2: address_0 is 10.0.0.2, and 10.0.0.1 further up. Keep the one that hccn_tool shows."),
+    (
+        ("make", "--hosts", "a:1", "--hccn", "empty.conf"),
+        "empty.conf has no line address_N=..., so the devices of this host are not known. Set them with hccn_tool, or "
+        "count the devices: --hosts HOST:8.",
+    ),
+    (
+        ("make", "--hosts", "a:1", "--hccn", "twice.conf"),
+        "twice.conf, line 2: address_0 is 10.0.0.2, and 10.0.0.1 further up. Keep the one that hccn_tool shows.",
+    ),
     (("make", "--hosts", "a:1", "-o", "no/such/folder.json"), "no/such/folder.json.part: No such file or directory"),
-    (("make", "--hosts", "a:1", "-o", "twice.conf"),
-     "twice.conf is there already and differs. Write another file, or use --force."),
+    (
+        ("make", "--hosts", "a:1", "-o", "twice.conf"),
+        "twice.conf is there already and differs. Write another file, or use --force.",
+    ),
     (("show", "none.json"), "none.json: No such file or directory"),
     (("show", "good.conf"), "good.conf: line 1, column 1: is not JSON: expecting value"),
     (("check", "none.json"), "none.json: No such file or directory"),
     (("convert", "broken.json"), "broken.json: $: has neither server_list nor group_list."),
-    (("convert", "mixed.json", "--to", "pod"),
-     "the dialect 'pod' has no rank ids: ranks follow the order of the file, but here they are 0, 2, 1 in that order. "
-     "Use the dialect 'server_list' or 'lab'."),
+    (
+        ("convert", "mixed.json", "--to", "pod"),
+        "the dialect 'pod' has no rank ids: ranks follow the order of the file, but here they are 0, 2, 1 in that order. "
+        "Use the dialect 'server_list' or 'lab'.",
+    ),
 ]
 
 
@@ -160,8 +208,11 @@ def test_wrong_usage_and_files_that_cannot_be_read(arguments: Any, text: str, ru
 # --- check ---------------------------------------------------------------------
 def test_a_good_table(run: Run) -> None:
     assert run("make", "--hosts", "10.0.0.1:8,10.0.0.2:8", "-o", "t.json")[:2] == (0, "")
-    assert run("check", "t.json") == (0, "t.json: 16 ranks on 2 servers, server_list 1.0, completed; nothing to say "
-                                      "against it\n", [])
+    assert run("check", "t.json") == (
+        0,
+        "t.json: 16 ranks on 2 servers, server_list 1.0, completed; nothing to say against it\n",
+        [],
+    )
     code, out, _ = run("check", "t.json", "--json")
     assert (code, json.loads(out)) == (0, {"file": "t.json", "problems": []})
 
@@ -173,13 +224,14 @@ def test_what_is_wrong_is_listed_with_its_place(run: Run, tmp_path: pathlib.Path
     code, out, _ = run("check", "t.json")
     assert code == 1 and out.splitlines() == [
         't.json: error: $.server_count: is \'1\', but there are 2 entries in server_list. Write "server_count": "2", '
-        'or complete the list',
+        "or complete the list",
         "t.json: error: $.server_list[1].device[2].rank_id: rank 4 is given twice, first at "
         "$.server_list[1].device[1].rank_id. 6 devices have ranks 0 to 5, each once; rank 5 is not there yet",
         "t.json: warning: $.server_list[0].device: server '10.0.0.1' has 3 devices (0, 1, 2). Atlas training servers "
         "(910) train on 1, 2, 4 or 8 of them",
         "t.json: warning: $.server_list[1].device: server '10.0.0.2' has 3 devices (0, 1, 2). Atlas training servers "
-        "(910) train on 1, 2, 4 or 8 of them"]
+        "(910) train on 1, 2, 4 or 8 of them",
+    ]
     code, out, _ = run("check", "t.json", "--product", "cpu", "--json")
     assert code == 1 and [p["severity"] for p in json.loads(out)["problems"]] == ["error", "error"]
     (tmp_path / "t.json").write_text(text)
@@ -197,13 +249,17 @@ def test_what_is_no_json_cannot_be_checked(run: Run, tmp_path: pathlib.Path, mon
 # --- show and convert ----------------------------------------------------------
 def test_ranks_are_listed(run: Run) -> None:
     run("make", "--hosts", "10.0.0.1:2,host:1", "-o", "t.json")
-    assert run("show", "t.json") == (0, """t.json: 3 ranks on 2 servers, server_list 1.0, completed
+    assert run("show", "t.json") == (
+        0,
+        """t.json: 3 ranks on 2 servers, server_list 1.0, completed
 
 rank  server    device  device_ip
 0     10.0.0.1  0       192.168.100.1
 1     10.0.0.1  1       192.168.101.1
 2     host      0       192.168.100.3
-""", [])
+""",
+        [],
+    )
     found = json.loads(run("show", "t.json", "--json")[1])
     assert found["dialect"] == "server_list" and found["servers"][1]["devices"][0]["rank"] == 2
 
@@ -211,7 +267,8 @@ rank  server    device  device_ip
 def test_comments_and_stray_commas_are_mended(run: Run, tmp_path: pathlib.Path) -> None:
     text = run("make", "--hosts", "10.0.0.1:2")[1]
     (tmp_path / "manual.json").write_text(
-        text.replace('"1.0",', '"1.0",   // the version').replace('"1"}\n', '"1"},\n'))
+        text.replace('"1.0",', '"1.0",   // the version').replace('"1"}\n', '"1"},\n')
+    )
     assert run("check", "manual.json")[0] == 1
     assert run("convert", "manual.json") == (0, text, [])
     assert run("convert", "manual.json", "-o", "manual.json", "--force") == (0, "", [])
@@ -223,9 +280,11 @@ def test_there_and_back(run: Run, tmp_path: pathlib.Path) -> None:
     assert run("convert", "t.json", "--to", "lab", "-o", "lab.json") == (0, "", [])
     assert run("convert", "lab.json", "--to", "pod", "-o", "pod.json")[2] == [
         "the dialect pod has no board_id, chip_info, deploy_mode, para_plane_nic_location, para_plane_nic_name, "
-        "para_plane_nic_num; left out."]
+        "para_plane_nic_num; left out."
+    ]
     assert run("convert", "pod.json", "-o", "back.json")[2] == [
-        "the dialect server_list has no group_name, pod_name; left out."]
+        "the dialect server_list has no group_name, pod_name; left out."
+    ]
     assert (tmp_path / "back.json").read_text() == (tmp_path / "t.json").read_text()
     # the same again is no overwriting
     assert run("make", "--hosts", "10.0.0.1:2,10.0.0.2:2", "-o", "back.json")[0] == 0

@@ -1,4 +1,5 @@
 """The generated pages are what would be generated today."""
+
 from __future__ import annotations
 
 import pathlib
@@ -7,6 +8,9 @@ import sys
 
 
 def test_generated_pages_are_current(repo_root: pathlib.Path) -> None:
-    done = subprocess.run([sys.executable, str(repo_root / 'docs' / 'make.py'), '--check'],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        [sys.executable, str(repo_root / "docs" / "make.py"), "--check"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     assert done.returncode == 0, done.stdout.decode()

@@ -1,4 +1,5 @@
 """device(): what it says, why, and what the fallback policy makes of it."""
+
 from __future__ import annotations
 
 import sys

@@ -1,13 +1,14 @@
 """Groups of ranks, HCCL's functions about them, and how gradients are split into buckets."""
+
 from __future__ import annotations
 
-from typing import Any, List
+from typing import Any
 
 import pytest
 
-from npu_shim.distributed import groups, ranks, gradient_buckets as split_strategy
-from npu_shim.distributed.world import WORLD
+from npu_shim.distributed import gradient_buckets as split_strategy, groups, ranks
 from npu_shim.distributed.gradient_buckets import buckets
+from npu_shim.distributed.world import WORLD
 from npu_shim.hccl.manage import api as manage
 from npu_shim.hccl.split import api as split
 
@@ -27,7 +28,11 @@ def nothing_made(monkeypatch: Any) -> None:
 # --- groups --------------------------------------------------------------------
 def test_the_group_of_all_ranks() -> None:
     assert (manage.get_rank_size(), manage.get_rank_id(), manage.get_local_rank_size(), manage.get_local_rank_id()) == (
-        4, 2, 4, 2)
+        4,
+        2,
+        4,
+        2,
+    )
     assert ranks.group() == groups.Group(WORLD, (0, 1, 2, 3)) and ranks.group(WORLD).size == 4
     assert manage.get_world_rank_from_group_rank(WORLD, 3) == manage.get_group_rank_from_world_rank(3, WORLD) == 3
 
@@ -46,10 +51,21 @@ def test_a_group_numbers_its_ranks_by_their_world_rank(named: Any) -> None:
 
 def test_local_ranks_of_a_group_are_those_on_this_server(monkeypatch: Any, tmp_path: Any) -> None:
     path = tmp_path / "table.json"
-    path.write_text('{"version": "1.0", "status": "completed", "server_count": "2", "server_list": [' + ", ".join(
-        '{"server_id": "s%d", "device": [%s]}' % (s, ", ".join(
-            '{"device_id": "%d", "device_ip": "10.0.%d.%d", "rank_id": "%d"}' % (d, s, d, 2 * s + d) for d in (0, 1)))
-        for s in (0, 1)) + "]}")
+    path.write_text(
+        '{"version": "1.0", "status": "completed", "server_count": "2", "server_list": ['
+        + ", ".join(
+            '{"server_id": "s%d", "device": [%s]}'
+            % (
+                s,
+                ", ".join(
+                    '{"device_id": "%d", "device_ip": "10.0.%d.%d", "rank_id": "%d"}' % (d, s, d, 2 * s + d)
+                    for d in (0, 1)
+                ),
+            )
+            for s in (0, 1)
+        )
+        + "]}"
+    )
     monkeypatch.setenv("RANK_TABLE_FILE", str(path))
     manage.create_group("g", 3, [0, 1, 2])
     assert (manage.get_local_rank_size("g"), manage.get_local_rank_id("g"), manage.get_rank_id("g")) == (1, 0, 2)
@@ -66,23 +82,41 @@ WRONG = [
     (lambda: manage.create_group("g", 2, [2]), ValueError, r"rank_num=2 and rank_ids=\[2\] do not fit"),
     (lambda: manage.create_group("g", 0, []), ValueError, r"rank_num=0 and rank_ids=\[\] do not fit"),
     (lambda: manage.create_group("g", 2, [2, 2]), ValueError, "must name rank_num ranks, each once"),
-    (lambda: manage.create_group("g", 3, [2, 4, -1]), ValueError,
-     r"rank_ids=\[2, 4, -1\] is not allowed: this job has ranks 0 to 3 \(RANK_SIZE\), and no 4, -1"),
-    (lambda: manage.create_group("g", 2, [0, 1]), ValueError,
-     r"group='g' with rank_ids=\[0, 1\] cannot be made by rank 2, which is not in it: call create_group in"),
-    (lambda: [manage.create_group("g", 1, [2]), manage.create_group("g", 2, [1, 2])], ValueError,
-     "group='g' exists already, with the ranks 2: take another name, or call destroy_group first"),
+    (
+        lambda: manage.create_group("g", 3, [2, 4, -1]),
+        ValueError,
+        r"rank_ids=\[2, 4, -1\] is not allowed: this job has ranks 0 to 3 \(RANK_SIZE\), and no 4, -1",
+    ),
+    (
+        lambda: manage.create_group("g", 2, [0, 1]),
+        ValueError,
+        r"group='g' with rank_ids=\[0, 1\] cannot be made by rank 2, which is not in it: call create_group in",
+    ),
+    (
+        lambda: [manage.create_group("g", 1, [2]), manage.create_group("g", 2, [1, 2])],
+        ValueError,
+        "group='g' exists already, with the ranks 2: take another name, or call destroy_group first",
+    ),
     (lambda: manage.destroy_group("g"), ValueError, "group='g' does not exist"),
     (lambda: manage.destroy_group(WORLD), ValueError, "other than hccl_world_group"),
     (lambda: manage.get_rank_id("h"), ValueError, "group='h' does not exist"),
     (lambda: manage.get_rank_id(7), TypeError, "group=7 is not allowed: it must be a str"),
-    (lambda: manage.get_world_rank_from_group_rank(WORLD, 4), ValueError,
-     "group_rank_id=4 is not allowed: the group 'hccl_world_group' has ranks 0 to 3"),
-    (lambda: manage.get_world_rank_from_group_rank(WORLD, "0"), TypeError,
-     "group_rank_id='0' is not allowed: it must be an int"),
+    (
+        lambda: manage.get_world_rank_from_group_rank(WORLD, 4),
+        ValueError,
+        "group_rank_id=4 is not allowed: the group 'hccl_world_group' has ranks 0 to 3",
+    ),
+    (
+        lambda: manage.get_world_rank_from_group_rank(WORLD, "0"),
+        TypeError,
+        "group_rank_id='0' is not allowed: it must be an int",
+    ),
     (lambda: manage.get_group_rank_from_world_rank(1.0, WORLD), TypeError, "world_rank_id=1.0 is not allowed"),
-    (lambda: [manage.create_group("g", 2, [3, 2]), manage.get_group_rank_from_world_rank(0, "g")], ValueError,
-     "rank 0 is not in the group 'g', which has the ranks 2, 3"),
+    (
+        lambda: [manage.create_group("g", 2, [3, 2]), manage.get_group_rank_from_world_rank(0, "g")],
+        ValueError,
+        "rank 0 is not in the group 'g', which has the ranks 2, 3",
+    ),
 ]
 
 
@@ -99,22 +133,26 @@ def test_without_a_strategy_the_gradients_are_split_where_hccl_does() -> None:
     assert buckets([5]) == [[0]] and buckets([]) == [] and buckets([0, 0]) == [[0], [1]]
 
 
-@pytest.mark.parametrize("ends, wanted", [
-    ([3], [[0, 1, 2, 3]]), ([0, 3], [[0], [1, 2, 3]]), ((1, 2, 3), [[0, 1], [2], [3]])])
-def test_a_strategy_by_index(ends: Any, wanted: List[List[int]]) -> None:
+@pytest.mark.parametrize(
+    "ends, wanted", [([3], [[0, 1, 2, 3]]), ([0, 3], [[0], [1, 2, 3]]), ((1, 2, 3), [[0, 1], [2], [3]])]
+)
+def test_a_strategy_by_index(ends: Any, wanted: list[list[int]]) -> None:
     split.set_split_strategy_by_idx(ends)
     assert buckets([8, 8, 8, 8]) == wanted
 
 
-@pytest.mark.parametrize("sizes, shares, wanted", [
-    ([90, 30, 30], [60, 20, 20], [[0], [1], [2]]),
-    ([10] * 10, [50, 50], [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]),
-    ([10] * 10, [100], [list(range(10))]),
-    ([100, 1, 1], [50, 25, 25], [[0], [1, 2]]),
-    ([1, 1, 100], [50, 50], [[0, 1], [2]]),
-    ([7], [25.5, 74.5], [[0]]),
-])
-def test_a_strategy_by_size(sizes: List[int], shares: List[float], wanted: List[List[int]]) -> None:
+@pytest.mark.parametrize(
+    "sizes, shares, wanted",
+    [
+        ([90, 30, 30], [60, 20, 20], [[0], [1], [2]]),
+        ([10] * 10, [50, 50], [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]),
+        ([10] * 10, [100], [list(range(10))]),
+        ([100, 1, 1], [50, 25, 25], [[0], [1, 2]]),
+        ([1, 1, 100], [50, 50], [[0, 1], [2]]),
+        ([7], [25.5, 74.5], [[0]]),
+    ],
+)
+def test_a_strategy_by_size(sizes: list[int], shares: list[float], wanted: list[list[int]]) -> None:
     split.set_split_strategy_by_size(shares)
     assert buckets(sizes) == wanted
 
@@ -132,8 +170,11 @@ def test_a_strategy_is_its_groups_size_wins_and_a_destroyed_group_forgets_it() -
 
 def test_indices_that_do_not_fit_the_gradients() -> None:
     split.set_split_strategy_by_idx([3, 8])
-    with pytest.raises(ValueError, match=r"set_split_strategy_by_idx\(\[3, 8\]\) does not fit: there are 5 gradients, so "
-                       "the last index must be 4"):
+    with pytest.raises(
+        ValueError,
+        match=r"set_split_strategy_by_idx\(\[3, 8\]\) does not fit: there are 5 gradients, so "
+        "the last index must be 4",
+    ):
         buckets([1] * 5)
 
 

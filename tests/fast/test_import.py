@@ -1,4 +1,5 @@
 """What an import does: nothing but give names."""
+
 from __future__ import annotations
 
 import ast
@@ -12,22 +13,27 @@ import npu_shim
 
 def python(code, root):
     """Runs code in a new Python at the root of the checkout; what it prints."""
-    return subprocess.run([sys.executable, "-c", code], cwd=str(root), check=True, stdout=subprocess.PIPE,
-                          universal_newlines=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=str(root), check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
 def test_importing_the_package_loads_neither_tensorflow_nor_its_own_modules(repo_root):
-    code = ("import sys, npu_shim; print({'tensorflow', 'numpy', 'npu_bridge', 'dataclasses'} & set(sys.modules),"
-            "sorted(name for name in sys.modules if name.startswith('npu_shim')))")
+    code = (
+        "import sys, npu_shim; print({'tensorflow', 'numpy', 'npu_bridge', 'dataclasses'} & set(sys.modules),"
+        "sorted(name for name in sys.modules if name.startswith('npu_shim')))"
+    )
     assert python(code, repo_root) == "set() ['npu_shim', 'npu_shim._first_use']\n"
 
 
 def test_device_options_and_environment_need_no_tensorflow(repo_root):
-    code = ("import sys, npu_shim, npu_shim.options, npu_shim._env; npu_shim.device();"
-            "import npu_shim.config.nested, npu_shim.hccl.manage.api, npu_shim.hccl.split.api;"
-            "from npu_shim.distributed.ranks import world; world();"
-            "from npu_shim.distributed.ranktable import validate, generate, writer;"
-            "print('tensorflow' in sys.modules)")
+    code = (
+        "import sys, npu_shim, npu_shim.options, npu_shim._env; npu_shim.device();"
+        "import npu_shim.config.nested, npu_shim.hccl.manage.api, npu_shim.hccl.split.api;"
+        "from npu_shim.distributed.ranks import world; world();"
+        "from npu_shim.distributed.ranktable import validate, generate, writer;"
+        "print('tensorflow' in sys.modules)"
+    )
     assert python(code, repo_root).split() == ["False"]
 
 
@@ -47,8 +53,11 @@ def test_private_tensorflow_is_touched_in_its_modules_only(repo_root):
     given_out = {"tensorflow.python.client", "tensorflow.python.training"}
     for path in sources(repo_root):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else (
-                [a.name for a in node.names] if isinstance(node, ast.Import) else [])
+            modules = (
+                [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else ([a.name for a in node.names] if isinstance(node, ast.Import) else [])
+            )
             private = [m for m in modules if m.startswith("tensorflow.python")]
             allowed = path.name.startswith("_tf") or (path.name == "npu_init.py" and set(private) <= given_out)
             assert allowed or not private, f"{path} imports {private}"

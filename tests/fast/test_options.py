@@ -1,4 +1,5 @@
 """The table of NPU options, and the checks made from it."""
+
 from __future__ import annotations
 
 import re
@@ -69,12 +70,18 @@ class TestEveryRow:
 
 
 TOGETHER = [
-    (dict(precision_mode="force_fp16", precision_mode_v2="fp16"), "precision_mode='force_fp16' and precision_mode_v2='fp16' exclude"),
+    (
+        dict(precision_mode="force_fp16", precision_mode_v2="fp16"),
+        "precision_mode='force_fp16' and precision_mode_v2='fp16' exclude",
+    ),
     (dict(enable_dump=True), "enable_dump=True needs dump_path, which is not given: add dump_path"),
     (dict(local_rank_id=1), "local_rank_id=1 needs local_device_list"),
     (dict(optypelist_for_implmode="Pooling"), "needs op_select_implmode"),
     (dict(mix_compile_mode=True, iterations_per_loop=2), "exclude each other: a loop on the device"),
-    (dict(dynamic_graph_execute_mode="lazy_recompile", iterations_per_loop=2), "lazy_recompile' and iterations_per_loop"),
+    (
+        dict(dynamic_graph_execute_mode="lazy_recompile", iterations_per_loop=2),
+        "lazy_recompile' and iterations_per_loop",
+    ),
     (dict(modify_mixlist="/m.json", precision_mode="force_fp16"), "modify_mixlist needs mixed precision"),
     (dict(in_out_pair="[]", mix_compile_mode=False), "in_out_pair needs mix_compile_mode=True"),
     (dict(compile_dynamic_mode=True, dynamic_input=True), "compile_dynamic_mode=True and dynamic_input=True exclude"),
@@ -116,7 +123,9 @@ DOMAINS = [
 
 @pytest.mark.parametrize("name, value, text", DOMAINS, ids=[d[0] for d in DOMAINS])
 def test_values_outside_the_domain_are_refused(name, value, text):
-    with pytest.raises(ValueError, match=re.escape(f"{name}={value!r} is not allowed: it must be") + ".*" + re.escape(text)):
+    with pytest.raises(
+        ValueError, match=re.escape(f"{name}={value!r} is not allowed: it must be") + ".*" + re.escape(text)
+    ):
         check_session_options({name: value})
 
 
@@ -126,8 +135,11 @@ def test_zero_and_one_are_bools(value):
     assert checked is bool(value)
 
 
-HINTS = [("aoe_mode", 2, "Write aoe_mode='2'."), ("jit_compile", True, "Write jit_compile='true'."),
-         ("enable_small_channel", True, "Write enable_small_channel=1.")]
+HINTS = [
+    ("aoe_mode", 2, "Write aoe_mode='2'."),
+    ("jit_compile", True, "Write jit_compile='true'."),
+    ("enable_small_channel", True, "Write enable_small_channel=1."),
+]
 
 
 @pytest.mark.parametrize("name, value, hint", HINTS, ids=[h[2] for h in HINTS])
@@ -145,7 +157,16 @@ def test_names_are_there_once_and_constructors_are_made_from_the_rows():
     names = [row.name for row in TABLE]
     assert len(names) == len(set(names)) and len(KEYS) == 108
     assert list(signature_of(None).parameters) == list(ARGUMENT_ORDER) and len(ARGUMENT_ORDER) == 88
-    assert list(arguments_of("DumpConfig")) == ["enable_dump", "dump_path", "dump_step", "dump_mode", "enable_dump_debug",
-                                                "dump_debug_mode", "dump_data", "dump_layer"]
+    assert list(arguments_of("DumpConfig")) == [
+        "enable_dump",
+        "dump_path",
+        "dump_step",
+        "dump_mode",
+        "enable_dump_debug",
+        "dump_debug_mode",
+        "dump_data",
+        "dump_layer",
+    ]
     assert str(signature_of("MemoryConfig")) == (
-        "(atomic_clean_policy=0, static_memory_policy=0, memory_optimization_policy=None, variable_use_1g_huge_page=0)")
+        "(atomic_clean_policy=0, static_memory_policy=0, memory_optimization_policy=None, variable_use_1g_huge_page=0)"
+    )

@@ -1,4 +1,5 @@
 """The options' page, paragraphs and docstrings have each option, with what is allowed."""
+
 from __future__ import annotations
 
 import re
@@ -16,7 +17,9 @@ LINES = {re.match(r"\| `(\w+)`", line).group(1): line for line in markdown().spl
 def test_an_option_has_its_line(name):
     row, cells = KEYS[name], re.split(r"(?<!\\)\|", LINES[name])
     assert len(cells) == 9 and row.doc in cells[7] and cells[2].strip().replace("\\|", "|").endswith(row.allowed.text)
-    assert ("Deprecated" in cells[7]) == bool(row.deprecated) and cells[3].strip() == ("error" if row.refused else "warning")
+    assert ("Deprecated" in cells[7]) == bool(row.deprecated) and cells[3].strip() == (
+        "error" if row.refused else "warning"
+    )
     assert f'`parameter_map["{name}"].{row.field}`' in cells[5]
 
 
@@ -27,7 +30,12 @@ def test_it_is_in_order_and_whole():
 @pytest.mark.parametrize("row", described(), ids=lambda row: row.name)
 def test_a_paragraph_tells_everything(row):
     text = paragraph(row)
-    assert text.startswith(row.name + "\n") and row.doc in text and row.allowed.text in text and f"since: {row.since}" in text
+    assert (
+        text.startswith(row.name + "\n")
+        and row.doc in text
+        and row.allowed.text in text
+        and f"since: {row.since}" in text
+    )
     assert (f"global_options().{row.tf2_path}" in text) == ("tf2" in row.modes)
     assert ("deprecated: " in text) == bool(row.deprecated)
     for other in row.excludes + row.requires + ((row.replacement,) if row.replacement else ()):

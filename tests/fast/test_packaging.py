@@ -1,4 +1,5 @@
 """A wheel built from the checkout holds every module and the right commands."""
+
 from __future__ import annotations
 
 import configparser
@@ -11,82 +12,100 @@ import zipfile
 import convert_tf2npu
 import pytest
 
-BUILT_FROM = ('setup.py', 'pyproject.toml', 'LICENSE', 'README.md', 'npu_shim', 'tools')
-PACKAGES = {'npu_shim': 'npu_shim', 'convert_tf2npu': 'tools/convert_tf2npu'}
+BUILT_FROM = ("setup.py", "pyproject.toml", "LICENSE", "README.md", "npu_shim", "tools")
+PACKAGES = {"npu_shim": "npu_shim", "convert_tf2npu": "tools/convert_tf2npu"}
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope="module")
 def wheel(repo_root: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     """The wheel, built without the network and outside the checkout."""
-    out = tmp_path_factory.mktemp('wheel')
-    source = tmp_path_factory.mktemp('source')
+    out = tmp_path_factory.mktemp("wheel")
+    source = tmp_path_factory.mktemp("source")
     # setuptools leaves build/ and *.egg-info behind: the copy keeps the checkout clean.
     present = [name for name in BUILT_FROM if (repo_root / name).exists()]
-    subprocess.run(['cp', '-R', *present, str(source)], cwd=repo_root, check=True)
+    subprocess.run(["cp", "-R", *present, str(source)], cwd=repo_root, check=True)
     built = subprocess.run(
-        [sys.executable, '-m', 'pip', 'wheel', '--no-deps', '--no-build-isolation',
-         '--no-index', '--disable-pip-version-check', '-w', str(out), str(source)],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-index",
+            "--disable-pip-version-check",
+            "-w",
+            str(out),
+            str(source),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     assert built.returncode == 0, built.stdout
-    (path,) = out.glob('npu_shim-*.whl')
+    (path,) = out.glob("npu_shim-*.whl")
     return zipfile.ZipFile(path)
 
 
 def metadata(wheel: zipfile.ZipFile, name: str) -> str:
-    (path,) = [n for n in wheel.namelist() if n.endswith('.dist-info/' + name)]
-    return wheel.read(path).decode('utf-8')
+    (path,) = [n for n in wheel.namelist() if n.endswith(".dist-info/" + name)]
+    return wheel.read(path).decode("utf-8")
 
 
-@pytest.mark.parametrize('package', sorted(PACKAGES))
+@pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_every_module_and_table_of_the_package_is_in_the_wheel(
-        package: str, repo_root: pathlib.Path, wheel: zipfile.ZipFile) -> None:
+    package: str, repo_root: pathlib.Path, wheel: zipfile.ZipFile
+) -> None:
     folder = repo_root / PACKAGES[package]
-    modules = {package + '/' + path.relative_to(folder).as_posix()
-               for path in folder.rglob('*') if path.is_file() and '__pycache__' not in path.parts}
+    modules = {
+        package + "/" + path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     assert modules
     assert modules - set(wheel.namelist()) == set()
 
 
 def test_nothing_but_the_two_packages_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
-    tops = {name.split('/')[0] for name in wheel.namelist()}
-    assert {top for top in tops if not top.endswith('.dist-info')} == set(PACKAGES)
+    tops = {name.split("/")[0] for name in wheel.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
 
 
 def test_the_commands_are_the_ones_which_exist(wheel: zipfile.ZipFile) -> None:
     parser = configparser.ConfigParser()
-    parser.read_string(metadata(wheel, 'entry_points.txt'))
-    assert dict(parser['console_scripts']) == {'convert_tf2npu': 'convert_tf2npu.main:main',
-                                               'npu-shim': 'npu_shim.cli:main'}
+    parser.read_string(metadata(wheel, "entry_points.txt"))
+    assert dict(parser["console_scripts"]) == {
+        "convert_tf2npu": "convert_tf2npu.main:main",
+        "npu-shim": "npu_shim.cli:main",
+    }
 
 
-@pytest.mark.parametrize('module', ['tools/convert_tf2npu/main.py', 'npu_shim/cli/__init__.py'])
+@pytest.mark.parametrize("module", ["tools/convert_tf2npu/main.py", "npu_shim/cli/__init__.py"])
 def test_a_command_points_to_a_function_of_a_module(module: str, repo_root: pathlib.Path) -> None:
-    text = (repo_root / module).read_text(encoding='utf-8')
-    assert re.search(r'^def main\(', text, re.M)
+    text = (repo_root / module).read_text(encoding="utf-8")
+    assert re.search(r"^def main\(", text, re.M)
 
 
-def test_the_version_is_the_one_in_the_source(
-        repo_root: pathlib.Path, wheel: zipfile.ZipFile) -> None:
-    source = (repo_root / 'npu_shim' / '__init__.py').read_text(encoding='utf-8')
-    version = re.search(r'^Version: (.+)$', metadata(wheel, 'METADATA'), re.M)
+def test_the_version_is_the_one_in_the_source(repo_root: pathlib.Path, wheel: zipfile.ZipFile) -> None:
+    source = (repo_root / "npu_shim" / "__init__.py").read_text(encoding="utf-8")
+    version = re.search(r"^Version: (.+)$", metadata(wheel, "METADATA"), re.M)
     assert version is not None
-    assert re.search(r'[\'"]%s[\'"]' % re.escape(version.group(1)), source)
+    assert re.search(rf'[\'"]{re.escape(version.group(1))}[\'"]', source)
     assert convert_tf2npu.__version__ == version.group(1)
 
 
 def test_requirements_are_ranges_and_no_pins(wheel: zipfile.ZipFile) -> None:
-    requirements = re.findall(r'^Requires-Dist: (.+)$', metadata(wheel, 'METADATA'), re.M)
+    requirements = re.findall(r"^Requires-Dist: (.+)$", metadata(wheel, "METADATA"), re.M)
     assert requirements
-    assert [r for r in requirements if '==' in r.split(';')[0]] == []
+    assert [r for r in requirements if "==" in r.split(";")[0]] == []
 
 
-def test_the_samples_extra_asks_for_the_last_tensorflow_with_estimator(
-        wheel: zipfile.ZipFile) -> None:
-    requirements = re.findall(r'^Requires-Dist: (.+)$', metadata(wheel, 'METADATA'), re.M)
-    (tensorflow,) = [r for r in requirements if r.startswith('tensorflow') and 'samples' in r]
-    assert '<2.16' in tensorflow
+def test_the_samples_extra_asks_for_the_last_tensorflow_with_estimator(wheel: zipfile.ZipFile) -> None:
+    requirements = re.findall(r"^Requires-Dist: (.+)$", metadata(wheel, "METADATA"), re.M)
+    (tensorflow,) = [r for r in requirements if r.startswith("tensorflow") and "samples" in r]
+    assert "<2.16" in tensorflow
 
 
 def test_licence_text_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
-    (path,) = [n for n in wheel.namelist() if n.endswith('/LICENSE')]
-    assert b'Apache License' in wheel.read(path)
+    (path,) = [n for n in wheel.namelist() if n.endswith("/LICENSE")]
+    assert b"Apache License" in wheel.read(path)

@@ -1,46 +1,110 @@
 """Reading rank tables of every dialect, and everything that can be wrong in one, with its place and what to write."""
+
 from __future__ import annotations
 
 import copy
 import json
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable
 
 import pytest
 
-from npu_shim.distributed.ranktable.model import (LAB, POD, SERVER_LIST, WARNING, RankTableError, SuperPod, extra, parse, read)
+from npu_shim.distributed.ranktable.model import (
+    LAB,
+    POD,
+    SERVER_LIST,
+    WARNING,
+    RankTableError,
+    SuperPod,
+    extra,
+    parse,
+    read,
+)
 from npu_shim.distributed.ranktable.validate import examine
 
-TWO_SERVERS: Dict[str, Any] = {
-    "version": "1.0", "status": "completed", "server_count": "2", "server_list": [
-        {"server_id": "node_0", "device": [
-            {"device_id": "0", "device_ip": "10.1.0.1", "rank_id": "0"},
-            {"device_id": "1", "device_ip": "10.1.0.2", "rank_id": "1"}]},
-        {"server_id": "node_1", "host_ip": "172.16.0.2", "device": [
-            {"device_id": "4", "device_ip": "10.1.1.1", "rank_id": "2"},
-            {"device_id": "5", "device_ip": "fd00::1", "rank_id": "3", "device_port": "16666"}]}]}
-SUPER_PODS: Dict[str, Any] = {
-    **copy.deepcopy(TWO_SERVERS), "version": "1.2", "super_pod_list": [
+TWO_SERVERS: dict[str, Any] = {
+    "version": "1.0",
+    "status": "completed",
+    "server_count": "2",
+    "server_list": [
+        {
+            "server_id": "node_0",
+            "device": [
+                {"device_id": "0", "device_ip": "10.1.0.1", "rank_id": "0"},
+                {"device_id": "1", "device_ip": "10.1.0.2", "rank_id": "1"},
+            ],
+        },
+        {
+            "server_id": "node_1",
+            "host_ip": "172.16.0.2",
+            "device": [
+                {"device_id": "4", "device_ip": "10.1.1.1", "rank_id": "2"},
+                {"device_id": "5", "device_ip": "fd00::1", "rank_id": "3", "device_port": "16666"},
+            ],
+        },
+    ],
+}
+SUPER_PODS: dict[str, Any] = {
+    **copy.deepcopy(TWO_SERVERS),
+    "version": "1.2",
+    "super_pod_list": [
         {"super_pod_id": "0", "server_list": [{"server_id": "node_0"}]},
-        {"super_pod_id": "1", "server_list": [{"server_id": "node_1"}]}]}
+        {"super_pod_id": "1", "server_list": [{"server_id": "node_1"}]},
+    ],
+}
 for one in SUPER_PODS["server_list"]:
     for device in one["device"]:
         device["super_device_id"] = device["rank_id"]
-ONE_EACH: Dict[str, Any] = {  # the dialect lab: an instance for each rank
-    "board_id": "0x002f", "chip_info": "910", "deploy_mode": "lab", "group_count": "1", "status": "completed",
-    "para_plane_nic_location": "device", "para_plane_nic_name": ["eth0", "eth1"], "para_plane_nic_num": "2",
-    "group_list": [{"device_num": "2", "server_num": "1", "group_name": "", "instance_count": "2", "instance_list": [
-        {"devices": [{"device_id": "0", "device_ip": "10.1.0.1"}], "rank_id": "0", "server_id": "10.0.0.1"},
-        {"devices": [{"device_id": "1", "device_ip": "10.1.0.2"}], "rank_id": "1", "server_id": "10.0.0.1"}]}]}
-PODS: Dict[str, Any] = {  # the dialect of cloud platforms: an instance for each pod, and no rank ids
-    "group_count": "1", "status": "completed", "group_list": [
-        {"group_name": "worker", "device_count": "3", "instance_count": "2", "instance_list": [
-            {"devices": [{"device_id": "4", "device_ip": "10.1.0.1"}, {"device_id": "6", "device_ip": "10.1.0.2"}],
-             "pod_name": "ascend0", "server_id": "10.0.0.1"},
-            {"devices": [{"device_id": "0", "device_ip": "10.1.0.3"}],
-             "pod_name": "ascend1", "server_id": "10.0.0.2"}]}]}
+ONE_EACH: dict[str, Any] = {  # the dialect lab: an instance for each rank
+    "board_id": "0x002f",
+    "chip_info": "910",
+    "deploy_mode": "lab",
+    "group_count": "1",
+    "status": "completed",
+    "para_plane_nic_location": "device",
+    "para_plane_nic_name": ["eth0", "eth1"],
+    "para_plane_nic_num": "2",
+    "group_list": [
+        {
+            "device_num": "2",
+            "server_num": "1",
+            "group_name": "",
+            "instance_count": "2",
+            "instance_list": [
+                {"devices": [{"device_id": "0", "device_ip": "10.1.0.1"}], "rank_id": "0", "server_id": "10.0.0.1"},
+                {"devices": [{"device_id": "1", "device_ip": "10.1.0.2"}], "rank_id": "1", "server_id": "10.0.0.1"},
+            ],
+        }
+    ],
+}
+PODS: dict[str, Any] = {  # the dialect of cloud platforms: an instance for each pod, and no rank ids
+    "group_count": "1",
+    "status": "completed",
+    "group_list": [
+        {
+            "group_name": "worker",
+            "device_count": "3",
+            "instance_count": "2",
+            "instance_list": [
+                {
+                    "devices": [
+                        {"device_id": "4", "device_ip": "10.1.0.1"},
+                        {"device_id": "6", "device_ip": "10.1.0.2"},
+                    ],
+                    "pod_name": "ascend0",
+                    "server_id": "10.0.0.1",
+                },
+                {
+                    "devices": [{"device_id": "0", "device_ip": "10.1.0.3"}],
+                    "pod_name": "ascend1",
+                    "server_id": "10.0.0.2",
+                },
+            ],
+        }
+    ],
+}
 
 
-def ranks_of(data: Any) -> List[Tuple[int, str, int]]:
+def ranks_of(data: Any) -> list[tuple[int, str, int]]:
     """Rank, server and device of all ranks."""
     placed = parse(json.dumps(data)).placements()
     return [(device.rank, server.server_id, device.device_id) for server, device in placed]
@@ -73,16 +137,29 @@ def test_an_instance_for_each_rank() -> None:
 def test_an_instance_for_each_pod_numbers_ranks_in_the_order_of_the_file() -> None:
     table = parse(json.dumps(PODS))
     assert (table.dialect, table.group_name, [server.pod_name for server in table.servers]) == (
-        POD, "worker", ["ascend0", "ascend1"])
+        POD,
+        "worker",
+        ["ascend0", "ascend1"],
+    )
     assert ranks_of(PODS) == [(0, "10.0.0.1", 4), (1, "10.0.0.1", 6), (2, "10.0.0.2", 0)]
 
 
 @pytest.mark.parametrize("data", [TWO_SERVERS, SUPER_PODS, ONE_EACH, PODS], ids=["servers", "super-pods", "lab", "pod"])
 def test_numbers_may_be_numbers_and_nothing_is_said_against_good_tables(data: Any) -> None:
-    numbers = ("rank_id", "device_id", "server_count", "group_count", "device_num", "server_num", "device_count",
-               "instance_count")
-    as_numbers = json.loads(json.dumps(data), object_hook=lambda entry: {
-        key: int(value) if key in numbers else value for key, value in entry.items()})
+    numbers = (
+        "rank_id",
+        "device_id",
+        "server_count",
+        "group_count",
+        "device_num",
+        "server_num",
+        "device_count",
+        "instance_count",
+    )
+    as_numbers = json.loads(
+        json.dumps(data),
+        object_hook=lambda entry: {key: int(value) if key in numbers else value for key, value in entry.items()},
+    )
     assert as_numbers != data and parse(json.dumps(as_numbers)) == parse(json.dumps(data))
     assert examine(json.dumps(data), "A2") == (parse(json.dumps(data)), ())
 
@@ -115,47 +192,76 @@ MANUAL = """{
     "device":[{"device_id":"0","device_ip":"10.1.0.1","rank_id":"0",},], }]}
 """
 NOT_JSON = [
-    (MANUAL,
-     ['line 2, column 24: is not JSON: it has a comment (// whether it can be used; "quoted"), and 2 more. JSON has no '
-      "comments, though the vendor's manual prints them; npu-shim ranktable convert writes the file without them",
-      "line 6, column 68: is not JSON: it has a comma after the last entry, and 2 more. Take away the comma before the "
-      "closing bracket; npu-shim ranktable convert writes the file without it"]),
-    ("",
-     ["line 1, column 1: is not JSON: expecting value. The file is empty; npu-shim ranktable make writes one"]),
-    ("\n{'version': '1.0'}",
-     ["line 2, column 2: is not JSON: expecting property name enclosed in double quotes in \"{'version': '1.0'}\". "
-      "JSON puts names in double quotes"]),
-    ("{\n",
-     ["line 2, column 1: is not JSON: expecting property name enclosed in double quotes. Names stand in double quotes, "
-      "and after the last entry comes no comma"]),
-    ('{"a": [1}',
-     ["line 1, column 9: is not JSON: expecting ',' delimiter in '{\"a\": [1}'. Put a comma between entries, and close "
-      "each bracket"]),
-    ('{"a": 1, b: 2}',
-     ["line 1, column 10: is not JSON: expecting property name enclosed in double quotes in '{\"a\": 1, b: 2}'. Names "
-      "stand in double quotes, and after the last entry comes no comma"]),
-    ('{} {}',
-     ["line 1, column 4: is not JSON: extra data in '{} {}'. Keep one object; what follows it belongs elsewhere"]),
-    ('{"a": nothing}',
-     ["line 1, column 7: is not JSON: expecting value in '{\"a\": nothing}'. Correct it there; npu-shim ranktable make "
-      "writes a new one"]),
-    ('{"a": NaN}',
-     ["$: is not JSON: NaN is no number. Write a number there"]),
-    ('{"a": Infinity, // no number\n}',
-     ["line 1, column 17: is not JSON: it has a comment (// no number). JSON has no comments, though the vendor's manual "
-      "prints them; npu-shim ranktable convert writes the file without them",
-      "line 1, column 15: is not JSON: it has a comma after the last entry. Take away the comma before the closing "
-      "bracket; npu-shim ranktable convert writes the file without it",
-      "$: is not JSON: Infinity is no number. Write a number there"]),
-    ('{"rank_id": "0", "rank_id": "1"}',
-     ["$: the key 'rank_id' is given twice in one object, as \"0\" and as \"1\". Keep one of them"]),
-    ("[" * 100000,
-     ["$: the brackets are nested too deeply. A rank table is not as deep; write it anew"]),
+    (
+        MANUAL,
+        [
+            'line 2, column 24: is not JSON: it has a comment (// whether it can be used; "quoted"), and 2 more. JSON has no '
+            "comments, though the vendor's manual prints them; npu-shim ranktable convert writes the file without them",
+            "line 6, column 68: is not JSON: it has a comma after the last entry, and 2 more. Take away the comma before the "
+            "closing bracket; npu-shim ranktable convert writes the file without it",
+        ],
+    ),
+    ("", ["line 1, column 1: is not JSON: expecting value. The file is empty; npu-shim ranktable make writes one"]),
+    (
+        "\n{'version': '1.0'}",
+        [
+            "line 2, column 2: is not JSON: expecting property name enclosed in double quotes in \"{'version': '1.0'}\". "
+            "JSON puts names in double quotes"
+        ],
+    ),
+    (
+        "{\n",
+        [
+            "line 2, column 1: is not JSON: expecting property name enclosed in double quotes. Names stand in double quotes, "
+            "and after the last entry comes no comma"
+        ],
+    ),
+    (
+        '{"a": [1}',
+        [
+            "line 1, column 9: is not JSON: expecting ',' delimiter in '{\"a\": [1}'. Put a comma between entries, and close "
+            "each bracket"
+        ],
+    ),
+    (
+        '{"a": 1, b: 2}',
+        [
+            "line 1, column 10: is not JSON: expecting property name enclosed in double quotes in '{\"a\": 1, b: 2}'. Names "
+            "stand in double quotes, and after the last entry comes no comma"
+        ],
+    ),
+    (
+        "{} {}",
+        ["line 1, column 4: is not JSON: extra data in '{} {}'. Keep one object; what follows it belongs elsewhere"],
+    ),
+    (
+        '{"a": nothing}',
+        [
+            "line 1, column 7: is not JSON: expecting value in '{\"a\": nothing}'. Correct it there; npu-shim ranktable make "
+            "writes a new one"
+        ],
+    ),
+    ('{"a": NaN}', ["$: is not JSON: NaN is no number. Write a number there"]),
+    (
+        '{"a": Infinity, // no number\n}',
+        [
+            "line 1, column 17: is not JSON: it has a comment (// no number). JSON has no comments, though the vendor's manual "
+            "prints them; npu-shim ranktable convert writes the file without them",
+            "line 1, column 15: is not JSON: it has a comma after the last entry. Take away the comma before the closing "
+            "bracket; npu-shim ranktable convert writes the file without it",
+            "$: is not JSON: Infinity is no number. Write a number there",
+        ],
+    ),
+    (
+        '{"rank_id": "0", "rank_id": "1"}',
+        ['$: the key \'rank_id\' is given twice in one object, as "0" and as "1". Keep one of them'],
+    ),
+    ("[" * 100000, ["$: the brackets are nested too deeply. A rank table is not as deep; write it anew"]),
 ]
 
 
 @pytest.mark.parametrize("text, wanted", NOT_JSON, ids=[n[1][0][:60] for n in NOT_JSON])
-def test_what_is_not_json(text: str, wanted: List[str]) -> None:
+def test_what_is_not_json(text: str, wanted: list[str]) -> None:
     table, problems = examine(text)
     assert [str(problem) for problem in problems] == wanted
     with pytest.raises(RankTableError):
@@ -173,103 +279,193 @@ class Instead:
         self.data = data
 
 
-def changed(data: Dict[str, Any], change: Callable[[Any], Any]) -> Any:
+def changed(data: dict[str, Any], change: Callable[[Any], Any]) -> Any:
     """A copy of a table after a change."""
     made = copy.deepcopy(data)
     given = change(made)
     return given.data if isinstance(given, Instead) else made
 
 
-def devices(data: Any, server: int) -> List[Dict[str, Any]]:
+def devices(data: Any, server: int) -> list[dict[str, Any]]:
     return data["server_list"][server]["device"]
 
 
-def instances(data: Any) -> List[Dict[str, Any]]:
+def instances(data: Any) -> list[dict[str, Any]]:
     return data["group_list"][0]["instance_list"]
 
 
-ERRORS: List[Tuple[Dict[str, Any], Callable[[Any], Any], str]] = [
+ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
     (TWO_SERVERS, lambda d: Instead([d]), "$: is a list. A rank table is one object: { ... }"),
-    (TWO_SERVERS, lambda d: Instead({"server_lst": []}),
-     "$: has neither server_list nor group_list, but server_lst. A rank table has a server_list (today's form) or a "
-     "group_list (older forms)"),
-    (TWO_SERVERS, lambda d: Instead({"rank_list": []}),
-     "$: has neither server_list nor group_list. A rank table has a server_list (today's form) or a group_list (older "
-     "forms); rank_list is the form of newer products, which TensorFlow does not train on"),
-    (TWO_SERVERS, lambda d: d.update(group_list=[]),
-     "$: has both server_list and group_list. Keep the one that describes the job"),
-    (TWO_SERVERS, lambda d: d.update(status="done"),
-     "$.status: is 'done'. It is 'completed', or 'initializing' while the table is being made"),
+    (
+        TWO_SERVERS,
+        lambda d: Instead({"server_lst": []}),
+        "$: has neither server_list nor group_list, but server_lst. A rank table has a server_list (today's form) or a "
+        "group_list (older forms)",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: Instead({"rank_list": []}),
+        "$: has neither server_list nor group_list. A rank table has a server_list (today's form) or a group_list (older "
+        "forms); rank_list is the form of newer products, which TensorFlow does not train on",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: d.update(group_list=[]),
+        "$: has both server_list and group_list. Keep the one that describes the job",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: d.update(status="done"),
+        "$.status: is 'done'. It is 'completed', or 'initializing' while the table is being made",
+    ),
     (TWO_SERVERS, lambda d: d.update(status=None), '$.status: is null. It is a text: "..."'),
-    (TWO_SERVERS, lambda d: d.update(server_list=[]),
-     "$.server_list: is an empty list. It is a list of objects, one at least: [{ ... }]"),
+    (
+        TWO_SERVERS,
+        lambda d: d.update(server_list=[]),
+        "$.server_list: is an empty list. It is a list of objects, one at least: [{ ... }]",
+    ),
     (TWO_SERVERS, lambda d: d.update(server_list={}), "$.server_list: is an object. It is a list of objects"),
     (TWO_SERVERS, lambda d: d["server_list"].append(3), "$.server_list[2]: is 3. It is an object: { ... }"),
-    (TWO_SERVERS, lambda d: d.update(server_count="3"),
-     "$.server_count: is '3', but there are 2 entries in server_list. Write \"server_count\": \"2\", or complete the "
-     "list"),
+    (
+        TWO_SERVERS,
+        lambda d: d.update(server_count="3"),
+        '$.server_count: is \'3\', but there are 2 entries in server_list. Write "server_count": "2", or complete the '
+        "list",
+    ),
     (TWO_SERVERS, lambda d: d["server_list"][1].pop("server_id"), "$.server_list[1]: has no server_id. Add server_id"),
-    (TWO_SERVERS, lambda d: d["server_list"][1].update(server_id=""),
-     '$.server_list[1].server_id: is "". It is a text: "..."'),
-    (TWO_SERVERS, lambda d: d["server_list"][1].update(server_id="node_0"),
-     "$.server_list[1].server_id: 'node_0' is given twice, first at $.server_list[0].server_id. List all devices of a "
-     "server in one entry, or give each server a name of its own"),
-    (TWO_SERVERS, lambda d: d["server_list"][1].update(devices=d["server_list"][1].pop("device")),
-     "$.server_list[1]: has no device, but devices. Add device"),
+    (
+        TWO_SERVERS,
+        lambda d: d["server_list"][1].update(server_id=""),
+        '$.server_list[1].server_id: is "". It is a text: "..."',
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: d["server_list"][1].update(server_id="node_0"),
+        "$.server_list[1].server_id: 'node_0' is given twice, first at $.server_list[0].server_id. List all devices of a "
+        "server in one entry, or give each server a name of its own",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: d["server_list"][1].update(devices=d["server_list"][1].pop("device")),
+        "$.server_list[1]: has no device, but devices. Add device",
+    ),
     (TWO_SERVERS, lambda d: devices(d, 0)[1].pop("rank_id"), "$.server_list[0].device[1]: has no rank_id. Add rank_id"),
-    (TWO_SERVERS, lambda d: devices(d, 0)[1].update(rank_id="-1"),
-     "$.server_list[0].device[1].rank_id: is '-1'. It is a whole number, 0 or more, as in \"0\""),
-    (TWO_SERVERS, lambda d: devices(d, 0)[1].update(rank_id=10 ** 4000),
-     "$.server_list[0].device[1].rank_id: is '1000000000000000000000000000000000000000'. It is a whole number"),
-    (TWO_SERVERS, lambda d: devices(d, 0)[1].update(device_id="x"),
-     "$.server_list[0].device[1].device_id: is 'x'. It is a whole"),
-    (TWO_SERVERS, lambda d: devices(d, 0)[1].update(device_id=1.5),
-     "$.server_list[0].device[1].device_id: is 1.5. It is a text"),
-    (TWO_SERVERS, lambda d: devices(d, 1)[1].update(rank_id="2"),
-     "$.server_list[1].device[1].rank_id: rank 2 is given twice, first at $.server_list[1].device[0].rank_id. 4 "
-     "devices have ranks 0 to 3, each once; rank 3 is not there yet"),
-    (TWO_SERVERS, lambda d: devices(d, 1)[1].update(rank_id="4"),
-     "$.server_list[1].device[1].rank_id: is rank 4, but there is no rank 3. 4 devices have ranks 0 to 3, each once; "
-     "number them without a gap"),
-    (TWO_SERVERS, lambda d: devices(d, 1)[1].update(device_id="4"),
-     "$.server_list[1].device[1].device_id: device 4 of server 'node_1' is given twice, first at "
-     "$.server_list[1].device[0].device_id. A device trains one rank; name another device"),
-    (SUPER_PODS, lambda d: d["super_pod_list"][1]["server_list"][0].update(server_id="node_2"),
-     "$.super_pod_list[1].server_list[0].server_id: 'node_2' is no server of server_list. The servers are node_0, "
-     "node_1"),
-    (SUPER_PODS, lambda d: d["super_pod_list"][1]["server_list"].append({"server_id": "node_0"}),
-     "$.super_pod_list[1].server_list[1].server_id: 'node_0' is given twice, first at "
-     "$.super_pod_list[0].server_list[0].server_id. A server is in one super-pod"),
-    (SUPER_PODS, lambda d: d["super_pod_list"].pop(),
-     "$.server_list[1].server_id: 'node_1' is in no super-pod. Add it to an entry of super_pod_list"),
+    (
+        TWO_SERVERS,
+        lambda d: devices(d, 0)[1].update(rank_id="-1"),
+        "$.server_list[0].device[1].rank_id: is '-1'. It is a whole number, 0 or more, as in \"0\"",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: devices(d, 0)[1].update(rank_id=10**4000),
+        "$.server_list[0].device[1].rank_id: is '1000000000000000000000000000000000000000'. It is a whole number",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: devices(d, 0)[1].update(device_id="x"),
+        "$.server_list[0].device[1].device_id: is 'x'. It is a whole",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: devices(d, 0)[1].update(device_id=1.5),
+        "$.server_list[0].device[1].device_id: is 1.5. It is a text",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: devices(d, 1)[1].update(rank_id="2"),
+        "$.server_list[1].device[1].rank_id: rank 2 is given twice, first at $.server_list[1].device[0].rank_id. 4 "
+        "devices have ranks 0 to 3, each once; rank 3 is not there yet",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: devices(d, 1)[1].update(rank_id="4"),
+        "$.server_list[1].device[1].rank_id: is rank 4, but there is no rank 3. 4 devices have ranks 0 to 3, each once; "
+        "number them without a gap",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: devices(d, 1)[1].update(device_id="4"),
+        "$.server_list[1].device[1].device_id: device 4 of server 'node_1' is given twice, first at "
+        "$.server_list[1].device[0].device_id. A device trains one rank; name another device",
+    ),
+    (
+        SUPER_PODS,
+        lambda d: d["super_pod_list"][1]["server_list"][0].update(server_id="node_2"),
+        "$.super_pod_list[1].server_list[0].server_id: 'node_2' is no server of server_list. The servers are node_0, "
+        "node_1",
+    ),
+    (
+        SUPER_PODS,
+        lambda d: d["super_pod_list"][1]["server_list"].append({"server_id": "node_0"}),
+        "$.super_pod_list[1].server_list[1].server_id: 'node_0' is given twice, first at "
+        "$.super_pod_list[0].server_list[0].server_id. A server is in one super-pod",
+    ),
+    (
+        SUPER_PODS,
+        lambda d: d["super_pod_list"].pop(),
+        "$.server_list[1].server_id: 'node_1' is in no super-pod. Add it to an entry of super_pod_list",
+    ),
     (ONE_EACH, lambda d: d.update(group_count="2"), "$.group_count: is '2', but there is 1 entry in group_list"),
-    (ONE_EACH, lambda d: d.update(group_count="2", group_list=d["group_list"] * 2),
-     "$.group_list: has 2 groups. A job is one group; write a table for each job"),
-    (ONE_EACH, lambda d: d["group_list"][0].update(instance_count="1"),
-     "$.group_list[0].instance_count: is '1', but there are 2 entries in instance_list"),
-    (ONE_EACH, lambda d: d["group_list"][0].update(device_num="8"),
-     "$.group_list[0].device_num: is '8', but there are 2 devices in instance_list. Write \"device_num\": \"2\", or "
-     "complete the list"),
-    (ONE_EACH, lambda d: d["group_list"][0].update(server_num="2"),
-     "$.group_list[0].server_num: is '2', but there is 1 server in instance_list"),
-    (ONE_EACH, lambda d: instances(d)[0]["devices"].append({"device_id": "2"}),
-     "$.group_list[0].instance_list[0].devices: has 2 devices. An instance with a rank_id has exactly one"),
-    (ONE_EACH, lambda d: instances(d)[1].pop("rank_id"),
-     "$.group_list[0].instance_list[1]: has no rank_id. Add rank_id"),
-    (ONE_EACH, lambda d: instances(d)[1].update(rank_id="0"),
-     "$.group_list[0].instance_list[1].rank_id: rank 0 is given twice, first at "
-     "$.group_list[0].instance_list[0].rank_id. 2 devices have ranks 0 to 1, each once; rank 1 is not there yet"),
-    (ONE_EACH, lambda d: instances(d)[1]["devices"][0].update(device_id="0"),
-     "$.group_list[0].instance_list[1].devices[0].device_id: device 0 of server '10.0.0.1' is given twice, first at "
-     "$.group_list[0].instance_list[0].devices[0].device_id"),
-    (PODS, lambda d: d["group_list"][0].update(device_count="8"),
-     "$.group_list[0].device_count: is '8', but there are 3 devices in instance_list"),
-    (PODS, lambda d: instances(d)[1].update(pod_name="ascend0"),
-     "$.group_list[0].instance_list[1].pod_name: 'ascend0' is given twice, first at "
-     "$.group_list[0].instance_list[0].pod_name. A process knows its place by the name of its pod"),
-    (PODS, lambda d: instances(d)[1].update(server_id="10.0.0.1", devices=[{"device_id": "6"}]),
-     "$.group_list[0].instance_list[1].devices[0].device_id: device 6 of server '10.0.0.1' is given twice, first at "
-     "$.group_list[0].instance_list[0].devices[1].device_id"),
+    (
+        ONE_EACH,
+        lambda d: d.update(group_count="2", group_list=d["group_list"] * 2),
+        "$.group_list: has 2 groups. A job is one group; write a table for each job",
+    ),
+    (
+        ONE_EACH,
+        lambda d: d["group_list"][0].update(instance_count="1"),
+        "$.group_list[0].instance_count: is '1', but there are 2 entries in instance_list",
+    ),
+    (
+        ONE_EACH,
+        lambda d: d["group_list"][0].update(device_num="8"),
+        '$.group_list[0].device_num: is \'8\', but there are 2 devices in instance_list. Write "device_num": "2", or '
+        "complete the list",
+    ),
+    (
+        ONE_EACH,
+        lambda d: d["group_list"][0].update(server_num="2"),
+        "$.group_list[0].server_num: is '2', but there is 1 server in instance_list",
+    ),
+    (
+        ONE_EACH,
+        lambda d: instances(d)[0]["devices"].append({"device_id": "2"}),
+        "$.group_list[0].instance_list[0].devices: has 2 devices. An instance with a rank_id has exactly one",
+    ),
+    (
+        ONE_EACH,
+        lambda d: instances(d)[1].pop("rank_id"),
+        "$.group_list[0].instance_list[1]: has no rank_id. Add rank_id",
+    ),
+    (
+        ONE_EACH,
+        lambda d: instances(d)[1].update(rank_id="0"),
+        "$.group_list[0].instance_list[1].rank_id: rank 0 is given twice, first at "
+        "$.group_list[0].instance_list[0].rank_id. 2 devices have ranks 0 to 1, each once; rank 1 is not there yet",
+    ),
+    (
+        ONE_EACH,
+        lambda d: instances(d)[1]["devices"][0].update(device_id="0"),
+        "$.group_list[0].instance_list[1].devices[0].device_id: device 0 of server '10.0.0.1' is given twice, first at "
+        "$.group_list[0].instance_list[0].devices[0].device_id",
+    ),
+    (
+        PODS,
+        lambda d: d["group_list"][0].update(device_count="8"),
+        "$.group_list[0].device_count: is '8', but there are 3 devices in instance_list",
+    ),
+    (
+        PODS,
+        lambda d: instances(d)[1].update(pod_name="ascend0"),
+        "$.group_list[0].instance_list[1].pod_name: 'ascend0' is given twice, first at "
+        "$.group_list[0].instance_list[0].pod_name. A process knows its place by the name of its pod",
+    ),
+    (
+        PODS,
+        lambda d: instances(d)[1].update(server_id="10.0.0.1", devices=[{"device_id": "6"}]),
+        "$.group_list[0].instance_list[1].devices[0].device_id: device 6 of server '10.0.0.1' is given twice, first at "
+        "$.group_list[0].instance_list[0].devices[1].device_id",
+    ),
 ]
 
 
@@ -284,56 +480,136 @@ def test_what_no_runtime_gets_along_with(data: Any, change: Any, text: str) -> N
 
 
 # --- what only cards refuse ----------------------------------------------------
-def server(*ids: int) -> Dict[str, Any]:
+def server(*ids: int) -> dict[str, Any]:
     """A table of one server with these devices."""
-    return {"version": "1.0", "status": "completed", "server_count": "1", "server_list": [{"server_id": "s", "device": [
-        {"device_id": str(i), "device_ip": f"10.0.0.{i + 1}", "rank_id": str(rank)} for rank, i in enumerate(ids)]}]}
+    return {
+        "version": "1.0",
+        "status": "completed",
+        "server_count": "1",
+        "server_list": [
+            {
+                "server_id": "s",
+                "device": [
+                    {"device_id": str(i), "device_ip": f"10.0.0.{i + 1}", "rank_id": str(rank)}
+                    for rank, i in enumerate(ids)
+                ],
+            }
+        ],
+    }
 
 
-WARNINGS: List[Tuple[Dict[str, Any], Callable[[Any], Any], str, str]] = [
-    (TWO_SERVERS, lambda d: d.update(status="initializing"), "910",
-     "$.status: is 'initializing': the table is not ready. Use it when it is 'completed'"),
+WARNINGS: list[tuple[dict[str, Any], Callable[[Any], Any], str, str]] = [
+    (
+        TWO_SERVERS,
+        lambda d: d.update(status="initializing"),
+        "910",
+        "$.status: is 'initializing': the table is not ready. Use it when it is 'completed'",
+    ),
     (TWO_SERVERS, lambda d: d.pop("version"), "910", '$: has no version. Write "version": "1.0"'),
     (TWO_SERVERS, lambda d: d.update(version="3.0"), "910", "$.version: is '3.0'. It is one of '1.0', '1.2'"),
-    (TWO_SERVERS, lambda d: d.update(version="1.2"), "A3",
-     "$: has no super_pod_list, which version 1.2 is made for. Add it"),
-    (SUPER_PODS, lambda d: d.update(version="1.0"), "A3",
-     "$.version: is '1.0', but there is a super_pod_list. Write \"version\""),
+    (
+        TWO_SERVERS,
+        lambda d: d.update(version="1.2"),
+        "A3",
+        "$: has no super_pod_list, which version 1.2 is made for. Add it",
+    ),
+    (
+        SUPER_PODS,
+        lambda d: d.update(version="1.0"),
+        "A3",
+        "$.version: is '1.0', but there is a super_pod_list. Write \"version\"",
+    ),
     (TWO_SERVERS, lambda d: d.pop("server_count"), "910", '$: has no server_count. Write "server_count": "2"'),
-    (TWO_SERVERS, lambda d: d["server_list"][0].update(server_id="n" * 64), "910",
-     "$.server_list[0]: the server_id has 64 characters. Shorten it to 63"),
-    (TWO_SERVERS, lambda d: devices(d, 1)[0].update(device_ip="10.1.0.2"), "910",
-     "$.server_list[1].device[0].device_ip: '10.1.0.2' is given twice, first at $.server_list[0].device[1].device_ip. "
-     "Each device has a port of its own: address_N in /etc/hccn.conf of the server"),
-    (TWO_SERVERS, lambda d: devices(d, 1)[0].update(device_ip="10.1.0"), "910",
-     "$.server_list[1].device[0].device_ip: '10.1.0' is no IPv4 or IPv6 address. Write the address of the device's "
-     "port"),
-    (TWO_SERVERS, lambda d: devices(d, 1)[0].pop("device_ip"), "910",
-     "$.server_list[1].device[0]: has no device_ip. Cards need it: address_N in /etc/hccn.conf of the server"),
-    (ONE_EACH, lambda d: instances(d)[1].update(pod_name="x"), "910",
-     "$.group_list[0].instance_list[1].pod_name: is no key of an instance. It is passed over; take it away"),
-    (ONE_EACH, lambda d: d.update(para_plane_nic_num="8"), "910",
-     "$.para_plane_nic_num: is '8', but there are 2 entries in para_plane_nic_name"),
-    (server(0, 1, 2), lambda d: None, "910",
-     "$.server_list[0].device: server 's' has 3 devices (0, 1, 2). Atlas training servers (910) train on 1, 2, 4 or 8 "
-     "of them"),
-    (server(3, 4), lambda d: None, "910",
-     "$.server_list[0].device: devices 3, 4 of server 's' are of both rings. Devices 0-3 and 4-7 are a ring each on "
-     "Atlas training servers (910): take 2 of one"),
-    (server(0, 1, 4, 5), lambda d: None, "910",
-     "$.server_list[0].device: devices 0, 1, 4, 5 of server 's' are of both rings. Devices 0-3 and 4-7 are a ring each "
-     "on Atlas training servers (910): take 4 of one"),
-    (server(8), lambda d: None, "910",
-     "$.server_list[0].device: server 's' has a device 8. A server's devices are 0 to 7"),
-    (server(8), lambda d: None, "A2",
-     "$.server_list[0].device: server 's' has a device 8. A server's devices are 0 to 7"),
-    (PODS, lambda d: None, "910",
-     "$.group_list[0].instance_list[1].devices: server '10.0.0.2' has 1 device, and '10.0.0.1' 2. All servers of a job "
-     "give the same number"),
-    (ONE_EACH, lambda d: instances(d)[1]["devices"][0].update(device_id="7"), "910",
-     "$.group_list[0].instance_list: devices 0, 7 of server '10.0.0.1' are of both rings"),
-    (SUPER_PODS, lambda d: devices(d, 1).pop(), "A3",
-     "$.super_pod_list[1]: super-pod '1' has 1 device, and '0' 2. All super-pods of a job give the same number"),
+    (
+        TWO_SERVERS,
+        lambda d: d["server_list"][0].update(server_id="n" * 64),
+        "910",
+        "$.server_list[0]: the server_id has 64 characters. Shorten it to 63",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: devices(d, 1)[0].update(device_ip="10.1.0.2"),
+        "910",
+        "$.server_list[1].device[0].device_ip: '10.1.0.2' is given twice, first at $.server_list[0].device[1].device_ip. "
+        "Each device has a port of its own: address_N in /etc/hccn.conf of the server",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: devices(d, 1)[0].update(device_ip="10.1.0"),
+        "910",
+        "$.server_list[1].device[0].device_ip: '10.1.0' is no IPv4 or IPv6 address. Write the address of the device's "
+        "port",
+    ),
+    (
+        TWO_SERVERS,
+        lambda d: devices(d, 1)[0].pop("device_ip"),
+        "910",
+        "$.server_list[1].device[0]: has no device_ip. Cards need it: address_N in /etc/hccn.conf of the server",
+    ),
+    (
+        ONE_EACH,
+        lambda d: instances(d)[1].update(pod_name="x"),
+        "910",
+        "$.group_list[0].instance_list[1].pod_name: is no key of an instance. It is passed over; take it away",
+    ),
+    (
+        ONE_EACH,
+        lambda d: d.update(para_plane_nic_num="8"),
+        "910",
+        "$.para_plane_nic_num: is '8', but there are 2 entries in para_plane_nic_name",
+    ),
+    (
+        server(0, 1, 2),
+        lambda d: None,
+        "910",
+        "$.server_list[0].device: server 's' has 3 devices (0, 1, 2). Atlas training servers (910) train on 1, 2, 4 or 8 "
+        "of them",
+    ),
+    (
+        server(3, 4),
+        lambda d: None,
+        "910",
+        "$.server_list[0].device: devices 3, 4 of server 's' are of both rings. Devices 0-3 and 4-7 are a ring each on "
+        "Atlas training servers (910): take 2 of one",
+    ),
+    (
+        server(0, 1, 4, 5),
+        lambda d: None,
+        "910",
+        "$.server_list[0].device: devices 0, 1, 4, 5 of server 's' are of both rings. Devices 0-3 and 4-7 are a ring each "
+        "on Atlas training servers (910): take 4 of one",
+    ),
+    (
+        server(8),
+        lambda d: None,
+        "910",
+        "$.server_list[0].device: server 's' has a device 8. A server's devices are 0 to 7",
+    ),
+    (
+        server(8),
+        lambda d: None,
+        "A2",
+        "$.server_list[0].device: server 's' has a device 8. A server's devices are 0 to 7",
+    ),
+    (
+        PODS,
+        lambda d: None,
+        "910",
+        "$.group_list[0].instance_list[1].devices: server '10.0.0.2' has 1 device, and '10.0.0.1' 2. All servers of a job "
+        "give the same number",
+    ),
+    (
+        ONE_EACH,
+        lambda d: instances(d)[1]["devices"][0].update(device_id="7"),
+        "910",
+        "$.group_list[0].instance_list: devices 0, 7 of server '10.0.0.1' are of both rings",
+    ),
+    (
+        SUPER_PODS,
+        lambda d: devices(d, 1).pop(),
+        "A3",
+        "$.super_pod_list[1]: super-pod '1' has 1 device, and '0' 2. All super-pods of a job give the same number",
+    ),
 ]
 
 
@@ -345,8 +621,19 @@ def test_what_only_cards_refuse_is_read_all_the_same(data: Any, change: Any, pro
     assert [problem.severity for problem in problems] == [WARNING] and str(problems[0]).startswith(text), problems
 
 
-@pytest.mark.parametrize("ids, product", [
-    ((0, 1, 2), "A2"), ((3, 4), "A2"), ((0, 1, 2), "A3"), ((14, 15), "A3"), ((3, 4), None), ((4, 5, 6, 7), "910"),
-    ((2, 3), "910"), ((7,), "910"), (tuple(range(8)), "910")])
+@pytest.mark.parametrize(
+    "ids, product",
+    [
+        ((0, 1, 2), "A2"),
+        ((3, 4), "A2"),
+        ((0, 1, 2), "A3"),
+        ((14, 15), "A3"),
+        ((3, 4), None),
+        ((4, 5, 6, 7), "910"),
+        ((2, 3), "910"),
+        ((7,), "910"),
+        (tuple(range(8)), "910"),
+    ],
+)
 def test_each_product_has_its_own_rules(ids: Any, product: Any) -> None:
     assert examine(json.dumps(server(*ids)), product)[1] == ()

@@ -1,28 +1,55 @@
 """Writing rank tables: what is read from what was written is the same table, in every dialect and between them."""
+
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from npu_shim.distributed.ranktable.model import (DIALECTS, LAB, POD, SERVER_LIST, Device, RankTable, Server, SuperPod, parse)
+from npu_shim.distributed.ranktable.model import (
+    DIALECTS,
+    LAB,
+    POD,
+    SERVER_LIST,
+    Device,
+    RankTable,
+    Server,
+    SuperPod,
+    parse,
+)
 from npu_shim.distributed.ranktable.validate import PRODUCTS, examine
 from npu_shim.distributed.ranktable.writer import converted, document, text
 
 NAMES = st.text('s0.:/"\\\n é,#]}', min_size=1, max_size=6)
-VALUES: List[Any] = [None, True, 0, -1, 2.5, "", "0", "x", [], {}, [1], ["eth0", None], {"a": {"b": []}}, [{}],
-                     [{"rank_id": "0"}]]
+VALUES: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    2.5,
+    "",
+    "0",
+    "x",
+    [],
+    {},
+    [1],
+    ["eth0", None],
+    {"a": {"b": []}},
+    [{}],
+    [{"rank_id": "0"}],
+]
 JSON = st.sampled_from(VALUES)
 few = settings(max_examples=25, deadline=None, database=None)
 ADDRESSES = st.none() | st.sampled_from(["10.0.0.1", "fd00::1", "192.168.100.1"])
 
 
-def extras(key: str) -> "st.SearchStrategy[Tuple[Tuple[str, str], ...]]":
+def extras(key: str) -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
     """At most two keys that no dialect knows."""
     return st.dictionaries(st.sampled_from([f"{key}_a", f"{key}_b"]), JSON, max_size=2).map(
-        lambda found: tuple((name, json.dumps(value, sort_keys=True)) for name, value in sorted(found.items())))
+        lambda found: tuple((name, json.dumps(value, sort_keys=True)) for name, value in sorted(found.items()))
+    )
 
 
 @st.composite
@@ -36,21 +63,32 @@ def tables(draw: Any, dialect: str) -> RankTable:
     servers, left = [], iter(ranks)
     for server_id, count in zip(server_ids, counts):
         ids = draw(st.lists(st.integers(0, 15), min_size=count, max_size=count, unique=True))
-        made = tuple(Device(next(left), i, draw(ADDRESSES), draw(st.none() | NAMES), draw(extras("device")))
-                     for i in ids)
+        made = tuple(
+            Device(next(left), i, draw(ADDRESSES), draw(st.none() | NAMES), draw(extras("device"))) for i in ids
+        )
         servers.append(Server(server_id, made, extras=() if dialect == LAB else draw(extras("server"))))
-    common: Dict[str, Any] = {"status": draw(st.sampled_from(["completed", "initializing"])),
-                              "extras": draw(extras("top"))}
+    common: dict[str, Any] = {
+        "status": draw(st.sampled_from(["completed", "initializing"])),
+        "extras": draw(extras("top")),
+    }
     if dialect == SERVER_LIST:
         with_pods = draw(st.booleans())
         pods = (SuperPod(draw(NAMES), tuple(server_ids)),) if with_pods else ()
         return RankTable(tuple(servers), dialect, draw(st.none() | NAMES), super_pods=pods, **common)
     if dialect == POD:
-        pod_names = draw(st.lists(st.none() | NAMES, min_size=len(servers), max_size=len(servers),
-                                  unique_by=lambda name: name or object()))
+        pod_names = draw(
+            st.lists(
+                st.none() | NAMES, min_size=len(servers), max_size=len(servers), unique_by=lambda name: name or object()
+            )
+        )
         servers = [Server(s.server_id, s.devices, name, s.extras) for s, name in zip(servers, pod_names)]
-    return RankTable(tuple(servers), dialect, group_name=draw(st.none() | NAMES) if dialect == POD else draw(NAMES),
-                     group_extras=draw(extras("group")), **common)
+    return RankTable(
+        tuple(servers),
+        dialect,
+        group_name=draw(st.none() | NAMES) if dialect == POD else draw(NAMES),
+        group_extras=draw(extras("group")),
+        **common,
+    )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -82,21 +120,27 @@ def test_another_dialect_has_the_same_ranks_on_the_same_devices(source: str, tar
     assert placed(back) == placed(table)
 
 
-def placed(table: RankTable) -> List[Tuple[int, str, int, Any]]:
+def placed(table: RankTable) -> list[tuple[int, str, int, Any]]:
     """Rank, server, device and address of every rank."""
-    return [(device.rank, server.server_id, device.device_id, device.device_ip)
-            for server, device in table.placements()]
+    return [
+        (device.rank, server.server_id, device.device_id, device.device_ip) for server, device in table.placements()
+    ]
 
 
 def in_order(table: RankTable) -> bool:
     """Whether the ranks of each server follow each other."""
-    return all(max(ranks) - min(ranks) == len(ranks) - 1
-               for ranks in ([device.rank for device in server.devices] for server in table.servers))
+    return all(
+        max(ranks) - min(ranks) == len(ranks) - 1
+        for ranks in ([device.rank for device in server.devices] for server in table.servers)
+    )
 
 
 @few
-@given(st.text(max_size=80) | JSON.map(json.dumps) | st.builds(
-    lambda key, value: json.dumps({key: value}), st.sampled_from(["server_list", "group_list"]), JSON))
+@given(
+    st.text(max_size=80)
+    | JSON.map(json.dumps)
+    | st.builds(lambda key, value: json.dumps({key: value}), st.sampled_from(["server_list", "group_list"]), JSON)
+)
 def test_no_text_ends_in_anything_but_problems(written: str) -> None:
     for product in (None, *PRODUCTS):
         table, problems = examine(written, product)
@@ -122,14 +166,25 @@ def test_no_damage_to_a_table_ends_in_anything_but_problems(data: Any) -> None:
 
 # --- what a dialect has no place for -------------------------------------------
 def test_what_is_left_out_is_named() -> None:
-    table = RankTable((Server("s", (Device(0, 0, "10.0.0.1", "7"),), extras=(("host_ip", '"10.0.0.9"'),)),), SERVER_LIST,
-                      "1.2", super_pods=(SuperPod("0", ("s",)),))
+    table = RankTable(
+        (Server("s", (Device(0, 0, "10.0.0.1", "7"),), extras=(("host_ip", '"10.0.0.9"'),)),),
+        SERVER_LIST,
+        "1.2",
+        super_pods=(SuperPod("0", ("s",)),),
+    )
     made, left_out = converted(table, LAB)
     assert left_out == ("super_pod_list", "host_ip", "super_pod_id") and parse(text(made)) == made
     assert dict(made.extras)["para_plane_nic_name"] == '["eth0"]' and dict(made.extras)["chip_info"] == '"910"'
     back, left_out = converted(made, SERVER_LIST)
-    assert left_out == ("board_id", "chip_info", "deploy_mode", "para_plane_nic_location", "para_plane_nic_name",
-                        "para_plane_nic_num", "group_name")
+    assert left_out == (
+        "board_id",
+        "chip_info",
+        "deploy_mode",
+        "para_plane_nic_location",
+        "para_plane_nic_name",
+        "para_plane_nic_num",
+        "group_name",
+    )
     assert back == RankTable((Server("s", (Device(0, 0, "10.0.0.1", "7"),)),), SERVER_LIST, "1.0")
     assert converted(table, POD)[1] == ("super_pod_list", "host_ip", "super_device_id", "super_pod_id")
 
@@ -146,7 +201,9 @@ def test_a_dialect_that_is_none() -> None:
 
 def test_each_line_is_one_device() -> None:
     table = RankTable((Server("s", (Device(0, 0, "10.0.0.1"), Device(1, 1, "10.0.0.2"))),), SERVER_LIST, "1.0")
-    assert text(table) == """{
+    assert (
+        text(table)
+        == """{
   "version": "1.0",
   "status": "completed",
   "server_count": "1",
@@ -161,3 +218,4 @@ def test_each_line_is_one_device() -> None:
   ]
 }
 """
+    )

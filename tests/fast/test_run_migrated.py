@@ -1,4 +1,5 @@
 """``npu-shim run`` runs what the migration tool would write, in the script's own files and in no others."""
+
 from __future__ import annotations
 
 import pathlib
@@ -17,116 +18,161 @@ Make = Callable[[Dict[str, str]], Any]
 
 
 def test_the_script_and_what_it_imports_run_migrated(project: Make) -> None:
-    done = project({'train.py': PRINTS + 'import model.net\nfrom model import data', 'model/__init__.py': '',
-                    'model/net.py': PRINTS, 'model/data.py': PRINTS, 'unused.py': PRINTS}).run('train.py')
-    assert done.out == '__main__ /cpu:0\nmodel.net /cpu:0\nmodel.data /cpu:0\n'
-    assert done.said == ['npu-shim run: 3 rewrites in 3 files; npu-shim run -v lists them']
+    done = project(
+        {
+            "train.py": PRINTS + "import model.net\nfrom model import data",
+            "model/__init__.py": "",
+            "model/net.py": PRINTS,
+            "model/data.py": PRINTS,
+            "unused.py": PRINTS,
+        }
+    ).run("train.py")
+    assert done.out == "__main__ /cpu:0\nmodel.net /cpu:0\nmodel.data /cpu:0\n"
+    assert done.said == ["npu-shim run: 3 rewrites in 3 files; npu-shim run -v lists them"]
 
 
 def test_what_a_name_is_may_be_said_in_another_file(project: Make) -> None:
-    done = project({'train.py': 'from compat import t\nwith t.device("/gpu:0") as name: print(name)',
-                    'compat.py': 'import tensorflow as t\n'}).run('train.py')
-    assert done.out == '/cpu:0\n'
+    done = project(
+        {
+            "train.py": 'from compat import t\nwith t.device("/gpu:0") as name: print(name)',
+            "compat.py": "import tensorflow as t\n",
+        }
+    ).run("train.py")
+    assert done.out == "/cpu:0\n"
 
 
-@pytest.mark.parametrize('library', ['env/lib/python3/site-packages', 'env', 'conda/lib'])
+@pytest.mark.parametrize("library", ["env/lib/python3/site-packages", "env", "conda/lib"])
 def test_libraries_below_the_folder_stay_as_they_are(library: str, project: Make) -> None:
-    done = project({'train.py': 'import sys\nsys.path.append(%r)\n%simport lib, own' % (library, PRINTS),
-                    'own.py': PRINTS, library + '/lib.py': PRINTS, 'env/pyvenv.cfg': '',
-                    'conda/conda-meta/history': ''}).run('train.py')
-    assert done.out == '__main__ /cpu:0\nlib /gpu:0\nown /cpu:0\n'
+    done = project(
+        {
+            "train.py": f"import sys\nsys.path.append({library!r})\n{PRINTS}import lib, own",
+            "own.py": PRINTS,
+            library + "/lib.py": PRINTS,
+            "env/pyvenv.cfg": "",
+            "conda/conda-meta/history": "",
+        }
+    ).run("train.py")
+    assert done.out == "__main__ /cpu:0\nlib /gpu:0\nown /cpu:0\n"
 
 
 def test_files_beside_the_folder_stay_as_they_are_unless_the_folder_is_named(project: Make) -> None:
-    made = project({'scripts/train.py': 'import sys; sys.path.append("shared")\n' + PRINTS + 'import lib',
-                    'shared/lib.py': PRINTS})
-    assert made.run('scripts/train.py').out == '__main__ /cpu:0\nlib /gpu:0\n'
-    assert made.run('-i', '.', 'scripts/train.py').out == '__main__ /cpu:0\nlib /cpu:0\n'
+    made = project(
+        {"scripts/train.py": 'import sys; sys.path.append("shared")\n' + PRINTS + "import lib", "shared/lib.py": PRINTS}
+    )
+    assert made.run("scripts/train.py").out == "__main__ /cpu:0\nlib /gpu:0\n"
+    assert made.run("-i", ".", "scripts/train.py").out == "__main__ /cpu:0\nlib /cpu:0\n"
 
 
 def test_a_script_of_a_package_has_the_folder_of_the_package(project: Make) -> None:
-    made = project({'top/__init__.py': '', 'top/bin/__init__.py': '', 'top/bin/train.py': PRINTS + 'import top.net',
-                    'top/net.py': PRINTS})
-    assert made.run('-m', 'top.bin.train').out == '__main__ /cpu:0\ntop.net /cpu:0\n'
-    assert made.run('top/bin/train.py', cwd=made.root, PYTHONPATH='{}:{}'.format(made.root, made._path)).out == (
-        '__main__ /cpu:0\ntop.net /cpu:0\n')
+    made = project(
+        {
+            "top/__init__.py": "",
+            "top/bin/__init__.py": "",
+            "top/bin/train.py": PRINTS + "import top.net",
+            "top/net.py": PRINTS,
+        }
+    )
+    assert made.run("-m", "top.bin.train").out == "__main__ /cpu:0\ntop.net /cpu:0\n"
+    assert made.run("top/bin/train.py", cwd=made.root, PYTHONPATH=f"{made.root}:{made._path}").out == (
+        "__main__ /cpu:0\ntop.net /cpu:0\n"
+    )
 
 
 def test_an_installed_module_that_is_named_is_migrated_with_its_package_alone(project: Make) -> None:
-    made = project({'site-packages/one/__init__.py': '', 'site-packages/one/train.py': PRINTS + 'import one.net, two',
-                    'site-packages/one/net.py': PRINTS, 'site-packages/two.py': PRINTS})
-    done = made.run('-m', 'one.train', PYTHONPATH='site-packages:' + made._path)
-    assert done.out == '__main__ /cpu:0\none.net /cpu:0\ntwo /gpu:0\n'
+    made = project(
+        {
+            "site-packages/one/__init__.py": "",
+            "site-packages/one/train.py": PRINTS + "import one.net, two",
+            "site-packages/one/net.py": PRINTS,
+            "site-packages/two.py": PRINTS,
+        }
+    )
+    done = made.run("-m", "one.train", PYTHONPATH="site-packages:" + made._path)
+    assert done.out == "__main__ /cpu:0\none.net /cpu:0\ntwo /gpu:0\n"
 
 
 def test_what_is_only_imported_by_name_is_migrated_and_told_when_it_is(project: Make) -> None:
-    done = project({'train.py': 'import importlib\nimportlib.import_module("models.net")\n',
-                    'models/net.py': PRINTS}).run('train.py')
-    assert done.out == 'models.net /cpu:0\n'
-    assert done.said[0] == 'npu-shim run: nothing to rewrite in 1 file'
-    assert done.said[1].endswith('models/net.py, which is read only now; 0 places left to you')
+    done = project(
+        {"train.py": 'import importlib\nimportlib.import_module("models.net")\n', "models/net.py": PRINTS}
+    ).run("train.py")
+    assert done.out == "models.net /cpu:0\n"
+    assert done.said[0] == "npu-shim run: nothing to rewrite in 1 file"
+    assert done.said[1].endswith("models/net.py, which is read only now; 0 places left to you")
 
 
 def test_a_large_folder_is_not_read(project: Make) -> None:
     """A FIFO in it would be waited for without end."""
     import os
 
-    made = project({'train.py': PRINTS + 'import model', 'model.py': PRINTS})
-    os.mkfifo(str(made.root / 'other.py'))
-    (made.root / 'deep').mkdir()
-    os.mkfifo(str(made.root / 'deep' / '__init__.py'))
-    assert made.run('train.py').said == ['npu-shim run: 2 rewrites in 2 files; npu-shim run -v lists them']
+    made = project({"train.py": PRINTS + "import model", "model.py": PRINTS})
+    os.mkfifo(str(made.root / "other.py"))
+    (made.root / "deep").mkdir()
+    os.mkfifo(str(made.root / "deep" / "__init__.py"))
+    assert made.run("train.py").said == ["npu-shim run: 2 rewrites in 2 files; npu-shim run -v lists them"]
 
 
 def test_verbose_lists_each_place(project: Make) -> None:
-    done = project({'train.py': PRINTS + 'y = tf.where([True])\n'}).run('-v', 'train.py')
-    assert [line.split(' ')[:2] for line in done.err.splitlines()[:2]] == [
-        ['train.py:2:6:', 'NPU110'], ['train.py:3:5:', 'NPU230']]
-    assert done.said == ['npu-shim run: 1 rewrite in 1 file, 1 place needs you']
+    done = project({"train.py": PRINTS + "y = tf.where([True])\n"}).run("-v", "train.py")
+    assert [line.split(" ")[:2] for line in done.err.splitlines()[:2]] == [
+        ["train.py:2:6:", "NPU110"],
+        ["train.py:3:5:", "NPU230"],
+    ]
+    assert done.said == ["npu-shim run: 1 rewrite in 1 file, 1 place needs you"]
 
 
 def test_files_that_cannot_be_read_are_told(project: Make) -> None:
-    done = project({'train.py': PRINTS + 'try:\n    import old\nexcept SyntaxError:\n    print("as ever")',
-                    'old.py': 'import tensorflow\nprint "2"\n'}).run('train.py')
-    assert done.out == '__main__ /cpu:0\nas ever\n'
-    assert done.said == ['npu-shim run: 1 rewrite in 1 file, 1 file cannot be read and is imported unchanged; '
-                         'npu-shim run -v lists them']
+    done = project(
+        {
+            "train.py": PRINTS + 'try:\n    import old\nexcept SyntaxError:\n    print("as ever")',
+            "old.py": 'import tensorflow\nprint "2"\n',
+        }
+    ).run("train.py")
+    assert done.out == "__main__ /cpu:0\nas ever\n"
+    assert done.said == [
+        "npu-shim run: 1 rewrite in 1 file, 1 file cannot be read and is imported unchanged; npu-shim run -v lists them"
+    ]
 
 
-@pytest.mark.parametrize('arguments, files', [
-    (['--ignore', 'NPU110', 'train.py'], {}),
-    (['--select', 'NPU101', 'train.py'], {}),
-    (['train.py'], {'pyproject.toml': '[tool.convert_tf2npu]\nignore = ["NPU110"]\n'}),
-    (['train.py'], {'pyproject.toml': '[tool.convert_tf2npu]\nexclude = ["tr*.py"]\n'}),
-])
+@pytest.mark.parametrize(
+    "arguments, files",
+    [
+        (["--ignore", "NPU110", "train.py"], {}),
+        (["--select", "NPU101", "train.py"], {}),
+        (["train.py"], {"pyproject.toml": '[tool.convert_tf2npu]\nignore = ["NPU110"]\n'}),
+        (["train.py"], {"pyproject.toml": '[tool.convert_tf2npu]\nexclude = ["tr*.py"]\n'}),
+    ],
+)
 def test_the_choice_of_rules_and_files_is_that_of_the_tool(arguments: Any, files: Any, project: Make) -> None:
-    made = project({'train.py': PRINTS, **files})
-    assert made.run(*arguments).out == '__main__ /gpu:0\n'
+    made = project({"train.py": PRINTS, **files})
+    assert made.run(*arguments).out == "__main__ /gpu:0\n"
 
 
 def test_names_of_tensorflow_1_are_lifted_in_the_script_that_starts(project: Make) -> None:
-    done = project({'train.py': 'import tensorflow as tf\nimport net\nx = tf.placeholder(tf.float32)\n',
-                    'net.py': 'import tensorflow as tf\ndef f(): return tf.placeholder(tf.float32)\n',
-                    }).run('-v', '--compat-v1', 'train.py')
-    listed = [line for line in done.err.splitlines() if line.startswith(('train.py:', 'net.py:'))]
-    assert [line.split(':')[0] for line in listed if 'TensorFlow 2 is switched off' in line] == ['train.py']
-    assert {line.split(':')[0] for line in listed if 'imported from tf.compat.v1' in line} == {'train.py', 'net.py'}
+    done = project(
+        {
+            "train.py": "import tensorflow as tf\nimport net\nx = tf.placeholder(tf.float32)\n",
+            "net.py": "import tensorflow as tf\ndef f(): return tf.placeholder(tf.float32)\n",
+        }
+    ).run("-v", "--compat-v1", "train.py")
+    listed = [line for line in done.err.splitlines() if line.startswith(("train.py:", "net.py:"))]
+    assert [line.split(":")[0] for line in listed if "TensorFlow 2 is switched off" in line] == ["train.py"]
+    assert {line.split(":")[0] for line in listed if "imported from tf.compat.v1" in line} == {"train.py", "net.py"}
 
 
 def test_bytecode_is_neither_left_behind_nor_taken_for_the_migrated_code(project: Make) -> None:
-    made = project({'train.py': 'import net', 'net.py': PRINTS})
-    assert made.run('train.py').out == 'net /cpu:0\n'
-    assert sorted(made.files()) == ['net.py', 'train.py']
-    plain = ['-c', 'import net']
-    assert made.python(*plain, PYTHONDONTWRITEBYTECODE='').out == 'net /gpu:0\n'
+    made = project({"train.py": "import net", "net.py": PRINTS})
+    assert made.run("train.py").out == "net /cpu:0\n"
+    assert sorted(made.files()) == ["net.py", "train.py"]
+    plain = ["-c", "import net"]
+    assert made.python(*plain, PYTHONDONTWRITEBYTECODE="").out == "net /gpu:0\n"
     before = made.files()
     assert len(before) == 3
-    assert made.run('train.py').out == 'net /cpu:0\n'
+    assert made.run("train.py").out == "net /cpu:0\n"
     assert made.files() == before
-    assert made.python(*plain).out == 'net /gpu:0\n'
+    assert made.python(*plain).out == "net /gpu:0\n"
 
 
-PROCESSES = '''
+PROCESSES = """
 import multiprocessing, sys
 import net
 {prints}
@@ -141,61 +187,83 @@ if __name__ == '__main__':
         context = multiprocessing.get_context(method)
         with context.Pool(1) as pool:
             print(method, pool.map(work, [1, 2]))
-'''
+"""
 
 
-@pytest.mark.parametrize('arguments', [['train.py'], ['-m', 'train']], ids=['script', 'module'])
+@pytest.mark.parametrize("arguments", [["train.py"], ["-m", "train"]], ids=["script", "module"])
 def test_child_processes_convert_too(arguments: Any, project: Make) -> None:
-    made = project({'train.py': PROCESSES.format(prints='import tensorflow as tf'), 'net.py': (
-        'import tensorflow as tf\ndef name():\n    with tf.device("/gpu:0") as found: return found\n')})
+    made = project(
+        {
+            "train.py": PROCESSES.format(prints="import tensorflow as tf"),
+            "net.py": ('import tensorflow as tf\ndef name():\n    with tf.device("/gpu:0") as found: return found\n'),
+        }
+    )
     done = made.run(*arguments)
     assert done.code == 0, done.err
-    assert done.out == ''.join("%s [(1, '/cpu:0', '/cpu:0'), (2, '/cpu:0', '/cpu:0')]\n" % method
-                               for method in ('fork', 'spawn', 'forkserver'))
+    assert done.out == "".join(
+        f"{method} [(1, '/cpu:0', '/cpu:0'), (2, '/cpu:0', '/cpu:0')]\n" for method in ("fork", "spawn", "forkserver")
+    )
     assert len(done.said) == 1
-    assert sorted(made.files()) == ['net.py', 'train.py']
+    assert sorted(made.files()) == ["net.py", "train.py"]
 
 
-@pytest.mark.parametrize('arguments, text', [
-    ([], 'what shall be run? Give a script, or -m and a module'),
-    (['no.py'], "can't open file 'no.py': No such file or directory"),
-    (['empty'], "can't open file 'empty/__main__.py': No such file or directory"),
-    (['train.zip'], 'train.zip is no source text, which is what can be migrated'),
-    (['train.pyc'], 'train.pyc is no source text'),
-    (['--select', 'NPU9', 'train.py'], 'there is no rule NPU9'),
-    (['--verbos', 'train.py'], 'unrecognized arguments: --verbos'),
-])
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ([], "what shall be run? Give a script, or -m and a module"),
+        (["no.py"], "can't open file 'no.py': No such file or directory"),
+        (["empty"], "can't open file 'empty/__main__.py': No such file or directory"),
+        (["train.zip"], "train.zip is no source text, which is what can be migrated"),
+        (["train.pyc"], "train.pyc is no source text"),
+        (["--select", "NPU9", "train.py"], "there is no rule NPU9"),
+        (["--verbos", "train.py"], "unrecognized arguments: --verbos"),
+    ],
+)
 def test_wrong_usage_is_told_and_ends_with_2(arguments: Any, text: str, project: Make) -> None:
-    made = project({'train.py': PRINTS, 'empty/x.txt': '', 'train.pyc': 'x'})
-    with zipfile.ZipFile(str(made.root / 'train.zip'), 'w') as archive:
-        archive.writestr('__main__.py', PRINTS)
+    made = project({"train.py": PRINTS, "empty/x.txt": "", "train.pyc": "x"})
+    with zipfile.ZipFile(str(made.root / "train.zip"), "w") as archive:
+        archive.writestr("__main__.py", PRINTS)
     done = made.run(*arguments)
-    assert (done.code, done.out) == (2, '')
-    assert text in done.err + '\n'.join(done.said)
+    assert (done.code, done.out) == (2, "")
+    assert text in done.err + "\n".join(done.said)
 
 
 def test_a_wrong_configuration_is_told(project: Make) -> None:
-    done = project({'train.py': PRINTS, 'pyproject.toml': '[tool.convert_tf2npu]\nselct = []\n'}).run('train.py')
-    assert (done.code, done.out) == (2, '')
-    assert 'there is no such key, did you mean select?' in done.said[0]
+    done = project({"train.py": PRINTS, "pyproject.toml": "[tool.convert_tf2npu]\nselct = []\n"}).run("train.py")
+    assert (done.code, done.out) == (2, "")
+    assert "there is no such key, did you mean select?" in done.said[0]
 
 
 def test_without_the_tool_it_says_where_that_was_looked_for(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    shutil.copytree(str(repo_root / 'npu_shim'), str(tmp_path / 'alone' / 'npu_shim'))
-    (tmp_path / 'train.py').write_text('print("ran")')
-    done = subprocess.run([sys.executable, '-E', '-c', 'import sys; sys.path.insert(0, "alone"); '
-                           'from npu_shim.cli import main; sys.exit(main(["run", "train.py"]))'],
-                          cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-    assert (done.returncode, done.stdout) == (2, '')
-    assert 'the migration tool, package convert_tf2npu, is missing' in done.stderr
-    assert str(tmp_path / 'alone' / 'tools' / 'convert_tf2npu') in done.stderr
+    shutil.copytree(str(repo_root / "npu_shim"), str(tmp_path / "alone" / "npu_shim"))
+    (tmp_path / "train.py").write_text('print("ran")')
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-E",
+            "-c",
+            'import sys; sys.path.insert(0, "alone"); '
+            'from npu_shim.cli import main; sys.exit(main(["run", "train.py"]))',
+        ],
+        cwd=str(tmp_path),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the migration tool, package convert_tf2npu, is missing" in done.stderr
+    assert str(tmp_path / "alone" / "tools" / "convert_tf2npu") in done.stderr
 
 
 def test_the_tool_is_found_where_it_is_installed(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    site = tmp_path / 'site-packages'
-    shutil.copytree(str(repo_root / 'npu_shim'), str(site / 'npu_shim'))
-    shutil.copytree(str(repo_root / 'tools' / 'convert_tf2npu'), str(site / 'convert_tf2npu'))
-    (tmp_path / 'train.py').write_text('import sys; print("convert_tf2npu" in sys.modules)')
-    done = subprocess.run([sys.executable, '-m', 'npu_shim', 'run', 'train.py'], cwd=str(tmp_path),
-                          env={'PYTHONPATH': str(site)}, stdout=subprocess.PIPE, universal_newlines=True)
-    assert (done.returncode, done.stdout) == (0, 'True\n')
+    site = tmp_path / "site-packages"
+    shutil.copytree(str(repo_root / "npu_shim"), str(site / "npu_shim"))
+    shutil.copytree(str(repo_root / "tools" / "convert_tf2npu"), str(site / "convert_tf2npu"))
+    (tmp_path / "train.py").write_text('import sys; print("convert_tf2npu" in sys.modules)')
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_shim", "run", "train.py"],
+        cwd=str(tmp_path),
+        env={"PYTHONPATH": str(site)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "True\n")

@@ -1,4 +1,5 @@
 """The parts of the collectives in shared memory that need no second process."""
+
 from __future__ import annotations
 
 import math
@@ -9,11 +10,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from npu_shim.distributed.collectives import reductions
-from npu_shim.distributed.collectives.buffer_pool import ALIGNMENT, Memory, empty
 from npu_shim.distributed.collectives.buffer_list import Pieces
+from npu_shim.distributed.collectives.buffer_pool import ALIGNMENT, Memory, empty
 from npu_shim.distributed.shm import job_directory as folders, rank_lock as locks, rendezvous as meeting
 from npu_shim.distributed.shm.reducing import split
-from npu_shim.distributed.shm.segment import _full_fence, Layout, Segment
+from npu_shim.distributed.shm.segment import Layout, Segment, _full_fence
 
 
 def from_bits(bits):
@@ -52,8 +53,9 @@ def test_one_input_is_its_own_reduction(name, reduction):
 
 def test_infinities_and_nan_travel_without_a_warning(recwarn):
     out = np.empty(4, np.float32)
-    reductions.combiner("sum", "float32")([np.float32([np.inf, np.inf, np.nan, 3e38]),
-                                           np.float32([1, -np.inf, 1, 3e38])], out)
+    reductions.combiner("sum", "float32")(
+        [np.float32([np.inf, np.inf, np.nan, 3e38]), np.float32([1, -np.inf, 1, 3e38])], out
+    )
     assert str(out.tolist()) == "[inf, nan, nan, inf]"
     half = np.empty(1, np.float16)
     reductions.combiner("prod", "float16")([np.float16([60000]), np.float16([2])], half)

@@ -1,10 +1,11 @@
 """The ranks of a job, from variables and rank tables of every dialect, and what contradicts itself in them."""
+
 from __future__ import annotations
 
 import dataclasses
 import json
 import pathlib
-from typing import Any, Dict, Sequence
+from typing import Any, Sequence
 
 import pytest
 
@@ -13,22 +14,42 @@ from npu_shim.distributed.world import THIS_HOST, world, world_size
 CHIEF = {"CM_CHIEF_IP": "10.0.0.1", "CM_CHIEF_PORT": "6000", "CM_CHIEF_DEVICE": "0"}
 
 
-def server_list(*servers: Sequence[int], **more: Any) -> Dict[str, Any]:
+def server_list(*servers: Sequence[int], **more: Any) -> dict[str, Any]:
     """A table of today's form: for each server its device ids; ranks in order."""
     ranks = iter(range(99))
-    entries = [{"server_id": f"10.0.0.{s + 1}", "device": [
-        {"device_id": str(d), "device_ip": f"192.168.{s}.{d + 1}", "rank_id": str(next(ranks))} for d in devices]}
-        for s, devices in enumerate(servers)]
+    entries = [
+        {
+            "server_id": f"10.0.0.{s + 1}",
+            "device": [
+                {"device_id": str(d), "device_ip": f"192.168.{s}.{d + 1}", "rank_id": str(next(ranks))} for d in devices
+            ],
+        }
+        for s, devices in enumerate(servers)
+    ]
     return {"version": "1.0", "status": "completed", "server_count": str(len(servers)), "server_list": entries, **more}
 
 
-def pods(**devices: Sequence[int]) -> Dict[str, Any]:
+def pods(**devices: Sequence[int]) -> dict[str, Any]:
     """A table of cloud platforms: device ids by the name of the pod."""
-    return {"status": "completed", "group_count": "1", "group_list": [{
-        "group_name": "worker", "device_count": str(sum(map(len, devices.values()))),
-        "instance_count": str(len(devices)), "instance_list": [{"pod_name": name, "server_id": f"host-{name}", "devices": [
-            {"device_id": str(d), "device_ip": f"192.168.{p}.{d + 1}"} for d in ids]}
-            for p, (name, ids) in enumerate(devices.items())]}]}
+    return {
+        "status": "completed",
+        "group_count": "1",
+        "group_list": [
+            {
+                "group_name": "worker",
+                "device_count": str(sum(map(len, devices.values()))),
+                "instance_count": str(len(devices)),
+                "instance_list": [
+                    {
+                        "pod_name": name,
+                        "server_id": f"host-{name}",
+                        "devices": [{"device_id": str(d), "device_ip": f"192.168.{p}.{d + 1}"} for d in ids],
+                    }
+                    for p, (name, ids) in enumerate(devices.items())
+                ],
+            }
+        ],
+    }
 
 
 @pytest.fixture
@@ -44,16 +65,19 @@ def table(tmp_path: pathlib.Path) -> Any:
 
 
 # --- without a rank table ------------------------------------------------------
-@pytest.mark.parametrize("environ, rank, size, device_id, source", [
-    ({}, 0, 1, 0, "the defaults of one process"),
-    ({"ASCEND_DEVICE_ID": "3"}, 0, 1, 3, "the defaults of one process"),
-    ({"RANK_ID": "2", "RANK_SIZE": "4", "ASCEND_DEVICE_ID": "2"}, 2, 4, 2, "RANK_SIZE"),
-    ({"RANK_SIZE": "1", "RANK_TABLE_FILE": "/no/such.json"}, 0, 1, 0, "RANK_SIZE"),
-    ({**CHIEF, "CM_WORKER_SIZE": "1"}, 0, 1, 0, "RANK_SIZE"),
-    ({**CHIEF, "CM_WORKER_SIZE": "8", "ASCEND_DEVICE_ID": "5"}, 5, 8, 5, "CM_CHIEF_IP"),
-    ({**CHIEF, "CM_WORKER_SIZE": "8", "CM_WORKER_IP": "10.0.0.1", "DEVICE_ID": "5"}, 5, 8, 5, "CM_CHIEF_IP"),
-])
-def test_ranks_of_one_host(environ: Dict[str, str], rank: int, size: int, device_id: int, source: str) -> None:
+@pytest.mark.parametrize(
+    "environ, rank, size, device_id, source",
+    [
+        ({}, 0, 1, 0, "the defaults of one process"),
+        ({"ASCEND_DEVICE_ID": "3"}, 0, 1, 3, "the defaults of one process"),
+        ({"RANK_ID": "2", "RANK_SIZE": "4", "ASCEND_DEVICE_ID": "2"}, 2, 4, 2, "RANK_SIZE"),
+        ({"RANK_SIZE": "1", "RANK_TABLE_FILE": "/no/such.json"}, 0, 1, 0, "RANK_SIZE"),
+        ({**CHIEF, "CM_WORKER_SIZE": "1"}, 0, 1, 0, "RANK_SIZE"),
+        ({**CHIEF, "CM_WORKER_SIZE": "8", "ASCEND_DEVICE_ID": "5"}, 5, 8, 5, "CM_CHIEF_IP"),
+        ({**CHIEF, "CM_WORKER_SIZE": "8", "CM_WORKER_IP": "10.0.0.1", "DEVICE_ID": "5"}, 5, 8, 5, "CM_CHIEF_IP"),
+    ],
+)
+def test_ranks_of_one_host(environ: dict[str, str], rank: int, size: int, device_id: int, source: str) -> None:
     found = world(environ)
     assert (found.rank, found.size, found.device_id, found.source) == (rank, size, device_id, source)
     assert (found.local_rank, found.local_size, found.is_one_host, found.table) == (rank, size, True, None)
@@ -64,13 +88,16 @@ def test_ranks_of_one_host(environ: Dict[str, str], rank: int, size: int, device
 def test_workers_of_several_hosts_are_counted_but_not_numbered() -> None:
     environ = {**CHIEF, "CM_WORKER_SIZE": "16", "CM_WORKER_IP": "10.0.0.2", "ASCEND_DEVICE_ID": "1"}
     assert world_size(environ) == 16
-    with pytest.raises(ValueError, match="CM_CHIEF_IP='10.0.0.1' with CM_WORKER_SIZE=16 leaves it to the cards to number"
-                       ".*RANK_TABLE_FILE .npu-shim ranktable make writes one. and RANK_ID"):
+    with pytest.raises(
+        ValueError,
+        match="CM_CHIEF_IP='10.0.0.1' with CM_WORKER_SIZE=16 leaves it to the cards to number"
+        ".*RANK_TABLE_FILE .npu-shim ranktable make writes one. and RANK_ID",
+    ):
         world(environ)
 
 
 @pytest.mark.parametrize("device", [{}, {"ASCEND_DEVICE_ID": "8"}])
-def test_workers_of_one_host_are_numbered_by_their_device(device: Dict[str, str]) -> None:
+def test_workers_of_one_host_are_numbered_by_their_device(device: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="there export ASCEND_DEVICE_ID as this process's number, 0 to 7"):
         world({**CHIEF, "CM_WORKER_SIZE": "8", **device})
 
@@ -105,26 +132,32 @@ def test_ranks_that_alternate_between_servers(table: Any) -> None:
     assert (found.local_ranks, found.local_rank, found.device_id) == ((1, 3), 1, 0)
 
 
-@pytest.mark.parametrize("environ, rank, device_id", [
-    ({"RANK_ID": "3"}, 3, 1),
-    ({"POD_NAME": "b", "DEVICE_ID": "1"}, 3, 1),
-    ({"RANK_ID": "a", "ASCEND_DEVICE_ID": "0", "RANK_SIZE": "4"}, 0, 0),
-    ({"POD_NAME": "b", "RANK_ID": "2"}, 2, 0),
-    ({"POD_NAME": "not of this table", "RANK_ID": "2"}, 2, 0),
-])
-def test_a_process_of_a_pod(environ: Dict[str, str], rank: int, device_id: int, table: Any) -> None:
+@pytest.mark.parametrize(
+    "environ, rank, device_id",
+    [
+        ({"RANK_ID": "3"}, 3, 1),
+        ({"POD_NAME": "b", "DEVICE_ID": "1"}, 3, 1),
+        ({"RANK_ID": "a", "ASCEND_DEVICE_ID": "0", "RANK_SIZE": "4"}, 0, 0),
+        ({"POD_NAME": "b", "RANK_ID": "2"}, 2, 0),
+        ({"POD_NAME": "not of this table", "RANK_ID": "2"}, 2, 0),
+    ],
+)
+def test_a_process_of_a_pod(environ: dict[str, str], rank: int, device_id: int, table: Any) -> None:
     found = world({"RANK_TABLE_FILE": table(pods(a=[0, 1], b=[0, 1])), **environ})
     assert (found.rank, found.size, found.device_id) == (rank, 4, device_id)
 
 
-@pytest.mark.parametrize("environ, rank", [
-    ({"RANK_ID": "0", "DEVICE_ID": "3"}, 3),  # a launch script that exports RANK_ID=0 once, for the pod named 0
-    ({"RANK_ID": "3", "DEVICE_ID": "3"}, 3),  # one that counts ranks
-    ({"RANK_ID": "0", "DEVICE_ID": "0"}, 0),
-    ({"RANK_ID": "3"}, 3),
-    ({"RANK_ID": "1", "DEVICE_ID": "7"}, 1),  # the table beats DEVICE_ID
-])
-def test_a_pod_whose_name_is_a_number(environ: Dict[str, str], rank: int, table: Any) -> None:
+@pytest.mark.parametrize(
+    "environ, rank",
+    [
+        ({"RANK_ID": "0", "DEVICE_ID": "3"}, 3),  # a launch script that exports RANK_ID=0 once, for the pod named 0
+        ({"RANK_ID": "3", "DEVICE_ID": "3"}, 3),  # one that counts ranks
+        ({"RANK_ID": "0", "DEVICE_ID": "0"}, 0),
+        ({"RANK_ID": "3"}, 3),
+        ({"RANK_ID": "1", "DEVICE_ID": "7"}, 1),  # the table beats DEVICE_ID
+    ],
+)
+def test_a_pod_whose_name_is_a_number(environ: dict[str, str], rank: int, table: Any) -> None:
     assert world({"RANK_TABLE_FILE": table(pods(**{"0": [0, 1, 2, 3]})), "RANK_SIZE": "4", **environ}).rank == rank
 
 
@@ -141,38 +174,62 @@ def test_two_pods_of_one_server_are_beside_each_other(table: Any) -> None:
 
 
 REFUSED = [
-    ({"RANK_ID": "0", "RANK_SIZE": "8"}, server_list([0, 1]),
-     "RANK_SIZE=8 contradicts RANK_TABLE_FILE='{}', which names 2 ranks. Export RANK_SIZE=2, unset it, or name the "
-     "table of this job."),
+    (
+        {"RANK_ID": "0", "RANK_SIZE": "8"},
+        server_list([0, 1]),
+        "RANK_SIZE=8 contradicts RANK_TABLE_FILE='{}', which names 2 ranks. Export RANK_SIZE=2, unset it, or name the "
+        "table of this job.",
+    ),
     ({"RANK_SIZE": "1"}, server_list([0, 1]), "RANK_SIZE=1 contradicts RANK_TABLE_FILE='{}', which names 2 ranks."),
-    ({"RANK_ID": "2"}, server_list([0, 1]),
-     "RANK_ID=2 is not in RANK_TABLE_FILE='{}', which names ranks 0 to 1. Export the RANK_ID of one of them."),
-    ({}, server_list([0, 1]),
-     "RANK_TABLE_FILE='{}' names 2 ranks and needs RANK_ID, which is not set: export RANK_ID as this process's number, "
-     "0 to 1."),
+    (
+        {"RANK_ID": "2"},
+        server_list([0, 1]),
+        "RANK_ID=2 is not in RANK_TABLE_FILE='{}', which names ranks 0 to 1. Export the RANK_ID of one of them.",
+    ),
+    (
+        {},
+        server_list([0, 1]),
+        "RANK_TABLE_FILE='{}' names 2 ranks and needs RANK_ID, which is not set: export RANK_ID as this process's number, "
+        "0 to 1.",
+    ),
     ({"RANK_SIZE": "2"}, server_list([0, 1]), "RANK_TABLE_FILE='{}' names 2 ranks and needs RANK_ID, which is not set"),
-    ({"RANK_ID": "0"}, server_list([0, 1], status="initializing"),
-     "RANK_TABLE_FILE='{}' has \"status\": 'initializing', but only a table that is 'completed' can be used. Start the "
-     "job when whoever writes it is done."),
-    ({"RANK_ID": "0"}, server_list([0, 1], server_count="3"),
-     "RANK_TABLE_FILE='{}' cannot be used: {}: $.server_count: is '3', but there is 1 entry"),
+    (
+        {"RANK_ID": "0"},
+        server_list([0, 1], status="initializing"),
+        "RANK_TABLE_FILE='{}' has \"status\": 'initializing', but only a table that is 'completed' can be used. Start the "
+        "job when whoever writes it is done.",
+    ),
+    (
+        {"RANK_ID": "0"},
+        server_list([0, 1], server_count="3"),
+        "RANK_TABLE_FILE='{}' cannot be used: {}: $.server_count: is '3', but there is 1 entry",
+    ),
     ({"RANK_ID": "0"}, "{", "RANK_TABLE_FILE='{}' cannot be used: {}: line 1, column 2: is not JSON"),
-    ({"RANK_ID": "8p"}, pods(a=[0, 1], b=[0]),
-     "RANK_ID='8p' is not in RANK_TABLE_FILE='{}', which names 'a', 'b'. Export RANK_ID as this process's number, 0 to "
-     "2, or RANK_ID as one of its pods."),
+    (
+        {"RANK_ID": "8p"},
+        pods(a=[0, 1], b=[0]),
+        "RANK_ID='8p' is not in RANK_TABLE_FILE='{}', which names 'a', 'b'. Export RANK_ID as this process's number, 0 to "
+        "2, or RANK_ID as one of its pods.",
+    ),
     ({"RANK_ID": "8p"}, server_list([0, 1]), "RANK_ID='8p' is not in RANK_TABLE_FILE='{}', which names no pods."),
-    ({"POD_NAME": "a"}, pods(a=[0, 1]),
-     "POD_NAME='a' in RANK_TABLE_FILE='{}' has devices 0, 1, and this process's is not set: export DEVICE_ID as one of "
-     "them, or RANK_ID"),
+    (
+        {"POD_NAME": "a"},
+        pods(a=[0, 1]),
+        "POD_NAME='a' in RANK_TABLE_FILE='{}' has devices 0, 1, and this process's is not set: export DEVICE_ID as one of "
+        "them, or RANK_ID",
+    ),
     ({"POD_NAME": "a", "DEVICE_ID": "7"}, pods(a=[0, 1]), "has devices 0, 1, and this process's is 7"),
-    ({"POD_NAME": "a", "RANK_ID": "2"}, pods(a=[0, 1], b=[0]),
-     "POD_NAME='a' and RANK_ID=2 contradict each other: in RANK_TABLE_FILE='{}' rank 2 is in the pod 'b'. Unset one of "
-     "them."),
+    (
+        {"POD_NAME": "a", "RANK_ID": "2"},
+        pods(a=[0, 1], b=[0]),
+        "POD_NAME='a' and RANK_ID=2 contradict each other: in RANK_TABLE_FILE='{}' rank 2 is in the pod 'b'. Unset one of "
+        "them.",
+    ),
 ]
 
 
 @pytest.mark.parametrize("environ, data, text", REFUSED, ids=[str(r[0]) + r[2][:40] for r in REFUSED])
-def test_contradictions_name_variable_value_and_file(environ: Dict[str, str], data: Any, text: str, table: Any) -> None:
+def test_contradictions_name_variable_value_and_file(environ: dict[str, str], data: Any, text: str, table: Any) -> None:
     path = table(data)
     wanted = text.replace("{}", path)
     with pytest.raises(ValueError) as caught:
@@ -184,8 +241,10 @@ def test_a_table_that_is_not_there(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "none.json")
     with pytest.raises(ValueError) as caught:
         world_size({"RANK_TABLE_FILE": path})
-    assert str(caught.value) == (f"RANK_TABLE_FILE={path!r} cannot be used: No such file or directory. Correct it; "
-                                 "npu-shim ranktable make writes one.")
+    assert str(caught.value) == (
+        f"RANK_TABLE_FILE={path!r} cannot be used: No such file or directory. Correct it; "
+        "npu-shim ranktable make writes one."
+    )
 
 
 def test_a_table_that_changes_is_read_again(table: Any) -> None:

@@ -1,24 +1,24 @@
 """What the tool knows of names is what the TensorFlow at hand has."""
+
 from __future__ import annotations
 
 import importlib
 import inspect
-from typing import Any, List
+from typing import Any
 
 import pytest
 import tensorflow as tf
 import tensorflow.compat.v1 as v1
-from tensorflow.python.util import tf_inspect
-
 from convert_tf2npu.rules.compat_v1.contrib.homes import HOMES
 from convert_tf2npu.tf_api.v1_tables import CHANGED, DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
+from tensorflow.python.util import tf_inspect
 
-IS_1 = tf.__version__.startswith('1.')
-HAS_ALL = hasattr(v1, 'estimator')  # TensorFlow 2.16 and later have neither Estimator nor the Keras of TensorFlow 1
+IS_1 = tf.__version__.startswith("1.")
+HAS_ALL = hasattr(v1, "estimator")  # TensorFlow 2.16 and later have neither Estimator nor the Keras of TensorFlow 1
 
 
 def found(root: Any, name: str) -> Any:
-    for word in name.split('.'):
+    for word in name.split("."):
         root = getattr(root, word)
     return root
 
@@ -31,54 +31,82 @@ def has(root: Any, name: str) -> bool:
     return True
 
 
-def parameters(function: Any) -> List[str]:
+def parameters(function: Any) -> list[str]:
     names = tf_inspect.getfullargspec(function.__init__ if inspect.isclass(function) else function).args
-    return [name for name in names if name not in ('self', '_sentinel')]
+    return [name for name in names if name not in ("self", "_sentinel")]
 
 
 def of_contrib(name: str) -> Any:
     try:
         return found(tf.contrib, name)
     except AttributeError:  # not loaded with the others
-        module, _, rest = name.partition('.')
-        return found(importlib.import_module('tensorflow.contrib.' + module), rest)
+        module, _, rest = name.partition(".")
+        return found(importlib.import_module("tensorflow.contrib." + module), rest)
 
 
 def test_what_is_lifted_is_in_compat_v1() -> None:
-    names = sorted(MISSING | DIFFERENT) if HAS_ALL else ['placeholder', 'Session', 'where', 'data.Dataset']
+    names = sorted(MISSING | DIFFERENT) if HAS_ALL else ["placeholder", "Session", "where", "data.Dataset"]
     assert not [name for name in names if not has(v1, name)]
 
 
 def test_what_can_be_imported_as_a_module_can_be() -> None:
-    for name in sorted(MODULES) if HAS_ALL else ('nn', 'train', 'data.experimental'):
-        importlib.import_module('tensorflow.compat.v1.' + name)
+    for name in sorted(MODULES) if HAS_ALL else ("nn", "train", "data.experimental"):
+        importlib.import_module("tensorflow.compat.v1." + name)
 
 
-@pytest.mark.parametrize('name', sorted(HOMES) if HAS_ALL else ['framework.get_or_create_global_step'])
+@pytest.mark.parametrize("name", sorted(HOMES) if HAS_ALL else ["framework.get_or_create_global_step"])
 def test_a_home_takes_the_arguments_that_it_is_said_to_take(name: str) -> None:
     home = HOMES[name]
     there = found(v1, home.name)
     if home.after:
-        assert parameters(there)[:len(home.after)] == list(home.after)
+        assert parameters(there)[: len(home.after)] == list(home.after)
     if IS_1 and home.before:
         assert parameters(of_contrib(name)) == list(home.before)
     elif IS_1 and home.is_plain and of_contrib(name) is not there:
         given = parameters(of_contrib(name))
-        assert parameters(there)[:len(given)] == given
+        assert parameters(there)[: len(given)] == given
 
 
 if IS_1:
+
     def test_tensorflow_1_has_what_is_said_to_be_gone_and_nothing_that_is_said_to_be_new() -> None:
         assert not [name for name in sorted(GONE) if not has(tf, name)]
         assert not [name for name in sorted(ONLY_IN_2) if has(tf, name)]
         assert not [name for name in CHANGED if not has(tf, name)]
 else:
-    @pytest.mark.parametrize('name', ['where', 'Variable', 'nn.dropout', 'argmax', 'reduce_sum', 'data.Dataset',
-                                      'gradients', 'image.resize', 'device'])
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "where",
+            "Variable",
+            "nn.dropout",
+            "argmax",
+            "reduce_sum",
+            "data.Dataset",
+            "gradients",
+            "image.resize",
+            "device",
+        ],
+    )
     def test_what_differs_is_something_else_in_tensorflow_2(name: str) -> None:
         assert name in DIFFERENT and found(tf, name) is not found(v1, name)
 
-    @pytest.mark.parametrize('name', ['Session', 'placeholder', 'get_variable', 'train.AdamOptimizer', 'AUTO_REUSE',
-                                      'layers', 'gfile', 'flags', 'app', 'logging', 'random_normal'])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "Session",
+            "placeholder",
+            "get_variable",
+            "train.AdamOptimizer",
+            "AUTO_REUSE",
+            "layers",
+            "gfile",
+            "flags",
+            "app",
+            "logging",
+            "random_normal",
+        ],
+    )
     def test_what_is_missing_is_missing_in_tensorflow_2(name: str) -> None:
         assert name in MISSING and not has(tf, name)

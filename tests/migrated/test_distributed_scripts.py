@@ -3,6 +3,7 @@
 The scripts in distributed/ are run as they are, those with Horovod against the answers that Horovod gives on one
 process, and then migrated, without Horovod.
 """
+
 from __future__ import annotations
 
 import json
@@ -10,54 +11,83 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-
 from convert_tf2npu.main import main
 
 HERE = pathlib.Path(__file__).resolve().parent
-SCRIPTS = {'mirrored_estimator': 'tf_strategy', 'mirrored_train_and_evaluate': 'tf_strategy',
-           'keras_in_scope': 'tf_strategy', 'mirrored_project_style': 'tf_strategy', 'gradients_by_hand': 'tf_strategy', 'horovod_estimator': 'horovod',
-           'horovod_session': 'horovod', 'horovod_keras': 'horovod'}
-# TensorFlow 2.15 is the last one with Estimators, and with Keras in sessions.
-OLDER = frozenset(name for name in SCRIPTS if any(word in name for word in ('estimator', 'evaluate', 'keras', 'project')))
-HERE_RUN = [name for name in SCRIPTS if name not in OLDER or tuple(map(int, tf.__version__.split('.')[:2])) <= (2, 15)]
-# What each of them has to hold once it is migrated, and what not any more.
-WRITTEN: Dict[str, List[str]] = {
-    'mirrored_estimator': ['NPURunConfig(', 'npu_hooks_append(hooks_list=[', 'npu_distributed_optimizer_wrapper(tf.train.M',
-                           'strategy = npu_strategy.NPUStrategy()', 'train_distribute=strategy'],
-    'mirrored_train_and_evaluate': ['hooks=npu_hooks_append()', 'npu_strategy.NPUStrategy()', 'NPUEstimator('],
-    'mirrored_project_style': ['train_distribute=strategy', 'optimizer = npu_distributed_optimizer_wrapper(AdamWithDecay('],
-    'keras_in_scope': ["compile(npu_distributed_optimizer_wrapper('sgd'), 'mse')", 'strategy = npu_strategy.NPUStrategy()',
-                       'callbacks=npu_callbacks_append()'],
-    'gradients_by_hand': ['gradients = npu_allreduce(tf.gradients(loss +', 'slope = tf.gradients('],
-    'horovod_estimator': ['npu_distributed_optimizer_wrapper(optimizer)', 'init_resource()', 'shutdown_resource('],
-    'horovod_session': ["npu_allreduce(loss, 'sum')", 'hccl_ops.broadcast([loss], 0)[0]', 'close_session(npu_sess)'],
-    'horovod_keras': ['NPUBroadcastGlobalVariablesCallback(0)', 'get_npu_rank_size()'],
+SCRIPTS = {
+    "mirrored_estimator": "tf_strategy",
+    "mirrored_train_and_evaluate": "tf_strategy",
+    "keras_in_scope": "tf_strategy",
+    "mirrored_project_style": "tf_strategy",
+    "gradients_by_hand": "tf_strategy",
+    "horovod_estimator": "horovod",
+    "horovod_session": "horovod",
+    "horovod_keras": "horovod",
 }
-TAKEN_OUT = ('horovod', 'hvd', 'MirroredStrategy', 'OneDeviceStrategy')
+# TensorFlow 2.15 is the last one with Estimators, and with Keras in sessions.
+OLDER = frozenset(
+    name for name in SCRIPTS if any(word in name for word in ("estimator", "evaluate", "keras", "project"))
+)
+HERE_RUN = [name for name in SCRIPTS if name not in OLDER or tuple(map(int, tf.__version__.split(".")[:2])) <= (2, 15)]
+# What each of them has to hold once it is migrated, and what not any more.
+WRITTEN: dict[str, list[str]] = {
+    "mirrored_estimator": [
+        "NPURunConfig(",
+        "npu_hooks_append(hooks_list=[",
+        "npu_distributed_optimizer_wrapper(tf.train.M",
+        "strategy = npu_strategy.NPUStrategy()",
+        "train_distribute=strategy",
+    ],
+    "mirrored_train_and_evaluate": ["hooks=npu_hooks_append()", "npu_strategy.NPUStrategy()", "NPUEstimator("],
+    "mirrored_project_style": [
+        "train_distribute=strategy",
+        "optimizer = npu_distributed_optimizer_wrapper(AdamWithDecay(",
+    ],
+    "keras_in_scope": [
+        "compile(npu_distributed_optimizer_wrapper('sgd'), 'mse')",
+        "strategy = npu_strategy.NPUStrategy()",
+        "callbacks=npu_callbacks_append()",
+    ],
+    "gradients_by_hand": ["gradients = npu_allreduce(tf.gradients(loss +", "slope = tf.gradients("],
+    "horovod_estimator": ["npu_distributed_optimizer_wrapper(optimizer)", "init_resource()", "shutdown_resource("],
+    "horovod_session": ["npu_allreduce(loss, 'sum')", "hccl_ops.broadcast([loss], 0)[0]", "close_session(npu_sess)"],
+    "horovod_keras": ["NPUBroadcastGlobalVariablesCallback(0)", "get_npu_rank_size()"],
+}
+TAKEN_OUT = ("horovod", "hvd", "MirroredStrategy", "OneDeviceStrategy")
 
 
-def start(script: pathlib.Path, folder: pathlib.Path, *paths: str) -> 'subprocess.Popen[str]':
+def start(script: pathlib.Path, folder: pathlib.Path, *paths: str) -> subprocess.Popen[str]:
     """A script that runs and prints JSON in the end."""
     root = str(HERE.parent.parent)
     # oneDNN rounds otherwise where TensorFlow fuses operators, which the migrated script leaves to the card.
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join((root,) + paths), 'NPU_SHIM_FALLBACK': 'silent',
-                   'TF_ENABLE_ONEDNN_OPTS': '0'}
-    for name in ('RANK_ID', 'RANK_SIZE', 'TF_CONFIG'):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((root,) + paths),
+        "NPU_SHIM_FALLBACK": "silent",
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+    }
+    for name in ("RANK_ID", "RANK_SIZE", "TF_CONFIG"):
         environment.pop(name, None)
-    return subprocess.Popen([sys.executable, str(script), str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            cwd=str(folder.parent), env=environment, universal_newlines=True)
+    return subprocess.Popen(
+        [sys.executable, str(script), str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=str(folder.parent),
+        env=environment,
+        universal_newlines=True,
+    )
 
 
-def result(running: 'subprocess.Popen[str]') -> np.ndarray:
+def result(running: subprocess.Popen[str]) -> np.ndarray:
     """The numbers that a script printed."""
     printed, complaints = running.communicate()
     assert running.returncode == 0, complaints[-4000:]
-    return numbers(json.loads(printed.strip().split('\n')[-1]))
+    return numbers(json.loads(printed.strip().split("\n")[-1]))
 
 
 def numbers(found: Any) -> np.ndarray:
@@ -67,15 +97,15 @@ def numbers(found: Any) -> np.ndarray:
     return np.concatenate([numbers(f) for f in found]) if isinstance(found, list) else np.array([found], np.float64)
 
 
-@pytest.mark.parametrize('name', HERE_RUN)
+@pytest.mark.parametrize("name", HERE_RUN)
 def test_a_migrated_script_computes_what_it_did_before(name: str, tmp_path: pathlib.Path) -> None:
-    script = HERE / 'distributed' / (name + '.py')
-    migrated = tmp_path / (name + '.py')
-    assert main(['-i', str(script), '-o', str(migrated), '-d', SCRIPTS[name]]) == 0
+    script = HERE / "distributed" / (name + ".py")
+    migrated = tmp_path / (name + ".py")
+    assert main(["-i", str(script), "-o", str(migrated), "-d", SCRIPTS[name]]) == 0
     text = migrated.read_text()
     assert [part for part in WRITTEN[name] if part not in text] == []
     assert [word for word in TAKEN_OUT if word in text.split('"""', 2)[2]] == []
-    both = start(script, tmp_path / 'before', str(HERE / 'one_process')), start(migrated, tmp_path / 'after')
+    both = start(script, tmp_path / "before", str(HERE / "one_process")), start(migrated, tmp_path / "after")
     before, after = [result(running) for running in both]
     np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-7)
     assert np.isfinite(before).all() and len(set(before.tolist())) > 1

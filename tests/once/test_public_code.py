@@ -1,4 +1,5 @@
 """The tool over public packages of TensorFlow 1 code; they are fetched by name and hash."""
+
 from __future__ import annotations
 
 import ast
@@ -6,73 +7,76 @@ import importlib.util
 import os
 import pathlib
 import warnings
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import pytest
-
 from convert_tf2npu.cli.arguments import parser
 from convert_tf2npu.engine.results import Calls
 from convert_tf2npu.engine.run import Run, write
 
 Runs = Dict[str, Dict[str, Run]]
-MODES = ['', '-d horovod', '-d tf_strategy', '--compat-v1']
+MODES = ["", "-d horovod", "-d tf_strategy", "--compat-v1"]
 LARGE = 300  # files
 
 
 def _script(root: pathlib.Path) -> Any:
-    spec = importlib.util.spec_from_file_location('make_shares', str(root / 'docs' / 'make_shares.py'))
+    spec = importlib.util.spec_from_file_location("make_shares", str(root / "docs" / "make_shares.py"))
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope="module")
 def shares(repo_root: pathlib.Path) -> Any:
     """The script that measures."""
     return _script(repo_root)
 
 
-@pytest.fixture(scope='module')
-def sources(shares: Any, tmp_path_factory: Any) -> Dict[str, str]:
+@pytest.fixture(scope="module")
+def sources(shares: Any, tmp_path_factory: Any) -> dict[str, str]:
     """The packages' folders."""
-    return shares.fetch(str(tmp_path_factory.mktemp('packages')))
+    return shares.fetch(str(tmp_path_factory.mktemp("packages")))
 
 
-@pytest.fixture(scope='module')
-def runs(shares: Any, sources: Dict[str, str]) -> Runs:
+@pytest.fixture(scope="module")
+def runs(shares: Any, sources: dict[str, str]) -> Runs:
     """What becomes of each package in each mode; the large ones are tried in the first alone, for time's sake."""
     found: Runs = {mode: {} for mode in MODES}
     for name, path in sources.items():
         for mode in MODES:
-            if not mode or len(found[''][name].results) < LARGE:
+            if not mode or len(found[""][name].results) < LARGE:
                 found[mode][name] = shares.convert(path, mode.split())
     return found
 
 
 def test_all_modes_are_among_them() -> None:
-    (distributed,) = [action for action in parser()._actions if action.dest == 'distributed']
-    assert [mode for mode in MODES if mode[:2] == '-d'] == ['-d %s' % choice for choice in distributed.choices or ()]
+    (distributed,) = [action for action in parser()._actions if action.dest == "distributed"]
+    assert [mode for mode in MODES if mode[:2] == "-d"] == [f"-d {choice}" for choice in distributed.choices or ()]
 
 
 def test_no_file_is_too_much(runs: Runs) -> None:
-    wrong: List[str] = []
+    wrong: list[str] = []
     for mode, packages in runs.items():
         assert len(packages) > 3
         for name, run in packages.items():
             assert len(run.results) > 10 and Calls.sum(r.calls for _, r in run.results).total > 100, name
             for entry, result in run.results:
-                wrong += ['%s %s %s: %s' % (mode, name, entry.relative, d.message) for d in result.diagnostics
-                          if 'tool itself' in d.message or result.unreadable]
+                wrong += [
+                    f"{mode} {name} {entry.relative}: {d.message}"
+                    for d in result.diagnostics
+                    if "tool itself" in d.message or result.unreadable
+                ]
     assert wrong == []
 
 
 def test_a_copy_differs_in_changed_files_alone_and_a_second_run_changes_nothing(
-        shares: Any, runs: Runs, tmp_path: pathlib.Path) -> None:
+    shares: Any, runs: Runs, tmp_path: pathlib.Path
+) -> None:
     changed = 0
     for mode in MODES:
         for name, run in runs[mode].items():
-            if mode and run.new == runs[''][name].new:
+            if mode and run.new == runs[""][name].new:
                 continue  # the mode had nothing to do, and what comes out was tried
             target = tmp_path / str(len(os.listdir(str(tmp_path))))
             assert write(run, str(target), force=False) == []
@@ -80,34 +84,35 @@ def test_a_copy_differs_in_changed_files_alone_and_a_second_run_changes_nothing(
                 written = (target / entry.relative).read_bytes()
                 new = run.new.get(entry.relative)
                 if new is None:
-                    with open(entry.path, 'rb') as stream:
+                    with open(entry.path, "rb") as stream:
                         assert written == stream.read(), entry.relative
                 else:
                     changed += 1
                     assert written == new
                     with warnings.catch_warnings():
-                        warnings.simplefilter('ignore')  # of the package's own escapes
+                        warnings.simplefilter("ignore")  # of the package's own escapes
                         ast.parse(written)
             assert sorted(shares.convert(str(target), mode.split()).new) == [], (mode, name)
     assert changed > 100
 
 
 def test_the_page_says_what_is_measured(shares: Any, runs: Runs) -> None:
-    assert shares.stale(shares.rows(runs[''])) == []
+    assert shares.stale(shares.rows(runs[""])) == []
 
 
 def test_a_share_that_is_not_that_of_the_page_is_told(shares: Any) -> None:
-    (line,) = shares.stale([shares.Row('all', 1, Calls(0, 0, 1))])
-    assert 'measured are 0.0 / 0.0 / 100.0 %' in line
-    assert shares.stale([shares.Row('nobody==1', 1, Calls(1, 0, 0))]) == ['nobody==1 is not in the table']
+    (line,) = shares.stale([shares.Row("all", 1, Calls(0, 0, 1))])
+    assert "measured are 0.0 / 0.0 / 100.0 %" in line
+    assert shares.stale([shares.Row("nobody==1", 1, Calls(1, 0, 0))]) == ["nobody==1 is not in the table"]
 
 
 def test_packages_that_cannot_be_had_are_an_error_that_says_so(
-        shares: Any, tmp_path: pathlib.Path, monkeypatch) -> None:
-    wrong = tmp_path / 'wrong.txt'
+    shares: Any, tmp_path: pathlib.Path, monkeypatch
+) -> None:
+    wrong = tmp_path / "wrong.txt"
     with open(shares.PACKAGES) as stream:
-        line = next(line for line in stream if line.startswith('bert'))
-    wrong.write_text(line[:-5] + 'aaaa\n')
-    monkeypatch.setattr(shares, 'PACKAGES', str(wrong))
-    with pytest.raises(RuntimeError, match='is PyPI reached from here'):
-        shares.fetch(str(tmp_path / 'to'))
+        line = next(line for line in stream if line.startswith("bert"))
+    wrong.write_text(line[:-5] + "aaaa\n")
+    monkeypatch.setattr(shares, "PACKAGES", str(wrong))
+    with pytest.raises(RuntimeError, match="is PyPI reached from here"):
+        shares.fetch(str(tmp_path / "to"))

@@ -1,4 +1,5 @@
 """The benchmark of the tool runs, and what it and the baseline write is right; what it measures decides nothing."""
+
 from __future__ import annotations
 
 import json
@@ -8,55 +9,83 @@ import sys
 
 
 def test_it_runs_and_both_tools_write_what_can_be_right(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    files = {'train.py': 'import tensorflow as tf\nsess = tf.Session()\n', 'plain.py': 'x = 1\n',
-             'old.py': 'print "not counted"\n'}
-    for folder in ('one', 'two'):
-        (tmp_path / 'corpus' / folder).mkdir(parents=True)
+    files = {
+        "train.py": "import tensorflow as tf\nsess = tf.Session()\n",
+        "plain.py": "x = 1\n",
+        "old.py": 'print "not counted"\n',
+    }
+    for folder in ("one", "two"):
+        (tmp_path / "corpus" / folder).mkdir(parents=True)
         for name, text in files.items():
-            (tmp_path / 'corpus' / folder / name).write_text(text)
+            (tmp_path / "corpus" / folder / name).write_text(text)
     done = subprocess.run(
-        [sys.executable, str(repo_root / 'benchmarks' / 'tool_throughput.py'), '--corpus', str(tmp_path / 'corpus'),
-         '--quick', '--larger', '1', '--json', str(tmp_path / 'figures.json')],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        [
+            sys.executable,
+            str(repo_root / "benchmarks" / "tool_throughput.py"),
+            "--corpus",
+            str(tmp_path / "corpus"),
+            "--quick",
+            "--larger",
+            "1",
+            "--json",
+            str(tmp_path / "figures.json"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout[-3000:]
-    found, = json.loads((tmp_path / 'figures.json').read_text())
-    assert (found['files'], found['lines']) == (4, 6)
-    assert set(found['sides']) == {'floor', 'floor, two processes', 'convert_tf2npu', 'convert_tf2npu, two processes',
-                                   'tf_upgrade_v2'}
-    assert found['no_concern']['files'] == 2
-    assert (found['larger']['files'], found['larger']['lines']) == (4, 6) and '4 files of 6 lines' in done.stdout
-    assert 'times_baseline' in found['larger'] and '| these files |' in done.stdout
-    assert all('| %s |' % name in done.stdout for name in found['sides'])
+    (found,) = json.loads((tmp_path / "figures.json").read_text())
+    assert (found["files"], found["lines"]) == (4, 6)
+    assert set(found["sides"]) == {
+        "floor",
+        "floor, two processes",
+        "convert_tf2npu",
+        "convert_tf2npu, two processes",
+        "tf_upgrade_v2",
+    }
+    assert found["no_concern"]["files"] == 2
+    assert (found["larger"]["files"], found["larger"]["lines"]) == (4, 6) and "4 files of 6 lines" in done.stdout
+    assert "times_baseline" in found["larger"] and "| these files |" in done.stdout
+    assert all(f"| {name} |" in done.stdout for name in found["sides"])
 
 
 def test_it_grows_with_files(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     for number in range(12):
-        (tmp_path / ('train%d.py' % number)).write_text('import tensorflow as tf\n')
-    done = subprocess.run([sys.executable, str(repo_root / 'benchmarks' / 'tool_growth.py'), '--corpus', str(tmp_path),
-                           '--quick'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
-    assert done.returncode == 0 and '| 10 | 10 |' in done.stdout, done.stdout[-3000:]
+        (tmp_path / ("train%d.py" % number)).write_text("import tensorflow as tf\n")
+    done = subprocess.run(
+        [sys.executable, str(repo_root / "benchmarks" / "tool_growth.py"), "--corpus", str(tmp_path), "--quick"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0 and "| 10 | 10 |" in done.stdout, done.stdout[-3000:]
 
 
 def test_what_another_python_cannot_read_is_taken_away(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    for name, text in (('new.py', 'x = 1\n'), ('old.py', 'print "not read"\n')):
+    for name, text in (("new.py", "x = 1\n"), ("old.py", 'print "not read"\n')):
         (tmp_path / name).write_text(text)
-    subprocess.run([sys.executable, str(repo_root / 'benchmarks' / 'tool_corpus.py'), str(tmp_path)], check=True)
-    assert [path.name for path in tmp_path.iterdir()] == ['new.py']
+    subprocess.run([sys.executable, str(repo_root / "benchmarks" / "tool_corpus.py"), str(tmp_path)], check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["new.py"]
 
 
 def test_what_cannot_be_right_is_seen(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    sys.path.insert(0, str(repo_root / 'benchmarks'))
+    sys.path.insert(0, str(repo_root / "benchmarks"))
     try:
         import tool_corpus
     finally:
         del sys.path[0]
-    source, made = tmp_path / 'source', tmp_path / 'made'
+    source, made = tmp_path / "source", tmp_path / "made"
     for folder in (source, made):
         folder.mkdir()
-    for name, text, new in (('gone.py', 'x = 1\n', None), ('bad.py', 'import tensorflow\n', 'x = (\n'),
-                            ('why.py', 'x = 1\n', 'x = 2\n'), ('fine.py', 'import tensorflow\n', 'x = 2\n')):
+    for name, text, new in (
+        ("gone.py", "x = 1\n", None),
+        ("bad.py", "import tensorflow\n", "x = (\n"),
+        ("why.py", "x = 1\n", "x = 2\n"),
+        ("fine.py", "import tensorflow\n", "x = 2\n"),
+    ):
         (source / name).write_text(text)
         if new is not None:
             (made / name).write_text(new)
-    found = tool_corpus.wrong(source, {'tool': made}, [b'tensorflow'])
-    assert [line.split()[-1] for line in found] == ['Python', 'missing', 'TensorFlow'] and len(found) == 3
+    found = tool_corpus.wrong(source, {"tool": made}, [b"tensorflow"])
+    assert [line.split()[-1] for line in found] == ["Python", "missing", "TensorFlow"] and len(found) == 3

@@ -1,4 +1,5 @@
 """Every op test builds its own graph, on the CPU, and hears nothing of the fallback."""
+
 from __future__ import annotations
 
 import os

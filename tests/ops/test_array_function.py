@@ -1,4 +1,5 @@
 """Functions of arrays as ops: the arrays are TensorFlow's memory, in both directions."""
+
 from __future__ import annotations
 
 import gc
@@ -20,8 +21,11 @@ TYPES = [np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.uin
 def test_arrays_of_every_type_go_in_and_come_out(shape):
     given = [np.ones(shape, t) for t in TYPES]
     with tf.Graph().as_default(), v1.Session() as sess:
-        made = array_function(lambda *arrays: [np.asarray(a) for a in arrays][::-1], [tf.constant(a) for a in given],
-                                  [tf.as_dtype(t) for t in TYPES[::-1]])
+        made = array_function(
+            lambda *arrays: [np.asarray(a) for a in arrays][::-1],
+            [tf.constant(a) for a in given],
+            [tf.as_dtype(t) for t in TYPES[::-1]],
+        )
         got = sess.run(made)
         nothing = array_function(lambda: [], [], [])
         assert sess.run(nothing) in (None, [])
@@ -36,7 +40,7 @@ def test_nothing_is_copied_and_memory_comes_back():
 
     def function(array):
         seen.add(array.ctypes.data)
-        result, = memory.arrays([(array.size, array.dtype)])
+        (result,) = memory.arrays([(array.size, array.dtype)])
         made.add(result.ctypes.data)
         result[...] = array + 1
         return [result]

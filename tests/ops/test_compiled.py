@@ -1,4 +1,5 @@
 """Large tensors, which gelu and dropout compile: the same numbers in every control flow, type, graph and thread."""
+
 from __future__ import annotations
 
 import os
@@ -22,8 +23,13 @@ v1 = tf.compat.v1
 N = LEAST_ELEMENTS + 1234  # more than dropout compiles, too
 X = np.linspace(-4, 4, N).astype(np.float32)
 truth = test_gelu.truth
-CONTROL_FLOW = [test_gelu._plain, test_gelu._in_a_loop, test_gelu._in_a_branch, test_gelu._in_a_function,
-                test_gelu._in_a_branch_in_a_loop]
+CONTROL_FLOW = [
+    test_gelu._plain,
+    test_gelu._in_a_loop,
+    test_gelu._in_a_branch,
+    test_gelu._in_a_function,
+    test_gelu._in_a_branch_in_a_loop,
+]
 
 
 def compiled_calls(graph):
@@ -41,7 +47,7 @@ def test_gelu_through_control_flow(build, v2, shape):
     with control_flow_v2(v2), tf.Graph().as_default() as graph, v1.Session() as sess:
         x = v1.placeholder(tf.float32, shape)
         y = build(x)
-        gradient, = tf.gradients(y, x)
+        (gradient,) = tf.gradients(y, x)
         assert len(compiled_calls(graph)) >= 2
         value, slope = sess.run([y, gradient], {x: X})
     wanted, wanted_slope = test_gelu._by_hand(build, X)
@@ -49,8 +55,11 @@ def test_gelu_through_control_flow(build, v2, shape):
     np.testing.assert_allclose(slope, wanted_slope, rtol=2e-5, atol=4e-6)
 
 
-@pytest.mark.parametrize("shape, least_keyed", [([N], None), ([None], N + 1), ([None], N)], ids=[
-    "static", "unknown, factors kept", "unknown, key kept"])
+@pytest.mark.parametrize(
+    "shape, least_keyed",
+    [([N], None), ([None], N + 1), ([None], N)],
+    ids=["static", "unknown, factors kept", "unknown, key kept"],
+)
 @pytest.mark.parametrize("v2", [False, True], ids=["control flow v1", "control flow v2"])
 @pytest.mark.parametrize("build", CONTROL_FLOW, ids=lambda b: b.__name__.strip("_").replace("_", " "))
 def test_dropout_through_control_flow(monkeypatch, build, v2, shape, least_keyed):
@@ -62,8 +71,12 @@ def test_dropout_through_control_flow(monkeypatch, build, v2, shape, least_keyed
     ones = np.ones(N, np.float32)
     with control_flow_v2(v2), tf.Graph().as_default(), v1.Session() as sess:
         x = v1.placeholder(tf.float32, shape)
-        y = tf.function(lambda t: dropout(t, 0.5), autograph=False)(x) if build is test_gelu._in_a_function else build(x)
-        gradient, = tf.gradients(y, x)
+        y = (
+            tf.function(lambda t: dropout(t, 0.5), autograph=False)(x)
+            if build is test_gelu._in_a_function
+            else build(x)
+        )
+        (gradient,) = tf.gradients(y, x)
         value, slope = sess.run([y, gradient], {x: ones})
     np.testing.assert_array_equal(value, slope)
     assert set(value) == {0.0, last * 2.0**times}
@@ -86,8 +99,12 @@ def test_accuracy_and_ends(run, name):
     value, slope, _ = truth(x[:200_000])
     assert test_gelu.units(y[:200_000], value, name).max() <= test_gelu.ALLOWED[name]
     assert test_gelu.units(gradient[:200_000], slope, name).max() <= test_gelu.ALLOWED[name]
-    np.testing.assert_array_equal(y[200_000:].reshape(-1, 8).T, [[0, np.inf, np.nan, 0, x[200_032], 300, 0, 0, 26, 0]] * 8)
-    np.testing.assert_allclose(gradient[200_000:].reshape(-1, 8).T, [[0, 1, np.nan, 0, 1, 1, 0, 0, 1, 0.5]] * 8, rtol=1e-7)
+    np.testing.assert_array_equal(
+        y[200_000:].reshape(-1, 8).T, [[0, np.inf, np.nan, 0, x[200_032], 300, 0, 0, 26, 0]] * 8
+    )
+    np.testing.assert_allclose(
+        gradient[200_000:].reshape(-1, 8).T, [[0, 1, np.nan, 0, 1, 1, 0, 0, 1, 0.5]] * 8, rtol=1e-7
+    )
 
 
 def test_negative_values_keep_their_digits(run):
@@ -98,7 +115,7 @@ def test_negative_values_keep_their_digits(run):
 def test_second_gradient(run):
     def build():
         x = tf.constant(X)
-        first, = tf.gradients(gelu(x), x, grad_ys=tf.fill([N], 3.0))
+        (first,) = tf.gradients(gelu(x), x, grad_ys=tf.fill([N], 3.0))
         return tf.gradients(first, x)[0]
 
     np.testing.assert_allclose(run(build), 3 * truth(X)[2], atol=1e-5)
@@ -167,7 +184,7 @@ def test_is_not_compiled(monkeypatch, reason):
             warnings.simplefilter("always", RuntimeWarning)
             x = tf.constant(X[:1000] if reason == "small" else X, tf.float64 if reason == "float64" else tf.float32)
             y = gelu(x)
-            gradient, = tf.gradients(y, x)
+            (gradient,) = tf.gradients(y, x)
             assert not compiled_calls(graph)
             np.testing.assert_allclose(sess.run(gradient), truth(sess.run(x))[1], atol=1e-6)
             if reason != "float64":
@@ -201,21 +218,30 @@ print(len(told) == is_hardened)
 def test_a_process_that_may_not_run_what_it_makes_goes_on(repo_root):
     """XLA ends such a process. Kernels before 6.3 do not know how to make one, and there it compiles."""
     env = dict(os.environ, PYTHONPATH=str(repo_root), NPU_SHIM_FALLBACK="silent")
-    done = subprocess.run([sys.executable, "-c", HARDENED], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True)
+    done = subprocess.run([sys.executable, "-c", HARDENED], env=env, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-2000:]
 
 
 def test_lengths_that_vary_meet_few_compilations(run):
     least, most = 40_000, _xla.MOST_ELEMENTS
     drawn = np.random.RandomState(0).randint(least, most, 20000)
-    counts = np.unique(np.concatenate([np.arange(least, least + 5000), drawn,
-                                       2**np.arange(16, 31), 2**np.arange(16, 31) - 1, 2**np.arange(16, 30) + 1, [most]]))
+    counts = np.unique(
+        np.concatenate(
+            [
+                np.arange(least, least + 5000),
+                drawn,
+                2 ** np.arange(16, 31),
+                2 ** np.arange(16, 31) - 1,
+                2 ** np.arange(16, 30) + 1,
+                [most],
+            ]
+        )
+    )
     with tf.Graph().as_default(), v1.Session() as sess:
         sizes = sess.run(_xla._bucket(tf.constant(counts, tf.int32))).astype(np.int64)
     assert (sizes >= counts).all() and (sizes <= counts * 1.125 + 1).all()
     assert len(np.unique(sizes)) <= 8 * 16
-    np.testing.assert_array_equal(sizes[np.isin(counts, 2**np.arange(16, 31))], 2**np.arange(16, 31))
+    np.testing.assert_array_equal(sizes[np.isin(counts, 2 ** np.arange(16, 31))], 2 ** np.arange(16, 31))
 
 
 def plus_twice(x, y):
@@ -243,14 +269,16 @@ def test_many_threads_share_a_session():
     with tf.Graph().as_default(), v1.Session() as sess:
         x = v1.placeholder(tf.float32, None)
         y = gelu(x)
-        gradient, = tf.gradients(y, x)
+        (gradient,) = tf.gradients(y, x)
         wrong = []
 
         def work(number):
             for step in range(5):
                 value = X[: N - number * 50 - step]
                 got, slope = sess.run([y, gradient], {x: value})
-                if not np.allclose(got, truth(value)[0], atol=1e-6) or not np.allclose(slope, truth(value)[1], atol=1e-6):
+                if not np.allclose(got, truth(value)[0], atol=1e-6) or not np.allclose(
+                    slope, truth(value)[1], atol=1e-6
+                ):
                     wrong.append((number, step))
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
@@ -295,7 +323,7 @@ def test_a_saved_model_loads_and_a_frozen_graph_is_imported(tmp_path):
         np.testing.assert_allclose(sess.run("y:0", {"x:0": [X]}), [wanted], atol=1e-6)
     with tf.Graph().as_default(), v1.Session() as sess:
         x, y = tf.import_graph_def(frozen, return_elements=["x:0", "y:0"])
-        gradient, = tf.gradients(y, x)
+        (gradient,) = tf.gradients(y, x)
         got, slope = sess.run([y, gradient], {x: [X]})
     np.testing.assert_allclose(got, [wanted], atol=1e-6)
     np.testing.assert_allclose(slope, [truth(X * np.float32(0.5))[1] / 2], atol=1e-6)
@@ -303,6 +331,7 @@ def test_a_saved_model_loads_and_a_frozen_graph_is_imported(tmp_path):
 
 def test_steps_in_a_loop_of_the_graph():
     """iterations_per_loop copies the step, compiled functions included."""
+
     def trained(iterations, runs):
         with tf.Graph().as_default(), v1.Session() as sess:
             w = v1.get_variable("w", initializer=np.float32(0.5), use_resource=True)

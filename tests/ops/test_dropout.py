@@ -1,4 +1,5 @@
 """npu_ops.dropout: what is kept, how it is scaled, and what its gradient is."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -49,6 +50,7 @@ def test_same_seeds_drop_what_tf_nn_dropout_drops(run, monkeypatch, count, kerne
         def graph():
             tf.compat.v1.set_random_seed(5)
             return function(tf.ones([count]))
+
         return graph
 
     ours = run(build(lambda x: npu_ops.dropout(x, keep_prob=0.75)))

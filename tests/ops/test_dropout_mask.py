@@ -1,4 +1,5 @@
 """The hashed mask of large tensors: as random as it has to be, the same where it has to be, and never stored."""
+
 from __future__ import annotations
 
 import ast
@@ -142,7 +143,7 @@ def test_scale_and_gradient(run, name, shape):
         v1.set_random_seed(1)
         x = tf.cast(tf.random.uniform(shape, 1, 2, seed=1), dtype)
         y = npu_ops.dropout(x, keep_prob=0.7)
-        gradient, = tf.gradients(y, x, grad_ys=tf.cast(tf.fill(shape, 3.0), dtype))
+        (gradient,) = tf.gradients(y, x, grad_ys=tf.cast(tf.fill(shape, 3.0), dtype))
         exact = tf.cast(x, tf.float64) / 0.7
         return [tf.cast(v, tf.float64) for v in (y, gradient, exact)]
 
@@ -154,15 +155,16 @@ def test_scale_and_gradient(run, name, shape):
     np.testing.assert_allclose(gradient, np.where(kept, 3 / 0.7, 0), rtol=1.01 * one_rounding)
 
 
-@pytest.mark.parametrize("count", [10, (1 << 14) - 1, 1 << 14, LEAST_ELEMENTS - 1, LEAST_ELEMENTS, 100_003,
-                                   (1 << 20) - 1, 1 << 20])
+@pytest.mark.parametrize(
+    "count", [10, (1 << 14) - 1, 1 << 14, LEAST_ELEMENTS - 1, LEAST_ELEMENTS, 100_003, (1 << 20) - 1, 1 << 20]
+)
 def test_of_an_unknown_shape(count):
     """Small and large, with a keep_prob that is fed; 1 keeps all."""
     with tf.Graph().as_default(), v1.Session() as sess:
         x, keep = v1.placeholder(tf.float32, None), v1.placeholder(tf.float32, [])
         y = npu_ops.dropout(x, keep)
-        gradient, = tf.gradients(y, x)
-        second, = tf.gradients(tf.reduce_sum(gradient * gradient), gradient)
+        (gradient,) = tf.gradients(y, x)
+        (second,) = tf.gradients(tf.reduce_sum(gradient * gradient), gradient)
         value = np.random.RandomState(0).rand(count).astype(np.float32) + 1
         got, slope, _ = sess.run([y, gradient, second], {x: value, keep: 0.5})
         np.testing.assert_array_equal(got, value * slope)

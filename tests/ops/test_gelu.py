@@ -4,6 +4,7 @@ Errors are counted in scaled units: the distance between neighbouring numbers
 of the type at max(1, |wanted|). No more than two of them are allowed; in
 float64 four, because what is wanted is no better known.
 """
+
 from __future__ import annotations
 
 import math
@@ -44,7 +45,7 @@ def test_value_and_gradient(run, name):
         x = tf.cast(tf.constant(X), name)
         y = gelu(x)
         assert y.dtype == name and y.shape == x.shape
-        gradient, = tf.gradients(y, x, grad_ys=tf.cast(tf.fill(x.shape, 2.0), name))
+        (gradient,) = tf.gradients(y, x, grad_ys=tf.cast(tf.fill(x.shape, 2.0), name))
         return [tf.cast(v, tf.float64) for v in (x, y, gradient)]
 
     x, y, gradient = run(build)
@@ -82,7 +83,7 @@ def test_second_order_gradient_is_right(run):
 
     def build():
         t = tf.constant(x)
-        first, = tf.gradients(gelu(t), t, grad_ys=tf.fill([161], tf.constant(3.0, tf.float64)))
+        (first,) = tf.gradients(gelu(t), t, grad_ys=tf.fill([161], tf.constant(3.0, tf.float64)))
         return tf.gradients(first, t)[0]
 
     np.testing.assert_allclose(run(build), 3 * truth(x)[2], atol=1e-12)
@@ -93,7 +94,7 @@ def test_gradient_penalty_reaches_the_incoming_gradient(run):
 
     def build():
         x, y = tf.constant([0.5, -1.0]), tf.constant([2.0, 3.0])
-        first, = tf.gradients(gelu(x), x, grad_ys=y)
+        (first,) = tf.gradients(gelu(x), x, grad_ys=y)
         return tf.gradients(first, y)[0]
 
     np.testing.assert_allclose(run(build), truth([0.5, -1.0])[1], rtol=1e-6)
@@ -105,7 +106,7 @@ def test_shapes(run, shape):
     with tf.Graph().as_default():
         x = tf.compat.v1.placeholder(tf.float32, shape)
         y = gelu(x)
-        gradient, = tf.gradients(y, x)
+        (gradient,) = tf.gradients(y, x)
         for made in (y, gradient):
             assert made.shape.rank == x.shape.rank
             assert made.shape.rank is None or made.shape.as_list() == x.shape.as_list()
@@ -129,8 +130,9 @@ def test_a_gradient_taken_in_a_branch_of_a_value_outside(count):
     with tf.Graph().as_default(), tf.compat.v1.Session() as sess:
         x = tf.compat.v1.placeholder(tf.float32, None)
         y = gelu(x)
-        slope = tf.compat.v1.cond(tf.compat.v1.placeholder_with_default(True, []), lambda: tf.gradients(y, x)[0],
-                                  lambda: x)
+        slope = tf.compat.v1.cond(
+            tf.compat.v1.placeholder_with_default(True, []), lambda: tf.gradients(y, x)[0], lambda: x
+        )
         np.testing.assert_allclose(sess.run(slope, {x: value}), truth(value)[1], atol=1e-6)
 
 
@@ -159,6 +161,7 @@ def _in_a_branch_in_a_loop(x):
 
 def _by_hand(build, x):
     """Value and gradient of the same composition, in float64."""
+
     def step(v, slope):
         value, d, _ = truth(v)
         return value, slope * d
@@ -170,8 +173,11 @@ def _by_hand(build, x):
 
 
 @pytest.mark.parametrize("v2", [False, True], ids=["control flow v1", "control flow v2"])
-@pytest.mark.parametrize("build", [_plain, _in_a_loop, _in_a_branch, _in_a_function, _in_a_branch_in_a_loop],
-                         ids=lambda b: b.__name__.strip("_").replace("_", " "))
+@pytest.mark.parametrize(
+    "build",
+    [_plain, _in_a_loop, _in_a_branch, _in_a_function, _in_a_branch_in_a_loop],
+    ids=lambda b: b.__name__.strip("_").replace("_", " "),
+)
 def test_gradients_through_control_flow(run, build, v2):
     x = [-2.0, -0.5, 0.5, 2.0]
 
@@ -193,8 +199,14 @@ def test_trains_inside_a_loop_of_steps(run):
     def step(w):
         return w - 0.1 * tf.gradients(tf.reduce_sum(gelu(w)), w)[0]
 
-    looped = run(lambda: tf.while_loop(lambda i, w: i < 4, lambda i, w: (i + 1, step(w)),
-                                       [tf.constant(0), tf.constant([1.0, -1.0])], back_prop=False)[1])
+    looped = run(
+        lambda: tf.while_loop(
+            lambda i, w: i < 4,
+            lambda i, w: (i + 1, step(w)),
+            [tf.constant(0), tf.constant([1.0, -1.0])],
+            back_prop=False,
+        )[1]
+    )
     w = np.array([1.0, -1.0])
     for _ in range(4):
         w = w - 0.1 * truth(w)[1]

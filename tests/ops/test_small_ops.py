@@ -1,4 +1,5 @@
 """System ops, scopes, marks, RNN, and what is not in this release."""
+
 from __future__ import annotations
 
 import inspect
@@ -15,8 +16,17 @@ v1 = tf.compat.v1
 
 
 def test_starting_and_stopping_are_ops_that_do_nothing(run):
-    assert run(lambda: [npu_ops.initialize_system(), npu_ops.shutdown_system(), npu_ops.NPUInit("a"),
-                        npu_ops.NPUShutdown("b")]) == [None] * 4
+    assert (
+        run(
+            lambda: [
+                npu_ops.initialize_system(),
+                npu_ops.shutdown_system(),
+                npu_ops.NPUInit("a"),
+                npu_ops.NPUShutdown("b"),
+            ]
+        )
+        == [None] * 4
+    )
 
 
 SCOPES = [

@@ -1,4 +1,5 @@
 """One quiet process, no patch left behind, and small Estimator jobs to run."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,5 @@
 """The benchmarks of imports and training steps run, and what they compare comes to the same weights; no figure decides."""
+
 from __future__ import annotations
 
 import subprocess
@@ -13,8 +14,12 @@ HAS_KERAS_SESSIONS = hasattr(tf.compat.v1.keras.backend, "set_session")
 
 def table(repo_root, name):
     """The rows that a benchmark prints, without their head."""
-    done = subprocess.run([sys.executable, str(repo_root / "benchmarks" / (name + ".py")), "--quick"],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, str(repo_root / "benchmarks" / (name + ".py")), "--quick"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     lines = [line for line in done.stdout.splitlines() if line.startswith("|")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
@@ -23,21 +28,29 @@ def table(repo_root, name):
 
 
 def test_imports_are_measured(repo_root):
-    (_, *cells), = table(repo_root, "imports")
+    ((_, *cells),) = table(repo_root, "imports")
     assert [cell != "-" for cell in cells] == [False, False, True, False, False, True]
 
 
 def test_steps_are_measured_with_npu_shim_and_without(repo_root):
-    expected = ["NPUEstimator"] * HAS_ESTIMATOR + ["install()", "npu_config_proto"] + [
-        "set_keras_session_npu_config"] * HAS_KERAS_SESSIONS
+    expected = (
+        ["NPUEstimator"] * HAS_ESTIMATOR
+        + ["install()", "npu_config_proto"]
+        + ["set_keras_session_npu_config"] * HAS_KERAS_SESSIONS
+    )
     assert [(row[1], row[2]) for row in table(repo_root, "steps")] == [
-        (model, what) for model in ("mlp", "cnn") for what in expected]
+        (model, what) for model in ("mlp", "cnn") for what in expected
+    ]
 
 
 def test_loops_are_measured_against_single_steps(repo_root):
     got = [(row[1], row[2]) for row in table(repo_root, "loops")]
     assert got == [("Estimator", "1"), ("NPUEstimator", "5"), ("NPUEstimator", "10")] * HAS_ESTIMATOR + [
-        ("Session.run", "1"), ("callable", "1"), ("set_iteration_per_loop", "5"), ("set_iteration_per_loop", "10")]
+        ("Session.run", "1"),
+        ("callable", "1"),
+        ("set_iteration_per_loop", "5"),
+        ("set_iteration_per_loop", "10"),
+    ]
 
 
 def test_sides_that_differ_are_told(repo_root, monkeypatch):

@@ -1,4 +1,5 @@
 """Session configs that scripts fill by hand: what people write works, and slips are told when the session is made."""
+
 from __future__ import annotations
 
 import warnings
@@ -13,27 +14,63 @@ v1 = tf.compat.v1
 
 # What 618 models that were ported by hand set most often, as they set it.
 PEOPLE_WRITE = {
-    "use_off_line": ("b", True), "precision_mode": ("s", b"allow_mix_precision"), "dynamic_input": ("b", True),
-    "dynamic_graph_execute_mode": ("s", b"lazy_recompile"), "dump_path": ("s", b"/home/HwHiAiUser/dump"),
+    "use_off_line": ("b", True),
+    "precision_mode": ("s", b"allow_mix_precision"),
+    "dynamic_input": ("b", True),
+    "dynamic_graph_execute_mode": ("s", b"lazy_recompile"),
+    "dump_path": ("s", b"/home/HwHiAiUser/dump"),
     "profiling_mode": ("b", True),
-    "enable_data_pre_proc": ("b", True), "graph_run_mode": ("i", 1), "mix_compile_mode": ("b", True),
-    "hcom_parallel": ("b", True), "auto_tune_mode": ("s", b"RL,GA"), "fusion_switch_file": ("s", b"./fusion_switch.cfg"),
-    "graph_memory_max_size": ("s", str(16 * 1024 ** 3).encode()), "variable_memory_max_size": ("s", b"15 * 1024"),
-    "customize_dtypes": ("s", b"./switch_config.txt"), "min_group_size": ("b", True), "op_debug_level": ("i", 0),
-    "enable_exception_dump": ("i", 1), "jit_compile": ("s", b"false"), "debug_dir": ("s", b"./debug"),
-    "op_compiler_cache_mode": ("s", b"enable"), "hccl_timeout": ("i", 1800), "aoe_mode": ("s", b"2"),
-    "iterations_per_loop": ("i", 10), "op_precision_mode": ("s", b"op_precision.ini"), "external_weight": ("b", True),
+    "enable_data_pre_proc": ("b", True),
+    "graph_run_mode": ("i", 1),
+    "mix_compile_mode": ("b", True),
+    "hcom_parallel": ("b", True),
+    "auto_tune_mode": ("s", b"RL,GA"),
+    "fusion_switch_file": ("s", b"./fusion_switch.cfg"),
+    "graph_memory_max_size": ("s", str(16 * 1024**3).encode()),
+    "variable_memory_max_size": ("s", b"15 * 1024"),
+    "customize_dtypes": ("s", b"./switch_config.txt"),
+    "min_group_size": ("b", True),
+    "op_debug_level": ("i", 0),
+    "enable_exception_dump": ("i", 1),
+    "jit_compile": ("s", b"false"),
+    "debug_dir": ("s", b"./debug"),
+    "op_compiler_cache_mode": ("s", b"enable"),
+    "hccl_timeout": ("i", 1800),
+    "aoe_mode": ("s", b"2"),
+    "iterations_per_loop": ("i", 10),
+    "op_precision_mode": ("s", b"op_precision.ini"),
+    "external_weight": ("b", True),
 }
 TOGETHER = {
     "a profile": {"profiling_mode": ("b", True), "profiling_options": ("s", b'{"output":"/tmp/p","task_trace":"on"}')},
-    "a dump": {"enable_dump": ("b", True), "dump_path": ("s", b"/tmp/dump"), "dump_step": ("s", b"0|5|10-12"),
-               "dump_mode": ("s", b"all")},
-    "an overflow dump": {"enable_dump_debug": ("b", True), "dump_path": ("s", b"/tmp/dump"), "dump_debug_mode": ("s", b"all")},
+    "a dump": {
+        "enable_dump": ("b", True),
+        "dump_path": ("s", b"/tmp/dump"),
+        "dump_step": ("s", b"0|5|10-12"),
+        "dump_mode": ("s", b"all"),
+    },
+    "an overflow dump": {
+        "enable_dump_debug": ("b", True),
+        "dump_path": ("s", b"/tmp/dump"),
+        "dump_debug_mode": ("s", b"all"),
+    },
     "a mixlist": {"precision_mode": ("s", b"allow_mix_precision"), "modify_mixlist": ("s", b"ops_info.json")},
-    "operators": {"op_select_implmode": ("s", b"high_precision"), "optypelist_for_implmode": ("s", b"Pooling,SoftmaxV2")},
+    "operators": {
+        "op_select_implmode": ("s", b"high_precision"),
+        "optypelist_for_implmode": ("s", b"Pooling,SoftmaxV2"),
+    },
 }
-DEPRECATED = {"dynamic_input", "dynamic_graph_execute_mode", "auto_tune_mode", "graph_memory_max_size", "op_select_implmode",
-              "variable_memory_max_size", "min_group_size", "op_debug_level", "optypelist_for_implmode"}
+DEPRECATED = {
+    "dynamic_input",
+    "dynamic_graph_execute_mode",
+    "auto_tune_mode",
+    "graph_memory_max_size",
+    "op_select_implmode",
+    "variable_memory_max_size",
+    "min_group_size",
+    "op_debug_level",
+    "optypelist_for_implmode",
+}
 
 
 def by_hand(values):
@@ -61,41 +98,61 @@ def session(config):
         return sess._config
 
 
-WAYS = {"session_config": npu_shim.session_config, "a session": session,
-        "npu_config_proto": lambda config: npu.npu_config_proto(config_proto=config)}
+WAYS = {
+    "session_config": npu_shim.session_config,
+    "a session": session,
+    "npu_config_proto": lambda config: npu.npu_config_proto(config_proto=config),
+}
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("values", [{n: v} for n, v in PEOPLE_WRITE.items()] + list(TOGETHER.values()),
-                         ids=list(PEOPLE_WRITE) + list(TOGETHER))
+@pytest.mark.parametrize(
+    "values",
+    [{n: v} for n, v in PEOPLE_WRITE.items()] + list(TOGETHER.values()),
+    ids=list(PEOPLE_WRITE) + list(TOGETHER),
+)
 def test_what_people_write_is_carried(way, values):
     made = []
     seen = told(lambda: made.append(WAYS[way](by_hand({"use_off_line": ("b", True), **values}))))
     assert {(kind, text.split("'")[1]) for kind, text in seen} == {
-        ("DeprecationWarning", name) for name in values if name in DEPRECATED}
-    entry, = made[0].graph_options.rewrite_options.custom_optimizers
+        ("DeprecationWarning", name) for name in values if name in DEPRECATED
+    }
+    (entry,) = made[0].graph_options.rewrite_options.custom_optimizers
     for name, (field, value) in values.items():
         assert getattr(entry.parameter_map[name], field) == value
 
 
 SLIPS = [  # of published scripts, and what each is meant to be
-    ("sfusion_switch_file", "s", b"x", "fusion_switch_file"), ("autotune_tune_mode", "s", b"x", "auto_tune_mode"),
-    ("allow_mix_compile", "b", True, "mix_compile_mode"), ("sump_mode", "s", b"all", "dump_mode"),
-    ("precison_mode", "s", b"force_fp16", "precision_mode"), ("use_offline", "b", True, "use_off_line"),
+    ("sfusion_switch_file", "s", b"x", "fusion_switch_file"),
+    ("autotune_tune_mode", "s", b"x", "auto_tune_mode"),
+    ("allow_mix_compile", "b", True, "mix_compile_mode"),
+    ("sump_mode", "s", b"all", "dump_mode"),
+    ("precison_mode", "s", b"force_fp16", "precision_mode"),
+    ("use_offline", "b", True, "use_off_line"),
 ]
 
 
 @pytest.mark.parametrize("name, field, value, meant", SLIPS, ids=[s[0] for s in SLIPS])
 def test_a_misspelt_name_is_told_with_the_right_one(name, field, value, meant):
-    (kind, text), = told(lambda: npu_shim.session_config(by_hand({name: (field, value)})))
-    assert kind == "UserWarning" and f"parameter_map['{name}'] is no NPU option and has no effect" in text and meant in text
+    ((kind, text),) = told(lambda: npu_shim.session_config(by_hand({name: (field, value)})))
+    assert (
+        kind == "UserWarning"
+        and f"parameter_map['{name}'] is no NPU option and has no effect" in text
+        and meant in text
+    )
 
 
 WARNED = {
-    "a lost value": ({"op_debug_level": ("s", b"1")}, "is set in field s, but is read from field i, so the value is lost: write "
-                                                     r"parameter_map['op_debug_level'].i = ... (one of 0, 1, 2, 3, 4)"),
+    "a lost value": (
+        {"op_debug_level": ("s", b"1")},
+        "is set in field s, but is read from field i, so the value is lost: write "
+        r"parameter_map['op_debug_level'].i = ... (one of 0, 1, 2, 3, 4)",
+    ),
     "an unchecked value": ({"deterministic": ("i", 3)}, "deterministic'].i=3 is not allowed: it must be one of 0, 1."),
-    "one without what it is for": ({"dynamic_inputs_shape_range": ("s", b"getnext:[1]")}, "has no effect without dynamic_input"),
+    "one without what it is for": (
+        {"dynamic_inputs_shape_range": ("s", b"getnext:[1]")},
+        "has no effect without dynamic_input",
+    ),
     "a clamped value": ({"input_fusion_size": ("i", -1)}, "it must be from 0 to 33554432 bytes"),
 }
 
@@ -108,17 +165,28 @@ def test_what_the_card_does_not_check_is_a_warning(name):
 
 
 REFUSED = {
-    "a wrong field": ({"precision_mode": ("b", True)}, "'precision_mode'. is set in field b, but is read from field s.*write "
-                                                       "parameter_map.'precision_mode'..s = "),
+    "a wrong field": (
+        {"precision_mode": ("b", True)},
+        "'precision_mode'. is set in field b, but is read from field s.*write parameter_map.'precision_mode'..s = ",
+    ),
     "another wrong field": ({"jit_compile": ("b", False)}, "'jit_compile'. is set in field b"),
-    "an unknown value": ({"precision_mode": ("s", b"allow_mix")}, "precision_mode'..s='allow_mix' is not allowed: it must be one "
-                                                                  "of .*Did you mean allow_mix_precision"),
-    "a number out of range": ({"graph_run_mode": ("i", 2)}, "graph_run_mode'..i=2 is not allowed: it must be one of 0, 1"),
-    "two that exclude each other": ({"precision_mode": ("s", b"force_fp16"), "precision_mode_v2": ("s", b"fp16")},
-                                    "precision_mode.*precision_mode_v2"),
+    "an unknown value": (
+        {"precision_mode": ("s", b"allow_mix")},
+        "precision_mode'..s='allow_mix' is not allowed: it must be one of .*Did you mean allow_mix_precision",
+    ),
+    "a number out of range": (
+        {"graph_run_mode": ("i", 2)},
+        "graph_run_mode'..i=2 is not allowed: it must be one of 0, 1",
+    ),
+    "two that exclude each other": (
+        {"precision_mode": ("s", b"force_fp16"), "precision_mode_v2": ("s", b"fp16")},
+        "precision_mode.*precision_mode_v2",
+    ),
     "one without its other": ({"enable_dump": ("b", True)}, "enable_dump=True needs dump_path"),
-    "a loop and mixed computing": ({"mix_compile_mode": ("b", True), "iterations_per_loop": ("i", 10)},
-                                   "mix_compile_mode=True and iterations_per_loop greater than 1 exclude"),
+    "a loop and mixed computing": (
+        {"mix_compile_mode": ("b", True), "iterations_per_loop": ("i", 10)},
+        "mix_compile_mode=True and iterations_per_loop greater than 1 exclude",
+    ),
 }
 
 
@@ -130,11 +198,15 @@ def test_what_the_card_refuses_is_an_error(way, name):
         WAYS[way](by_hand(values))
 
 
-@pytest.mark.parametrize("make", [
-    lambda config: v1.InteractiveSession(config=config),
-    lambda config: v1.train.MonitoredTrainingSession(config=config),
-    lambda config: v1.Session("", None, config),
-], ids=["InteractiveSession", "MonitoredTrainingSession", "by position"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda config: v1.InteractiveSession(config=config),
+        lambda config: v1.train.MonitoredTrainingSession(config=config),
+        lambda config: v1.Session("", None, config),
+    ],
+    ids=["InteractiveSession", "MonitoredTrainingSession", "by position"],
+)
 def test_every_kind_of_session_is_checked(make):
     npu_shim.install()
     with tf.Graph().as_default():
@@ -147,5 +219,7 @@ def test_an_estimators_session_is_checked(has_estimator):
     if not has_estimator:
         return
     with pytest.raises(ValueError, match="precision_mode'..s='bogus' is not allowed"):
-        npu.NPUEstimator(lambda features, labels, mode: None, config=npu.NPURunConfig(
-            session_config=by_hand({"precision_mode": ("s", b"bogus")})))
+        npu.NPUEstimator(
+            lambda features, labels, mode: None,
+            config=npu.NPURunConfig(session_config=by_hand({"precision_mode": ("s", b"bogus")})),
+        )

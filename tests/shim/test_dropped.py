@@ -1,4 +1,5 @@
 """Training input has a static batch whatever an input_fn returns, and what is dropped is counted."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -30,7 +31,9 @@ def test_what_is_dropped_is_counted_while_it_is_read(log, passes):
             counts.tell()  # is told once
     left = 65 * passes % 16
     told = [m for m in log() if m.startswith("npu_shim: dropped")]
-    assert told == ["npu_shim: dropped %d examples in 2 smaller batches of the training input (batch size 16)." % (2 * left)]
+    assert told == [
+        "npu_shim: dropped %d examples in 2 smaller batches of the training input (batch size 16)." % (2 * left)
+    ]
 
 
 SHAPES = []

@@ -1,4 +1,5 @@
 """NPUEstimator does on the CPU what an Estimator does."""
+
 from __future__ import annotations
 
 import json
@@ -27,8 +28,12 @@ def estimator(tmp_path, linear_model_fn):
     def make(spec=None, params=None, model_dir=None, warm_start_from=None, host_call=None, **config):
         extra = {} if host_call is None else {"host_call": host_call}
         return NPUEstimator(
-            linear_model_fn(spec or NPUEstimatorSpec, **extra), model_dir=str(model_dir or tmp_path / "model"),
-            config=NPURunConfig(tf_random_seed=1, **config), params=params, warm_start_from=warm_start_from)
+            linear_model_fn(spec or NPUEstimatorSpec, **extra),
+            model_dir=str(model_dir or tmp_path / "model"),
+            config=NPURunConfig(tf_random_seed=1, **config),
+            params=params,
+            warm_start_from=warm_start_from,
+        )
 
     return make
 
@@ -38,8 +43,11 @@ def without_estimator(has_estimator):
     if has_estimator:
         return False
     for cls in (NPUEstimator, NPUEstimatorSpec, NPURunConfig):
-        with pytest.raises(RuntimeError, match=f"{cls.__name__} needs tf.estimator, which TensorFlow .* does not have; the "
-                                               "last TensorFlow that has it is 2.15"):
+        with pytest.raises(
+            RuntimeError,
+            match=f"{cls.__name__} needs tf.estimator, which TensorFlow .* does not have; the "
+            "last TensorFlow that has it is 2.15",
+        ):
             cls(mode="train")
     with pytest.raises(RuntimeError, match="model_to_npu_estimator needs tf.estimator"):
         model_to_npu_estimator()
@@ -85,7 +93,8 @@ def test_the_same_weights_as_a_plain_estimator(has_estimator, estimator, linear_
     if without_estimator(has_estimator):
         return
     plain = tf.estimator.Estimator(
-        linear_model_fn(tf.estimator.EstimatorSpec), str(tmp_path / "plain"), tf.estimator.RunConfig(tf_random_seed=1))
+        linear_model_fn(tf.estimator.EstimatorSpec), str(tmp_path / "plain"), tf.estimator.RunConfig(tf_random_seed=1)
+    )
     for job in (plain, estimator(spec=tf.estimator.EstimatorSpec)):
         job.train(dataset(line, 14), steps=30)
         np.testing.assert_array_equal(job.get_variable_value("w"), plain.get_variable_value("w"))
@@ -106,8 +115,10 @@ def test_iterations_per_loop_trains_the_same_steps(has_estimator, estimator, lin
         def after_run(self, run_context, run_values):
             seen.append(int(run_context.session.run(v1.train.get_global_step(run_context.session.graph))))
 
-    jobs = [estimator(spec=spec, model_dir=tmp_path / str(n), iterations_per_loop=n, save_checkpoints_steps=20)
-            for n in (1, 10)]
+    jobs = [
+        estimator(spec=spec, model_dir=tmp_path / str(n), iterations_per_loop=n, save_checkpoints_steps=20)
+        for n in (1, 10)
+    ]
     for job in jobs:
         del seen[:]
         job.train(dataset(line, 14), steps=30, hooks=[Seen()])
@@ -118,15 +129,24 @@ def test_iterations_per_loop_trains_the_same_steps(has_estimator, estimator, lin
         np.testing.assert_array_equal(looped[name], step_by_step[name], err_msg=name)
     said = "iterations_per_loop=10: each session.run makes 10 training steps, and hooks run every 10 steps."
     assert len([m for m in log() if said in m]) == 2 and not [m for m in log() if "multiple" in m]
-    entry, = jobs[1].config.session_config.graph_options.rewrite_options.custom_optimizers
+    (entry,) = jobs[1].config.session_config.graph_options.rewrite_options.custom_optimizers
     assert entry.parameter_map["iterations_per_loop"].i == 10
 
 
-@pytest.mark.parametrize("first, then, end, told", [
-    (dict(steps=25), {}, 30, "25 training steps are no multiple of iterations_per_loop=10; as on the card, whole runs "
-                             "are made: 30 steps, to global step 30"),
-    (dict(steps=10), dict(max_steps=15), 20, "5 training steps are no multiple of iterations_per_loop=10"),
-], ids=["steps", "max_steps"])
+@pytest.mark.parametrize(
+    "first, then, end, told",
+    [
+        (
+            dict(steps=25),
+            {},
+            30,
+            "25 training steps are no multiple of iterations_per_loop=10; as on the card, whole runs "
+            "are made: 30 steps, to global step 30",
+        ),
+        (dict(steps=10), dict(max_steps=15), 20, "5 training steps are no multiple of iterations_per_loop=10"),
+    ],
+    ids=["steps", "max_steps"],
+)
 def test_the_last_run_is_a_whole_one(has_estimator, estimator, line, log, first, then, end, told):
     if without_estimator(has_estimator):
         return
@@ -161,8 +181,11 @@ def test_host_call_sees_every_step_of_a_loop(has_estimator, estimator, line, tmp
         return v1.py_func(of_arrays, [step, loss], [])
 
     for n in (1, 10):
-        job = estimator(model_dir=tmp_path / str(n), iterations_per_loop=n, host_call=lambda step, loss: (
-            in_graph if "graph" in kind else of_arrays, [step, loss]))
+        job = estimator(
+            model_dir=tmp_path / str(n),
+            iterations_per_loop=n,
+            host_call=lambda step, loss: (in_graph if "graph" in kind else of_arrays, [step, loss]),
+        )
         job.train(dataset(line, 14), steps=20)
     losses = [loss for _, loss in seen]
     assert len(losses) == 40 and losses[20:] == losses[:20]
@@ -171,7 +194,9 @@ def test_host_call_sees_every_step_of_a_loop(has_estimator, estimator, line, tmp
 def test_intervals_that_a_loop_cannot_keep_are_told(has_estimator, estimator, line, log):
     if without_estimator(has_estimator):
         return
-    estimator(iterations_per_loop=10, save_checkpoints_steps=25, log_step_count_steps=20).train(dataset(line, 14), steps=10)
+    estimator(iterations_per_loop=10, save_checkpoints_steps=25, log_step_count_steps=20).train(
+        dataset(line, 14), steps=10
+    )
     told = [m for m in log() if "is no multiple of iterations_per_loop=10" in m]
     assert len(told) == 1 and "save_checkpoints_steps=25" in told[0]
 
@@ -180,8 +205,10 @@ def test_train_and_evaluate(has_estimator, estimator, line):
     if without_estimator(has_estimator):
         return
     result, _ = tf.estimator.train_and_evaluate(
-        estimator(), tf.estimator.TrainSpec(dataset(line), max_steps=40),
-        tf.estimator.EvalSpec(dataset(line, 16, 1), steps=None, start_delay_secs=0, throttle_secs=0))
+        estimator(),
+        tf.estimator.TrainSpec(dataset(line), max_steps=40),
+        tf.estimator.EvalSpec(dataset(line, 16, 1), steps=None, start_delay_secs=0, throttle_secs=0),
+    )
     assert result["global_step"] == 40 and result["mae"] < 0.1
 
 
@@ -228,7 +255,8 @@ def test_training_input_gets_a_static_batch(has_estimator, tmp_path, line, log):
     assert [(m, tf.compat.dimension_value(s)) for m, s in shapes] == [("train", 32), ("eval", None)]
     assert job.get_variable_value("global_step") == 2
     assert [m for m in log() if "drops" in m] == [
-        "npu_shim: batch size 32 made static; drops 6 of 70 examples per epoch."]
+        "npu_shim: batch size 32 made static; drops 6 of 70 examples per epoch."
+    ]
 
 
 def test_a_training_set_smaller_than_a_batch_is_refused(has_estimator, estimator, line):
@@ -240,7 +268,11 @@ def test_a_training_set_smaller_than_a_batch_is_refused(has_estimator, estimator
 
 CONFIGS = [
     ("none", lambda: None, ""),
-    ("a plain RunConfig", lambda: tf.estimator.RunConfig(), "is RunConfig, but NPUEstimator needs an NPURunConfig: write"),
+    (
+        "a plain RunConfig",
+        lambda: tf.estimator.RunConfig(),
+        "is RunConfig, but NPUEstimator needs an NPURunConfig: write",
+    ),
     ("something else", lambda: 3, "config=3 is int, but NPUEstimator needs"),
 ]
 
@@ -274,7 +306,7 @@ def test_an_entry_by_hand_is_merged(has_estimator, estimator):
     entry.parameter_map["hcom_parallel"].b = False  # beats the argument's default
     entry.parameter_map["precision_mode"].s = b"force_fp32"  # loses to an argument that is given
     config = estimator(session_config=by_hand, precision_mode="allow_mix_precision").config.session_config
-    merged, = config.graph_options.rewrite_options.custom_optimizers
+    (merged,) = config.graph_options.rewrite_options.custom_optimizers
     assert config.log_device_placement
     assert merged.parameter_map["hcom_parallel"].b is False
     assert merged.parameter_map["precision_mode"].s == b"allow_mix_precision"
@@ -310,8 +342,9 @@ def test_keras_model_to_estimator(has_estimator, line, tmp_path):
 
 
 HOST_CALLS = {
-    "ops it builds run in every step": lambda seen: lambda step, loss: v1.py_func(
-        lambda value: seen.append(float(value)) or np.int64(0), [loss], tf.int64),
+    "ops it builds run in every step": lambda seen: (
+        lambda step, loss: v1.py_func(lambda value: seen.append(float(value)) or np.int64(0), [loss], tf.int64)
+    ),
     "a Python function is called with values": lambda seen: lambda step, loss: seen.append(float(loss)),
 }
 

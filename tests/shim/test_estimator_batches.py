@@ -1,4 +1,5 @@
 """NPUEstimator and the last batch: prediction pads it, evaluation keeps every example, and both yield what tf does."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -43,7 +44,10 @@ PREDICTIONS = {
     "the features themselves": (lambda f: {"x": f["x"]}, True, rows_input()),
     "features that are a tensor": (lambda f: {"y": f * 2}, True, rows_input(wrap=lambda x: x)),
     "features that are a tuple": (
-        lambda f: {"y": f["a"][0] * 2}, True, rows_input(wrap=lambda x: {"a": (x, x), "b": x})),
+        lambda f: {"y": f["a"][0] * 2},
+        True,
+        rows_input(wrap=lambda x: {"a": (x, x), "b": x}),
+    ),
     "labels are left out": (lambda f: {"y": f["x"] * 2}, True, rows_input(wrap=lambda x: ({"x": x}, x[:, 0]))),
     "a batch that divides": (lambda f: {"y": f["x"] + 1}, True, rows_input(batch=14)),
     "fewer rows than a batch": (lambda f: {"y": f["x"] + 1}, True, rows_input(n=5)),
@@ -53,10 +57,15 @@ PREDICTIONS = {
     "centred by the batch": (lambda f: {"y": f["x"] - tf.reduce_mean(f["x"], 0)}, False, rows_input()),
     "scaled by all": (lambda f: {"y": f["x"] / tf.reduce_sum(f["x"] ** 2)}, False, rows_input()),
     "by the products of rows": (
-        lambda f: {"y": tf.matmul(f["x"], tf.matmul(f["x"], f["x"], transpose_a=True))}, False, rows_input()),
+        lambda f: {"y": tf.matmul(f["x"], tf.matmul(f["x"], f["x"], transpose_a=True))},
+        False,
+        rows_input(),
+    ),
     "batch statistics": (
         lambda f: {"y": v1.nn.fused_batch_norm(tf.reshape(f["x"], [-1, 1, 1, 3]), [1.0] * 3, [0.0] * 3)[0][:, 0, 0]},
-        False, rows_input()),
+        False,
+        rows_input(),
+    ),
 }
 
 
@@ -96,7 +105,9 @@ BATCHES = {
     "a number for all": (lambda f: {"y": f["x"] * 2, "scale": tf.constant(2.0)}, True),
     "a table": (lambda f: {"y": f["x"] * 2, "table": tf.zeros([5, 2])}, True),
     "a column that only the batch size gives": (
-        lambda f: {"y": f["x"] * 3, "n": tf.fill(tf.shape(f["x"])[:1], 5)}, False),
+        lambda f: {"y": f["x"] * 3, "n": tf.fill(tf.shape(f["x"])[:1], 5)},
+        False,
+    ),
     "a table as long as a batch": (lambda f: {"y": f["x"] * 2, "table": tf.zeros([BATCH, 2])}, False),
     "a mean": (lambda f: {"y": f["x"] * 2, "mean": tf.reduce_mean(f["x"])}, False),
 }
@@ -132,10 +143,14 @@ def test_rows_of_different_numbers_are_refused_as_tf_does(tmp_path):
 INPUTS = {
     "a queue": lambda: v1.estimator.inputs.numpy_input_fn({"x": ROWS}, batch_size=BATCH, shuffle=False),
     "tensors of an iterator": lambda: lambda: v1.data.make_one_shot_iterator(rows_input()()).get_next(),
-    "a dataset that is static": lambda: lambda: tf.data.Dataset.from_tensor_slices({"x": ROWS}).batch(
-        35, drop_remainder=True),
-    "batches of no known size": lambda: lambda: tf.data.Dataset.from_generator(
-        lambda: ({"x": ROWS[i:i + 16]} for i in range(0, N, 16)), {"x": tf.float32}, {"x": [None, 3]}),
+    "a dataset that is static": lambda: (
+        lambda: tf.data.Dataset.from_tensor_slices({"x": ROWS}).batch(35, drop_remainder=True)
+    ),
+    "batches of no known size": lambda: (
+        lambda: tf.data.Dataset.from_generator(
+            lambda: ({"x": ROWS[i : i + 16]} for i in range(0, N, 16)), {"x": tf.float32}, {"x": [None, 3]}
+        )
+    ),
 }
 
 
@@ -161,8 +176,12 @@ def test_hooks_checkpoint_and_input_fn_arguments(tmp_path, line, linear_model_fn
         seen.append((mode, dict(params)))
         return tf.data.Dataset.from_tensor_slices({"x": line[0]}).batch(BATCH)
 
-    job = NPUEstimator(linear_model_fn(tf.estimator.EstimatorSpec), str(tmp_path),
-                       NPURunConfig(save_checkpoints_steps=5), params={"rate": 0.3})
+    job = NPUEstimator(
+        linear_model_fn(tf.estimator.EstimatorSpec),
+        str(tmp_path),
+        NPURunConfig(save_checkpoints_steps=5),
+        params={"rate": 0.3},
+    )
     train = lambda: tf.data.Dataset.from_tensor_slices(({"x": line[0]}, line[1])).repeat().batch(14)  # noqa: E731
     job.train(train, steps=10)
     early = [p["y"] for p in job.predict(input_fn, checkpoint_path=str(tmp_path / "model.ckpt-5"))]
@@ -188,11 +207,15 @@ def test_a_loop_that_stops_early_closes_the_session(tmp_path):
 
 def test_predict_batches_keep(tmp_path):
     shapes = []
-    ours = NPUEstimator(predictor(lambda f: {"y": f["x"]}, shapes), str(tmp_path), NPURunConfig(), predict_batches="keep")
+    ours = NPUEstimator(
+        predictor(lambda f: {"y": f["x"]}, shapes), str(tmp_path), NPURunConfig(), predict_batches="keep"
+    )
     assert len(list(ours.predict(rows_input()))) == N and shapes == [None]
 
 
-@pytest.mark.parametrize("name, allowed", [("eval_batches", "'keep', 'pad', 'drop'"), ("predict_batches", "'pad', 'keep'")])
+@pytest.mark.parametrize(
+    "name, allowed", [("eval_batches", "'keep', 'pad', 'drop'"), ("predict_batches", "'pad', 'keep'")]
+)
 def test_other_choices_are_refused(name, allowed):
     with pytest.raises(ValueError, match=f"{name}='trim' is not allowed: it must be one of {allowed}"):
         NPUEstimator(lambda features, labels, mode: None, **{name: "trim"})
@@ -212,8 +235,10 @@ def classifier(use_mask, metric=None, regularised=False):
         loss = v1.losses.sparse_softmax_cross_entropy(labels, logits, weights=real)
         if regularised:
             loss += tf.constant(0.5)
-        metrics = {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 1), weights=real),
-                   "examples": v1.metrics.mean(tf.constant(3.0))}
+        metrics = {
+            "accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 1), weights=real),
+            "examples": v1.metrics.mean(tf.constant(3.0)),
+        }
         if metric:
             metrics["other"] = metric(labels, logits)
         return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics, train_op=tf.no_op())
@@ -280,8 +305,9 @@ def test_a_metric_of_keras_that_uses_the_mask(tmp_path):
         real = features["is_real_example"]
         v1.get_variable("unused", [], initializer=v1.zeros_initializer())
         loss = v1.losses.absolute_difference(labels, tf.zeros_like(labels), weights=real)
-        return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops={"mean": metric(real, labels)},
-                                          train_op=tf.no_op())
+        return tf.estimator.EstimatorSpec(
+            mode, loss=loss, eval_metric_ops={"mean": metric(real, labels)}, train_op=tf.no_op()
+        )
 
     job = NPUEstimator(model_fn, str(tmp_path), NPURunConfig(), eval_batches="pad")
     job.train(padded_by_hand, steps=1)
@@ -297,12 +323,13 @@ TOLD = {
     "a remainder": (labelled(), "has 6 of 16 rows (70 examples), for which a card compiles the graph once more"),
     "of unknown length": (
         lambda: tf.data.Dataset.from_tensor_slices(({"x": ROWS}, LABELS)).filter(lambda f, y: y < 9).batch(BATCH),
-        "may have fewer than 16 rows"),
+        "may have fewer than 16 rows",
+    ),
     "of no known size": (
         lambda: labelled()().interleave(lambda f, y: tf.data.Dataset.from_tensors((f, y)), 1),
-        "have no known size"),
-    "without remainder": (
-        lambda: tf.data.Dataset.from_tensor_slices(({"x": ROWS}, LABELS)).batch(35), None),
+        "have no known size",
+    ),
+    "without remainder": (lambda: tf.data.Dataset.from_tensor_slices(({"x": ROWS}, LABELS)).batch(35), None),
 }
 
 
@@ -319,8 +346,10 @@ def test_one_line_says_what_a_smaller_last_batch_costs(input_fn, text, tmp_path,
 def test_train_and_evaluate_with_padding(tmp_path):
     job = NPUEstimator(classifier(True), str(tmp_path), NPURunConfig(), eval_batches="pad")
     result, _ = tf.estimator.train_and_evaluate(
-        job, tf.estimator.TrainSpec(padded_by_hand, max_steps=1),
-        tf.estimator.EvalSpec(labelled(), steps=None, start_delay_secs=0, throttle_secs=0))
+        job,
+        tf.estimator.TrainSpec(padded_by_hand, max_steps=1),
+        tf.estimator.EvalSpec(labelled(), steps=None, start_delay_secs=0, throttle_secs=0),
+    )
     right = np.argmax(ROWS.dot(np.arange(6).reshape(3, 2) / 7), 1) == LABELS
     np.testing.assert_allclose(result["accuracy"], right.mean(), rtol=1e-6)
 
@@ -329,8 +358,10 @@ def test_train_and_evaluate_with_padding(tmp_path):
 
 
 GIVEN = {
-    "tensors of a queue": (lambda: v1.estimator.inputs.numpy_input_fn({"x": ROWS}, LABELS, batch_size=BATCH, shuffle=False)(),
-                           True),
+    "tensors of a queue": (
+        lambda: v1.estimator.inputs.numpy_input_fn({"x": ROWS}, LABELS, batch_size=BATCH, shuffle=False)(),
+        True,
+    ),
     "tensors of an iterator": (lambda: v1.data.make_one_shot_iterator(labelled()()).get_next(), False),
     "a dataset": (lambda: labelled()(), False),
 }

@@ -1,4 +1,5 @@
 """Whatever an Estimator does, an NPUEstimator does too: the same calls, the same results, side by side."""
+
 from __future__ import annotations
 
 import glob
@@ -26,8 +27,12 @@ def model_fn(features, labels, mode, params, config):
     y = tf.matmul(features["x"], w) + b
     exports = {"serving_default": est.export.PredictOutput({"y": y})}
     if mode == est.ModeKeys.PREDICT:
-        return est.EstimatorSpec(mode, predictions={"y": y, "twice": 2 * y}, export_outputs=exports,
-                                 prediction_hooks=params.get("prediction_hooks", ()))
+        return est.EstimatorSpec(
+            mode,
+            predictions={"y": y, "twice": 2 * y},
+            export_outputs=exports,
+            prediction_hooks=params.get("prediction_hooks", ()),
+        )
     loss = tf.reduce_mean(tf.square(y - labels))
     v1.summary.scalar("seen_loss", loss)
     step = v1.train.get_or_create_global_step()
@@ -35,9 +40,15 @@ def model_fn(features, labels, mode, params, config):
     train = v1.train.MomentumOptimizer(rate, 0.9).minimize(loss, step)
     saver = v1.train.Saver(max_to_keep=7) if params.get("own_saver") else None
     return est.EstimatorSpec(
-        mode, loss=loss, train_op=train, eval_metric_ops={"mae": v1.metrics.mean_absolute_error(labels, y)},
-        training_hooks=params.get("training_hooks", ()), training_chief_hooks=params.get("chief_hooks", ()),
-        evaluation_hooks=params.get("evaluation_hooks", ()), scaffold=v1.train.Scaffold(saver=saver) if saver else None)
+        mode,
+        loss=loss,
+        train_op=train,
+        eval_metric_ops={"mae": v1.metrics.mean_absolute_error(labels, y)},
+        training_hooks=params.get("training_hooks", ()),
+        training_chief_hooks=params.get("chief_hooks", ()),
+        evaluation_hooks=params.get("evaluation_hooks", ()),
+        scaffold=v1.train.Scaffold(saver=saver) if saver else None,
+    )
 
 
 def data(batch=8, epochs=None):
@@ -146,8 +157,13 @@ def scenario_evaluate(make):
     job = make(save_checkpoints_steps=2)
     job.train(data(), steps=4)
     first = os.path.join(job.model_dir, "model.ckpt-2")
-    return [job.evaluate(data(epochs=1)), job.evaluate(data(), steps=3, name="other"),
-            job.evaluate(data(epochs=1), checkpoint_path=first), files(job, "eval*"), job.eval_dir("other")[-10:]]
+    return [
+        job.evaluate(data(epochs=1)),
+        job.evaluate(data(), steps=3, name="other"),
+        job.evaluate(data(epochs=1), checkpoint_path=first),
+        files(job, "eval*"),
+        job.eval_dir("other")[-10:],
+    ]
 
 
 def scenario_predict(make):
@@ -166,12 +182,16 @@ def scenario_export(make):
     with open(assets, "w") as file:
         file.write("a word")
     one = job.export_saved_model(job.model_dir + "/one", serving, assets_extra={"words.txt": assets})
-    every = job.experimental_export_all_saved_models(job.model_dir + "/all", {
-        "infer": serving, "eval": supervised, "train": supervised})
+    every = job.experimental_export_all_saved_models(
+        job.model_dir + "/all", {"infer": serving, "eval": supervised, "train": supervised}
+    )
     with open(os.path.join(tf.compat.as_str(every), "saved_model.pb"), "rb") as file:
         graphs = saved_model_pb2.SavedModel.FromString(file.read()).meta_graphs
-    return [sorted(os.listdir(one)), os.listdir(os.path.join(tf.compat.as_str(one), "assets.extra")),
-            sorted(list(graph.meta_info_def.tags) for graph in graphs)]
+    return [
+        sorted(os.listdir(one)),
+        os.listdir(os.path.join(tf.compat.as_str(one), "assets.extra")),
+        sorted(list(graph.meta_info_def.tags) for graph in graphs),
+    ]
 
 
 def scenario_warm_start(make):
@@ -191,8 +211,10 @@ def scenario_train_and_evaluate(make):
     if "saving_listeners" in spec._fields:  # not in TF 1.15
         spec = spec._replace(saving_listeners=(listener,))
     result, exported = tf.estimator.train_and_evaluate(
-        job, spec, tf.estimator.EvalSpec(data(epochs=1), steps=None, exporters=exporters, start_delay_secs=0,
-                                         throttle_secs=0))
+        job,
+        spec,
+        tf.estimator.EvalSpec(data(epochs=1), steps=None, exporters=exporters, start_delay_secs=0, throttle_secs=0),
+    )
     return result, len(exported), files(job, "export/*"), listener.seen
 
 
@@ -212,12 +234,19 @@ def scenario_input_fn_arguments(make):
 def scenario_summaries(make):
     job = make(save_summary_steps=2)
     job.train(data(), steps=6)
-    seen = [(e.step, v.tag) for f in glob.glob(job.model_dir + "/events*") for e in v1.train.summary_iterator(f)
-            for v in e.summary.value if v.tag == "seen_loss"]
+    seen = [
+        (e.step, v.tag)
+        for f in glob.glob(job.model_dir + "/events*")
+        for e in v1.train.summary_iterator(f)
+        for v in e.summary.value
+        if v.tag == "seen_loss"
+    ]
     return sorted(seen)
 
 
-SCENARIOS = {name[len("scenario_"):]: value for name, value in sorted(globals().items()) if name.startswith("scenario_")}
+SCENARIOS = {
+    name[len("scenario_") :]: value for name, value in sorted(globals().items()) if name.startswith("scenario_")
+}
 
 
 def same(got, expected):
@@ -240,8 +269,13 @@ def maker(cls, config_cls, root):
     def make(params=None, warm_start_from=None, **config):
         config.setdefault("save_summary_steps", 100)
         config.setdefault("save_checkpoints_steps", None if "save_checkpoints_secs" in config else 100)
-        return cls(model_fn, str(root / str(next(count))), config_cls(tf_random_seed=3, **config), params or {},
-                   warm_start_from=warm_start_from)
+        return cls(
+            model_fn,
+            str(root / str(next(count))),
+            config_cls(tf_random_seed=3, **config),
+            params or {},
+            warm_start_from=warm_start_from,
+        )
 
     return make
 

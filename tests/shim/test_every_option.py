@@ -1,4 +1,5 @@
 """Every row of the table, in every mode in which it can be given, writes its key into its field."""
+
 from __future__ import annotations
 
 import warnings
@@ -16,15 +17,25 @@ from npu_shim.options.table import arguments_of
 
 # A value for each domain that is no list of values.
 TEXTS = {
-    "dump_step": "0|5|10-12", "graph_memory_max_size": "31 * 1024", "variable_memory_max_size": "1024",
-    "input_shape": "data:1,-1;label:-1", "dynamic_dims": "1,2;3,4", "aicore_num": "24|48",
-    "auto_multistream_parallel_mode": "LoadBalance:8", "local_device_list": "0,1", "auto_tune_mode": "RL,GA",
+    "dump_step": "0|5|10-12",
+    "graph_memory_max_size": "31 * 1024",
+    "variable_memory_max_size": "1024",
+    "input_shape": "data:1,-1;label:-1",
+    "dynamic_dims": "1,2;3,4",
+    "aicore_num": "24|48",
+    "auto_multistream_parallel_mode": "LoadBalance:8",
+    "local_device_list": "0,1",
+    "auto_tune_mode": "RL,GA",
     "experimental_accelerate_train_mode": "fast|step|0.9",
 }
 TOGETHER = {
-    "modify_mixlist": {"precision_mode": "allow_mix_precision"}, "in_out_pair": {"mix_compile_mode": True},
-    "in_out_pair_flag": {"mix_compile_mode": True}, "compile_hybrid_mode": {"dynamic_node_type": 1},
-    "profiling_options": {"profiling_mode": True}, "work_path": {"aoe_mode": "2"}, "distribute_config": {"aoe_mode": "2"},
+    "modify_mixlist": {"precision_mode": "allow_mix_precision"},
+    "in_out_pair": {"mix_compile_mode": True},
+    "in_out_pair_flag": {"mix_compile_mode": True},
+    "compile_hybrid_mode": {"dynamic_node_type": 1},
+    "profiling_options": {"profiling_mode": True},
+    "work_path": {"aoe_mode": "2"},
+    "distribute_config": {"aoe_mode": "2"},
 }
 
 
@@ -54,7 +65,7 @@ def cases():
 
 
 def entry(config):
-    found, = config.graph_options.rewrite_options.custom_optimizers
+    (found,) = config.graph_options.rewrite_options.custom_optimizers
     assert found.name == "NpuOptimizer"
     return found
 
@@ -110,8 +121,9 @@ def test_in_an_estimator(has_estimator, row, value):
             NPURunConfig()
         return
     config = run_config({**companions(row.name), row.name: value})
-    assert (config is None) == ("estimator" not in row.modes or any(
-        "estimator" not in KEYS[name].modes for name in companions(row.name)))
+    assert (config is None) == (
+        "estimator" not in row.modes or any("estimator" not in KEYS[name].modes for name in companions(row.name))
+    )
     if config is not None:
         made = NPUEstimator(lambda features, labels, mode: None, config=config).config.session_config
         written(row, value, made)

@@ -1,4 +1,5 @@
 """Selections of fixed shape hold what the ops of varying shape give, and have their gradients."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -17,7 +18,12 @@ def run(build):
         return sess.run(build())
 
 
-MASKS = {"some": RNG.rand(12) > 0.5, "none": np.zeros(12, bool), "all": np.ones(12, bool), "the last": np.arange(12) == 11}
+MASKS = {
+    "some": RNG.rand(12) > 0.5,
+    "none": np.zeros(12, bool),
+    "all": np.ones(12, bool),
+    "the last": np.arange(12) == 11,
+}
 
 
 @pytest.mark.parametrize("shape", [(12,), (12, 3), (12, 2, 2)])
@@ -31,9 +37,12 @@ def test_masked_select(name, shape):
         assert selection.values.shape.as_list() == list(shape) and selection.valid.shape.as_list() == [12]
         weights = tf.reshape(tf.range(12.0) + 1, [-1] + [1] * (len(shape) - 1))
         kept = tf.where(mask)[:, 0]
-        dynamic = tf.reduce_sum(tf.boolean_mask(value, mask) ** 2 * weights[:tf.size(kept)])
-        static = tf.reduce_sum(selection.values ** 2 * weights * tf.cast(tf.reshape(
-            selection.valid, [-1] + [1] * (len(shape) - 1)), tf.float32))
+        dynamic = tf.reduce_sum(tf.boolean_mask(value, mask) ** 2 * weights[: tf.size(kept)])
+        static = tf.reduce_sum(
+            selection.values**2
+            * weights
+            * tf.cast(tf.reshape(selection.valid, [-1] + [1] * (len(shape) - 1)), tf.float32)
+        )
         gradients = [tf.convert_to_tensor(v1.gradients(of, value)[0]) for of in (dynamic, static)]
         return [selection, dynamic, static] + gradients
 
@@ -101,13 +110,25 @@ def test_unique_padded(values, dtype):
 
 
 WRONG = [
-    (lambda: data.masked_select(tf.zeros([4]), tf.zeros([2, 2], tf.bool)), "mask has shape .*, but must be one dimension"),
-    (lambda: data.masked_select(tf.zeros([4]), tf.zeros([4], tf.bool), size=5), "size=5 is not allowed: it must be an int from 1 to 4"),
-    (lambda: data.masked_select(tf.zeros([4]), v1.placeholder(tf.bool, [None])), "of known length: pad it to a fixed length"),
+    (
+        lambda: data.masked_select(tf.zeros([4]), tf.zeros([2, 2], tf.bool)),
+        "mask has shape .*, but must be one dimension",
+    ),
+    (
+        lambda: data.masked_select(tf.zeros([4]), tf.zeros([4], tf.bool), size=5),
+        "size=5 is not allowed: it must be an int from 1 to 4",
+    ),
+    (
+        lambda: data.masked_select(tf.zeros([4]), v1.placeholder(tf.bool, [None])),
+        "of known length: pad it to a fixed length",
+    ),
     (lambda: data.top_k_mask(v1.placeholder(tf.float32, [None]), 2), "its last dimension must be known"),
     (lambda: data.unique_padded(tf.range(3), size=0), "size=0 is not allowed"),
     (lambda: data.bucket_by_length(None, None, [4, 2], 2), r"lengths=\[4, 2\] is not allowed"),
-    (lambda: data.bucket_by_length(None, None, [2, 4], [2]), r"batch_size=\[2\] is not allowed: it must be .*or 2 of them"),
+    (
+        lambda: data.bucket_by_length(None, None, [2, 4], [2]),
+        r"batch_size=\[2\] is not allowed: it must be .*or 2 of them",
+    ),
 ]
 
 
@@ -119,6 +140,7 @@ def test_wrong_arguments(call, text):
 
 def sequences(lengths):
     """A dataset of (sequence 1..n, its number) for each n."""
+
     def generate():
         for number, n in enumerate(lengths):
             yield np.arange(1, n + 1, dtype=np.int32), number
@@ -140,8 +162,11 @@ def batches(dataset):
 @pytest.mark.parametrize("drop", [True, False])
 def test_bucket_by_length(drop):
     lengths = [1, 5, 4, 9, 2, 16, 3, 8, 10, 4, 12]
-    got = batches(lambda: data.bucket_by_length(sequences(lengths), lambda x, _: tf.shape(x)[0], [4, 8, 16], [2, 2, 3],
-                                                drop_remainder=drop))
+    got = batches(
+        lambda: data.bucket_by_length(
+            sequences(lengths), lambda x, _: tf.shape(x)[0], [4, 8, 16], [2, 2, 3], drop_remainder=drop
+        )
+    )
     shapes = {tuple(x.shape) for x, _ in got}
     assert {shape[1] for shape in shapes} <= {4, 8, 16}
     if drop:

@@ -1,4 +1,5 @@
 """Graph passes that are off on the card: configs say so, and without one TensorFlow has those of the script."""
+
 from __future__ import annotations
 
 import copy
@@ -32,13 +33,16 @@ def passes(config):
 
 
 SAID = {  # what a script says, and so what TensorFlow gets
-    "nothing": dict(), "remapping off": dict(remapping=Rewriter.OFF), "remapping on": dict(remapping=Rewriter.ON),
+    "nothing": dict(),
+    "remapping off": dict(remapping=Rewriter.OFF),
+    "remapping on": dict(remapping=Rewriter.ON),
     "both off": dict(remapping=Rewriter.OFF, memory_optimization=Rewriter.NO_MEM_OPT),
     "by hand": dict(remapping=Rewriter.OFF, npu=True),
     "both by hand": dict(remapping=Rewriter.OFF, memory_optimization=MANUAL, npu=True),
 }
 MADE = {
-    "as it is": lambda config: config, "npu_config_proto": npu_config_proto,
+    "as it is": lambda config: config,
+    "npu_config_proto": npu_config_proto,
     "twice": lambda config: npu_config_proto(npu_config_proto(config)),
     "copied": lambda config: copy.deepcopy(npu_config_proto(config)),
     "sent": lambda config: v1.ConfigProto.FromString(npu_config_proto(config).SerializeToString()),
@@ -99,7 +103,8 @@ def test_with_a_card_they_are_off(monkeypatch):
 
 @pytest.mark.parametrize("said", SAID)
 def test_an_estimators_config_says_off_and_its_sessions_have_what_the_script_says(
-        has_estimator, linear_model_fn, tmp_path, given, said):
+    has_estimator, linear_model_fn, tmp_path, given, said
+):
     if not has_estimator:
         return
     from npu_shim.npu_init import NPUEstimator, NPURunConfig
@@ -121,8 +126,10 @@ def test_a_migrated_model_gives_what_the_original_gives_to_the_last_bit():
 
     def trained():
         with tf.Graph().as_default(), v1.Session() as sess:
-            variables = [v1.get_variable("v%d" % place, initializer=value)
-                         for place, value in enumerate((kernel, bias, weights, second))]
+            variables = [
+                v1.get_variable("v%d" % place, initializer=value)
+                for place, value in enumerate((kernel, bias, weights, second))
+            ]
             x = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(images, variables[0], [1, 1, 1, 1], "SAME"), variables[1]))
             y = tf.nn.relu(tf.nn.bias_add(tf.matmul(tf.reshape(x, [8, -1]), variables[2]), variables[3]))
             step = v1.train.MomentumOptimizer(1e-4, 0.9).minimize(tf.reduce_mean(tf.square(y - 1.0)))

@@ -1,4 +1,5 @@
 """The hooks, callbacks, ranks and collectives that the star import names, on one process."""
+
 from __future__ import annotations
 
 import os
@@ -24,8 +25,11 @@ def run(hooks, steps=4):
                 sess.run(x)
 
 
-@pytest.mark.parametrize("every, calls", [(2, [[1, 2], [3, 4]]), (3, [[1, 2, 3], [4]]), (0, [[1, 2, 3, 4]])],
-                         ids=["every 2 steps", "every 3 steps and the rest", "once at the end"])
+@pytest.mark.parametrize(
+    "every, calls",
+    [(2, [[1, 2], [3, 4]]), (3, [[1, 2, 3], [4]]), (0, [[1, 2, 3, 4]])],
+    ids=["every 2 steps", "every 3 steps and the rest", "once at the end"],
+)
 @pytest.mark.parametrize("tensors", [{"x": "x:0"}, ["x:0"]], ids=["by tag", "by name"])
 def test_output_tensor_hook(every, calls, tensors):
     got = []
@@ -61,9 +65,14 @@ def test_empty_and_broadcast_hooks_do_nothing_here():
     run(lambda: [npu.NpuEmptyHook(), npu.NPUBroadcastGlobalVariablesHook(0, 0)])
 
 
-@pytest.mark.parametrize("append, kind", [(npu.npu_hooks_append, npu.NPUBroadcastGlobalVariablesHook),
-                                          (npu.npu_callbacks_append, npu.NPUBroadcastGlobalVariablesCallback)],
-                         ids=["hooks", "callbacks"])
+@pytest.mark.parametrize(
+    "append, kind",
+    [
+        (npu.npu_hooks_append, npu.NPUBroadcastGlobalVariablesHook),
+        (npu.npu_callbacks_append, npu.NPUBroadcastGlobalVariablesCallback),
+    ],
+    ids=["hooks", "callbacks"],
+)
 def test_appending_copies_lists_and_takes_tuples(append, kind):
     mine = [object()]
     got = append(mine)
@@ -75,8 +84,12 @@ def test_appending_copies_lists_and_takes_tuples(append, kind):
 
 def test_ranks_of_one_process():
     assert (npu.get_rank_size(), npu.get_rank_id(), npu.get_local_rank_size(), npu.get_local_rank_id()) == (1, 0, 1, 0)
-    assert (npu.get_npu_rank_size(), npu.get_npu_rank_id(), npu.get_npu_local_rank_size(),
-            npu.get_npu_local_rank_id()) == (1, 0, 1, 0)
+    assert (
+        npu.get_npu_rank_size(),
+        npu.get_npu_rank_id(),
+        npu.get_npu_local_rank_size(),
+        npu.get_npu_local_rank_id(),
+    ) == (1, 0, 1, 0)
     assert npu.get_world_rank_from_group_rank("hccl_world_group", 0) == 0
     assert npu.get_group_rank_from_world_rank(0, "hccl_world_group") == 0
     npu.create_group("g", 1, [0])
@@ -95,7 +108,7 @@ def test_ranks_of_several_processes_are_what_the_launcher_said(monkeypatch):
 
 def test_resources_start_and_stop():
     sess, stop = npu.init_resource()
-    entry, = sess._config.graph_options.rewrite_options.custom_optimizers
+    (entry,) = sess._config.graph_options.rewrite_options.custom_optimizers
     assert entry.name == "NpuOptimizer"
     npu.shutdown_resource(sess, stop)
     npu.close_session(sess)

@@ -1,4 +1,5 @@
 """install() and uninstall(): what is patched, by whom, and that it goes away again."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -23,9 +24,16 @@ def session_class(request):
     return request.param
 
 
-@pytest.mark.parametrize("arguments", [
-    dict(), dict(config=None), dict(config=v1.ConfigProto(log_device_placement=True)), dict(target=""),
-], ids=["no argument", "no config", "a config", "a target"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        dict(),
+        dict(config=None),
+        dict(config=v1.ConfigProto(log_device_placement=True)),
+        dict(target=""),
+    ],
+    ids=["no argument", "no config", "a config", "a target"],
+)
 def test_every_new_session_carries_the_config(session_class, arguments):
     npu_shim.install()
     with tf.Graph().as_default():

@@ -1,12 +1,18 @@
 """The loss scale follows random overflows as the rule says, and order and half precision are right."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim.npu_init import (ExponentialUpdateLossScaleManager, FixedLossScaleManager, NPUDistributedOptimizer,
-                               NPULossScaleOptimizer, NPUOptimizer)
+from npu_shim.npu_init import (
+    ExponentialUpdateLossScaleManager,
+    FixedLossScaleManager,
+    NPUDistributedOptimizer,
+    NPULossScaleOptimizer,
+    NPUOptimizer,
+)
 
 v1 = tf.compat.v1
 LARGEST = np.float32(3.4e38)
@@ -32,7 +38,9 @@ def wrappers(manager):
     return {
         "NPULossScaleOptimizer": lambda opt: NPULossScaleOptimizer(opt, manager),
         "NPUOptimizer": lambda opt: NPUOptimizer(opt, manager, is_loss_scale=True),
-        "NPUOptimizer, tailing": lambda opt: NPUOptimizer(opt, manager, is_loss_scale=True, is_tailing_optimization=True),
+        "NPUOptimizer, tailing": lambda opt: NPUOptimizer(
+            opt, manager, is_loss_scale=True, is_tailing_optimization=True
+        ),
     }
 
 
@@ -40,9 +48,13 @@ def wrappers(manager):
 @pytest.mark.parametrize("name", ["NPULossScaleOptimizer", "NPUOptimizer", "NPUOptimizer, tailing"])
 def test_random_overflows(seed, name):
     rng = np.random.RandomState(seed)
-    arguments = dict(init_loss_scale=float(2.0 ** rng.randint(0, 120)), incr_every_n_steps=int(rng.randint(1, 6)),
-                     decr_every_n_nan_or_inf=int(rng.randint(1, 4)), incr_ratio=float(rng.choice([1, 1.5, 2, 1000])),
-                     decr_ratio=float(rng.choice([0.5, 0.8, 1, 0.001])))
+    arguments = dict(
+        init_loss_scale=float(2.0 ** rng.randint(0, 120)),
+        incr_every_n_steps=int(rng.randint(1, 6)),
+        decr_every_n_nan_or_inf=int(rng.randint(1, 4)),
+        incr_ratio=float(rng.choice([1, 1.5, 2, 1000])),
+        decr_ratio=float(rng.choice([0.5, 0.8, 1, 0.001])),
+    )
     finite = rng.rand(120) > rng.rand()
     bad_values = np.where(rng.rand(120) > 0.5, np.inf, np.nan).astype(np.float32)
     with tf.Graph().as_default(), v1.Session() as sess:
@@ -58,14 +70,22 @@ def test_random_overflows(seed, name):
             sess.run(op, {factor: 1.0 if good else bad})
             got.append(sess.run(manager.get_loss_scale()))
         assert sess.run(step) == finite.sum() and np.isfinite(sess.run(w))
-    expected = reference(arguments["init_loss_scale"], arguments["incr_every_n_steps"],
-                         arguments["decr_every_n_nan_or_inf"], arguments["incr_ratio"], arguments["decr_ratio"], finite)
+    expected = reference(
+        arguments["init_loss_scale"],
+        arguments["incr_every_n_steps"],
+        arguments["decr_every_n_nan_or_inf"],
+        arguments["incr_ratio"],
+        arguments["decr_ratio"],
+        finite,
+    )
     np.testing.assert_array_equal(got, expected, err_msg=repr(arguments))
 
 
 ORDERS = {
     "loss scale": lambda o: NPULossScaleOptimizer(o, FixedLossScaleManager(2.0**12)),
-    "loss scale over ranks": lambda o: NPULossScaleOptimizer(NPUDistributedOptimizer(o), FixedLossScaleManager(2.0**12)),
+    "loss scale over ranks": lambda o: NPULossScaleOptimizer(
+        NPUDistributedOptimizer(o), FixedLossScaleManager(2.0**12)
+    ),
     "both in one": lambda o: NPUOptimizer(o, FixedLossScaleManager(2.0**12), is_distributed=True, is_loss_scale=True),
 }
 

@@ -1,4 +1,5 @@
 """install() has TensorFlow keep the memory of tensors on the CPU: when, once, and with which effect."""
+
 from __future__ import annotations
 
 import os
@@ -75,14 +76,18 @@ def test_nothing_is_set_where_there_is_a_card(monkeypatch):
     assert ALLOCATOR not in os.environ
 
 
-@pytest.mark.parametrize("memory, fewest, most", [("kept", 0, 50), ("returned", 150, 10**9)],
-                         ids=["kept", "returned"])
+@pytest.mark.parametrize("memory, fewest, most", [("kept", 0, 50), ("returned", 150, 10**9)], ids=["kept", "returned"])
 def test_pages_are_made_once_or_each_time(repo_root, memory, fewest, most):
     """Each 40 MB are 10,240 pages, or 20 where the system makes them of 2 MB."""
-    environ = {**os.environ, "PYTHONPATH": str(repo_root), "NPU_SHIM_MEMORY": memory, "TF_ENABLE_ONEDNN_OPTS": "0",
-               "GLIBC_TUNABLES": "", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([sys.executable, "-c", ADDS], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True)
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(repo_root),
+        "NPU_SHIM_MEMORY": memory,
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+        "GLIBC_TUNABLES": "",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    done = subprocess.run([sys.executable, "-c", ADDS], env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     right, pages = done.stdout.split()[-2:]
     assert right == "True" and fewest <= int(pages) <= most

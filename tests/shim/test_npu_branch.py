@@ -1,4 +1,5 @@
 """On a card the vendor's package does the work: checked with a package of that name that only notes its calls."""
+
 from __future__ import annotations
 
 import sys
@@ -42,10 +43,20 @@ def calls(monkeypatch, tmp_path):
     for name in ("manage.api", "split.api"):
         monkeypatch.setitem(sys.modules, "hccl." + name, Notes(made, "hccl." + name))
     monkeypatch.setitem(sys.modules, "hccl", types.ModuleType("hccl"))
-    for name in ("estimator.npu_ops", "estimator.npu.npu_hook", "estimator.npu.npu_loss_scale_manager",
-                 "estimator.npu.npu_loss_scale_optimizer", "estimator.npu_unary_ops", "hccl.hccl_ops", "estimator.npu.npu_optimizer",
-                 "estimator.npu.npu_plugin", "estimator.npu.npu_callbacks", "estimator.npu.util", "profiler.profiler",
-                 "scoped_graph_manager.scoped_graph_manager"):
+    for name in (
+        "estimator.npu_ops",
+        "estimator.npu.npu_hook",
+        "estimator.npu.npu_loss_scale_manager",
+        "estimator.npu.npu_loss_scale_optimizer",
+        "estimator.npu_unary_ops",
+        "hccl.hccl_ops",
+        "estimator.npu.npu_optimizer",
+        "estimator.npu.npu_plugin",
+        "estimator.npu.npu_callbacks",
+        "estimator.npu.util",
+        "profiler.profiler",
+        "scoped_graph_manager.scoped_graph_manager",
+    ):
         monkeypatch.setitem(sys.modules, "npu_bridge." + name, Notes(made, name))
     (tmp_path / "davinci3").touch()
     monkeypatch.setattr(_device, "CARD_FILES", str(tmp_path / "davinci[0-9]*"))
@@ -64,34 +75,64 @@ CASES = {
     "allgather": (lambda: hccl_ops.allgather(X, 2), "hccl.hccl_ops.allgather", (2, "hccl_world_group", 0, -1)),
     "broadcast": (lambda: hccl_ops.broadcast([X], 1), "hccl.hccl_ops.broadcast", (1, 2, 0, "hccl_world_group")),
     "reduce": (lambda: hccl_ops.reduce(X, "max", 1), "hccl.hccl_ops.reduce", ("max", 1, 0, -1, "hccl_world_group")),
-    "reduce_scatter": (lambda: hccl_ops.reduce_scatter(X, "sum", 2), "hccl.hccl_ops.reduce_scatter",
-                       ("sum", 2, "hccl_world_group", 0, -1)),
-    "npu_allreduce": (lambda: npu_allreduce(X), "estimator.npu.npu_optimizer.npu_allreduce",
-                      ("mean", 1, -1, "hccl_world_group")),
-    "wrapper": (lambda: npu_distributed_optimizer_wrapper(3),
-                "estimator.npu.npu_optimizer.npu_distributed_optimizer_wrapper", ()),
-    "iterations": (lambda: util.set_iteration_per_loop(None, tf.no_op(), 10), "estimator.npu.util.set_iteration_per_loop",
-                   None),
+    "reduce_scatter": (
+        lambda: hccl_ops.reduce_scatter(X, "sum", 2),
+        "hccl.hccl_ops.reduce_scatter",
+        ("sum", 2, "hccl_world_group", 0, -1),
+    ),
+    "npu_allreduce": (
+        lambda: npu_allreduce(X),
+        "estimator.npu.npu_optimizer.npu_allreduce",
+        ("mean", 1, -1, "hccl_world_group"),
+    ),
+    "wrapper": (
+        lambda: npu_distributed_optimizer_wrapper(3),
+        "estimator.npu.npu_optimizer.npu_distributed_optimizer_wrapper",
+        (),
+    ),
+    "iterations": (
+        lambda: util.set_iteration_per_loop(None, tf.no_op(), 10),
+        "estimator.npu.util.set_iteration_per_loop",
+        None,
+    ),
     "resource": (lambda: npu_plugin.npu_resource_shutdown(), "estimator.npu.npu_plugin.npu_resource_shutdown", None),
-    "loss scale manager": (lambda: npu.FixedLossScaleManager(8),
-                           "estimator.npu.npu_loss_scale_manager.FixedLossScaleManager", ()),
-    "loss scale optimizer": (lambda: npu.NPULossScaleOptimizer(X, 5, is_distributed=True),
-                             "estimator.npu.npu_loss_scale_optimizer.NPULossScaleOptimizer", (5,)),
-    "distributed optimizer": (lambda: npu.NPUDistributedOptimizer(X),
-                              "estimator.npu.npu_optimizer.NPUDistributedOptimizer", ()),
+    "loss scale manager": (
+        lambda: npu.FixedLossScaleManager(8),
+        "estimator.npu.npu_loss_scale_manager.FixedLossScaleManager",
+        (),
+    ),
+    "loss scale optimizer": (
+        lambda: npu.NPULossScaleOptimizer(X, 5, is_distributed=True),
+        "estimator.npu.npu_loss_scale_optimizer.NPULossScaleOptimizer",
+        (5,),
+    ),
+    "distributed optimizer": (
+        lambda: npu.NPUDistributedOptimizer(X),
+        "estimator.npu.npu_optimizer.NPUDistributedOptimizer",
+        (),
+    ),
     "NPUOptimizer": (lambda: npu.NPUOptimizer(X), "estimator.npu.npu_optimizer.NPUOptimizer", ()),
-    "Keras optimizer": (lambda: npu.npu_keras_optimizer(X), "estimator.npu.npu_optimizer.KerasDistributeOptimizer",
-                        ("NpuKerasOptimizer",)),
+    "Keras optimizer": (
+        lambda: npu.npu_keras_optimizer(X),
+        "estimator.npu.npu_optimizer.KerasDistributeOptimizer",
+        ("NpuKerasOptimizer",),
+    ),
     "broadcast hook": (lambda: npu.npu_hooks_append(), "estimator.npu.npu_hook.NPUBroadcastGlobalVariablesHook", (1,)),
-    "broadcast callback": (lambda: npu.npu_callbacks_append(),
-                           "estimator.npu.npu_callbacks.NPUBroadcastGlobalVariablesCallback", ()),
+    "broadcast callback": (
+        lambda: npu.npu_callbacks_append(),
+        "estimator.npu.npu_callbacks.NPUBroadcastGlobalVariablesCallback",
+        (),
+    ),
     "local rank": (lambda: npu.get_local_rank_id(), "hccl.manage.api.get_local_rank_id", ()),
     "rank of a group": (lambda: npu.get_rank_id("g"), "hccl.manage.api.get_rank_id", ()),
     "create_group": (lambda: npu.create_group("g", 2, [0, 1]), "hccl.manage.api.create_group", (2, [0, 1])),
     "split": (lambda: npu.set_split_strategy_by_idx([1]), "hccl.split.api.set_split_strategy_by_idx", ()),
     "profiler": (lambda: Profiler().start(), "profiler.profiler.Profiler.start", None),
-    "graph manager": (lambda: ScopedGraphManager().stop(),
-                      "scoped_graph_manager.scoped_graph_manager.ScopedGraphManager.stop", None),
+    "graph manager": (
+        lambda: ScopedGraphManager().stop(),
+        "scoped_graph_manager.scoped_graph_manager.ScopedGraphManager.stop",
+        None,
+    ),
 }
 
 
@@ -134,8 +175,14 @@ def test_an_estimator_loops_on_the_card(calls, has_estimator, monkeypatch, tmp_p
         return npu.NPUEstimatorSpec(mode, loss=tf.reduce_mean(features), train_op=step[0])
 
     # the vendor's loop, played by an op that makes one step
-    monkeypatch.setattr(Notes, "__call__", lambda self, *args, **kwargs: (
-        calls.append((self._path, args, kwargs)), args[0] if "create_iteration" in self._path else self)[1])
+    monkeypatch.setattr(
+        Notes,
+        "__call__",
+        lambda self, *args, **kwargs: (
+            calls.append((self._path, args, kwargs)),
+            args[0] if "create_iteration" in self._path else self,
+        )[1],
+    )
     job = npu.NPUEstimator(model_fn, str(tmp_path), npu.NPURunConfig(iterations_per_loop=10))
     job.train(lambda: tf.data.Dataset.from_tensors([1.0]).repeat(), steps=2)
     made = {path.rpartition(".")[2]: args for path, args, _ in calls if "IterationPerLoop" in path}

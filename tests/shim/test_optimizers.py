@@ -1,4 +1,5 @@
 """Optimizer wrappers: the wrapped optimizer on one process, a clear error on several, and loss scaling."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,9 +7,18 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import _tf
-from npu_shim.npu_init import (ExponentialUpdateLossScaleManager, FixedLossScaleManager, KerasDistributeOptimizer,
-                               NPUDistributedOptimizer, NPULossScaleOptimizer, NPUOptimizer, npu_allreduce,
-                               npu_distributed_optimizer_wrapper, npu_keras_optimizer, npu_tf_optimizer)
+from npu_shim.npu_init import (
+    ExponentialUpdateLossScaleManager,
+    FixedLossScaleManager,
+    KerasDistributeOptimizer,
+    NPUDistributedOptimizer,
+    NPULossScaleOptimizer,
+    NPUOptimizer,
+    npu_allreduce,
+    npu_distributed_optimizer_wrapper,
+    npu_keras_optimizer,
+    npu_tf_optimizer,
+)
 from tests.control_flow import control_flow_v2
 
 v1 = tf.compat.v1
@@ -27,11 +37,13 @@ WRAPPERS = {
     "npu_distributed_optimizer_wrapper": npu_distributed_optimizer_wrapper,
     "NPUOptimizer": NPUOptimizer,
     "NPUOptimizer, distributed, loss scale": lambda o: NPUOptimizer(
-        o, FixedLossScaleManager(256), is_distributed=True, is_loss_scale=True),
+        o, FixedLossScaleManager(256), is_distributed=True, is_loss_scale=True
+    ),
     "NPULossScaleOptimizer, fixed": _fixed,
     "NPULossScaleOptimizer, fixed, no check": lambda o: NPULossScaleOptimizer(o, FixedLossScaleManager(64, False)),
     "NPULossScaleOptimizer, exponential": lambda o: NPULossScaleOptimizer(
-        o, ExponentialUpdateLossScaleManager(2**15, 3), is_distributed=True),
+        o, ExponentialUpdateLossScaleManager(2**15, 3), is_distributed=True
+    ),
     "loss scale over distributed": lambda o: _fixed(NPUDistributedOptimizer(o)),
     "distributed over loss scale": lambda o: NPUDistributedOptimizer(_fixed(o)),
 }
@@ -96,9 +108,17 @@ def test_an_overflow_touches_nothing_but_the_scale():
 
 SCALES = {
     "grows after good steps": (dict(init_loss_scale=8, incr_every_n_steps=2), set(), [8, 16, 16, 32, 32, 64]),
-    "shrinks after two bad steps": (dict(init_loss_scale=8, incr_every_n_steps=99), {0, 1, 4, 5}, [8, 6.4, 6.4, 6.4, 6.4, 5.12]),
+    "shrinks after two bad steps": (
+        dict(init_loss_scale=8, incr_every_n_steps=99),
+        {0, 1, 4, 5},
+        [8, 6.4, 6.4, 6.4, 6.4, 5.12],
+    ),
     "a bad step sets the good ones to zero": (dict(init_loss_scale=8, incr_every_n_steps=3), {2}, [8, 8, 8, 8, 8, 16]),
-    "never below 1": (dict(init_loss_scale=2, incr_every_n_steps=9, decr_every_n_nan_or_inf=1, decr_ratio=0.1), {0, 1}, [1, 1]),
+    "never below 1": (
+        dict(init_loss_scale=2, incr_every_n_steps=9, decr_every_n_nan_or_inf=1, decr_ratio=0.1),
+        {0, 1},
+        [1, 1],
+    ),
     "never beyond float32": (dict(init_loss_scale=2.0**127, incr_every_n_steps=1), set(), [2.0**127] * 2),
 }
 
@@ -124,7 +144,7 @@ def test_a_small_gradient_survives_half_precision():
         with tf.Graph().as_default():
             w = v1.get_variable("w", initializer=np.float32(1), use_resource=True)
             half = tf.cast(tf.cast(w, tf.float16) * np.float16(2.0**-14), tf.float16) * np.float16(2.0**-12)
-            (g, _), = wrap(v1.train.GradientDescentOptimizer(1.0)).compute_gradients(tf.cast(half, tf.float32))
+            ((g, _),) = wrap(v1.train.GradientDescentOptimizer(1.0)).compute_gradients(tf.cast(half, tf.float32))
             with v1.Session() as sess:
                 sess.run(v1.global_variables_initializer())
                 return float(sess.run(g))
@@ -137,8 +157,9 @@ def test_a_small_gradient_survives_half_precision():
 def test_allreduce_on_one_rank_is_the_value(values, reduction):
     with tf.Graph().as_default(), v1.Session() as sess:
         x = tf.constant([1.0, -2.0])
-        given = {"tensor": x, "list": [x, None], "tuple": (x, x),
-                 "sparse": tf.IndexedSlices(x, tf.constant([0, 3]))}[values]
+        given = {"tensor": x, "list": [x, None], "tuple": (x, x), "sparse": tf.IndexedSlices(x, tf.constant([0, 3]))}[
+            values
+        ]
         got = npu_allreduce(given, reduction)
         if values in ("list", "tuple"):
             assert isinstance(got, list) and len(got) == 2
@@ -148,7 +169,11 @@ def test_allreduce_on_one_rank_is_the_value(values, reduction):
 
 
 WRONG = [
-    (lambda: npu_allreduce(1.0, "median"), ValueError, "reduction='median' is not allowed: it must be one of mean, sum"),
+    (
+        lambda: npu_allreduce(1.0, "median"),
+        ValueError,
+        "reduction='median' is not allowed: it must be one of mean, sum",
+    ),
     (lambda: FixedLossScaleManager(0.5), ValueError, "loss_scale=0.5 is not allowed: it must be at least 1"),
     (lambda: ExponentialUpdateLossScaleManager(8, 0), ValueError, "incr_every_n_steps=0 is not allowed"),
     (lambda: ExponentialUpdateLossScaleManager(8, 1, decr_ratio=1.5), ValueError, "decr_ratio=1.5 is not allowed"),

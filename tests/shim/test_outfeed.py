@@ -1,4 +1,5 @@
 """Channels hand what a graph computes to threads of the host, all of it and in order."""
+
 from __future__ import annotations
 
 import io
@@ -30,7 +31,9 @@ def test_what_is_put_on_a_channel_is_taken_in_order():
 def test_both_ends_must_agree():
     with tf.Graph().as_default():
         npu_ops.outfeed_enqueue_op("numbers", [tf.constant(1.0)])
-        with pytest.raises(ValueError, match=r"channel 'numbers' carries \['float32'\], not \['int32'\]: use the same types"):
+        with pytest.raises(
+            ValueError, match=r"channel 'numbers' carries \['float32'\], not \['int32'\]: use the same types"
+        ):
             npu_ops.outfeed_dequeue_op("numbers", [tf.int32], [[]])
 
 
@@ -62,7 +65,7 @@ def test_ops_that_read_a_channel_run_until_it_is_empty():
     with tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
         put = npu_ops.outfeed_enqueue_op("steps", [step.assign_add(1)])
-        taken, = npu_ops.outfeed_dequeue_op("steps", [tf.int64], [[]])
+        (taken,) = npu_ops.outfeed_dequeue_op("steps", [tf.int64], [[]])
         read = v1.py_func(lambda value: seen.append(int(value)), [taken], [])
         with v1.train.MonitoredSession(hooks=[NPUInfeedOutfeedSessionHook(read, "steps")]) as sess:
             for _ in range(20):

@@ -1,4 +1,5 @@
 """pad_last_batch: every example, a known batch dimension, and a mask that tells the real rows."""
+
 from __future__ import annotations
 
 import collections
@@ -53,12 +54,22 @@ PIPELINES = {
     "a batch of one": (lambda: numbers(3).batch(1), 1, [1, 1, 1]),
     "fewer examples than a batch": (lambda: numbers(3).batch(5), 5, [3]),
     "one example in a batch": (lambda: numbers(1).batch(5), 5, [1]),
-    "batch, map, repeat, prefetch": (lambda: numbers().batch(32).map(lambda b: b + 0).repeat(2).prefetch(1), 32,
-                                     [32, 32, 6] * 2),
+    "batch, map, repeat, prefetch": (
+        lambda: numbers().batch(32).map(lambda b: b + 0).repeat(2).prefetch(1),
+        32,
+        [32, 32, 6] * 2,
+    ),
     "batch, shuffle, cache": (lambda: numbers().batch(32).cache(), 32, [32, 32, 6]),
-    "padded_batch": (lambda: numbers().map(lambda i: tf.fill([3], i)).padded_batch(32, [4], np.int64(-1)), 32,
-                     [32, 32, 6]),
-    "map_and_batch": (lambda: numbers().apply(tf.data.experimental.map_and_batch(lambda i: i + 0, 32)), 32, [32, 32, 6]),
+    "padded_batch": (
+        lambda: numbers().map(lambda i: tf.fill([3], i)).padded_batch(32, [4], np.int64(-1)),
+        32,
+        [32, 32, 6],
+    ),
+    "map_and_batch": (
+        lambda: numbers().apply(tf.data.experimental.map_and_batch(lambda i: i + 0, 32)),
+        32,
+        [32, 32, 6],
+    ),
     "concatenation": (lambda: numbers(40).batch(32).concatenate(numbers(3).batch(32)), 32, [32, 8, 3]),
     "zip": (lambda: tf.data.Dataset.zip((numbers(40).batch(32), numbers(40).batch(32))), 32, [32, 8]),
     "take": (lambda: numbers().batch(32).skip(1), 32, [32, 6]),
@@ -90,10 +101,14 @@ STRUCTURES = {
     "three": ((x, y, x), lambda e, m: (e[0], e[1], e[2], m)),
     "a tuple of one": ((x,), lambda e, m: (e[0], m)),
     "a dict": ({"x": x}, lambda e, m: {"x": e["x"], "is_real_example": m}),
-    "features and labels": (({"x": x, "w": y}, y), lambda e, m: (
-        {"x": e[0]["x"], "w": e[0]["w"], "is_real_example": m}, e[1])),
-    "features and labels that are dicts": (({"x": x}, {"y": y}), lambda e, m: (
-        {"x": e[0]["x"], "is_real_example": m}, e[1])),
+    "features and labels": (
+        ({"x": x, "w": y}, y),
+        lambda e, m: ({"x": e[0]["x"], "w": e[0]["w"], "is_real_example": m}, e[1]),
+    ),
+    "features and labels that are dicts": (
+        ({"x": x}, {"y": y}),
+        lambda e, m: ({"x": e[0]["x"], "is_real_example": m}, e[1]),
+    ),
     "a tuple in a tuple": (((x, y), x), lambda e, m: (e[0], e[1], m)),
     "a dict in a dict": ({"a": {"x": x}}, lambda e, m: {"a": e["a"], "is_real_example": m}),
     "a namedtuple in a tuple": ((Pair(x, y), x), lambda e, m: (e[0], e[1], m)),
@@ -177,10 +192,14 @@ def test_weighted_metrics_do_not_count_the_padding():
 
 
 SPARSE = {
-    "a sparse tensor": (lambda: numbers(4).map(lambda i: tf.sparse.from_dense(tf.fill([2], i))).batch(3),
-                        "elements hold SparseTensor.*tf.sparse.to_dense"),
-    "an unknown rank": (lambda: tf.data.Dataset.from_generator(lambda: iter([1]), tf.int64).batch(3),
-                        r"a tensor of unknown rank.*x.set_shape\(\[None"),
+    "a sparse tensor": (
+        lambda: numbers(4).map(lambda i: tf.sparse.from_dense(tf.fill([2], i))).batch(3),
+        "elements hold SparseTensor.*tf.sparse.to_dense",
+    ),
+    "an unknown rank": (
+        lambda: tf.data.Dataset.from_generator(lambda: iter([1]), tf.int64).batch(3),
+        r"a tensor of unknown rank.*x.set_shape\(\[None",
+    ),
     "a dataset in a dataset": (lambda: numbers(4).window(2), "pads dense tensors, but the elements hold .*Dataset"),
     "no dataset": (lambda: [1], r"dataset=\[1\] is list, but must be a tf.data.Dataset"),
 }
@@ -195,12 +214,17 @@ def test_what_cannot_be_padded(make, text):
 WRONG = {
     "a batch size that cannot be found": (
         lambda: pad(numbers(4).interleave(lambda i: numbers().batch(4), 2)),
-        r"cannot be found \(Interleave\). Give it: pad_last_batch\(dataset, batch_size=100\)"),
+        r"cannot be found \(Interleave\). Give it: pad_last_batch\(dataset, batch_size=100\)",
+    ),
     "a batch size of none": (lambda: pad(numbers().batch(4), batch_size=0), "batch_size=0 is not allowed"),
-    "a batch size that is no number": (lambda: pad(numbers().batch(4), batch_size="4"), "batch_size='4' is not allowed"),
+    "a batch size that is no number": (
+        lambda: pad(numbers().batch(4), batch_size="4"),
+        "batch_size='4' is not allowed",
+    ),
     "a name that is taken": (
         lambda: pad(pad(tf.data.Dataset.from_tensor_slices({"x": x}).batch(4))),
-        "mask='is_real_example' is not allowed: the features have an entry"),
+        "mask='is_real_example' is not allowed: the features have an entry",
+    ),
 }
 
 
@@ -210,11 +234,15 @@ def test_wrong_calls(call, text):
         call()
 
 
-@pytest.mark.parametrize("make", [
-    lambda: numbers(6).batch(4).map(lambda b: tf.concat([b, b], 0)),
-    lambda: numbers(6).batch(4).map(lambda b: (b, b[:1 + tf.cast(b[0], tf.int32) * 0])),
-    lambda: numbers(6).batch(4).map(lambda b: tf.boolean_mask(b, b > 9)),
-], ids=["a map that doubles the batch", "a map that cuts one part", "a map that empties it"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: numbers(6).batch(4).map(lambda b: tf.concat([b, b], 0)),
+        lambda: numbers(6).batch(4).map(lambda b: (b, b[: 1 + tf.cast(b[0], tf.int32) * 0])),
+        lambda: numbers(6).batch(4).map(lambda b: tf.boolean_mask(b, b > 9)),
+    ],
+    ids=["a map that doubles the batch", "a map that cuts one part", "a map that empties it"],
+)
 def test_a_map_that_changes_the_batch_is_told_while_it_runs(make):
     with tf.Graph().as_default():
         padded = pad(make())

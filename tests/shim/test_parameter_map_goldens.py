@@ -3,6 +3,7 @@
 The goldens are calls of NPURunConfig run through the vendor's package on TensorFlow 1.15.5. Where this
 package decides otherwise, the decision and its reason stand here.
 """
+
 from __future__ import annotations
 
 import json
@@ -18,10 +19,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(HERE, os.pardir, "data", "parameter_map_goldens.json"), encoding="utf-8") as _file:
     CALLS = json.load(_file)
 DEFAULT = CALLS[0]["map"]
-NESTED = {"profiling_config": "ProfilingConfig", "dump_config": "DumpConfig", "memory_config": "MemoryConfig",
-          "dynamic_input_config": "DynamicInputConfig", "experimental_config": "ExperimentalConfig"}
+NESTED = {
+    "profiling_config": "ProfilingConfig",
+    "dump_config": "DumpConfig",
+    "memory_config": "MemoryConfig",
+    "dynamic_input_config": "DynamicInputConfig",
+    "experimental_config": "ExperimentalConfig",
+}
 
-_DOCUMENTED = "the documentation lists the allowed values; the vendor's Python hands on any, which the card refuses or misreads"
+_DOCUMENTED = (
+    "the documentation lists the allowed values; the vendor's Python hands on any, which the card refuses or misreads"
+)
 _BOOL = "the key is a bool; the vendor's Python takes any number for True"
 _TEXT = "the key is a text; the vendor's Python writes any value as one"
 _TOGETHER = "the documentation says that the two options belong together; alone it has no effect or stops the card"
@@ -43,22 +51,31 @@ STRICTER = {
         modify_mixlist optypelist_for_implmode""",
     _APART: "enable_dump",
 }
-KINDS = {_DOCUMENTED: r"must be (?!a bool|a str)", _BOOL: "must be a bool", _TEXT: "must be a str", _TOGETHER: r"\bneeds\b",
-         _APART: "exclude each other"}
+KINDS = {
+    _DOCUMENTED: r"must be (?!a bool|a str)",
+    _BOOL: "must be a bool",
+    _TEXT: "must be a str",
+    _TOGETHER: r"\bneeds\b",
+    _APART: "exclude each other",
+}
 
 # Taken by both, and written otherwise: the keys that differ, and why.
 OTHERWISE = {
     ("insert_op_file",): "the vendor's Python raises TypeError for every text; here it is written as the card reads it",
     ("enable_compress_weight",): "compress_weight_conf and enable_compress_weight together stop the card even when the "
-                                 "latter has its default; here the default is left out",
+    "latter has its default; here the default is left out",
 }
 
 
 def configured(kwargs):
-    made = {name: getattr(npu_config, NESTED[name])(**value) if isinstance(value, dict) else value
-            for name, value in kwargs.items()}
-    config = npu.NPUEstimator(lambda features, labels, mode: None, config=npu.NPURunConfig(**made)).config.session_config
-    entry, = config.graph_options.rewrite_options.custom_optimizers
+    made = {
+        name: getattr(npu_config, NESTED[name])(**value) if isinstance(value, dict) else value
+        for name, value in kwargs.items()
+    }
+    config = npu.NPUEstimator(
+        lambda features, labels, mode: None, config=npu.NPURunConfig(**made)
+    ).config.session_config
+    (entry,) = config.graph_options.rewrite_options.custom_optimizers
     assert entry.name == "NpuOptimizer"
     return {key: [attr.WhichOneof("value"), plain(attr)] for key, attr in entry.parameter_map.items()}
 

@@ -1,4 +1,5 @@
 """The files of modify_mixlist and customize_dtypes are read where they are here."""
+
 from __future__ import annotations
 
 import json
@@ -22,7 +23,7 @@ def config(tmp_path):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             made = npu_shim.session_config(**{option: str(path)}, **options)
-        entry, = made.graph_options.rewrite_options.custom_optimizers
+        (entry,) = made.graph_options.rewrite_options.custom_optimizers
         assert entry.parameter_map[option].s == str(path).encode()
         return [str(one.message) for one in told]
 
@@ -31,7 +32,8 @@ def config(tmp_path):
 
 GOOD = [
     {"black-list": {"to-add": ["Sum", "Softmax"], "to-remove": ["Conv2D"]}, "white-list": {"to-add": ["MatMul"]}},
-    {"gray-list": {"to-add": []}}, {},
+    {"gray-list": {"to-add": []}},
+    {},
 ]
 
 
@@ -41,8 +43,10 @@ def test_a_good_mixlist_is_carried(config, content):
 
 
 def test_a_misspelt_operator_is_told(config):
-    told, = config("modify_mixlist", {"black-list": {"to-add": ["Matmul", "MyOwnFusedThing"]}}, **MIXED)
-    assert "black-list.to-add: 'Matmul' is no operator type that is known here" in told and "Did you mean MatMul" in told
+    (told,) = config("modify_mixlist", {"black-list": {"to-add": ["Matmul", "MyOwnFusedThing"]}}, **MIXED)
+    assert (
+        "black-list.to-add: 'Matmul' is no operator type that is known here" in told and "Did you mean MatMul" in told
+    )
 
 
 def test_operators_of_the_card_are_known_where_they_are_installed(config, tmp_path, monkeypatch):
@@ -62,8 +66,10 @@ BAD = [
     ({"black-list": {"to_add": []}}, "black-list.to_add is unknown. Did you mean to-add"),
     ({"black-list": []}, r"black-list is \[\], but must be an object with to-add and to-remove"),
     ({"black-list": {"to-add": "MatMul"}}, "black-list.to-add is 'MatMul', but must be a list of operator types"),
-    ({"black-list": {"to-add": ["Sum"]}, "white-list": {"to-add": ["Sum"]}},
-     "'Sum' stands in black-list.to-add and in white-list.to-add. Leave one out"),
+    (
+        {"black-list": {"to-add": ["Sum"]}, "white-list": {"to-add": ["Sum"]}},
+        "'Sum' stands in black-list.to-add and in white-list.to-add. Leave one out",
+    ),
 ]
 
 
@@ -74,15 +80,24 @@ def test_a_bad_mixlist_is_refused(config, content, text):
 
 
 def test_good_types_are_carried(config):
-    assert config("customize_dtypes", "conv1::InputDtype:float16,float16,OutputDtype:float32\n\n"
-                                      "OpType::MatMul:InputDtype:float16,float16, OutputDtype:float16\n") == []
+    assert (
+        config(
+            "customize_dtypes",
+            "conv1::InputDtype:float16,float16,OutputDtype:float32\n\n"
+            "OpType::MatMul:InputDtype:float16,float16, OutputDtype:float16\n",
+        )
+        == []
+    )
 
 
-@pytest.mark.parametrize("line, text", [
-    ("conv1:float16", "line 2: 'conv1:float16' is not allowed: it must be NAME::InputDtype"),
-    ("conv1::InputDtype:half,OutputDtype:float32", "line 2: 'half' is no type. Did you mean "),
-    ("OpType::MatMul:OutputDtype:float32", "line 2: .* is not allowed"),
-])
+@pytest.mark.parametrize(
+    "line, text",
+    [
+        ("conv1:float16", "line 2: 'conv1:float16' is not allowed: it must be NAME::InputDtype"),
+        ("conv1::InputDtype:half,OutputDtype:float32", "line 2: 'half' is no type. Did you mean "),
+        ("OpType::MatMul:OutputDtype:float32", "line 2: .* is not allowed"),
+    ],
+)
 def test_bad_types_are_refused(config, line, text):
     with pytest.raises(ValueError, match=text.replace("Did you mean ", "")):
         config("customize_dtypes", "a::InputDtype:float16,OutputDtype:float32\n" + line)
@@ -90,7 +105,7 @@ def test_bad_types_are_refused(config, line, text):
 
 def test_a_file_of_another_machine_is_left_to_it(has_estimator):
     made = npu_shim.session_config(modify_mixlist="/there/ops_info.json", customize_dtypes="/there/types.cfg", **MIXED)
-    entry, = made.graph_options.rewrite_options.custom_optimizers
+    (entry,) = made.graph_options.rewrite_options.custom_optimizers
     assert entry.parameter_map["modify_mixlist"].s == b"/there/ops_info.json"
     if has_estimator:
         assert npu.NPURunConfig(modify_mixlist="/there/ops_info.json", **MIXED).modify_mixlist == "/there/ops_info.json"

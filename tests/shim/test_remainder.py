@@ -1,4 +1,5 @@
 """count_remainder counts what does not fill a batch; padded_batches cuts NumPy arrays into batches of one size."""
+
 from __future__ import annotations
 
 import collections
@@ -75,8 +76,8 @@ def test_arrays_are_cut_into_batches_of_one_size(n, size, real):
     data = np.random.RandomState(0).randn(n, 2).astype(np.float32)
     got = list(padded_batches(data, size))
     assert [b.real for b in got] == real and {b.rows.shape for b in got} == {(size, 2)}
-    np.testing.assert_array_equal(np.concatenate([b.rows[:b.real] for b in got]), data)
-    assert all((row == data[-1]).all() for row in got[-1].rows[got[-1].real:])
+    np.testing.assert_array_equal(np.concatenate([b.rows[: b.real] for b in got]), data)
+    assert all((row == data[-1]).all() for row in got[-1].rows[got[-1].real :])
     assert all(b.rows.dtype == data.dtype for b in got)
     assert all(b.real < size or np.shares_memory(b.rows, data) for b in got)
 
@@ -102,7 +103,7 @@ def test_a_loop_that_feeds_a_session_sees_one_shape_and_all_rows():
         squared = []
         for feed, real in padded_batches({x: data}, 4):
             squared.extend(sess.run(x * x, feed)[:real])
-    np.testing.assert_array_equal(squared, data ** 2)
+    np.testing.assert_array_equal(squared, data**2)
 
 
 WRONG = [

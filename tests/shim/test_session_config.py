@@ -1,4 +1,5 @@
 """session_config and the vendor's names for it."""
+
 from __future__ import annotations
 
 import os
@@ -20,7 +21,7 @@ def entries(config):
 
 
 def parameters(config):
-    entry, = [c for c in entries(config) if c.name == "NpuOptimizer"]
+    (entry,) = [c for c in entries(config) if c.name == "NpuOptimizer"]
     return {k: (v.WhichOneof("value"), getattr(v, v.WhichOneof("value"))) for k, v in entry.parameter_map.items()}
 
 
@@ -38,8 +39,12 @@ def by_hand():
     return config
 
 
-@pytest.mark.parametrize("make", [npu_shim.session_config, npu_config_proto], ids=["session_config", "npu_config_proto"])
-@pytest.mark.parametrize("given", [lambda: None, ConfigProto, by_hand], ids=["nothing", "an empty config", "one by hand"])
+@pytest.mark.parametrize(
+    "make", [npu_shim.session_config, npu_config_proto], ids=["session_config", "npu_config_proto"]
+)
+@pytest.mark.parametrize(
+    "given", [lambda: None, ConfigProto, by_hand], ids=["nothing", "an empty config", "one by hand"]
+)
 class TestEveryConfig:
     def test_gets_what_the_npu_needs(self, make, given):
         config = make(given())
@@ -70,8 +75,11 @@ def test_what_the_user_set_stays():
     assert config.inter_op_parallelism_threads == 3
     assert [c.name for c in entries(config)] == ["MyPass", "NpuOptimizer"]
     assert entries(config)[0].parameter_map["depth"].i == 4
-    assert parameters(config) == {"use_off_line": ("b", True), "precision_mode": ("s", b"allow_mix_precision"),
-                                  "deterministic": ("i", 1)}
+    assert parameters(config) == {
+        "use_off_line": ("b", True),
+        "precision_mode": ("s", b"allow_mix_precision"),
+        "deterministic": ("i", 1),
+    }
 
 
 def test_ranks_without_cards_have_threads_for_the_collectives_of_the_graph(monkeypatch):
@@ -87,7 +95,10 @@ def test_ranks_without_cards_have_threads_for_the_collectives_of_the_graph(monke
         before = npu_shim.session_config()
         assert threads() == threads(before) == 64
         hccl_ops.allreduce(tf.constant(1.0), "sum")
-        assert threads() == threads(before) == max(8, 1 + os.cpu_count()) and threads(ConfigProto(inter_op_parallelism_threads=99)) == 99
+        assert (
+            threads() == threads(before) == max(8, 1 + os.cpu_count())
+            and threads(ConfigProto(inter_op_parallelism_threads=99)) == 99
+        )
         for _ in range(19):
             hccl_ops.allreduce(tf.constant(1.0), "sum")
         assert threads() == 20 + os.cpu_count()
@@ -143,8 +154,11 @@ def test_slips_in_an_entry_by_hand_are_told():
     assert set(parameters(result)) == {"sfusion_switch_file", "hcom_parallel"}
 
 
-@pytest.mark.parametrize("make, kind", [(npu_graph_options, "GraphOptions"), (npu_optimizer_options, "OptimizerOptions")],
-                         ids=["npu_graph_options", "npu_optimizer_options"])
+@pytest.mark.parametrize(
+    "make, kind",
+    [(npu_graph_options, "GraphOptions"), (npu_optimizer_options, "OptimizerOptions")],
+    ids=["npu_graph_options", "npu_optimizer_options"],
+)
 def test_options_get_xla_off_in_a_copy(make, kind):
     kind = getattr(tf.compat.v1, kind)
     given = kind()

@@ -1,4 +1,5 @@
 """Shapes that change from run to run are told once, with the user's line, and counted."""
+
 from __future__ import annotations
 
 import inspect
@@ -35,9 +36,9 @@ def test_fed_shapes(watch, log):
         for rows in (4, 4, 2, 4, 1):
             assert sess.run(y, {x: np.ones([rows, 3]), rate: 2.0}) == 6 * rows  # the line that is told
         sess.run(y, {"x:0": [[1, 2, 3]], rate: 1.0})
-    (told, counts), = watch.changes()
+    ((told, counts),) = watch.changes()
     assert told == "what is fed to x" and counts == {((4, 3),): 3, ((2, 3),): 1, ((1, 3),): 2}
-    warned, = [m for m in log() if "compile the graph again" in m]
+    (warned,) = [m for m in log() if "compile the graph again" in m]
     assert line_of("# the line that is told") in warned and "what is fed to x gives [2, 3] after [4, 3]" in warned
     assert "x: 3 shapes: [4, 3] 3 times, [1, 3] 2 times, [2, 3] 1 time" in watch.summary()
     assert "a card would compile 3 graphs" in watch.summary()
@@ -60,12 +61,18 @@ def test_iterators(watch, log, drop):
     if drop:
         assert watch.changes() == [] and watch.summary() == "" and not log()
     else:
-        (told, counts), = watch.changes()
+        ((told, counts),) = watch.changes()
         assert told.startswith("the iterator ") and counts == {((4,), (4,)): 2, ((2,), (2,)): 1}
 
 
 def test_it_sees_through_monitored_sessions_and_changes_no_signature(watch):
-    assert list(inspect.signature(v1.Session.run).parameters) == ["self", "fetches", "feed_dict", "options", "run_metadata"]
+    assert list(inspect.signature(v1.Session.run).parameters) == [
+        "self",
+        "fetches",
+        "feed_dict",
+        "options",
+        "run_metadata",
+    ]
     with tf.Graph().as_default():
         x = v1.placeholder(tf.float32, [None], "x")
         y = tf.reduce_sum(x)
@@ -94,7 +101,8 @@ with tf.Graph().as_default(), tf.Session() as sess:
         sess.run(x, {x: [0.0] * n})
 print("the end")
 """
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, env={**os.environ, "PYTHONPATH": str(repo_root)})
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(repo_root)}
+    )
     assert done.stdout == "the end\n", done.stderr
     assert "what is fed to x: 3 shapes: [1] 1 time, [2] 1 time, [3] 1 time (<string>:8)" in done.stderr

@@ -1,4 +1,5 @@
 """``from npu_shim.npu_init import *`` and the vendor's module paths."""
+
 from __future__ import annotations
 
 import importlib
@@ -45,11 +46,11 @@ SIGNATURES = {
     "npu_allreduce": "(values, reduction='mean', fusion=1, fusion_id=-1, group='hccl_world_group')",
     "NPUDistributedOptimizer": "(optimizer, is_weight_update_sharding=False, name=None)",
     "NPUOptimizer": "(opt, loss_scale_manager=None, is_distributed=False, is_loss_scale=False, "
-                    "is_tailing_optimization=False, name=None)",
+    "is_tailing_optimization=False, name=None)",
     "NPULossScaleOptimizer": "(opt, loss_scale_manager, is_distributed=False)",
     "FixedLossScaleManager": "(loss_scale, enable_overflow_check=True)",
     "ExponentialUpdateLossScaleManager": "(init_loss_scale, incr_every_n_steps, decr_every_n_nan_or_inf=2, incr_ratio=2, "
-                                         "decr_ratio=0.8)",
+    "decr_ratio=0.8)",
     "NPUOutputTensorHook": "(tensors, dependencies=None, output_fn=None, output_every_n_steps=0)",
     "NPUBroadcastGlobalVariablesHook": "(root_rank=None, index=None)",
     "create_group": "(group, rank_num, rank_ids)",
@@ -59,13 +60,13 @@ SIGNATURES = {
     "decorator_tf_session": "(func)",
     "npu_ops.dropout": "(x, keep_prob, noise_shape=None, seed=None, name=None)",
     "npu_ops.LARSV2": "(input_weight, input_grad, weight_decay, learning_rate, hyperpara=0.001, epsilon=1e-05, "
-                      "use_clip=False, name=None)",
+    "use_clip=False, name=None)",
     "hccl_ops.allreduce": "(tensor, reduction, fusion=1, fusion_id=-1, group='hccl_world_group')",
     "hccl_ops.broadcast": "(tensor, root_rank, fusion=2, fusion_id=0, group='hccl_world_group')",
     "util.set_iteration_per_loop": "(sess, train_op, iterations_per_loop=1)",
     "npu_rnn.npu_dynamic_rnn": "(cell, inputs, initial_state=None, dtype=None, sequence_length=None, scope=None)",
     "keras_to_npu.model_to_npu_estimator": "(keras_model=None, keras_model_path=None, custom_objects=None, model_dir=None, "
-                                           "checkpoint_format='saver', config=None, job_start_file='')",
+    "checkpoint_format='saver', config=None, job_start_file='')",
 }
 
 
@@ -84,7 +85,9 @@ def plain(function):
     """The signature without types."""
     if inspect.isclass(function):
         function = function.__init__
-    parameters = [p.replace(annotation=p.empty) for n, p in inspect.signature(function).parameters.items() if n != "self"]
+    parameters = [
+        p.replace(annotation=p.empty) for n, p in inspect.signature(function).parameters.items() if n != "self"
+    ]
     return str(inspect.Signature(parameters))
 
 
@@ -109,23 +112,31 @@ def test_grappler_options_can_be_set(star):
 
 
 def python(code, root):
-    out = subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=str(root), check=True, stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, universal_newlines=True)
+    out = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=str(root),
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     return out.stdout.split()
 
 
 def test_the_star_installs_and_every_other_import_patches_nothing(repo_root):
-    code = ("from tensorflow.python.client import session as s; a = s.Session.__init__, s.InteractiveSession.__init__;"
-            "import npu_shim, npu_shim.config.session, npu_shim.config.run_config, npu_shim.estimator.npu_estimator,"
-            "npu_shim.estimator.npu.npu_config, npu_shim.estimator.npu.npu_hook, npu_shim.estimator.npu_ops,"
-            "npu_shim.ops.gelu, npu_shim.hccl.hccl_ops;"
-            "print(a == (s.Session.__init__, s.InteractiveSession.__init__));"
-            "import npu_shim.npu_init; print(a[0] is not s.Session.__init__ and a[1] is not s.InteractiveSession.__init__);"
-            "npu_shim.uninstall(); print(a == (s.Session.__init__, s.InteractiveSession.__init__))")
+    code = (
+        "from tensorflow.python.client import session as s; a = s.Session.__init__, s.InteractiveSession.__init__;"
+        "import npu_shim, npu_shim.config.session, npu_shim.config.run_config, npu_shim.estimator.npu_estimator,"
+        "npu_shim.estimator.npu.npu_config, npu_shim.estimator.npu.npu_hook, npu_shim.estimator.npu_ops,"
+        "npu_shim.ops.gelu, npu_shim.hccl.hccl_ops;"
+        "print(a == (s.Session.__init__, s.InteractiveSession.__init__));"
+        "import npu_shim.npu_init; print(a[0] is not s.Session.__init__ and a[1] is not s.InteractiveSession.__init__);"
+        "npu_shim.uninstall(); print(a == (s.Session.__init__, s.InteractiveSession.__init__))"
+    )
     assert python(code, repo_root) == ["True", "True", "True"]
 
 
-PORT = '''
+PORT = """
 from npu_shim.estimator.npu.npu_config import NPURunConfig, DumpConfig, ProfilingConfig
 from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
 from npu_shim.estimator import npu_ops
@@ -150,7 +161,7 @@ y = npu_ops.dropout(npu_unary_ops.gelu(x * tf.get_variable("w", [2])), 0.9)
 with tf.Session(config=config) as sess:
     sess.run(tf.global_variables_initializer())
     print(sess.run(y, {x: [[1.0, 2.0]]}).shape == (1, 2), get_rank_id(), h.NPUOutputTensorHook.__name__)
-'''
+"""
 
 
 def test_a_port_by_hand_is_a_change_of_one_word(repo_root):
@@ -165,7 +176,7 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
         for name in names.split():
             home = importlib.import_module("npu_shim." + source)
             assert getattr(imported, name) is getattr(home, name)
-        table = source[len(NOT_YET):] if source.startswith(NOT_YET) else None
+        table = source[len(NOT_YET) :] if source.startswith(NOT_YET) else None
         wanted += names.split() if table is None else LATER[table]
     assert sorted(wanted) == sorted(getattr(imported, "__all__", [])) and set(wanted) <= set(dir(imported))
     given = {}
@@ -177,18 +188,28 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
 
 
 def test_a_home_is_loaded_when_a_name_of_it_is_first_used(repo_root):
-    code = ("import sys; from npu_shim.npu_init import *\n"
-            "homes = 'ops.rnn', 'ops.gelu', 'ops.not_yet', 'ops.scopes', 'distributed.hccl_ops', 'distributed.ranktable.model'\n"
-            "def loaded(): print([home for home in homes if 'npu_shim.' + home in sys.modules])\n"
-            "loaded(); hccl_ops.allreduce; npu_ops.LARS; npu_rnn.npu_dynamic_rnn; npu_unary_ops.gelu(1.0)\n"
-            "hasattr(npu_scope, 'nothing'); loaded()")
+    code = (
+        "import sys; from npu_shim.npu_init import *\n"
+        "homes = 'ops.rnn', 'ops.gelu', 'ops.not_yet', 'ops.scopes', 'distributed.hccl_ops', 'distributed.ranktable.model'\n"
+        "def loaded(): print([home for home in homes if 'npu_shim.' + home in sys.modules])\n"
+        "loaded(); hccl_ops.allreduce; npu_ops.LARS; npu_rnn.npu_dynamic_rnn; npu_unary_ops.gelu(1.0)\n"
+        "hasattr(npu_scope, 'nothing'); loaded()"
+    )
     assert "".join(python(code, repo_root)) == "[]['ops.rnn','ops.gelu','ops.not_yet','distributed.hccl_ops']"
 
 
 def test_what_the_star_gives_is_what_it_seems(star):
-    estimators = [star[name] for name in ("NPURunConfig", "NPUEstimator", "NPUEstimatorSpec")] if _tf.estimator() else []
-    for given in estimators + [star["NPUOptimizer"], star["FixedLossScaleManager"], star["npu_config_proto"],
-                               star["npu_ops"].dropout, star["hccl_ops"].allreduce, star["util"].set_iteration_per_loop]:
+    estimators = (
+        [star[name] for name in ("NPURunConfig", "NPUEstimator", "NPUEstimatorSpec")] if _tf.estimator() else []
+    )
+    for given in estimators + [
+        star["NPUOptimizer"],
+        star["FixedLossScaleManager"],
+        star["npu_config_proto"],
+        star["npu_ops"].dropout,
+        star["hccl_ops"].allreduce,
+        star["util"].set_iteration_per_loop,
+    ]:
         assert pickle.loads(pickle.dumps(given)) is given
         assert getattr(importlib.import_module(given.__module__), given.__name__) is given
     modules = [star[name] for name in ("npu_ops", "npu_plugin", "npu_scope", "npu_strategy", "util", "hccl_ops")]

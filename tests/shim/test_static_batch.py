@@ -1,4 +1,5 @@
 """enforce_static_batch: the same full batches, a known batch dimension, and a count of what is dropped."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -55,7 +56,11 @@ PIPELINES = {
     "concatenation of two": (lambda: numbers(40).batch(32).concatenate(numbers(40).batch(32)), 32, [0, 0]),
     "with options": (lambda: numbers().batch(32).with_options(tf.data.Options()), 32, [0, 32]),
     "a TF 1 dataset": (lambda: v1.data.Dataset.range(N).batch(32), 32, [0, 32]),
-    "shuffle and repeat": (lambda: numbers(32).apply(tf.data.experimental.shuffle_and_repeat(1, 2)).batch(32), 32, [0, 0]),
+    "shuffle and repeat": (
+        lambda: numbers(32).apply(tf.data.experimental.shuffle_and_repeat(1, 2)).batch(32),
+        32,
+        [0, 0],
+    ),
     "a batch of one": (lambda: numbers(3).batch(1), 1, [0, 1, 2]),
     "exactly full batches": (lambda: numbers(64).batch(32), 32, [0, 32]),
 }
@@ -115,18 +120,25 @@ def test_a_batch_size_that_cannot_be_known_is_said_and_nothing_is_changed(make, 
     with tf.Graph().as_default():
         dataset = make()
         assert enforce_static_batch(dataset) is dataset
-    said, = log()
+    (said,) = log()
     assert "batch size of the training input cannot be found" in said and "drop_remainder=True" in said
 
 
 COUNTS = {
-    "a known number": (lambda: numbers(1017).batch(100), ["batch size 100 made static; drops 17 of 1,017 examples per epoch."]),
+    "a known number": (
+        lambda: numbers(1017).batch(100),
+        ["batch size 100 made static; drops 17 of 1,017 examples per epoch."],
+    ),
     "nothing to drop": (lambda: numbers(96).batch(32), []),
     "endless": (lambda: numbers().repeat().batch(32), ["batch size 32 made static; a smaller last batch is dropped."]),
-    "filtered": (lambda: numbers().filter(lambda i: i > 3).batch(32),
-                 ["batch size 32 made static; a smaller last batch is dropped."]),
-    "from a placeholder": (lambda: tf.data.Dataset.from_tensor_slices(v1.placeholder(tf.float32, [None])).batch(8),
-                           ["batch size 8 made static; a smaller last batch is dropped."]),
+    "filtered": (
+        lambda: numbers().filter(lambda i: i > 3).batch(32),
+        ["batch size 32 made static; a smaller last batch is dropped."],
+    ),
+    "from a placeholder": (
+        lambda: tf.data.Dataset.from_tensor_slices(v1.placeholder(tf.float32, [None])).batch(8),
+        ["batch size 8 made static; a smaller last batch is dropped."],
+    ),
 }
 
 
@@ -139,12 +151,16 @@ def test_one_log_line_counts_what_is_dropped(make, said, log):
 
 def test_fewer_examples_than_one_batch_are_refused():
     with tf.Graph().as_default(), pytest.raises(
-            ValueError, match=r"has 70 examples, fewer than one batch of 128: no full batch is left.*at most 70"):
+        ValueError, match=r"has 70 examples, fewer than one batch of 128: no full batch is left.*at most 70"
+    ):
         enforce_static_batch(numbers().batch(128))
 
 
-@pytest.mark.parametrize("change", [lambda b: tf.concat([b, b], 0), lambda b: (b, b[:3])],
-                         ids=["a map that doubles the batch", "a map that cuts one part"])
+@pytest.mark.parametrize(
+    "change",
+    [lambda b: tf.concat([b, b], 0), lambda b: (b, b[:3])],
+    ids=["a map that doubles the batch", "a map that cuts one part"],
+)
 def test_a_map_that_changes_the_batch_is_told_while_it_runs(change):
     with tf.Graph().as_default():
         fixed = enforce_static_batch(numbers().batch(16).map(lambda b: change(tf.boolean_mask(b, b >= 0))))

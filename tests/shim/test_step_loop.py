@@ -1,4 +1,5 @@
 """N training steps in one session.run are the same N steps as one by one."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 import npu_shim
-from npu_shim import _tf, _tf_threads
-from npu_shim import npu_init as npu
+from npu_shim import _tf, _tf_threads, npu_init as npu
 from npu_shim.estimator.npu import util
 from npu_shim.optimizer import light_steps
 from npu_shim.optimizer.step_loop import StepLoop
@@ -16,8 +16,11 @@ from tests.control_flow import control_flow_v2
 v1 = tf.compat.v1
 X = np.random.RandomState(0).randn(96, 6).astype(np.float32)
 Y = X[:, :1] * 2 - 1
-WEIGHTS = {"w0": np.random.RandomState(1).randn(6, 8).astype(np.float32) * 0.3, "b0": np.zeros(8, np.float32),
-           "w1": np.random.RandomState(2).randn(8, 1).astype(np.float32) * 0.3}
+WEIGHTS = {
+    "w0": np.random.RandomState(1).randn(6, 8).astype(np.float32) * 0.3,
+    "b0": np.zeros(8, np.float32),
+    "w1": np.random.RandomState(2).randn(8, 1).astype(np.float32) * 0.3,
+}
 
 
 def through_loops(x, weights):
@@ -33,8 +36,15 @@ def through_loops(x, weights):
 class Training:
     """A small regression in the default graph: train, loss, and what a session has to run first."""
 
-    def __init__(self, resource=True, middle=None, optimizer=v1.train.AdamOptimizer, epochs=None, feed=False,
-                 prepare=lambda data: data.batch(8, drop_remainder=True)):
+    def __init__(
+        self,
+        resource=True,
+        middle=None,
+        optimizer=v1.train.AdamOptimizer,
+        epochs=None,
+        feed=False,
+        prepare=lambda data: data.batch(8, drop_remainder=True),
+    ):
         data = prepare(tf.data.Dataset.from_tensor_slices((X, Y)).shuffle(96, seed=3).repeat(epochs))
         self.iterator = v1.data.make_initializable_iterator(data)
         x, y = self.iterator.get_next()
@@ -71,11 +81,13 @@ def run(iterations, runs, **kwargs):
             return training.state(sess), losses
 
 
-@pytest.mark.parametrize("v2, resource", [(False, False), (False, True), (True, True)],
-                         ids=["v1 refs", "v1 resources", "v2 resources"])
+@pytest.mark.parametrize(
+    "v2, resource", [(False, False), (False, True), (True, True)], ids=["v1 refs", "v1 resources", "v2 resources"]
+)
 @pytest.mark.parametrize("middle", [None, through_loops], ids=["straight", "control flow"])
-@pytest.mark.parametrize("optimizer", [v1.train.AdamOptimizer, lambda rate: v1.train.MomentumOptimizer(rate, 0.9)],
-                         ids=["adam", "momentum"])
+@pytest.mark.parametrize(
+    "optimizer", [v1.train.AdamOptimizer, lambda rate: v1.train.MomentumOptimizer(rate, 0.9)], ids=["adam", "momentum"]
+)
 def test_a_session_trains_the_same_steps(v2, resource, middle, optimizer):
     with control_flow_v2(v2):
         expected, losses = run(1, 60, resource=resource, middle=middle, optimizer=optimizer)
@@ -178,7 +190,9 @@ def test_the_hook_tells_what_it_misses(log):
         op = tf.group(training.train, name="IterationOp")
         v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, training.iterator.initializer)
         with v1.train.SingularMonitoredSession(hooks=[npu.SetIterationsVarHook(10)]) as sess:
-            with pytest.raises(ValueError, match="reads rate, which this run is not given. Read the input through a tf.data"):
+            with pytest.raises(
+                ValueError, match="reads rate, which this run is not given. Read the input through a tf.data"
+            ):
                 sess.run(op)
             sess.run(op, {training.rate: 0.1})
             assert sess.run(training.step) == 10
@@ -188,8 +202,10 @@ def test_the_session_option_must_say_the_same(log):
     with tf.Graph().as_default():
         op = tf.no_op()
         with v1.Session(config=npu_shim.session_config(iterations_per_loop=5)) as sess:
-            with pytest.raises(ValueError, match="iterations_per_loop=10 contradicts the session config, which has "
-                                                 "iterations_per_loop=5"):
+            with pytest.raises(
+                ValueError,
+                match="iterations_per_loop=10 contradicts the session config, which has iterations_per_loop=5",
+            ):
                 util.set_iteration_per_loop(sess, op, 10)
         with v1.Session() as sess:
             util.set_iteration_per_loop(sess, op, 10)

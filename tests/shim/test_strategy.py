@@ -1,4 +1,5 @@
 """NPUStrategy stands where a script has a strategy of tf.distribute: on one process nothing else changes."""
+
 from __future__ import annotations
 
 import pytest
@@ -58,10 +59,15 @@ def test_an_estimator_with_it_trains_as_one_without(has_estimator, line, linear_
         return job.get_variable_value("w")[0][0], job.get_variable_value("b")[0]
 
     plain = trained(v1.estimator.Estimator, v1.estimator.RunConfig(str(tmp_path / "plain")))
-    for name, kind, config in (("tf", v1.estimator.Estimator, v1.estimator.RunConfig),
-                               ("npu", npu.NPUEstimator, npu.NPURunConfig)):
-        with_it = config(model_dir=str(tmp_path / name), train_distribute=npu.npu_strategy.NPUStrategy(),
-                         eval_distribute=npu.npu_strategy.NPUStrategy())
+    for name, kind, config in (
+        ("tf", v1.estimator.Estimator, v1.estimator.RunConfig),
+        ("npu", npu.NPUEstimator, npu.NPURunConfig),
+    ):
+        with_it = config(
+            model_dir=str(tmp_path / name),
+            train_distribute=npu.npu_strategy.NPUStrategy(),
+            eval_distribute=npu.npu_strategy.NPUStrategy(),
+        )
         assert trained(kind, with_it) == pytest.approx(plain, rel=1e-6)
 
 
@@ -70,7 +76,10 @@ def test_a_rank_that_saves_every_0_steps_saves_nothing(has_estimator, line, line
         with pytest.raises(RuntimeError, match="needs tf.estimator"):
             npu.NPURunConfig(save_checkpoints_steps=0)
         return
-    job = npu.NPUEstimator(linear_model_fn(v1.estimator.EstimatorSpec), params={}, config=npu.NPURunConfig(
-        model_dir=str(tmp_path), save_checkpoints_steps=0))
+    job = npu.NPUEstimator(
+        linear_model_fn(v1.estimator.EstimatorSpec),
+        params={},
+        config=npu.NPURunConfig(model_dir=str(tmp_path), save_checkpoints_steps=0),
+    )
     job.train(lambda: tf.data.Dataset.from_tensor_slices(line).repeat().batch(10, drop_remainder=True), steps=3)
     assert tf.train.latest_checkpoint(str(tmp_path)) is None

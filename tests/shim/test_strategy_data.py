@@ -1,4 +1,5 @@
 """The part of a dataset that each replica of NPUStrategy gets; and what the strategy builds for two ranks."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -40,7 +41,9 @@ def test_structures_are_dealt_out_whole():
 
     assert v1.data.get_output_shapes(make())[1].as_list() == [2]
     assert [(list(f["x"]), list(f["y"]), list(l)) for f, l in elements(make)] == [
-        ([2, 3], [4, 6], [6, 9]), ([6, 7], [12, 14], [18, 21])]
+        ([2, 3], [4, 6], [6, 9]),
+        ([6, 7], [12, 14], [18, 21]),
+    ]
 
 
 @pytest.mark.parametrize("rank, parts", [(0, [[0], [4], []]), (1, [[1], [5], []]), (2, [[2, 3], [6, 7], [8]])])
@@ -55,7 +58,7 @@ def test_parts_of_static_batches_are_static_and_structures_stay():
 
     shapes = v1.data.get_output_shapes(make())
     assert shapes[0].as_list() == [2, 2] and shapes[1]["label"].as_list() == [2]
-    (x, y), = elements(make)
+    ((x, y),) = elements(make)
     assert x.shape == (2, 2) and list(y["label"]) == [2, 3]
 
 
@@ -79,7 +82,9 @@ def test_what_is_no_batch_and_what_is_no_dataset_is_told():
     with tf.Graph().as_default():
         with pytest.raises(ValueError, match="gives single numbers.*call batch"):
             strategy_data.part_of_batches(tf.data.Dataset.range(4), 0, 2)
-        with pytest.raises(TypeError, match="the input_fn gave .*Tensor, but with a strategy it must give a tf.data.Dataset"):
+        with pytest.raises(
+            TypeError, match="the input_fn gave .*Tensor, but with a strategy it must give a tf.data.Dataset"
+        ):
             strategy_data.every_nth(tf.constant(1), 0, 2)
 
 
@@ -104,7 +109,10 @@ def functions(graph):
 
 def test_gradients_are_sent_once(monkeypatch):
     plain = collectives_of(lambda: v1.train.GradientDescentOptimizer(0.1), monkeypatch)
-    for wrapper in (npu.npu_distributed_optimizer_wrapper, npu.NPUDistributedOptimizer,
-                    lambda inner: npu.NPUOptimizer(inner, is_distributed=True)):
+    for wrapper in (
+        npu.npu_distributed_optimizer_wrapper,
+        npu.NPUDistributedOptimizer,
+        lambda inner: npu.NPUOptimizer(inner, is_distributed=True),
+    ):
         wrapped = collectives_of(lambda: wrapper(v1.train.GradientDescentOptimizer(0.1)), monkeypatch)
         assert plain == wrapped == (1, 1)  # the initial value, and the gradient

@@ -1,4 +1,5 @@
 """The types of the library and of the tool are checked."""
+
 from __future__ import annotations
 
 import pathlib
@@ -8,11 +9,22 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize('folder,package', [('.', 'npu_shim'), ('tools', 'convert_tf2npu')])
-def test_mypy_finds_nothing(folder: str, package: str, repo_root: pathlib.Path,
-                            tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("folder,package", [(".", "npu_shim"), ("tools", "convert_tf2npu")])
+def test_mypy_finds_nothing(folder: str, package: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     done = subprocess.run(
-        [sys.executable, '-m', 'mypy', '--config-file', str(repo_root / 'pyproject.toml'),
-         '--cache-dir', str(tmp_path), '-p', package], cwd=str(repo_root / folder),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--config-file",
+            str(repo_root / "pyproject.toml"),
+            "--cache-dir",
+            str(tmp_path),
+            "-p",
+            package,
+        ],
+        cwd=str(repo_root / folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     assert done.returncode == 0, done.stdout.decode()

@@ -11,4 +11,4 @@ It needs nothing but the standard library of Python 3.7 or later and never impor
 * ``api_calls``, ``report``: what is called, what became of it, and the forms in which that is told.
 """
 
-__version__ = '0.1.0'  # as of npu_shim, which this tool does not import
+__version__ = "0.1.0"  # as of npu_shim, which this tool does not import

@@ -4,24 +4,25 @@
 Exit codes: 0 done; 1 ``--check`` found changes or findings; 2 wrong usage, or files that could not be
 read or parsed (the others are converted all the same).
 """
+
 from __future__ import annotations
 
 import gc
 import os
 import signal
 import sys
-from typing import Any, List, Optional
+from typing import Any
 
 if not __package__:  # run by its path: the package's folder is not on the path, this file's is
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from convert_tf2npu.cli.arguments import conflict, parser  # noqa: E402
 from convert_tf2npu.cli.config import ConfigError  # noqa: E402
-from convert_tf2npu.files.errors import UsageError  # noqa: E402
 from convert_tf2npu.engine.signals import ENDING  # noqa: E402
+from convert_tf2npu.files.errors import UsageError  # noqa: E402
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run the command.
 
     Args:
@@ -39,10 +40,11 @@ def main(argv: Optional[List[str]] = None) -> int:
         gc.freeze()  # to look through all that is left would take as long as a third of a run
 
 
-def _run(argv: Optional[List[str]]) -> int:
+def _run(argv: list[str] | None) -> int:
     made = parser()
     args = made.parse_args(argv)
     from convert_tf2npu.cli import commands as command  # only now: what is asked for help needs none of it
+
     if args.list_rules:
         return command.list_rules()
     if args.explain:
@@ -58,21 +60,23 @@ def _run(argv: Optional[List[str]]) -> int:
     except ValueError:
         pass  # not in the main thread, which alone may do so
     try:
-        code = command.convert_standard_input(args) if args.input == '-' else command.migrate(args)
+        code = command.convert_standard_input(args) if args.input == "-" else command.migrate(args)
         sys.stdout.flush()
         return code
     except (UsageError, ConfigError) as error:
-        print('convert_tf2npu: error: %s' % error, file=sys.stderr)
+        print(f"convert_tf2npu: error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print('convert_tf2npu: interrupted', file=sys.stderr)
+        print("convert_tf2npu: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # who reads the diff has seen enough of it
         _close_output()
         return 141
     except OSError as error:  # a full disk behind standard output, a file that is gone meanwhile
         _close_output()
-        print('convert_tf2npu: error: %s: %s' % (error.filename or 'output', error.strerror or error), file=sys.stderr)
+        print(
+            "convert_tf2npu: error: {}: {}".format(error.filename or "output", error.strerror or error), file=sys.stderr
+        )
         return 2
     finally:
         for number, handler in before.items():
@@ -88,5 +92,5 @@ def _end(number: int, _: Any) -> None:
     sys.exit(128 + number)  # so that what is half made is taken away
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main())

@@ -2,6 +2,7 @@
 
 An engine brings a ``Members`` for each group of ranks; ``Group`` is what is called.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -10,15 +11,28 @@ from npu_shim._first_use import first_use as _first_use
 
 if TYPE_CHECKING:
     from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, RankTaken, Stalled
-    from npu_shim.distributed.collectives.process_group import Group
     from npu_shim.distributed.collectives.op_key import LABEL
+    from npu_shim.distributed.collectives.process_group import Group
     from npu_shim.distributed.collectives.reductions import BFLOAT16, REDUCTIONS
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
-        "npu_shim.distributed.collectives.errors": "CollectiveError Mismatch PeerLost RankTaken Stalled",
-        "npu_shim.distributed.collectives.process_group": "Group",
-        "npu_shim.distributed.collectives.op_key": "LABEL",
-        "npu_shim.distributed.collectives.reductions": "BFLOAT16 REDUCTIONS",
-    })
+    __getattr__, __dir__ = _first_use(
+        __name__,
+        {
+            "npu_shim.distributed.collectives.errors": "CollectiveError Mismatch PeerLost RankTaken Stalled",
+            "npu_shim.distributed.collectives.process_group": "Group",
+            "npu_shim.distributed.collectives.op_key": "LABEL",
+            "npu_shim.distributed.collectives.reductions": "BFLOAT16 REDUCTIONS",
+        },
+    )
 
-__all__ = ["BFLOAT16", "LABEL", "REDUCTIONS", "CollectiveError", "Group", "Mismatch", "PeerLost", "RankTaken", "Stalled"]
+__all__ = [
+    "BFLOAT16",
+    "LABEL",
+    "REDUCTIONS",
+    "CollectiveError",
+    "Group",
+    "Mismatch",
+    "PeerLost",
+    "RankTaken",
+    "Stalled",
+]

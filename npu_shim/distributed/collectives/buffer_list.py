@@ -1,8 +1,9 @@
 """Several arrays as if they were one, without joining them."""
+
 from __future__ import annotations
 
 import bisect
-from typing import List, Optional, Sequence
+from typing import Sequence
 
 import numpy as np
 
@@ -12,33 +13,33 @@ class Pieces:
 
     def __init__(self, arrays: Sequence[np.ndarray]) -> None:
         self._arrays = [array for array in arrays if array.size]
-        self._begins: List[int] = []
+        self._begins: list[int] = []
         self.count = 0
         for array in self._arrays:
             self._begins.append(self.count)
             self.count += array.size
 
-    def whole(self, begin: int, end: int) -> Optional[np.ndarray]:
+    def whole(self, begin: int, end: int) -> np.ndarray | None:
         """The numbers from begin to end as a view, None where they are not all of one array."""
         if begin == end:
             return None
         index = bisect.bisect_right(self._begins, begin) - 1
         at = self._begins[index]
         array = self._arrays[index]
-        return array[begin - at:end - at] if end - at <= array.size else None
+        return array[begin - at : end - at] if end - at <= array.size else None
 
-    def parts(self, begin: int, end: int) -> List[np.ndarray]:
+    def parts(self, begin: int, end: int) -> list[np.ndarray]:
         """The numbers from begin to end as views, one for each array that has some of them."""
         if begin == end:
             return []
         index = bisect.bisect_right(self._begins, begin) - 1
         first = begin - self._begins[index]
-        found = [self._arrays[index][first:first + end - begin]]
+        found = [self._arrays[index][first : first + end - begin]]
         at = begin + found[0].size
         while at < end:
             index += 1
             array = self._arrays[index]
-            found.append(array if array.size <= end - at else array[:end - at])
+            found.append(array if array.size <= end - at else array[: end - at])
             at += array.size
         return found
 
@@ -63,5 +64,5 @@ def part_from(source: np.ndarray, parts: Sequence[np.ndarray]) -> None:
     """Copies a flat array into several, one after the other."""
     at = 0
     for part in parts:
-        part[...] = source[at:at + part.size]
+        part[...] = source[at : at + part.size]
         at += part.size

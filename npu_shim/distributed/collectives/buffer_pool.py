@@ -3,13 +3,14 @@
 The system clears each page of fresh memory, which takes longer than reducing
 what is put there; a training step needs the same amounts again and again.
 """
+
 from __future__ import annotations
 
 import os
 import sys
 import threading
 from collections import OrderedDict
-from typing import Callable, Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -25,13 +26,13 @@ class Memory:
         most_bytes: another limit.
     """
 
-    def __init__(self, most_bytes: Optional[int] = None) -> None:
+    def __init__(self, most_bytes: int | None = None) -> None:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         self._most_bytes = min(_MOST_BYTES, physical // _SHARE) if most_bytes is None else most_bytes
         self._lock = threading.Lock()
-        self._blocks: "OrderedDict[int, np.ndarray]" = OrderedDict()  # the longest unused first
+        self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()  # the longest unused first
 
-    def arrays(self, wanted: Sequence[Tuple[int, np.dtype]]) -> List[np.ndarray]:
+    def arrays(self, wanted: Sequence[tuple[int, np.dtype]]) -> list[np.ndarray]:
         """Aligned flat arrays with whatever is in their memory, which is one block: the system gives a large one large
         pages, and hundreds of gradients then cost little more than one tensor of as many bytes.
 
@@ -44,7 +45,9 @@ class Memory:
         if size < _SMALLEST_BYTES:
             return np.empty(size, np.uint8)
         with self._lock:
-            free = [number for number, count in zip(self._blocks, _references(self._blocks.values())) if count == _UNUSED]
+            free = [
+                number for number, count in zip(self._blocks, _references(self._blocks.values())) if count == _UNUSED
+            ]
             fitting = [number for number in free if size <= self._blocks[number].size <= size * _FIT]
             if fitting:
                 best = min(fitting, key=lambda number: self._blocks[number].size)
@@ -60,11 +63,11 @@ class Memory:
             return made
 
 
-def _references(blocks: Iterable[np.ndarray]) -> List[int]:
+def _references(blocks: Iterable[np.ndarray]) -> list[int]:
     return [sys.getrefcount(block) for block in blocks]
 
 
-_UNUSED, = _references(OrderedDict(block=np.empty(0)).values())  # each array on a block has a reference to it
+(_UNUSED,) = _references(OrderedDict(block=np.empty(0)).values())  # each array on a block has a reference to it
 
 
 def empty(count: int, dtype: np.dtype) -> np.ndarray:
@@ -72,7 +75,7 @@ def empty(count: int, dtype: np.dtype) -> np.ndarray:
     return laid_out([(count, dtype)], lambda size: np.empty(size, np.uint8))[0]
 
 
-def laid_out(wanted: Sequence[Tuple[int, np.dtype]], block: Callable[[int], np.ndarray]) -> List[np.ndarray]:
+def laid_out(wanted: Sequence[tuple[int, np.dtype]], block: Callable[[int], np.ndarray]) -> list[np.ndarray]:
     """Aligned flat arrays, one after the other in what ``block`` gives for their bytes."""
     ends, end = [], 0
     for count, dtype in wanted:
@@ -80,6 +83,6 @@ def laid_out(wanted: Sequence[Tuple[int, np.dtype]], block: Callable[[int], np.n
         ends.append(end)
     raw = block(end + ALIGNMENT)
     first = -raw.ctypes.data % ALIGNMENT
-    numbers = {dtype: raw[first:first + end].view(dtype) for dtype in {dtype for _, dtype in wanted}}
+    numbers = {dtype: raw[first : first + end].view(dtype) for dtype in {dtype for _, dtype in wanted}}
     begins = [begin // dtype.itemsize for begin, (_, dtype) in zip([0] + ends[:-1], wanted)]
-    return [numbers[dtype][begin:begin + count] for begin, (count, dtype) in zip(begins, wanted)]
+    return [numbers[dtype][begin : begin + count] for begin, (count, dtype) in zip(begins, wanted)]

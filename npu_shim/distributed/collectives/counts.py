@@ -1,4 +1,5 @@
 """How many numbers each rank sends to each other, told by both sides."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -22,7 +23,9 @@ def agreed(key: str, told: np.ndarray) -> np.ndarray:
     wrong = np.argwhere(sent != expected)
     if len(wrong):
         source, target = wrong[0]
-        raise Mismatch(f"{key}: rank {source} of the group sends {sent[source, target]} numbers to rank {target}, "
-                       f"which expects {expected[source, target]}: send_counts[{target}] of rank {source} and "
-                       f"recv_counts[{source}] of rank {target} must be the same.")
+        raise Mismatch(
+            f"{key}: rank {source} of the group sends {sent[source, target]} numbers to rank {target}, "
+            f"which expects {expected[source, target]}: send_counts[{target}] of rank {source} and "
+            f"recv_counts[{source}] of rank {target} must be the same."
+        )
     return sent

@@ -1,4 +1,5 @@
 """What a rank that leaves its job says to those who need it."""
+
 from __future__ import annotations
 
 import sys

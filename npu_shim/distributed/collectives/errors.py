@@ -1,4 +1,5 @@
 """What can go wrong between ranks. Every text names the ranks, their processes and the collective."""
+
 from __future__ import annotations
 
 

@@ -1,4 +1,5 @@
 """By what a collective is known, and what is compared of it."""
+
 from __future__ import annotations
 
 import hashlib

@@ -1,17 +1,27 @@
 """The collectives of a group of ranks, as they are called."""
+
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from npu_shim.distributed.collectives.arrays import Array, Tensors, arrays_of, dtype_of, like, results_for, said, type_of
-from npu_shim.distributed.collectives.counts import agreed
-from npu_shim.distributed.collectives.transport import Exchange, Members
-from npu_shim.distributed.collectives.op_key import digest_of
-from npu_shim.distributed.collectives.buffer_pool import Memory, empty
+from npu_shim.distributed.collectives.arrays import (
+    Array,
+    Tensors,
+    arrays_of,
+    dtype_of,
+    like,
+    results_for,
+    said,
+    type_of,
+)
 from npu_shim.distributed.collectives.buffer_list import Pieces
+from npu_shim.distributed.collectives.buffer_pool import Memory, empty
+from npu_shim.distributed.collectives.counts import agreed
+from npu_shim.distributed.collectives.op_key import digest_of
 from npu_shim.distributed.collectives.reductions import check_reduction, combiner
+from npu_shim.distributed.collectives.transport import Exchange, Members
 
 _MOST_REMEMBERED = 1024
 
@@ -35,14 +45,22 @@ class Group:
         size: how many members there are.
     """
 
-    def __init__(self, name: str, ranks: Sequence[int], members: Members, pair: Callable[[int, int], "Group"],
-                 memory: Memory) -> None:
+    def __init__(
+        self, name: str, ranks: Sequence[int], members: Members, pair: Callable[[int, int], Group], memory: Memory
+    ) -> None:
         self.name, self.ranks, self.rank, self.size = name, tuple(ranks), members.place, members.size
         self._members, self._pair, self._memory = members, pair, memory
-        self._digests: Dict[str, bytes] = {}
+        self._digests: dict[str, bytes] = {}
 
-    def allreduce(self, tensors: Tensors, reduction: str = "sum", *, key: str, type_name: Optional[str] = None,
-                  out: Optional[Tensors] = None) -> Any:
+    def allreduce(
+        self,
+        tensors: Tensors,
+        reduction: str = "sum",
+        *,
+        key: str,
+        type_name: str | None = None,
+        out: Tensors | None = None,
+    ) -> Any:
         """Reduces tensors over all ranks; every rank gets the same result, bit by bit.
 
         Args:
@@ -58,12 +76,16 @@ class Group:
         results = results_for(arrays, self._memory, out)
         asked = self._reduction(f"allreduce {reduction}", reduction, arrays)
         dtype, combine = dtype_of(arrays), combiner(reduction, type_of(arrays))
-        self._run(key, asked, lambda exchange: exchange.allreduce(
-            Pieces([a.flat for a in arrays]), Pieces(results), dtype, combine))
+        self._run(
+            key,
+            asked,
+            lambda exchange: exchange.allreduce(Pieces([a.flat for a in arrays]), Pieces(results), dtype, combine),
+        )
         return like(tensors, [array.shaped(result) for array, result in zip(arrays, results)])
 
-    def reduce(self, tensors: Tensors, reduction: str = "sum", *, root: int, key: str,
-               type_name: Optional[str] = None) -> Any:
+    def reduce(
+        self, tensors: Tensors, reduction: str = "sum", *, root: int, key: str, type_name: str | None = None
+    ) -> Any:
         """As allreduce, but only the root gets the result; the others get their own tensors back.
 
         Args:
@@ -75,12 +97,14 @@ class Group:
         results = results_for(arrays, self._memory) if self.rank == root else [array.flat for array in arrays]
         out = Pieces(results) if self.rank == root else None
         dtype, combine = dtype_of(arrays), combiner(reduction, type_of(arrays))
-        self._run(key, asked, lambda exchange: exchange.allreduce(
-            Pieces([a.flat for a in arrays]), out, dtype, combine))
+        self._run(
+            key, asked, lambda exchange: exchange.allreduce(Pieces([a.flat for a in arrays]), out, dtype, combine)
+        )
         return like(tensors, [array.shaped(result) for array, result in zip(arrays, results)])
 
-    def reduce_scatter(self, tensor: np.ndarray, reduction: str = "sum", *, key: str,
-                       type_name: Optional[str] = None) -> np.ndarray:
+    def reduce_scatter(
+        self, tensor: np.ndarray, reduction: str = "sum", *, key: str, type_name: str | None = None
+    ) -> np.ndarray:
         """Reduces a tensor over all ranks; rank r gets the r-th part of axis 0.
 
         Args:
@@ -92,8 +116,10 @@ class Group:
         array = Array(tensor, type_name)
         asked = self._reduction(f"reduce_scatter {reduction}", reduction, [array])
         if not array.shape or array.shape[0] % self.size:
-            raise ValueError(f"{key}: a tensor of shape {list(array.shape)} cannot be scattered over {self.size} "
-                             "ranks: axis 0 must divide by their number.")
+            raise ValueError(
+                f"{key}: a tensor of shape {list(array.shape)} cannot be scattered over {self.size} "
+                "ranks: axis 0 must divide by their number."
+            )
         out = empty(array.flat.size // self.size, array.flat.dtype)
         combine = combiner(reduction, array.type_name)
         self._run(key, asked, lambda exchange: exchange.reduce_scatter(array.flat, out, combine))
@@ -110,8 +136,11 @@ class Group:
         """
         array = Array(tensor)
         out = empty(self.size * array.flat.size, array.flat.dtype)
-        self._run(key, f"allgather of {array}", lambda exchange: exchange.allgather(
-            array.flat, out.reshape(self.size, array.flat.size)))
+        self._run(
+            key,
+            f"allgather of {array}",
+            lambda exchange: exchange.allgather(array.flat, out.reshape(self.size, array.flat.size)),
+        )
         shape = array.shape or (1,)
         return array.shaped(out, (self.size * shape[0],) + shape[1:])
 
@@ -154,8 +183,16 @@ class Group:
         """
         return self._to_pair(source, "source", source, tag, np.empty(tuple(shape), dtype))
 
-    def alltoallv(self, send_data: np.ndarray, send_counts: Any, send_displacements: Any, receive_counts: Any,
-                  receive_displacements: Any, *, key: str) -> np.ndarray:
+    def alltoallv(
+        self,
+        send_data: np.ndarray,
+        send_counts: Any,
+        send_displacements: Any,
+        receive_counts: Any,
+        receive_displacements: Any,
+        *,
+        key: str,
+    ) -> np.ndarray:
         """Sends a piece of a flat tensor to each rank, and puts what the others send into one.
 
         Args:
@@ -194,13 +231,20 @@ class Group:
         array = Array(send_data)
         counts = np.asarray(send_count_matrix, np.int64)
         if counts.shape != (self.size, self.size) or (counts.size and counts.min() < 0):
-            raise ValueError(f"{key}: send_count_matrix={counts.tolist()} is not allowed: it must have {self.size} "
-                             f"rows of {self.size} counts, none negative.")
+            raise ValueError(
+                f"{key}: send_count_matrix={counts.tolist()} is not allowed: it must have {self.size} "
+                f"rows of {self.size} counts, none negative."
+            )
         row, column = counts[self.rank], counts[:, self.rank]
         _, at_out = self._places(key, "send", row, np.cumsum(row) - row, array.flat.size)
         out = empty(int(column.sum()), array.flat.dtype)
-        self._run(key, f"alltoallvc of {array.type_name} with {counts.tolist()}", lambda exchange: exchange.all_to_all(
-            array.flat, out, counts, at_out.tolist(), (np.cumsum(column) - column).tolist()))
+        self._run(
+            key,
+            f"alltoallvc of {array.type_name} with {counts.tolist()}",
+            lambda exchange: exchange.all_to_all(
+                array.flat, out, counts, at_out.tolist(), (np.cumsum(column) - column).tolist()
+            ),
+        )
         return array.shaped(out, (out.size,))
 
     def barrier(self, *, key: str) -> None:
@@ -215,7 +259,7 @@ class Group:
             digest = self._digests[asked] = digest_of(asked)
         self._members.run(key, asked, digest, work)
 
-    def _reduction(self, what: str, reduction: str, arrays: List[Array]) -> str:
+    def _reduction(self, what: str, reduction: str, arrays: list[Array]) -> str:
         for name in {array.type_name for array in arrays} or {"float32"}:
             check_reduction(reduction, name)
         if len({array.type_name for array in arrays}) > 1:
@@ -231,18 +275,26 @@ class Group:
         if self._member(other, name) == self.rank:
             raise ValueError(f"{name}={other} is not allowed: it is this rank itself.")
         low, high = sorted((self.rank, other))
-        return self._pair(low, high).broadcast(tensor, root=int(sender == high), key=f"{self.name}: send from rank "
-                                               f"{sender} to rank {low + high - sender} with sr_tag {tag}")
+        return self._pair(low, high).broadcast(
+            tensor,
+            root=int(sender == high),
+            key=f"{self.name}: send from rank {sender} to rank {low + high - sender} with sr_tag {tag}",
+        )
 
-    def _places(self, key: str, side: str, counts: Any, displacements: Any,
-                total: int) -> Tuple[np.ndarray, np.ndarray]:
+    def _places(
+        self, key: str, side: str, counts: Any, displacements: Any, total: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         count, at = np.asarray(counts, np.int64), np.asarray(displacements, np.int64)
         if count.shape != (self.size,) or at.shape != (self.size,):
-            raise ValueError(f"{key}: {side}_counts and {side}_displacements have shapes {list(count.shape)} and "
-                             f"{list(at.shape)}, but must have one number for each of {self.size} ranks.")
+            raise ValueError(
+                f"{key}: {side}_counts and {side}_displacements have shapes {list(count.shape)} and "
+                f"{list(at.shape)}, but must have one number for each of {self.size} ranks."
+            )
         if count.min() < 0 or at.min() < 0 or (at + count).max() > total:
-            raise ValueError(f"{key}: {side}_counts={count.tolist()} and {side}_displacements={at.tolist()} are not "
-                             f"allowed: the pieces must lie within {total} numbers.")
+            raise ValueError(
+                f"{key}: {side}_counts={count.tolist()} and {side}_displacements={at.tolist()} are not "
+                f"allowed: the pieces must lie within {total} numbers."
+            )
         return count, at
 
 
@@ -258,5 +310,7 @@ def check_members(name: str, members: Sequence[int], rank: int, size: int) -> No
         ValueError: they are not ranks of this job, or this one is not among them.
     """
     if len(set(members)) != len(members) or rank not in members or not set(members) <= set(range(size)):
-        raise ValueError(f"ranks={list(members)} is not allowed for group {name!r} on rank {rank}: it must have this rank "
-                         f"and others of 0 to {size - 1}, each once.")
+        raise ValueError(
+            f"ranks={list(members)} is not allowed for group {name!r} on rank {rank}: it must have this rank "
+            f"and others of 0 to {size - 1}, each once."
+        )

@@ -4,13 +4,14 @@ float16 and bfloat16 are added up in float32, in the order of the ranks, and
 rounded once at the end. NumPy knows bfloat16 only through other packages, so it
 is treated as its 16 bits, which are the upper half of a float32.
 """
+
 from __future__ import annotations
 
-from typing import Callable, Dict, Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
-REDUCTIONS: Dict[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+REDUCTIONS: dict[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 BFLOAT16 = "bfloat16"
 _BLOCK = 1 << 15  # numbers at a time, so that their float32 forms stay in the cache
 
@@ -50,8 +51,13 @@ def _directly(function: np.ufunc, inputs: Sequence[np.ndarray], out: np.ndarray)
             function(out, more, out=out)
 
 
-def _in_float32(function: np.ufunc, inputs: Sequence[np.ndarray], out: np.ndarray,
-                widen: Callable[[np.ndarray], np.ndarray], narrow: Callable[[np.ndarray], np.ndarray]) -> None:
+def _in_float32(
+    function: np.ufunc,
+    inputs: Sequence[np.ndarray],
+    out: np.ndarray,
+    widen: Callable[[np.ndarray], np.ndarray],
+    narrow: Callable[[np.ndarray], np.ndarray],
+) -> None:
     with np.errstate(all="ignore"):
         for begin in range(0, len(out), _BLOCK):
             block = slice(begin, begin + _BLOCK)

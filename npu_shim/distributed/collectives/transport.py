@@ -1,8 +1,9 @@
 """What an engine has to offer: ranks that come to a collective together, and ways to exchange numbers then."""
+
 from __future__ import annotations
 
 import abc
-from typing import Callable, Optional, Sequence, TypeVar
+from typing import Callable, Sequence, TypeVar
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Exchange(abc.ABC):
     """
 
     @abc.abstractmethod
-    def allreduce(self, source: Pieces, out: Optional[Pieces], dtype: np.dtype, combine: Combine) -> None:
+    def allreduce(self, source: Pieces, out: Pieces | None, dtype: np.dtype, combine: Combine) -> None:
         """Reduces numbers over all ranks, with the same bits for everyone.
 
         Args:
@@ -48,8 +49,9 @@ class Exchange(abc.ABC):
         """Copies the root's bytes to every rank: its are read, the others' written."""
 
     @abc.abstractmethod
-    def all_to_all(self, source: np.ndarray, out: np.ndarray, counts: np.ndarray, send_at: Sequence[int],
-                   receive_at: Sequence[int]) -> None:
+    def all_to_all(
+        self, source: np.ndarray, out: np.ndarray, counts: np.ndarray, send_at: Sequence[int], receive_at: Sequence[int]
+    ) -> None:
         """Copies a piece of each rank's numbers to each rank.
 
         Args:

@@ -1,13 +1,29 @@
 """From JSON to a RankTable, one function for each dialect, with the path of everything that does not fit."""
+
 from __future__ import annotations
 
 import difflib
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Sequence
 
-from npu_shim.distributed.ranktable.model import (COMPLETED, ERROR, INITIALIZING, LAB, POD, SERVER_LIST, WARNING, Device, Extras, Problem, RankTable, Server, SuperPod, counted)
+from npu_shim.distributed.ranktable.model import (
+    COMPLETED,
+    ERROR,
+    INITIALIZING,
+    LAB,
+    POD,
+    SERVER_LIST,
+    WARNING,
+    Device,
+    Extras,
+    Problem,
+    RankTable,
+    Server,
+    SuperPod,
+    counted,
+)
 
 _DIGITS = re.compile(r"^[0-9]{1,9}$")
 _TOP = ("version", "status", "group_count", "group_list", "server_count", "server_list", "super_pod_list")
@@ -30,9 +46,9 @@ class Place:
 class Reading:
     """What a file says: the places of all devices, the table, and what does not fit."""
 
-    table: Optional[RankTable] = None
-    places: List[Place] = field(default_factory=list)
-    problems: List[Problem] = field(default_factory=list)
+    table: RankTable | None = None
+    places: list[Place] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
     def say(self, path: str, text: str, advice: str, severity: str = ERROR) -> None:
         """Notes a problem."""
@@ -76,16 +92,17 @@ def _table(data: Any, made: Reading) -> RankTable:
         raise _Incomplete
     status = _text(data, "status", "$", made, required=False) or COMPLETED
     if status not in (COMPLETED, INITIALIZING):
-        made.say("$.status", f"is {status!r}",
-                 f"It is {COMPLETED!r}, or {INITIALIZING!r} while the table is being made")
+        made.say(
+            "$.status", f"is {status!r}", f"It is {COMPLETED!r}, or {INITIALIZING!r} while the table is being made"
+        )
     elif status != COMPLETED:
         made.say("$.status", f"is {status!r}: the table is not ready", f"Use it when it is {COMPLETED!r}", WARNING)
     version = _text(data, "version", "$", made, required=False)
-    common: Dict[str, Any] = {"status": status, "version": version, "extras": _extras(data, _TOP)}
+    common: dict[str, Any] = {"status": status, "version": version, "extras": _extras(data, _TOP)}
     return _server_list(data, made, common) if lists == ["server_list"] else _group_list(data, made, common)
 
 
-def _server_list(data: Dict[str, Any], made: Reading, common: Dict[str, Any]) -> RankTable:
+def _server_list(data: dict[str, Any], made: Reading, common: dict[str, Any]) -> RankTable:
     entries = _objects(data, "server_list", "$", made)
     _count(data, "server_count", len(entries), "$", "server_list", made, required=True)
     if common["version"] is None:
@@ -95,17 +112,24 @@ def _server_list(data: Dict[str, Any], made: Reading, common: Dict[str, Any]) ->
         server_id = _text(entry, "server_id", path, made)
         listed = _objects(entry, "device", path, made)
         devices = tuple(_device(one, where, made) for where, one in listed)
-        _place(made, server_id, f"{path}.server_id",
-               [(device, where, f"{where}.rank_id") for device, (where, _) in zip(devices, listed)])
+        _place(
+            made,
+            server_id,
+            f"{path}.server_id",
+            [(device, where, f"{where}.rank_id") for device, (where, _) in zip(devices, listed)],
+        )
         servers.append(Server(server_id, devices, extras=_extras(entry, ("server_id", "device"))))
     pods = tuple(
-        SuperPod(_text(pod, "super_pod_id", path, made),
-                 tuple(_text(one, "server_id", where, made) for where, one in _objects(pod, "server_list", path, made)))
-        for path, pod in (_objects(data, "super_pod_list", "$", made) if "super_pod_list" in data else ()))
+        SuperPod(
+            _text(pod, "super_pod_id", path, made),
+            tuple(_text(one, "server_id", where, made) for where, one in _objects(pod, "server_list", path, made)),
+        )
+        for path, pod in (_objects(data, "super_pod_list", "$", made) if "super_pod_list" in data else ())
+    )
     return RankTable(tuple(servers), SERVER_LIST, super_pods=pods, **common)
 
 
-def _group_list(data: Dict[str, Any], made: Reading, common: Dict[str, Any]) -> RankTable:
+def _group_list(data: dict[str, Any], made: Reading, common: dict[str, Any]) -> RankTable:
     groups = _objects(data, "group_list", "$", made)
     _count(data, "group_count", len(groups), "$", "group_list", made)
     names = data.get("para_plane_nic_name")
@@ -128,14 +152,17 @@ def _group_list(data: Dict[str, Any], made: Reading, common: Dict[str, Any]) -> 
     return table
 
 
-def _lab(instances: Sequence[Tuple[str, Dict[str, Any]]], made: Reading) -> Tuple[Server, ...]:
+def _lab(instances: Sequence[tuple[str, dict[str, Any]]], made: Reading) -> tuple[Server, ...]:
     """One instance for each rank."""
-    found: Dict[str, List[Device]] = {}
+    found: dict[str, list[Device]] = {}
     for path, instance in instances:
         devices = _objects(instance, "devices", path, made)
         if len(devices) != 1:
-            made.say(f"{path}.devices", f"has {counted(len(devices), 'device')}",
-                     "An instance with a rank_id has exactly one")
+            made.say(
+                f"{path}.devices",
+                f"has {counted(len(devices), 'device')}",
+                "An instance with a rank_id has exactly one",
+            )
             raise _Incomplete
         server_id = _text(instance, "server_id", path, made)
         device = _device(devices[0][1], devices[0][0], made, _number(instance, "rank_id", path, made))
@@ -146,22 +173,32 @@ def _lab(instances: Sequence[Tuple[str, Dict[str, Any]]], made: Reading) -> Tupl
     return tuple(Server(server_id, tuple(devices)) for server_id, devices in found.items())
 
 
-def _pods(instances: Sequence[Tuple[str, Dict[str, Any]]], made: Reading) -> Tuple[Server, ...]:
+def _pods(instances: Sequence[tuple[str, dict[str, Any]]], made: Reading) -> tuple[Server, ...]:
     """One instance for each pod; ranks are not in the file, they follow its order."""
-    servers: List[Server] = []
+    servers: list[Server] = []
     for path, instance in instances:
         first = len(made.places)
         entries = _objects(instance, "devices", path, made)
         devices = tuple(_device(one, where, made, first + at) for at, (where, one) in enumerate(entries))
         server_id = _text(instance, "server_id", path, made)
-        _place(made, server_id, f"{path}.server_id",
-               [(device, where, where) for device, (where, _) in zip(devices, entries)])
-        servers.append(Server(server_id, devices, _text(instance, "pod_name", path, made, required=False),
-                              _extras(instance, ("devices", "pod_name", "server_id"))))
+        _place(
+            made,
+            server_id,
+            f"{path}.server_id",
+            [(device, where, where) for device, (where, _) in zip(devices, entries)],
+        )
+        servers.append(
+            Server(
+                server_id,
+                devices,
+                _text(instance, "pod_name", path, made, required=False),
+                _extras(instance, ("devices", "pod_name", "server_id")),
+            )
+        )
     return tuple(servers)
 
 
-def _device(entry: Dict[str, Any], path: str, made: Reading, rank: Optional[int] = None) -> Device:
+def _device(entry: dict[str, Any], path: str, made: Reading, rank: int | None = None) -> Device:
     """A device whose rank is its own rank_id, or given by what it is in."""
     own_rank = rank is None
     return Device(
@@ -169,14 +206,15 @@ def _device(entry: Dict[str, Any], path: str, made: Reading, rank: Optional[int]
         device_id=_number(entry, "device_id", path, made),
         device_ip=_text(entry, "device_ip", path, made, required=False) or None,
         super_device_id=_text(entry, "super_device_id", path, made, required=False),
-        extras=_extras(entry, _DEVICE + ("rank_id",) * own_rank))
+        extras=_extras(entry, _DEVICE + ("rank_id",) * own_rank),
+    )
 
 
-def _place(made: Reading, server_id: str, server_path: str, devices: Sequence[Tuple[Device, str, str]]) -> None:
+def _place(made: Reading, server_id: str, server_path: str, devices: Sequence[tuple[Device, str, str]]) -> None:
     made.places += [Place(server_id, device, path, rank_path, server_path) for device, path, rank_path in devices]
 
 
-def _objects(entry: Dict[str, Any], key: str, path: str, made: Reading) -> List[Tuple[str, Dict[str, Any]]]:
+def _objects(entry: dict[str, Any], key: str, path: str, made: Reading) -> list[tuple[str, dict[str, Any]]]:
     """The objects of a list, each with its path."""
     found = _required(entry, key, path, made)
     if not isinstance(found, list) or not found:
@@ -189,7 +227,7 @@ def _objects(entry: Dict[str, Any], key: str, path: str, made: Reading) -> List[
     return [(f"{path}.{key}[{at}]", one) for at, one in enumerate(found)]
 
 
-def _text(entry: Dict[str, Any], key: str, path: str, made: Reading, required: bool = True) -> Any:
+def _text(entry: dict[str, Any], key: str, path: str, made: Reading, required: bool = True) -> Any:
     """A text, or a number as text; None where it is not there and need not be."""
     if key not in entry and not required:
         return None
@@ -200,7 +238,7 @@ def _text(entry: Dict[str, Any], key: str, path: str, made: Reading, required: b
     return str(found)
 
 
-def _number(entry: Dict[str, Any], key: str, path: str, made: Reading) -> int:
+def _number(entry: dict[str, Any], key: str, path: str, made: Reading) -> int:
     found = _text(entry, key, path, made).strip()
     if not _DIGITS.match(found):
         made.say(f"{path}.{key}", f"is {found[:40]!r}", 'It is a whole number, 0 or more, as in "0"')
@@ -208,33 +246,46 @@ def _number(entry: Dict[str, Any], key: str, path: str, made: Reading) -> int:
     return int(found)
 
 
-def _count(entry: Dict[str, Any], key: str, wanted: int, path: str, inside: str, made: Reading,
-           what: str = "entry", required: bool = False, severity: str = ERROR) -> None:
+def _count(
+    entry: dict[str, Any],
+    key: str,
+    wanted: int,
+    path: str,
+    inside: str,
+    made: Reading,
+    what: str = "entry",
+    required: bool = False,
+    severity: str = ERROR,
+) -> None:
     """Compares a declared number with what is there of something inside a list."""
     if key not in entry and not required:
         return
     if key not in entry:
         made.say(path, f"has no {key}{closest_of((key,), entry)}", f'Write "{key}": "{wanted}"', WARNING)
     elif str(entry[key]).strip() != str(wanted):
-        made.say(f"{path}.{key}", f"is {entry[key]!r}, but there {'is' if wanted == 1 else 'are'} "
-                 f"{counted(wanted, what, 'entries' if what == 'entry' else '')} in {inside}",
-                 f'Write "{key}": "{wanted}", or complete the list', severity)
+        made.say(
+            f"{path}.{key}",
+            f"is {entry[key]!r}, but there {'is' if wanted == 1 else 'are'} "
+            f"{counted(wanted, what, 'entries' if what == 'entry' else '')} in {inside}",
+            f'Write "{key}": "{wanted}", or complete the list',
+            severity,
+        )
 
 
-def _required(entry: Dict[str, Any], key: str, path: str, made: Reading) -> Any:
+def _required(entry: dict[str, Any], key: str, path: str, made: Reading) -> Any:
     if key not in entry:
         made.say(path, f"has no {key}{closest_of((key,), entry)}", f"Add {key}")
         raise _Incomplete
     return entry[key]
 
 
-def closest_of(wanted: Sequence[str], entry: Dict[str, Any]) -> str:
+def closest_of(wanted: Sequence[str], entry: dict[str, Any]) -> str:
     """Which of an object's keys may be a misspelling of a wanted one, as an addition to a sentence."""
     near = [one for key in wanted for one in difflib.get_close_matches(key, list(entry), 1, 0.75)]
     return f", but {near[0]}" if near else ""
 
 
-def _extras(entry: Dict[str, Any], known: Sequence[str]) -> Extras:
+def _extras(entry: dict[str, Any], known: Sequence[str]) -> Extras:
     return tuple((key, json.dumps(value, sort_keys=True)) for key, value in sorted(entry.items()) if key not in known)
 
 

@@ -1,9 +1,10 @@
 """Makes a rank table from hosts and device counts, with the cards' addresses where a host's hccn.conf is known."""
+
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Mapping, Sequence
 
 from npu_shim.distributed.ranktable.model import SERVER_LIST, Device, RankTable, Server
 
@@ -19,36 +20,40 @@ class Host:
     """A host of the job and its devices; None where its hccn.conf says which it has."""
 
     name: str
-    devices: Optional[Tuple[int, ...]]
+    devices: tuple[int, ...] | None
 
 
-def parse_hosts(text: str) -> Tuple[Host, ...]:
+def parse_hosts(text: str) -> tuple[Host, ...]:
     """Reads ``10.0.0.1:8,10.0.0.2:4-7,[fd00::1]:2``: hosts, each with a count or a range of devices.
 
     Raises:
         ValueError: it is not written so, or a host is named twice.
     """
-    hosts: List[Host] = []
+    hosts: list[Host] = []
     for part in text.split(","):
         match = _HOST.match(part.strip())
         if match is None:
-            raise ValueError(f"--hosts {text!r}: {part.strip()!r} is not allowed: write HOST:COUNT as in 10.0.0.1:8, "
-                             "or HOST:FIRST-LAST as in 10.0.0.1:4-7; an IPv6 address in brackets, [fd00::1]:8.")
+            raise ValueError(
+                f"--hosts {text!r}: {part.strip()!r} is not allowed: write HOST:COUNT as in 10.0.0.1:8, "
+                "or HOST:FIRST-LAST as in 10.0.0.1:4-7; an IPv6 address in brackets, [fd00::1]:8."
+            )
         name = match.group("host").strip("[]")
         first, last = (int(match.group(key) or 0) for key in ("first", "last"))
         if match.group("count") is not None:
             last = int(match.group("count")) - 1
         has_devices = match.group("count") is not None or match.group("first") is not None
         if has_devices and last < first:
-            raise ValueError(f"--hosts {text!r}: {part.strip()!r} names no device. Write 10.0.0.1:8 for devices 0 to "
-                             "7, 10.0.0.1:4-7 for some of them.")
+            raise ValueError(
+                f"--hosts {text!r}: {part.strip()!r} names no device. Write 10.0.0.1:8 for devices 0 to "
+                "7, 10.0.0.1:4-7 for some of them."
+            )
         if name in [host.name for host in hosts]:
             raise ValueError(f"--hosts {text!r}: {name!r} is named twice. Name each host once, with all its devices.")
         hosts.append(Host(name, tuple(range(first, last + 1)) if has_devices else None))
     return tuple(hosts)
 
 
-def read_hccn(text: str, name: str) -> Dict[int, str]:
+def read_hccn(text: str, name: str) -> dict[int, str]:
     """The address of each device, from the text of a hccn.conf.
 
     Args:
@@ -57,23 +62,27 @@ def read_hccn(text: str, name: str) -> Dict[int, str]:
     Raises:
         ValueError: it has no address, or two for one device.
     """
-    found: Dict[int, str] = {}
+    found: dict[int, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         match = _ADDRESS.match(line)
         if match is None:
             continue
         device = int(match.group(1))
         if device in found and found[device] != match.group(2):
-            raise ValueError(f"{name}, line {number}: address_{device} is {match.group(2)}, and {found[device]} "
-                             "further up. Keep the one that hccn_tool shows.")
+            raise ValueError(
+                f"{name}, line {number}: address_{device} is {match.group(2)}, and {found[device]} "
+                "further up. Keep the one that hccn_tool shows."
+            )
         found[device] = match.group(2)
     if not found:
-        raise ValueError(f"{name} has no line address_N=..., so the devices of this host are not known. Set them with "
-                         "hccn_tool, or count the devices: --hosts HOST:8.")
+        raise ValueError(
+            f"{name} has no line address_N=..., so the devices of this host are not known. Set them with "
+            "hccn_tool, or count the devices: --hosts HOST:8."
+        )
     return dict(sorted(found.items()))
 
 
-def make(hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]) -> Tuple[RankTable, Tuple[str, ...]]:
+def make(hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]) -> tuple[RankTable, tuple[str, ...]]:
     """Makes a table; ranks are numbered host by host, device by device.
 
     Args:
@@ -99,23 +108,29 @@ def make(hosts: Sequence[Host], addresses: Mapping[str, Mapping[int, str]]) -> T
     return RankTable(tuple(servers), SERVER_LIST, "1.0"), tuple(made_up)
 
 
-def _devices(host: Host, known: Optional[Mapping[int, str]]) -> Tuple[int, ...]:
+def _devices(host: Host, known: Mapping[int, str] | None) -> tuple[int, ...]:
     if host.devices is None and known is None:
-        raise ValueError(f"host {host.name}: how many devices it has is not known. Write {host.name}:8, or give its "
-                         f"hccn.conf: --hccn {host.name}=FILE.")
+        raise ValueError(
+            f"host {host.name}: how many devices it has is not known. Write {host.name}:8, or give its "
+            f"hccn.conf: --hccn {host.name}=FILE."
+        )
     devices = host.devices if host.devices is not None else tuple(known or ())
     missing = [device for device in devices if known is not None and device not in known]
     if missing:
         have = ", ".join(map(str, known or ()))
-        raise ValueError(f"host {host.name}: its hccn.conf has no device {', '.join(map(str, missing))}; it has "
-                         f"{have}. Name only these.")
+        raise ValueError(
+            f"host {host.name}: its hccn.conf has no device {', '.join(map(str, missing))}; it has "
+            f"{have}. Name only these."
+        )
     return devices
 
 
 def _made_up(server: int, device: int) -> str:
     """192.168.100.1 and so on: four networks, in each of which a server has two devices."""
     if device >= _MOST_MADE_UP or server >= _MOST_SERVERS:
-        raise ValueError(f"addresses can be made up for {_MOST_SERVERS} hosts with {_MOST_MADE_UP} devices; for more "
-                         "give the hccn.conf of each host: --hccn HOST=FILE.")
+        raise ValueError(
+            f"addresses can be made up for {_MOST_SERVERS} hosts with {_MOST_MADE_UP} devices; for more "
+            "give the hccn.conf of each host: --hccn HOST=FILE."
+        )
     block, pair = divmod(device, 8)
     return f"192.168.{100 + 4 * block + pair % 4}.{2 * server + 1 + pair // 4}"

@@ -1,17 +1,20 @@
 """From text to JSON; where it is none, the line and the reason, and the JSON without comments and stray commas."""
+
 from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from npu_shim.distributed.ranktable.model import Problem
 
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(_STRING + r"|(?P<comment>//[^\n]*|/\*.*?\*/|\#[^\n]*)", re.DOTALL)
 _COMMA = re.compile(_STRING + r"|(?P<comma>,)(?=\s*[\]}])")
-_NO_COMMENTS = ("JSON has no comments, though the vendor's manual prints them; npu-shim ranktable convert writes the "
-                "file without them")
+_NO_COMMENTS = (
+    "JSON has no comments, though the vendor's manual prints them; npu-shim ranktable convert writes the "
+    "file without them"
+)
 _NO_LAST_COMMA = "Take away the comma before the closing bracket; npu-shim ranktable convert writes the file without it"
 
 
@@ -19,7 +22,7 @@ class _Refused(ValueError):
     """What Python's reader of JSON lets pass: (what is wrong, what to do)."""
 
 
-def load(text: str) -> Tuple[Any, Tuple[Problem, ...]]:
+def load(text: str) -> tuple[Any, tuple[Problem, ...]]:
     """Reads JSON, and what is JSON but for comments and commas before closing brackets.
 
     Args:
@@ -27,7 +30,7 @@ def load(text: str) -> Tuple[Any, Tuple[Problem, ...]]:
     Returns:
         (value, problems): the value is None where nothing can be made of the text; the problems name each line.
     """
-    problems: List[Problem] = []
+    problems: list[Problem] = []
     plain = _without(_COMMENT, "comment", text, "has a comment", _NO_COMMENTS, problems)
     plain = _without(_COMMA, "comma", plain, "has a comma after the last entry", _NO_LAST_COMMA, problems)
     try:
@@ -45,11 +48,11 @@ def load(text: str) -> Tuple[Any, Tuple[Problem, ...]]:
         return None, (Problem("$", "the brackets are nested too deeply", "A rank table is not as deep; write it anew"),)
 
 
-def _without(pattern: "re.Pattern[str]", name: str, text: str, what: str, advice: str, problems: List[Problem]) -> str:
+def _without(pattern: re.Pattern[str], name: str, text: str, what: str, advice: str, problems: list[Problem]) -> str:
     """The text with each match blanked out, so that lines and columns stay; the first is a problem."""
-    found: List[Tuple[int, str]] = []
+    found: list[tuple[int, str]] = []
 
-    def blank(match: "re.Match[str]") -> str:
+    def blank(match: re.Match[str]) -> str:
         if match.group(name) is None:
             return match.group()
         found.append((match.start(name), match.group(name)))
@@ -66,12 +69,15 @@ def _without(pattern: "re.Pattern[str]", name: str, text: str, what: str, advice
     return plain
 
 
-def _object(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    made: Dict[str, Any] = {}
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
     for key, value in pairs:
         if key in made:
-            raise _Refused(f"the key {key!r} is given twice in one object, as {_shortened(json.dumps(made[key]))} and "
-                           f"as {_shortened(json.dumps(value))}", "Keep one of them")
+            raise _Refused(
+                f"the key {key!r} is given twice in one object, as {_shortened(json.dumps(made[key]))} and "
+                f"as {_shortened(json.dumps(value))}",
+                "Keep one of them",
+            )
         made[key] = value
     return made
 
@@ -103,4 +109,4 @@ def _lowered(text: str) -> str:
 
 
 def _shortened(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else text[:most - 3] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."

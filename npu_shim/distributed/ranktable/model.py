@@ -4,13 +4,14 @@
 raises for what cannot be a job. ``examine(text)`` finds all that is wrong,
 also what only the network of the cards refuses, and raises nothing.
 """
+
 from __future__ import annotations
 
 import functools
 import json
 import os
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Iterator, Tuple
 
 SERVER_LIST, LAB, POD = "server_list", "lab", "pod"
 DIALECTS = (SERVER_LIST, LAB, POD)
@@ -30,8 +31,8 @@ class Device:
 
     rank: int
     device_id: int
-    device_ip: Optional[str] = None
-    super_device_id: Optional[str] = None
+    device_ip: str | None = None
+    super_device_id: str | None = None
     extras: Extras = ()
 
 
@@ -40,8 +41,8 @@ class Server:
     """The devices of one server that take part; in the dialect ``pod``, of one pod of a server."""
 
     server_id: str
-    devices: Tuple[Device, ...]
-    pod_name: Optional[str] = None
+    devices: tuple[Device, ...]
+    pod_name: str | None = None
     extras: Extras = ()
 
     @property
@@ -56,7 +57,7 @@ class SuperPod:
     """Servers (by server_id) whose devices share one fabric; version 1.2 of the dialect ``server_list``."""
 
     super_pod_id: str
-    server_ids: Tuple[str, ...]
+    server_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,12 @@ class RankTable:
     follow the order of the file.
     """
 
-    servers: Tuple[Server, ...]
+    servers: tuple[Server, ...]
     dialect: str = SERVER_LIST
-    version: Optional[str] = None
+    version: str | None = None
     status: str = COMPLETED
-    super_pods: Tuple[SuperPod, ...] = ()
-    group_name: Optional[str] = None
+    super_pods: tuple[SuperPod, ...] = ()
+    group_name: str | None = None
     group_extras: Extras = ()
     extras: Extras = ()
 
@@ -83,7 +84,7 @@ class RankTable:
         """Number of ranks."""
         return sum(len(server.devices) for server in self.servers)
 
-    def placements(self) -> List[Tuple[Server, Device]]:
+    def placements(self) -> list[tuple[Server, Device]]:
         """Server and device of every rank, rank 0 first."""
         return sorted(((s, d) for s in self.servers for d in s.devices), key=lambda placed: placed[1].rank)
 
@@ -104,7 +105,7 @@ class Problem:
 class RankTableError(ValueError):
     """A rank table that cannot be used; ``problems`` has everything that is wrong with it."""
 
-    def __init__(self, name: str, problems: Tuple[Problem, ...]) -> None:
+    def __init__(self, name: str, problems: tuple[Problem, ...]) -> None:
         self.name, self.problems = name, problems
         super().__init__(f"{name}: {self.summary}")
 
@@ -117,7 +118,7 @@ class RankTableError(ValueError):
 
 def extra(extras: Extras, key: str) -> object:
     """The value of a key that has no field of its own; None where it is not there."""
-    found: Dict[str, str] = dict(extras)
+    found: dict[str, str] = dict(extras)
     return json.loads(found[key]) if key in found else None
 
 
@@ -126,7 +127,7 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def errors(problems: Iterator[Problem]) -> Tuple[Problem, ...]:
+def errors(problems: Iterator[Problem]) -> tuple[Problem, ...]:
     """Those problems that no runtime gets along with."""
     return tuple(problem for problem in problems if problem.severity == ERROR)
 

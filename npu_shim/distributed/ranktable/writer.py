@@ -1,10 +1,11 @@
 """From a RankTable to the text of a file, in its own dialect or in another one."""
+
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Sequence
 
 from npu_shim.distributed.ranktable.model import DIALECTS, LAB, POD, SERVER_LIST, Device, Extras, RankTable, Server
 
@@ -13,8 +14,21 @@ _LAB_KEYS = {"board_id": "0x0000", "chip_info": "910", "deploy_mode": "lab", "pa
 _POD_GROUP = "worker"
 _WIDTH = 120
 # Keys that say how a dialect is built, and nothing that another one could not say
-_STRUCTURE = ("version", "server_count", "server_list", "device", "devices", "group_count", "group_list", "device_num",
-              "server_num", "device_count", "instance_count", "instance_list", "rank_id")
+_STRUCTURE = (
+    "version",
+    "server_count",
+    "server_list",
+    "device",
+    "devices",
+    "group_count",
+    "group_list",
+    "device_num",
+    "server_num",
+    "device_count",
+    "instance_count",
+    "instance_list",
+    "rank_id",
+)
 
 
 def text(table: RankTable) -> str:
@@ -43,29 +57,37 @@ def write(text_of_table: str, path: str) -> None:
         raise
 
 
-def document(table: RankTable) -> Dict[str, Any]:
+def document(table: RankTable) -> dict[str, Any]:
     """The JSON value of a table, in its dialect.
 
     Raises:
         ValueError: in the dialect ``pod`` ranks follow the order of the file, and the table's do not.
     """
-    made: Dict[str, Any] = {} if table.version is None else {"version": table.version}
+    made: dict[str, Any] = {} if table.version is None else {"version": table.version}
     made["status"] = table.status
     if table.dialect == SERVER_LIST:
-        made.update(server_count=str(len(table.servers)), server_list=[
-            {"server_id": server.server_id, **_values(server.extras), "device": [
-                {**_device(device), "rank_id": str(device.rank)} for device in server.devices]}
-            for server in table.servers])
+        made.update(
+            server_count=str(len(table.servers)),
+            server_list=[
+                {
+                    "server_id": server.server_id,
+                    **_values(server.extras),
+                    "device": [{**_device(device), "rank_id": str(device.rank)} for device in server.devices],
+                }
+                for server in table.servers
+            ],
+        )
         if table.super_pods:
             made["super_pod_list"] = [
                 {"super_pod_id": pod.super_pod_id, "server_list": [{"server_id": one} for one in pod.server_ids]}
-                for pod in table.super_pods]
+                for pod in table.super_pods
+            ]
     else:
         made.update(group_count="1", group_list=[_lab(table) if table.dialect == LAB else _pods(table)])
     return {**made, **_values(table.extras)}
 
 
-def converted(table: RankTable, dialect: str) -> Tuple[RankTable, Tuple[str, ...]]:
+def converted(table: RankTable, dialect: str) -> tuple[RankTable, tuple[str, ...]]:
     """The same ranks on the same devices in another dialect.
 
     Args:
@@ -85,30 +107,39 @@ def converted(table: RankTable, dialect: str) -> Tuple[RankTable, Tuple[str, ...
     return made, _left_out(table, made)
 
 
-def _lab(table: RankTable) -> Dict[str, Any]:
+def _lab(table: RankTable) -> dict[str, Any]:
     devices = [(server, device) for server in table.servers for device in server.devices]
     return {
-        "group_name": table.group_name or "", "device_num": str(table.size),
-        "server_num": str(len({server.server_id for server in table.servers})), "instance_count": str(table.size),
+        "group_name": table.group_name or "",
+        "device_num": str(table.size),
+        "server_num": str(len({server.server_id for server in table.servers})),
+        "instance_count": str(table.size),
         **_values(table.group_extras),
-        "instance_list": [{"rank_id": str(device.rank), "server_id": server.server_id, "devices": [_device(device)]}
-                          for server, device in devices],
+        "instance_list": [
+            {"rank_id": str(device.rank), "server_id": server.server_id, "devices": [_device(device)]}
+            for server, device in devices
+        ],
     }
 
 
-def _pods(table: RankTable) -> Dict[str, Any]:
+def _pods(table: RankTable) -> dict[str, Any]:
     ranks = [device.rank for server in table.servers for device in server.devices]
     if ranks != list(range(len(ranks))):
         raise ValueError(
             f"the dialect {POD!r} has no rank ids: ranks follow the order of the file, but here they are "
             f"{', '.join(map(str, ranks))} in that order. Use the dialect {SERVER_LIST!r} or {LAB!r}."
         )
-    made: Dict[str, Any] = {} if table.group_name is None else {"group_name": table.group_name}
+    made: dict[str, Any] = {} if table.group_name is None else {"group_name": table.group_name}
     made.update(device_count=str(table.size), instance_count=str(len(table.servers)), **_values(table.group_extras))
     made["instance_list"] = [
-        {**({} if server.pod_name is None else {"pod_name": server.pod_name}), "server_id": server.server_id,
-         **_values(server.extras), "devices": [_device(device) for device in server.devices]}
-        for server in table.servers]
+        {
+            **({} if server.pod_name is None else {"pod_name": server.pod_name}),
+            "server_id": server.server_id,
+            **_values(server.extras),
+            "devices": [_device(device) for device in server.devices],
+        }
+        for server in table.servers
+    ]
     return made
 
 
@@ -117,48 +148,63 @@ def _to_server_list(table: RankTable) -> RankTable:
 
 
 def _to_lab(table: RankTable) -> RankTable:
-    ports = max(sum(len(server.devices) for server in table.servers if server.server_id == name)
-                for name in {server.server_id for server in table.servers})
-    keys: Dict[str, Any] = {**_LAB_KEYS, "para_plane_nic_num": str(ports),
-                            "para_plane_nic_name": [f"eth{port}" for port in range(ports)]}
+    ports = max(
+        sum(len(server.devices) for server in table.servers if server.server_id == name)
+        for name in {server.server_id for server in table.servers}
+    )
+    keys: dict[str, Any] = {
+        **_LAB_KEYS,
+        "para_plane_nic_num": str(ports),
+        "para_plane_nic_name": [f"eth{port}" for port in range(ports)],
+    }
     extras = tuple((key, json.dumps(value)) for key, value in sorted(keys.items()))
     return RankTable(_by_server(table), LAB, None, table.status, group_name="", extras=extras)
 
 
 def _to_pods(table: RankTable) -> RankTable:
     """Servers in the order of their ranks, each with a name for its pod."""
-    servers = sorted((Server(server.server_id, tuple(sorted(server.devices, key=lambda device: device.rank)))
-                      for server in _by_server(table)), key=lambda server: server.devices[0].rank)
-    named = [dataclasses.replace(server, pod_name=f"{_POD_GROUP}-{at}", devices=tuple(
-        dataclasses.replace(device, super_device_id=None) for device in server.devices))
-        for at, server in enumerate(servers)]
+    servers = sorted(
+        (
+            Server(server.server_id, tuple(sorted(server.devices, key=lambda device: device.rank)))
+            for server in _by_server(table)
+        ),
+        key=lambda server: server.devices[0].rank,
+    )
+    named = [
+        dataclasses.replace(
+            server,
+            pod_name=f"{_POD_GROUP}-{at}",
+            devices=tuple(dataclasses.replace(device, super_device_id=None) for device in server.devices),
+        )
+        for at, server in enumerate(servers)
+    ]
     return RankTable(tuple(named), POD, None, table.status, group_name=_POD_GROUP)
 
 
-def _by_server(table: RankTable) -> Tuple[Server, ...]:
+def _by_server(table: RankTable) -> tuple[Server, ...]:
     """The servers, each once, without what only the table's own dialect has."""
-    found: Dict[str, List[Device]] = {}
+    found: dict[str, list[Device]] = {}
     for server in table.servers:
         found.setdefault(server.server_id, []).extend(server.devices)
     return tuple(Server(server_id, tuple(devices)) for server_id, devices in found.items())
 
 
-def _left_out(table: RankTable, made: RankTable) -> Tuple[str, ...]:
+def _left_out(table: RankTable, made: RankTable) -> tuple[str, ...]:
     """The keys of a table that are not in what became of it."""
     kept, had = _keys(document(made)), _keys(document(table))
     return tuple(key for key in had if key not in kept and key not in _STRUCTURE)
 
 
-def _keys(value: Any) -> Dict[str, None]:
+def _keys(value: Any) -> dict[str, None]:
     """All keys of all objects, in order of appearance."""
-    found: Dict[str, None] = {}
+    found: dict[str, None] = {}
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         found.update(_keys(one))
     return {**(dict.fromkeys(value) if isinstance(value, dict) else {}), **found}
 
 
-def _device(device: Device) -> Dict[str, Any]:
-    made: Dict[str, Any] = {"device_id": str(device.device_id)}
+def _device(device: Device) -> dict[str, Any]:
+    made: dict[str, Any] = {"device_id": str(device.device_id)}
     if device.super_device_id is not None:
         made["super_device_id"] = device.super_device_id
     if device.device_ip is not None:
@@ -166,7 +212,7 @@ def _device(device: Device) -> Dict[str, Any]:
     return {**made, **_values(device.extras)}
 
 
-def _values(extras: Extras) -> Dict[str, Any]:
+def _values(extras: Extras) -> dict[str, Any]:
     return {key: json.loads(value) for key, value in extras}
 
 
@@ -185,5 +231,8 @@ def _rendered(value: Any, indent: str) -> str:
 
 def _is_outer(value: Any) -> bool:
     """True where something inside would be hard to see on one line: objects in lists in objects."""
-    return isinstance(value, dict) and any(isinstance(one, list) and any(isinstance(item, dict) for item in one)
-                                           for one in value.values()) and "devices" not in value
+    return (
+        isinstance(value, dict)
+        and any(isinstance(one, list) and any(isinstance(item, dict) for item in one) for one in value.values())
+        and "devices" not in value
+    )

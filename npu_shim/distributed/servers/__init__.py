@@ -16,6 +16,7 @@ faster for small ones.
 
 The servers believe whoever reaches them: use them in a network that you trust.
 """
+
 from __future__ import annotations
 
 from npu_shim.distributed.servers.engine import Engine, join

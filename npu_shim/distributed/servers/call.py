@@ -1,16 +1,17 @@
 """One collective between ranks that send each other letters."""
+
 from __future__ import annotations
 
 import time
-from typing import Callable, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Sequence
 
 import numpy as np
 
-from npu_shim.distributed.collectives.errors import Mismatch, PeerLost, Stalled
-from npu_shim.distributed.collectives.transport import Combine, Exchange
-from npu_shim.distributed.collectives.buffer_pool import empty
 from npu_shim.distributed.collectives.buffer_list import Pieces
+from npu_shim.distributed.collectives.buffer_pool import empty
+from npu_shim.distributed.collectives.errors import Mismatch, PeerLost, Stalled
 from npu_shim.distributed.collectives.reports import difference, stall
+from npu_shim.distributed.collectives.transport import Combine, Exchange
 from npu_shim.distributed.servers import letters
 from npu_shim.distributed.servers.office import Announcement, Office, announced
 
@@ -36,8 +37,16 @@ class Call(Exchange):
         timeout_s: how long to wait for ranks that live.
     """
 
-    def __init__(self, office: Office, group: int, ranks: Sequence[int], token: int, mine: Announcement, chunk_bytes: int,
-                 timeout_s: float) -> None:
+    def __init__(
+        self,
+        office: Office,
+        group: int,
+        ranks: Sequence[int],
+        token: int,
+        mine: Announcement,
+        chunk_bytes: int,
+        timeout_s: float,
+    ) -> None:
         self._office, self._group, self._ranks, self._token, self._mine = office, group, ranks, token, mine
         self._chunk, self._timeout_s = chunk_bytes, timeout_s
         self._place, self._size = ranks.index(office.rank), len(ranks)
@@ -46,13 +55,13 @@ class Call(Exchange):
         self._restart()
         self._agreed = False
         self._given, self._taken = [0] * self._size, [0] * self._size
-        self._unsent: List[Callable[[float], bool]] = []
+        self._unsent: list[Callable[[float], bool]] = []
         with office.lock:
             self._arrivals = office.arrivals(group, token)
 
     # ---- the collectives
 
-    def allreduce(self, source: Pieces, out: Optional[Pieces], dtype: np.dtype, combine: Combine) -> None:
+    def allreduce(self, source: Pieces, out: Pieces | None, dtype: np.dtype, combine: Combine) -> None:
         if self._is_small(source.count * dtype.itemsize):
             own = self._view(source, 0, source.count, dtype)
             gathered = [each.view(dtype) for each in self._gather(own)]
@@ -87,8 +96,13 @@ class Call(Exchange):
             for begin, end in self._steps(0, out.size, out.dtype):
                 self._send(other, blocks[other, begin:end])
         for begin, end in self._steps(0, out.size, out.dtype):
-            combine([blocks[place, begin:end] if place == self._place else self._receive(place).view(out.dtype)
-                     for place in range(self._size)], out[begin:end])
+            combine(
+                [
+                    blocks[place, begin:end] if place == self._place else self._receive(place).view(out.dtype)
+                    for place in range(self._size)
+                ],
+                out[begin:end],
+            )
 
     def allgather(self, source: np.ndarray, out: np.ndarray) -> None:
         out[self._place] = source
@@ -121,18 +135,24 @@ class Call(Exchange):
             if not is_root:
                 data.write(begin, end, numbers)
 
-    def all_to_all(self, source: np.ndarray, out: np.ndarray, counts: np.ndarray, send_at: Sequence[int],
-                   receive_at: Sequence[int]) -> None:
+    def all_to_all(
+        self, source: np.ndarray, out: np.ndarray, counts: np.ndarray, send_at: Sequence[int], receive_at: Sequence[int]
+    ) -> None:
         if not self._agreed:
             self._gather()
         for other in self._rotated():
-            for begin, end in self._steps(send_at[other], send_at[other] + int(counts[self._place, other]), source.dtype):
+            for begin, end in self._steps(
+                send_at[other], send_at[other] + int(counts[self._place, other]), source.dtype
+            ):
                 self._send(other, source[begin:end])
         count = int(counts[self._place, self._place])
-        out[receive_at[self._place]:receive_at[self._place] + count] = source[
-            send_at[self._place]:send_at[self._place] + count]
+        out[receive_at[self._place] : receive_at[self._place] + count] = source[
+            send_at[self._place] : send_at[self._place] + count
+        ]
         for other in self._others:
-            for begin, end in self._steps(receive_at[other], receive_at[other] + int(counts[other, self._place]), out.dtype):
+            for begin, end in self._steps(
+                receive_at[other], receive_at[other] + int(counts[other, self._place]), out.dtype
+            ):
                 out[begin:end] = self._receive(other).view(out.dtype)
 
     def meet(self) -> None:
@@ -147,7 +167,7 @@ class Call(Exchange):
 
     # ---- what they are made of
 
-    def _gather(self, payload: Optional[np.ndarray] = None) -> List[np.ndarray]:
+    def _gather(self, payload: np.ndarray | None = None) -> list[np.ndarray]:
         """Announces the collective, and waits until all have; what each has put into its announcement."""
         mine = self._mine if payload is None else self._mine._replace(payload=payload.view(np.uint8))
         body = announced(mine._replace(asked=mine.asked[:_ASKED_ROOM]))
@@ -158,16 +178,18 @@ class Call(Exchange):
         everyone = [mine if place == self._place else found[self._ranks[place]] for place in range(self._size)]
         for place, theirs in enumerate(everyone):
             if theirs.digest != everyone[0].digest:
-                raise Mismatch(difference(everyone[0].key, (self._name(0), everyone[0].asked),
-                                          (self._name(place), theirs.asked)))
+                raise Mismatch(
+                    difference(everyone[0].key, (self._name(0), everyone[0].asked), (self._name(place), theirs.asked))
+                )
         self._agreed = True
         return [theirs.payload for theirs in everyone]
 
     def _send(self, other: int, numbers: np.ndarray) -> None:
         part = self._given[other]
         self._given[other] += 1
-        self._unsent.append(self._office.send(self._ranks[other], letters.PART, numbers.view(np.uint8), self._group,
-                                              self._token, part))
+        self._unsent.append(
+            self._office.send(self._ranks[other], letters.PART, numbers.view(np.uint8), self._group, self._token, part)
+        )
 
     def _receive(self, other: int) -> np.ndarray:
         """The next part from another; they are asked for in the order in which that one sends them."""
@@ -177,8 +199,9 @@ class Call(Exchange):
         self._await(lambda: set() if key in parts else {other})
         return parts.pop(key)
 
-    def _combine(self, inputs: Sequence[np.ndarray], out: Optional[Pieces], begin: int, end: int, dtype: np.dtype,
-                 combine: Combine) -> np.ndarray:
+    def _combine(
+        self, inputs: Sequence[np.ndarray], out: Pieces | None, begin: int, end: int, dtype: np.dtype, combine: Combine
+    ) -> np.ndarray:
         whole = None if out is None else out.whole(begin, end)
         result = empty(end - begin, dtype) if whole is None else whole
         if end > begin:
@@ -194,13 +217,13 @@ class Call(Exchange):
             pieces.read(begin, end, numbers)
         return numbers
 
-    def _steps(self, begin: int, end: int, dtype: np.dtype) -> List[Tuple[int, int]]:
+    def _steps(self, begin: int, end: int, dtype: np.dtype) -> list[tuple[int, int]]:
         step = self._chunk // dtype.itemsize
         return [(at, min(at + step, end)) for at in range(begin, end, step)]
 
-    def _rotated(self) -> List[int]:
+    def _rotated(self) -> list[int]:
         """The others, from the next one on, so that not all send to the same one first."""
-        return self._others[self._place:] + self._others[:self._place]
+        return self._others[self._place :] + self._others[: self._place]
 
     def _is_small(self, count: int) -> bool:
         return count * self._size <= min(_SMALL_BYTES, self._chunk * self._size)
@@ -221,7 +244,7 @@ class Call(Exchange):
         self._looked = now
         return self._waited_s > self._timeout_s
 
-    def _await(self, missing: Callable[[], Set[int]]) -> None:
+    def _await(self, missing: Callable[[], set[int]]) -> None:
         """Returns when nobody is missing any more.
 
         Args:
@@ -229,24 +252,27 @@ class Call(Exchange):
         """
         while True:
             with self._office.lock:
-                if self._arrivals.changed.wait_for(
-                        lambda: not missing() or self._ended(missing()), _LOOK_EVERY_S) and not missing():
+                if (
+                    self._arrivals.changed.wait_for(lambda: not missing() or self._ended(missing()), _LOOK_EVERY_S)
+                    and not missing()
+                ):
                     self._restart()
                     return
                 absent = missing()
             self._check(absent, lambda: not missing())
 
-    def _ended(self, absent: Set[int]) -> bool:
+    def _ended(self, absent: set[int]) -> bool:
         return self._office.is_broken(self._group) or any(
-            self._office.peers.all[self._ranks[place]].gone for place in absent)
+            self._office.peers.all[self._ranks[place]].gone for place in absent
+        )
 
-    def _check(self, absent: Set[int], came: Callable[[], bool]) -> None:
+    def _check(self, absent: set[int], came: Callable[[], bool]) -> None:
         """Raises if there is no use in waiting any longer for some ranks, unless what is waited for has come."""
         peers = self._office.peers
         ranks = [self._ranks[place] for place in absent]
         over = self._is_over()
         peers.look(ranks)
-        error: Optional[Exception] = None
+        error: Exception | None = None
         lost = [peers.all[rank].lost for rank in ranks if peers.all[rank].gone]
         if lost:
             error = PeerLost(f"{self._what} cannot be carried out: {lost[0]}.")
@@ -259,10 +285,11 @@ class Call(Exchange):
         if error is not None:
             raise error
 
-    def _stalled(self, absent: List[int]) -> str:
+    def _stalled(self, absent: list[int]) -> str:
         silent = self._office.peers.silent([self._ranks[place] for place in absent])
-        cut_off = "".join(f"\n{peer.name} does not answer at {peer.address}: its host is off or cannot be reached."
-                          for peer in silent)
+        cut_off = "".join(
+            f"\n{peer.name} does not answer at {peer.address}: its host is off or cannot be reached." for peer in silent
+        )
         if self._agreed:
             names = ", ".join(self._name(place) for place in absent)
             return f"{self._what}: {names} stopped in the middle of a collective for {self._timeout_s:g} s.{cut_off}"
@@ -272,6 +299,6 @@ class Call(Exchange):
         return stall(self._what, self._timeout_s, here, waits, "") + cut_off
 
 
-def _split(count: int, size: int) -> List[Tuple[int, int]]:
+def _split(count: int, size: int) -> list[tuple[int, int]]:
     width = -(-count // size)
     return [(min(count, place * width), min(count, (place + 1) * width)) for place in range(size)]

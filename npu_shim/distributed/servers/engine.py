@@ -1,4 +1,5 @@
 """Joins this process to the ranks of its job on any hosts."""
+
 from __future__ import annotations
 
 import atexit
@@ -7,17 +8,17 @@ import os
 import threading
 import time
 from collections import defaultdict
-from typing import Callable, Dict, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, Sequence, TypeVar
 
 import numpy as np
 
 from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
+from npu_shim.distributed.collectives.buffer_pool import Memory
 from npu_shim.distributed.collectives.ending import how_it_ended
 from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled
-from npu_shim.distributed.collectives.transport import Exchange, Members
-from npu_shim.distributed.collectives.process_group import Group, check_members
 from npu_shim.distributed.collectives.op_key import name_of, token_of
-from npu_shim.distributed.collectives.buffer_pool import Memory
+from npu_shim.distributed.collectives.process_group import Group, check_members
+from npu_shim.distributed.collectives.transport import Exchange, Members
 from npu_shim.distributed.servers import peers as peers_module
 from npu_shim.distributed.servers.call import Call
 from npu_shim.distributed.servers.office import MEETING, Announcement, Office
@@ -25,21 +26,25 @@ from npu_shim.distributed.servers.office import MEETING, Announcement, Office
 T = TypeVar("T")
 CHUNK_BYTES = 4 << 20
 _GREET_EVERY_S, _LEAVE_S, _GIVE_UP_S = 0.2, 5.0, 1.0
-_ANSWERS = {peers_module.UP: "something else listens at", peers_module.DOWN: "nobody listens at",
-            peers_module.SILENT: "there is no way to"}
+_ANSWERS = {
+    peers_module.UP: "something else listens at",
+    peers_module.DOWN: "nobody listens at",
+    peers_module.SILENT: "there is no way to",
+}
 
 
 class Engine:
     """This process as a rank of a job; ``world`` is the group of all ranks. join() makes it."""
 
-    def __init__(self, office: Office, size: int, stall_timeout_s: float, chunk_bytes: int, world_name: str,
-                 memory: Memory) -> None:
+    def __init__(
+        self, office: Office, size: int, stall_timeout_s: float, chunk_bytes: int, world_name: str, memory: Memory
+    ) -> None:
         self.rank, self.size = office.rank, size
         self._office, self._stall_timeout_s, self._chunk_bytes = office, stall_timeout_s, chunk_bytes
         self._pid, self._closed = os.getpid(), False
         self._opening, self._memory = threading.Lock(), memory
-        self._groups: Dict[Tuple[str, Tuple[int, ...]], Group] = {}
-        self._times: Dict[Tuple[str, Tuple[int, ...]], int] = defaultdict(int)
+        self._groups: dict[tuple[str, tuple[int, ...]], Group] = {}
+        self._times: dict[tuple[str, tuple[int, ...]], int] = defaultdict(int)
         self.world = self.group(world_name, range(size))
         atexit.register(self.close)
 
@@ -75,9 +80,11 @@ class Engine:
         self._closed = True
         self._office.leave(how_it_ended(), _LEAVE_S)
 
-    def _made(self, name: str, members: Tuple[int, ...], time_: int) -> Group:
+    def _made(self, name: str, members: tuple[int, ...], time_: int) -> Group:
         told = hashlib.blake2b(repr((name, members, time_)).encode("utf-8"), digest_size=8).digest()
-        sending = Sending(self._office, int.from_bytes(told, "little"), members, self._chunk_bytes, self._stall_timeout_s)
+        sending = Sending(
+            self._office, int.from_bytes(told, "little"), members, self._chunk_bytes, self._stall_timeout_s
+        )
 
         def pair(low: int, high: int) -> Group:
             return self.group(f"{name} {low}-{high}", (members[low], members[high]))
@@ -88,18 +95,19 @@ class Engine:
 class Sending(Members):
     """The members of a group that send each other letters; any number of collectives at a time."""
 
-    def __init__(self, office: Office, group: int, ranks: Tuple[int, ...], chunk_bytes: int, timeout_s: float) -> None:
+    def __init__(self, office: Office, group: int, ranks: tuple[int, ...], chunk_bytes: int, timeout_s: float) -> None:
         self.size, self.place = len(ranks), ranks.index(office.rank)
         self._office, self._group, self._ranks = office, group, ranks
         self._chunk_bytes, self._timeout_s = chunk_bytes, timeout_s
         self._lock = threading.Lock()
-        self._counts: Dict[str, int] = defaultdict(int)
+        self._counts: dict[str, int] = defaultdict(int)
         self._pid = os.getpid()
 
     def run(self, key: str, asked: str, digest: bytes, work: Callable[[Exchange], T]) -> T:
         if os.getpid() != self._pid:
-            raise CollectiveError(f"{key}: this process was forked from a rank and is none itself: communicate in the "
-                                  "rank's own process.")
+            raise CollectiveError(
+                f"{key}: this process was forked from a rank and is none itself: communicate in the rank's own process."
+            )
         self._office.check(self._group)
         with self._lock:
             count = self._counts[name_of(key)]
@@ -114,17 +122,31 @@ class Sending(Members):
         except Mismatch:
             raise
         except BaseException as error:
-            told = error if isinstance(error, CollectiveError) else CollectiveError(
-                f"{key} ({asked}): {self._office.peers.me.name} failed: {type(error).__name__}: {error}")
+            told = (
+                error
+                if isinstance(error, CollectiveError)
+                else CollectiveError(
+                    f"{key} ({asked}): {self._office.peers.me.name} failed: {type(error).__name__}: {error}"
+                )
+            )
             self._office.tell_broken(self._group, self._ranks, told)
             raise
         finally:
             self._office.forget(self._group, token)
 
 
-def join(rank: int, size: int, job: str, *, addresses: Sequence[str], connect_timeout_s: float = CONNECT_TIMEOUT_S,
-         stall_timeout_s: float = COLLECTIVE_TIMEOUT_S, chunk_bytes: int = CHUNK_BYTES, world_name: str = "world",
-         kept_bytes: Optional[int] = None) -> Engine:
+def join(
+    rank: int,
+    size: int,
+    job: str,
+    *,
+    addresses: Sequence[str],
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    stall_timeout_s: float = COLLECTIVE_TIMEOUT_S,
+    chunk_bytes: int = CHUNK_BYTES,
+    world_name: str = "world",
+    kept_bytes: int | None = None,
+) -> Engine:
     """Meets the other ranks of a job.
 
     Args:
@@ -143,8 +165,10 @@ def join(rank: int, size: int, job: str, *, addresses: Sequence[str], connect_ti
         RankTaken, Mismatch, PeerLost, Stalled: the ranks did not meet.
     """
     if not 0 <= rank < size or len(addresses) != size:
-        raise ValueError(f"rank={rank}, size={size} and {len(addresses)} addresses are not allowed: rank must be 0 to "
-                         "size - 1, and each rank must have an address.")
+        raise ValueError(
+            f"rank={rank}, size={size} and {len(addresses)} addresses are not allowed: rank must be 0 to "
+            "size - 1, and each rank must have an address."
+        )
     office = Office(rank, addresses, job)
     try:
         _meet(office, connect_timeout_s)
@@ -166,8 +190,9 @@ def _meet(office: Office, timeout_s: float) -> None:
             if peers_module.probe(peer.address) == peers_module.UP:
                 office.greet(peer)
         with office.lock:
-            office.greeted.wait_for(lambda: office.refusal or all(peer.knows_me for peer in office.peers.others),
-                                    _GREET_EVERY_S)
+            office.greeted.wait_for(
+                lambda: office.refusal or all(peer.knows_me for peer in office.peers.others), _GREET_EVERY_S
+            )
             unknown = [peer for peer in office.peers.others if not peer.knows_me]
         if office.refusal is not None:
             raise office.refusal
@@ -181,4 +206,6 @@ def _meet(office: Office, timeout_s: float) -> None:
         if time.monotonic() > give_up:
             names = ", ".join(str(peer.rank) for peer in unknown)
             where = ", ".join(f"{_ANSWERS[peers_module.probe(peer.address)]} {peer.address}" for peer in unknown)
-            raise Stalled(f"rank{'s' if len(unknown) > 1 else ''} {names} did not come within {timeout_s:g} s: {where}.")
+            raise Stalled(
+                f"rank{'s' if len(unknown) > 1 else ''} {names} did not come within {timeout_s:g} s: {where}."
+            )

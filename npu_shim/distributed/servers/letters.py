@@ -1,8 +1,9 @@
 """What ranks send each other: letters, several small ones together in a message of two arrays of bytes."""
+
 from __future__ import annotations
 
 import struct
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,9 +31,9 @@ class Letter(NamedTuple):
     body: np.ndarray
 
 
-def pack(letters: List[Letter]) -> Tuple[np.ndarray, np.ndarray]:
+def pack(letters: list[Letter]) -> tuple[np.ndarray, np.ndarray]:
     """A message; only the last letter may have a body of more than INLINE_BYTES."""
-    parts: List[bytes] = []
+    parts: list[bytes] = []
     outside = np.empty(0, np.uint8)
     for *fields, body in letters:
         inside = len(body) <= INLINE_BYTES
@@ -44,7 +45,7 @@ def pack(letters: List[Letter]) -> Tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(b"".join(parts), np.uint8), outside
 
 
-def unpack(head: np.ndarray, outside: np.ndarray) -> List[Letter]:
+def unpack(head: np.ndarray, outside: np.ndarray) -> list[Letter]:
     """The letters of a message, in the order in which they were sent."""
     letters, at = [], 0
     raw: Any = head
@@ -52,8 +53,18 @@ def unpack(head: np.ndarray, outside: np.ndarray) -> List[Letter]:
         kind, sender, life, to_life, group, call, part, length = _HEAD.unpack_from(raw, at)
         at += _HEAD.size
         inside = 0 if length == _OUTSIDE else length
-        letters.append(Letter(kind, sender, life, to_life, group, call, part,
-                              outside if length == _OUTSIDE else head[at:at + inside]))
+        letters.append(
+            Letter(
+                kind,
+                sender,
+                life,
+                to_life,
+                group,
+                call,
+                part,
+                outside if length == _OUTSIDE else head[at : at + inside],
+            )
+        )
         at += inside
     return letters
 

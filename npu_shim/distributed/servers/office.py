@@ -1,4 +1,5 @@
 """Takes in this rank's letters, keeps them until they are asked for, and sends those to others."""
+
 from __future__ import annotations
 
 import json
@@ -6,7 +7,7 @@ import secrets
 import struct
 import threading
 from collections import defaultdict
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, cast
+from typing import Any, Callable, NamedTuple, Sequence, cast
 
 import numpy as np
 
@@ -36,8 +37,8 @@ class Arrivals:
 
     def __init__(self, lock: threading.Lock) -> None:
         self.changed = threading.Condition(lock)
-        self.announced: Dict[int, Announcement] = {}
-        self.parts: Dict[Tuple[int, int], np.ndarray] = {}
+        self.announced: dict[int, Announcement] = {}
+        self.parts: dict[tuple[int, int], np.ndarray] = {}
 
 
 class Office:
@@ -56,10 +57,10 @@ class Office:
         close_in_children(int(addresses[rank].rpartition(":")[2]))
         self._outboxes = {peer.rank: self._outbox(peer) for peer in self.peers.others}
         self.lock = threading.Lock()
-        self._calls: Dict[int, Dict[int, Arrivals]] = defaultdict(dict)
-        self._errors: Dict[int, CollectiveError] = {}
-        self._deaf: Optional[CollectiveError] = None  # why no letters are taken in any more
-        self.refusal: Optional[CollectiveError] = None  # why the ranks cannot meet
+        self._calls: dict[int, dict[int, Arrivals]] = defaultdict(dict)
+        self._errors: dict[int, CollectiveError] = {}
+        self._deaf: CollectiveError | None = None  # why no letters are taken in any more
+        self.refusal: CollectiveError | None = None  # why the ranks cannot meet
         self.greeted = threading.Condition(self.lock)
         self._leaving = threading.Event()
         self._thread = threading.Thread(target=self._take_in, name="npu_shim letters", daemon=True)
@@ -67,8 +68,9 @@ class Office:
 
     # ---- sending
 
-    def send(self, dest: int, kind: int, body: np.ndarray = _NOTHING, group: int = 0, call: int = 0,
-             part: int = 0) -> Callable[[float], bool]:
+    def send(
+        self, dest: int, kind: int, body: np.ndarray = _NOTHING, group: int = 0, call: int = 0, part: int = 0
+    ) -> Callable[[float], bool]:
         """Sends a letter some time.
 
         Returns:
@@ -85,8 +87,13 @@ class Office:
     def greet(self, peer: Peer) -> None:
         """Tells a rank who this one is."""
         peer.greeted = peer.life
-        self.send(peer.rank, letters.HELLO, letters.of_text(json.dumps(
-            {"job": self.job, "size": len(self.peers.all), "process": self.peers.me.process})))
+        self.send(
+            peer.rank,
+            letters.HELLO,
+            letters.of_text(
+                json.dumps({"job": self.job, "size": len(self.peers.all), "process": self.peers.me.process})
+            ),
+        )
 
     def tell_broken(self, group: int, members: Sequence[int], error: CollectiveError) -> None:
         """Breaks a group, here and for its other members."""
@@ -109,8 +116,10 @@ class Office:
         self._thread.join(timeout_s)
 
     def _outbox(self, peer: Peer) -> Outbox:
-        return Outbox(lambda head, outside: self._post.put(peer.rank, head, outside),
-                      lambda error, tries: self._failed(peer, error, tries))
+        return Outbox(
+            lambda head, outside: self._post.put(peer.rank, head, outside),
+            lambda error, tries: self._failed(peer, error, tries),
+        )
 
     def _failed(self, peer: Peer, error: Exception, tries: int) -> bool:
         """Whether a message shall be sent again. One may arrive twice then, which changes nothing."""
@@ -156,7 +165,7 @@ class Office:
         """Whether check() would raise."""
         return group in self._errors or self._deaf is not None
 
-    def awaited(self, group: int, rank: int) -> List[str]:
+    def awaited(self, group: int, rank: int) -> list[str]:
         """The keys of the collectives of a group in which a rank is and this one's threads are not done. Hold the lock."""
         return [found.announced[rank].key for found in self._calls[group].values() if rank in found.announced]
 
@@ -167,7 +176,9 @@ class Office:
                 if tries:
                     self._post.listen()
                 message = self._post.get()
-            except Exception as error:  # of TensorFlow, which now and then gives up a step that waits, on a busy machine
+            except (
+                Exception
+            ) as error:  # of TensorFlow, which now and then gives up a step that waits, on a busy machine
                 tries += 1
                 if tries > _RETRIES:
                     self._hear_no_more(error)
@@ -181,8 +192,10 @@ class Office:
                     self._deliver(letter)
 
     def _hear_no_more(self, error: Exception) -> None:
-        how = ("takes in no messages any more, because its server failed "
-               f"({type(error).__name__}: {getattr(error, 'message', error)})")
+        how = (
+            "takes in no messages any more, because its server failed "
+            f"({type(error).__name__}: {getattr(error, 'message', error)})"
+        )
         with self.lock:
             self._deaf = CollectiveError(f"{self.peers.me.name} {how}.")
             self.refusal = self.refusal or self._deaf
@@ -241,18 +254,26 @@ class Office:
                 self.greet(peer)
         self.greeted.notify_all()
 
-    def _unfit(self, sender: int, told: Dict[str, Any]) -> Optional[CollectiveError]:
+    def _unfit(self, sender: int, told: dict[str, Any]) -> CollectiveError | None:
         """Why a rank is none of this job."""
-        sides = sorted([(self.rank, self.peers.me.process, self.job, len(self.peers.all)),
-                        (sender, told["process"], told["job"], told["size"])])
+        sides = sorted(
+            [
+                (self.rank, self.peers.me.process, self.job, len(self.peers.all)),
+                (sender, told["process"], told["job"], told["size"]),
+            ]
+        )
         (first, first_process, first_job, first_size), (other, other_process, other_job, other_size) = sides
         if first_job != other_job:
-            return Mismatch(f"rank {first} (process {first_process}) is of job {first_job!r}, rank {other} (process "
-                            f"{other_process}) of job {other_job!r}: give every rank the same JOB_ID, and each job ports "
-                            "of its own (HCCL_IF_BASE_PORT).")
+            return Mismatch(
+                f"rank {first} (process {first_process}) is of job {first_job!r}, rank {other} (process "
+                f"{other_process}) of job {other_job!r}: give every rank the same JOB_ID, and each job ports "
+                "of its own (HCCL_IF_BASE_PORT)."
+            )
         if first_size != other_size:
-            return Mismatch(f"rank {first} (process {first_process}) was started for {first_size} ranks, rank {other} "
-                            f"(process {other_process}) for {other_size}: give every rank the same RANK_SIZE and rank table.")
+            return Mismatch(
+                f"rank {first} (process {first_process}) was started for {first_size} ranks, rank {other} "
+                f"(process {other_process}) for {other_size}: give every rank the same RANK_SIZE and rank table."
+            )
         return None
 
 
@@ -264,7 +285,9 @@ def announcement(body: np.ndarray) -> Announcement:
     digest, key, asked = _LENGTHS.unpack_from(cast(Any, body))
     begin = _LENGTHS.size
     end = begin + key
-    return Announcement(digest, letters.text_of(body[begin:end]), letters.text_of(body[end:end + asked]), body[end + asked:])
+    return Announcement(
+        digest, letters.text_of(body[begin:end]), letters.text_of(body[end : end + asked]), body[end + asked :]
+    )
 
 
 def announced(made: Announcement) -> np.ndarray:

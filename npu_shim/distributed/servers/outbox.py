@@ -1,10 +1,11 @@
 """The letters on their way to one rank: a thread of their own sends them in their order."""
+
 from __future__ import annotations
 
 import itertools
 import threading
 from collections import deque
-from typing import Any, Callable, Deque, List, Optional
+from typing import Any, Callable
 
 from npu_shim.distributed.servers.letters import INLINE_BYTES, Letter, pack
 
@@ -22,10 +23,10 @@ class Outbox:
 
     def __init__(self, put: Callable[[Any, Any], None], failed: Callable[[Exception, int], bool]) -> None:
         self._put, self._failed = put, failed
-        self._waiting: Deque[Letter] = deque()
+        self._waiting: deque[Letter] = deque()
         self._changed = threading.Condition()
         self._posted = self._sent = 0
-        self._thread: Optional[threading.Thread] = None
+        self._thread: threading.Thread | None = None
 
     def post(self, letter: Letter) -> int:
         """Sends a letter some time; its body must not change until sent() of the number that is returned is true."""
@@ -56,7 +57,7 @@ class Outbox:
                 self._sent += len(letters)
                 self._changed.notify_all()
 
-    def _delivered(self, letters: List[Letter]) -> bool:
+    def _delivered(self, letters: list[Letter]) -> bool:
         message = pack(letters)
         for tries in itertools.count(1):
             try:
@@ -67,9 +68,9 @@ class Outbox:
                     break
         return False
 
-    def _some(self) -> List[Letter]:
+    def _some(self) -> list[Letter]:
         """The next letters; a large one ends a message."""
-        letters: List[Letter] = []
+        letters: list[Letter] = []
         while self._waiting and len(letters) < _MOST_TOGETHER:
             letters.append(self._waiting.popleft())
             if len(letters[-1].body) > INLINE_BYTES:

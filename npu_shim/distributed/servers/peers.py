@@ -1,11 +1,12 @@
 """The other ranks as this one knows them: who they are, and whether they still live."""
+
 from __future__ import annotations
 
 import os
 import socket
 import threading
 import time
-from typing import List, Optional, Sequence
+from typing import Sequence
 
 UP, DOWN, SILENT = "up", "down", "silent"
 _PROBE_EVERY_S, _PROBE_TIMEOUT_S, _AGAIN_S = 0.5, 1.0, 0.25
@@ -20,16 +21,20 @@ class Peer:
         self.process = 0
         self.knows_me = False
         self.greeted = 0  # the life that it was told who this rank is
-        self.gone: Optional[str] = None  # 'died', or how it ended
+        self.gone: str | None = None  # 'died', or how it ended
         self._host = f" on {address.rpartition(':')[0]}" if told_host else ""
 
     @property
     def name(self) -> str:
         """'rank 3 (process 4711)', with the host where there are several."""
-        return f"rank {self.rank} (process {self.process}{self._host})" if self.process else f"rank {self.rank}{self._host}"
+        return (
+            f"rank {self.rank} (process {self.process}{self._host})"
+            if self.process
+            else f"rank {self.rank}{self._host}"
+        )
 
     @property
-    def lost(self) -> Optional[str]:
+    def lost(self) -> str | None:
         """Says that it is gone; None while it lives."""
         return f"{self.name} {self.gone}" if self.gone else None
 
@@ -62,7 +67,7 @@ class Peers:
         finally:
             self._looking.release()
 
-    def _find_dead(self, peers: List[Peer]) -> None:
+    def _find_dead(self, peers: list[Peer]) -> None:
         down = [peer for peer in peers if peer.gone is None and probe(peer.address) == DOWN]
         if down:
             time.sleep(_AGAIN_S)  # its last words may be on their way
@@ -70,7 +75,7 @@ class Peers:
                 if peer.gone is None and probe(peer.address) == DOWN:
                     peer.gone = "died"
 
-    def silent(self, ranks: Sequence[int]) -> List[Peer]:
+    def silent(self, ranks: Sequence[int]) -> list[Peer]:
         """Those of some ranks whose hosts do not answer."""
         return [self.all[rank] for rank in ranks if probe(self.all[rank].address) == SILENT]
 

@@ -4,11 +4,12 @@ A short message is one call of the other server, which puts it into its queue. A
 long one is fetched by that server out of this process, tensor by tensor, which
 copies less but needs more calls.
 """
+
 from __future__ import annotations
 
 import os
 import socket
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -20,7 +21,7 @@ Put = Callable[[np.ndarray, np.ndarray], None]
 _JOB, _QUEUE = "rank", "npu_shim messages"
 _NETWORK = (socket.AF_INET, socket.AF_INET6)
 _LONG_BYTES = 256 << 10
-_kept: List[Any] = []  # servers cannot be stopped: they last as long as the process
+_kept: list[Any] = []  # servers cannot be stopped: they last as long as the process
 
 
 class Post:
@@ -35,13 +36,14 @@ class Post:
 
     def __init__(self, rank: int, addresses: Sequence[str]) -> None:
         self._rank, self._addresses = rank, list(addresses)
-        self._puts: Dict[Tuple[int, bool], Put] = {}
+        self._puts: dict[tuple[int, bool], Put] = {}
         port = int(addresses[rank].rpartition(":")[2])
         _without_proxy(self._addresses)
         _check_free(rank, port)
         try:
-            server = tf.distribute.Server(_tf.v1.train.ClusterSpec({_JOB: self._addresses}), job_name=_JOB,
-                                          task_index=rank, config=_config())
+            server = tf.distribute.Server(
+                _tf.v1.train.ClusterSpec({_JOB: self._addresses}), job_name=_JOB, task_index=rank, config=_config()
+            )
         except tf.errors.OpError as error:
             raise RankTaken(_taken(rank, port, error.message)) from error
         _kept.append(server)
@@ -70,7 +72,7 @@ class Post:
         with tf.Graph().as_default() as graph, _on(self._rank):
             self._get = self._session(self._target, graph, self._rank).make_callable(_queue().dequeue())
 
-    def get(self) -> Tuple[np.ndarray, np.ndarray]:
+    def get(self) -> tuple[np.ndarray, np.ndarray]:
         """The next message in this rank's queue; waits for one.
 
         Raises:
@@ -132,6 +134,7 @@ def _check_free(rank: int, port: int) -> None:
 
 def close_in_children(port: int) -> None:
     """Lets forked processes give up what is open at a port: else nobody would see that this one has died."""
+
     def close() -> None:
         for name in os.listdir("/proc/self/fd"):
             try:
@@ -146,5 +149,7 @@ def close_in_children(port: int) -> None:
 
 
 def _taken(rank: int, port: int, why: str) -> str:
-    return (f"rank {rank} cannot listen on port {port} ({why}): another job may run there. End it, or export "
-            "HCCL_IF_BASE_PORT as the first of as many free ports as there are ranks, the same on every host.")
+    return (
+        f"rank {rank} cannot listen on port {port} ({why}): another job may run there. End it, or export "
+        "HCCL_IF_BASE_PORT as the first of as many free ports as there are ranks, the same on every host."
+    )

@@ -8,6 +8,7 @@
 It needs no network and no TensorFlow. A rank that dies, ends or stalls makes the
 others raise an error that names it.
 """
+
 from __future__ import annotations
 
 from npu_shim.distributed.shm.backend import Engine, join

@@ -4,12 +4,12 @@ An announcement is a token in one of the rank's lanes, made of the collective's
 key and of how often the key was used, and a record: what is asked for. Tokens are
 looked for by value, as ranks use their lanes in different orders.
 """
+
 from __future__ import annotations
 
 import struct
 import threading
 import time
-from typing import List, Optional
 
 from npu_shim.distributed.collectives.op_key import DIGEST_BYTES
 from npu_shim.distributed.collectives.reports import difference, stall
@@ -42,7 +42,7 @@ class Lanes:
     def announce(self, call: Call) -> None:
         """Shows the others what a thread of this rank wants."""
         segment, at = self._segment, self._segment.record_at(self._place, call.lane)
-        segment.memory[at:at + DIGEST_BYTES] = call.digest
+        segment.memory[at : at + DIGEST_BYTES] = call.digest
         segment.write_text(at + DIGEST_BYTES, call.key, _KEY_ROOM)
         segment.write_text(at + DIGEST_BYTES + _KEY_ROOM, call.asked, RECORD_BYTES - DIGEST_BYTES - _KEY_ROOM)
         fence()
@@ -52,7 +52,7 @@ class Lanes:
         """Takes it back."""
         self._segment.words[self._mine + call.lane] = 0
 
-    def lanes_of(self, call: Call) -> Optional[List[int]]:
+    def lanes_of(self, call: Call) -> list[int] | None:
         """In which lane each other rank announced it; None while one has not."""
         lanes = []
         for other in self._others:
@@ -72,24 +72,34 @@ class Lanes:
             if at < 0 or (at - begin) % WORD == 0:
                 return -1 if at < 0 else (at - begin) // WORD
 
-    def difference(self, call: Call, lanes: List[int]) -> str:
+    def difference(self, call: Call, lanes: list[int]) -> str:
         """What the ranks ask differently; empty when they agree."""
         memory = self._segment.memory
         for other, lane in zip(self._others, lanes):
             at = self._segment.record_at(other, lane)
-            if memory[at:at + DIGEST_BYTES] != call.digest:
+            if memory[at : at + DIGEST_BYTES] != call.digest:
                 theirs = self._segment.read_text(at + DIGEST_BYTES + _KEY_ROOM)
-                return difference(call.key, (self._peers.name(self._place), call.asked), (self._peers.name(other), theirs))
+                return difference(
+                    call.key, (self._peers.name(self._place), call.asked), (self._peers.name(other), theirs)
+                )
         return ""
 
     def report(self, call: Call, waited_s: float) -> str:
         """Who waits for which collective, and who has not come."""
         absent = [other for other in self._others if self.lane_of(other, call.packed) < 0]
         here = sorted({self._place, *self._others} - set(absent))
-        return stall(f"{call.key} ({call.asked})", waited_s, [self._peers.name(place) for place in here],
-                     [(self._peers.name(place), self._keys_of(place)) for place in absent], self._peers.name(0))
+        return stall(
+            f"{call.key} ({call.asked})",
+            waited_s,
+            [self._peers.name(place) for place in here],
+            [(self._peers.name(place), self._keys_of(place)) for place in absent],
+            self._peers.name(0),
+        )
 
-    def _keys_of(self, other: int) -> List[str]:
+    def _keys_of(self, other: int) -> list[str]:
         tokens = self._segment.page(other) + TOKENS
-        return [self._segment.read_text(self._segment.record_at(other, lane) + DIGEST_BYTES)
-                for lane in range(LANES) if self._segment.words[tokens + lane]]
+        return [
+            self._segment.read_text(self._segment.record_at(other, lane) + DIGEST_BYTES)
+            for lane in range(LANES)
+            if self._segment.words[tokens + lane]
+        ]

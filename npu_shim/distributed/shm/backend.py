@@ -1,23 +1,24 @@
 """Joins this process to the ranks of its job on this host."""
+
 from __future__ import annotations
 
 import atexit
 import hashlib
 import os
 import threading
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Sequence
 
 from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
+from npu_shim.distributed.collectives.buffer_pool import Memory
 from npu_shim.distributed.collectives.ending import how_it_ended
 from npu_shim.distributed.collectives.process_group import Group, check_members
-from npu_shim.distributed.collectives.buffer_pool import Memory
 from npu_shim.distributed.shm import job_directory as folders, rendezvous as meeting, segment as seg
 from npu_shim.distributed.shm.barrier import Floor
-from npu_shim.distributed.shm.rank_lock import RankLock
 from npu_shim.distributed.shm.liveness import Peers
+from npu_shim.distributed.shm.rank_lock import RankLock
+from npu_shim.distributed.shm.scheduler import Turns
 from npu_shim.distributed.shm.segment import Layout, Segment, fence
 from npu_shim.distributed.shm.slots import Sharing
-from npu_shim.distributed.shm.scheduler import Turns
 
 _PAIR_CHUNK = 512 << 10
 
@@ -25,14 +26,22 @@ _PAIR_CHUNK = 512 << 10
 class Engine:
     """This process as a rank of a job; ``world`` is the group of all ranks. join() makes it."""
 
-    def __init__(self, folder: str, lock: RankLock, world: Segment, rank: int, stall_timeout_s: float,
-                 world_name: str, memory: Memory) -> None:
+    def __init__(
+        self,
+        folder: str,
+        lock: RankLock,
+        world: Segment,
+        rank: int,
+        stall_timeout_s: float,
+        world_name: str,
+        memory: Memory,
+    ) -> None:
         self.rank, self.size = rank, world.layout.size
         self._folder, self._lock, self._segment, self._stall_timeout_s = folder, lock, world, stall_timeout_s
         self._pid, self._closed = os.getpid(), False
         self._opening, self._memory = threading.Lock(), memory
-        self._groups: Dict[Tuple[str, Tuple[int, ...]], "_Opened"] = {}
-        self._times: Dict[Tuple[str, Tuple[int, ...]], int] = {}
+        self._groups: dict[tuple[str, tuple[int, ...]], _Opened] = {}
+        self._times: dict[tuple[str, tuple[int, ...]], int] = {}
         self.world = self._group_on(world, world_name, list(range(self.size)))
         atexit.register(self.close)
 
@@ -69,7 +78,7 @@ class Engine:
         self._lock.give_back()
         folders.tidy(self._folder)
 
-    def _open(self, name: str, members: Tuple[int, ...], chunk_bytes: int) -> Group:
+    def _open(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> Group:
         with self._opening:
             opened = self._groups.get((name, members))
             if opened is None:
@@ -80,17 +89,24 @@ class Engine:
                 opened.group = self._group_on(self._meet(name, members, opened.time, chunk_bytes), name, list(members))
         return opened.group
 
-    def _meet(self, name: str, members: Tuple[int, ...], time: int, chunk_bytes: int) -> Segment:
+    def _meet(self, name: str, members: tuple[int, ...], time: int, chunk_bytes: int) -> Segment:
         if len(members) == 1:
             return Segment.private(Layout(1, chunk_bytes))
         world = self._segment
         run = world.words[world.page(0) + seg.LIFE]
         told = hashlib.blake2b(repr((run, name, members, time)).encode("utf-8"), digest_size=12).hexdigest()
         peers = Peers(self._folder, world, list(members), self.rank)
-        return meeting.open_group(folders.segment_path(self._folder, told), list(members), members.index(self.rank),
-                                  self._lock.life, meeting.Clock(self._stall_timeout_s), peers.lost, chunk_bytes)
+        return meeting.open_group(
+            folders.segment_path(self._folder, told),
+            list(members),
+            members.index(self.rank),
+            self._lock.life,
+            meeting.Clock(self._stall_timeout_s),
+            peers.lost,
+            chunk_bytes,
+        )
 
-    def _group_on(self, segment: Segment, name: str, members: List[int]) -> Group:
+    def _group_on(self, segment: Segment, name: str, members: list[int]) -> Group:
         peers = Peers(self._folder, self._segment, members, self.rank)
         place = members.index(self.rank)
         floor = Floor(segment, place, peers, self._stall_timeout_s)
@@ -108,12 +124,21 @@ class _Opened:
     def __init__(self, time: int) -> None:
         self.time = time
         self.lock = threading.Lock()
-        self.group: Optional[Group] = None
+        self.group: Group | None = None
 
 
-def join(rank: int, size: int, job: str, *, connect_timeout_s: float = CONNECT_TIMEOUT_S,
-         stall_timeout_s: float = COLLECTIVE_TIMEOUT_S, chunk_bytes: Optional[int] = None, world_name: str = "world",
-         kept_bytes: Optional[int] = None, base: Optional[str] = None) -> Engine:
+def join(
+    rank: int,
+    size: int,
+    job: str,
+    *,
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    stall_timeout_s: float = COLLECTIVE_TIMEOUT_S,
+    chunk_bytes: int | None = None,
+    world_name: str = "world",
+    kept_bytes: int | None = None,
+    base: str | None = None,
+) -> Engine:
     """Meets the other ranks of a job on this host.
 
     Args:
@@ -141,8 +166,11 @@ def join(rank: int, size: int, job: str, *, connect_timeout_s: float = CONNECT_T
         folders.tidy_other_jobs(folder)
     lock = folders.lock_rank(folder, rank, job)
     try:
-        world = meeting.open_world(folder, lock, size, chunk_bytes, clock) if rank == 0 else meeting.join_world(
-            folder, lock, rank, size, clock)
+        world = (
+            meeting.open_world(folder, lock, size, chunk_bytes, clock)
+            if rank == 0
+            else meeting.join_world(folder, lock, rank, size, clock)
+        )
     except BaseException:
         lock.give_back()
         folders.tidy(folder)

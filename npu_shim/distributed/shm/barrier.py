@@ -5,9 +5,8 @@ read the others'; then they turn to the other half. One meeting per half is
 enough: who writes a half again has met the others in the other half since, so
 that they have read it. For that the half is kept from one collective to the next.
 """
-from __future__ import annotations
 
-from typing import List
+from __future__ import annotations
 
 import numpy as np
 
@@ -35,7 +34,7 @@ class Floor:
         self._others = [(index, other) for other, index in enumerate(counters) if other != place]
         self._half = 0
 
-    def slots(self, dtype: np.dtype, count: int) -> List[np.ndarray]:
+    def slots(self, dtype: np.dtype, count: int) -> list[np.ndarray]:
         """Every rank's slot of this half as ``count`` numbers."""
         half, needed = self._segment.slots[self._half], count * dtype.itemsize
         return [half[rank, :needed].view(dtype) for rank in range(self.size)]
@@ -67,7 +66,8 @@ class Floor:
             if lost:
                 error = PeerLost(f"{lost} in the middle of a collective.")
             elif waited_s > self._timeout_s:
-                error = Stalled(f"{self._peers.name(other)} stopped in the middle of a collective for "
-                                f"{self._timeout_s:g} s.")
+                error = Stalled(
+                    f"{self._peers.name(other)} stopped in the middle of a collective for {self._timeout_s:g} s."
+                )
         if error is not None and self._words[index] < number:  # else it came before it was lost
             raise error

@@ -1,4 +1,5 @@
 """The folder in which the ranks of a job meet: where it is, what is in it, and how it goes away."""
+
 from __future__ import annotations
 
 import glob
@@ -6,7 +7,6 @@ import hashlib
 import os
 import tempfile
 import time
-from typing import Dict, Optional
 
 from npu_shim.distributed.collectives.errors import RankTaken
 from npu_shim.distributed.shm import rank_lock as locks
@@ -15,7 +15,7 @@ from npu_shim.distributed.shm.rank_lock import RankLock
 _PATIENCE_S = 0.05
 
 
-def job_folder(job: str, base: Optional[str] = None) -> str:
+def job_folder(job: str, base: str | None = None) -> str:
     """The folder in which the ranks of a job meet."""
     if base is None:
         base = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else tempfile.gettempdir()
@@ -39,7 +39,7 @@ def tidy(folder: str) -> None:
     It holds the lock of rank 0 meanwhile, without whom a new run does not begin.
     """
     found = sorted({lock_path(folder, 0)} | set(glob.glob(os.path.join(glob.escape(folder), "rank_*"))))
-    taken: Dict[str, int] = {}
+    taken: dict[str, int] = {}
     try:
         for path in found:
             fd = _take(path, _PATIENCE_S if path == found[0] else 0)
@@ -57,7 +57,7 @@ def tidy(folder: str) -> None:
         return
 
 
-def _take(path: str, patience_s: float) -> Optional[int]:
+def _take(path: str, patience_s: float) -> int | None:
     """Tries again for a while: of ranks that leave together, one may only be looking whether it is the last."""
     give_up = time.monotonic() + patience_s
     while True:
@@ -83,8 +83,10 @@ def lock_rank(folder: str, rank: int, job: str) -> RankLock:
     try:
         return RankLock(lock_path(folder, rank))
     except RankTaken as error:
-        raise RankTaken(f"rank {rank} of job {job!r} runs already ({error}): end it, or set another JOB_ID for this "
-                        "job on every rank.") from None
+        raise RankTaken(
+            f"rank {rank} of job {job!r} runs already ({error}): end it, or set another JOB_ID for this "
+            "job on every rank."
+        ) from None
 
 
 def unlink(path: str) -> None:

@@ -1,7 +1,6 @@
 """Who of the ranks still lives: the others need to know while they wait, and why one does not."""
-from __future__ import annotations
 
-from typing import List, Optional
+from __future__ import annotations
 
 from npu_shim.distributed.collectives.errors import CollectiveError, code_of, error_of
 from npu_shim.distributed.shm import rank_lock as locks
@@ -26,7 +25,7 @@ class Peers:
         me: this process's world rank.
     """
 
-    def __init__(self, folder: str, world: Segment, members: List[int], me: int) -> None:
+    def __init__(self, folder: str, world: Segment, members: list[int], me: int) -> None:
         self._folder, self._world, self._members, self._me = folder, world, members, me
 
     def name(self, member: int) -> str:
@@ -34,7 +33,7 @@ class Peers:
         rank = self._members[member]
         return f"rank {rank} (process {self._world.words[self._world.page(rank) + PID]})"
 
-    def broken(self, group: Segment) -> Optional[CollectiveError]:
+    def broken(self, group: Segment) -> CollectiveError | None:
         """The error with which another member left a collective, in its own words: it knows the reason."""
         for member, rank in enumerate(self._members):
             state = group.words[group.page(member) + RANK_STATE]
@@ -43,7 +42,7 @@ class Peers:
                 return error_of(state - BROKEN, group.read_text(group.rank_text(member)))
         return None
 
-    def lost(self) -> Optional[str]:
+    def lost(self) -> str | None:
         """Says which member died or ended; None while all live."""
         for member, rank in enumerate(self._members):
             if rank != self._me:
@@ -52,7 +51,7 @@ class Peers:
                     return text
         return None
 
-    def _lost(self, member: int, rank: int) -> Optional[str]:
+    def _lost(self, member: int, rank: int) -> str | None:
         page = self._world.page(rank)
         alive = locks.holder(lock_path(self._folder, rank))
         if self._world.words[page + RANK_STATE] == LEFT:

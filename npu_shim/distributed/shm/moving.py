@@ -1,4 +1,5 @@
 """Collectives that only move data: what is copied when it is their turn."""
+
 from __future__ import annotations
 
 from typing import Sequence
@@ -51,8 +52,14 @@ def broadcast(floor: Floor, data: Pieces, root: int) -> None:
         floor.turn()
 
 
-def all_to_all(floor: Floor, source: np.ndarray, out: np.ndarray, counts: np.ndarray, send_at: Sequence[int],
-               receive_at: Sequence[int]) -> None:
+def all_to_all(
+    floor: Floor,
+    source: np.ndarray,
+    out: np.ndarray,
+    counts: np.ndarray,
+    send_at: Sequence[int],
+    receive_at: Sequence[int],
+) -> None:
     """Copies a piece of each rank's numbers to each other rank.
 
     Args:
@@ -65,16 +72,16 @@ def all_to_all(floor: Floor, source: np.ndarray, out: np.ndarray, counts: np.nda
     size, place = floor.size, floor.place
     width = floor.chunk // source.dtype.itemsize // size
     count = int(counts[place, place])
-    out[receive_at[place]:receive_at[place] + count] = source[send_at[place]:send_at[place] + count]
+    out[receive_at[place] : receive_at[place] + count] = source[send_at[place] : send_at[place] + count]
     for begin in range(0, int(counts.max()) if counts.size else 0, width):
         slots = [slot.reshape(size, width) for slot in floor.slots(source.dtype, size * width)]
         for other in range(size):
             count = min(width, int(counts[place, other]) - begin)
             if other != place and count > 0:
-                slots[place][other, :count] = source[send_at[other] + begin:send_at[other] + begin + count]
+                slots[place][other, :count] = source[send_at[other] + begin : send_at[other] + begin + count]
         floor.meet()
         for other in range(size):
             count = min(width, int(counts[other, place]) - begin)
             if other != place and count > 0:
-                out[receive_at[other] + begin:receive_at[other] + begin + count] = slots[other][place, :count]
+                out[receive_at[other] + begin : receive_at[other] + begin + count] = slots[other][place, :count]
         floor.turn()

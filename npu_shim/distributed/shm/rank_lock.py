@@ -5,6 +5,7 @@ them with the process that took them, and a forked child does not inherit them.
 Their weak side is that a process loses its lock when it closes *any* descriptor
 of that file, so nothing here opens a file whose lock this process holds.
 """
+
 from __future__ import annotations
 
 import fcntl
@@ -14,7 +15,6 @@ import secrets
 import struct
 import time
 from dataclasses import dataclass
-from typing import Dict, Optional
 
 from npu_shim.distributed.collectives.errors import CollectiveError, RankTaken
 
@@ -25,7 +25,7 @@ _RETRY_S = 0.01
 
 # The lock files that a process holds, with its id, as a forked child has the table and not the locks. It is global as
 # the locks are: they belong to the process.
-_held: Dict[str, int] = {}
+_held: dict[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Holder:
 
     life: int
     pid: int
-    published: Optional[str]
+    published: str | None
 
 
 class RankLock:
@@ -74,7 +74,7 @@ class RankLock:
         del _held[self.path]
 
 
-def holder(path: str) -> Optional[Holder]:
+def holder(path: str) -> Holder | None:
     """The live process that holds a lock file of another rank, None when there is none."""
     try:
         fd = os.open(path, os.O_RDONLY)
@@ -92,7 +92,7 @@ def holder(path: str) -> Optional[Holder]:
         os.close(fd)
 
 
-def take_stale(path: str) -> Optional[int]:
+def take_stale(path: str) -> int | None:
     """Takes a lock that no live process holds, to tidy up; a descriptor for drop_stale, or None."""
     if _is_mine(path):
         return None

@@ -4,15 +4,14 @@ Each number is reduced by one rank, in the order of the ranks, and copied by the
 others (or, where there are few, reduced by each in the same order), so that the
 result is the same on every rank, bit by bit.
 """
-from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from __future__ import annotations
 
 import numpy as np
 
-from npu_shim.distributed.collectives.transport import Combine
-from npu_shim.distributed.collectives.buffer_pool import empty
 from npu_shim.distributed.collectives.buffer_list import Pieces, join, part_from
+from npu_shim.distributed.collectives.buffer_pool import empty
+from npu_shim.distributed.collectives.transport import Combine
 from npu_shim.distributed.shm.barrier import Floor
 
 _FEW_BYTES = 64 << 10  # of all ranks together: reducing it all is cheaper than one more meeting
@@ -20,7 +19,7 @@ _LINE_BYTES = 64
 _SMALL_PART = 4096  # numbers: to reduce smaller tensors one by one takes longer than to join them before
 
 
-def allreduce(floor: Floor, source: Pieces, out: Optional[Pieces], dtype: np.dtype, combine: Combine) -> None:
+def allreduce(floor: Floor, source: Pieces, out: Pieces | None, dtype: np.dtype, combine: Combine) -> None:
     """Reduces ``source`` over all ranks.
 
     Args:
@@ -39,7 +38,7 @@ def allreduce(floor: Floor, source: Pieces, out: Optional[Pieces], dtype: np.dty
         parts.reduce(begin, min(step, source.count - begin))
 
 
-def _reduce_few(floor: Floor, source: Pieces, out: Optional[Pieces], dtype: np.dtype, combine: Combine) -> None:
+def _reduce_few(floor: Floor, source: Pieces, out: Pieces | None, dtype: np.dtype, combine: Combine) -> None:
     slots = floor.slots(dtype, source.count)
     source.read(0, source.count, slots[floor.place])
     floor.meet()
@@ -55,8 +54,9 @@ def _reduce_few(floor: Floor, source: Pieces, out: Optional[Pieces], dtype: np.d
 class _Parts:
     """Reduces a chunk: each rank a part of it."""
 
-    def __init__(self, floor: Floor, source: Pieces, out: Optional[Pieces], dtype: np.dtype, combine: Combine,
-                 step: int) -> None:
+    def __init__(
+        self, floor: Floor, source: Pieces, out: Pieces | None, dtype: np.dtype, combine: Combine, step: int
+    ) -> None:
         self._floor, self._source, self._out, self._dtype, self._combine = floor, source, out, dtype, combine
         self._scratch = empty(-(-step // floor.size) + _LINE_BYTES, dtype)
 
@@ -78,7 +78,7 @@ class _Parts:
                     out.write(begin + first, begin + last, slots[other][first:last])
         floor.turn()
 
-    def _reduce_own(self, begin: int, low: int, high: int, slots: List[np.ndarray]) -> None:
+    def _reduce_own(self, begin: int, low: int, high: int, slots: list[np.ndarray]) -> None:
         """Reduces this rank's part of the chunk to where the result goes, and to its slot for the others."""
         place, mine = self._floor.place, slots[self._floor.place]
         owns = self._source.parts(begin + low, begin + high)
@@ -89,7 +89,7 @@ class _Parts:
             join(owns, mine[low:high])
             owns = [mine[low:high]]
         if small or not results:
-            results = [self._scratch[:own.size] for own in owns]
+            results = [self._scratch[: own.size] for own in owns]
         for own, result in zip(owns, results):
             high = low + own.size
             self._combine([own if other == place else slot[low:high] for other, slot in enumerate(slots)], result)
@@ -113,14 +113,16 @@ def reduce_scatter(floor: Floor, source: np.ndarray, out: np.ndarray, combine: C
         end = min(begin + width, out.size)
         slots = [slot.reshape(size, end - begin) for slot in floor.slots(source.dtype, size * (end - begin))]
         slots[place][:place] = blocks[:place, begin:end]
-        slots[place][place + 1:] = blocks[place + 1:, begin:end]
+        slots[place][place + 1 :] = blocks[place + 1 :, begin:end]
         floor.meet()
-        combine([blocks[place, begin:end] if other == place else slot[place] for other, slot in enumerate(slots)],
-                out[begin:end])
+        combine(
+            [blocks[place, begin:end] if other == place else slot[place] for other, slot in enumerate(slots)],
+            out[begin:end],
+        )
         floor.turn()
 
 
-def split(count: int, size: int, itemsize: int) -> List[Tuple[int, int]]:
+def split(count: int, size: int, itemsize: int) -> list[tuple[int, int]]:
     """The parts of a chunk, one for each rank; they begin at cache lines so that no two ranks write the same."""
     line = max(1, _LINE_BYTES // itemsize)
     width = -(-count // (size * line)) * line

@@ -7,12 +7,13 @@
 4. When all are there rank 0 removes the segment's name and only then takes its
    memory: nothing but empty files can be left behind, even by kill -9.
 """
+
 from __future__ import annotations
 
 import os
 import secrets
 import time
-from typing import Callable, List, Optional
+from typing import Callable
 
 from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled, code_of, error_of
 from npu_shim.distributed.shm import rank_lock as locks, segment as seg
@@ -45,7 +46,7 @@ class Clock:
         self._pause = min(self._pause * 1.3, _LONGEST_PAUSE_S)
 
 
-def open_world(folder: str, lock: RankLock, size: int, chunk_bytes: Optional[int], clock: Clock) -> Segment:
+def open_world(folder: str, lock: RankLock, size: int, chunk_bytes: int | None, clock: Clock) -> Segment:
     """Rank 0: makes the world's segment and waits until all have come."""
     name = secrets.token_hex(8)
     path = segment_path(folder, name)
@@ -71,7 +72,7 @@ def join_world(folder: str, lock: RankLock, rank: int, size: int, clock: Clock) 
     _sit_down(world, rank, lock.life)
     chief = world.words[world.page(0) + seg.LIFE]
 
-    def lost() -> Optional[str]:
+    def lost() -> str | None:
         now = locks.holder(lock_path(folder, 0))
         return None if now is not None and now.life == chief else "rank 0 died before all ranks had come"
 
@@ -79,7 +80,7 @@ def join_world(folder: str, lock: RankLock, rank: int, size: int, clock: Clock) 
     return world
 
 
-def _segment_of(folder: str, chief: Optional[locks.Holder], rank: int, size: int) -> Optional[Segment]:
+def _segment_of(folder: str, chief: locks.Holder | None, rank: int, size: int) -> Segment | None:
     if chief is None or chief.published is None:
         return None
     try:
@@ -87,8 +88,10 @@ def _segment_of(folder: str, chief: Optional[locks.Holder], rank: int, size: int
     except FileNotFoundError:
         return None
     if world.layout.size != size:
-        text = (f"rank 0 (process {chief.pid}) was started for {world.layout.size} ranks, rank {rank} (process "
-                f"{os.getpid()}) for {size}: give every rank the same RANK_SIZE and rank table.")
+        text = (
+            f"rank 0 (process {chief.pid}) was started for {world.layout.size} ranks, rank {rank} (process "
+            f"{os.getpid()}) for {size}: give every rank the same RANK_SIZE and rank table."
+        )
         error = Mismatch(text)
         refuse(world, error)
         raise error
@@ -110,8 +113,9 @@ def _sit_down(segment: Segment, rank: int, life: int) -> None:
     segment.words[page + seg.LIFE] = life
 
 
-def open_group(path: str, members: List[int], place: int, life: int, clock: Clock, lost: Callable[[], Optional[str]],
-               chunk_bytes: int) -> Segment:
+def open_group(
+    path: str, members: list[int], place: int, life: int, clock: Clock, lost: Callable[[], str | None], chunk_bytes: int
+) -> Segment:
     """A group's segment: its first member makes it, the others map it.
 
     Args:
@@ -145,8 +149,7 @@ def open_group(path: str, members: List[int], place: int, life: int, clock: Cloc
     return group
 
 
-def _roll_call(segment: Segment, path: str, clock: Clock, lost: Callable[[], Optional[str]],
-               members: List[int]) -> None:
+def _roll_call(segment: Segment, path: str, clock: Clock, lost: Callable[[], str | None], members: list[int]) -> None:
     try:
         while True:
             missing, text = absent(segment), lost()
@@ -169,7 +172,7 @@ def _roll_call(segment: Segment, path: str, clock: Clock, lost: Callable[[], Opt
     segment.words[seg.STATE] = seg.READY
 
 
-def await_ready(segment: Segment, clock: Clock, lost: Callable[[], Optional[str]], members: List[int]) -> None:
+def await_ready(segment: Segment, clock: Clock, lost: Callable[[], str | None], members: list[int]) -> None:
     """Waits until the rank that sets the segment up says that all have come."""
     try:
         while segment.words[seg.STATE] == seg.SETTING_UP:
@@ -186,12 +189,12 @@ def await_ready(segment: Segment, clock: Clock, lost: Callable[[], Optional[str]
         raise error_of(state - seg.FAILED, segment.read_text(seg.REFUSAL_TEXT))
 
 
-def absent(segment: Segment) -> List[int]:
+def absent(segment: Segment) -> list[int]:
     """The places of a segment that nobody has taken yet."""
     return [place for place in range(segment.layout.size) if not segment.words[segment.page(place) + seg.LIFE]]
 
 
-def ranks(numbers: List[int]) -> str:
+def ranks(numbers: list[int]) -> str:
     """'rank 3' or 'ranks 1, 3'."""
     return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}" if numbers else ""
 
@@ -204,7 +207,7 @@ def chunk_for(size: int, folder: str) -> int:
     return chunk // seg.PAGE * seg.PAGE
 
 
-def _died_early(folder: str, world: Segment) -> Optional[str]:
+def _died_early(folder: str, world: Segment) -> str | None:
     for rank in range(1, world.layout.size):
         life = world.words[world.page(rank) + seg.LIFE]
         if life:

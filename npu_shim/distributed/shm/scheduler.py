@@ -8,19 +8,20 @@ thread with that collective then has its turn; the next go number is given after
 Of the threads of a process that wait, one looks at the memory for all of them,
 and the one whose turn it is does the work; the others sleep.
 """
+
 from __future__ import annotations
 
 import os
 import threading
 import time
 from collections import OrderedDict
-from typing import Callable, Dict, Optional, TypeVar
+from typing import Callable, TypeVar
 
 from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled
 from npu_shim.distributed.collectives.op_key import name_of, token_of
 from npu_shim.distributed.shm import segment as seg
-from npu_shim.distributed.shm.barrier import Floor
 from npu_shim.distributed.shm.announcements import Call, Lanes
+from npu_shim.distributed.shm.barrier import Floor
 from npu_shim.distributed.shm.liveness import Peers, break_group
 from npu_shim.distributed.shm.segment import LANES, Segment, fence
 from npu_shim.distributed.shm.waiting import wait_until
@@ -38,15 +39,15 @@ class Turns:
         self._words = segment.words
         self._lanes = Lanes(segment, place, peers)
         self._lock = threading.Lock()
-        self._calls: "OrderedDict[int, Call]" = OrderedDict()
-        self._counts: Dict[str, int] = {}
+        self._calls: OrderedDict[int, Call] = OrderedDict()
+        self._counts: dict[str, int] = {}
         self._free = list(range(LANES))
         self._freed = threading.Condition(self._lock)
         self._looking = False  # one thread looks at the memory, or has its turn
         self._go = 0
         self._pid = os.getpid()
-        self._winner: Optional[Call] = None
-        self._broken: Optional[CollectiveError] = None
+        self._winner: Call | None = None
+        self._broken: CollectiveError | None = None
 
     def run(self, key: str, asked: str, digest: bytes, work: Callable[[], T]) -> T:
         """Takes part in a collective.
@@ -83,8 +84,9 @@ class Turns:
 
     def _announce(self, key: str, asked: str, digest: bytes) -> Call:
         if os.getpid() != self._pid:
-            raise CollectiveError(f"{key}: this process was forked from a rank and is none itself: communicate in the "
-                                  "rank's own process.")
+            raise CollectiveError(
+                f"{key}: this process was forked from a rank and is none itself: communicate in the rank's own process."
+            )
         with self._lock:
             self._check_whole()
             name = name_of(key)
@@ -147,8 +149,9 @@ class Turns:
         fence()
         self._winner = self._calls.get(words[seg.GO_TOKEN])
         if self._winner is None:
-            raise CollectiveError("the shared memory of the ranks is damaged: a collective was begun that this rank "
-                                  "did not ask for.")
+            raise CollectiveError(
+                "the shared memory of the ranks is damaged: a collective was begun that this rank did not ask for."
+            )
         self._go += 1
         return True
 
@@ -198,8 +201,9 @@ class Turns:
     def _break(self, error: BaseException, call: Call) -> None:
         """Ends the group here, and tells the other ranks why."""
         if not isinstance(error, CollectiveError):
-            error = CollectiveError(f"{call.key} ({call.asked}): {self._peers.name(self._place)} failed: "
-                                    f"{type(error).__name__}: {error}")
+            error = CollectiveError(
+                f"{call.key} ({call.asked}): {self._peers.name(self._place)} failed: {type(error).__name__}: {error}"
+            )
         with self._lock:
             if self._broken:
                 return

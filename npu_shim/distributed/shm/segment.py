@@ -11,6 +11,7 @@ records        what each announcement asks for
 slots          [2 halves][rank][chunk]: the data
 =============  ==========================================================
 """
+
 from __future__ import annotations
 
 import mmap
@@ -18,7 +19,6 @@ import os
 import platform
 import threading
 from dataclasses import dataclass
-from typing import List
 
 import numpy as np
 
@@ -28,7 +28,7 @@ PAGE = 4096
 WORD = 8
 MAGIC = 0x6E70755F73686D31
 VERSION = 2
-LANES = 1024        # collectives that one rank can have announced at a time
+LANES = 1024  # collectives that one rank can have announced at a time
 RECORD_BYTES = 512
 _RANK_BYTES = PAGE + LANES * WORD
 
@@ -45,7 +45,7 @@ RANK_TEXT = 1024  # byte
 TOKENS = PAGE // WORD
 
 SETTING_UP, READY, FAILED = 0, 1, 2  # STATE; FAILED + the error's code
-PRESENT, LEFT, BROKEN = 0, 1, 2      # RANK_STATE; BROKEN + the error's code
+PRESENT, LEFT, BROKEN = 0, 1, 2  # RANK_STATE; BROKEN + the error's code
 
 
 @dataclass(frozen=True)
@@ -78,17 +78,17 @@ class Segment:
         self.layout = layout
         self._unreserved = -1
         self.memory = mmap.mmap(fd, layout.total_bytes)
-        self.words = memoryview(self.memory)[:layout.records_at].cast("Q")
+        self.words = memoryview(self.memory)[: layout.records_at].cast("Q")
         slots = np.frombuffer(self.memory, np.uint8, 2 * layout.size * layout.chunk_bytes, layout.slots_at)
         self.slots = slots.reshape(2, layout.size, layout.chunk_bytes)
 
     @classmethod
-    def private(cls, layout: Layout) -> "Segment":
+    def private(cls, layout: Layout) -> Segment:
         """The segment of a group of one rank: memory of this process."""
         return cls(-1, layout)
 
     @classmethod
-    def create(cls, path: str, layout: Layout) -> "Segment":
+    def create(cls, path: str, layout: Layout) -> Segment:
         """Makes a segment; its memory is only taken by reserve()."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         os.ftruncate(fd, layout.total_bytes)
@@ -101,7 +101,7 @@ class Segment:
         return made
 
     @classmethod
-    def open(cls, path: str) -> "Segment":
+    def open(cls, path: str) -> Segment:
         """Maps a segment that another rank made.
 
         Raises:
@@ -114,8 +114,10 @@ class Segment:
             if len(head) < 4 or head[_MAGIC] != MAGIC:  # not yet written in full
                 raise FileNotFoundError(path)
             if head[_VERSION] != VERSION:
-                raise Mismatch(f"the other ranks' npu_shim shares memory in form {head[_VERSION]}, this one in form "
-                               f"{VERSION}: install the same npu_shim for every rank.")
+                raise Mismatch(
+                    f"the other ranks' npu_shim shares memory in form {head[_VERSION]}, this one in form "
+                    f"{VERSION}: install the same npu_shim for every rank."
+                )
             return cls(fd, Layout(int(head[_SIZE]), int(head[_CHUNK])))
         finally:
             os.close(fd)
@@ -131,7 +133,8 @@ class Segment:
         except OSError as error:
             raise CollectiveError(
                 f"{self.layout.size} ranks share {self.layout.total_bytes >> 20} MB of memory, which is not there "
-                f"({error.strerror}): free some, or enlarge it (in a container: --shm-size).") from error
+                f"({error.strerror}): free some, or enlarge it (in a container: --shm-size)."
+            ) from error
         finally:
             os.close(self._unreserved)
 
@@ -139,7 +142,7 @@ class Segment:
         """Index of the first word of a rank's pages."""
         return (PAGE + rank * _RANK_BYTES) // WORD
 
-    def counters(self) -> List[int]:
+    def counters(self) -> list[int]:
         """Index of each rank's counter."""
         return [self.page(rank) + COUNTER for rank in range(self.layout.size)]
 
@@ -153,13 +156,13 @@ class Segment:
 
     def write_text(self, at: int, text: str, room: int = TEXT_BYTES) -> None:
         """Writes a text at a byte, cut to the room there is; the word that announces it is written afterwards."""
-        raw = text.encode("utf-8")[:room - 2]
-        self.memory[at:at + 2 + len(raw)] = len(raw).to_bytes(2, "little") + raw
+        raw = text.encode("utf-8")[: room - 2]
+        self.memory[at : at + 2 + len(raw)] = len(raw).to_bytes(2, "little") + raw
 
     def read_text(self, at: int) -> str:
         """A text that write_text wrote."""
-        count = int.from_bytes(self.memory[at:at + 2], "little")
-        return self.memory[at + 2:at + 2 + count].decode("utf-8", "ignore")
+        count = int.from_bytes(self.memory[at : at + 2], "little")
+        return self.memory[at + 2 : at + 2 + count].decode("utf-8", "ignore")
 
     def rank_text(self, rank: int) -> int:
         """Byte of the text in which a rank says why it ended or failed."""

@@ -1,12 +1,13 @@
 """A group's exchange of numbers through its slots in shared memory, one collective at a time."""
+
 from __future__ import annotations
 
-from typing import Callable, Optional, Sequence, TypeVar
+from typing import Callable, Sequence, TypeVar
 
 import numpy as np
 
-from npu_shim.distributed.collectives.transport import Combine, Exchange, Members
 from npu_shim.distributed.collectives.buffer_list import Pieces
+from npu_shim.distributed.collectives.transport import Combine, Exchange, Members
 from npu_shim.distributed.shm import moving, reducing
 from npu_shim.distributed.shm.barrier import Floor
 from npu_shim.distributed.shm.scheduler import Turns
@@ -20,7 +21,7 @@ class Slots(Exchange):
     def __init__(self, floor: Floor) -> None:
         self._floor = floor
 
-    def allreduce(self, source: Pieces, out: Optional[Pieces], dtype: np.dtype, combine: Combine) -> None:
+    def allreduce(self, source: Pieces, out: Pieces | None, dtype: np.dtype, combine: Combine) -> None:
         reducing.allreduce(self._floor, source, out, dtype, combine)
 
     def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combine) -> None:
@@ -32,8 +33,9 @@ class Slots(Exchange):
     def broadcast(self, data: Pieces, root: int) -> None:
         moving.broadcast(self._floor, data, root)
 
-    def all_to_all(self, source: np.ndarray, out: np.ndarray, counts: np.ndarray, send_at: Sequence[int],
-                   receive_at: Sequence[int]) -> None:
+    def all_to_all(
+        self, source: np.ndarray, out: np.ndarray, counts: np.ndarray, send_at: Sequence[int], receive_at: Sequence[int]
+    ) -> None:
         moving.all_to_all(self._floor, source, out, counts, send_at, receive_at)
 
     def meet(self) -> None:

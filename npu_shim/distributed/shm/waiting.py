@@ -1,4 +1,5 @@
 """Waiting for another process: short turns first, as most waits are short, then short sleeps."""
+
 from __future__ import annotations
 
 import os

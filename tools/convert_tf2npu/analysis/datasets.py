@@ -1,15 +1,17 @@
 """Where the elements of a dataset come from and go to: what repeats for ever, what is batched only for a while."""
+
 from __future__ import annotations
 
 import ast
-from typing import List, Optional, Set
 
-from ..semantics.model import Where
 from ..rules.registry import Context
+from ..semantics.model import Where
 from ..semantics.signatures import constant
 
-_KEEPS_ON = frozenset('''shuffle map prefetch filter cache with_options interleave flat_map enumerate shard
-map_with_legacy_function'''.split())
+_KEEPS_ON = frozenset(
+    """shuffle map prefetch filter cache with_options interleave flat_map enumerate shard
+map_with_legacy_function""".split()
+)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -17,7 +19,7 @@ def around(context: Context, node: ast.Call) -> ast.AST:
     """The expression that is the dataset of batches: the call itself, or ``dataset.apply(call)``."""
     for parent in context.names.ancestors(node):
         if isinstance(parent, ast.Call):
-            applied = isinstance(parent.func, ast.Attribute) and parent.func.attr == 'apply' and node in parent.args
+            applied = isinstance(parent.func, ast.Attribute) and parent.func.attr == "apply" and node in parent.args
             return parent if applied else node
         if isinstance(parent, ast.stmt):
             break
@@ -28,27 +30,27 @@ def is_endless(context: Context, node: ast.AST, where: Where, depth: int = 20) -
     """Whether a dataset repeats for ever before it is batched, so that no batch is a smaller one."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         method = node.func.attr
-        if method == 'repeat' and _forever(node):
+        if method == "repeat" and _forever(node):
             return True
-        if method == 'apply' and node.args and isinstance(node.args[0], ast.Call):
-            name = context.resolve(node.args[0].func, where) or ''
-            if name.endswith('.shuffle_and_repeat') and _forever(node.args[0], 1):
+        if method == "apply" and node.args and isinstance(node.args[0], ast.Call):
+            name = context.resolve(node.args[0].func, where) or ""
+            if name.endswith(".shuffle_and_repeat") and _forever(node.args[0], 1):
                 return True
-            if not name.endswith(('.parallel_interleave', '.shuffle_and_repeat', '.ignore_errors')):
+            if not name.endswith((".parallel_interleave", ".shuffle_and_repeat", ".ignore_errors")):
                 return False
-        elif method not in _KEEPS_ON and method != 'repeat':
+        elif method not in _KEEPS_ON and method != "repeat":
             return False
         node = node.func.value
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
-        value = bindings[0].node if len(bindings) == 1 and bindings[0].kind == 'value' else None
+        value = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
         # A name that nothing else binds may be its own value.
         return value is not None and depth > 0 and is_endless(context, value, bindings[0].where, depth - 1)
     return False
 
 
 def _forever(call: ast.Call, place: int = 0) -> bool:
-    counts: List[ast.expr] = call.args[place:place + 1] + [k.value for k in call.keywords if k.arg == 'count']
+    counts: list[ast.expr] = call.args[place : place + 1] + [k.value for k in call.keywords if k.arg == "count"]
     return not counts or constant(counts[0]) in ((None,), (-1,))
 
 
@@ -56,40 +58,51 @@ def in_window(context: Context, node: ast.AST) -> bool:
     """Whether code stands in the function that makes batches of the windows of group_by_window."""
     functions = {p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)}
     for call in context.names.calls if functions else ():
-        if getattr(call.node.func, 'attr', getattr(call.node.func, 'id', '')) == 'group_by_window':
+        if getattr(call.node.func, "attr", getattr(call.node.func, "id", "")) == "group_by_window":
             for value in call.node.args + [k.value for k in call.node.keywords]:
-                definition = context.names.definition(value, call.where) if isinstance(
-                    value, (ast.Name, ast.Attribute)) else (value, context.names)
+                definition = (
+                    context.names.definition(value, call.where)
+                    if isinstance(value, (ast.Name, ast.Attribute))
+                    else (value, context.names)
+                )
                 if definition and definition[0] in functions:
                     return True
     return False
 
 
-def unbatched(context: Context, node: ast.AST) -> Optional[bool]:
+def unbatched(context: Context, node: ast.AST) -> bool | None:
     """Whether batches are taken apart again, so that a smaller one is never seen; None where it depends."""
-    found: List[bool] = []
+    found: list[bool] = []
     for call in context.names.calls:
         function = call.node.func
         if not isinstance(function, ast.Attribute):
             continue
-        applied = call.node.args[0] if function.attr == 'apply' and call.node.args else None
-        if function.attr == 'unbatch' or isinstance(applied, ast.Call) and (context.resolve(
-                applied.func, call.where) or '').endswith('.unbatch'):
-            before: Set[ast.AST] = set()
+        applied = call.node.args[0] if function.attr == "apply" and call.node.args else None
+        if (
+            function.attr == "unbatch"
+            or isinstance(applied, ast.Call)
+            and (context.resolve(applied.func, call.where) or "").endswith(".unbatch")
+        ):
+            before: set[ast.AST] = set()
             _before(context, function.value, call.where, before)
             if node in before:
                 around_it = set(context.names.ancestors(node))
-                found.append(all(parent in around_it for parent in context.names.ancestors(call.node)
-                                 if isinstance(parent, (ast.If, ast.IfExp, ast.For, ast.While))))
+                found.append(
+                    all(
+                        parent in around_it
+                        for parent in context.names.ancestors(call.node)
+                        if isinstance(parent, (ast.If, ast.IfExp, ast.For, ast.While))
+                    )
+                )
     return True if any(found) else None if found else False
 
 
-def _before(context: Context, node: ast.AST, where: Where, found: Set[ast.AST]) -> None:
+def _before(context: Context, node: ast.AST, where: Where, found: set[ast.AST]) -> None:
     while node not in found:
         found.add(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func.value
         elif isinstance(node, ast.Name):
             for binding in context.names.lookup(node.id, where) or ():
-                if binding.kind == 'value' and binding.node is not None:
+                if binding.kind == "value" and binding.node is not None:
                     _before(context, binding.node, binding.where, found)

@@ -4,35 +4,40 @@ What a function handed to ``dataset.map`` computes never reaches the card, in wh
 is handed there, and what tests and serving functions compute is of no concern for training. Findings about
 the card leave such code alone.
 """
+
 from __future__ import annotations
 
 import ast
 import functools
 import os
 import re
-from typing import Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
+from typing import Iterator
 
-from ..semantics.model import Call
-from ..semantics.call_sites import users
 from ..project.import_graph import reached
-from ..semantics.types import DATASET, Types
-from ..semantics.resolver import Names
 from ..rules.registry import Context
+from ..semantics.call_sites import users
+from ..semantics.model import Call
+from ..semantics.resolver import Names
+from ..semantics.types import DATASET, Types
 
 # The methods and functions of tf.data that take a function and run it on the host.
-_TAKERS = frozenset('''map flat_map interleave filter map_with_legacy_function scan take_while reduce
+_TAKERS = frozenset(
+    """map flat_map interleave filter map_with_legacy_function scan take_while reduce
 from_generator map_and_batch map_and_batch_with_legacy_function parallel_interleave group_by_window
-bucket_by_sequence_length rejection_resample'''.split())
-_DATA = ('tensorflow.data.', 'tensorflow.contrib.data.')
+bucket_by_sequence_length rejection_resample""".split()
+)
+_DATA = ("tensorflow.data.", "tensorflow.contrib.data.")
 # Functions that run Python code inside a graph, and keywords under which functions that make input are given.
-_PYTHON = frozenset({'py_func', 'numpy_function', 'py_function'})
-_INPUTS = re.compile(r'(?:\w+_)?(?:input_fn|map_func|serving_input_receiver_fn|parse_fn)\Z')
-_SEQUENCE = 'tensorflow.keras.utils.Sequence'
+_PYTHON = frozenset({"py_func", "numpy_function", "py_function"})
+_INPUTS = re.compile(r"(?:\w+_)?(?:input_fn|map_func|serving_input_receiver_fn|parse_fn)\Z")
+_SEQUENCE = "tensorflow.keras.utils.Sequence"
 # Words of the names that people give to functions and classes which make input, serve or test.
-_HOST_WORDS = frozenset('''input_fn input_fns parse parser parsing preprocess preprocessing preprocessor augment
+_HOST_WORDS = frozenset(
+    """input_fn input_fns parse parser parsing preprocess preprocessing preprocessor augment
 augmentation distort distorted dataset datasets reader record records tfrecord tfrecords serving
-receiver pipeline example examples tokenize tokenizer crop csv jpeg loader'''.split())
-_UPDATES = frozenset({'minimize', 'apply_gradients'})
+receiver pipeline example examples tokenize tokenizer crop csv jpeg loader""".split()
+)
+_UPDATES = frozenset({"minimize", "apply_gradients"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _TELLING = (*_FUNCTIONS, ast.ClassDef)
 
@@ -48,7 +53,7 @@ def runs_on_card(context: Context, node: ast.AST) -> bool:
 
 
 @functools.lru_cache(maxsize=1)
-def _on_card(names: Names) -> Dict[Optional[ast.AST], bool]:
+def _on_card(names: Names) -> dict[ast.AST | None, bool]:
     """Whether what is in a function or class of a file, or in none, runs on the card, as far as that was asked."""
     return {}
 
@@ -61,17 +66,21 @@ def in_map_function(context: Context, node: ast.AST) -> bool:
 
 def in_test(context: Context, node: ast.AST) -> bool:
     """Whether an expression belongs to a test."""
-    return _beside(context.names) and 'test' in _words(os.path.basename(context.names.path)) or any(
-        isinstance(parent, ast.ClassDef) and _is_test(parent)
-        for parent in context.names.ancestors(node))
+    return (
+        _beside(context.names)
+        and "test" in _words(os.path.basename(context.names.path))
+        or any(isinstance(parent, ast.ClassDef) and _is_test(parent) for parent in context.names.ancestors(node))
+    )
 
 
 def trains(context: Context) -> bool:
     """Whether a file shows that it trains, by itself or with what it imports, and does not only predict,
     average or convert."""
-    return any(word in context.source.text for word in ('train_op', 'train_step')) or any(
+    return any(word in context.source.text for word in ("train_op", "train_step")) or any(
         isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _UPDATES
-        for names in _updating(context.names) for call in names.calls)
+        for names in _updating(context.names)
+        for call in names.calls
+    )
 
 
 def _updating(names: Names) -> Iterator[Names]:
@@ -85,8 +94,7 @@ def _updating(names: Names) -> Iterator[Names]:
                 yield module.names
 
 
-def first_call(context: Context, call: Call, names: FrozenSet[str], within: ast.AST,
-               on_card: bool = True) -> bool:
+def first_call(context: Context, call: Call, names: frozenset[str], within: ast.AST, on_card: bool = True) -> bool:
     """Whether a call is the first one of some names.
 
     Args:
@@ -96,24 +104,25 @@ def first_call(context: Context, call: Call, names: FrozenSet[str], within: ast.
         within: the part of the file in which it is to be the first: its tree, a statement ...
         on_card: whether only those count that may run on the card.
     """
-    words = {name.rsplit('.', 1)[1] for name in names}
+    words = {name.rsplit(".", 1)[1] for name in names}
     everywhere = isinstance(within, ast.Module)
     for other in context.names.calls:
         if other.node is call.node:
             return True
         function = other.node.func
-        if getattr(function, 'attr', getattr(function, 'id', '')) in words and (
-                everywhere or within in context.names.ancestors(other.node)) and \
-                context.resolve(function, other.where) in names and (
-                    not on_card or runs_on_card(context, other.node)):
+        if (
+            getattr(function, "attr", getattr(function, "id", "")) in words
+            and (everywhere or within in context.names.ancestors(other.node))
+            and context.resolve(function, other.where) in names
+            and (not on_card or runs_on_card(context, other.node))
+        ):
             return False
     return True
 
 
 def function_of(context: Context, node: ast.AST) -> ast.AST:
     """The innermost function around an expression, or the module."""
-    return next((p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)),
-                context.names.tree)
+    return next((p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)), context.names.tree)
 
 
 @functools.lru_cache(maxsize=4)
@@ -121,38 +130,39 @@ def _beside(names: Names) -> bool:
     """Whether a file, by its name and folder, is a test or prepares data."""
     folder, name = os.path.split(names.path)
     words = _words(os.path.splitext(name)[0])
-    return bool(words & (_HOST_WORDS | {'test', 'tests'}) - {'crop'} or
-                _words(os.path.basename(folder)) & {'generators', 'datasets', 'preprocessing', 'tests'})
+    return bool(
+        words & (_HOST_WORDS | {"test", "tests"}) - {"crop"}
+        or _words(os.path.basename(folder)) & {"generators", "datasets", "preprocessing", "tests"}
+    )
 
 
-def _words(name: str) -> Set[str]:
-    return set(re.findall(r'[a-z0-9]+', re.sub(r'([a-z])([A-Z])', r'\1_\2', name).lower()))
+def _words(name: str) -> set[str]:
+    return set(re.findall(r"[a-z0-9]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
 
 
 def _is_test(node: ast.ClassDef) -> bool:
-    bases = [getattr(base, 'attr', getattr(base, 'id', '')) for base in node.bases]
-    return node.name.endswith(('Test', 'TestCase')) or any(
-        base.endswith(('Test', 'TestCase')) for base in bases)
+    bases = [getattr(base, "attr", getattr(base, "id", "")) for base in node.bases]
+    return node.name.endswith(("Test", "TestCase")) or any(base.endswith(("Test", "TestCase")) for base in bases)
 
 
 @functools.lru_cache(maxsize=4)
-def _host_functions(names: Names, types: Types) -> Tuple[FrozenSet[ast.AST], FrozenSet[ast.AST]]:
+def _host_functions(names: Names, types: Types) -> tuple[frozenset[ast.AST], frozenset[ast.AST]]:
     """The functions that tf.data runs for certain, and those that something called map runs."""
-    definitions: Dict[str, List[ast.AST]] = {}
+    definitions: dict[str, list[ast.AST]] = {}
     for function in names.functions:
         if not isinstance(function.node, ast.Lambda):
             definitions.setdefault(function.node.name, []).append(function.node)
-    certain: Set[ast.AST] = set()
-    likely: Set[ast.AST] = set()
+    certain: set[ast.AST] = set()
+    likely: set[ast.AST] = set()
     for call in names.calls:
-        word = getattr(call.node.func, 'attr', getattr(call.node.func, 'id', ''))
+        word = getattr(call.node.func, "attr", getattr(call.node.func, "id", ""))
         if word not in _TAKERS:
             for value in _python_of(word, call):
                 likely.update(_handed(value, definitions))
             continue
-        sure = (names.resolve(call.node.func, call.where) or '').startswith(_DATA) or (
-            isinstance(call.node.func, ast.Attribute) and
-            types.of(call.node.func.value, call.where) == DATASET)
+        sure = (names.resolve(call.node.func, call.where) or "").startswith(_DATA) or (
+            isinstance(call.node.func, ast.Attribute) and types.of(call.node.func.value, call.where) == DATASET
+        )
         for value in call.node.args + [k.value for k in call.node.keywords]:
             for found in _handed(value, definitions):
                 (certain if sure else likely).add(found)
@@ -160,14 +170,14 @@ def _host_functions(names: Names, types: Types) -> Tuple[FrozenSet[ast.AST], Fro
     return _closure(certain, called, definitions), _closure(likely, called, definitions)
 
 
-def _python_of(word: str, call: Call) -> List[ast.expr]:
+def _python_of(word: str, call: Call) -> list[ast.expr]:
     """The functions among the arguments of a call that is none of tf.data's, which it or Python runs."""
     if word in _PYTHON:
-        return call.node.args[:1] + [k.value for k in call.node.keywords if k.arg == 'func']
+        return call.node.args[:1] + [k.value for k in call.node.keywords if k.arg == "func"]
     return [k.value for k in call.node.keywords if k.arg and _INPUTS.match(k.arg)]
 
 
-def _on_host(node: ast.AST, names: Names, seen: Set[ast.AST]) -> bool:
+def _on_host(node: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
     """Whether something says that code belongs to input, serving or a test; ``seen`` are the functions
     whose uses are being looked at."""
     if _beside(names):
@@ -177,20 +187,23 @@ def _on_host(node: ast.AST, names: Names, seen: Set[ast.AST]) -> bool:
         if parent in likely or parent in certain:
             return True
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if _words(parent.name) & _HOST_WORDS or 'input_fn' in parent.name:
+            if _words(parent.name) & _HOST_WORDS or "input_fn" in parent.name:
                 return True
-            if parent.name.startswith('test') or isinstance(parent, ast.ClassDef) and (
-                    _is_test(parent) or _SEQUENCE in names.ancestry(parent)):
+            if (
+                parent.name.startswith("test")
+                or isinstance(parent, ast.ClassDef)
+                and (_is_test(parent) or _SEQUENCE in names.ancestry(parent))
+            ):
                 return True
         if isinstance(parent, _FUNCTIONS) and _used_on_host(parent, names, seen):
             return True
     return False
 
 
-def _used_on_host(function: ast.AST, names: Names, seen: Set[ast.AST]) -> bool:
+def _used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
     """Whether a function of the project is handed to something that runs it on the host, or used in code
     that belongs there alone."""
-    name = getattr(function, 'name', '')
+    name = getattr(function, "name", "")
     defined = names.module.bindings.get(name, [])
     if not name or function in seen or len(defined) != 1 or defined[0].node is not function:
         return False
@@ -210,11 +223,11 @@ def _is_handed_over(mention: ast.AST, names: Names) -> bool:
     """Whether a mention of a function hands it to tf.data, to Python, or as input."""
     child = mention
     for parent in names.ancestors(mention):
-        if isinstance(parent, ast.keyword) and _INPUTS.match(parent.arg or ''):
+        if isinstance(parent, ast.keyword) and _INPUTS.match(parent.arg or ""):
             return True
         if isinstance(parent, ast.Call) and child is not parent.func:
-            word = getattr(parent.func, 'attr', getattr(parent.func, 'id', ''))
-            if word != 'partial':
+            word = getattr(parent.func, "attr", getattr(parent.func, "id", ""))
+            if word != "partial":
                 return word in _TAKERS or word in _PYTHON
         elif not isinstance(parent, ast.keyword):
             return False
@@ -222,21 +235,24 @@ def _is_handed_over(mention: ast.AST, names: Names) -> bool:
     return False
 
 
-def _handed(value: ast.expr, definitions: Dict[str, List[ast.AST]]) -> Iterator[ast.AST]:
+def _handed(value: ast.expr, definitions: dict[str, list[ast.AST]]) -> Iterator[ast.AST]:
     """The functions that an argument may be: by name, as a lambda, through functools.partial."""
     if isinstance(value, ast.Lambda):
         yield value
     elif isinstance(value, (ast.Name, ast.Attribute)):
-        named = definitions.get(getattr(value, 'attr', getattr(value, 'id', '')), [])
+        named = definitions.get(getattr(value, "attr", getattr(value, "id", "")), [])
         if len(named) == 1:
             yield named[0]
-    elif isinstance(value, ast.Call) and value.args and 'partial' in (
-            getattr(value.func, 'attr', ''), getattr(value.func, 'id', '')):
+    elif (
+        isinstance(value, ast.Call)
+        and value.args
+        and "partial" in (getattr(value.func, "attr", ""), getattr(value.func, "id", ""))
+    ):
         yield from _handed(value.args[0], definitions)
 
 
-def _calls_by_function(names: Names) -> Dict[ast.AST, Set[str]]:
-    called: Dict[ast.AST, Set[str]] = {}
+def _calls_by_function(names: Names) -> dict[ast.AST, set[str]]:
+    called: dict[ast.AST, set[str]] = {}
     for call in names.calls:
         word = _plain_name(call.node.func)
         if word:
@@ -250,14 +266,18 @@ def _plain_name(function: ast.expr) -> str:
     """``f`` of ``f(...)`` and of ``self.f(...)``, the calls that stay within a file."""
     if isinstance(function, ast.Name):
         return function.id
-    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and \
-            function.value.id in ('self', 'cls'):
+    if (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and function.value.id in ("self", "cls")
+    ):
         return function.attr
-    return ''
+    return ""
 
 
-def _closure(functions: Set[ast.AST], called: Dict[ast.AST, Set[str]],
-             definitions: Dict[str, List[ast.AST]]) -> FrozenSet[ast.AST]:
+def _closure(
+    functions: set[ast.AST], called: dict[ast.AST, set[str]], definitions: dict[str, list[ast.AST]]
+) -> frozenset[ast.AST]:
     """Some functions with all that they call."""
     found = set(functions)
     todo = list(functions)

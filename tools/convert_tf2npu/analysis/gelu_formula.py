@@ -4,12 +4,13 @@ A formula can be written in many ways; whether it is the tanh form of gelu is de
 The expression is interpreted on Python floats, TensorFlow's functions by ``math``'s, and nothing but
 arithmetic and a few well-known functions is followed: anything else makes the formula unknown.
 """
+
 from __future__ import annotations
 
 import ast
 import math
 import operator
-from typing import Callable, Dict, List, Optional
+from typing import Callable
 
 from ..semantics.model import Function, Where
 from ..semantics.resolver import Names
@@ -18,29 +19,47 @@ from ..semantics.signatures import constant
 _POINTS = (-3.1, -2.0, -1.3, -0.5, -0.01, 0.0, 0.4, 1.0, 1.7, 2.5, 3.3)
 # Enough for constants written with five digits; the erf form is 5e-4 away, x*sigmoid(1.702x) 2e-2.
 _TOLERANCE = 5e-5
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-              ast.Div: operator.truediv, ast.Pow: operator.pow}
-_TENSOR: Dict[str, Callable[..., float]] = {
-    'tensorflow.tanh': math.tanh, 'tensorflow.pow': math.pow, 'tensorflow.sqrt': math.sqrt,
-    'tensorflow.square': lambda v: v * v, 'tensorflow.multiply': operator.mul,
-    'tensorflow.add': operator.add, 'tensorflow.erf': math.erf, 'tensorflow.math.erf': math.erf,
-    'tensorflow.sigmoid': lambda v: 1 / (1 + math.exp(-v)), 'tensorflow.exp': math.exp,
-    'tensorflow.math.exp': math.exp, 'tensorflow.math.divide': operator.truediv,
-    'tensorflow.divide': operator.truediv, 'tensorflow.subtract': operator.sub,
-    'tensorflow.math.subtract': operator.sub}
-_SCALAR: Dict[str, Callable[..., float]] = {
-    'sqrt': math.sqrt, 'power': math.pow, 'pow': math.pow, 'square': lambda v: v * v,
-    'float32': float, 'array': float}
-_CONSTANT = {module + '.' + name: function for module in ('numpy', 'math')
-             for name, function in _SCALAR.items()}
-_VALUES = {'numpy.pi': math.pi, 'math.pi': math.pi}
-_SAME = frozenset({'tensorflow.cast', 'tensorflow.constant', 'tensorflow.identity',
-                   'tensorflow.convert_to_tensor'})
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_TENSOR: dict[str, Callable[..., float]] = {
+    "tensorflow.tanh": math.tanh,
+    "tensorflow.pow": math.pow,
+    "tensorflow.sqrt": math.sqrt,
+    "tensorflow.square": lambda v: v * v,
+    "tensorflow.multiply": operator.mul,
+    "tensorflow.add": operator.add,
+    "tensorflow.erf": math.erf,
+    "tensorflow.math.erf": math.erf,
+    "tensorflow.sigmoid": lambda v: 1 / (1 + math.exp(-v)),
+    "tensorflow.exp": math.exp,
+    "tensorflow.math.exp": math.exp,
+    "tensorflow.math.divide": operator.truediv,
+    "tensorflow.divide": operator.truediv,
+    "tensorflow.subtract": operator.sub,
+    "tensorflow.math.subtract": operator.sub,
+}
+_SCALAR: dict[str, Callable[..., float]] = {
+    "sqrt": math.sqrt,
+    "power": math.pow,
+    "pow": math.pow,
+    "square": lambda v: v * v,
+    "float32": float,
+    "array": float,
+}
+_CONSTANT = {module + "." + name: function for module in ("numpy", "math") for name, function in _SCALAR.items()}
+_VALUES = {"numpy.pi": math.pi, "math.pi": math.pi}
+_SAME = frozenset({"tensorflow.cast", "tensorflow.constant", "tensorflow.identity", "tensorflow.convert_to_tensor"})
 
 
-_FORMS: Dict[str, Callable[[float], float]] = {
-    'gelu': lambda x: math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)),
-    'erf gelu': lambda x: math.erf(x / math.sqrt(2))}
+_FORMS: dict[str, Callable[[float], float]] = {
+    "gelu": lambda x: math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)),
+    "erf gelu": lambda x: math.erf(x / math.sqrt(2)),
+}
 
 
 class _Unknown(Exception):
@@ -55,7 +74,7 @@ class _Value:
         self.tensor = tensor
 
 
-def meaning(function: Function, names: Names) -> Optional[str]:
+def meaning(function: Function, names: Names) -> str | None:
     """What a function or lambda computes.
 
     Returns:
@@ -69,7 +88,7 @@ def meaning(function: Function, names: Names) -> Optional[str]:
     return _known(lambda x: _run(body, argument, x, function, names))
 
 
-def _known(formula: Callable[[float], _Value]) -> Optional[str]:
+def _known(formula: Callable[[float], _Value]) -> str | None:
     try:
         found = [formula(x) for x in _POINTS]
     except (_Unknown, ValueError, OverflowError, ZeroDivisionError, TypeError, RecursionError):
@@ -82,19 +101,18 @@ def _known(formula: Callable[[float], _Value]) -> Optional[str]:
     return None
 
 
-def argument_name(function: Function, names: Names) -> Optional[str]:
+def argument_name(function: Function, names: Names) -> str | None:
     """The one argument that a function cannot do without, ``self`` not counted."""
     args = function.node.args
-    if args.vararg or args.kwarg or args.kwonlyargs or getattr(args, 'posonlyargs', []):
+    if args.vararg or args.kwarg or args.kwonlyargs or getattr(args, "posonlyargs", []):
         return None
-    required = args.args[:len(args.args) - len(args.defaults)]
-    if required and isinstance(names.parents.get(function.node), ast.ClassDef) and \
-            required[0].arg in ('self', 'cls'):
+    required = args.args[: len(args.args) - len(args.defaults)]
+    if required and isinstance(names.parents.get(function.node), ast.ClassDef) and required[0].arg in ("self", "cls"):
         required = required[1:]
     return required[0].arg if len(required) == 1 else None
 
 
-def statements(node: ast.AST) -> List[ast.AST]:
+def statements(node: ast.AST) -> list[ast.AST]:
     """A function's statements without its docstring, those of a scope where that is all it has; for a
     lambda its expression."""
     if isinstance(node, ast.Lambda):
@@ -102,13 +120,12 @@ def statements(node: ast.AST) -> List[ast.AST]:
     body = list(node.body)  # type: ignore[attr-defined]
     if isinstance(body[0], ast.Expr) and isinstance((constant(body[0].value) or (0,))[0], str):
         body = body[1:]
-    if len(body) == 1 and isinstance(body[0], ast.With) and not any(
-            item.optional_vars for item in body[0].items):
+    if len(body) == 1 and isinstance(body[0], ast.With) and not any(item.optional_vars for item in body[0].items):
         return list(body[0].body)
     return body
 
 
-def expression_meaning(node: ast.expr, argument: ast.expr, names: Names, where: Where) -> Optional[str]:
+def expression_meaning(node: ast.expr, argument: ast.expr, names: Names, where: Where) -> str | None:
     """What an expression computes of a part of it.
 
     Args:
@@ -124,13 +141,18 @@ def expression_meaning(node: ast.expr, argument: ast.expr, names: Names, where: 
     return _known(lambda x: _evaluate(node, {text: _Value(x, True)}, names, where))
 
 
-def _run(body: List[ast.AST], argument: str, x: float, function: Function, names: Names) -> _Value:
+def _run(body: list[ast.AST], argument: str, x: float, function: Function, names: Names) -> _Value:
     local = {ast.dump(ast.Name(argument, ast.Load())): _Value(x, True)}
     where = Where(function.scope.ref, (), None)
     for statement in body[:-1]:
-        targets = statement.targets if isinstance(statement, ast.Assign) else [
-            statement.target] if isinstance(statement, (ast.AnnAssign, ast.AugAssign)) else []
-        value = getattr(statement, 'value', None)
+        targets = (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else [statement.target]
+            if isinstance(statement, (ast.AnnAssign, ast.AugAssign))
+            else []
+        )
+        value = getattr(statement, "value", None)
         if len(targets) != 1 or not isinstance(targets[0], ast.Name) or value is None:
             raise _Unknown
         name = ast.Name(targets[0].id, ast.Load())
@@ -149,7 +171,7 @@ def _run(body: List[ast.AST], argument: str, x: float, function: Function, names
     return _evaluate(expression, local, names, where)
 
 
-def _evaluate(node: ast.AST, local: Dict[str, _Value], names: Names, where: Where) -> _Value:
+def _evaluate(node: ast.AST, local: dict[str, _Value], names: Names, where: Where) -> _Value:
     value = constant(node)
     if value is not None:
         if isinstance(value[0], bool) or not isinstance(value[0], (int, float)):
@@ -177,32 +199,32 @@ def _evaluate(node: ast.AST, local: Dict[str, _Value], names: Names, where: Wher
     raise _Unknown
 
 
-def _outer(node: ast.Name, local: Dict[str, _Value], names: Names, where: Where) -> _Value:
+def _outer(node: ast.Name, local: dict[str, _Value], names: Names, where: Where) -> _Value:
     """A constant that stands outside the function."""
     bindings = names.lookup(node.id, where) or []
-    if len(bindings) == 1 and bindings[0].kind == 'value' and bindings[0].node is not None:
+    if len(bindings) == 1 and bindings[0].kind == "value" and bindings[0].node is not None:
         found = _evaluate(bindings[0].node, {}, names, bindings[0].where)
         if not found.tensor:
             return found
     raise _Unknown
 
 
-def _call(node: ast.Call, local: Dict[str, _Value], names: Names, where: Where) -> _Value:
-    if isinstance(node.func, ast.Attribute) and node.func.attr == 'astype':
+def _call(node: ast.Call, local: dict[str, _Value], names: Names, where: Where) -> _Value:
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
         inner = _evaluate(node.func.value, local, names, where)
         if not inner.tensor:
             return inner
-    name = names.resolve(node.func, where) or ''
+    name = names.resolve(node.func, where) or ""
     if name in _SAME and node.args:
         return _evaluate(node.args[0], local, names, where)
-    if any(k.arg not in ('x', 'y', 'a', 'name') for k in node.keywords):
+    if any(k.arg not in ("x", "y", "a", "name") for k in node.keywords):
         raise _Unknown
-    given = node.args + [k.value for k in node.keywords if k.arg != 'name']
+    given = node.args + [k.value for k in node.keywords if k.arg != "name"]
     values = [_evaluate(v, local, names, where) for v in given]
     tensor = any(v.tensor for v in values)
     if name in _TENSOR:
         return _Value(_TENSOR[name](*[v.number for v in values]), tensor)
-    if name in _CONSTANT and (not tensor or name == 'numpy.power'):
+    if name in _CONSTANT and (not tensor or name == "numpy.power"):
         # NumPy on a symbolic tensor goes through the tensor's own operators for power alone
         return _Value(_CONSTANT[name](*[v.number for v in values]), tensor)
     raise _Unknown

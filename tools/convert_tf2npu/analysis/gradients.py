@@ -1,46 +1,66 @@
 """What computes the gradients that an optimizer applies, traced back through the script."""
+
 from __future__ import annotations
 
 import ast
 import functools
-from typing import Dict, Iterator, List, NamedTuple, Tuple
+from typing import Iterator, NamedTuple
 
-from ..semantics.model import Binding, Where
-from ..semantics.call_sites import handed
-from ..semantics.resolver import Names, element
-from ..semantics.value_flow import origins
-from .optimizers import AROUND, NPU, role
 from ..project.project import Project
+from ..semantics.call_sites import handed
+from ..semantics.model import Binding, Where
+from ..semantics.resolver import Names, element
 from ..semantics.scopes import own_returns
 from ..semantics.signatures import bind, is_none
+from ..semantics.value_flow import origins
+from .optimizers import AROUND, NPU, role
 
-GRADIENTS = ('ys', 'xs', 'grad_ys', 'name', 'colocate_gradients_with_ops', 'gate_gradients', 'aggregation_method',
-             'stop_gradients', 'unconnected_gradients')
+GRADIENTS = (
+    "ys",
+    "xs",
+    "grad_ys",
+    "name",
+    "colocate_gradients_with_ops",
+    "gate_gradients",
+    "aggregation_method",
+    "stop_gradients",
+    "unconnected_gradients",
+)
 BY_HAND, BY_OPTIMIZER, AVERAGED, BY_TAPE, UNKNOWN = (
-    'computed by hand', 'computed by an optimizer', 'averaged', 'computed by a tape', 'not known')
+    "computed by hand",
+    "computed by an optimizer",
+    "averaged",
+    "computed by a tape",
+    "not known",
+)
 # Functions of TensorFlow's that return what they are given in another form; those of the second kind
 # return it in a tuple.
-_THROUGH = frozenset('tensorflow.' + name for name in '''clip_by_value clip_by_norm clip_by_average_norm identity
+_THROUGH = frozenset(
+    "tensorflow." + name
+    for name in """clip_by_value clip_by_norm clip_by_average_norm identity
 cast multiply math.multiply div divide math.divide realdiv truediv scalar_mul math.scalar_mul check_numerics
 debugging.check_numerics where verify_tensor_all_finite convert_to_tensor stop_gradient reshape
 contrib.training.clip_gradient_norms contrib.training.multiply_gradients
-contrib.slim.learning.clip_gradient_norms contrib.slim.learning.multiply_gradients'''.split())
-_IN_TUPLES = frozenset({'tensorflow.clip_by_global_norm'})
-_LISTS = frozenset({'zip', 'list', 'tuple', 'sorted', 'reversed', 'enumerate'})
-_COMPUTING = frozenset({'compute_gradients', 'get_gradients'})
-_AVERAGES = frozenset({NPU + 'npu_allreduce', 'horovod.allreduce', 'horovod.grouped_allreduce',
-                       NPU + 'hccl_ops.allreduce'})
+contrib.slim.learning.clip_gradient_norms contrib.slim.learning.multiply_gradients""".split()
+)
+_IN_TUPLES = frozenset({"tensorflow.clip_by_global_norm"})
+_LISTS = frozenset({"zip", "list", "tuple", "sorted", "reversed", "enumerate"})
+_COMPUTING = frozenset({"compute_gradients", "get_gradients"})
+_AVERAGES = frozenset(
+    {NPU + "npu_allreduce", "horovod.allreduce", "horovod.grouped_allreduce", NPU + "hccl_ops.allreduce"}
+)
 
 
 class Source(NamedTuple):
     """What computes gradients: one of the kinds above, the expression, its place, the names of its module."""
+
     kind: str
     node: ast.AST
     where: Where
     names: Names
 
     @property
-    def key(self) -> Tuple[str, int]:
+    def key(self) -> tuple[str, int]:
         """By what it is known, where it is a call, however often its file is read."""
         assert isinstance(self.node, ast.Call)
         return self.names.key(self.node)
@@ -48,28 +68,29 @@ class Source(NamedTuple):
 
 class Applied(NamedTuple):
     """A call of ``apply_gradients``, and what computes the gradients."""
+
     call: ast.Call
     where: Where
-    sources: List[Source]
+    sources: list[Source]
 
 
-def applied(names: Names) -> List[Applied]:
+def applied(names: Names) -> list[Applied]:
     """Every call of apply_gradients in a module."""
     found = []
     for call in names.calls:
-        if isinstance(call.node.func, ast.Attribute) and call.node.func.attr == 'apply_gradients':
-            pairs = bind(call.node, ('grads_and_vars', 'global_step', 'name')).args.get('grads_and_vars')
+        if isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "apply_gradients":
+            pairs = bind(call.node, ("grads_and_vars", "global_step", "name")).args.get("grads_and_vars")
             sources = _Trace().of(pairs, call.where, names) if pairs is not None else []
             found.append(Applied(call.node, call.where, sources))
     return found
 
 
 @functools.lru_cache(maxsize=1)
-def applied_in(project: Project) -> Dict[str, List[Applied]]:
+def applied_in(project: Project) -> dict[str, list[Applied]]:
     """Every call of apply_gradients in the files of a project."""
-    found: Dict[str, List[Applied]] = {}
+    found: dict[str, list[Applied]] = {}
     for path in project.paths:
-        if path.endswith(('.py', '.pyw')) and b'apply_gradients' in project.raw(path):
+        if path.endswith((".py", ".pyw")) and b"apply_gradients" in project.raw(path):
             module = project.module(path)
             if module is not None:
                 found[path] = applied(module.names)
@@ -84,17 +105,20 @@ def only_applies(names: Names, made: ast.Call) -> bool:
         made: the call that makes it.
     """
     statement = names.parents.get(made)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(
-            statement.targets[0], ast.Name):
+    if (
+        not isinstance(statement, ast.Assign)
+        or len(statement.targets) != 1
+        or not isinstance(statement.targets[0], ast.Name)
+    ):
         return False
     word, scope = statement.targets[0].id, names.places[statement].scope
-    sources: List[Source] = []
+    sources: list[Source] = []
     for node in names.mentions(word):
         if not isinstance(node, ast.Name) or names.place(node).scope is not scope:
             return False
         parent = names.parents.get(node)
         call = names.parents.get(parent) if parent is not None else None
-        if isinstance(parent, ast.Attribute) and parent.attr == 'apply_gradients' and isinstance(call, ast.Call):
+        if isinstance(parent, ast.Attribute) and parent.attr == "apply_gradients" and isinstance(call, ast.Call):
             sources += next(a.sources for a in applied(names) if a.call is call)
         elif not (isinstance(parent, ast.Call) and role(parent, names.place(parent), names) == AROUND):
             return False
@@ -105,9 +129,9 @@ class _Trace:
     """One trace; what depends on itself adds nothing."""
 
     def __init__(self) -> None:
-        self._known: Dict[Tuple[int, int, str], List[Source]] = {}
+        self._known: dict[tuple[int, int, str], list[Source]] = {}
 
-    def of(self, node: ast.AST, where: Where, names: Names, part: str = '') -> List[Source]:
+    def of(self, node: ast.AST, where: Where, names: Names, part: str = "") -> list[Source]:
         """The sources of an expression, or of a part of it where it is a tuple."""
         key = (id(node), id(where.scope), part)
         if key not in self._known:
@@ -117,7 +141,7 @@ class _Trace:
 
     def _of(self, node: ast.AST, where: Where, names: Names, part: str) -> Iterator[Source]:
         if isinstance(node, ast.Name):
-            for binding in names.lookup(node.id, where) or [Binding('other', where)]:
+            for binding in names.lookup(node.id, where) or [Binding("other", where)]:
                 yield from self._binding(binding, node, names, part)
         elif isinstance(node, ast.Call):
             yield from self._call(node, where, names, part)
@@ -137,21 +161,34 @@ class _Trace:
         elif isinstance(node, ast.Starred):
             yield from self.of(node.value, where, names)
         elif isinstance(node, ast.Subscript):
-            yield from self.of(node.value, where, names, '0')
+            yield from self.of(node.value, where, names, "0")
         elif not is_none(node):
             yield Source(UNKNOWN, node, where, names)
 
     def _call(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[Source]:
-        name = names.resolve(node.func, where) or ''
-        word = node.func.attr if isinstance(node.func, ast.Attribute) else \
-            node.func.id if isinstance(node.func, ast.Name) else ''
-        kind = BY_HAND if name == 'tensorflow.gradients' else AVERAGED if name in _AVERAGES else \
-            BY_TAPE if self._is_tape(node, where, names) else \
-            BY_OPTIMIZER if word in _COMPUTING and isinstance(node.func, ast.Attribute) else None
+        name = names.resolve(node.func, where) or ""
+        word = (
+            node.func.attr
+            if isinstance(node.func, ast.Attribute)
+            else node.func.id
+            if isinstance(node.func, ast.Name)
+            else ""
+        )
+        kind = (
+            BY_HAND
+            if name == "tensorflow.gradients"
+            else AVERAGED
+            if name in _AVERAGES
+            else BY_TAPE
+            if self._is_tape(node, where, names)
+            else BY_OPTIMIZER
+            if word in _COMPUTING and isinstance(node.func, ast.Attribute)
+            else None
+        )
         if kind is not None:
             yield Source(kind, node, where, names)
             return
-        if name in _IN_TUPLES and part in ('0', '') and node.args:
+        if name in _IN_TUPLES and part in ("0", "") and node.args:
             yield from self.of(node.args[0], where, names)
         elif name in _THROUGH and node.args:
             yield from self._operands(list(node.args), node, where, names)
@@ -162,17 +199,25 @@ class _Trace:
 
     def _is_tape(self, node: ast.Call, where: Where, names: Names) -> bool:
         function = node.func
-        if not isinstance(function, ast.Attribute) or function.attr != 'gradient':
+        if not isinstance(function, ast.Attribute) or function.attr != "gradient":
             return False
         bindings = names.lookup(function.value.id, where) or [] if isinstance(function.value, ast.Name) else []
-        return any(b.node is not None and isinstance(b.node, ast.Call) and (names.resolve(
-            b.node.func, b.where) or '').endswith('GradientTape') for b in bindings)
+        return any(
+            b.node is not None
+            and isinstance(b.node, ast.Call)
+            and (names.resolve(b.node.func, b.where) or "").endswith("GradientTape")
+            for b in bindings
+        )
 
     def _function(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[Source]:
         """What a function of the project returns."""
-        sources: List[Source] = []
-        returns = [(returned, origin.names) for origin in origins(node.func, where, names)
-                   if isinstance(origin.node, ast.FunctionDef) for returned in own_returns(origin.node)]
+        sources: list[Source] = []
+        returns = [
+            (returned, origin.names)
+            for origin in origins(node.func, where, names)
+            if isinstance(origin.node, ast.FunctionDef)
+            for returned in own_returns(origin.node)
+        ]
         for returned, its_names in returns:
             value, place = element(returned.value, part), its_names.places[returned]
             if value is not None:
@@ -185,7 +230,7 @@ class _Trace:
             sources = handed_in or sources  # it makes gradients of others: their mean, for one
         yield from sources or [Source(UNKNOWN, node, where, names)]
 
-    def _operands(self, nodes: List[ast.expr], whole: ast.AST, where: Where, names: Names) -> Iterator[Source]:
+    def _operands(self, nodes: list[ast.expr], whole: ast.AST, where: Where, names: Names) -> Iterator[Source]:
         """The sources among the operands; a factor or a limit is none."""
         found = [source for node in nodes for source in self.of(node, where, names)]
         known = [source for source in found if source.kind != UNKNOWN]
@@ -199,15 +244,15 @@ class _Trace:
         if not held:
             yield Source(UNKNOWN, node, where, names)
 
-    def _binding(self, binding: Binding, use: ast.expr, names: Names, part: str = '') -> Iterator[Source]:
+    def _binding(self, binding: Binding, use: ast.expr, names: Names, part: str = "") -> Iterator[Source]:
         value, where = binding.node, binding.where
-        if binding.kind == 'value' and isinstance(value, ast.List) and not value.elts:
+        if binding.kind == "value" and isinstance(value, ast.List) and not value.elts:
             yield from self._appended(binding, use, names)
-        elif binding.kind == 'value' and value is not None:
+        elif binding.kind == "value" and value is not None:
             yield from self.of(value, where, names, part)
-        elif binding.kind == 'part' and value is not None:
+        elif binding.kind == "part" and value is not None:
             yield from self.of(value, where, names, binding.target)
-        elif binding.kind == 'arg':
+        elif binding.kind == "arg":
             values = handed(binding, names)
             for given in values or ():
                 yield from self.of(given.value, given.where, given.names)
@@ -221,19 +266,27 @@ class _Trace:
         filled = False
         for call in names.calls:
             function = call.node.func
-            if isinstance(function, ast.Attribute) and function.attr in ('append', 'extend') and call.node.args and \
-                    call.where.scope is binding.where.scope and ast.dump(function.value) == ast.dump(use):
+            if (
+                isinstance(function, ast.Attribute)
+                and function.attr in ("append", "extend")
+                and call.node.args
+                and call.where.scope is binding.where.scope
+                and ast.dump(function.value) == ast.dump(use)
+            ):
                 filled = True
                 value = call.node.args[0]
-                yield from self.of(_first(value) if function.attr == 'append' else value, call.where, names)
+                yield from self.of(_first(value) if function.attr == "append" else value, call.where, names)
         if not filled:
             yield Source(UNKNOWN, use, binding.where, names)
 
     def _each(self, node: ast.AST, where: Where, names: Names) -> Iterator[Source]:
         """The sources of a list that is made from others."""
         value = _first(node.elt)  # type: ignore[attr-defined]
-        loops = {target: generator for generator in node.generators  # type: ignore[attr-defined]
-                 for target in _targets(generator.target)}
+        loops = {
+            target: generator
+            for generator in node.generators  # type: ignore[attr-defined]
+            for target in _targets(generator.target)
+        }
         found = False
         for name in [n for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in loops]:
             found = True
@@ -254,10 +307,10 @@ class _Trace:
         """What a loop's variable takes from what is gone through: from zip, the list in its place."""
         if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and isinstance(target, ast.Tuple):
             place = next((i for i, t in enumerate(target.elts) if name in _targets(t)), 0)
-            if iterated.func.id == 'zip' and place < len(iterated.args):
+            if iterated.func.id == "zip" and place < len(iterated.args):
                 yield from self.of(iterated.args[place], where, names)
                 return
-            if iterated.func.id == 'enumerate' and place == 1 and iterated.args:
+            if iterated.func.id == "enumerate" and place == 1 and iterated.args:
                 yield from self._taken(target.elts[1], iterated.args[0], name, where, names)
                 return
         yield from self.of(iterated, where, names)
@@ -268,5 +321,5 @@ def _first(node: ast.expr) -> ast.expr:
     return node.elts[0] if isinstance(node, ast.Tuple) and len(node.elts) == 2 else node
 
 
-def _targets(node: ast.expr) -> Dict[str, None]:
+def _targets(node: ast.expr) -> dict[str, None]:
     return {n.id: None for n in ast.walk(node) if isinstance(n, ast.Name)}

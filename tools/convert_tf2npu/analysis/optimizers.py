@@ -1,28 +1,37 @@
 """Which calls make optimizers, which ones put others around them, and which average gradients over ranks."""
+
 from __future__ import annotations
 
 import ast
 import functools
 import re
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Tuple
 
-from ..semantics.model import Where
-from ..semantics.tf_types import KERAS_OPTIMIZER, OPTIMIZER, inherited, made_by
-from ..semantics.resolver import Names
-from ..semantics.value_flow import Origin, origins
 from ..project.project import Project
+from ..semantics.model import Where
+from ..semantics.resolver import Names
 from ..semantics.signatures import bind, constant
+from ..semantics.tf_types import KERAS_OPTIMIZER, OPTIMIZER, inherited, made_by
+from ..semantics.value_flow import Origin, origins
 from ..tf_api.canonical_names import canonical
 
-NPU = 'npu_shim.npu_init.'
-WRAPPER = 'npu_distributed_optimizer_wrapper'
+NPU = "npu_shim.npu_init."
+WRAPPER = "npu_distributed_optimizer_wrapper"
 # What averages the gradients of the optimizer in it.
-_AVERAGING = frozenset(NPU + name for name in '''npu_distributed_optimizer_wrapper NPUDistributedOptimizer
-npu_tf_optimizer npu_keras_optimizer KerasDistributeOptimizer'''.split()) | {'horovod.DistributedOptimizer'}
-_AVERAGING_WORDS = re.compile(rb'npu_distributed_optimizer_wrapper|NPUDistributedOptimizer|npu_tf_optimizer|'
-                              rb'npu_keras_optimizer|KerasDistributeOptimizer|DistributedOptimizer|NPUOptimizer')
+_AVERAGING = frozenset(
+    NPU + name
+    for name in """npu_distributed_optimizer_wrapper NPUDistributedOptimizer
+npu_tf_optimizer npu_keras_optimizer KerasDistributeOptimizer""".split()
+) | {"horovod.DistributedOptimizer"}
+_AVERAGING_WORDS = re.compile(
+    rb"npu_distributed_optimizer_wrapper|NPUDistributedOptimizer|npu_tf_optimizer|"
+    rb"npu_keras_optimizer|KerasDistributeOptimizer|DistributedOptimizer|NPUOptimizer"
+)
 # What asks the optimizer in it for its gradients, so that averaging there is enough.
-_AROUND = frozenset('tensorflow.' + name for name in '''
+_AROUND = (
+    frozenset(
+        "tensorflow." + name
+        for name in """
 train.SyncReplicasOptimizer contrib.opt.MovingAverageOptimizer contrib.opt.DropStaleGradientOptimizer
 contrib.opt.ElasticAverageOptimizer contrib.opt.ModelAverageOptimizer contrib.opt.AGNOptimizer
 contrib.opt.VariableClippingOptimizer contrib.opt.MultitaskOptimizerWrapper
@@ -30,44 +39,55 @@ contrib.mixed_precision.LossScaleOptimizer train.experimental.MixedPrecisionLoss
 train.experimental.enable_mixed_precision_graph_rewrite mixed_precision.enable_mixed_precision_graph_rewrite
 contrib.tpu.CrossShardOptimizer tpu.CrossShardOptimizer keras.mixed_precision.LossScaleOptimizer
 keras.mixed_precision.experimental.LossScaleOptimizer contrib.estimator.clip_gradients_by_norm
-contrib.estimator.TowerOptimizer'''.split()) | frozenset(
-    'tensorflow_addons.optimizers.' + name for name in ('MovingAverage', 'Lookahead', 'SWA')) | {
-        NPU + 'NPULossScaleOptimizer', NPU + 'NPUOptimizer'}
-_MORE = ('tensorflow.contrib.optimizer_v2.', 'tensorflow.contrib.kfac.optimizer.', 'tensorflow_addons.optimizers.',
-         'keras.optimizers.', 'tensorflow.optimizers.', 'tensorflow.keras.optimizers.legacy.', 'tensorflow.keras.optimizers.experimental.')
-_NO_CLASSES = frozenset({'Optimizer', 'OptimizerV2'})
-_FACTORIES = frozenset({'tensorflow.keras.optimizers.get', 'tensorflow.keras.optimizers.deserialize'})
-_ASKED = frozenset({'compute_gradients', 'minimize', 'get_gradients', 'get_updates', '_compute_gradients'})
+contrib.estimator.TowerOptimizer""".split()
+    )
+    | frozenset("tensorflow_addons.optimizers." + name for name in ("MovingAverage", "Lookahead", "SWA"))
+    | {NPU + "NPULossScaleOptimizer", NPU + "NPUOptimizer"}
+)
+_MORE = (
+    "tensorflow.contrib.optimizer_v2.",
+    "tensorflow.contrib.kfac.optimizer.",
+    "tensorflow_addons.optimizers.",
+    "keras.optimizers.",
+    "tensorflow.optimizers.",
+    "tensorflow.keras.optimizers.legacy.",
+    "tensorflow.keras.optimizers.experimental.",
+)
+_NO_CLASSES = frozenset({"Optimizer", "OptimizerV2"})
+_FACTORIES = frozenset({"tensorflow.keras.optimizers.get", "tensorflow.keras.optimizers.deserialize"})
+_ASKED = frozenset({"compute_gradients", "minimize", "get_gradients", "get_updates", "_compute_gradients"})
 
-MADE, AROUND, AVERAGING = 'makes an optimizer', 'takes one', 'averages the gradients of one'
+MADE, AROUND, AVERAGING = "makes an optimizer", "takes one", "averages the gradients of one"
 Key = Tuple[str, int]
 
 
 class Class(NamedTuple):
     """A class of the project."""
+
     node: ast.ClassDef
     names: Names
 
 
-def role(call: ast.Call, where: Where, names: Names) -> Optional[str]:
+def role(call: ast.Call, where: Where, names: Names) -> str | None:
     """What a call does with optimizers: MADE, AROUND, AVERAGING, or None where it does nothing, or where it
     cannot be told."""
     name = names.resolve(call.func, where)
-    if name is not None and ':' not in name:
+    if name is not None and ":" not in name:
         return _role_of_name(name, call)
     if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):  # contrib.opt().Adam(...)
         homes = {origin.resolve() for origin in origins(call.func.value, where, names)}
-        found = {_role_of_name(canonical('%s.%s' % (home, call.func.attr)), call) for home in homes if home} - {None}
+        found = {_role_of_name(canonical(f"{home}.{call.func.attr}"), call) for home in homes if home} - {None}
     else:
         found = {_role_of_callee(origin, call) for origin in origins(call.func, where, names)}
     return found.pop() if len(found) == 1 else None
 
 
-def _role_of_name(name: str, call: ast.Call) -> Optional[str]:
+def _role_of_name(name: str, call: ast.Call) -> str | None:
     if name in _AVERAGING:
         return AVERAGING
-    if name == NPU + 'NPUOptimizer' and constant(bind(call, (
-            'opt', 'loss_scale_manager', 'is_distributed')).args.get('is_distributed')) == (True,):
+    if name == NPU + "NPUOptimizer" and constant(
+        bind(call, ("opt", "loss_scale_manager", "is_distributed")).args.get("is_distributed")
+    ) == (True,):
         return AVERAGING
     if name in _AROUND:
         return AROUND
@@ -78,14 +98,18 @@ def _role_of_name(name: str, call: ast.Call) -> Optional[str]:
 
 def is_optimizer_class(name: str) -> bool:
     """Whether a canonical dotted name is that of a class of optimizers that can be made."""
-    last = name.rsplit('.', 1)[-1]
+    last = name.rsplit(".", 1)[-1]
     if last in _NO_CLASSES or name in _AROUND or name in _AVERAGING:
         return False
-    return made_by(name) in (OPTIMIZER, KERAS_OPTIMIZER) or name.startswith(_MORE) and last[:1].isupper() and \
-        '.schedules.' not in name
+    return (
+        made_by(name) in (OPTIMIZER, KERAS_OPTIMIZER)
+        or name.startswith(_MORE)
+        and last[:1].isupper()
+        and ".schedules." not in name
+    )
 
 
-def _role_of_callee(origin: Origin, call: ast.Call) -> Optional[str]:
+def _role_of_callee(origin: Origin, call: ast.Call) -> str | None:
     """What a call of what an expression comes from does."""
     if isinstance(origin.node, ast.ClassDef):
         its_class = Class(origin.node, origin.names)
@@ -94,7 +118,7 @@ def _role_of_callee(origin: Origin, call: ast.Call) -> Optional[str]:
         return AROUND if passes_on(its_class) else MADE
     name = origin.resolve()
     if isinstance(origin.node, ast.Call):
-        if name != 'functools.partial' or not origin.node.args:
+        if name != "functools.partial" or not origin.node.args:
             return None
         found = {_role_of_callee(inner, call) for inner in origins(origin.node.args[0], origin.where, origin.names)}
         return found.pop() if len(found) == 1 else None
@@ -103,8 +127,10 @@ def _role_of_callee(origin: Origin, call: ast.Call) -> Optional[str]:
 
 def is_subclass(its_class: Class) -> bool:
     """Whether a class of the project is made from one of TensorFlow's optimizers."""
-    return any(inherited(name) in (OPTIMIZER, KERAS_OPTIMIZER) or is_optimizer_class(name)
-               for name in its_class.names.ancestry(its_class.node))
+    return any(
+        inherited(name) in (OPTIMIZER, KERAS_OPTIMIZER) or is_optimizer_class(name)
+        for name in its_class.names.ancestry(its_class.node)
+    )
 
 
 def passes_on(its_class: Class) -> bool:
@@ -112,13 +138,17 @@ def passes_on(its_class: Class) -> bool:
     for name in _ASKED:
         for binding, names in its_class.names.held(its_class.node, name):
             for node in ast.walk(binding.node) if isinstance(binding.node, ast.FunctionDef) else ():
-                if isinstance(node, ast.Attribute) and node.attr in _ASKED and isinstance(
-                        node.value, ast.Attribute) and not names.resolve(node.value, names.place(node)):
+                if (
+                    isinstance(node, ast.Attribute)
+                    and node.attr in _ASKED
+                    and isinstance(node.value, ast.Attribute)
+                    and not names.resolve(node.value, names.place(node))
+                ):
                     return True  # self._optimizer.compute_gradients, and not that of a base class
     return False
 
 
-def taken(names: Names) -> Dict[Key, str]:
+def taken(names: Names) -> dict[Key, str]:
     """The optimizers that something in the project takes which makes wrapping them where they are made
     wrong: what averages their gradients already, or an optimizer that does not ask them for any.
 
@@ -132,10 +162,10 @@ def taken(names: Names) -> Dict[Key, str]:
 
 
 @functools.lru_cache(maxsize=1)
-def _averaged_in_project(project: Project) -> Dict[Key, str]:
-    found: Dict[Key, str] = {}
+def _averaged_in_project(project: Project) -> dict[Key, str]:
+    found: dict[Key, str] = {}
     for path in project.paths:
-        if path.endswith(('.py', '.pyw')) and _AVERAGING_WORDS.search(project.raw(path)):
+        if path.endswith((".py", ".pyw")) and _AVERAGING_WORDS.search(project.raw(path)):
             module = project.module(path)
             if module is not None:
                 found.update(_taken_in(module.names))
@@ -143,8 +173,8 @@ def _averaged_in_project(project: Project) -> Dict[Key, str]:
 
 
 @functools.lru_cache(maxsize=4)
-def _taken_in(names: Names) -> Dict[Key, str]:
-    found: Dict[Key, str] = {}
+def _taken_in(names: Names) -> dict[Key, str]:
+    found: dict[Key, str] = {}
     for call in names.calls:
         its_role = role(call.node, call.where, names)
         of_project = its_role == MADE and names.definition(call.node.func, call.where) is not None
@@ -153,7 +183,7 @@ def _taken_in(names: Names) -> Dict[Key, str]:
     return found
 
 
-def _take(call: ast.Call, where: Where, names: Names, found: Dict[Key, str]) -> None:
+def _take(call: ast.Call, where: Where, names: Names, found: dict[Key, str]) -> None:
     """Note the optimizers that a call takes, and those inside them."""
     for value in list(call.args) + [keyword.value for keyword in call.keywords]:
         for origin in origins(value, where, names):

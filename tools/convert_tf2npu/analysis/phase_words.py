@@ -1,46 +1,73 @@
 """The words and tests by which scripts tell training from evaluation and prediction."""
+
 from __future__ import annotations
 
 import ast
 import functools
 import re
-from typing import FrozenSet, Iterator, NamedTuple, Optional, Set, Tuple
+from typing import Iterator, NamedTuple
 
 from ..semantics.signatures import constant
 
-TRAIN, EVAL, PREDICT = 'training', 'evaluation', 'prediction'
-_WORDS = {TRAIN: {'train', 'training', 'trn'},
-          EVAL: {'eval', 'evaluate', 'evaluation', 'evaluating', 'valid', 'validation', 'validate',
-                 'val', 'test', 'testing', 'tst', 'dev'},
-          PREDICT: {'predict', 'prediction', 'predicting', 'predictions', 'infer', 'inference',
-                    'serving', 'serve'}}
+TRAIN, EVAL, PREDICT = "training", "evaluation", "prediction"
+_WORDS = {
+    TRAIN: {"train", "training", "trn"},
+    EVAL: {
+        "eval",
+        "evaluate",
+        "evaluation",
+        "evaluating",
+        "valid",
+        "validation",
+        "validate",
+        "val",
+        "test",
+        "testing",
+        "tst",
+        "dev",
+    },
+    PREDICT: {"predict", "prediction", "predicting", "predictions", "infer", "inference", "serving", "serve"},
+}
 # What may stand beside such a word in a name that is a switch: is_training, do_eval, train_mode ...
-_BESIDE = {'is', 'do', 'in', 'for', 'mode', 'phase', 'flag', 'run', 'only', 'self', 'be', 'should', 'now'}
-_UNCLEAR = ('valid', 'val', 'dev')  # alone they mean other things too
-_MODE_KEYS = {'TRAIN': TRAIN, 'EVAL': EVAL, 'PREDICT': PREDICT, 'INFER': PREDICT}
-SWITCHES = ('is_training', 'training', 'is_train', 'train', 'is_train_mode', 'train_mode', 'do_train')
-_MODES = ('mode', 'split', 'subset', 'phase', 'stage', 'partition', 'dataset_split', 'split_name', 'data_split',
-          'set_name', 'run_mode', 'which')
+_BESIDE = {"is", "do", "in", "for", "mode", "phase", "flag", "run", "only", "self", "be", "should", "now"}
+_UNCLEAR = ("valid", "val", "dev")  # alone they mean other things too
+_MODE_KEYS = {"TRAIN": TRAIN, "EVAL": EVAL, "PREDICT": PREDICT, "INFER": PREDICT}
+SWITCHES = ("is_training", "training", "is_train", "train", "is_train_mode", "train_mode", "do_train")
+_MODES = (
+    "mode",
+    "split",
+    "subset",
+    "phase",
+    "stage",
+    "partition",
+    "dataset_split",
+    "split_name",
+    "data_split",
+    "set_name",
+    "run_mode",
+    "which",
+)
 
 
 class Meaning(NamedTuple):
     """The phase in which a test holds, and the one in which it does not, where that is known."""
-    yes: Optional[str]
-    no: Optional[str]
+
+    yes: str | None
+    no: str | None
 
 
 @functools.lru_cache(maxsize=4096)
-def _words_of(name: str) -> Tuple[str, ...]:
-    return tuple(re.findall(r'[a-z]+', re.sub(r'([a-z])([A-Z])', r'\1_\2', name).lower()))
+def _words_of(name: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
 
 
-def phases_in(name: str) -> Set[str]:
+def phases_in(name: str) -> set[str]:
     """The phases that the words of a name speak of."""
     words = set(_words_of(name))
     return {phase for phase, those in _WORDS.items() if words & those}
 
 
-def the_phase_in(name: str) -> Optional[str]:
+def the_phase_in(name: str) -> str | None:
     """The one phase that a name speaks of, or None."""
     found = phases_in(name)
     return found.pop() if len(found) == 1 else None
@@ -75,11 +102,14 @@ def meaning(test: ast.expr) -> Meaning:
 def is_switch(name: str) -> bool:
     """Whether a name is that of a yes or no about a phase: ``is_training``, ``do_eval``."""
     words = _words_of(name)
-    return name not in _UNCLEAR and any(the_phase_in(word) for word in words) and all(
-        the_phase_in(word) or word in _BESIDE for word in words)
+    return (
+        name not in _UNCLEAR
+        and any(the_phase_in(word) for word in words)
+        and all(the_phase_in(word) or word in _BESIDE for word in words)
+    )
 
 
-def mode_value(node: ast.AST) -> Optional[str]:
+def mode_value(node: ast.AST) -> str | None:
     """The phase that a value names: ``tf.estimator.ModeKeys.TRAIN``, ``'train'``."""
     if isinstance(node, ast.Attribute) and node.attr in _MODE_KEYS:
         return _MODE_KEYS[node.attr]
@@ -87,7 +117,7 @@ def mode_value(node: ast.AST) -> Optional[str]:
     return the_phase_in(value[0]) if value and isinstance(value[0], str) and len(value[0]) < 30 else None
 
 
-def given(parameter: str, value: ast.AST) -> Optional[str]:
+def given(parameter: str, value: ast.AST) -> str | None:
     """The phase that a call is for which hands a value to a parameter: ``is_training=True``,
     ``mode='eval'``."""
     literal = constant(value)
@@ -101,26 +131,29 @@ def given(parameter: str, value: ast.AST) -> Optional[str]:
     return None
 
 
-def mode_parameter(function: ast.AST) -> Optional[str]:
+def mode_parameter(function: ast.AST) -> str | None:
     """The parameter that is true where a function is called for training, if it has one by name."""
     names = {arg.arg for arg in parameters(function)}
     return next((name for name in SWITCHES if name in names), None)
 
 
-def parameters(function: Optional[ast.AST]) -> Iterator[ast.arg]:
+def parameters(function: ast.AST | None) -> Iterator[ast.arg]:
     """The parameters of a function."""
-    arguments = getattr(function, 'args', None)
+    arguments = getattr(function, "args", None)
     if isinstance(arguments, ast.arguments):
         yield from arguments.args
         yield from arguments.kwonlyargs
 
 
-def after_exit(statement: ast.stmt, body: Tuple[ast.stmt, ...]) -> FrozenSet[str]:
+def after_exit(statement: ast.stmt, body: tuple[ast.stmt, ...]) -> frozenset[str]:
     """The phase in which a statement of a block is reached, for those before it that leave in others."""
     found = set()
-    for before in body[:body.index(statement)]:
-        if isinstance(before, ast.If) and not before.orelse and isinstance(
-                before.body[-1], (ast.Return, ast.Raise, ast.Continue)):
+    for before in body[: body.index(statement)]:
+        if (
+            isinstance(before, ast.If)
+            and not before.orelse
+            and isinstance(before.body[-1], (ast.Return, ast.Raise, ast.Continue))
+        ):
             phase = meaning(before.test).no
             if phase:
                 found.add(phase)
@@ -128,4 +161,4 @@ def after_exit(statement: ast.stmt, body: Tuple[ast.stmt, ...]) -> FrozenSet[str
 
 
 def _last(node: ast.AST) -> str:
-    return getattr(node, 'id', getattr(node, 'attr', ''))
+    return getattr(node, "id", getattr(node, "attr", ""))

@@ -1,28 +1,29 @@
 """What a run configuration is once the rules have run: which Estimator may have it, and whether it is prepared."""
+
 from __future__ import annotations
 
 import ast
-from typing import Optional, Set
 
-from ..semantics.model import Where
-from ..semantics.types import NPU_RUN_CONFIG, PREPARED
 from ..rules.registry import Context
+from ..semantics.model import Where
 from ..semantics.scopes import own_returns
 from ..semantics.signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind, is_none
+from ..semantics.types import NPU_RUN_CONFIG, PREPARED
 from .strategies import turned
 
-_RUN_CONFIG = 'tensorflow.estimator.RunConfig'
+_RUN_CONFIG = "tensorflow.estimator.RunConfig"
 
 
-def foreign_arguments(context: Context, call: ast.Call, where: Where) -> Set[str]:
+def foreign_arguments(context: Context, call: ast.Call, where: Where) -> set[str]:
     """The arguments of a RunConfig that have no meaning on a card, those left out that are None or
     strategies of the NPU."""
     bound = bind(call, RUN_CONFIG)
-    return {name for name, value in bound.args.items() if name not in NPU_ARGUMENTS and not is_none(
-        value)} - turned(context, call, where)
+    return {name for name, value in bound.args.items() if name not in NPU_ARGUMENTS and not is_none(value)} - turned(
+        context, call, where
+    )
 
 
-def becomes(context: Context, node: Optional[ast.AST], where: Where) -> Optional[str]:
+def becomes(context: Context, node: ast.AST | None, where: Where) -> str | None:
     """The kind of run configuration that an expression will be.
 
     Returns:
@@ -31,7 +32,7 @@ def becomes(context: Context, node: Optional[ast.AST], where: Where) -> Optional
     return _same(_kinds(context, node, where, set()))
 
 
-def _kinds(context: Context, node: Optional[ast.AST], where: Where, seen: Set[int]) -> Set[Optional[str]]:
+def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int]) -> set[str | None]:
     """The kinds that an expression may be; none more where it is what is being looked at already."""
     if id(node) in seen:
         return set()
@@ -40,7 +41,7 @@ def _kinds(context: Context, node: Optional[ast.AST], where: Where, seen: Set[in
         return _kinds(context, node.body, where, seen) | _kinds(context, node.orelse, where, seen)
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
-        if bindings and all(b.kind == 'value' for b in bindings):
+        if bindings and all(b.kind == "value" for b in bindings):
             return {k for b in bindings for k in _kinds(context, b.node, b.where, seen)}
     if isinstance(node, ast.Call):
         if context.resolve(node.func, where) == _RUN_CONFIG:
@@ -48,15 +49,14 @@ def _kinds(context: Context, node: Optional[ast.AST], where: Where, seen: Set[in
             if bound.hidden or bound.unknown:
                 return {None}
             return {PREPARED if foreign_arguments(context, node, where) else NPU_RUN_CONFIG}
-        if isinstance(node.func, ast.Attribute) and node.func.attr == 'replace':
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "replace":
             return _kinds(context, node.func.value, where, seen)
         made = context.names.definition(node.func, where)
         if made and isinstance(made[0], ast.FunctionDef) and made[1] is context.names:
-            return {k for r in own_returns(made[0])
-                    for k in _kinds(context, r.value, context.names.places[r], seen)}
+            return {k for r in own_returns(made[0]) for k in _kinds(context, r.value, context.names.places[r], seen)}
     kind = context.types.of(node, where)
     return {kind if kind in (NPU_RUN_CONFIG, PREPARED) else None}
 
 
-def _same(kinds: Set[Optional[str]]) -> Optional[str]:
+def _same(kinds: set[str | None]) -> str | None:
     return kinds.pop() if len(kinds) == 1 else None

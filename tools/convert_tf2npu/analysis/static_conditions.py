@@ -3,23 +3,23 @@
 In a graph a tensor has no truth value: to test it with Python's ``if`` is an error. A value that the script
 itself tests so is none.
 """
+
 from __future__ import annotations
 
 import ast
-from typing import FrozenSet, Iterator, List, Optional
+from typing import Iterator
 
-from ..semantics.model import Binding, Where
 from ..semantics.call_sites import handed
-from ..semantics.types import Instance
+from ..semantics.model import Binding, Where
 from ..semantics.resolver import Names
 from ..semantics.signatures import constant
+from ..semantics.types import Instance
 
-_MODE_KEYS = ('tensorflow.estimator.ModeKeys.', 'tensorflow.contrib.learn.ModeKeys.')
-_FLAGS = ('tensorflow.app.flags.FLAGS.', 'tensorflow.flags.FLAGS.', 'absl.flags.FLAGS.')
+_MODE_KEYS = ("tensorflow.estimator.ModeKeys.", "tensorflow.contrib.learn.ModeKeys.")
+_FLAGS = ("tensorflow.app.flags.FLAGS.", "tensorflow.flags.FLAGS.", "absl.flags.FLAGS.")
 
 
-def decided(names: Names, node: Optional[ast.AST], where: Where,
-            asked: FrozenSet[int] = frozenset()) -> bool:
+def decided(names: Names, node: ast.AST | None, where: Where, asked: frozenset[int] = frozenset()) -> bool:
     """Whether an expression is certainly no tensor but a value of Python's.
 
     Args:
@@ -30,7 +30,8 @@ def decided(names: Names, node: Optional[ast.AST], where: Where,
     """
     if isinstance(node, ast.Compare):
         return any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops) or any(
-            _is_key(names, side, where) for side in [node.left] + node.comparators)
+            _is_key(names, side, where) for side in [node.left] + node.comparators
+        )
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return True
     if isinstance(node, ast.BoolOp):  # all but the last are tested; the last may be the result
@@ -41,35 +42,39 @@ def decided(names: Names, node: Optional[ast.AST], where: Where,
     if isinstance(node, ast.IfExp):
         return decided(names, node.body, where, asked) and decided(names, node.orelse, where, asked)
     if isinstance(node, ast.Attribute):
-        return (names.resolve(node, where) or '').startswith(_FLAGS) or _is_tested(where.scope.node, node) or \
-            _held(names, node, where, asked)
+        return (
+            (names.resolve(node, where) or "").startswith(_FLAGS)
+            or _is_tested(where.scope.node, node)
+            or _held(names, node, where, asked)
+        )
     if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id in ('bool', 'isinstance', 'hasattr') and \
-            names.lookup(node.func.id, where) is None
+        return (
+            isinstance(node.func, ast.Name)
+            and node.func.id in ("bool", "isinstance", "hasattr")
+            and names.lookup(node.func.id, where) is None
+        )
     return constant(node) in ((True,), (False,))
 
 
 def _is_key(names: Names, side: ast.AST, where: Where) -> bool:
     value = constant(side)
-    return value is not None and isinstance(value[0], str) or (
-        names.resolve(side, where) or '').startswith(_MODE_KEYS)
+    return value is not None and isinstance(value[0], str) or (names.resolve(side, where) or "").startswith(_MODE_KEYS)
 
 
-def _bound(names: Names, binding: Binding, use: Optional[ast.Name], asked: FrozenSet[int]) -> bool:
-    if binding.kind == 'value':
+def _bound(names: Names, binding: Binding, use: ast.Name | None, asked: frozenset[int]) -> bool:
+    if binding.kind == "value":
         return decided(names, binding.node, binding.where, asked)
-    if binding.kind != 'arg':
+    if binding.kind != "arg":
         return False
     key = id(binding.node)
     scope = binding.where.scope
     if key in asked or use is not None and len(scope.bindings[use.id]) == 1 and _is_tested(scope.node, use):
         return True
     values = handed(binding, names)
-    return values is not None and all(
-        decided(v.names, v.value, v.where, asked | {key}) for v in values)
+    return values is not None and all(decided(v.names, v.value, v.where, asked | {key}) for v in values)
 
 
-def _held(names: Names, node: ast.Attribute, where: Where, asked: FrozenSet[int]) -> bool:
+def _held(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]) -> bool:
     """Whether all that the project puts into an attribute of an object is decided."""
     owner = names.owner(node.value, where)
     made = names.types.of(node.value, where) if owner is None else None
@@ -82,7 +87,7 @@ def _held(names: Names, node: ast.Attribute, where: Where, asked: FrozenSet[int]
 def _is_tested(function: ast.AST, value: ast.expr) -> bool:
     """Whether a function, each time it runs, tests a value with Python's if before it can return."""
     wanted = _path(value)
-    body: List[ast.stmt] = getattr(function, 'body', []) if isinstance(function, ast.FunctionDef) else []
+    body: list[ast.stmt] = getattr(function, "body", []) if isinstance(function, ast.FunctionDef) else []
     for statement in body:
         for tested in _tests(statement):
             if wanted is not None and _path(tested) == wanted:
@@ -92,11 +97,11 @@ def _is_tested(function: ast.AST, value: ast.expr) -> bool:
     return False
 
 
-def _path(node: ast.AST) -> Optional[str]:
+def _path(node: ast.AST) -> str | None:
     """A name, or an attribute of one, as text."""
     if isinstance(node, ast.Attribute):
         base = _path(node.value)
-        return base and '%s.%s' % (base, node.attr)
+        return base and f"{base}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else None
 
 
@@ -121,7 +126,7 @@ def _tested(test: ast.expr) -> Iterator[ast.expr]:
 
 def _inside(node: ast.AST) -> Iterator[ast.expr]:
     """What is tested within an expression each time it is computed."""
-    certain: List[ast.AST] = list(ast.iter_child_nodes(node))
+    certain: list[ast.AST] = list(ast.iter_child_nodes(node))
     if isinstance(node, ast.IfExp):
         certain = [node.test]
         yield from _tested(node.test)

@@ -1,30 +1,38 @@
 """Strategies of tf.distribute: their kinds, and the run configurations that take them."""
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, Optional, Set
+from typing import Iterator
 
+from ..rules.registry import Context
 from ..semantics.model import Where
 from ..semantics.resolver import Names
-from ..semantics.value_flow import origins
-from ..rules.registry import Context
 from ..semantics.signatures import RUN_CONFIG, Bound, bind
+from ..semantics.value_flow import origins
 
-REPLICAS, SERVERS, TPU = 'trains replicas in step', 'has parameter servers', 'needs a TPU'
-NPU_STRATEGY = 'npu_shim.npu_init.NPUStrategy'
-_HOMES = ('tensorflow.distribute.', 'tensorflow.distribute.experimental.', 'tensorflow.contrib.distribute.')
-_KINDS = {'MirroredStrategy': REPLICAS, 'MultiWorkerMirroredStrategy': REPLICAS, 'OneDeviceStrategy': REPLICAS,
-          'CollectiveAllReduceStrategy': REPLICAS, 'CentralStorageStrategy': REPLICAS,
-          'ParameterServerStrategy': SERVERS, 'ParameterServerStrategyV2': SERVERS, 'TPUStrategy': TPU,
-          'TPUStrategyV2': TPU}
-NAMES: Dict[str, str] = {home + word: kind for home in _HOMES for word, kind in _KINDS.items()}
+REPLICAS, SERVERS, TPU = "trains replicas in step", "has parameter servers", "needs a TPU"
+NPU_STRATEGY = "npu_shim.npu_init.NPUStrategy"
+_HOMES = ("tensorflow.distribute.", "tensorflow.distribute.experimental.", "tensorflow.contrib.distribute.")
+_KINDS = {
+    "MirroredStrategy": REPLICAS,
+    "MultiWorkerMirroredStrategy": REPLICAS,
+    "OneDeviceStrategy": REPLICAS,
+    "CollectiveAllReduceStrategy": REPLICAS,
+    "CentralStorageStrategy": REPLICAS,
+    "ParameterServerStrategy": SERVERS,
+    "ParameterServerStrategyV2": SERVERS,
+    "TPUStrategy": TPU,
+    "TPUStrategyV2": TPU,
+}
+NAMES: dict[str, str] = {home + word: kind for home in _HOMES for word, kind in _KINDS.items()}
 _MADE = frozenset(name for name, kind in NAMES.items() if kind == REPLICAS) | {NPU_STRATEGY}
-_CONFIGS = frozenset({'tensorflow.estimator.RunConfig', 'npu_shim.npu_init.NPURunConfig'})
-_TAKES = frozenset({'train_distribute', 'eval_distribute', 'experimental_distribute'})
-_DISTRIBUTE_CONFIG = ('train_distribute', 'eval_distribute', 'remote_cluster')
+_CONFIGS = frozenset({"tensorflow.estimator.RunConfig", "npu_shim.npu_init.NPURunConfig"})
+_TAKES = frozenset({"train_distribute", "eval_distribute", "experimental_distribute"})
+_DISTRIBUTE_CONFIG = ("train_distribute", "eval_distribute", "remote_cluster")
 
 
-def kinds(node: ast.AST, where: Where, names: Names) -> Set[Optional[str]]:
+def kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]:
     """The kinds of strategies that an expression may be; None among them where it may be something else,
     nothing where it is None.
 
@@ -33,22 +41,22 @@ def kinds(node: ast.AST, where: Where, names: Names) -> Set[Optional[str]]:
         where: its place.
         names: the names of its module.
     """
-    found: Set[Optional[str]] = set()
+    found: set[str | None] = set()
     for origin in origins(node, where, names):
         name = origin.resolve() if isinstance(origin.node, ast.Call) else None
-        if name is not None and name.endswith('.DistributeConfig') and isinstance(origin.node, ast.Call):
+        if name is not None and name.endswith(".DistributeConfig") and isinstance(origin.node, ast.Call):
             bound = bind(origin.node, _DISTRIBUTE_CONFIG)
             for argument in _DISTRIBUTE_CONFIG[:2]:
                 if argument in bound.args:
                     found |= kinds(bound.args[argument], origin.where, origin.names)
-            if bound.hidden or bound.unknown or bound.given('remote_cluster'):
+            if bound.hidden or bound.unknown or bound.given("remote_cluster"):
                 found.add(None)
         else:
-            found.add(REPLICAS if name == NPU_STRATEGY else NAMES.get(name or ''))
+            found.add(REPLICAS if name == NPU_STRATEGY else NAMES.get(name or ""))
     return found
 
 
-def taken(context: Context, call: ast.Call, where: Where) -> Dict[str, Set[Optional[str]]]:
+def taken(context: Context, call: ast.Call, where: Where) -> dict[str, set[str | None]]:
     """The strategies that a call makes part of a run configuration: their kinds by argument.
 
     Args:
@@ -57,25 +65,30 @@ def taken(context: Context, call: ast.Call, where: Where) -> Dict[str, Set[Optio
         where: its place.
     """
     bound = bound_configuration(context, call, where)
-    found = {name: kinds(bound.args[name], where, context.names) for name in _TAKES.intersection(bound.args)} \
-        if bound else {}
+    found = (
+        {name: kinds(bound.args[name], where, context.names) for name in _TAKES.intersection(bound.args)}
+        if bound
+        else {}
+    )
     return {name: its_kinds for name, its_kinds in found.items() if its_kinds}
 
 
-def bound_configuration(context: Context, call: ast.Call, where: Where) -> Optional[Bound]:
+def bound_configuration(context: Context, call: ast.Call, where: Where) -> Bound | None:
     """The arguments of a call that makes a run configuration, or changes one; None for any other call."""
-    if any(keyword.arg in _TAKES for keyword in call.keywords) or len(call.args) > RUN_CONFIG.index(
-            'train_distribute'):
-        if context.resolve(call.func, where) in _CONFIGS or isinstance(
-                call.func, ast.Attribute) and call.func.attr == 'replace' and context.types.of(
-                    call.func.value, where) in _CONFIGS | {None}:
+    if any(keyword.arg in _TAKES for keyword in call.keywords) or len(call.args) > RUN_CONFIG.index("train_distribute"):
+        if (
+            context.resolve(call.func, where) in _CONFIGS
+            or isinstance(call.func, ast.Attribute)
+            and call.func.attr == "replace"
+            and context.types.of(call.func.value, where) in _CONFIGS | {None}
+        ):
             return bind(call, RUN_CONFIG)
     return None
 
 
-def turned(context: Context, call: ast.Call, where: Where) -> Set[str]:
+def turned(context: Context, call: ast.Call, where: Where) -> set[str]:
     """The arguments of a run configuration whose strategies become those of the NPU."""
-    if context.distributed != 'tf_strategy':
+    if context.distributed != "tf_strategy":
         return set()
     return {name for name, its_kinds in taken(context, call, where).items() if its_kinds == {REPLICAS}}
 
@@ -86,8 +99,11 @@ def are_made(names: Names) -> bool:
     Args:
         names: of any of its modules.
     """
-    return any(names_of.resolve(call.node.func, call.where) in _MADE for names_of in _all_that_say(names, b'Strategy')
-               for call in names_of.calls)
+    return any(
+        names_of.resolve(call.node.func, call.where) in _MADE
+        for names_of in _all_that_say(names, b"Strategy")
+        for call in names_of.calls
+    )
 
 
 def _all_that_say(names: Names, word: bytes) -> Iterator[Names]:

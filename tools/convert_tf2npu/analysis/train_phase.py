@@ -6,29 +6,52 @@ to, the name of the function it stands in, the data it reads, and then what the 
 in this file and in others, are for: the same evidence around each call, and what it hands to parameters
 such as ``is_training``. What stays open is said to be open.
 """
+
 from __future__ import annotations
 
 import ast
 import os
 import re
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import NamedTuple, Sequence
 
 from ..semantics.mentions import Mention, mentions
-from .phase_words import (EVAL, PREDICT, TRAIN, after_exit, given, is_switch, meaning, parameters, phases_in, the_phase_in)
 from ..semantics.resolver import Names
 from ..semantics.signatures import constant
+from .phase_words import (
+    EVAL,
+    PREDICT,
+    TRAIN,
+    after_exit,
+    given,
+    is_switch,
+    meaning,
+    parameters,
+    phases_in,
+    the_phase_in,
+)
 
-__all__ = ['EVAL', 'PREDICT', 'TRAIN', 'Phase', 'phase_of']
-_TAKERS = {'train': TRAIN, 'TrainSpec': TRAIN, 'fit': TRAIN, 'fit_generator': TRAIN, 'train_on_batch': TRAIN,
-           'evaluate': EVAL, 'EvalSpec': EVAL, 'evaluate_generator': EVAL, 'test_on_batch': EVAL,
-           'predict': PREDICT, 'predict_generator': PREDICT, 'predict_on_batch': PREDICT}
-_TRAINS = re.compile(r'\.(minimize|apply_gradients|fit|fit_generator|train|train_and_evaluate)\s*\(')
-_OTHER_PHASE = re.compile(r'eval|valid|test|predict|infer', re.IGNORECASE)
-_STEPS = frozenset({'apply_gradients', 'minimize', 'train_on_batch', 'train_step', 'GradientTape'})
-_OF_NUMBERS = re.compile(r'batch|size|step|epoch|num_|_per_|ratio|rate|buffer', re.IGNORECASE)
+__all__ = ["EVAL", "PREDICT", "TRAIN", "Phase", "phase_of"]
+_TAKERS = {
+    "train": TRAIN,
+    "TrainSpec": TRAIN,
+    "fit": TRAIN,
+    "fit_generator": TRAIN,
+    "train_on_batch": TRAIN,
+    "evaluate": EVAL,
+    "EvalSpec": EVAL,
+    "evaluate_generator": EVAL,
+    "test_on_batch": EVAL,
+    "predict": PREDICT,
+    "predict_generator": PREDICT,
+    "predict_on_batch": PREDICT,
+}
+_TRAINS = re.compile(r"\.(minimize|apply_gradients|fit|fit_generator|train|train_and_evaluate)\s*\(")
+_OTHER_PHASE = re.compile(r"eval|valid|test|predict|infer", re.IGNORECASE)
+_STEPS = frozenset({"apply_gradients", "minimize", "train_on_batch", "train_step", "GradientTape"})
+_OF_NUMBERS = re.compile(r"batch|size|step|epoch|num_|_per_|ratio|rate|buffer", re.IGNORECASE)
 # Of functions that handle the data of a phase without feeding it.
-_ELSEWHERE = re.compile(r'export|write|dump|convert|count|inspect|plot|show|statistic|stats|visuali', re.IGNORECASE)
-_TEST_FILE = re.compile(r'test_.*|.*_test\.py|.*_test_utils?\.py|conftest\.py')
+_ELSEWHERE = re.compile(r"export|write|dump|convert|count|inspect|plot|show|statistic|stats|visuali", re.IGNORECASE)
+_TEST_FILE = re.compile(r"test_.*|.*_test\.py|.*_test_utils?\.py|conftest\.py")
 _MOST_CALLS = 40  # of one function; with more of them nobody could check the answer
 _MOST_FUNCTIONS = 30
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -40,17 +63,18 @@ class Phase(NamedTuple):
     ``phases`` is empty where that is open; with more than one the code serves all of them. ``complete``
     tells whether all calls that lead there were understood.
     """
-    phases: FrozenSet[str]
+
+    phases: frozenset[str]
     because: str
     complete: bool = True
 
     @property
-    def name(self) -> Optional[str]:
+    def name(self) -> str | None:
         """The one phase that the code feeds, or None."""
         return next(iter(self.phases)) if len(self.phases) == 1 and self.complete else None
 
 
-_OPEN = Phase(frozenset(), 'nothing around it tells', False)
+_OPEN = Phase(frozenset(), "nothing around it tells", False)
 
 
 def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
@@ -66,21 +90,21 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
         return found
     if not _TRAINS.search(text):
         file = the_phase_in(os.path.splitext(os.path.basename(names.path))[0])
-        return _of(file, 'the name of the file') if file in (EVAL, PREDICT) else found
-    return found if found.phases or _OTHER_PHASE.search(text) else _of(TRAIN, 'the file, which only trains')
+        return _of(file, "the name of the file") if file in (EVAL, PREDICT) else found
+    return found if found.phases or _OTHER_PHASE.search(text) else _of(TRAIN, "the file, which only trains")
 
 
 class _Search:
     """One search, which looks into no function twice."""
 
     def __init__(self) -> None:
-        self._known: Dict[ast.AST, Optional[Phase]] = {}  # None while it is being looked for
-        self._followed: Set[ast.AST] = set()
+        self._known: dict[ast.AST, Phase | None] = {}  # None while it is being looked for
+        self._followed: set[ast.AST] = set()
 
     def climb(self, node: ast.AST, names: Names) -> Phase:
         """What the evidence around a node says, from the inside out."""
         child: ast.AST = node
-        reads = the_phase_in(' '.join(_words_read(node, names)))
+        reads = the_phase_in(" ".join(_words_read(node, names)))
         for parent in names.ancestors(node):
             found = self._beside(parent, child, names)
             if found.phases:
@@ -90,7 +114,7 @@ class _Search:
                 if found.phases:
                     return found
                 if reads:
-                    return _of(reads, 'the names of what it reads')
+                    return _of(reads, "the names of what it reads")
                 if _ELSEWHERE.search(parent.name):
                     return _OPEN
                 found = self._called(parent, names)
@@ -99,9 +123,9 @@ class _Search:
             elif isinstance(parent, ast.ClassDef):
                 named = the_phase_in(parent.name)
                 if named:
-                    return _of(named, 'the name %s' % parent.name)
+                    return _of(named, f"the name {parent.name}")
             child = parent
-        return _of(reads, 'the names of what it reads') if reads else _OPEN
+        return _of(reads, "the names of what it reads") if reads else _OPEN
 
     def _named(self, function: ast.FunctionDef, names: Names) -> Phase:
         """What the name of a function says, unless its calls know better."""
@@ -113,40 +137,41 @@ class _Search:
             called = self._called(function, names)
             if called.phases - {TRAIN}:
                 return called
-        return _of(phase, 'the name %s' % name)
+        return _of(phase, f"the name {name}")
 
     def _beside(self, parent: ast.AST, child: ast.AST, names: Names) -> Phase:
         """What one node says of a part of it."""
         if isinstance(child, ast.stmt):
-            for block in (getattr(parent, 'body', None), getattr(parent, 'orelse', None)):
+            for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
                 left = after_exit(child, tuple(block)) if isinstance(block, list) and child in block else ()
                 if len(left) == 1:
-                    return _of(next(iter(left)), 'the test before it')
+                    return _of(next(iter(left)), "the test before it")
         if isinstance(parent, (ast.If, ast.IfExp)):
             phase = _tested(parent, child)
-            return _of(phase, 'the test around it') if phase else _OPEN
+            return _of(phase, "the test around it") if phase else _OPEN
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
             named = {the_phase_in(_last(target)) for target in targets} - {None}
             if len(named) == 1:
-                return _of(named.pop(), 'the name it is assigned to')
+                return _of(named.pop(), "the name it is assigned to")
             return self._used(targets, parent, names)
         if isinstance(parent, ast.keyword):
-            named_by = the_phase_in(parent.arg or '')
-            return _of(named_by, 'the argument %s' % parent.arg) if named_by else _OPEN
+            named_by = the_phase_in(parent.arg or "")
+            return _of(named_by, f"the argument {parent.arg}") if named_by else _OPEN
         if isinstance(parent, ast.Call) and child is not parent.func:
             taker = _last(parent.func)
             phase = _TAKERS.get(taker) or (the_phase_in(taker) if taker else None)
-            return _of(phase, 'the call of %s' % taker) if phase else self._given_to(parent, child, names)
+            return _of(phase, f"the call of {taker}") if phase else self._given_to(parent, child, names)
         if isinstance(parent, ast.For) and child is parent.iter:
             return _looped(parent)
         return _OPEN
 
     def _given_to(self, call: ast.Call, value: ast.AST, names: Names) -> Phase:
         """What a function of the project does with a function or variable that a call hands it."""
-        handed = getattr(value, 'value', value) if isinstance(value, ast.keyword) else value
-        definition = names.definition(call.func, names.place(call)) if isinstance(
-            handed, (ast.Name, ast.Attribute)) else None
+        handed = getattr(value, "value", value) if isinstance(value, ast.keyword) else value
+        definition = (
+            names.definition(call.func, names.place(call)) if isinstance(handed, (ast.Name, ast.Attribute)) else None
+        )
         if not definition or not isinstance(definition[0], ast.FunctionDef) or call in self._followed:
             return _OPEN
         self._followed.add(call)
@@ -158,17 +183,18 @@ class _Search:
         found = []
         for node in names.mentions(parameter):
             bindings = names.lookup(parameter, names.place(names.parents[node])) or ()
-            if function in names.ancestors(node) and any(b.kind == 'arg' and b.where.scope.node is function
-                                                         for b in bindings):
+            if function in names.ancestors(node) and any(
+                b.kind == "arg" and b.where.scope.node is function for b in bindings
+            ):
                 found.append(self._at(None, Mention(node, names.place(node), names)))
         phases = frozenset(phase for one in found for phase in one.phases)
-        return Phase(phases, 'what is done with %s' % parameter, all(one.complete for one in found)) if phases else _OPEN
+        return Phase(phases, f"what is done with {parameter}", all(one.complete for one in found)) if phases else _OPEN
 
     def _used(self, targets: Sequence[ast.expr], assignment: ast.stmt, names: Names) -> Phase:
         """What is done with the variable that holds a value, in the same function."""
         where = names.places[assignment]
-        found: Set[str] = set()
-        because = ''
+        found: set[str] = set()
+        because = ""
         for target in targets:
             if not isinstance(target, ast.Name) or assignment in self._followed:
                 continue
@@ -201,31 +227,34 @@ class _Search:
         uses = mentions(function, names)
         found = [self._at(function, use) for use in uses or () if not self._is_asked(use) and not _tests(use)]
         phases = frozenset(phase for one in found for phase in one.phases)
-        because = ('the calls of %s' if any(_is_call(use) for use in uses or ()) else 'what %s is given to') % function.name
+        because = (
+            "the calls of %s" if any(_is_call(use) for use in uses or ()) else "what %s is given to"
+        ) % function.name
         complete = len(found) <= _MOST_CALLS and all(one.phases and one.complete for one in found)
         self._known[function] = Phase(phases, because, complete) if phases else _OPEN
         return self._known[function] or _OPEN
 
     def _is_asked(self, use: Mention) -> bool:
         """Whether a call stands in a function of which it is being asked what calls it."""
-        return any(self._known.get(p, _OPEN) is None for p in use.names.ancestors(use.node)
-                   if isinstance(p, _FUNCTIONS))
+        return any(
+            self._known.get(p, _OPEN) is None for p in use.names.ancestors(use.node) if isinstance(p, _FUNCTIONS)
+        )
 
-    def _at(self, function: Optional[ast.AST], use: Mention) -> Phase:
+    def _at(self, function: ast.AST | None, use: Mention) -> Phase:
         call = use.names.parents[use.node]
         if isinstance(call, ast.Call) and _is_call(use):
             handed = _handed(function, call)
             if handed:
-                return _of(handed, 'what it is given')
+                return _of(handed, "what it is given")
             found = self.climb(call, use.names)
             if found.phases or _handed_on(function, call):
                 return found
             values = call.args + [k.value for k in call.keywords]
-            return _of(the_phase_in(' '.join(w for v in values for w in _data_words(v))), 'the names of what it reads')
+            return _of(the_phase_in(" ".join(w for v in values for w in _data_words(v))), "the names of what it reads")
         return self.climb(use.node, use.names)
 
 
-def _of(phase: Optional[str], because: str) -> Phase:
+def _of(phase: str | None, because: str) -> Phase:
     return Phase(frozenset({phase} if phase else ()), because)
 
 
@@ -233,37 +262,41 @@ def _tests(use: Mention) -> bool:
     """Whether a call stands in the unit tests of a project, which say nothing of what the code is for."""
     file = os.path.basename(use.names.path)
     return bool(_TEST_FILE.match(file)) or any(
-        isinstance(p, ast.ClassDef) and p.name.endswith(('Test', 'TestCase')) for p in use.names.ancestors(use.node))
+        isinstance(p, ast.ClassDef) and p.name.endswith(("Test", "TestCase")) for p in use.names.ancestors(use.node)
+    )
 
 
 def _is_call(use: Mention) -> bool:
     call = use.names.parents[use.node]
-    return isinstance(call, ast.Call) and (call.func is use.node or (
-        _last(call.func) == 'partial' and call.args[:1] == [use.node]))
+    return isinstance(call, ast.Call) and (
+        call.func is use.node or (_last(call.func) == "partial" and call.args[:1] == [use.node])
+    )
 
 
-def _handed(function: Optional[ast.AST], call: ast.Call) -> Optional[str]:
+def _handed(function: ast.AST | None, call: ast.Call) -> str | None:
     """The phase that the arguments of a call name: ``is_training=True``, ``mode='eval'``."""
     found = {given(name, value) for name, value in _pairs(function, call)} - {None}
     return found.pop() if len(found) == 1 else None
 
 
-def _handed_on(function: Optional[ast.AST], call: ast.Call) -> bool:
+def _handed_on(function: ast.AST | None, call: ast.Call) -> bool:
     """Whether a call hands on what its own caller knows of the phase: ``is_training=is_training``."""
-    return any(isinstance(value, (ast.Name, ast.Attribute)) and is_switch(name) or name == 'mode'
-               for name, value in _pairs(function, call))
+    return any(
+        isinstance(value, (ast.Name, ast.Attribute)) and is_switch(name) or name == "mode"
+        for name, value in _pairs(function, call)
+    )
 
 
-def _pairs(function: Optional[ast.AST], call: ast.Call) -> List[Tuple[str, ast.expr]]:
+def _pairs(function: ast.AST | None, call: ast.Call) -> list[tuple[str, ast.expr]]:
     """The arguments of a call with the names of the parameters that get them."""
     names = [p.arg for p in parameters(function)]
-    args = call.args[1:] if _last(call.func) == 'partial' else call.args
-    if names[:1] in (['self'], ['cls']) and isinstance(call.func, ast.Attribute):
+    args = call.args[1:] if _last(call.func) == "partial" else call.args
+    if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
         names = names[1:]
-    return list(zip(names, args)) + [(k.arg or '', k.value) for k in call.keywords]
+    return list(zip(names, args)) + [(k.arg or "", k.value) for k in call.keywords]
 
 
-def _tested(parent: ast.AST, child: ast.AST) -> Optional[str]:
+def _tested(parent: ast.AST, child: ast.AST) -> str | None:
     """The phase in which a test around some code lets it run."""
     yes, no = meaning(parent.test)  # type: ignore[attr-defined]
     for part, phase in ((parent.body, yes), (parent.orelse, no)):  # type: ignore[attr-defined]
@@ -276,16 +309,16 @@ def _looped(loop: ast.For) -> Phase:
     """What a loop does with each element of what it runs over."""
     called = {_last(n.func) for statement in loop.body for n in ast.walk(statement) if isinstance(n, ast.Call)}
     if called & _STEPS:
-        return _of(TRAIN, 'the loop over it')
+        return _of(TRAIN, "the loop over it")
     phases = {phase for word in called for phase in ({_TAKERS[word]} if word in _TAKERS else phases_in(word))}
-    return Phase(frozenset(phases), 'the loop over it') if len(phases) == 1 else _OPEN
+    return Phase(frozenset(phases), "the loop over it") if len(phases) == 1 else _OPEN
 
 
-def _words_read(node: ast.AST, names: Names) -> List[str]:
+def _words_read(node: ast.AST, names: Names) -> list[str]:
     """The names and the texts of which a dataset is made: ``x_train``, ``'train.csv'``."""
-    found: List[str] = []
-    done: Set[ast.AST] = set()
-    todo: List[ast.AST] = [node]
+    found: list[str] = []
+    done: set[ast.AST] = set()
+    todo: list[ast.AST] = [node]
     while todo:
         node = todo.pop()
         if node in done:
@@ -295,17 +328,20 @@ def _words_read(node: ast.AST, names: Names) -> List[str]:
             todo.append(node.value)
         elif isinstance(node, ast.Call):
             maker = _last(node.func)
-            if maker.startswith('from_') or maker.endswith('Dataset') or maker == 'list_files':
+            if maker.startswith("from_") or maker.endswith("Dataset") or maker == "list_files":
                 for value in node.args + [k.value for k in node.keywords]:
                     found += _data_words(value)
             todo.append(node.func)
         elif isinstance(node, ast.Name):
-            todo += [b.node for b in names.lookup(node.id, names.place(node)) or ()
-                     if b.kind == 'value' and b.node is not None]
+            todo += [
+                b.node
+                for b in names.lookup(node.id, names.place(node)) or ()
+                if b.kind == "value" and b.node is not None
+            ]
     return found
 
 
-def _data_words(node: ast.AST) -> List[str]:
+def _data_words(node: ast.AST) -> list[str]:
     """The names and short texts in an expression, but for those of numbers and of choices."""
     found = []
     for part in ast.walk(node):
@@ -320,5 +356,4 @@ def _data_words(node: ast.AST) -> List[str]:
 
 
 def _last(node: ast.AST) -> str:
-    return getattr(node, 'id', getattr(node, 'attr', ''))
-
+    return getattr(node, "id", getattr(node, "attr", ""))

@@ -1,21 +1,22 @@
 """What the command does once its arguments are understood."""
+
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, List
+from typing import TYPE_CHECKING
 
-from .arguments import notes, rule_settings
-from .config import find_config
 from ..engine.remembered import Memory, cache_folder
+from ..engine.run import Exclude, Run, convert_source, recover_in_place, replace, write
 from ..report import text
 from ..report.terminal import Terminal
-from ..engine.run import Exclude, Run, convert_source, recover_in_place, replace, write
+from .arguments import notes, rule_settings
+from .config import find_config
 
 if TYPE_CHECKING:
-    from ..rules.registry import Registry
     from ..report.writers import Reports
+    from ..rules.registry import Registry
 
 
 def list_rules() -> int:
@@ -25,7 +26,7 @@ def list_rules() -> int:
         the exit code, as all of these do.
     """
     for rule in _rules().rules:
-        print('%s  %s' % (rule.code, rule.title))
+        print(f"{rule.code}  {rule.title}")
     return 0
 
 
@@ -33,28 +34,32 @@ def explain(code: str) -> int:
     """Print the help of a rule."""
     rule = _rules().by_code(code)
     if rule is None:
-        print('convert_tf2npu: error: there is no rule %s; --list-rules lists them' % code,
-              file=sys.stderr)
+        print(f"convert_tf2npu: error: there is no rule {code}; --list-rules lists them", file=sys.stderr)
         return 2
-    print('%s: %s' % (rule.code, rule.doc))
+    print(f"{rule.code}: {rule.doc}")
     return 0
 
 
 def migrate(args: argparse.Namespace) -> int:
     """Migrate a file or folder as the arguments say, and tell what was done."""
     config = find_config(args.input)
-    exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else \
-        Exclude(args.exclude)
+    exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else Exclude(args.exclude)
     if args.in_place:
         recover_in_place(args.input)
     settings = rule_settings(args, config)
-    run = convert_source(args.input, settings, args.jobs or config.jobs or 0, exclude,
-                         list_calls=bool(args.report), memory=Memory(cache_folder()) if args.cache else None)
+    run = convert_source(
+        args.input,
+        settings,
+        args.jobs or config.jobs or 0,
+        exclude,
+        list_calls=bool(args.report),
+        memory=Memory(cache_folder()) if args.cache else None,
+    )
     # The reports compare with files that --in-place replaces; they get their names last.
     code = 2 if run.unreadable else 1 if args.check and run.said else 0
     reports = _reports(run, args.report, code, settings.compat_v1) if args.report else None
     try:
-        missing: List[str] = []
+        missing: list[str] = []
         if args.output:
             missing = write(run, args.output, args.force)
         elif args.in_place:
@@ -71,29 +76,34 @@ def migrate(args: argparse.Namespace) -> int:
     terminal = Terminal(sys.stdout if written or args.check else sys.stderr)
     _print_report(run, args, terminal)
     for relative in missing:
-        Terminal(sys.stderr).say('%s: could not be read and is missing in %s' % (relative, args.output))
+        Terminal(sys.stderr).say(f"{relative}: could not be read and is missing in {args.output}")
     return code
 
 
 def _reports(run: Run, folder: str, code: int, compat_v1: bool) -> Reports:
     from ..report.writers import Reports  # with all that makes pages, which few runs need
+
     return Reports(run, folder, code, compat_v1)
 
 
 def _rules() -> Registry:
-    from ..rules.registry import Registry  # with all that understands scripts, which a run that is remembered does without
+    from ..rules.registry import (
+        Registry,  # with all that understands scripts, which a run that is remembered does without
+    )
+
     return Registry()
 
 
 def convert_standard_input(args: argparse.Namespace) -> int:
     """Migrate a script from standard input to standard output."""
     from ..engine.converter import Converter
+
     raw = sys.stdin.buffer.read()
-    result = Converter(rule_settings(args, find_config('.'))).convert(raw)
+    result = Converter(rule_settings(args, find_config("."))).convert(raw)
     if not args.check:
         sys.stdout.buffer.write(raw if result.new is None else result.new)
         sys.stdout.buffer.flush()
-    _print_results([('<stdin>', result)], args, Terminal(sys.stderr))
+    _print_results([("<stdin>", result)], args, Terminal(sys.stderr))
     return 2 if result.unreadable else 1 if args.check and result.diagnostics else 0
 
 
@@ -101,21 +111,21 @@ def _print_diff(run: Run) -> None:
     terminal = Terminal(sys.stdout)
     for entry, result in run.results:
         if result.new is not None:
-            with open(entry.path, 'rb') as stream:
+            with open(entry.path, "rb") as stream:
                 terminal.write_diff(text.diff(entry.relative, stream.read(), result.new))
 
 
 def _print_report(run: Run, args: argparse.Namespace, terminal: Terminal) -> None:
     if run.tree.left_out:
-        terminal.say('not part of the migration: %s' % ', '.join(run.tree.left_out))
+        terminal.say("not part of the migration: {}".format(", ".join(run.tree.left_out)))
     if run.excluded:
-        terminal.say('excluded, left as they are: %s' % text.count(len(run.excluded), 'file'))
+        terminal.say("excluded, left as they are: {}".format(text.count(len(run.excluded), "file")))
     _print_results([(entry.path, result) for entry, result in run.results], args, terminal)
     if args.report:
-        terminal.say('Reports: %s and the others beside it.' % os.path.join(args.report, 'report.html'))
+        terminal.say("Reports: {} and the others beside it.".format(os.path.join(args.report, "report.html")))
 
 
-def _print_results(results: List[text.Named], args: argparse.Namespace, terminal: Terminal) -> None:
+def _print_results(results: list[text.Named], args: argparse.Namespace, terminal: Terminal) -> None:
     for note in notes(args):
         terminal.say(note)
     terminal.say_results(results, args.verbose or args.check)

@@ -3,14 +3,15 @@
 The command line comes first, then the table ``[tool.convert_tf2npu]`` of the nearest pyproject.toml that
 has one, from the source's folder upwards, then the defaults.
 """
+
 from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
+from typing import Any, Iterable, NamedTuple
 
-_FILE = 'pyproject.toml'
-_TABLE = 'tool', 'convert_tf2npu'
+_FILE = "pyproject.toml"
+_TABLE = "tool", "convert_tf2npu"
 
 
 class ConfigError(Exception):
@@ -24,16 +25,16 @@ class Settings(NamedTuple):
     ``tf_strategy``, or nothing. ``compat_v1`` lifts scripts of TensorFlow 1 to tf.compat.v1; ``main`` is the path of their entry
     script, where the user names it.
     """
-    select: Tuple[str, ...] = ()
-    ignore: Tuple[str, ...] = ()
-    distributed: str = ''
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    distributed: str = ""
     compat_v1: bool = False
-    main: str = ''
+    main: str = ""
 
     def enabled(self, code: str) -> bool:
         """Whether a rule acts."""
-        return (not self.select or code.startswith(self.select)) and not (
-            self.ignore and code.startswith(self.ignore))
+        return (not self.select or code.startswith(self.select)) and not (self.ignore and code.startswith(self.ignore))
 
 
 class Config(NamedTuple):
@@ -41,26 +42,28 @@ class Config(NamedTuple):
 
     ``exclude`` holds patterns of files that stay as they are, relative to ``folder``.
     """
-    folder: str = ''
-    select: Optional[Tuple[str, ...]] = None
-    ignore: Optional[Tuple[str, ...]] = None
-    exclude: Optional[Tuple[str, ...]] = None
-    jobs: Optional[int] = None
-    compat_v1: Optional[bool] = None
+
+    folder: str = ""
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
+    jobs: int | None = None
+    compat_v1: bool | None = None
 
 
-def check_codes(codes: Iterable[str]) -> Tuple[str, ...]:
+def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
     """Codes of rules, or their beginnings, in capitals.
 
     Raises:
         ValueError: there is no such rule.
     """
     from ..rules.registry import Registry  # here: who asks for help chooses no rules
+
     made = tuple(code.strip().upper() for code in codes if code.strip())
     known = [rule.code for rule in Registry().rules]
     for code in made:
         if not any(k.startswith(code) for k in known):
-            raise ValueError('there is no rule %s; there are %s' % (code, ', '.join(known)))
+            raise ValueError("there is no rule {}; there are {}".format(code, ", ".join(known)))
     return made
 
 
@@ -71,7 +74,7 @@ def check_jobs(jobs: int) -> int:
         ValueError: it is less than 1.
     """
     if jobs < 1:
-        raise ValueError('%d is no number of processes; give 1 or more' % jobs)
+        raise ValueError("%d is no number of processes; give 1 or more" % jobs)
     return jobs
 
 
@@ -95,58 +98,64 @@ def find_config(source: str) -> Config:
         folder = os.path.dirname(folder)
 
 
-def _read(path: str) -> Dict[str, Any]:
+def _read(path: str) -> dict[str, Any]:
     try:
-        with open(path, encoding='utf-8', newline='') as stream:
+        with open(path, encoding="utf-8", newline="") as stream:
             text = stream.read()
         if sys.version_info < (3, 11):
             from .toml_subset import read_table  # only where there is such a file
+
             return read_table(text, *_TABLE)
         import tomllib
+
         table = tomllib.loads(text)
     except (OSError, ValueError) as error:
-        raise ConfigError('%s: %s' % (path, getattr(error, 'strerror', None) or error))
+        raise ConfigError("{}: {}".format(path, getattr(error, "strerror", None) or error))
     for name in _TABLE:
         table = table.get(name, {})
         if not isinstance(table, dict):
-            raise ConfigError('%s: %s is no table' % (path, '.'.join(_TABLE)))
+            raise ConfigError("{}: {} is no table".format(path, ".".join(_TABLE)))
     return table
 
 
-def _checked(path: str, table: Dict[str, Any]) -> Config:
-    known = {'select': _codes, 'ignore': _codes, 'exclude': _strings, 'jobs': _jobs, 'compat-v1': _flag}
-    found: Dict[str, Any] = {}
+def _checked(path: str, table: dict[str, Any]) -> Config:
+    known = {"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _flag}
+    found: dict[str, Any] = {}
     for key, value in table.items():
-        where = '%s: [%s] %s' % (path, '.'.join(_TABLE), key)
+        where = "{}: [{}] {}".format(path, ".".join(_TABLE), key)
         if key not in known:
             import difflib  # only for this error
+
             close = difflib.get_close_matches(key, known, 1)
-            raise ConfigError('%s: there is no such key%s; there are %s' % (
-                where, ', did you mean %s?' % close[0] if close else '', ', '.join(sorted(known))))
+            raise ConfigError(
+                "{}: there is no such key{}; there are {}".format(
+                    where, f", did you mean {close[0]}?" if close else "", ", ".join(sorted(known))
+                )
+            )
         try:
-            found[key.replace('-', '_')] = known[key](value)
+            found[key.replace("-", "_")] = known[key](value)
         except ValueError as error:
-            raise ConfigError('%s: %s' % (where, error))
+            raise ConfigError(f"{where}: {error}")
     return Config(os.path.dirname(path), **found)
 
 
-def _strings(value: Any) -> Tuple[str, ...]:
+def _strings(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError('%r is no array of strings, as in ["a", "b"]' % (value,))
+        raise ValueError(f'{value!r} is no array of strings, as in ["a", "b"]')
     return tuple(value)
 
 
-def _codes(value: Any) -> Tuple[str, ...]:
+def _codes(value: Any) -> tuple[str, ...]:
     return check_codes(_strings(value))
 
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError('%r is neither true nor false' % (value,))
+        raise ValueError(f"{value!r} is neither true nor false")
     return value
 
 
 def _jobs(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError('%r is no integer' % (value,))
+        raise ValueError(f"{value!r} is no integer")
     return check_jobs(value)

@@ -1,4 +1,5 @@
 """A progress bar, for a person at a terminal and for nobody else."""
+
 from __future__ import annotations
 
 import os
@@ -23,7 +24,7 @@ class Progress:
         self._stream = stream
         self._done = 0
         self._shown = False
-        self._active = stream.isatty() and os.environ.get('TERM', 'dumb') != 'dumb'
+        self._active = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._next_s = time.monotonic() + _WAIT_S
 
     def step(self) -> None:
@@ -32,14 +33,15 @@ class Progress:
         if self._active and time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + _STEP_S
             filled = _WIDTH * self._done // self._total
-            self._stream.write('\r[%s%s] %d of %d files' % (
-                '#' * filled, '.' * (_WIDTH - filled), self._done, self._total))
+            self._stream.write(
+                "\r[%s%s] %d of %d files" % ("#" * filled, "." * (_WIDTH - filled), self._done, self._total)
+            )
             self._stream.flush()
             self._shown = True
 
     def close(self) -> None:
         """Take the bar away."""
         if self._shown:
-            self._stream.write('\r\x1b[K')
+            self._stream.write("\r\x1b[K")
             self._stream.flush()
             self._shown = False

@@ -3,21 +3,24 @@
 Only strings, integers, booleans and arrays of strings are read, and only in the one table; all else of
 the file is passed over.
 """
+
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 _STRING = r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\''
-_SPACE = re.compile(r'[ \t]*')
-_SPACE_AND_LINES = re.compile(r'(?:[ \t\r\n]|#[^\n]*)*')
-_REST_OF_LINE = re.compile(r'[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)')
-_KEY = re.compile(r'([A-Za-z0-9_-]+|%s)[ \t]*=' % _STRING)
-_VALUE = re.compile(r'(?P<string>%s)|(?P<flag>true|false)\b|(?P<number>[+-]?[0-9](?:_?[0-9])*)'
-                    r'(?![\w.:+-])|(?P<array>\[)' % _STRING)
-_ESCAPE = re.compile(r'\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))', re.DOTALL)
-_ESCAPED = {'b': '\b', 't': '\t', 'n': '\n', 'f': '\f', 'r': '\r', '"': '"', '\\': '\\'}
-_LONG_STRING = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|#[^\n]*|%s' % _STRING, re.DOTALL)
+_SPACE = re.compile(r"[ \t]*")
+_SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_REST_OF_LINE = re.compile(r"[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)")
+_KEY = re.compile(rf"([A-Za-z0-9_-]+|{_STRING})[ \t]*=")
+_VALUE = re.compile(
+    rf"(?P<string>{_STRING})|(?P<flag>true|false)\b|(?P<number>[+-]?[0-9](?:_?[0-9])*)"
+    r"(?![\w.:+-])|(?P<array>\[)"
+)
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
+_LONG_STRING = re.compile(rf'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|#[^\n]*|{_STRING}', re.DOTALL)
 
 
 class TomlError(ValueError):
@@ -29,10 +32,10 @@ class TomlError(ValueError):
     """
 
     def __init__(self, message: str, line: int) -> None:
-        super().__init__('%s (at line %d)' % (message, line))
+        super().__init__("%s (at line %d)" % (message, line))
 
 
-def read_table(text: str, *names: str) -> Dict[str, Any]:
+def read_table(text: str, *names: str) -> dict[str, Any]:
     """The keys and values of a table.
 
     Args:
@@ -45,73 +48,73 @@ def read_table(text: str, *names: str) -> Dict[str, Any]:
     Raises:
         TomlError: it holds something else than said above.
     """
-    dotted = r'[ \t]*\.[ \t]*'.join(r'(?:%s|"%s"|\'%s\')' % ((re.escape(n),) * 3) for n in names)
-    header = re.compile(r'^[ \t]*\[[ \t]*%s[ \t]*(\]|\.)' % dotted, re.MULTILINE)
+    dotted = r"[ \t]*\.[ \t]*".join(r'(?:%s|"%s"|\'%s\')' % ((re.escape(n),) * 3) for n in names)
+    header = re.compile(rf"^[ \t]*\[[ \t]*{dotted}[ \t]*(\]|\.)", re.MULTILINE)
     # strings that span lines, and comments, may hold anything; what stands there is no header
-    hidden = _LONG_STRING.sub(lambda m: re.sub(r'[^\n]', ' ', m.group())
-                              if m.group().startswith(('"""', "'''", '#')) else m.group(), text)
+    hidden = _LONG_STRING.sub(
+        lambda m: re.sub(r"[^\n]", " ", m.group()) if m.group().startswith(('"""', "'''", "#")) else m.group(), text
+    )
     found = header.search(hidden)
     if found is None:
         return {}
-    if found.group(1) == '.':
-        raise TomlError('[%s] has no tables of its own' % '.'.join(names), _line(text, found.end()))
+    if found.group(1) == ".":
+        raise TomlError("[{}] has no tables of its own".format(".".join(names)), _line(text, found.end()))
     end = _REST_OF_LINE.match(text, found.end())
     if end is None:
-        raise TomlError('something stands behind the name of the table', _line(text, found.end()))
+        raise TomlError("something stands behind the name of the table", _line(text, found.end()))
     return _pairs(text, end.end())
 
 
-def _pairs(text: str, at: int) -> Dict[str, Any]:
-    table: Dict[str, Any] = {}
+def _pairs(text: str, at: int) -> dict[str, Any]:
+    table: dict[str, Any] = {}
     while True:
         at = _match(_SPACE_AND_LINES, text, at)
-        if at == len(text) or text[at] == '[':
+        if at == len(text) or text[at] == "[":
             return table
         key = _KEY.match(text, at)
         if key is None:
-            raise TomlError('expected a line such as key = value', _line(text, at))
-        name = _string(key.group(1), text, at) if key.group(1)[0] in '"\'' else key.group(1)
+            raise TomlError("expected a line such as key = value", _line(text, at))
+        name = _string(key.group(1), text, at) if key.group(1)[0] in "\"'" else key.group(1)
         if name in table:
-            raise TomlError('%s is given twice' % name, _line(text, at))
+            raise TomlError(f"{name} is given twice", _line(text, at))
         table[name], at = _value(text, _match(_SPACE, text, key.end()))
         end = _REST_OF_LINE.match(text, at)
         if end is None:
-            raise TomlError('something stands behind the value of %s' % name, _line(text, at))
+            raise TomlError(f"something stands behind the value of {name}", _line(text, at))
         at = end.end()
 
 
-def _value(text: str, at: int) -> Tuple[Any, int]:
+def _value(text: str, at: int) -> tuple[Any, int]:
     found = _VALUE.match(text, at)
     if found is None or text.startswith(('"""', "'''"), at):
-        raise TomlError('expected a string, an integer, true, false, or an array of strings',
-                        _line(text, at))
-    if found.group('string'):
+        raise TomlError("expected a string, an integer, true, false, or an array of strings", _line(text, at))
+    if found.group("string"):
         return _string(found.group(), text, at), found.end()
-    if found.group('flag'):
-        return found.group() == 'true', found.end()
-    if found.group('number'):
-        digits = found.group().replace('_', '')
-        if len(digits.lstrip('+-')) > 1 and digits.lstrip('+-')[0] == '0':
-            raise TomlError('%s begins with 0' % digits, _line(text, at))
+    if found.group("flag"):
+        return found.group() == "true", found.end()
+    if found.group("number"):
+        digits = found.group().replace("_", "")
+        if len(digits.lstrip("+-")) > 1 and digits.lstrip("+-")[0] == "0":
+            raise TomlError(f"{digits} begins with 0", _line(text, at))
         return int(digits), found.end()
     return _array(text, found.end())
 
 
-def _array(text: str, at: int) -> Tuple[List[str], int]:
-    items: List[str] = []
+def _array(text: str, at: int) -> tuple[list[str], int]:
+    items: list[str] = []
     while True:
         at = _match(_SPACE_AND_LINES, text, at)
-        if text.startswith(']', at):
+        if text.startswith("]", at):
             return items, at + 1
         found = re.compile(_STRING).match(text, at)
         if found is None:
-            raise TomlError('expected a string in the array', _line(text, at))
+            raise TomlError("expected a string in the array", _line(text, at))
         items.append(_string(found.group(), text, at))
         at = _match(_SPACE_AND_LINES, text, found.end())
-        if text.startswith(',', at):
+        if text.startswith(",", at):
             at += 1
-        elif not text.startswith(']', at):
-            raise TomlError('expected a comma, or the end of the array', _line(text, at))
+        elif not text.startswith("]", at):
+            raise TomlError("expected a comma, or the end of the array", _line(text, at))
 
 
 def _string(literal: str, text: str, at: int) -> str:
@@ -121,8 +124,9 @@ def _string(literal: str, text: str, at: int) -> str:
     def unescaped(match: Any) -> str:
         code = match.group(1) or match.group(2)
         if not code and match.group(3) not in _ESCAPED:
-            raise TomlError('%s is no escape' % match.group(), _line(text, at))
+            raise TomlError(f"{match.group()} is no escape", _line(text, at))
         return chr(int(code, 16)) if code else _ESCAPED[match.group(3)]
+
     return _ESCAPE.sub(unescaped, literal[1:-1])
 
 
@@ -131,4 +135,4 @@ def _match(pattern: Any, text: str, at: int) -> int:
 
 
 def _line(text: str, at: int) -> int:
-    return text.count('\n', 0, at) + 1
+    return text.count("\n", 0, at) + 1

@@ -4,28 +4,30 @@ They are the calls whose name says so, and those that a rule recognised by other
 of a dataset. Each is counted once: as left where a finding is told of it, or else as rewritten where a rule
 rewrites it, or else as fine.
 """
+
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Set, Tuple
+from typing import Dict, Iterable, Iterator, NamedTuple, Set, Tuple
 
-from ..semantics.model import Call
 from ..rules.registry import Context
+from ..semantics.model import Call
 from .results import CHANGE, FINDING, FINE, ApiCall, Calls
 
-_FAMILIES = ('tensorflow.', 'keras.', 'horovod.', 'tensorflow_estimator.', 'tf_slim.')
-_FLAGS = ('tensorflow.flags.FLAGS.', 'tensorflow.app.flags.FLAGS.')  # the values of flags are the script's own
+_FAMILIES = ("tensorflow.", "keras.", "horovod.", "tensorflow_estimator.", "tf_slim.")
+_FLAGS = ("tensorflow.flags.FLAGS.", "tensorflow.app.flags.FLAGS.")  # the values of flags are the script's own
 
 Said = Dict[ast.AST, Set[Tuple[str, str]]]  # (kind, code) of what was said, by node
 
 
 class Fate(NamedTuple):
     """What becomes of a call: its name, the outcome, and the codes of the rules that spoke."""
+
     call: Call
     name: str
     outcome: str
-    codes: Tuple[str, ...]
+    codes: tuple[str, ...]
 
 
 def fates(context: Context, said: Said) -> Iterator[Fate]:
@@ -37,21 +39,25 @@ def fates(context: Context, said: Said) -> Iterator[Fate]:
     """
     called = context.called
     for call in context.names.calls:
-        name = called.get(call.node, '')
+        name = called.get(call.node, "")
         known = name.startswith(_FAMILIES) and not name.startswith(_FLAGS)
         spoken = said.get(call.node)
         if spoken:
             kinds = {kind for kind, _ in spoken}
-            yield Fate(call, name if known else _last_word(call.node.func, name),
-                       FINDING if FINDING in kinds else CHANGE, tuple(sorted({code for _, code in spoken})))
+            yield Fate(
+                call,
+                name if known else _last_word(call.node.func, name),
+                FINDING if FINDING in kinds else CHANGE,
+                tuple(sorted({code for _, code in spoken})),
+            )
         elif known:
             yield Fate(call, name, FINE, ())
 
 
 def _last_word(function: ast.expr, name: str) -> str:
     if isinstance(function, ast.Attribute):
-        return '.' + function.attr
-    return name or (function.id if isinstance(function, ast.Name) else '.__call__')
+        return "." + function.attr
+    return name or (function.id if isinstance(function, ast.Name) else ".__call__")
 
 
 def counts(found: Iterable[Fate]) -> Calls:
@@ -60,7 +66,7 @@ def counts(found: Iterable[Fate]) -> Calls:
     return Calls(number[FINE], number[CHANGE], number[FINDING])
 
 
-def places(context: Context, found: Iterable[Fate]) -> List[ApiCall]:
+def places(context: Context, found: Iterable[Fate]) -> list[ApiCall]:
     """The calls with their places, in the order of the script; one inside an f-string stands at the string."""
     source = context.source
     made = []

@@ -3,28 +3,41 @@
 Nothing is read or written here, so that the same function serves the command, tests, and the running
 of unmodified scripts.
 """
+
 from __future__ import annotations
 
 import ast
 from itertools import chain
-from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import Any, Iterable, NamedTuple, TypeVar
 
-from .api_usage import Said, counts, fates, places
-from ..semantics.model import Where
 from ..cli.config import Settings
-from ..rewrite.call_edits import broken_string, loses_comment
 from ..files.extensions import NOTEBOOK
-from .suppressions import ignored
+from ..project.project import Project
+from ..rewrite.call_edits import broken_string, loses_comment
 from ..rewrite.npu_imports import import_edits, taken
 from ..rules.compat_v1.lifting import CODE as LIFTING, MOVING, as_lifted, lift
-from ..syntax.notebook import CellError, Notebook
-from ..project.project import Project
 from ..rules.registry import Change, Context, Finding, Registry, Result, Rule
-from .results import (CHANGE, ERROR, FINDING, NO_MEMORY, TOOL_FAILS, UNTOUCHED, ApiCall, Calls, Diagnostic, FileResult,
-                      by_place, failed)
+from ..semantics.model import Where
+from ..syntax.notebook import CellError, Notebook
 from ..syntax.source import Edit, Source, SourceError, check_readable
+from .api_usage import Said, counts, fates, places
+from .results import (
+    CHANGE,
+    ERROR,
+    FINDING,
+    NO_MEMORY,
+    TOOL_FAILS,
+    UNTOUCHED,
+    ApiCall,
+    Calls,
+    Diagnostic,
+    FileResult,
+    by_place,
+    failed,
+)
+from .suppressions import ignored
 
-__all__ = ['CHANGE', 'ERROR', 'FINDING', 'Converter', 'Diagnostic', 'FileResult']
+__all__ = ["CHANGE", "ERROR", "FINDING", "Converter", "Diagnostic", "FileResult"]
 # The tree of such a file would take gigabytes; people do not write so much, programs do.
 MOST_BYTES = 2_000_000
 
@@ -43,10 +56,11 @@ def project_of(settings: Settings, paths: Iterable[str] = (), fixed: Iterable[st
 
 class _Plan(NamedTuple):
     """What is to be done to a script, and said of it."""
-    edits: Tuple[Edit, ...]
-    diagnostics: Tuple[Diagnostic, ...]
+
+    edits: tuple[Edit, ...]
+    diagnostics: tuple[Diagnostic, ...]
     calls: Calls
-    listed: Tuple[ApiCall, ...]
+    listed: tuple[ApiCall, ...]
 
 
 class _Context(Context):
@@ -54,13 +68,14 @@ class _Context(Context):
 
     ``words`` are the last words of the names that can be called in the script; without them these are all.
     """
-    words: Optional[FrozenSet[str]] = None
+
+    words: frozenset[str] | None = None
 
     def __init__(self, *_: object) -> None:
-        self.known: Dict[ast.AST, Optional[str]] = {}
-        self._called: Optional[Dict[ast.Call, str]] = None
+        self.known: dict[ast.AST, str | None] = {}
+        self._called: dict[ast.Call, str] | None = None
 
-    def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
+    def resolve(self, node: ast.AST, where: Where) -> str | None:
         try:
             return self.known[node]
         except KeyError:
@@ -68,11 +83,14 @@ class _Context(Context):
             return found
 
     @property
-    def called(self) -> Dict[ast.Call, str]:
+    def called(self) -> dict[ast.Call, str]:
         if self._called is None:
             words = self.words
-            found = ((call.node, self.resolve(call.node.func, call.where)) for call in self.names.calls
-                     if words is None or getattr(call.node.func, 'attr', getattr(call.node.func, 'id', '')) in words)
+            found = (
+                (call.node, self.resolve(call.node.func, call.where))
+                for call in self.names.calls
+                if words is None or getattr(call.node.func, "attr", getattr(call.node.func, "id", "")) in words
+            )
             self._called = {node: name for node, name in found if name}
         return self._called
 
@@ -86,16 +104,19 @@ class Converter:
         list_calls: whether results list the calls of TensorFlow, for a report; their counts they always have.
     """
 
-    def __init__(self, settings: Settings = Settings(), project: Optional[Project] = None,
-                 list_calls: bool = False) -> None:
+    def __init__(
+        self, settings: Settings = Settings(), project: Project | None = None, list_calls: bool = False
+    ) -> None:
         self.settings = settings
         self.list_calls = list_calls
         self.project = project or project_of(settings)
-        self.registry = Registry([r for r in Registry().rules if settings.enabled(r.code) and _has_all(settings, r.needs)])
+        self.registry = Registry(
+            [r for r in Registry().rules if settings.enabled(r.code) and _has_all(settings, r.needs)]
+        )
         # What becomes of replicas is followed through objects of every kind.
-        self._on_objects = self.registry.on_objects() if settings.distributed != 'tf_strategy' else None
+        self._on_objects = self.registry.on_objects() if settings.distributed != "tf_strategy" else None
 
-    def convert(self, raw: bytes, path: str = '') -> FileResult:
+    def convert(self, raw: bytes, path: str = "") -> FileResult:
         """Convert a script, or a notebook where the path ends so.
 
         Args:
@@ -112,11 +133,11 @@ class Converter:
         except SourceError as error:
             return failed(error.message, error.line, error.col)
         except RecursionError:
-            return failed('its code is nested too deeply')
+            return failed("its code is nested too deeply")
         except MemoryError:
             return failed(NO_MEMORY)
         except Exception as error:  # one file never ends the run of the others
-            return failed('%s%s: %s' % (TOOL_FAILS, type(error).__name__, error))
+            return failed(f"{TOOL_FAILS}{type(error).__name__}: {error}")
 
     def _script(self, raw: bytes, path: str) -> FileResult:
         if not self._concerns(raw, path):
@@ -147,21 +168,29 @@ class Converter:
         if not self.project.concerns(raw, path, self._on_objects):
             return False
         if len(raw) > MOST_BYTES:
-            raise SourceError('%.1f MB of Python are more than the tool reads (%d MB); if a program made '
-                              'them, let it make them for the NPU, or split the file' % (
-                                  len(raw) / 1e6, MOST_BYTES // 1_000_000))
+            raise SourceError(
+                "%.1f MB of Python are more than the tool reads (%d MB); if a program made "
+                "them, let it make them for the NPU, or split the file" % (len(raw) / 1e6, MOST_BYTES // 1_000_000)
+            )
         return True
 
-    def _plan(self, raw: bytes, path: str) -> Tuple[Source, _Plan]:
+    def _plan(self, raw: bytes, path: str) -> tuple[Source, _Plan]:
         self.project.settle()
         _, source, names, types = self.project.understand(raw, path)
         settings = self.settings
-        context = _Context(source, names, types, settings.distributed, settings.compat_v1, settings.main,
-                           settings.compat_v1 and settings.enabled(MOVING))
+        context = _Context(
+            source,
+            names,
+            types,
+            settings.distributed,
+            settings.compat_v1,
+            settings.main,
+            settings.compat_v1 and settings.enabled(MOVING),
+        )
         if self.project.is_handed(raw, path):
             context.words = self.registry.words_of_others
         changes, diagnostics, said = self._collect(context)
-        edits: List[Edit] = []
+        edits: list[Edit] = []
         if changes:
             edits = import_edits(source, names, changes)
             edits += [as_lifted(names, edit, change.node) for change in changes for edit in change.edits]
@@ -169,11 +198,11 @@ class Converter:
         listed = places(context, found) if self.list_calls else ()
         return source, _Plan(tuple(edits), by_place(diagnostics), counts(found), tuple(listed))
 
-    def _collect(self, context: Context) -> Tuple[List[Change], List[Diagnostic], Said]:
-        changes: List[Change] = []
-        diagnostics: List[Diagnostic] = []
+    def _collect(self, context: Context) -> tuple[list[Change], list[Diagnostic], Said]:
+        changes: list[Change] = []
+        diagnostics: list[Diagnostic] = []
         said: Said = {}
-        spans: List[Tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         for rule, result in chain(self.registry.check(context), self.registry.check_last(context, spans)):
             node = result.node
             # What is inside an f-string is told at the f-string, which has a place for certain.
@@ -191,11 +220,11 @@ class Converter:
         return changes, diagnostics, said
 
 
-def _has_all(settings: Settings, needs: Dict[str, Any]) -> bool:
+def _has_all(settings: Settings, needs: dict[str, Any]) -> bool:
     return all(getattr(settings, name) == value for name, value in needs.items())
 
 
-_Placed = TypeVar('_Placed', Diagnostic, ApiCall)
+_Placed = TypeVar("_Placed", Diagnostic, ApiCall)
 
 
 def _in_cell(notebook: Notebook, placed: _Placed) -> _Placed:
@@ -203,23 +232,31 @@ def _in_cell(notebook: Notebook, placed: _Placed) -> _Placed:
     return placed._replace(cell=cell, line=line)
 
 
-def _possible(context: Context, change: Change, spans: List[Tuple[int, int]]) -> Result:
+def _possible(context: Context, change: Change, spans: list[tuple[int, int]]) -> Result:
     """The change, or a finding where it cannot be made."""
     name = taken(change.uses, context.names)
     if name:
-        return Finding(change.node, 'left as it is, because this file uses the name %s for something '
-                       'else (%s)' % (name, change.message))
+        return Finding(
+            change.node, f"left as it is, because this file uses the name {name} for something else ({change.message})"
+        )
     if any(broken_string(context.source, context.names, edit) for edit in change.edits):
-        return Finding(change.node, 'left as it is, because it stands inside an f-string, where what has to '
-                       'be written cannot stand (%s)' % change.message)
+        return Finding(
+            change.node,
+            "left as it is, because it stands inside an f-string, where what has to "
+            f"be written cannot stand ({change.message})",
+        )
     if loses_comment(context.source, change.edits):
-        return Finding(change.node, 'left as it is, because a comment stands inside the code that has to be '
-                       'replaced or moved; put it before the statement, and run again (%s)' % change.message)
+        return Finding(
+            change.node,
+            "left as it is, because a comment stands inside the code that has to be "
+            f"replaced or moved; put it before the statement, and run again ({change.message})",
+        )
     for edit in change.edits:
-        if any(edit.start < end and start < edit.end or start < edit.start < end
-               for start, end in spans):
-            return Finding(change.node, 'left as it is, because it stands inside code that another '
-                           'rule replaces (%s)' % change.message)
+        if any(edit.start < end and start < edit.end or start < edit.start < end for start, end in spans):
+            return Finding(
+                change.node,
+                f"left as it is, because it stands inside code that another rule replaces ({change.message})",
+            )
     return change
 
 
@@ -228,7 +265,7 @@ def _check_written(new: bytes) -> None:
     try:
         check_readable(new)
     except SourceError as error:
-        raise SourceError('%swhat it would write is %s' % (TOOL_FAILS, error.message))
+        raise SourceError(f"{TOOL_FAILS}what it would write is {error.message}")
 
 
 def _diagnostic(source: Source, rule: Rule, result: Result) -> Diagnostic:

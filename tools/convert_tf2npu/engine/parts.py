@@ -1,8 +1,9 @@
 """Work in parts, which some processes do at the same time."""
+
 from __future__ import annotations
 
 import marshal
-from typing import Any, Callable, List, Sequence, Tuple
+from typing import Any, Callable, Sequence, Tuple
 
 from ..files.errors import UsageError
 from .processes import Channel, Process, may_fork, start
@@ -11,7 +12,7 @@ from .signals import held_back
 Arguments = Tuple[Any, ...]
 
 
-def in_parts(work: Callable[..., Any], parts: Sequence[Arguments]) -> List[Any]:
+def in_parts(work: Callable[..., Any], parts: Sequence[Arguments]) -> list[Any]:
     """Call a function once for each part, for the first in this process and for the others in copies of it; one after the
     other where it cannot be copied.
 
@@ -28,7 +29,7 @@ def in_parts(work: Callable[..., Any], parts: Sequence[Arguments]) -> List[Any]:
     """
     if not may_fork():
         return [work(*part) for part in parts]
-    copies: List[Process] = []
+    copies: list[Process] = []
     try:
         with held_back():
             for part in parts[1:]:
@@ -44,7 +45,7 @@ def _answer(channel: Channel) -> Any:
     try:
         error, found = marshal.loads(channel.recv_bytes())
     except EOFError:
-        raise UsageError('a process of the tool was ended from outside; nothing was written; try again with -j 1')
+        raise UsageError("a process of the tool was ended from outside; nothing was written; try again with -j 1")
     if error:
         raise OSError(*error)
     return found
@@ -52,7 +53,7 @@ def _answer(channel: Channel) -> Any:
 
 def _serve(channel: Channel, work: Callable[..., Any], part: Arguments) -> None:
     try:
-        answer: Tuple[Any, Any] = (None, work(*part))
+        answer: tuple[Any, Any] = (None, work(*part))
     except OSError as error:
         answer = (error.errno, error.strerror), None
     channel.send_bytes(marshal.dumps(answer))

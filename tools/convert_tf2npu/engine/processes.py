@@ -1,4 +1,5 @@
 """Processes that do as they are told over a channel: copies of this one, where that is safe, else new ones."""
+
 from __future__ import annotations
 
 import gc
@@ -7,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, NamedTuple, Sequence
 
 from .signals import leave_to_parent
 
@@ -28,23 +29,23 @@ class Channel:
 
     def send_bytes(self, message: bytes) -> None:
         """Send a message; BrokenPipeError where the other process is gone."""
-        left = memoryview(len(message).to_bytes(_HEAD_BYTES, 'little') + message)
+        left = memoryview(len(message).to_bytes(_HEAD_BYTES, "little") + message)
         while left:
-            left = left[os.write(self._writes, left):]
+            left = left[os.write(self._writes, left) :]
 
     def recv_bytes(self) -> bytes:
         """The next message; EOFError where the other process is gone."""
-        return self._read(int.from_bytes(self._read(_HEAD_BYTES), 'little'))
+        return self._read(int.from_bytes(self._read(_HEAD_BYTES), "little"))
 
     def _read(self, size: int) -> bytes:
-        pieces: List[bytes] = []
+        pieces: list[bytes] = []
         while size:
             piece = os.read(self._reads, size)
             if not piece:
                 raise EOFError
             pieces.append(piece)
             size -= len(piece)
-        return b''.join(pieces)
+        return b"".join(pieces)
 
     def fileno(self) -> int:
         """By which it is waited for."""
@@ -58,6 +59,7 @@ class Channel:
 
 class Process(NamedTuple):
     """A process: the channel to it, how to wait for some of these, and how to end it, whatever it does."""
+
     channel: Any
     wait: Callable[[Sequence[Any]], Sequence[Any]]
     end: Callable[[], None]
@@ -66,7 +68,7 @@ class Process(NamedTuple):
 Serve = Callable[..., None]  # is given a channel and more; ends when there is no other side
 
 
-def start(serve: Serve, arguments: Tuple[Any, ...], others: Sequence[Process]) -> Process:
+def start(serve: Serve, arguments: tuple[Any, ...], others: Sequence[Process]) -> Process:
     """Start a process; signals that end the run have to be held back.
 
     Args:
@@ -79,15 +81,15 @@ def start(serve: Serve, arguments: Tuple[Any, ...], others: Sequence[Process]) -
 
 def may_fork() -> bool:
     """Whether this process can be copied: what another thread is about to do would never come to an end in the copy."""
-    if not hasattr(os, 'fork') or sys.platform == 'darwin':  # whose own libraries have threads
+    if not hasattr(os, "fork") or sys.platform == "darwin":  # whose own libraries have threads
         return False
     try:
-        return len(os.listdir('/proc/self/task')) == 1  # those of libraries, too
+        return len(os.listdir("/proc/self/task")) == 1  # those of libraries, too
     except OSError:
         return threading.active_count() == 1
 
 
-def _forked(serve: Serve, arguments: Tuple[Any, ...], others: Sequence[Process]) -> Process:
+def _forked(serve: Serve, arguments: tuple[Any, ...], others: Sequence[Process]) -> Process:
     (its_reads, writes), (reads, its_writes) = os.pipe(), os.pipe()
     main = os.getpid()
     pid = os.fork()
@@ -109,18 +111,21 @@ def _forked(serve: Serve, arguments: Tuple[Any, ...], others: Sequence[Process])
         channel.close()
         os.kill(pid, signal.SIGKILL)  # it writes no files
         os.waitpid(pid, 0)
+
     return Process(channel, _wait, end_it)
 
 
 def _wait(channels: Sequence[Channel]) -> Sequence[Channel]:
     from select import select
+
     return select(channels, [], [])[0]
 
 
-def _spawned(serve: Serve, arguments: Tuple[Any, ...]) -> Process:
+def _spawned(serve: Serve, arguments: tuple[Any, ...]) -> Process:
     import multiprocessing
     from multiprocessing.connection import wait
-    context = multiprocessing.get_context('spawn')
+
+    context = multiprocessing.get_context("spawn")
     channel, its_channel = context.Pipe()
     process = context.Process(target=_serve, args=(serve, os.getpid(), its_channel, arguments), daemon=True)
     process.start()
@@ -130,10 +135,11 @@ def _spawned(serve: Serve, arguments: Tuple[Any, ...]) -> Process:
         channel.close()
         process.kill()
         process.join()
+
     return Process(channel, wait, end_it)
 
 
-def _serve(serve: Serve, main: int, channel: Any, arguments: Tuple[Any, ...]) -> None:
+def _serve(serve: Serve, main: int, channel: Any, arguments: tuple[Any, ...]) -> None:
     leave_to_parent()
     threading.Thread(target=_end_with, args=(main,), daemon=True).start()
     gc.disable()

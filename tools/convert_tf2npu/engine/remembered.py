@@ -7,12 +7,13 @@ date, only no longer asked for. It has three parts: a checksum of the others; a 
 file and how many new bytes it gets; these bytes, one file's behind the other's. An entry that is damaged counts as
 none. They are written beside their place and moved there, so that runs at the same time do not see halves.
 """
+
 from __future__ import annotations
 
 import json
 import os
 import sys
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, NamedTuple, Sequence
 
 from .results import PASSING, UNTOUCHED, FileResult, of_plain, plain
 
@@ -28,11 +29,12 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 class Question(NamedTuple):
     """What is asked: the digest of all that the answer depends on, and when the files were last changed."""
+
     digest: str
-    changed_ns: Tuple[int, ...]
+    changed_ns: tuple[int, ...]
 
 
-def question(options: Sequence[object], paths: Iterable[str]) -> Optional[Question]:
+def question(options: Sequence[object], paths: Iterable[str]) -> Question | None:
     """The question of a run.
 
     Args:
@@ -44,11 +46,11 @@ def question(options: Sequence[object], paths: Iterable[str]) -> Optional[Questi
         None where one of them cannot be read.
     """
     made = blake2b(digest_size=32)
-    changed_ns: List[int] = []
-    _add(made, repr((sys.version, sys.getrecursionlimit(), tuple(options))).encode('utf-8', 'surrogatepass'))
+    changed_ns: list[int] = []
+    _add(made, repr((sys.version, sys.getrecursionlimit(), tuple(options))).encode("utf-8", "surrogatepass"))
     try:
         for path in _own_files():
-            _add_file(made, path, path[len(_HERE):])
+            _add_file(made, path, path[len(_HERE) :])
         for path in paths:
             changed_ns.append(_add_file(made, path, path))
     except OSError:
@@ -57,7 +59,7 @@ def question(options: Sequence[object], paths: Iterable[str]) -> Optional[Questi
 
 
 def _add(made: Any, part: bytes) -> None:
-    made.update(b'%d:' % len(part))
+    made.update(b"%d:" % len(part))
     made.update(part)
 
 
@@ -67,29 +69,33 @@ def _add_file(made: Any, path: str, name: str) -> int:
     Returns:
         when it was last changed.
     """
-    _add(made, name.encode('utf-8', 'surrogateescape'))
-    with open(path, 'rb', buffering=0) as stream:
+    _add(made, name.encode("utf-8", "surrogateescape"))
+    with open(path, "rb", buffering=0) as stream:
         changed_ns = os.fstat(stream.fileno()).st_ctime_ns
         while True:
             piece = stream.read(_PIECE_BYTES)
             if not piece:
-                made.update(b';')
+                made.update(b";")
                 return changed_ns
             _add(made, piece)
 
 
-def _own_files() -> List[str]:
+def _own_files() -> list[str]:
     """The files of the tool, in a fixed order."""
-    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(_HERE)
-                  for name in names if os.path.basename(folder) != '__pycache__')
+    return sorted(
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(_HERE)
+        for name in names
+        if os.path.basename(folder) != "__pycache__"
+    )
 
 
 def cache_folder() -> str:
     """The folder of the entries, below what users have for caches."""
-    base = os.environ.get('XDG_CACHE_HOME', '')
+    base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):  # as the specification of these folders says
-        base = os.path.join(os.path.expanduser('~'), '.cache')
-    return os.path.join(base, 'convert_tf2npu')
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "convert_tf2npu")
 
 
 class Memory:
@@ -104,16 +110,16 @@ class Memory:
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
-    def recall(self, asked: Question) -> Optional[List[FileResult]]:
+    def recall(self, asked: Question) -> list[FileResult] | None:
         """What became of the files of a question, in their order; None where that is not remembered."""
         path = self._path(asked)
         try:
-            with open(path, 'rb') as stream:
-                checksum, _, content = stream.read().partition(b'\n')
+            with open(path, "rb") as stream:
+                checksum, _, content = stream.read().partition(b"\n")
             if checksum != _checksum([content]):
                 return None
-            said, _, new = content.partition(b'\n')
-            found = _results(json.loads(said.decode('ascii')), new)
+            said, _, new = content.partition(b"\n")
+            found = _results(json.loads(said.decode("ascii")), new)
             os.utime(path)  # the longest unused go first
             return found
         except (OSError, ValueError, TypeError):
@@ -124,14 +130,15 @@ class Memory:
         if any(d.message.startswith(PASSING) for result in results for d in result.diagnostics):
             return
         import tempfile  # and with it much that nobody else needs
-        content = [json.dumps([_said(result) for result in results], separators=(',', ':')).encode('ascii'), b'\n']
+
+        content = [json.dumps([_said(result) for result in results], separators=(",", ":")).encode("ascii"), b"\n"]
         content += [result.new for result in results if result.new]  # not joined: they may be all of a large project
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            number, writing = tempfile.mkstemp(dir=self._folder, suffix='.new')
+            number, writing = tempfile.mkstemp(dir=self._folder, suffix=".new")
             try:
-                with os.fdopen(number, 'wb') as stream:
-                    stream.writelines([_checksum(content), b'\n'] + content)
+                with os.fdopen(number, "wb") as stream:
+                    stream.writelines([_checksum(content), b"\n"] + content)
                 os.replace(writing, self._path(asked))
             except BaseException:
                 os.unlink(writing)
@@ -141,10 +148,10 @@ class Memory:
             pass  # a full disk, a folder that is read-only: the next run asks again
 
     def _path(self, asked: Question) -> str:
-        return os.path.join(self._folder, asked.digest + '.run')
+        return os.path.join(self._folder, asked.digest + ".run")
 
     def _forget_oldest(self) -> None:
-        entries: Dict[str, os.stat_result] = {}
+        entries: dict[str, os.stat_result] = {}
         for each in os.scandir(self._folder):
             entries[each.path] = each.stat()
         used = 0
@@ -158,7 +165,7 @@ def _checksum(content: Iterable[bytes]) -> bytes:
     made = blake2b(digest_size=32)
     for piece in content:
         made.update(piece)
-    return made.hexdigest().encode('ascii')
+    return made.hexdigest().encode("ascii")
 
 
 def _said(result: FileResult) -> Any:
@@ -167,14 +174,14 @@ def _said(result: FileResult) -> Any:
     return 0 if result == UNTOUCHED else [None if new is None else len(new), *more]
 
 
-def _results(said: List[Any], new: bytes) -> List[FileResult]:
-    found: List[FileResult] = []
+def _results(said: list[Any], new: bytes) -> list[FileResult]:
+    found: list[FileResult] = []
     place = 0
     for each in said:
         if not each:
             found.append(UNTOUCHED)
             continue
         size, *more = each
-        found.append(of_plain([None if size is None else new[place:place + size], *more]))
+        found.append(of_plain([None if size is None else new[place : place + size], *more]))
         place += size or 0
     return found

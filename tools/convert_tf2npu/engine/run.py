@@ -1,16 +1,17 @@
 """A run over a file or a folder: read, convert, and show or write the result."""
+
 from __future__ import annotations
 
 import os
 import sys
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 from ..cli.config import Settings
-from ..files.globs import matches
 from ..cli.progress import Progress
+from ..files.globs import matches
+from ..files.tree import Entry, Tree, check_target, read_tree, staging_in_place, write_in_place, write_tree
 from .remembered import Memory, Question, question
 from .results import FileResult
-from ..files.tree import Entry, Tree, check_target, read_tree, staging_in_place, write_in_place, write_tree
 
 # Below this many files starting processes costs more than it saves.
 _WORTH_PROCESSES = 64
@@ -18,21 +19,23 @@ _WORTH_PROCESSES = 64
 
 class Exclude(NamedTuple):
     """Files of a folder that stay as they are: patterns, and the folder that they start from."""
-    patterns: Tuple[str, ...] = ()
-    folder: str = ''
+
+    patterns: tuple[str, ...] = ()
+    folder: str = ""
 
 
 class Run(NamedTuple):
     """What a run found: the source, its files, what becomes of each script and notebook, those that the user
     excluded, and how many processes it may have."""
+
     source: str
     tree: Tree
-    results: Tuple[Tuple[Entry, FileResult], ...]
-    excluded: Tuple[str, ...] = ()
+    results: tuple[tuple[Entry, FileResult], ...]
+    excluded: tuple[str, ...] = ()
     jobs: int = 1
 
     @property
-    def new(self) -> Dict[str, bytes]:
+    def new(self) -> dict[str, bytes]:
         """The new bytes of the changed files, by relative path."""
         return {e.relative: r.new for e, r in self.results if r.new is not None}
 
@@ -47,8 +50,14 @@ class Run(NamedTuple):
         return any(result.unreadable for _, result in self.results)
 
 
-def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Exclude = Exclude(),
-                   list_calls: bool = False, memory: Optional[Memory] = None) -> Run:
+def convert_source(
+    source: str,
+    settings: Settings,
+    jobs: int = 0,
+    exclude: Exclude = Exclude(),
+    list_calls: bool = False,
+    memory: Memory | None = None,
+) -> Run:
     """Convert a file or all scripts and notebooks of a folder, in memory.
 
     Args:
@@ -67,7 +76,7 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
     excluded = _excluded(source, everything, exclude)
     entries = [entry for entry in everything if entry.relative not in excluded]
 
-    def ask() -> Optional[Question]:
+    def ask() -> Question | None:
         main = settings.main and os.path.realpath(settings.main)
         options = source, os.path.realpath(source), main, settings, list_calls, sorted(excluded)
         return question(options, [e.path for e in everything]) if memory else None
@@ -83,11 +92,11 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
         return run_of(known)
     from .converter import project_of  # and with it all that understands scripts
     from .workers import converted
-    project = project_of(settings, [e.path for e in everything],
-                         [e.path for e in everything if e.relative in excluded])
+
+    project = project_of(settings, [e.path for e in everything], [e.path for e in everything if e.relative in excluded])
     progress = Progress(len(entries), sys.stderr)
     try:
-        found: Dict[int, FileResult] = {}
+        found: dict[int, FileResult] = {}
         for number, result in converted([e.path for e in entries], (settings, project, list_calls), jobs):
             found[number] = result
             progress.step()
@@ -99,15 +108,18 @@ def convert_source(source: str, settings: Settings, jobs: int = 0, exclude: Excl
     return run_of(results)
 
 
-def _excluded(source: str, entries: List[Entry], exclude: Exclude) -> Dict[str, None]:
+def _excluded(source: str, entries: list[Entry], exclude: Exclude) -> dict[str, None]:
     if not exclude.patterns or not os.path.isdir(source):
         return {}
     below = os.path.relpath(os.path.realpath(source), os.path.realpath(exclude.folder or source))
-    return {e.relative: None for e in entries if matches(
-        os.path.normpath(os.path.join(below, e.relative)).replace(os.sep, '/'), exclude.patterns)}
+    return {
+        e.relative: None
+        for e in entries
+        if matches(os.path.normpath(os.path.join(below, e.relative)).replace(os.sep, "/"), exclude.patterns)
+    }
 
 
-def write(run: Run, target: str, force: bool) -> List[str]:
+def write(run: Run, target: str, force: bool) -> list[str]:
     """Write the migrated copy of a run's source; see :func:`tree.write_tree`."""
     check_target(run.source, target)
     return write_tree(run.source, run.tree, run.new, target, force, run.jobs)
@@ -121,6 +133,7 @@ def replace(run: Run, force: bool) -> None:
     """
     if not force:
         from ..files.git_status import refuse_uncommitted  # which runs git
+
         refuse_uncommitted(run.source, [entry.path for entry, result in run.results if result.new is not None])
     write_in_place(run.source, run.tree, run.new)
 

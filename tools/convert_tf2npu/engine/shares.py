@@ -1,10 +1,11 @@
 """Which process converts which files: neighbours, because they import each other, and are read once by one process."""
+
 from __future__ import annotations
 
 import os
 from bisect import bisect_left
 from itertools import accumulate
-from typing import List, Sequence
+from typing import Sequence
 
 _PIECES = 16  # into which a share is cut at least
 _LEAST_SIZE = 30_000  # of a piece, unless a share has no more: about ten milliseconds
@@ -50,7 +51,7 @@ class Shares:
         return self._ends[places.stop] - self._ends[places.start]
 
 
-def equal(sizes: Sequence[int], count: int) -> List[range]:
+def equal(sizes: Sequence[int], count: int) -> list[range]:
     """The places of some files, cut into shares of about the same size; some are empty where there are few files."""
     ends = _ends(sizes)
     cuts = [bisect_left(ends, ends[-1] * number // count) for number in range(count + 1)]
@@ -65,5 +66,5 @@ def size_of(path: str) -> int:
         return 0  # said when its turn comes
 
 
-def _ends(sizes: Sequence[int]) -> List[int]:
+def _ends(sizes: Sequence[int]) -> list[int]:
     return [0, *accumulate(size + 1 for size in sizes)]

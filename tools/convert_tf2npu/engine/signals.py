@@ -1,19 +1,21 @@
 """Signals that end a run, held back where an exception in the midst of things would do harm."""
+
 from __future__ import annotations
 
 import contextlib
 import signal
-from typing import Iterator, List
+from typing import Iterator
 
 # Of a person at the terminal, of who ends the process, of a terminal that is closed; the last is not known everywhere.
-ENDING: List[signal.Signals] = [signal.SIGINT, signal.SIGTERM] + [
-    getattr(signal, name) for name in ('SIGHUP',) if hasattr(signal, name)]
+ENDING: list[signal.Signals] = [signal.SIGINT, signal.SIGTERM] + [
+    getattr(signal, name) for name in ("SIGHUP",) if hasattr(signal, name)
+]
 
 
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
     """Until the end of the block, no such signal is acted on."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING) if hasattr(signal, 'pthread_sigmask') else None
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING) if hasattr(signal, "pthread_sigmask") else None
     try:
         yield
     finally:
@@ -23,7 +25,7 @@ def held_back() -> Iterator[None]:
 
 def act_on_held_back() -> None:
     """Act now, and only now, on a signal that was held back."""
-    if hasattr(signal, 'pthread_sigmask'):
+    if hasattr(signal, "pthread_sigmask"):
         before = signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -34,5 +36,5 @@ def leave_to_parent() -> None:
     for number in ENDING[1:]:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
-    if hasattr(signal, 'pthread_sigmask'):
+    if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

@@ -1,4 +1,5 @@
 """Comments that except a line: ``# npu: ignore[NPU101]``, or ``# npu: ignore`` for all rules."""
+
 from __future__ import annotations
 
 import ast
@@ -6,21 +7,21 @@ import re
 
 from ..syntax.source import Source
 
-_IGNORE = re.compile(r'#\s*npu:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?')
+_IGNORE = re.compile(r"#\s*npu:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?")
 
 
 def ignored(source: Source, node: ast.AST, code: str) -> bool:
     """Whether a comment in the lines of a node, or in the head of a function, excepts it from a rule."""
-    if 'npu:' not in source.text:
+    if "npu:" not in source.text:
         return False
     first, last = source.lines(node)
-    body = getattr(node, 'body', None)
+    body = getattr(node, "body", None)
     if isinstance(body, list) and body:
         last = source.lines(body[0])[0]
     for number in range(first, last + 1):
         found = _IGNORE.search(source.line(number))
         if found:
-            codes = [c.strip().upper() for c in (found.group(1) or '').split(',') if c.strip()]
+            codes = [c.strip().upper() for c in (found.group(1) or "").split(",") if c.strip()]
             if not codes or code in codes:
                 return True
     return False

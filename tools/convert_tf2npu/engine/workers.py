@@ -1,17 +1,18 @@
 """Converting files, in this process or in several, which end with the one that started them, whatever ends that."""
+
 from __future__ import annotations
 
 import contextlib
 import gc
 import marshal
-from typing import Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Iterator, Sequence, Tuple
 
 from ..cli.config import Settings
-from .converter import Converter
 from ..files.errors import UsageError
 from ..project.import_graph import read_imports
-from .processes import Channel, Process, may_fork, start
 from ..project.project import Project
+from .converter import Converter
+from .processes import Channel, Process, may_fork, start
 from .results import UNTOUCHED, FileResult, failed, of_plain, plain
 from .shares import Shares, size_of
 from .signals import act_on_held_back, held_back
@@ -83,7 +84,7 @@ class _Pool:
         self._shares = Shares([size_of(path) for path in paths], jobs)
         self._jobs = jobs
         self._work = tuple(paths), converting
-        self._processes: List[Process] = []
+        self._processes: list[Process] = []
 
     def __enter__(self) -> _Pool:
         try:
@@ -112,8 +113,10 @@ class _Pool:
                     for place, made in found:
                         yield place, of_plain(made) if made else UNTOUCHED
         except (EOFError, ConnectionError):
-            raise UsageError('a process of the tool was ended from outside, as a rule because memory ran '
-                             'out; nothing was written; try again with -j 1')
+            raise UsageError(
+                "a process of the tool was ended from outside, as a rule because memory ran "
+                "out; nothing was written; try again with -j 1"
+            )
 
     def _give(self, number: int) -> bool:
         """Give a process its next piece of work, if there is one."""
@@ -122,7 +125,7 @@ class _Pool:
             self._processes[number].channel.send_bytes(marshal.dumps((piece.start, piece.stop)))
         return bool(piece)
 
-    def _answering(self, numbers: Set[int]) -> List[int]:
+    def _answering(self, numbers: set[int]) -> list[int]:
         """Those of some processes that have done something; waits for the first."""
         wait = self._processes[0].wait
         ready = wait([self._processes[number].channel for number in sorted(numbers)])
@@ -137,10 +140,11 @@ def _serve(channel: Channel, paths: Sequence[str], converting: Converting) -> No
             begin, end = marshal.loads(channel.recv_bytes())
         except EOFError:
             return
-        channel.send_bytes(marshal.dumps([(place, _sent(convert_path(converter, paths[place])))
-                                          for place in range(begin, end)]))
+        channel.send_bytes(
+            marshal.dumps([(place, _sent(convert_path(converter, paths[place]))) for place in range(begin, end)])
+        )
 
 
-def _sent(result: FileResult) -> Optional[list]:
+def _sent(result: FileResult) -> list | None:
     """A result for :mod:`marshal`, which is for processes of one program; most have nothing to say."""
     return None if result == UNTOUCHED else plain(result)

@@ -1,9 +1,10 @@
 """Preparing a copy of a source, by two processes where there are many files: most of the time goes into making them."""
+
 from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Dict, List, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 if TYPE_CHECKING:
     from .tree import Entry, Tree
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 _WORTH_TWO = 200  # files
 
 
-def build(source: str, tree: Tree, new: Dict[str, bytes], building: str, single: bool, jobs: int) -> List[str]:
+def build(source: str, tree: Tree, new: dict[str, bytes], building: str, single: bool, jobs: int) -> list[str]:
     """Prepare a copy.
 
     Args:
@@ -49,20 +50,22 @@ def copy_mode(path: str, other: str) -> None:
         os.chmod(other, mode)
 
 
-def _by_two(entries: Sequence[Entry], new: Dict[str, bytes], building: str, single: bool) -> List[str]:
+def _by_two(entries: Sequence[Entry], new: dict[str, bytes], building: str, single: bool) -> list[str]:
     from ..engine.parts import in_parts  # with all that processes need
+
     half = len(entries) // 2
     first, second = in_parts(_copy, [(each, new, building, single) for each in (entries[:half], entries[half:])])
     return first + second
 
 
-def _copy(entries: Sequence[Entry], new: Dict[str, bytes], building: str, single: bool) -> List[str]:
+def _copy(entries: Sequence[Entry], new: dict[str, bytes], building: str, single: bool) -> list[str]:
     from shutil import copy2  # which a run that writes nothing does without
-    missing: List[str] = []
+
+    missing: list[str] = []
     for entry in entries:
         path = os.path.join(building, entry.relative)
         if entry.relative in new:
-            with open(path, 'wb') as stream:
+            with open(path, "wb") as stream:
                 stream.write(new[entry.relative])
             copy_mode(entry.path, path)
         elif not single and entry.is_link:
@@ -76,7 +79,7 @@ def _copy(entries: Sequence[Entry], new: Dict[str, bytes], building: str, single
 
 def _can_be_read(path: str) -> bool:
     try:
-        with open(path, 'rb') as stream:
+        with open(path, "rb") as stream:
             stream.read(1)
     except OSError:
         return False

@@ -1,4 +1,5 @@
 """What ends a run with one line on the terminal."""
+
 from __future__ import annotations
 
 

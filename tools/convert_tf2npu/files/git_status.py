@@ -1,9 +1,10 @@
 """Whether git could undo what is about to be changed in place."""
+
 from __future__ import annotations
 
 import os
 import subprocess
-from typing import List, Sequence
+from typing import Sequence
 
 from .errors import UsageError
 
@@ -23,49 +24,65 @@ def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
     """
     folder = os.path.realpath(source)
     folder = folder if os.path.isdir(folder) else os.path.dirname(folder)
-    command = ['git', '-C', folder, 'status', '--porcelain', '-z', '--ignored', '--untracked-files=all',
-               '--ignore-submodules=none', '--', '.']
+    command = [
+        "git",
+        "-C",
+        folder,
+        "status",
+        "--porcelain",
+        "-z",
+        "--ignored",
+        "--untracked-files=all",
+        "--ignore-submodules=none",
+        "--",
+        ".",
+    ]
     try:
-        status = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                                env=dict(os.environ, LC_ALL='C'))
+        status = subprocess.run(command, capture_output=True, check=False, env=dict(os.environ, LC_ALL="C"))
     except FileNotFoundError:
         if _has_work_tree(folder):
-            raise _cannot_tell(source, 'there is no command git')
+            raise _cannot_tell(source, "there is no command git")
         return
     if status.returncode:
-        said = status.stderr.decode('utf-8', 'replace').strip().splitlines() or ['']
-        if 'not a git repository' in said[0] or 'must be run in a work tree' in said[0]:
+        said = status.stderr.decode("utf-8", "replace").strip().splitlines() or [""]
+        if "not a git repository" in said[0] or "must be run in a work tree" in said[0]:
             return
         raise _cannot_tell(source, said[0])
     found = _entries(status.stdout)
-    dirty = [name for state, name in found if state != '!!']
+    dirty = [name for state, name in found if state != "!!"]
     if dirty:
-        raise UsageError('%s has changes that are not committed (%s%s); commit them first, so that the migration can '
-                         'be undone, or add --force' % (source, dirty[0], ', ...' if len(dirty) > 1 else ''))
-    top = subprocess.run(['git', '-C', folder, 'rev-parse', '--show-toplevel'], stdout=subprocess.PIPE, check=False)
-    root = os.path.realpath(os.fsdecode(top.stdout).rstrip('\n'))
-    ignored = [os.path.join(root, name) for state, name in found if state == '!!']
+        raise UsageError(
+            "{} has changes that are not committed ({}{}); commit them first, so that the migration can "
+            "be undone, or add --force".format(source, dirty[0], ", ..." if len(dirty) > 1 else "")
+        )
+    top = subprocess.run(["git", "-C", folder, "rev-parse", "--show-toplevel"], stdout=subprocess.PIPE, check=False)
+    root = os.path.realpath(os.fsdecode(top.stdout).rstrip("\n"))
+    ignored = [os.path.join(root, name) for state, name in found if state == "!!"]
     for path in changed:
-        if any(os.path.realpath(path) == name or name.endswith(os.sep) and os.path.realpath(path).startswith(name)
-               for name in ignored):
-            raise UsageError('%s would be changed, and git ignores it, so that the migration could not be undone; '
-                             'exclude it with --exclude, or add --force' % path)
+        if any(
+            os.path.realpath(path) == name or name.endswith(os.sep) and os.path.realpath(path).startswith(name)
+            for name in ignored
+        ):
+            raise UsageError(
+                f"{path} would be changed, and git ignores it, so that the migration could not be undone; "
+                "exclude it with --exclude, or add --force"
+            )
 
 
-def _entries(output: bytes) -> List[List[str]]:
+def _entries(output: bytes) -> list[list[str]]:
     """State and path of each entry of ``git status -z``; of a renamed file the new path alone."""
-    found: List[List[str]] = []
-    pieces = iter(os.fsdecode(output).split('\0'))
+    found: list[list[str]] = []
+    pieces = iter(os.fsdecode(output).split("\0"))
     for piece in pieces:
         if piece:
             found.append([piece[:2], piece[3:]])
-            if 'R' in piece[:2] or 'C' in piece[:2]:
-                next(pieces, '')
+            if "R" in piece[:2] or "C" in piece[:2]:
+                next(pieces, "")
     return found
 
 
 def _has_work_tree(folder: str) -> bool:
-    while not os.path.exists(os.path.join(folder, '.git')):
+    while not os.path.exists(os.path.join(folder, ".git")):
         if folder == os.path.dirname(folder):
             return False
         folder = os.path.dirname(folder)
@@ -73,5 +90,7 @@ def _has_work_tree(folder: str) -> bool:
 
 
 def _cannot_tell(source: str, why: str) -> UsageError:
-    return UsageError('git cannot tell whether %s has changes that are not committed (%s); add --force if the '
-                      'migration need not be undone' % (source, why))
+    return UsageError(
+        f"git cannot tell whether {source} has changes that are not committed ({why}); add --force if the "
+        "migration need not be undone"
+    )

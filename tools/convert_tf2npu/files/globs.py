@@ -4,6 +4,7 @@ A pattern without a slash is compared with each part of a path (``tests``, ``*_p
 with the whole path or a folder it lies in (``third_party/models``, ``data/**/old_*.py``). ``*`` and ``?``
 stop at a slash, ``**`` does not.
 """
+
 from __future__ import annotations
 
 import functools
@@ -18,13 +19,13 @@ def matches(path: str, patterns: Iterable[str]) -> bool:
         path: relative, with slashes.
         patterns: the patterns.
     """
-    parts = path.split('/')
+    parts = path.split("/")
     for pattern in patterns:
-        if '/' in pattern.rstrip('/'):
-            expression = _expression(pattern.strip('/'))
-            if any(expression.match('/'.join(parts[:n])) for n in range(1, len(parts) + 1)):
+        if "/" in pattern.rstrip("/"):
+            expression = _expression(pattern.strip("/"))
+            if any(expression.match("/".join(parts[:n])) for n in range(1, len(parts) + 1)):
                 return True
-        elif any(_expression(pattern.rstrip('/')).match(part) for part in parts):
+        elif any(_expression(pattern.rstrip("/")).match(part) for part in parts):
             return True
     return False
 
@@ -32,18 +33,18 @@ def matches(path: str, patterns: Iterable[str]) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _expression(pattern: str) -> Pattern[str]:
     pieces = []
-    for token in re.findall(r'\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.', pattern, re.DOTALL):
-        if token == '**/':
-            pieces.append('(?:.*/)?')
-        elif token == '**':
-            pieces.append('.*')
-        elif token == '*':
-            pieces.append('[^/]*')
-        elif token == '?':
-            pieces.append('[^/]')
-        elif token[0] == '[' and len(token) > 1:
-            inner = token[1:-1].replace('\\', '\\\\')
-            pieces.append('[%s]' % ('^' + inner[1:] if inner.startswith('!') else inner))
+    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", pattern, re.DOTALL):
+        if token == "**/":
+            pieces.append("(?:.*/)?")
+        elif token == "**":
+            pieces.append(".*")
+        elif token == "*":
+            pieces.append("[^/]*")
+        elif token == "?":
+            pieces.append("[^/]")
+        elif token[0] == "[" and len(token) > 1:
+            inner = token[1:-1].replace("\\", "\\\\")
+            pieces.append("[%s]" % ("^" + inner[1:] if inner.startswith("!") else inner))
         else:
             pieces.append(re.escape(token))
-    return re.compile(''.join(pieces) + r'\Z', re.DOTALL)
+    return re.compile("".join(pieces) + r"\Z", re.DOTALL)

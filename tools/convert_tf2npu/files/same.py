@@ -1,9 +1,10 @@
 """What of a migrated copy is there already, so that it is not written again."""
+
 from __future__ import annotations
 
 import os
 import stat
-from typing import IO, TYPE_CHECKING, Dict, Iterator, List, Optional
+from typing import IO, TYPE_CHECKING, Iterator
 
 if TYPE_CHECKING:
     from .tree import Entry, Tree
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 _PIECE_BYTES = 1 << 20
 
 
-def missing_in_same(tree: Tree, new: Dict[str, bytes], target: str, single: bool) -> Optional[List[str]]:
+def missing_in_same(tree: Tree, new: dict[str, bytes], target: str, single: bool) -> list[str] | None:
     """Whether a target holds all of a copy.
 
     Args:
@@ -24,14 +25,15 @@ def missing_in_same(tree: Tree, new: Dict[str, bytes], target: str, single: bool
         the relative paths of the files that cannot be read and are no part of the copy; None where the target lacks
         something, or has something else in its place.
     """
-    missing: List[str] = []
-    if any(not os.path.isdir(os.path.join(target, folder)) for folder in ('',) + tree.folders) or any(
-            differing(tree, new, target, single, missing)):
+    missing: list[str] = []
+    if any(not os.path.isdir(os.path.join(target, folder)) for folder in ("",) + tree.folders) or any(
+        differing(tree, new, target, single, missing)
+    ):
         return None
     return missing
 
 
-def differing(tree: Tree, new: Dict[str, bytes], target: str, single: bool, missing: List[str]) -> Iterator[Entry]:
+def differing(tree: Tree, new: dict[str, bytes], target: str, single: bool, missing: list[str]) -> Iterator[Entry]:
     """The files of a copy that a target lacks, or holds with other content, modes or as other links.
 
     Args:
@@ -47,7 +49,7 @@ def differing(tree: Tree, new: Dict[str, bytes], target: str, single: bool, miss
             same = _is_file(place, stat.S_IMODE(os.stat(entry.path).st_mode), len(content)) and _holds(place, content)
         else:
             try:
-                stream = open(entry.path, 'rb', buffering=0)
+                stream = open(entry.path, "rb", buffering=0)
             except OSError:
                 missing.append(entry.relative)
                 continue
@@ -67,13 +69,13 @@ def _is_file(path: str, mode: int, size: int) -> bool:
 
 
 def _holds(path: str, content: bytes) -> bool:
-    with open(path, 'rb', buffering=0) as stream:
+    with open(path, "rb", buffering=0) as stream:
         return stream.read() == content
 
 
 def hold_same(one: IO[bytes], path: str) -> bool:
     """Whether an open file, from where it is, and another one hold the same."""
-    with open(path, 'rb', buffering=0) as other:
+    with open(path, "rb", buffering=0) as other:
         while True:
             piece = one.read(_PIECE_BYTES)
             if piece != other.read(_PIECE_BYTES):

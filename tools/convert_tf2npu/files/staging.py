@@ -4,14 +4,15 @@ Whatever ends a run, even what no program can catch, leaves at most this folder 
 target finds it, undoes what was half done, and takes it away; a lock inside tells a run that goes on from a dead one,
 and a folder without that lock file is not the tool's and stays.
 """
+
 from __future__ import annotations
 
 import os
 from types import TracebackType
-from typing import IO, List, Optional, Type
+from typing import IO
 
-from .errors import UsageError
 from ..engine.signals import held_back
+from .errors import UsageError
 from .transaction import undo
 
 try:
@@ -19,9 +20,9 @@ try:
 except ImportError:  # not on Windows: there a folder that was left behind is named, and left to the user
     fcntl = None  # type: ignore[assignment]
 
-SUFFIX = '.convert_tf2npu'
-_LOCK, _JOURNAL, _NEW = 'lock', 'moves', 'new'
-_MARK = 'convert_tf2npu, process %d\n'
+SUFFIX = ".convert_tf2npu"
+_LOCK, _JOURNAL, _NEW = "lock", "moves", "new"
+_MARK = "convert_tf2npu, process %d\n"
 
 
 class Staging:
@@ -39,13 +40,13 @@ class Staging:
     def __init__(self, path: str, target: str) -> None:
         self.path = path
         self.target = target
-        self._lock: Optional[IO[str]] = None
+        self._lock: IO[str] | None = None
 
     @classmethod
-    def beside(cls, target: str) -> 'Staging':
+    def beside(cls, target: str) -> Staging:
         """The one for a file or folder, beside it."""
         folder, name = os.path.split(os.path.abspath(target))
-        return cls(os.path.join(folder, '.' + name + SUFFIX), target)
+        return cls(os.path.join(folder, "." + name + SUFFIX), target)
 
     @property
     def new(self) -> str:
@@ -57,13 +58,13 @@ class Staging:
         """Where the moves are noted for :func:`swap.put_in_place`."""
         return os.path.join(self.path, _JOURNAL)
 
-    def __enter__(self) -> 'Staging':
+    def __enter__(self) -> Staging:
         self.recover()
         try:
             os.mkdir(self.path, 0o700)
         except FileExistsError:
             raise self._in_use()
-        self._lock = open(os.path.join(self.path, _LOCK), 'w')
+        self._lock = open(os.path.join(self.path, _LOCK), "w")
         if fcntl is not None:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,8 +76,9 @@ class Staging:
         self._lock.flush()
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
-                 traceback: Optional[TracebackType]) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         with held_back():
             self._remove()
 
@@ -91,7 +93,7 @@ class Staging:
         if os.path.islink(self.path) or not os.path.isdir(self.path):
             raise self._in_the_way()
         try:
-            lock = open(os.path.join(self.path, _LOCK), 'r+')
+            lock = open(os.path.join(self.path, _LOCK), "r+")
         except OSError:
             try:
                 os.rmdir(self.path)  # all that a run killed at once leaves; an own folder is not empty
@@ -100,7 +102,7 @@ class Staging:
             return
         with lock:
             mark = lock.read(100)
-            if mark and not mark.startswith(_MARK.split('%')[0]):
+            if mark and not mark.startswith(_MARK.split("%")[0]):
                 raise self._in_the_way()
             try:
                 if fcntl is None:
@@ -120,12 +122,15 @@ class Staging:
         except OSError:
             return False
 
-    def _in_use(self, mark: str = '') -> UsageError:
-        return UsageError('another run is writing to %s%s; wait until it has ended, or remove %s if it does not run any '
-                          'more' % (self.target, ' (%s)' % mark.split(', ')[1].strip() if ', ' in mark else '', self.path))
+    def _in_use(self, mark: str = "") -> UsageError:
+        return UsageError(
+            "another run is writing to {}{}; wait until it has ended, or remove {} if it does not run any more".format(
+                self.target, " ({})".format(mark.split(", ")[1].strip()) if ", " in mark else "", self.path
+            )
+        )
 
     def _in_the_way(self) -> UsageError:
-        return UsageError('%s is in the way, and was not made by this tool; move it away' % self.path)
+        return UsageError(f"{self.path} is in the way, and was not made by this tool; move it away")
 
     def _remove(self) -> None:
         for name in _names(self.path):
@@ -148,7 +153,7 @@ def remove(path: str) -> None:
     if os.path.islink(path) or not os.path.isdir(path):
         _try(os.unlink, path)
         return
-    folders: List[str] = [path]
+    folders: list[str] = [path]
     for folder in folders:  # grows while it is read: no recursion, which has a limit
         _try(os.chmod, folder, 0o700)
         for name in _names(folder):
@@ -161,14 +166,14 @@ def remove(path: str) -> None:
         _try(os.rmdir, folder)
 
 
-def _names(folder: str) -> List[str]:
+def _names(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError:
         return []
 
 
-def _try(function: 'object', *arguments: 'object') -> None:
+def _try(function: object, *arguments: object) -> None:
     try:
         function(*arguments)  # type: ignore[operator]
     except OSError:

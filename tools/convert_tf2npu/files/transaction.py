@@ -1,18 +1,20 @@
 """Putting files in place of others, all of them or none, even where the process is killed in between."""
+
 from __future__ import annotations
 
 import errno
 import os
-from typing import Iterable, NamedTuple, Sequence, Tuple
+from typing import Iterable, NamedTuple, Sequence
 
-from .errors import UsageError
 from ..engine.signals import held_back
+from .errors import UsageError
 
-_KEPT = '.old'
+_KEPT = ".old"
 
 
 class _Move(NamedTuple):
     """One file: its path, the path that it gets, whether something is there already, and by what it is known there."""
+
     new: str
     place: str
     replaces: bool
@@ -25,7 +27,7 @@ class _Move(NamedTuple):
         return self.new + _KEPT
 
 
-def put_in_place(pairs: Sequence[Tuple[str, str]], journal: str, folders: Sequence[str] = ()) -> None:
+def put_in_place(pairs: Sequence[tuple[str, str]], journal: str, folders: Sequence[str] = ()) -> None:
     """Move files to where they belong; where one cannot be moved, everything is as it was.
 
     Args:
@@ -40,22 +42,23 @@ def put_in_place(pairs: Sequence[Tuple[str, str]], journal: str, folders: Sequen
         _put_in_place(pairs, journal, folders)
 
 
-def _put_in_place(pairs: Sequence[Tuple[str, str]], journal: str, folders: Sequence[str]) -> None:
+def _put_in_place(pairs: Sequence[tuple[str, str]], journal: str, folders: Sequence[str]) -> None:
     missing = [folder for folder in folders if not os.path.isdir(folder)]
     moves = []
     for new, place in pairs:
         found = os.lstat(new)
         moves.append(_Move(new, place, os.path.lexists(place), found.st_size, found.st_mtime_ns))
     import json  # here: few runs move files
-    with open(journal + '.part', 'w') as stream:
+
+    with open(journal + ".part", "w") as stream:
         json.dump([missing, moves], stream)
-    os.replace(journal + '.part', journal)
+    os.replace(journal + ".part", journal)
     try:
         for folder in missing:
             os.makedirs(folder, exist_ok=True)
         for move in moves:
             if os.path.isdir(move.place) and not os.path.islink(move.place):
-                raise IsADirectoryError(errno.EISDIR, 'a folder has the name of a new file', move.place)
+                raise IsADirectoryError(errno.EISDIR, "a folder has the name of a new file", move.place)
             if move.replaces:
                 _keep(move.place, move.kept)
             os.replace(move.new, move.place)
@@ -80,6 +83,7 @@ def undo(journal: str) -> None:
     except FileNotFoundError:
         return
     import json
+
     folders, moves = json.loads(content)
     _undo_moves([_Move(*move) for move in reversed(moves)])
     for folder in reversed(folders):
@@ -92,12 +96,19 @@ def undo(journal: str) -> None:
 
 def _undo_moves(moves: Iterable[_Move]) -> None:
     begun = [move for move in moves if not os.path.lexists(move.new)]
-    changed = [move for move in begun if os.path.lexists(move.place) and not _is_there(move) and (
-        not move.replaces or os.path.lexists(move.kept))]
+    changed = [
+        move
+        for move in begun
+        if os.path.lexists(move.place) and not _is_there(move) and (not move.replaces or os.path.lexists(move.kept))
+    ]
     if changed:
-        raise UsageError('%s was changed after a run that was killed; %s. Then remove %s' % (
-            changed[0].place, 'what it was before is in %s' % changed[0].kept if changed[0].replaces else
-            'it was not there before', os.path.dirname(changed[0].new)))
+        raise UsageError(
+            "{} was changed after a run that was killed; {}. Then remove {}".format(
+                changed[0].place,
+                f"what it was before is in {changed[0].kept}" if changed[0].replaces else "it was not there before",
+                os.path.dirname(changed[0].new),
+            )
+        )
     for move in begun:
         if not move.replaces:
             if os.path.lexists(move.place):
@@ -116,4 +127,5 @@ def _keep(path: str, kept: str) -> None:
         os.link(path, kept, follow_symlinks=False)
     except OSError:  # a file system without hard links
         from shutil import copy2
+
         copy2(path, kept, follow_symlinks=False)

@@ -1,23 +1,25 @@
 """Files and folders: what a source tree holds, and writing a tree whole or not at all."""
+
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from typing import Dict, List, NamedTuple, Tuple
+from typing import NamedTuple
 
 from .copying import build as _build, copy_mode
-from .extensions import CONVERTED, NOTEBOOK
 from .errors import UsageError
+from .extensions import CONVERTED, NOTEBOOK
 from .same import differing, hold_same, missing_in_same
 from .staging import SUFFIX as STAGING, Staging, is_staging
 from .transaction import put_in_place
 
-_NOT_SOURCE = frozenset({'.git', '.hg', '.svn', '.ipynb_checkpoints'})
+_NOT_SOURCE = frozenset({".git", ".hg", ".svn", ".ipynb_checkpoints"})
 
 
 class Entry(NamedTuple):
     """A file of the source: its path below the source and on disk, and whether it is a link."""
+
     relative: str
     path: str
     is_link: bool = False
@@ -31,9 +33,10 @@ class Entry(NamedTuple):
 class Tree(NamedTuple):
     """A source: its files and links, its folders, and what is no part of a migration and stays out
     (byte code stays out without being listed)."""
-    entries: Tuple[Entry, ...]
-    folders: Tuple[str, ...]
-    left_out: Tuple[str, ...]
+
+    entries: tuple[Entry, ...]
+    folders: tuple[str, ...]
+    left_out: tuple[str, ...]
 
 
 def read_tree(source: str) -> Tree:
@@ -46,19 +49,19 @@ def read_tree(source: str) -> Tree:
         UsageError: there is no such file or folder.
     """
     if not os.path.lexists(source):
-        raise UsageError('%s: there is no such file or folder' % source)
+        raise UsageError(f"{source}: there is no such file or folder")
     try:
         mode = os.stat(source).st_mode
     except OSError as error:
-        raise UsageError('%s: %s' % (source, error.strerror))
+        raise UsageError(f"{source}: {error.strerror}")
     if stat.S_ISREG(mode):
         return Tree((Entry(os.path.basename(source), source, os.path.islink(source)),), (), ())
     if not stat.S_ISDIR(mode):
-        raise UsageError('%s is no file and no folder; a script from a pipe is read with -i -' % source)
-    entries: List[Entry] = []
-    folders: List[str] = []
-    left_out: List[str] = []
-    waiting = ['']
+        raise UsageError(f"{source} is no file and no folder; a script from a pipe is read with -i -")
+    entries: list[Entry] = []
+    folders: list[str] = []
+    left_out: list[str] = []
+    waiting = [""]
     while waiting:  # no recursion, for folders may be nested deeper than Python's calls
         below = waiting.pop()
         try:
@@ -70,16 +73,16 @@ def read_tree(source: str) -> Tree:
                         entries.append(Entry(relative, each.path, is_link))
                     elif not each.is_dir() or _stays_out(each.name, each.path):
                         left_out.append(relative)
-                    elif each.name != '__pycache__':
+                    elif each.name != "__pycache__":
                         folders.append(relative)
                         waiting.append(relative)
         except OSError as error:
-            raise UsageError('%s: %s' % (error.filename, error.strerror))
+            raise UsageError(f"{error.filename}: {error.strerror}")
     return Tree(tuple(sorted(entries)), tuple(sorted(folders)), tuple(sorted(left_out)))
 
 
 def _stays_out(name: str, path: str) -> bool:
-    return name in _NOT_SOURCE or os.path.exists(os.path.join(path, 'pyvenv.cfg')) or is_staging(path)
+    return name in _NOT_SOURCE or os.path.exists(os.path.join(path, "pyvenv.cfg")) or is_staging(path)
 
 
 def check_target(source: str, target: str) -> None:
@@ -91,16 +94,16 @@ def check_target(source: str, target: str) -> None:
     real_source, real_target = os.path.realpath(source), os.path.realpath(target)
     single = not os.path.isdir(real_source)
     if real_source == real_target or single and real_source == os.path.join(real_target, os.path.basename(source)):
-        raise UsageError('%s is the source itself; use --in-place to change it where it is' % source)
+        raise UsageError(f"{source} is the source itself; use --in-place to change it where it is")
     if single:
         return
     if (real_target + os.sep).startswith(real_source + os.sep):
-        raise UsageError('%s lies inside the source %s; choose a folder outside' % (target, source))
+        raise UsageError(f"{target} lies inside the source {source}; choose a folder outside")
     if (real_source + os.sep).startswith(real_target + os.sep):
-        raise UsageError('%s holds the source %s; choose another folder' % (target, source))
+        raise UsageError(f"{target} holds the source {source}; choose another folder")
 
 
-def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, force: bool, jobs: int = 1) -> List[str]:
+def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool, jobs: int = 1) -> list[str]:
     """Write a copy of a source with some of its files replaced, all of it or nothing.
 
     Args:
@@ -119,7 +122,7 @@ def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, forc
     """
     target = os.path.realpath(target) if os.path.isdir(target) else os.path.abspath(target)
     single = not os.path.isdir(source)
-    if single and not os.path.isdir(target) and target.endswith(('.py', NOTEBOOK)):
+    if single and not os.path.isdir(target) and target.endswith((".py", NOTEBOOK)):
         target, name = os.path.split(target)
         tree = tree._replace(entries=(tree.entries[0]._replace(relative=name),))
         new = {name: content for content in new.values()}
@@ -130,7 +133,7 @@ def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, forc
         if made:
             os.makedirs(parent, exist_ok=True)
         if os.path.lexists(target) and not os.path.isdir(target):
-            raise UsageError('%s is there and is no folder' % target)
+            raise UsageError(f"{target} is there and is no folder")
         staging = Staging.beside(target)
         missing = None if os.path.lexists(staging.path) else missing_in_same(tree, new, target, single)
         if missing is None:
@@ -141,32 +144,32 @@ def write_tree(source: str, tree: Tree, new: Dict[str, bytes], target: str, forc
             copy_mode(source, target)  # now: a folder that is read-only cannot be moved
         return missing
     except OSError as error:
-        raise UsageError('%s cannot be written: %s; nothing was changed there' % (
-            target, error.strerror or error))
+        raise UsageError(f"{target} cannot be written: {error.strerror or error}; nothing was changed there")
     finally:
         for folder in made if not done else ():
             if os.path.isdir(folder):
                 os.rmdir(folder)
 
 
-def _missing_folders(path: str) -> List[str]:
+def _missing_folders(path: str) -> list[str]:
     """A folder and those above it that are not there yet, the innermost first."""
-    missing: List[str] = []
+    missing: list[str] = []
     while not os.path.lexists(path):
         missing.append(path)
         path = os.path.dirname(path)
     return missing
 
 
-def _write(source: str, tree: Tree, new: Dict[str, bytes], target: str, force: bool, jobs: int,
-           staging: Staging) -> List[str]:
+def _write(
+    source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool, jobs: int, staging: Staging
+) -> list[str]:
     """Prepare a copy and bring it to where it belongs; of one that is there in part, only what differs.
 
     Returns:
         the relative paths of files that cannot be read.
     """
     single = not os.path.isdir(source)
-    missing: List[str] = []
+    missing: list[str] = []
     whole = not (os.path.isdir(target) and os.listdir(target))
     if not whole:
         tree = tree._replace(entries=tuple(differing(tree, new, target, single, missing)))
@@ -184,17 +187,19 @@ def _put(staging: Staging, target: str, tree: Tree, whole: bool, force: bool) ->
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
                 raise
-    changed: List[str] = []
-    pairs: List[Tuple[str, str]] = []
+    changed: list[str] = []
+    pairs: list[tuple[str, str]] = []
     for entry in tree.entries:
         written, place = os.path.join(staging.new, entry.relative), os.path.join(target, entry.relative)
         if os.path.lexists(written) and not _are_same(written, place):
             pairs.append((written, place))
             changed += [entry.relative] if os.path.lexists(place) else []
     if changed and not force:
-        raise UsageError('%s holds %d files that differ from what would be written (%s%s); choose another folder, or '
-                         'replace them with --force' % (target, len(changed), ', '.join(changed[:3]),
-                                                        ', ...' if len(changed) > 3 else ''))
+        raise UsageError(
+            "%s holds %d files that differ from what would be written (%s%s); choose another folder, or "
+            "replace them with --force"
+            % (target, len(changed), ", ".join(changed[:3]), ", ..." if len(changed) > 3 else "")
+        )
     put_in_place(pairs, staging.journal, [target] + [os.path.join(target, folder) for folder in tree.folders])
 
 
@@ -206,7 +211,7 @@ def _are_same(one: str, other: str) -> bool:
         return os.readlink(one) == os.readlink(other)
     if not os.path.isfile(other) or os.stat(one).st_mode != os.stat(other).st_mode:
         return False
-    with open(one, 'rb', buffering=0) as stream:
+    with open(one, "rb", buffering=0) as stream:
         return hold_same(stream, other)
 
 
@@ -216,7 +221,7 @@ def staging_in_place(source: str) -> Staging:
     return Staging(os.path.join(real, STAGING), source) if os.path.isdir(real) else Staging.beside(real)
 
 
-def write_in_place(source: str, tree: Tree, new: Dict[str, bytes]) -> None:
+def write_in_place(source: str, tree: Tree, new: dict[str, bytes]) -> None:
     """Replace files where they are, all of them or none.
 
     All new files are written before the first is replaced, so that a full disk or a folder that cannot be
@@ -227,7 +232,7 @@ def write_in_place(source: str, tree: Tree, new: Dict[str, bytes]) -> None:
     """
     if not new:
         return
-    pairs: List[Tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     try:
         with staging_in_place(source) as staging:
             os.mkdir(staging.new)
@@ -235,14 +240,17 @@ def write_in_place(source: str, tree: Tree, new: Dict[str, bytes]) -> None:
                 if entry.relative in new:
                     path = os.path.realpath(entry.path)
                     written = os.path.join(staging.new, str(len(pairs)))
-                    with open(written, 'wb') as stream:
+                    with open(written, "wb") as stream:
                         stream.write(new[entry.relative])
                     _take_over(path, written)
                     pairs.append((written, path))
             put_in_place(pairs, staging.journal)
     except OSError as error:
-        raise UsageError('%s cannot be written: %s; nothing was changed' % (
-            error.filename2 or error.filename or 'a new file', error.strerror or error))
+        raise UsageError(
+            "{} cannot be written: {}; nothing was changed".format(
+                error.filename2 or error.filename or "a new file", error.strerror or error
+            )
+        )
 
 
 def _take_over(path: str, written: str) -> None:

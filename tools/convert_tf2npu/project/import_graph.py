@@ -1,4 +1,5 @@
 """Which files of a project import which, by the text of their import statements."""
+
 from __future__ import annotations
 
 import functools
@@ -6,25 +7,32 @@ import os
 import re
 import sys
 from array import array
-from typing import (Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set,
-                    Tuple)
+from typing import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    Tuple,
+)
 
+from ..engine.parts import in_parts
+from ..engine.shares import equal, size_of
 from ..files.extensions import NOTEBOOK
 from ..syntax.notebook import Notebook
-from ..engine.parts import in_parts
-from .project import Project, names_roots
-from ..engine.shares import equal, size_of
 from ..syntax.source import SourceError
+from .project import Project, names_roots
 
-_IMPORT = re.compile(r'[ \t]*import[ \t]+([^\n#;]+)')
-_FROM = re.compile(r'[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n;]*)')
-_ATTRIBUTE = re.compile(r'\.(\w+)')
+_IMPORT = re.compile(r"[ \t]*import[ \t]+([^\n#;]+)")
+_FROM = re.compile(r"[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n;]*)")
+_ATTRIBUTE = re.compile(r"\.(\w+)")
 # What imports without an import statement that starts a line.
-_BY_OTHER_MEANS = ('import_module', '__import__', 'LazyLoader', 'sys.modules')
-_INSIDE_LINE = re.compile(r'[:;](?=[ \t]*(?:from|import)[ \t])')
+_BY_OTHER_MEANS = ("import_module", "__import__", "LazyLoader", "sys.modules")
+_INSIDE_LINE = re.compile(r"[:;](?=[ \t]*(?:from|import)[ \t])")
 _QUOTED = re.compile(r'["\']([.\w]+)["\']')
-_COMMENT = re.compile(r'#[^\n]*')
-_NAME = re.compile(r'[A-Za-z_*]')
+_COMMENT = re.compile(r"#[^\n]*")
+_NAME = re.compile(r"[A-Za-z_*]")
 _WORTH_A_PROCESS = 100  # files
 _Row = Tuple[bytes, bytes, bool]  # of a file: what it imports, what may stand in besides, whether it brings TensorFlow
 
@@ -48,14 +56,14 @@ class _Graph:
         jobs = min(jobs, 1 + len(self.paths) // _WORTH_A_PROCESS)
         shares = equal([size_of(path) for path in self.paths], jobs) if jobs > 1 else [range(len(self.paths))]
         found = [each for part in in_parts(self._read, [(share,) for share in shares]) for each in part]
-        self.imported: List[Sequence[int]] = [array('I', imported) for imported, _, _ in found]
-        self.beside: List[Sequence[int]] = [array('I', beside) for _, beside, _ in found]
+        self.imported: list[Sequence[int]] = [array("I", imported) for imported, _, _ in found]
+        self.beside: list[Sequence[int]] = [array("I", beside) for _, beside, _ in found]
         self.bringing = [number for number, (_, _, brings) in enumerate(found) if brings]
         self.importing = _turned(self.imported)
 
-    def _read(self, numbers: range) -> List[_Row]:
-        found: List[_Row] = []
-        places: Dict[str, Dict[str, Optional[int]]] = {}  # of modules, as files of a folder import them
+    def _read(self, numbers: range) -> list[_Row]:
+        found: list[_Row] = []
+        places: dict[str, dict[str, int | None]] = {}  # of modules, as files of a folder import them
         for number in numbers:
             path = self.paths[number]
             folder = os.path.dirname(path)
@@ -66,11 +74,12 @@ class _Graph:
             found.append((_packed(imported - {number}), _packed(beside - imported), imports.of_roots))
         return found
 
-    def _found(self, imports: _Imports, search: Callable[[str], Optional[str]],
-               places: Dict[str, Optional[int]]) -> Tuple[Set[Optional[int]], Set[Optional[int]]]:
-        def place(module: str) -> Optional[int]:
+    def _found(
+        self, imports: _Imports, search: Callable[[str], str | None], places: dict[str, int | None]
+    ) -> tuple[set[int | None], set[int | None]]:
+        def place(module: str) -> int | None:
             if module not in places:
-                places[module] = self.numbers.get(search(module) or '')
+                places[module] = self.numbers.get(search(module) or "")
             return places[module]
 
         modules = {module for module, _ in imports.names}
@@ -78,24 +87,24 @@ class _Graph:
         imported.update(place(_joined(module, name)) for module, name in imports.names)
         return imported, {place(part) for module in modules | imports.others for part in _beginnings(module)}
 
-    def inside(self) -> Dict[int, List[int]]:
+    def inside(self) -> dict[int, list[int]]:
         """For each package the files that are in it."""
-        found: Dict[int, List[int]] = {}
+        found: dict[int, list[int]] = {}
         for number, path in enumerate(self.paths):
             folder, name = os.path.split(path)
-            package = os.path.join(os.path.dirname(folder) if name == '__init__.py' else folder, '__init__.py')
+            package = os.path.join(os.path.dirname(folder) if name == "__init__.py" else folder, "__init__.py")
             if package in self.numbers:
                 found.setdefault(self.numbers[package], []).append(number)
         return found
 
-    def closure(self, paths: Iterable[str], edges: Sequence[Sequence[int]]) -> FrozenSet[str]:
+    def closure(self, paths: Iterable[str], edges: Sequence[Sequence[int]]) -> frozenset[str]:
         """Some files with all that edges lead to from them."""
         paths = set(paths)
         known = [self.numbers[path] for path in paths if path in self.numbers]
         return frozenset(paths.union(self.paths[number] for number in _closed(known, lambda number: (edges[number],))))
 
 
-_known: List[_Graph] = []  # of the last project
+_known: list[_Graph] = []  # of the last project
 
 
 class Importers(Mapping[str, Tuple[str, ...]]):
@@ -108,7 +117,7 @@ class Importers(Mapping[str, Tuple[str, ...]]):
     def __init__(self, graph: _Graph) -> None:
         self._graph = graph
 
-    def __getitem__(self, path: str) -> Tuple[str, ...]:
+    def __getitem__(self, path: str) -> tuple[str, ...]:
         found = self._graph.importing[self._graph.numbers[path]]
         if not found:
             raise KeyError(path)
@@ -122,13 +131,13 @@ class Importers(Mapping[str, Tuple[str, ...]]):
 
 
 @functools.lru_cache(maxsize=16)
-def reached(project: Project, path: str) -> FrozenSet[str]:
+def reached(project: Project, path: str) -> frozenset[str]:
     """The files that importing a file brings in, itself among them; none of a file outside the project."""
     graph = _graph(project)
     return graph.closure([path], graph.imported) if path in graph.numbers else frozenset()
 
 
-def bringing(project: Project, paths: Iterable[str]) -> FrozenSet[str]:
+def bringing(project: Project, paths: Iterable[str]) -> frozenset[str]:
     """The files that bring in one of some files, these among them."""
     graph = _graph(project)
     return graph.closure(paths, graph.importing)
@@ -140,9 +149,9 @@ def importers(project: Project) -> Importers:
 
 
 @functools.lru_cache(maxsize=1)
-def taken(project: Project) -> Dict[str, FrozenSet[str]]:
+def taken(project: Project) -> dict[str, frozenset[str]]:
     """For each file the names that others may take from it; ``*`` for all."""
-    found: Dict[str, Set[str]] = {}
+    found: dict[str, set[str]] = {}
     for path in project.paths:
         text = _text(project, path)
         imports = frozenset(_imports(text))
@@ -158,8 +167,9 @@ def taken(project: Project) -> Dict[str, FrozenSet[str]]:
 class Concerned(NamedTuple):
     """The files that can have TensorFlow from others: those whose imports lead to one that imports it, and those that are
     imported by such files, which may hand them objects."""
-    reaching: FrozenSet[str]
-    handed: FrozenSet[str]
+
+    reaching: frozenset[str]
+    handed: frozenset[str]
 
 
 @functools.lru_cache(maxsize=1)
@@ -173,11 +183,18 @@ def concerned(project: Project) -> Concerned:
     inside = graph.inside()
     package_of = {number: package for package, numbers in inside.items() for number in numbers}
     backwards = _turned(graph.beside)
-    reaching = _closed(graph.bringing, lambda number: (
-        graph.importing[number], backwards[number], [package_of[number]] if number in package_of else []))
+    reaching = _closed(
+        graph.bringing,
+        lambda number: (
+            graph.importing[number],
+            backwards[number],
+            [package_of[number]] if number in package_of else [],
+        ),
+    )
     handed = _closed(reaching, lambda number: (graph.imported[number], graph.beside[number], inside.get(number, [])))
-    return Concerned(frozenset(graph.paths[number] for number in reaching),
-                     frozenset(graph.paths[number] for number in handed))
+    return Concerned(
+        frozenset(graph.paths[number] for number in reaching), frozenset(graph.paths[number] for number in handed)
+    )
 
 
 def read_imports(project: Project, jobs: int) -> None:
@@ -192,20 +209,20 @@ def _graph(project: Project) -> _Graph:
     return _known[0]
 
 
-def _packed(numbers: Iterable[Optional[int]]) -> bytes:
-    return array('I', sorted(number for number in numbers if number is not None)).tobytes()
+def _packed(numbers: Iterable[int | None]) -> bytes:
+    return array("I", sorted(number for number in numbers if number is not None)).tobytes()
 
 
-def _turned(edges: Sequence[Sequence[int]]) -> List[Sequence[int]]:
+def _turned(edges: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """Edges the other way round."""
-    found: List[Sequence[int]] = [array('I') for _ in edges]
+    found: list[Sequence[int]] = [array("I") for _ in edges]
     for number, others in enumerate(edges):
         for other in others:
             found[other].append(number)  # type: ignore[attr-defined]
     return found
 
 
-def _closed(numbers: Iterable[int], edges: Callable[[int], Iterable[Iterable[int]]]) -> Set[int]:
+def _closed(numbers: Iterable[int], edges: Callable[[int], Iterable[Iterable[int]]]) -> set[int]:
     """Some numbers with all that edges lead to from them."""
     found = set(numbers)
     todo = list(found)
@@ -220,15 +237,16 @@ def _closed(numbers: Iterable[int], edges: Callable[[int], Iterable[Iterable[int
 class _Imports(NamedTuple):
     """What a file imports at the start of lines, as modules and names of them, what it may import by other means, and
     whether TensorFlow may be among that: a file may also have its name in a text or a comment, from which none gets it."""
-    names: FrozenSet[Tuple[str, str]]
-    others: FrozenSet[str]
+
+    names: frozenset[tuple[str, str]]
+    others: frozenset[str]
     of_roots: bool
 
 
 def _read(project: Project, path: str) -> _Imports:
     text = _text(project, path)
-    names: Set[Tuple[str, str]] = set()
-    others: Set[str] = set()
+    names: set[tuple[str, str]] = set()
+    others: set[str] = set()
     lines = list(_lines_with_imports(text))
     for start, end in lines:
         names.update(_import_at(text, start))
@@ -238,15 +256,16 @@ def _read(project: Project, path: str) -> _Imports:
     by_other_means = any(word in text for word in _BY_OTHER_MEANS)
     if by_other_means:
         others.update(_QUOTED.findall(text))
-    of_roots = names_roots(project.raw(path)) and (by_other_means or any(
-        names_roots(text[start:end].encode('utf-8', 'replace')) for start, end in lines))
+    of_roots = names_roots(project.raw(path)) and (
+        by_other_means or any(names_roots(text[start:end].encode("utf-8", "replace")) for start, end in lines)
+    )
     return _Imports(frozenset(names), frozenset(others), of_roots)
 
 
 def _beginnings(module: str) -> Iterator[str]:
     """The packages on the way to a module, and it."""
-    words = module.split('.')
-    return ('.'.join(words[:count]) for count in range(1, len(words) + 1))
+    words = module.split(".")
+    return (".".join(words[:count]) for count in range(1, len(words) + 1))
 
 
 def _text(project: Project, path: str) -> str:
@@ -255,47 +274,47 @@ def _text(project: Project, path: str) -> str:
         try:
             raw = Notebook(raw).script
         except SourceError:
-            return ''  # said when its own turn comes
-    text = raw.decode('utf-8-sig', 'replace')
-    if '\r' in text:  # which is seen at once
-        text = text.replace('\\\r\n', ' ')
-    return text.replace('\\\n', ' ')
+            return ""  # said when its own turn comes
+    text = raw.decode("utf-8-sig", "replace")
+    if "\r" in text:  # which is seen at once
+        text = text.replace("\\\r\n", " ")
+    return text.replace("\\\n", " ")
 
 
-def _imports(text: str) -> Iterator[Tuple[str, str]]:
+def _imports(text: str) -> Iterator[tuple[str, str]]:
     """The modules that a text imports, and the names that it imports from them."""
     for start, _ in _lines_with_imports(text):
         yield from _import_at(text, start)
 
 
-def _lines_with_imports(text: str) -> Iterator[Tuple[int, int]]:
+def _lines_with_imports(text: str) -> Iterator[tuple[int, int]]:
     """The start and the end of each line with the word import; few have it, and to look at each line takes long."""
-    found = text.find('import')
+    found = text.find("import")
     while found >= 0:
-        end = text.find('\n', found) % (len(text) + 1)  # the text's end for the last
-        yield text.rfind('\n', 0, found) + 1, end
-        found = text.find('import', end)
+        end = text.find("\n", found) % (len(text) + 1)  # the text's end for the last
+        yield text.rfind("\n", 0, found) + 1, end
+        found = text.find("import", end)
 
 
-def _import_at(text: str, start: int) -> Iterator[Tuple[str, str]]:
+def _import_at(text: str, start: int) -> Iterator[tuple[str, str]]:
     """What an import statement brings that starts at a place; nothing where there is none."""
     parts = _FROM.match(text, start)
     if parts:
-        for name in _names(parts.group(2)) or ['']:
+        for name in _names(parts.group(2)) or [""]:
             yield sys.intern(parts.group(1)), sys.intern(name)  # files of a project import much the same
         return
     plain = _IMPORT.match(text, start)
     if plain:
         for name in _names(plain.group(1)):
-            yield sys.intern(name), ''
+            yield sys.intern(name), ""
 
 
 def _joined(module: str, name: str) -> str:
-    return module + '.' + name if name and not module.endswith('.') else module + name
+    return module + "." + name if name and not module.endswith(".") else module + name
 
 
-def _names(listed: str) -> List[str]:
-    if '#' in listed:
-        listed = _COMMENT.sub('', listed)
-    parts = [part.split(None, 1) for part in listed.strip('() \t').split(',')]
+def _names(listed: str) -> list[str]:
+    if "#" in listed:
+        listed = _COMMENT.sub("", listed)
+    parts = [part.split(None, 1) for part in listed.strip("() \t").split(",")]
     return [words[0] for words in parts if words and _NAME.match(words[0])]

@@ -1,7 +1,8 @@
 """The modules of a run whose trees are in memory: no more than fit, and those that are most likely to be asked for."""
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, Iterator, List, Optional
+from typing import TYPE_CHECKING, Dict, Iterator
 
 if TYPE_CHECKING:
     from .project import Module
@@ -24,7 +25,7 @@ class AtHand:
     def __contains__(self, path: str) -> bool:
         return path in self._asked or path in self._converted
 
-    def get(self, path: str) -> Optional[Module]:
+    def get(self, path: str) -> Module | None:
         """The module of a path, which is used now; None where it is not at hand."""
         for queue in (self._asked, self._converted):
             if path in queue:
@@ -32,7 +33,7 @@ class AtHand:
                 return queue[path]
         return None
 
-    def keep(self, module: Module, asked: bool) -> List[Module]:
+    def keep(self, module: Module, asked: bool) -> list[Module]:
         """Add a module, or see that its turn has come.
 
         Args:
@@ -52,27 +53,28 @@ class AtHand:
             first, second = self._converted, self._asked
             if self._asked.nodes > self._most / 2:
                 first, second = second, first
-            queue = second if first.oldest in ('', added.path) else first
+            queue = second if first.oldest in ("", added.path) else first
             oldest = queue.take(queue.oldest)
             if oldest is not None:
                 yield oldest
 
 
-class _Queue(Dict[str, 'Module']):
+class _Queue(Dict[str, "Module"]):
     """Modules, the longest unused first, and the number of their nodes."""
+
     nodes = 0
 
     @property
     def oldest(self) -> str:
         """The path of the first; empty where there is none."""
-        return next(iter(self), '')
+        return next(iter(self), "")
 
     def add(self, module: Module) -> None:
         """Add a module as the last."""
         self[module.path] = module
         self.nodes += len(module.names.parents)
 
-    def take(self, path: str) -> Optional[Module]:
+    def take(self, path: str) -> Module | None:
         """Take a module out; None where there is none of that path."""
         found = self.pop(path, None)
         if found is not None:

@@ -1,10 +1,11 @@
 """Which file of a project a module is, as the files of a folder import it."""
+
 from __future__ import annotations
 
 import os
-from typing import Collection, Dict, List, Optional
+from typing import Collection
 
-_FRAMEWORKS = ('tensorflow', 'keras', 'horovod')
+_FRAMEWORKS = ("tensorflow", "keras", "horovod")
 _FOLDERS_AT_HAND = 256  # for whose files it is known where modules are; they are converted folder by folder
 
 
@@ -16,18 +17,19 @@ class ModuleFiles:
     """
 
     def __init__(self, paths: Collection[str]) -> None:
-        self._by_place = {path[:-len('/__init__.py')]: path for path in paths if path.endswith('/__init__.py')}
-        self._by_place.update((path[:-len('.py')], path) for path in paths if path.endswith('.py'))
+        self._by_place = {path[: -len("/__init__.py")]: path for path in paths if path.endswith("/__init__.py")}
+        self._by_place.update((path[: -len(".py")], path) for path in paths if path.endswith(".py"))
         self._tops = {os.path.splitext(os.path.basename(p))[0] for p in paths} | {
-            part for p in paths for part in os.path.dirname(p).split(os.sep)}
-        self._last = {place[place.rfind('/') + 1:] for place in self._by_place}
-        self._found: Dict[str, Dict[str, Optional[str]]] = {}  # by folder and module
+            part for p in paths for part in os.path.dirname(p).split(os.sep)
+        }
+        self._last = {place[place.rfind("/") + 1 :] for place in self._by_place}
+        self._found: dict[str, dict[str, str | None]] = {}  # by folder and module
 
     def may_be(self, name: str) -> bool:
         """Whether the first part of a dotted name may be a module of the project."""
         return name in self._tops
 
-    def find(self, module: str, importer: str) -> Optional[str]:
+    def find(self, module: str, importer: str) -> str | None:
         """The file of a module, as a file of the project imports it.
 
         Args:
@@ -35,7 +37,7 @@ class ModuleFiles:
             importer: the path of the importing file.
         """
         cut = importer.rfind(os.sep)
-        folder = importer[:cut if cut > 0 else cut + 1]
+        folder = importer[: cut if cut > 0 else cut + 1]
         if folder not in self._found and len(self._found) >= _FOLDERS_AT_HAND:
             self._found.clear()
         found = self._found.setdefault(folder, {})
@@ -43,10 +45,10 @@ class ModuleFiles:
             found[module] = self.search(module, folder)
         return found[module]
 
-    def search(self, module: str, folder: str) -> Optional[str]:
+    def search(self, module: str, folder: str) -> str | None:
         """The file of a module, as files of a folder import it."""
-        dots = len(module) - len(module.lstrip('.'))
-        parts = [part for part in module[dots:].split('.') if part]
+        dots = len(module) - len(module.lstrip("."))
+        parts = [part for part in module[dots:].split(".") if part]
         if parts and parts[-1] not in self._last:
             return None
         if dots:
@@ -58,13 +60,17 @@ class ModuleFiles:
         own = folder
         while True:  # the script's own folder, then those that may be on the path above it
             found = self.inside(folder, parts)
-            if found and parts[0] in _FRAMEWORKS and os.path.join(own, '').startswith(os.path.join(folder, parts[0], '')):
+            if (
+                found
+                and parts[0] in _FRAMEWORKS
+                and os.path.join(own, "").startswith(os.path.join(folder, parts[0], ""))
+            ):
                 found = None  # a folder that is only called so, of which the file knows nothing
             above = os.path.dirname(folder)
             if found or folder == above:
                 return found
             folder = above
 
-    def inside(self, folder: str, parts: List[str]) -> Optional[str]:
+    def inside(self, folder: str, parts: list[str]) -> str | None:
         """The file of a module in a folder, by the parts of its dotted name there."""
-        return self._by_place.get('/'.join([folder.rstrip('/')] + parts))
+        return self._by_place.get("/".join([folder.rstrip("/")] + parts))

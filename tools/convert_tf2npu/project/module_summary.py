@@ -3,10 +3,11 @@
 Most questions that files ask about each other are answered by it. So a large project is read once, though its trees do
 not fit into memory. It is one text and holds nothing else, so that it is small and can be handed to other processes.
 """
+
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from ..semantics.model import Binding
 from ..semantics.resolver import agreed, is_named, is_nothing
@@ -15,9 +16,9 @@ from ..semantics.signatures import constant
 if TYPE_CHECKING:
     from ..semantics.resolver import Names
 
-DEFINED, CLASS, _IMPORTED, _NOTHING, _UNKNOWN, _IN_TREE = 'dcin?t'
-_LINE, _NAME, _NEXT = '\n', '\t', '\r'
-_ALL = '*'
+DEFINED, CLASS, _IMPORTED, _NOTHING, _UNKNOWN, _IN_TREE = "dcin?t"
+_LINE, _NAME, _NEXT = "\n", "\t", "\r"
+_ALL = "*"
 
 
 class Outline(NamedTuple):
@@ -27,26 +28,27 @@ class Outline(NamedTuple):
     import the dotted name. ``offered`` are the names of ``__all__``, in lines too, ``*`` for all that there are, or None
     where it has none.
     """
+
     path: str
     text: str
-    stars: Tuple[str, ...]
-    offered: Optional[str]
+    stars: tuple[str, ...]
+    offered: str | None
 
-    def bindings(self, name: str) -> List[str]:
+    def bindings(self, name: str) -> list[str]:
         """What binds a name; nothing where the module has no such name."""
         start = self.text.find(_LINE + name + _NAME)
         if start < 0:
             return []
         start += len(name) + 2
-        return self.text[start:self.text.index(_LINE, start)].split(_NEXT)
+        return self.text[start : self.text.index(_LINE, start)].split(_NEXT)
 
     def offers(self, name: str) -> bool:
         """Whether a star import of the module brings a name that it binds."""
         if self.offered is None:
-            return not name.startswith('_')
+            return not name.startswith("_")
         return self.offered == _ALL or _LINE + name + _LINE in self.offered
 
-    def exported(self, name: str, follow: Callable[[str, str], Optional[str]]) -> Tuple[bool, Optional[str]]:
+    def exported(self, name: str, follow: Callable[[str, str], str | None]) -> tuple[bool, str | None]:
         """What a name that the module binds is to others, see :meth:`names.Names.exported`.
 
         Args:
@@ -62,33 +64,39 @@ class Outline(NamedTuple):
         found = {self._named(name, each, follow) for each in bindings if len(bindings) == 1 or each != _NOTHING}
         return True, agreed(found)
 
-    def _named(self, name: str, binding: str, follow: Callable[[str, str], Optional[str]]) -> Optional[str]:
+    def _named(self, name: str, binding: str, follow: Callable[[str, str], str | None]) -> str | None:
         if binding.startswith(_IMPORTED):
             return follow(binding[1:], self.path)
-        return '%s:%s' % (self.path, name) if binding in (DEFINED, CLASS) else None
+        return f"{self.path}:{name}" if binding in (DEFINED, CLASS) else None
 
 
 def outline(names: Names) -> Outline:
     """The outline of a module."""
-    lines = [name + _NAME + _NEXT.join(_kind(each, names) for each in bindings)
-             for name, bindings in names.module.bindings.items()]
-    return Outline(names.path, _LINE + ''.join(line + _LINE for line in lines),
-                   tuple(star.module for star in names.stars), _offered(names.module.bindings.get('__all__', [])))
+    lines = [
+        name + _NAME + _NEXT.join(_kind(each, names) for each in bindings)
+        for name, bindings in names.module.bindings.items()
+    ]
+    return Outline(
+        names.path,
+        _LINE + "".join(line + _LINE for line in lines),
+        tuple(star.module for star in names.stars),
+        _offered(names.module.bindings.get("__all__", [])),
+    )
 
 
 def _kind(binding: Binding, names: Names) -> str:
-    if binding.kind == 'import':
+    if binding.kind == "import":
         return _IMPORTED + binding.target
-    if binding.kind in ('def', 'class'):
+    if binding.kind in ("def", "class"):
         at_top = names.path and binding.where.scope is names.module
-        return (DEFINED if binding.kind == 'def' else CLASS) if at_top else _UNKNOWN
-    if binding.kind == 'value' and is_nothing(binding.node):
+        return (DEFINED if binding.kind == "def" else CLASS) if at_top else _UNKNOWN
+    if binding.kind == "value" and is_nothing(binding.node):
         return _NOTHING
     return _IN_TREE if is_named(binding) else _UNKNOWN
 
 
-def _offered(bindings: List[Binding]) -> Optional[str]:
+def _offered(bindings: list[Binding]) -> str | None:
     if len(bindings) != 1 or not isinstance(bindings[0].node, (ast.List, ast.Tuple)):
         return _ALL if bindings else None
     given = [constant(element) for element in bindings[0].node.elts]
-    return _ALL if None in given else _LINE + ''.join('%s\n' % each for each in given if each)
+    return _ALL if None in given else _LINE + "".join(f"{each[0]}\n" for each in given if each)

@@ -4,6 +4,7 @@ A file is read and parsed when it is converted or when another one asks for what
 Of the others an outline remains, which says what most of those who import them want to know, so that hardly any is
 parsed twice, and a further file takes a few kilobytes of memory.
 """
+
 from __future__ import annotations
 
 import ast
@@ -12,18 +13,24 @@ import os
 import re
 import weakref
 from collections import OrderedDict
-from typing import (Callable, Dict, FrozenSet, Iterable, KeysView, List, NamedTuple, Optional, Pattern, Set, Tuple,
-                    TypeVar)
+from typing import (
+    Callable,
+    Iterable,
+    KeysView,
+    NamedTuple,
+    Pattern,
+    TypeVar,
+)
 
-from .module_cache import AtHand
-from ..semantics.types import Types
-from .module_finder import ModuleFiles
 from ..semantics.resolver import Names, from_star
-from .module_summary import CLASS, DEFINED, Outline, outline
+from ..semantics.types import Types
 from ..syntax.source import Source, SourceError
+from .module_cache import AtHand
+from .module_finder import ModuleFiles
+from .module_summary import CLASS, DEFINED, Outline, outline
 
-_Key = TypeVar('_Key')
-_Answer = TypeVar('_Answer')
+_Key = TypeVar("_Key")
+_Answer = TypeVar("_Answer")
 # What is kept of a project, so that files are read and understood once: nodes of trees, of which each takes about 600
 # bytes with what is known of it, and bytes of files as they are.
 _NODES_AT_HAND, _BYTES_AT_HAND = 150_000, 8_000_000
@@ -31,12 +38,13 @@ _OUTLINES_AT_HAND = 16_000_000  # characters
 # Where the garbage collector is at rest, it runs once for so many characters; there is little for it, because what
 # files know of each other is forgotten when they are let go.
 _COLLECTED = 60_000_000
-_ROOTS = (b'tensorflow', b'keras', b'horovod', b'tf_slim', b'npu_bridge', b'npu_shim')
-_IMPORTED = re.compile(rb'^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)', re.MULTILINE)
+_ROOTS = (b"tensorflow", b"keras", b"horovod", b"tf_slim", b"npu_bridge", b"npu_shim")
+_IMPORTED = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*(?:from|import)[ \t]+(\.|\w+)", re.MULTILINE)
 
 
 class Module(NamedTuple):
     """One file, understood."""
+
     path: str
     source: Source
     names: Names
@@ -52,28 +60,32 @@ class Project:
         prepare: what is done to the names of each other file when it is read.
     """
 
-    def __init__(self, paths: Iterable[str] = (), fixed: Iterable[str] = (),
-                 prepare: Optional[Callable[['Project', Source, Names], None]] = None) -> None:
+    def __init__(
+        self,
+        paths: Iterable[str] = (),
+        fixed: Iterable[str] = (),
+        prepare: Callable[[Project, Source, Names], None] | None = None,
+    ) -> None:
         self._paths = {os.path.abspath(path): path for path in paths}
         self._whole = {path: whole for whole, path in self._paths.items()}
-        self.fixed: FrozenSet[str] = frozenset(os.path.abspath(path) for path in fixed)
+        self.fixed: frozenset[str] = frozenset(os.path.abspath(path) for path in fixed)
         self._prepare = prepare
         self.files = ModuleFiles(self._paths)
         self._at_hand = AtHand(_NODES_AT_HAND)
-        self._outlines: 'OrderedDict[str, Outline]' = OrderedDict()  # of those that are not at hand any more
+        self._outlines: OrderedDict[str, Outline] = OrderedDict()  # of those that are not at hand any more
         self._outlines_size = 0
-        self._unreadable: Set[str] = set()
-        self._let_go: List[weakref.ReferenceType[Names]] = []  # and not yet forgotten
+        self._unreadable: set[str] = set()
+        self._let_go: list[weakref.ReferenceType[Names]] = []  # and not yet forgotten
         self._understood = 0  # characters, since the collector last ran
-        self._raw: 'OrderedDict[str, bytes]' = OrderedDict()
+        self._raw: OrderedDict[str, bytes] = OrderedDict()
         self._raw_size = 0
-        self._loading: List[str] = []
+        self._loading: list[str] = []
         self._cuts = 0  # how often an answer was not had because of modules that import each other
-        self._attributes: Dict[Tuple[str, str], Optional[str]] = {}
-        self._ancestries: Dict[Tuple[str, str], FrozenSet[str]] = {}
-        self._returned: Dict[Tuple[str, str, str], Optional[str]] = {}
+        self._attributes: dict[tuple[str, str], str | None] = {}
+        self._ancestries: dict[tuple[str, str], frozenset[str]] = {}
+        self._returned: dict[tuple[str, str, str], str | None] = {}
 
-    def __reduce__(self) -> Tuple[object, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Project, (tuple(self._paths.values()), self.fixed, self._prepare)  # another process reads for itself
 
     @property
@@ -89,7 +101,7 @@ class Project:
         try:
             return self.read(path)
         except OSError:
-            return b''  # said when its own turn comes
+            return b""  # said when its own turn comes
 
     def read(self, path: str) -> bytes:
         """The bytes of a file, which may be at hand since it was last read.
@@ -100,14 +112,14 @@ class Project:
         path = self._whole_path(path)
         found = self._raw.get(path)
         if found is None:
-            with open(path, 'rb') as stream:
+            with open(path, "rb") as stream:
                 found = self._raw[path] = stream.read()
             self._raw_size += len(found)
             while self._raw_size > _BYTES_AT_HAND and len(self._raw) > 1:
                 self._raw_size -= len(self._raw.popitem(last=False)[1])
         return found
 
-    def concerns(self, raw: bytes, path: str = '', on_objects: Optional[Pattern[bytes]] = None) -> bool:
+    def concerns(self, raw: bytes, path: str = "", on_objects: Pattern[bytes] | None = None) -> bool:
         """Whether a file can hold anything for a rule.
 
         It does not, unless it names TensorFlow or Keras, or imports a module of the project. A file of the project must
@@ -123,11 +135,15 @@ class Project:
         path = self._whole_path(path)
         if path in self._paths:
             from .import_graph import concerned  # which stands on projects
+
             found = concerned(self)
             if path not in found.reaching and not (
-                    path in found.handed and (on_objects is None or on_objects.search(raw))):
+                path in found.handed and (on_objects is None or on_objects.search(raw))
+            ):
                 return False
-        return any(name == b'.' or self.files.may_be(name.decode('utf-8', 'replace')) for name in _IMPORTED.findall(raw))
+        return any(
+            name == b"." or self.files.may_be(name.decode("utf-8", "replace")) for name in _IMPORTED.findall(raw)
+        )
 
     def is_handed(self, raw: bytes, path: str) -> bool:
         """Whether a file of the project can have no name of TensorFlow, but only objects from files that import it.
@@ -137,10 +153,11 @@ class Project:
             path: where it stands.
         """
         from .import_graph import concerned  # which stands on projects
+
         path = self._whole_path(path)
         return path in self._paths and path not in concerned(self).reaching and not names_roots(raw)
 
-    def understand(self, raw: bytes, path: str = '', asked: bool = False) -> Module:
+    def understand(self, raw: bytes, path: str = "", asked: bool = False) -> Module:
         """Read a file's bytes.
 
         Args:
@@ -165,7 +182,7 @@ class Project:
             self._keep(module, asked)
         return module
 
-    def module(self, path: str) -> Optional[Module]:
+    def module(self, path: str) -> Module | None:
         """The module of a file of the project; None where it cannot be read."""
         known = self._at_hand.get(path)
         if known is not None:
@@ -178,7 +195,7 @@ class Project:
             self._unreadable.add(path)  # said when its own turn comes
             return None
 
-    def outline(self, path: str) -> Optional[Outline]:
+    def outline(self, path: str) -> Outline | None:
         """The outline of a module of the project, which may not be at hand; None where it cannot be read."""
         known = self._outlines.get(path)
         if known is not None:
@@ -216,7 +233,7 @@ class Project:
                 names.types.let_go()
         self._let_go.clear()
 
-    def follow(self, dotted: str, importer: str) -> Optional[str]:
+    def follow(self, dotted: str, importer: str) -> str | None:
         """What an imported name is, where it comes from a module of the project.
 
         Args:
@@ -230,28 +247,28 @@ class Project:
         """
         origin = self.origin(dotted, importer)
         if origin is None:
-            return dotted if not dotted.startswith('.') else None
-        found: Optional[str] = origin[0]
+            return dotted if not dotted.startswith(".") else None
+        found: str | None = origin[0]
         for part in origin[1]:
             found = self.attribute(found, part) if found else None
         return found
 
-    def origin(self, dotted: str, importer: str) -> Optional[Tuple[str, List[str]]]:
+    def origin(self, dotted: str, importer: str) -> tuple[str, list[str]] | None:
         """The file that an imported name comes from, and what remains of the name; None where no module
         of the project is meant."""
-        dots = len(dotted) - len(dotted.lstrip('.'))
-        parts = dotted[dots:].split('.')
+        dots = len(dotted) - len(dotted.lstrip("."))
+        parts = dotted[dots:].split(".")
         for cut in range(len(parts), -1, -1):
-            path = self.files.find('.' * dots + '.'.join(parts[:cut]), importer) if cut or dots else None
+            path = self.files.find("." * dots + ".".join(parts[:cut]), importer) if cut or dots else None
             if path:
                 return path, parts[cut:]
         return None
 
-    def attribute(self, base: str, name: str) -> Optional[str]:
+    def attribute(self, base: str, name: str) -> str | None:
         """What an attribute of a dotted name, or of a module of the project, is."""
         if not base.startswith(os.sep):
-            return base + '.' + name
-        path, _, inner = base.partition(':')
+            return base + "." + name
+        path, _, inner = base.partition(":")
         if inner:
             return None  # of a class or function of the project
         if self._loading:
@@ -261,7 +278,7 @@ class Project:
             self._attributes[key] = self._attribute(path, name)
         return self._attributes[key]
 
-    def _attribute(self, path: str, name: str) -> Optional[str]:
+    def _attribute(self, path: str, name: str) -> str | None:
         if path in self._loading:
             self._cuts += 1
             return None  # modules that import each other: what is still being looked for is not known
@@ -272,11 +289,11 @@ class Project:
             found = self._exported(path, name)
         finally:
             self._loading.pop()
-        if found is None and path not in self._unreadable and os.path.basename(path) == '__init__.py':
+        if found is None and path not in self._unreadable and os.path.basename(path) == "__init__.py":
             return self.files.inside(os.path.dirname(path), [name])
         return found
 
-    def _exported(self, path: str, name: str) -> Optional[str]:
+    def _exported(self, path: str, name: str) -> str | None:
         """What a module makes a name, to the modules that import it."""
         known = self._outlines.get(path) if path not in self._at_hand else None
         if known is not None:
@@ -289,7 +306,7 @@ class Project:
         module = self.module(path)
         return module.names.exported(name) if module else None
 
-    def starred(self, path: str, name: str) -> Optional[str]:
+    def starred(self, path: str, name: str) -> str | None:
         """What a star import of a module of the project makes a name, or None where it does not bring
         it."""
         known = self.outline(path)
@@ -300,7 +317,7 @@ class Project:
         known = self.outline(path)
         return known is not None and bool(known.bindings(name)) and known.offers(name)
 
-    def ancestry(self, path: str, name: str) -> FrozenSet[str]:
+    def ancestry(self, path: str, name: str) -> frozenset[str]:
         """The names of the classes outside the project that a class of a module is made from; nothing for what is no
         class."""
         key = path, name
@@ -310,7 +327,7 @@ class Project:
         names, owner = module.names, module.names.module.bindings[name][0].node
         return self._once(self._ancestries, key, frozenset(), lambda: names.ancestry(owner))  # type: ignore[arg-type]
 
-    def returned(self, path: str, name: str, part: str) -> Optional[str]:
+    def returned(self, path: str, name: str, part: str) -> str | None:
         """The name of what a function of a module returns, or of a part of that, see :meth:`names.Names.returned`."""
         key = path, name, part
         module = None if key in self._returned else self._binding_module(path, name, DEFINED)
@@ -321,12 +338,12 @@ class Project:
             return None
         return self._once(self._returned, key, None, lambda: names.returned(function, part))
 
-    def _binding_module(self, path: str, name: str, kind: str) -> Optional[Module]:
+    def _binding_module(self, path: str, name: str, kind: str) -> Module | None:
         """A module, read again where it must be, if all that binds a name in it is one function or class."""
         known = self.outline(path)
         return self.module(path) if known and known.bindings(name) == [kind] else None
 
-    def _once(self, known: Dict[_Key, _Answer], key: _Key, itself: _Answer, find: Callable[[], _Answer]) -> _Answer:
+    def _once(self, known: dict[_Key, _Answer], key: _Key, itself: _Answer, find: Callable[[], _Answer]) -> _Answer:
         """An answer that is kept, unless modules that import each other have cut it short.
 
         Args:

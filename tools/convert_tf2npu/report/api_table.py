@@ -1,7 +1,8 @@
 """The calls of TensorFlow and Horovod in a project, by what is called."""
+
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
 from ..engine.results import CHANGE, FINDING, FINE, ApiCall, Calls, FileResult
 from .support import STATUSES, status_of
@@ -13,11 +14,12 @@ class ApiUse(NamedTuple):
     ``status`` is a key of ``support.STATUSES``, for the calls as they are here; ``codes`` are the rules that
     spoke of one; ``places`` are the number of the file and the call.
     """
+
     name: str
     status: str
     calls: Calls
-    codes: Tuple[str, ...]
-    places: Tuple[Tuple[int, ApiCall], ...]
+    codes: tuple[str, ...]
+    places: tuple[tuple[int, ApiCall], ...]
 
     @property
     def files(self) -> int:
@@ -27,34 +29,44 @@ class ApiUse(NamedTuple):
     @property
     def short_name(self) -> str:
         """The name as scripts write it: ``tf.nn.relu``, ``hvd.init``."""
-        for family, short in (('tensorflow.', 'tf.'), ('horovod.', 'hvd.')):
+        for family, short in (("tensorflow.", "tf."), ("horovod.", "hvd.")):
             if self.name.startswith(family):
-                return short + self.name[len(family):]
+                return short + self.name[len(family) :]
         return self.name
 
 
-def api_table(results: Sequence[FileResult], tensorflow: str) -> Tuple[ApiUse, ...]:
+def api_table(results: Sequence[FileResult], tensorflow: str) -> tuple[ApiUse, ...]:
     """Every API that is called, those that need the user first.
 
     Args:
         results: what became of each file, with its calls listed.
         tensorflow: whose support is asked for, ``support.TF1`` or ``support.TF2``.
     """
-    found: Dict[str, List[Tuple[int, ApiCall]]] = {}
+    found: dict[str, list[tuple[int, ApiCall]]] = {}
     for number, result in enumerate(results):
         for call in result.listed:
             found.setdefault(call.name, []).append((number, call))
     uses = [_use(name, places, tensorflow) for name, places in found.items()]
     order = list(STATUSES)
-    return tuple(sorted(uses, key=lambda use: (
-        -use.calls.left, order.index(use.status), -use.calls.rewritten, -use.calls.total, use.name)))
+    return tuple(
+        sorted(
+            uses,
+            key=lambda use: (
+                -use.calls.left,
+                order.index(use.status),
+                -use.calls.rewritten,
+                -use.calls.total,
+                use.name,
+            ),
+        )
+    )
 
 
-def _use(name: str, places: List[Tuple[int, ApiCall]], tensorflow: str) -> ApiUse:
+def _use(name: str, places: list[tuple[int, ApiCall]], tensorflow: str) -> ApiUse:
     outcomes = [call.outcome for _, call in places]
     codes = tuple(sorted({code for _, call in places for code in call.codes}))
     calls = Calls(outcomes.count(FINE), outcomes.count(CHANGE), outcomes.count(FINDING))
     status = status_of(name, codes, tensorflow)
-    if status in ('supported', 'deprecated', 'unexamined', 'unlisted'):  # the rules look at how it is called
-        status = 'limited' if calls.left else 'migrated' if calls.rewritten else status
+    if status in ("supported", "deprecated", "unexamined", "unlisted"):  # the rules look at how it is called
+        status = "limited" if calls.left else "migrated" if calls.rewritten else status
     return ApiUse(name, status, calls, codes, tuple(places))

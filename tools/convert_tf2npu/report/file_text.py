@@ -1,16 +1,16 @@
 """The text of a file, and the names in its lines, as the reports show them."""
+
 from __future__ import annotations
 
 import io
 import json
 import re
 import tokenize
-from typing import Dict, List, Tuple
 
 from ..files.extensions import NOTEBOOK
 
-_LINE_END = re.compile(r'\r\n|\r|\n')
-_NAME = re.compile(r'[^\W\d]\w*(?:\.[^\W\d]\w*)*')
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 class FileText:
@@ -23,25 +23,25 @@ class FileText:
 
     def __init__(self, path: str, raw: bytes) -> None:
         self.raw = raw
-        self._cells: Dict[int, List[str]] = _cells(raw) if path.endswith(NOTEBOOK) else {}
+        self._cells: dict[int, list[str]] = _cells(raw) if path.endswith(NOTEBOOK) else {}
         # A notebook that is none has lines too: an error in it has a line of the file.
         self._lines = _LINE_END.split(_decoded(raw)) if not self._cells else []
 
     @property
-    def lines(self) -> List[str]:
+    def lines(self) -> list[str]:
         """Its lines; of a notebook those of its code cells, each cell behind a line with its number."""
         lines = list(self._lines)
         for number, cell in self._cells.items():
-            lines += ['# cell %d' % number] + cell
+            lines += ["# cell %d" % number] + cell
         return lines
 
     def line(self, number: int, cell: int = 0) -> str:
         """A line by its number from 1, without its end; nothing where there is no such line."""
         lines = self._cells.get(cell, []) if cell else self._lines
-        return lines[number - 1] if 0 < number <= len(lines) else ''
+        return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
-def name_at(line: str, col: int) -> Tuple[int, int]:
+def name_at(line: str, col: int) -> tuple[int, int]:
     """Where the dotted name at a column of a line starts and ends, counted from 0; where there is no name, the one
     character there."""
     found = _NAME.match(line, col - 1)
@@ -52,15 +52,18 @@ def _decoded(raw: bytes) -> str:
     try:
         encoding = tokenize.detect_encoding(io.BytesIO(raw).readline)[0]
     except SyntaxError:
-        encoding = 'utf-8'
-    return raw.decode(encoding, 'replace')
+        encoding = "utf-8"
+    return raw.decode(encoding, "replace")
 
 
-def _cells(raw: bytes) -> Dict[int, List[str]]:
+def _cells(raw: bytes) -> dict[int, list[str]]:
     """The lines of a notebook's code cells, by their number among all cells."""
     try:
-        cells = json.loads(raw.decode('utf-8-sig'))['cells']
-        return {number: _LINE_END.split(''.join(cell['source'])) for number, cell in enumerate(cells, 1)
-                if cell.get('cell_type') == 'code'}
+        cells = json.loads(raw.decode("utf-8-sig"))["cells"]
+        return {
+            number: _LINE_END.split("".join(cell["source"]))
+            for number, cell in enumerate(cells, 1)
+            if cell.get("cell_type") == "code"
+        }
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}  # no notebook

@@ -1,8 +1,9 @@
 """report.json; docs/report-schema.md says what it holds, docs/report.schema.json the same for programs."""
+
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Iterable, Iterator
 
 from .. import __version__
 from ..engine.results import CHANGE, FINDING, ApiCall, Calls, Diagnostic
@@ -16,62 +17,97 @@ SCHEMA_VERSION = 1
 
 def to_json(report: Report) -> Iterator[str]:
     """The JSON report of a run, in pieces, with each entry of a list on a line of its own."""
-    yield '{\n'
+    yield "{\n"
     for number, (name, value) in enumerate(_fields(report)):
-        yield '%s%s: ' % (',\n' if number else '', json.dumps(name))
+        yield "{}{}: ".format(",\n" if number else "", json.dumps(name))
         yield from [json.dumps(value)] if isinstance(value, (str, int, dict)) else _lines(value)
-    yield '\n}\n'
+    yield "\n}\n"
 
 
 def _lines(entries: Iterable[Any]) -> Iterator[str]:
-    before = '[\n'
+    before = "[\n"
     for entry in entries:
         yield before + json.dumps(entry)
-        before = ',\n'
-    yield '[]' if before == '[\n' else '\n]'
+        before = ",\n"
+    yield "[]" if before == "[\n" else "\n]"
 
 
-def _fields(report: Report) -> Iterator[Tuple[str, Any]]:
-    yield 'schema_version', SCHEMA_VERSION
-    yield 'tool', 'convert_tf2npu'
-    yield 'tool_version', __version__
-    yield 'source', report.source
-    yield 'summary', {
-        'files_read': len(report.files),
-        'files_changed': sum(1 for f in report.files if f.result.new is not None),
-        'files_unreadable': sum(1 for f in report.files if f.result.unreadable),
-        'rewrites': report.count(CHANGE),
-        'findings': report.count(FINDING),
-        'tensorflow_calls': _calls(report.calls),
+def _fields(report: Report) -> Iterator[tuple[str, Any]]:
+    yield "schema_version", SCHEMA_VERSION
+    yield "tool", "convert_tf2npu"
+    yield "tool_version", __version__
+    yield "source", report.source
+    yield (
+        "summary",
+        {
+            "files_read": len(report.files),
+            "files_changed": sum(1 for f in report.files if f.result.new is not None),
+            "files_unreadable": sum(1 for f in report.files if f.result.unreadable),
+            "rewrites": report.count(CHANGE),
+            "findings": report.count(FINDING),
+            "tensorflow_calls": _calls(report.calls),
+        },
+    )
+    yield (
+        "rules",
+        [
+            {
+                "code": r.code,
+                "title": r.title,
+                "help": r.doc,
+                "rewrites": r.rewrites,
+                "findings": r.findings,
+                "errors": r.errors,
+            }
+            for r in report.rules
+        ],
+    )
+    yield (
+        "files",
+        (
+            {
+                "path": file.name,
+                "uri": file.uri,
+                "changed": file.result.new is not None,
+                "readable": not file.result.unreadable,
+                "tensorflow_calls": _calls(file.result.calls),
+                "diagnostics": [_diagnostic(d) for d in file.result.diagnostics],
+            }
+            for file in report.files
+        ),
+    )
+    yield "support_list", report.tensorflow
+    yield "apis", (_api(use) for use in report.apis)
+    yield "excluded", list(report.excluded)
+    yield "left_out", list(report.left_out)
+
+
+def _calls(calls: Calls) -> dict[str, int]:
+    return {"total": calls.total, "fine": calls.fine, "rewritten": calls.rewritten, "left": calls.left}
+
+
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
+    return {
+        "kind": diagnostic.kind,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "cell": diagnostic.cell or None,
+        "line": diagnostic.line or None,
+        "column": diagnostic.col or None,
     }
-    yield 'rules', [{'code': r.code, 'title': r.title, 'help': r.doc, 'rewrites': r.rewrites,
-                     'findings': r.findings, 'errors': r.errors} for r in report.rules]
-    yield 'files', ({'path': file.name, 'uri': file.uri, 'changed': file.result.new is not None,
-                     'readable': not file.result.unreadable,
-                     'tensorflow_calls': _calls(file.result.calls),
-                     'diagnostics': [_diagnostic(d) for d in file.result.diagnostics]}
-                    for file in report.files)
-    yield 'support_list', report.tensorflow
-    yield 'apis', (_api(use) for use in report.apis)
-    yield 'excluded', list(report.excluded)
-    yield 'left_out', list(report.left_out)
 
 
-def _calls(calls: Calls) -> Dict[str, int]:
-    return {'total': calls.total, 'fine': calls.fine, 'rewritten': calls.rewritten, 'left': calls.left}
+def _api(use: ApiUse) -> dict[str, Any]:
+    return {
+        "name": use.name,
+        "support": use.status,
+        "advice": STATUSES[use.status].advice,
+        "rules": list(use.codes),
+        "files": use.files,
+        "calls": _calls(use.calls),
+        "places": [_place(number, call) for number, call in use.places],
+    }
 
 
-def _diagnostic(diagnostic: Diagnostic) -> Dict[str, Any]:
-    return {'kind': diagnostic.kind, 'code': diagnostic.code, 'message': diagnostic.message,
-            'cell': diagnostic.cell or None, 'line': diagnostic.line or None,
-            'column': diagnostic.col or None}
-
-
-def _api(use: ApiUse) -> Dict[str, Any]:
-    return {'name': use.name, 'support': use.status, 'advice': STATUSES[use.status].advice,
-            'rules': list(use.codes), 'files': use.files, 'calls': _calls(use.calls),
-            'places': [_place(number, call) for number, call in use.places]}
-
-
-def _place(number: int, call: ApiCall) -> List[Any]:
+def _place(number: int, call: ApiCall) -> list[Any]:
     return [number, call.cell or None, call.line, call.col, call.outcome]

@@ -1,28 +1,30 @@
 """What all reports are made from: a run, with the names and counts that they show."""
+
 from __future__ import annotations
 
 import os
 import urllib.parse
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 from ..engine.converter import MOST_BYTES
-from ..files.extensions import NOTEBOOK
-from ..rules.registry import Registry, Rule
 from ..engine.results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileResult
 from ..engine.run import Run
+from ..files.extensions import NOTEBOOK
+from ..rules.registry import Registry, Rule
 from .api_table import ApiUse, api_table
 from .file_text import FileText
 from .support import TF1, TF2
 from .text import printable
 
-_NOT_READ_DOC = '''Files that cannot be read.
+_NOT_READ_DOC = """Files that cannot be read.
 
 A file that is no Python 3, or a notebook that is no notebook, is copied as it is. The place and the reason
-are named; Python 2 is converted with 2to3 first.'''
+are named; Python 2 is converted with 2to3 first."""
 
 
 class Explanation(NamedTuple):
     """A rule as the reports show it: its code, name, title and help, and how often it spoke."""
+
     code: str
     name: str
     title: str
@@ -47,16 +49,16 @@ class ReportFile:
         self.uri = _quoted(relative)
         self.path = path
         self.result = result
-        self._lines: Optional[Dict[Tuple[int, int], str]] = None
+        self._lines: dict[tuple[int, int], str] | None = None
 
     def text(self) -> FileText:
         """Its text before the migration, read each time: the texts of all files together may be too much to keep."""
         try:
-            with open(self.path, 'rb') as stream:
+            with open(self.path, "rb") as stream:
                 # what is too large a script for the tool is also too large to be shown
                 return FileText(self.path, stream.read(-1 if self.path.endswith(NOTEBOOK) else MOST_BYTES))
         except OSError:  # which its result says
-            return FileText(self.path, b'')
+            return FileText(self.path, b"")
 
     def line(self, diagnostic: Diagnostic) -> str:
         """The line that something is said of, without its end; nothing where there is none."""
@@ -65,21 +67,22 @@ class ReportFile:
             self._lines = {(d.cell, d.line): text.line(d.line, d.cell) for d in self.result.diagnostics}
         return self._lines[diagnostic.cell, diagnostic.line]
 
-    def new_text(self) -> Optional[FileText]:
+    def new_text(self) -> FileText | None:
         """Its text after the migration; None where it stays."""
         return None if self.result.new is None else FileText(self.path, self.result.new)
 
 
 class Report(NamedTuple):
     """A run as the reports show it; ``tensorflow`` is the version whose support by the NPU ``apis`` tells."""
+
     source: str
     root_uri: str
-    files: Tuple[ReportFile, ...]
-    rules: Tuple[Explanation, ...]
-    apis: Tuple[ApiUse, ...]
+    files: tuple[ReportFile, ...]
+    rules: tuple[Explanation, ...]
+    apis: tuple[ApiUse, ...]
     tensorflow: str
-    left_out: Tuple[str, ...]
-    excluded: Tuple[str, ...]
+    left_out: tuple[str, ...]
+    excluded: tuple[str, ...]
 
     @property
     def calls(self) -> Calls:
@@ -87,7 +90,7 @@ class Report(NamedTuple):
         return Calls.sum(file.result.calls for file in self.files)
 
     @property
-    def said(self) -> List[Diagnostic]:
+    def said(self) -> list[Diagnostic]:
         """All that was said."""
         return [d for file in self.files for d in file.result.diagnostics]
 
@@ -106,24 +109,29 @@ def report_of(run: Run, compat_v1: bool) -> Report:
     tensorflow = TF2 if compat_v1 else TF1
     source = os.path.realpath(run.source)
     root = source if os.path.isdir(run.source) else os.path.dirname(source)
-    return Report(name_of(run.source), 'file://' + _quoted(root).rstrip('/') + '/', tuple(
-        ReportFile(entry.relative, entry.path, result)
-        for entry, result in run.results), _explanations(run),
-        api_table([result for _, result in run.results], tensorflow), tensorflow,
-        tuple(name_of(path) for path in run.tree.left_out), tuple(name_of(p) for p in run.excluded))
+    return Report(
+        name_of(run.source),
+        "file://" + _quoted(root).rstrip("/") + "/",
+        tuple(ReportFile(entry.relative, entry.path, result) for entry, result in run.results),
+        _explanations(run),
+        api_table([result for _, result in run.results], tensorflow),
+        tensorflow,
+        tuple(name_of(path) for path in run.tree.left_out),
+        tuple(name_of(p) for p in run.excluded),
+    )
 
 
 def name_of(path: str) -> str:
     """A path as text: with slashes; bytes that are no UTF-8 and control characters written as ``\\xff``."""
-    return printable(os.fsencode(path.replace(os.sep, '/')).decode('utf-8', 'backslashreplace'))
+    return printable(os.fsencode(path.replace(os.sep, "/")).decode("utf-8", "backslashreplace"))
 
 
 def _quoted(path: str) -> str:
-    return urllib.parse.quote(os.fsencode(path.replace(os.sep, '/')))
+    return urllib.parse.quote(os.fsencode(path.replace(os.sep, "/")))
 
 
-def _explanations(run: Run) -> Tuple[Explanation, ...]:
-    counts: Dict[str, List[int]] = {}
+def _explanations(run: Run) -> tuple[Explanation, ...]:
+    counts: dict[str, list[int]] = {}
     for _, result in run.results:
         for diagnostic in result.diagnostics:
             count = counts.setdefault(diagnostic.code, [0, 0, 0])
@@ -134,10 +142,9 @@ def _explanations(run: Run) -> Tuple[Explanation, ...]:
     return tuple(_explanation(code, registry.by_code(code), *counts[code]) for code in sorted(counts))
 
 
-def _explanation(code: str, rule: Optional[Rule], rewrites: int, findings: int,
-                 errors: int) -> Explanation:
+def _explanation(code: str, rule: Rule | None, rewrites: int, findings: int, errors: int) -> Explanation:
     doc = rule.doc if rule else _NOT_READ_DOC
     assert rule or code == NOT_READ
-    module = rule.module.__name__.rpartition('.')[2] if rule else 'not_read'
-    name = ''.join(word.capitalize() for word in module.split('_'))
-    return Explanation(code, name, doc.split('\n')[0].rstrip('.'), doc, rewrites, findings, errors)
+    module = rule.module.__name__.rpartition(".")[2] if rule else "not_read"
+    name = "".join(word.capitalize() for word in module.split("_"))
+    return Explanation(code, name, doc.split("\n")[0].rstrip("."), doc, rewrites, findings, errors)

@@ -1,10 +1,11 @@
 """Where in its file a thing is said, as SARIF counts: columns in units of UTF-16, notebooks by their lines."""
+
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any
 
-from ..syntax.notebook import CellPlaces
 from ..engine.results import Diagnostic
+from ..syntax.notebook import CellPlaces
 from ..syntax.source import SourceError
 from .file_text import name_at
 from .model import ReportFile
@@ -19,38 +20,42 @@ class Regions:
 
     def __init__(self, file: ReportFile) -> None:
         self._file = file
-        self._cells: Optional[CellPlaces] = None
+        self._cells: CellPlaces | None = None
         if any(d.cell for d in file.result.diagnostics):
             try:
                 self._cells = CellPlaces(file.text().raw)
             except SourceError:
                 pass  # no notebook any more: what is said of it has its first line
 
-    def of(self, diagnostic: Diagnostic) -> Dict[str, Any]:
+    def of(self, diagnostic: Diagnostic) -> dict[str, Any]:
         """A SARIF region: the dotted name that stands there, or the character, or as much as is known."""
         if not diagnostic.line:
-            return {'startLine': 1}
+            return {"startLine": 1}
         line, text = diagnostic.line, self._file.line(diagnostic)
         start, end = span = name_at(text, diagnostic.col or 1)
         if diagnostic.cell:
             line, text, start, end = self._in_notebook(diagnostic, span)
         if not diagnostic.col or not text:
-            return {'startLine': line}
-        return {'startLine': line, 'startColumn': _utf16(text[:start]) + 1, 'endColumn': _utf16(text[:end]) + 1,
-                'snippet': {'text': text[start:end]}}
+            return {"startLine": line}
+        return {
+            "startLine": line,
+            "startColumn": _utf16(text[:start]) + 1,
+            "endColumn": _utf16(text[:end]) + 1,
+            "snippet": {"text": text[start:end]},
+        }
 
-    def _in_notebook(self, diagnostic: Diagnostic, span: Tuple[int, int]) -> Tuple[int, str, int, int]:
+    def _in_notebook(self, diagnostic: Diagnostic, span: tuple[int, int]) -> tuple[int, str, int, int]:
         """The line of the file, its text, and where in it a span of a line of a cell starts and ends."""
         try:
             if self._cells is None:
-                return 1, '', 0, 0
+                return 1, "", 0, 0
             start, end = (self._cells.offset(diagnostic.cell, diagnostic.line, col + 1) for col in span)
         except KeyError:
-            return 1, '', 0, 0
+            return 1, "", 0, 0
         whole = self._cells.text
-        first = whole.rfind('\n', 0, start) + 1
-        return 1 + whole.count('\n', 0, start), whole[first:end], start - first, end - first
+        first = whole.rfind("\n", 0, start) + 1
+        return 1 + whole.count("\n", 0, start), whole[first:end], start - first, end - first
 
 
 def _utf16(text: str) -> int:
-    return len(text.encode('utf-16-le', 'surrogatepass')) // 2
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,10 +1,11 @@
 """report.sarif: SARIF 2.1.0, for code scanning services and editors."""
+
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Dict, Iterator
 
 from .. import __version__
 from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
@@ -13,8 +14,8 @@ from .model import Explanation, Report, ReportFile
 from .regions import Regions
 from .text import message, place
 
-_SCHEMA = 'https://json.schemastore.org/sarif-2.1.0.json'
-_LEVEL = {CHANGE: 'note', FINDING: 'warning', ERROR: 'error'}
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVEL = {CHANGE: "note", FINDING: "warning", ERROR: "error"}
 _Json = Dict[str, Any]
 
 
@@ -27,60 +28,100 @@ def to_sarif(report: Report, exit_code: int) -> Iterator[str]:
     """
     numbers = {rule.code: number for number, rule in enumerate(report.rules)}
     notifications = [
-        {'associatedRule': {'id': diagnostic.code, 'index': numbers[diagnostic.code]}, 'level': 'error',
-         'message': {'text': _text(diagnostic)}, 'locations': [location]}
-        for file in report.files if file.result.unreadable
-        for diagnostic, location, _ in _located(file) if diagnostic.kind == ERROR]
-    driver = {'name': 'convert_tf2npu', 'version': __version__, 'semanticVersion': __version__,
-              'rules': [_rule(rule) for rule in report.rules]}
-    before, after = json.dumps({'$schema': _SCHEMA, 'version': '2.1.0', 'runs': [{
-        'tool': {'driver': driver},
-        'invocations': [{'executionSuccessful': not notifications, 'exitCode': exit_code,
-                         'toolExecutionNotifications': notifications}],
-        'columnKind': 'utf16CodeUnits',
-        'originalUriBaseIds': {'SRC': {'uri': report.root_uri}},
-        'results': [],
-    }]}, indent=1).rsplit('[]', 1)
+        {
+            "associatedRule": {"id": diagnostic.code, "index": numbers[diagnostic.code]},
+            "level": "error",
+            "message": {"text": _text(diagnostic)},
+            "locations": [location],
+        }
+        for file in report.files
+        if file.result.unreadable
+        for diagnostic, location, _ in _located(file)
+        if diagnostic.kind == ERROR
+    ]
+    driver = {
+        "name": "convert_tf2npu",
+        "version": __version__,
+        "semanticVersion": __version__,
+        "rules": [_rule(rule) for rule in report.rules],
+    }
+    before, after = json.dumps(
+        {
+            "$schema": _SCHEMA,
+            "version": "2.1.0",
+            "runs": [
+                {
+                    "tool": {"driver": driver},
+                    "invocations": [
+                        {
+                            "executionSuccessful": not notifications,
+                            "exitCode": exit_code,
+                            "toolExecutionNotifications": notifications,
+                        }
+                    ],
+                    "columnKind": "utf16CodeUnits",
+                    "originalUriBaseIds": {"SRC": {"uri": report.root_uri}},
+                    "results": [],
+                }
+            ],
+        },
+        indent=1,
+    ).rsplit("[]", 1)
     yield before
-    between = '['
+    between = "["
     for file in report.files:
         for diagnostic, location, fingerprint in _located(file):
-            result = {'ruleId': diagnostic.code, 'ruleIndex': numbers[diagnostic.code],
-                      'level': _LEVEL[diagnostic.kind], 'message': {'text': _text(diagnostic)},
-                      'locations': [location],
-                      'partialFingerprints': {'primaryLocationLineHash': fingerprint}}
-            yield between + ('\n' + json.dumps(result, indent=1)).replace('\n', '\n    ')
-            between = ','
-    yield '[]' if between == '[' else '\n   ]'
-    yield after + '\n'
+            result = {
+                "ruleId": diagnostic.code,
+                "ruleIndex": numbers[diagnostic.code],
+                "level": _LEVEL[diagnostic.kind],
+                "message": {"text": _text(diagnostic)},
+                "locations": [location],
+                "partialFingerprints": {"primaryLocationLineHash": fingerprint},
+            }
+            yield between + ("\n" + json.dumps(result, indent=1)).replace("\n", "\n    ")
+            between = ","
+    yield "[]" if between == "[" else "\n   ]"
+    yield after + "\n"
 
 
 def _rule(rule: Explanation) -> _Json:
-    level = 'note' if rule.rewrites > rule.findings else 'warning' if rule.findings else 'error'
-    why = plain(rule.doc) or rule.title + '.'
-    return {'id': rule.code, 'name': rule.name, 'shortDescription': {'text': rule.title + '.'},
-            'fullDescription': {'text': why},
-            'help': {'text': rule.doc, 'markdown': markdown(rule.doc) or rule.title},
-            'defaultConfiguration': {'level': level},
-            'properties': {'tags': ['tensorflow', 'ascend-npu'], 'precision': 'high',
-                           'problem.severity': {'note': 'recommendation'}.get(level, level)}}
+    level = "note" if rule.rewrites > rule.findings else "warning" if rule.findings else "error"
+    why = plain(rule.doc) or rule.title + "."
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": rule.title + "."},
+        "fullDescription": {"text": why},
+        "help": {"text": rule.doc, "markdown": markdown(rule.doc) or rule.title},
+        "defaultConfiguration": {"level": level},
+        "properties": {
+            "tags": ["tensorflow", "ascend-npu"],
+            "precision": "high",
+            "problem.severity": {"note": "recommendation"}.get(level, level),
+        },
+    }
 
 
 def _text(diagnostic: Diagnostic) -> str:
-    where = place(diagnostic) + ': ' if diagnostic.cell else ''  # for nobody counts the lines of the file
-    return where + (message(diagnostic) if diagnostic.kind == ERROR else diagnostic.message) + '.'
+    where = place(diagnostic) + ": " if diagnostic.cell else ""  # for nobody counts the lines of the file
+    return where + (message(diagnostic) if diagnostic.kind == ERROR else diagnostic.message) + "."
 
 
-def _located(file: ReportFile) -> Iterator[Tuple[Diagnostic, _Json, str]]:
+def _located(file: ReportFile) -> Iterator[tuple[Diagnostic, _Json, str]]:
     """What is said of a file, each with its location and a fingerprint that outlives other changes of it."""
     regions = Regions(file)
-    seen: Dict[Tuple[str, str], int] = Counter()
+    seen: dict[tuple[str, str], int] = Counter()
     for diagnostic in file.result.diagnostics:
-        location: _Json = {'physicalLocation': {
-            'artifactLocation': {'uri': file.uri, 'uriBaseId': 'SRC'}, 'region': regions.of(diagnostic)}}
+        location: _Json = {
+            "physicalLocation": {
+                "artifactLocation": {"uri": file.uri, "uriBaseId": "SRC"},
+                "region": regions.of(diagnostic),
+            }
+        }
         if diagnostic.cell:
-            location['logicalLocations'] = [{'name': 'cell %d' % diagnostic.cell, 'kind': 'module'}]
+            location["logicalLocations"] = [{"name": "cell %d" % diagnostic.cell, "kind": "module"}]
         line = file.line(diagnostic).strip()
-        digest = hashlib.sha256(line.encode('utf-8', 'replace')).hexdigest()[:16]
+        digest = hashlib.sha256(line.encode("utf-8", "replace")).hexdigest()[:16]
         seen[diagnostic.code, digest] += 1
-        yield diagnostic, location, '%s:%d' % (digest, seen[diagnostic.code, digest])
+        yield diagnostic, location, "%s:%d" % (digest, seen[diagnostic.code, digest])

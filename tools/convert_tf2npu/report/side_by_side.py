@@ -1,9 +1,10 @@
 """The two sides of a changed file, as rows of an HTML table."""
+
 from __future__ import annotations
 
 import difflib
 import re
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, Optional, Tuple
 
 from .html.parts import LONGEST, clean
 
@@ -12,50 +13,56 @@ _CONTEXT = 3
 Row = Tuple[str, Optional[int], str, Optional[int], str]
 
 
-def table(old: List[str], new: List[str]) -> str:
+def table(old: list[str], new: list[str]) -> str:
     """A table that shows the changed lines of a file with those around them."""
     rows = []
     for kind, old_line, left, new_line, right in _rows(old, new):
-        if kind == 'gap':
+        if kind == "gap":
             rows.append('<tr class="gap"><td colspan="4">&#8943;</td></tr>')
         else:
-            rows.append('<tr class="%s"><td class="no">%s</td><td class="old">%s</td>'
-                        '<td class="no">%s</td><td class="new">%s</td></tr>' % (
-                            kind, old_line or '', left, new_line or '', right))
-    return ('<table class="diff" aria-label="Before and after"><colgroup><col class="no"><col><col class="no"><col>'
-            '</colgroup><tbody>\n%s\n</tbody></table>') % '\n'.join(rows)
+            rows.append(
+                '<tr class="{}"><td class="no">{}</td><td class="old">{}</td>'
+                '<td class="no">{}</td><td class="new">{}</td></tr>'.format(
+                    kind, old_line or "", left, new_line or "", right
+                )
+            )
+    return (
+        '<table class="diff" aria-label="Before and after"><colgroup><col class="no"><col><col class="no"><col>'
+        "</colgroup><tbody>\n{}\n</tbody></table>"
+    ).format("\n".join(rows))
 
 
-def _rows(old: List[str], new: List[str]) -> Iterator[Row]:
+def _rows(old: list[str], new: list[str]) -> Iterator[Row]:
     matcher = difflib.SequenceMatcher(None, old, new)
     for number, group in enumerate(matcher.get_grouped_opcodes(_CONTEXT)):
         if number or group[0][1]:
-            yield 'gap', None, '', None, ''
+            yield "gap", None, "", None, ""
         for kind, first, last, new_first, new_last in group:
             for index in range(max(last - first, new_last - new_first)):
                 left, right = first + index, new_first + index
                 has_left, has_right = left < last, right < new_last
-                marked = _marked(old[left], new[right]) if kind == 'replace' and has_left and has_right \
-                    else (_shown(old[left]) if has_left else '', _shown(new[right]) if has_right else '')
-                row_kind = kind if kind == 'equal' or has_left and has_right else \
-                    'delete' if has_left else 'insert'
-                yield (row_kind, left + 1 if has_left else None, marked[0],
-                       right + 1 if has_right else None, marked[1])
+                marked = (
+                    _marked(old[left], new[right])
+                    if kind == "replace" and has_left and has_right
+                    else (_shown(old[left]) if has_left else "", _shown(new[right]) if has_right else "")
+                )
+                row_kind = kind if kind == "equal" or has_left and has_right else "delete" if has_left else "insert"
+                yield (row_kind, left + 1 if has_left else None, marked[0], right + 1 if has_right else None, marked[1])
 
 
 def _shown(line: str) -> str:
-    return clean(line if len(line) <= LONGEST else line[:LONGEST] + ' \u2026')
+    return clean(line if len(line) <= LONGEST else line[:LONGEST] + " \u2026")
 
 
-def _marked(old: str, new: str) -> Tuple[str, str]:
+def _marked(old: str, new: str) -> tuple[str, str]:
     """Two lines with what differs in marks."""
     if max(len(old), len(new)) > LONGEST:
         return _shown(old), _shown(new)
-    words = re.compile(r'\w+|\s+|.')
+    words = re.compile(r"\w+|\s+|.")
     left, right = words.findall(old), words.findall(new)
-    sides: Tuple[List[str], List[str]] = ([], [])
+    sides: tuple[list[str], list[str]] = ([], [])
     for kind, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        for side, piece, tag in ((sides[0], ''.join(left[a:b]), 'del'), (sides[1], ''.join(right[c:d]), 'ins')):
+        for side, piece, tag in ((sides[0], "".join(left[a:b]), "del"), (sides[1], "".join(right[c:d]), "ins")):
             if piece:
-                side.append(clean(piece) if kind == 'equal' else '<%s>%s</%s>' % (tag, clean(piece), tag))
-    return ''.join(sides[0]), ''.join(sides[1])
+                side.append(clean(piece) if kind == "equal" else f"<{tag}>{clean(piece)}</{tag}>")
+    return "".join(sides[0]), "".join(sides[1])

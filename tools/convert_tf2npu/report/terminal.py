@@ -1,14 +1,15 @@
 """What is said on a terminal, or into a pipe: in colours for a person, and plain for everybody else."""
+
 from __future__ import annotations
 
 import os
-from typing import Dict, Iterable, TextIO
+from typing import Iterable, TextIO
 
 from ..engine.results import CHANGE, ERROR, FINDING
 from . import text
 
-_COLOURS: Dict[str, str] = {CHANGE: '32', FINDING: '33', ERROR: '31', 'place': '1'}
-_DIFF_COLOURS = ((b'+++', b'1'), (b'---', b'1'), (b'@@', b'36'), (b'+', b'32'), (b'-', b'31'))
+_COLOURS: dict[str, str] = {CHANGE: "32", FINDING: "33", ERROR: "31", "place": "1"}
+_DIFF_COLOURS = ((b"+++", b"1"), (b"---", b"1"), (b"@@", b"36"), (b"+", b"32"), (b"-", b"31"))
 
 
 class Terminal:
@@ -22,8 +23,7 @@ class Terminal:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._coloured = stream.isatty() and not os.environ.get('NO_COLOR') and \
-            os.environ.get('TERM', 'dumb') != 'dumb'
+        self._coloured = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
     def say(self, line: str) -> None:
         """Print a line; what in it is no text of the stream's encoding, as in a file's name, as escapes."""
@@ -40,28 +40,31 @@ class Terminal:
             for diagnostic in result.diagnostics:
                 if changes or diagnostic.kind != CHANGE:
                     where, message = text.diagnostic_parts(path, diagnostic)
-                    self._print('%s %s %s' % (
-                        self._paint('place', text.printable(where)), self._paint(diagnostic.kind, diagnostic.code),
-                        text.printable(message)))
+                    self._print(
+                        "{} {} {}".format(
+                            self._paint("place", text.printable(where)),
+                            self._paint(diagnostic.kind, diagnostic.code),
+                            text.printable(message),
+                        )
+                    )
 
     def write_diff(self, diff: bytes) -> None:
         """Print a unified diff, byte for byte but for its colours."""
         self._stream.flush()
-        self._stream.buffer.write(
-            b''.join(map(_painted, diff.splitlines(keepends=True))) if self._coloured else diff)
+        self._stream.buffer.write(b"".join(map(_painted, diff.splitlines(keepends=True))) if self._coloured else diff)
         self._stream.buffer.flush()
 
     def _paint(self, kind: str, words: str) -> str:
-        return '\x1b[%sm%s\x1b[0m' % (_COLOURS[kind], words) if self._coloured else words
+        return f"\x1b[{_COLOURS[kind]}m{words}\x1b[0m" if self._coloured else words
 
     def _print(self, line: str) -> None:
-        encoding = self._stream.encoding or 'utf-8'
-        print(line.encode(encoding, 'backslashreplace').decode(encoding), file=self._stream)
+        encoding = self._stream.encoding or "utf-8"
+        print(line.encode(encoding, "backslashreplace").decode(encoding), file=self._stream)
 
 
 def _painted(line: bytes) -> bytes:
     for start, colour in _DIFF_COLOURS:
         if line.startswith(start):
-            words = line.rstrip(b'\r\n')
-            return b'\x1b[' + colour + b'm' + words + b'\x1b[0m' + line[len(words):]
+            words = line.rstrip(b"\r\n")
+            return b"\x1b[" + colour + b"m" + words + b"\x1b[0m" + line[len(words) :]
     return line

@@ -1,38 +1,41 @@
 """report.txt: a run as plain text, what needs the user first."""
+
 from __future__ import annotations
 
-from typing import Iterator, List
+from typing import Iterator
 
 from ..engine.results import CHANGE, ERROR, FINDING
 from . import text
 from .model import Report
 from .support import STATUSES
 
-_SECTIONS = ((FINDING, 'Left to you'), (ERROR, 'Not read'), (CHANGE, 'Rewritten'))
-_QUIET = ('supported', 'migrated')  # what needs no thought; the HTML and JSON reports list it all
+_SECTIONS = ((FINDING, "Left to you"), (ERROR, "Not read"), (CHANGE, "Rewritten"))
+_QUIET = ("supported", "migrated")  # what needs no thought; the HTML and JSON reports list it all
 
 
 def to_text(report: Report) -> Iterator[str]:
     """The text report of a run, in pieces."""
     for line in _lines(report):
-        yield line + '\n'
+        yield line + "\n"
 
 
 def _lines(report: Report) -> Iterator[str]:
-    yield 'Migration of %s to Ascend NPUs' % report.source
-    yield ''
+    yield f"Migration of {report.source} to Ascend NPUs"
+    yield ""
     yield from text.summary([(file.name, file.result) for file in report.files])
     for kind, title in _SECTIONS:
         yield from _section(report, kind, title)
     yield from _apis(report)
-    for paths, title in ((report.excluded, 'Excluded, left as they are'),
-                         (report.left_out, 'Not part of the migration')):
+    for paths, title in (
+        (report.excluded, "Excluded, left as they are"),
+        (report.left_out, "Not part of the migration"),
+    ):
         yield from _headed(title, len(paths)) + list(paths) if paths else []
 
 
-def _headed(title: str, number: int) -> List[str]:
-    head = '%s: %d' % (title, number)
-    return ['', '', head, '=' * len(head)]
+def _headed(title: str, number: int) -> list[str]:
+    head = "%s: %d" % (title, number)
+    return ["", "", head, "=" * len(head)]
 
 
 def _section(report: Report, kind: str, title: str) -> Iterator[str]:
@@ -40,11 +43,15 @@ def _section(report: Report, kind: str, title: str) -> Iterator[str]:
         return
     yield from _headed(title, report.count(kind))
     for rule in report.rules:
-        said = [(file.name, d) for file in report.files for d in file.result.diagnostics
-                if d.code == rule.code and d.kind == kind]
+        said = [
+            (file.name, d)
+            for file in report.files
+            for d in file.result.diagnostics
+            if d.code == rule.code and d.kind == kind
+        ]
         if said:
-            yield ''
-            yield '%s  %s (%d)' % (rule.code, rule.title, len(said))
+            yield ""
+            yield "%s  %s (%d)" % (rule.code, rule.title, len(said))
             for name, diagnostic in said:
                 yield text.diagnostic_line(name, diagnostic)
 
@@ -52,13 +59,13 @@ def _section(report: Report, kind: str, title: str) -> Iterator[str]:
 def _apis(report: Report) -> Iterator[str]:
     if not report.apis:
         return
-    yield from _headed('API support on TensorFlow %s, different calls' % report.tensorflow, len(report.apis))
+    yield from _headed(f"API support on TensorFlow {report.tensorflow}, different calls", len(report.apis))
     width = max(len(use.short_name) for use in report.apis)
     for status, (label, advice) in STATUSES.items():
         uses = [use for use in report.apis if use.status == status]
         if uses:
-            yield ''
-            yield '%s (%d): %s' % (label, len(uses), advice)
+            yield ""
+            yield "%s (%d): %s" % (label, len(uses), advice)
             if status not in _QUIET:
                 for use in uses:
-                    yield '  %s  %s' % (use.short_name.ljust(width), text.count(use.calls.total, 'call'))
+                    yield "  {}  {}".format(use.short_name.ljust(width), text.count(use.calls.total, "call"))

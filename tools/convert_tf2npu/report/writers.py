@@ -1,11 +1,12 @@
 """The folder of the reports: all of them are there, or none."""
+
 from __future__ import annotations
 
 import os
-from typing import Iterable, Optional
+from typing import Iterable
 
-from ..files.errors import UsageError
 from ..engine.run import Run
+from ..files.errors import UsageError
 from ..files.staging import SUFFIX, Staging
 from ..files.transaction import put_in_place
 from .html.page import to_html
@@ -14,7 +15,7 @@ from .model import report_of
 from .sarif import to_sarif
 from .text_report import to_text
 
-_NAMES = 'report.txt', 'report.json', 'report.sarif', 'report.html'
+_NAMES = "report.txt", "report.json", "report.sarif", "report.html"
 
 
 class Reports:
@@ -32,7 +33,7 @@ class Reports:
 
     def __init__(self, run: Run, folder: str, exit_code: int, compat_v1: bool) -> None:
         self._folder = os.path.abspath(folder)
-        self._waiting: Optional[Staging] = None
+        self._waiting: Staging | None = None
         self._exit_code = exit_code
         self._report = report = report_of(run, compat_v1)
         try:
@@ -40,20 +41,22 @@ class Reports:
             while not os.path.lexists(above):
                 above = os.path.dirname(above)
             if not os.path.isdir(above):
-                raise UsageError('-r %s: %s is there and is no folder' % (folder, above))
+                raise UsageError(f"-r {folder}: {above} is there and is no folder")
             if above == self._folder:
                 above = os.path.dirname(above)
-            staging = Staging(os.path.join(above, '.%s-reports%s' % (os.path.basename(self._folder), SUFFIX)), folder)
+            staging = Staging(os.path.join(above, f".{os.path.basename(self._folder)}-reports{SUFFIX}"), folder)
             staging.__enter__()
             self._waiting = staging
             os.mkdir(staging.new)
-            for name, pieces in zip(_NAMES, (to_text(report), to_json(report), to_sarif(report, exit_code),
-                                             to_html(report))):
+            for name, pieces in zip(
+                _NAMES, (to_text(report), to_json(report), to_sarif(report, exit_code), to_html(report))
+            ):
                 _write(os.path.join(staging.new, name), pieces)
         except OSError as error:
             self.discard()
-            raise UsageError('-r %s: the reports cannot be written: %s; nothing was written' % (
-                folder, error.strerror or error))
+            raise UsageError(
+                f"-r {folder}: the reports cannot be written: {error.strerror or error}; nothing was written"
+            )
 
     def publish(self, exit_code: int) -> None:
         """Put the reports into their folder.
@@ -67,12 +70,14 @@ class Reports:
         assert self._waiting
         try:
             if exit_code != self._exit_code:
-                _write(os.path.join(self._waiting.new, 'report.sarif'), to_sarif(self._report, exit_code))
-            put_in_place([(os.path.join(self._waiting.new, name), os.path.join(self._folder, name))
-                          for name in _NAMES], self._waiting.journal, [self._folder])
+                _write(os.path.join(self._waiting.new, "report.sarif"), to_sarif(self._report, exit_code))
+            put_in_place(
+                [(os.path.join(self._waiting.new, name), os.path.join(self._folder, name)) for name in _NAMES],
+                self._waiting.journal,
+                [self._folder],
+            )
         except OSError as error:
-            raise UsageError('-r %s: the reports cannot be written: %s' % (
-                self._folder, error.strerror or error))
+            raise UsageError(f"-r {self._folder}: the reports cannot be written: {error.strerror or error}")
 
     def discard(self) -> None:
         """Take away what was not published."""
@@ -82,5 +87,5 @@ class Reports:
 
 
 def _write(path: str, pieces: Iterable[str]) -> None:
-    with open(path, 'w', encoding='utf-8', newline='\n') as stream:
+    with open(path, "w", encoding="utf-8", newline="\n") as stream:
         stream.writelines(pieces)

@@ -1,22 +1,33 @@
 """Where whole statements go that a rule adds: before what needs them, and at a body's end."""
+
 from __future__ import annotations
 
 import ast
-from typing import List, Optional, Tuple
 
-from ..semantics.scopes import own_returns
 from ..rules.registry import Context
+from ..semantics.scopes import own_returns
 from ..semantics.signatures import constant
 from ..syntax.source import Edit
 
-SETTINGS = ('tensorflow.disable_', 'tensorflow.enable_', 'tensorflow.logging.',
-             'tensorflow.reset_default_graph', 'tensorflow.set_random_seed',
-             'tensorflow.random.set_', 'tensorflow.keras.backend.clear_session',
-             'tensorflow.keras.backend.set_', 'tensorflow.config.', 'absl.', 'numpy.random.seed',
-             'random.seed', 'tensorflow.flags.', 'tensorflow.app.flags.')
+SETTINGS = (
+    "tensorflow.disable_",
+    "tensorflow.enable_",
+    "tensorflow.logging.",
+    "tensorflow.reset_default_graph",
+    "tensorflow.set_random_seed",
+    "tensorflow.random.set_",
+    "tensorflow.keras.backend.clear_session",
+    "tensorflow.keras.backend.set_",
+    "tensorflow.config.",
+    "absl.",
+    "numpy.random.seed",
+    "random.seed",
+    "tensorflow.flags.",
+    "tensorflow.app.flags.",
+)
 
 
-def first_at_work(context: Context, body: ast.AST) -> Optional[ast.stmt]:
+def first_at_work(context: Context, body: ast.AST) -> ast.stmt | None:
     """The first statement of a function or module that is more than an import, a definition or a
     setting of TensorFlow's."""
     for statement in body.body:  # type: ignore[attr-defined]
@@ -26,10 +37,12 @@ def first_at_work(context: Context, body: ast.AST) -> Optional[ast.stmt]:
             if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
                 continue
             if isinstance(statement, ast.Try) and all(
-                    isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body):
+                isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body
+            ):
                 continue
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not any(
-                    isinstance(n, ast.Call) for n in ast.walk(statement)):
+                isinstance(n, ast.Call) for n in ast.walk(statement)
+            ):
                 continue
         if _sets(context, statement):
             continue
@@ -44,12 +57,12 @@ def _sets(context: Context, statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.Expr):
         return False
     if isinstance(statement.value, ast.Call):
-        name = context.resolve(statement.value.func, context.names.places[statement]) or ''
+        name = context.resolve(statement.value.func, context.names.places[statement]) or ""
         return name.startswith(SETTINGS)
     return constant(statement.value) is not None
 
 
-def line_before(context: Context, statement: ast.stmt) -> Optional[Tuple[int, str]]:
+def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None:
     """Where a line can be put before a statement and the comments above it, and its indentation.
 
     Returns:
@@ -64,7 +77,7 @@ def line_before(context: Context, statement: ast.stmt) -> Optional[Tuple[int, st
     while position > 0:
         above = source.line_start(position - 1)
         line = source.text[above:position]
-        if not line.startswith(indent + '#') or line.startswith('#!') or 'coding' in line:
+        if not line.startswith(indent + "#") or line.startswith("#!") or "coding" in line:
             break
         position = above
     return position, indent
@@ -72,11 +85,15 @@ def line_before(context: Context, statement: ast.stmt) -> Optional[Tuple[int, st
 
 def is_main_guard(node: ast.AST) -> bool:
     """Whether a statement is ``if __name__ == '__main__':``."""
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and isinstance(
-        node.test.left, ast.Name) and node.test.left.id == '__name__'
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Compare)
+        and isinstance(node.test.left, ast.Name)
+        and node.test.left.id == "__name__"
+    )
 
 
-def at_end(context: Context, body: ast.AST, *lines: str) -> List[Edit]:
+def at_end(context: Context, body: ast.AST, *lines: str) -> list[Edit]:
     """Put lines where a function or module ends: behind the last statement and before each return.
 
     Args:
@@ -88,26 +105,25 @@ def at_end(context: Context, body: ast.AST, *lines: str) -> List[Edit]:
         the edits; none where a return computes something, which may need what the statement ends.
     """
     source = context.source
-    statements: List[ast.stmt] = body.body  # type: ignore[attr-defined]
+    statements: list[ast.stmt] = body.body  # type: ignore[attr-defined]
     returns = own_returns(body)
-    if any(r.value is not None and constant(r.value) is None and not isinstance(r.value, ast.Name)
-           for r in returns):
+    if any(r.value is not None and constant(r.value) is None and not isinstance(r.value, ast.Name) for r in returns):
         return []
-    edits: List[Edit] = []
+    edits: list[Edit] = []
     for statement in returns:
         at = source.start(statement)
-        column = source.text[source.line_start(at):at]
+        column = source.text[source.line_start(at) : at]
         if column.strip():
             return []
-        edits.append(Edit(at, at, ''.join(line + source.newline + column for line in lines)))
+        edits.append(Edit(at, at, "".join(line + source.newline + column for line in lines)))
     last = statements[-1]
     if isinstance(last, (ast.Return, ast.Raise)):
         return edits
     start = source.start(last)
-    indent = source.text[source.line_start(start):start]
+    indent = source.text[source.line_start(start) : start]
     if indent.strip():
         return []
     end = source.next_line(source.end(last))
-    if source.text[:end].endswith(('\n', '\r')):
-        return edits + [Edit(end, end, ''.join(indent + line + source.newline for line in lines))]
-    return edits + [Edit(end, end, ''.join(source.newline + indent + line for line in lines))]
+    if source.text[:end].endswith(("\n", "\r")):
+        return edits + [Edit(end, end, "".join(indent + line + source.newline for line in lines))]
+    return edits + [Edit(end, end, "".join(source.newline + indent + line for line in lines))]

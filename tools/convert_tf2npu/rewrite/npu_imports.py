@@ -3,47 +3,51 @@
 It is the star import that users write by hand, unless one of the star's names means something else
 in the file; then only what is used is imported, by name.
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterable, List, Optional, Sequence, Set
+from typing import Iterable, Sequence
 
-from ..semantics.resolver import STAR, Names
 from ..rules.registry import Change
+from ..semantics.resolver import STAR, Names
 from ..semantics.signatures import constant
 from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical
 
-MODULE = 'npu_shim.npu_init'
+MODULE = "npu_shim.npu_init"
 # What a name of the star stands for, where a file may have imported the very same thing itself.
-_SAME = {'os': {'os'}, 'tf': {'tensorflow'},
-         'config_pb2': {'tensorflow.core.protobuf.config_pb2'},
-         'rewriter_config_pb2': {'tensorflow.core.protobuf.rewriter_config_pb2'},
-         'RewriterConfig': {'tensorflow.core.protobuf.rewriter_config_pb2.RewriterConfig'},
-         'session': {'tensorflow.python.client.session'},
-         'session_run_hook': {'tensorflow.python.training.session_run_hook'}}
+_SAME = {
+    "os": {"os"},
+    "tf": {"tensorflow"},
+    "config_pb2": {"tensorflow.core.protobuf.config_pb2"},
+    "rewriter_config_pb2": {"tensorflow.core.protobuf.rewriter_config_pb2"},
+    "RewriterConfig": {"tensorflow.core.protobuf.rewriter_config_pb2.RewriterConfig"},
+    "session": {"tensorflow.python.client.session"},
+    "session_run_hook": {"tensorflow.python.training.session_run_hook"},
+}
 
 
-def taken(uses: Iterable[str], names: Names) -> Optional[str]:
+def taken(uses: Iterable[str], names: Names) -> str | None:
     """The first of some names of npu_init that the file binds to something else."""
     scopes = [names.module] + [f.scope for f in names.functions]
     for use in uses:
         for scope in scopes:
             for binding in scope.bindings.get(use, ()):
-                if not (binding.kind == 'import' and canonical(binding.target).startswith('npu_shim.')):
+                if not (binding.kind == "import" and canonical(binding.target).startswith("npu_shim.")):
                     return use
     return None
 
 
-def name_of_tensorflow(names: Names) -> Optional[str]:
+def name_of_tensorflow(names: Names) -> str | None:
     """The name under which a module has TensorFlow as a whole, or None."""
     for name, bindings in names.module.bindings.items():
-        if all(b.kind == 'import' and canonical(b.target) == 'tensorflow' for b in bindings):
+        if all(b.kind == "import" and canonical(b.target) == "tensorflow" for b in bindings):
             return name
     return None
 
 
-def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> List[Edit]:
+def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> list[Edit]:
     """The edits that import what the changes of a file use.
 
     The import stands behind that of TensorFlow, and in the same block where that one is only tried or
@@ -59,9 +63,9 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> Lis
     changes = [change for change in changes if change.uses]
     first = min([edit.start for change in changes for edit in change.edits] or [0])
     top = _behind(source, names.tree.body, first)
-    wanted: Dict[ast.stmt, Set[str]] = {}
+    wanted: dict[ast.stmt, set[str]] = {}
     for change in changes:
-        place: Optional[ast.stmt] = top or _in_function(source, names, change)
+        place: ast.stmt | None = top or _in_function(source, names, change)
         uses = {use for use in change.uses if not _available(use, names)}
         if uses:
             wanted.setdefault(place or _head(source, names.tree), set()).update(uses)
@@ -74,30 +78,33 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> Lis
     return edits
 
 
-def _edit(source: Source, names: Names, place: ast.stmt, uses: Set[str], before: bool) -> Edit:
+def _edit(source: Source, names: Names, place: ast.stmt, uses: set[str], before: bool) -> Edit:
     at_top = isinstance(names.places[place].scope.node, ast.Module)
-    what = '*' if at_top and _star_is_safe(names) else ', '.join(sorted(uses))
-    line = 'from %s import %s' % (MODULE, what)
+    what = "*" if at_top and _star_is_safe(names) else ", ".join(sorted(uses))
+    line = f"from {MODULE} import {what}"
     if before or not _is_import_like(place) and not _is_docstring(place):  # nothing to stand behind
         start = source.begin(place)
-        indent = source.text[source.line_start(start):start]
-        return Edit(start, start, line + (source.newline + indent if not indent.strip() else '; '))
+        indent = source.text[source.line_start(start) : start]
+        return Edit(start, start, line + (source.newline + indent if not indent.strip() else "; "))
     if len(line) > 100:
-        line = 'from %s import (\n    %s)' % (MODULE, ',\n    '.join(sorted(uses)))
+        line = "from {} import (\n    {})".format(MODULE, ",\n    ".join(sorted(uses)))
     return statement_behind(source, place, line)
 
 
 def statement_behind(source: Source, place: ast.AST, new: str) -> Edit:
     """Put a statement behind another one, in lines of its own where that can be done."""
     start, end = source.start(place), source.end(place)
-    indent = source.text[source.line_start(start):start]
+    indent = source.text[source.line_start(start) : start]
     behind = source.skip_blanks(end)
-    if source.text[behind:behind + 1] == ';' and source.text[source.skip_blanks(behind + 1):][:1] not in (
-            '', '\r', '\n', '#') or indent.strip():
-        return Edit(end, end, '; ' + new.replace('\n', source.newline))
-    new = indent + new.replace('\n', source.newline + indent)
+    if (
+        source.text[behind : behind + 1] == ";"
+        and source.text[source.skip_blanks(behind + 1) :][:1] not in ("", "\r", "\n", "#")
+        or indent.strip()
+    ):
+        return Edit(end, end, "; " + new.replace("\n", source.newline))
+    new = indent + new.replace("\n", source.newline + indent)
     position = source.next_line(end)
-    if position == len(source.text) and not source.text.endswith(('\n', '\r')):
+    if position == len(source.text) and not source.text.endswith(("\n", "\r")):
         return Edit(position, position, source.newline + new)
     return Edit(position, position, new + source.newline)
 
@@ -105,8 +112,9 @@ def statement_behind(source: Source, place: ast.AST, new: str) -> Edit:
 def _available(name: str, names: Names) -> bool:
     if any(canonical(star.module) == MODULE for star in names.stars):
         return True
-    return any(b.kind == 'import' and canonical(b.target).startswith('npu_shim.')
-               for b in names.module.bindings.get(name, ()))
+    return any(
+        b.kind == "import" and canonical(b.target).startswith("npu_shim.") for b in names.module.bindings.get(name, ())
+    )
 
 
 def _star_is_safe(names: Names) -> bool:
@@ -116,7 +124,7 @@ def _star_is_safe(names: Names) -> bool:
     for scope in scopes:
         for name in STAR.intersection(scope.bindings):
             for binding in scope.bindings[name]:
-                if binding.kind != 'import' or binding.target not in _SAME.get(name, ()):
+                if binding.kind != "import" or binding.target not in _SAME.get(name, ()):
                     return False
     unknown = STAR.difference(names.module.bindings)
     # What nothing binds would be something now.
@@ -129,15 +137,15 @@ def _is_free(node: ast.Name, names: Names) -> bool:
     return statement is None or names.lookup(node.id, names.places[statement]) is None
 
 
-def _behind(source: Source, body: List[ast.stmt], first: int) -> Optional[ast.stmt]:
+def _behind(source: Source, body: list[ast.stmt], first: int) -> ast.stmt | None:
     """The last import of TensorFlow in a block before the first change, or where it is made.
 
     An import that is tried, or made under a condition, and has no other one in its place, is gone
     into.
     """
-    chosen: Optional[ast.stmt] = None
+    chosen: ast.stmt | None = None
     for statement in body:
-        if any(name.split('.')[0].startswith('tensorflow') for name in _imported(statement)):
+        if any(name.split(".")[0].startswith("tensorflow") for name in _imported(statement)):
             if source.start(statement) > first:
                 break
             chosen = statement
@@ -148,7 +156,7 @@ def _behind(source: Source, body: List[ast.stmt], first: int) -> Optional[ast.st
     return chosen
 
 
-def _in_function(source: Source, names: Names, change: Change) -> Optional[ast.stmt]:
+def _in_function(source: Source, names: Names, change: Change) -> ast.stmt | None:
     """The import of TensorFlow in the innermost function around a change that has one."""
     for parent in names.ancestors(change.node):
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -158,13 +166,13 @@ def _in_function(source: Source, names: Names, change: Change) -> Optional[ast.s
     return None
 
 
-def _imported(statement: ast.stmt) -> List[str]:
+def _imported(statement: ast.stmt) -> list[str]:
     """The modules that a statement imports, in itself or in the blocks of try and if."""
     if isinstance(statement, ast.Import):
         return [alias.name for alias in statement.names]
     if isinstance(statement, ast.ImportFrom):
-        return [statement.module or '.']
-    found: List[str] = []
+        return [statement.module or "."]
+    found: list[str] = []
     if isinstance(statement, (ast.Try, ast.If)):
         for node in ast.walk(statement):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -188,5 +196,4 @@ def _is_import_like(statement: ast.AST) -> bool:
 
 
 def _is_docstring(statement: ast.AST) -> bool:
-    return isinstance(statement, ast.Expr) and \
-        isinstance((constant(statement.value) or (None,))[0], str)
+    return isinstance(statement, ast.Expr) and isinstance((constant(statement.value) or (None,))[0], str)

@@ -1,19 +1,20 @@
 """Taking statements, imported names and arguments out of a script."""
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import AbstractSet, Collection, Iterable, List, Optional
+from typing import AbstractSet, Collection, Iterable
 
-from .call_edits import argument_start, outer_end, values_of
 from ..semantics.scopes import Scopes
 from ..syntax.source import Edit, Source
+from .call_edits import argument_start, outer_end, values_of
 
 _LONGEST = 100
-_TO_LINTER = re.compile(r'#[ \t]*(?:pylint:|noqa\b|isort:|yapf:|type:[ \t]*ignore)[^#\r\n]*(?=[\r\n]|\Z)')
+_TO_LINTER = re.compile(r"#[ \t]*(?:pylint:|noqa\b|isort:|yapf:|type:[ \t]*ignore)[^#\r\n]*(?=[\r\n]|\Z)")
 
 
-def remove_statements(source: Source, scopes: Scopes, gone: Iterable[ast.stmt]) -> List[Edit]:
+def remove_statements(source: Source, scopes: Scopes, gone: Iterable[ast.stmt]) -> list[Edit]:
     """Take statements out, each with its line; a comment behind it stays, unless it speaks to a linter alone.
 
     Where nothing else is left in a block, ``pass`` stands there.
@@ -24,16 +25,19 @@ def remove_statements(source: Source, scopes: Scopes, gone: Iterable[ast.stmt]) 
         gone: the statements.
     """
     statements = set(gone)
-    edits: List[Edit] = []
+    edits: list[Edit] = []
     for statement in sorted(statements, key=source.start):
         block = block_of(scopes, statement)
-        needed = block[0] is statement and statements.issuperset(block) and not isinstance(
-            scopes.parents[statement], ast.Module)
+        needed = (
+            block[0] is statement
+            and statements.issuperset(block)
+            and not isinstance(scopes.parents[statement], ast.Module)
+        )
         edits.append(_without(source, statement, needed))
     return edits
 
 
-def block_of(scopes: Scopes, statement: ast.stmt) -> List[ast.stmt]:
+def block_of(scopes: Scopes, statement: ast.stmt) -> list[ast.stmt]:
     """The statements of the block in which a statement stands."""
     for _, value in ast.iter_fields(scopes.parents[statement]):
         if isinstance(value, list) and any(item is statement for item in value):
@@ -47,19 +51,19 @@ def _without(source: Source, statement: ast.stmt, needed: bool) -> Edit:
     behind = source.skip_blanks(end)
     to_linter = _TO_LINTER.match(text, behind)
     behind = to_linter.end() if to_linter else behind
-    before = text[first:start].rstrip(' \t\f')
-    if needed or before and not before.endswith(';'):
-        return Edit(start, end, 'pass')
-    if text[behind:behind + 1] == ';':
+    before = text[first:start].rstrip(" \t\f")
+    if needed or before and not before.endswith(";"):
+        return Edit(start, end, "pass")
+    if text[behind : behind + 1] == ";":
         behind = source.skip_blanks(behind + 1)
-    if text[behind:behind + 1] not in ('', '\r', '\n', '#'):  # another statement in the same line
-        return Edit(start, behind, '')
+    if text[behind : behind + 1] not in ("", "\r", "\n", "#"):  # another statement in the same line
+        return Edit(start, behind, "")
     if before:  # its semicolon goes with it
-        return Edit(first + len(before[:-1].rstrip(' \t\f')), end, '')
-    return Edit(start, behind, '') if text[behind:behind + 1] == '#' else Edit(first, following, '')
+        return Edit(first + len(before[:-1].rstrip(" \t\f")), end, "")
+    return Edit(start, behind, "") if text[behind : behind + 1] == "#" else Edit(first, following, "")
 
 
-def remove_names(source: Source, statement: ast.stmt, gone: AbstractSet[int]) -> Optional[Edit]:
+def remove_names(source: Source, statement: ast.stmt, gone: AbstractSet[int]) -> Edit | None:
     """Take some names out of an import that has others.
 
     Args:
@@ -74,19 +78,23 @@ def remove_names(source: Source, statement: ast.stmt, gone: AbstractSet[int]) ->
     start, end = source.start(statement), source.end(statement)
     if source.comments(start, end):
         return None
-    head = 'import ' if isinstance(statement, ast.Import) else 'from %s%s import ' % (
-        '.' * statement.level, statement.module or '')
-    kept = [a.name + (' as ' + a.asname if a.asname else '')
-            for index, a in enumerate(statement.names) if index not in gone]
-    new = head + ', '.join(kept)
+    head = (
+        "import "
+        if isinstance(statement, ast.Import)
+        else "from {}{} import ".format("." * statement.level, statement.module or "")
+    )
+    kept = [
+        a.name + (" as " + a.asname if a.asname else "") for index, a in enumerate(statement.names) if index not in gone
+    ]
+    new = head + ", ".join(kept)
     indent = start - source.line_start(start)
     if indent + len(new) > _LONGEST and isinstance(statement, ast.ImportFrom):
-        between = ',' + source.newline + ' ' * (indent + 4)
-        new = '%s(%s%s)' % (head, between[1:], between.join(kept))
+        between = "," + source.newline + " " * (indent + 4)
+        new = f"{head}({between[1:]}{between.join(kept)})"
     return Edit(start, end, new)
 
 
-def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr]) -> List[Edit]:
+def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr]) -> list[Edit]:
     """Take arguments out of a call, with the commas that part them from the others; a comment before the last ones
     stays.
 
@@ -95,9 +103,9 @@ def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr])
         call: the call.
         gone: the values of the arguments.
     """
-    edits: List[Edit] = []
-    start: Optional[int] = None
-    last_kept: Optional[int] = None
+    edits: list[Edit] = []
+    start: int | None = None
+    last_kept: int | None = None
     end = 0
     for value in sorted(values_of(call), key=source.start):
         begin, end = argument_start(source, call, value), outer_end(source, call, value)
@@ -105,15 +113,15 @@ def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr])
             start = begin if start is None else start
             continue
         if start is not None:
-            edits.append(Edit(start, begin, ''))
+            edits.append(Edit(start, begin, ""))
         start, last_kept = None, end
     if start is None:
         return edits
     if last_kept is not None and not source.comments(last_kept, start):
-        return edits + [Edit(last_kept, end, '')]
+        return edits + [Edit(last_kept, end, "")]
     comma = source.skip_trivia(end)
-    if source.text[comma] != ',':
-        return edits + [Edit(start, end, '')]
+    if source.text[comma] != ",":
+        return edits + [Edit(start, end, "")]
     if source.comments(end, comma):
-        return edits + [Edit(start, end, ''), Edit(comma, comma + 1, '')]
-    return edits + [Edit(start, comma + 1, '')]
+        return edits + [Edit(start, end, ""), Edit(comma, comma + 1, "")]
+    return edits + [Edit(start, comma + 1, "")]

@@ -15,6 +15,7 @@ that has it, is imported.
 
 Each yields :class:`Change` and :class:`Finding` objects and touches nothing itself.
 """
+
 from __future__ import annotations
 
 import ast
@@ -22,28 +23,29 @@ import importlib
 import os
 import re
 from types import ModuleType
-from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
+from typing import Any, Iterator, NamedTuple, Pattern, Sequence, Union
 
-from ..semantics.model import Call, Where
-from ..semantics.types import Types
-from ..semantics.resolver import Names
 from ..project.project import names_roots
+from ..semantics.model import Call, Where
+from ..semantics.resolver import Names
+from ..semantics.types import Types
 from ..syntax.source import Edit, Source
 
-
-HOOKS = 'check_call', 'check_method', 'check_file', 'check_last'  # of which a rule defines one or more
+HOOKS = "check_call", "check_method", "check_file", "check_last"  # of which a rule defines one or more
 
 
 class Change(NamedTuple):
     """A rewrite: what is done at a node, the edits, and the names of npu_init they use."""
+
     node: ast.AST
     message: str
-    edits: Tuple[Edit, ...]
-    uses: Tuple[str, ...] = ()
+    edits: tuple[Edit, ...]
+    uses: tuple[str, ...] = ()
 
 
 class Finding(NamedTuple):
     """Something left as it is: where, why, and what to write."""
+
     node: ast.AST
     message: str
 
@@ -59,20 +61,21 @@ class Context(NamedTuple):
     ``moves_contrib`` that the rule which takes names of tf.contrib from their homes acts; ``main`` is the path of the
     entry script, where the user names it.
     """
+
     source: Source
     names: Names
     types: Types
-    distributed: str = ''
+    distributed: str = ""
     compat_v1: bool = False
-    main: str = ''
+    main: str = ""
     moves_contrib: bool = False
 
-    def resolve(self, node: ast.AST, where: Where) -> Optional[str]:
+    def resolve(self, node: ast.AST, where: Where) -> str | None:
         """The canonical dotted name of an expression, or None."""
         return self.names.resolve(node, where)
 
     @property
-    def called(self) -> Dict[ast.Call, str]:
+    def called(self) -> dict[ast.Call, str]:
         """The canonical dotted names of what is called, by the calls that have one, in the order of the script."""
         found = ((call.node, self.resolve(call.node.func, call.where)) for call in self.names.calls)
         return {node: name for node, name in found if name}
@@ -80,6 +83,7 @@ class Context(NamedTuple):
 
 class Rule(NamedTuple):
     """A rule module with its code and title."""
+
     code: str
     title: str
     module: ModuleType
@@ -87,22 +91,22 @@ class Rule(NamedTuple):
     @property
     def doc(self) -> str:
         """The rule's help."""
-        return (self.module.__doc__ or '').strip()
+        return (self.module.__doc__ or "").strip()
 
     @property
-    def needs(self) -> Dict[str, Any]:
+    def needs(self) -> dict[str, Any]:
         """The settings without which it does nothing."""
-        return dict(getattr(self.module, 'NEEDS', {}))
+        return dict(getattr(self.module, "NEEDS", {}))
 
     @property
-    def calls(self) -> FrozenSet[str]:
+    def calls(self) -> frozenset[str]:
         """The dotted names whose calls it looks at."""
-        return frozenset(getattr(self.module, 'CALLS', ()))
+        return frozenset(getattr(self.module, "CALLS", ()))
 
     @property
-    def methods(self) -> FrozenSet[str]:
+    def methods(self) -> frozenset[str]:
         """The attribute names whose calls it looks at."""
-        return frozenset(getattr(self.module, 'METHODS', ()))
+        return frozenset(getattr(self.module, "METHODS", ()))
 
 
 class Registry:
@@ -112,19 +116,19 @@ class Registry:
         rules: the rules; by default every module of the package ``rules``.
     """
 
-    def __init__(self, rules: Optional[List[Rule]] = None) -> None:
+    def __init__(self, rules: list[Rule] | None = None) -> None:
         self.rules = load() if rules is None else rules
-        self._of_files = [(r, r.module.check_file) for r in self.rules if hasattr(r.module, 'check_file')]
-        self._last = [(r, r.module.check_last) for r in self.rules if hasattr(r.module, 'check_last')]
-        self._by_call: Dict[str, List[Rule]] = {}
-        self._by_method: Dict[str, List[Rule]] = {}
+        self._of_files = [(r, r.module.check_file) for r in self.rules if hasattr(r.module, "check_file")]
+        self._last = [(r, r.module.check_last) for r in self.rules if hasattr(r.module, "check_last")]
+        self._by_call: dict[str, list[Rule]] = {}
+        self._by_method: dict[str, list[Rule]] = {}
         for rule in self.rules:
             for name in rule.calls:
                 self._by_call.setdefault(name, []).append(rule)
             for name in rule.methods:
                 self._by_method.setdefault(name, []).append(rule)
 
-    def check(self, context: Context) -> Iterator[Tuple[Rule, Result]]:
+    def check(self, context: Context) -> Iterator[tuple[Rule, Result]]:
         """What all rules have to say of a file, in the order of its calls."""
         for rule, check_file in self._of_files:
             for result in check_file(context):
@@ -132,30 +136,35 @@ class Registry:
         by_call, by_method, strings, called = self._by_call, self._by_method, context.names.strings, context.called
         for call in context.names.calls:  # of which few are of concern for a rule
             node = call.node
-            if called.get(node) in by_call or getattr(node.func, 'attr', None) in by_method or node in strings:
+            if called.get(node) in by_call or getattr(node.func, "attr", None) in by_method or node in strings:
                 yield from self._check_call(context, call)
 
-    def check_last(self, context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[Tuple[Rule, Result]]:
+    def check_last(self, context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[tuple[Rule, Result]]:
         """What rules have to say of a file when the rewrites of all others are known."""
         replaced = tuple(replaced)  # and not those that follow from what is yielded here
         for rule, check_last in self._last:
             for result in check_last(context, replaced):
                 yield rule, result
 
-    def _check_call(self, context: Context, call: Call) -> Iterator[Tuple[Rule, Result]]:
+    def _check_call(self, context: Context, call: Call) -> Iterator[tuple[Rule, Result]]:
         string = context.names.strings.get(call.node)
         if string is not None and not context.source.is_placed(call.node, string):
-            name = context.called.get(call.node, '')
+            name = context.called.get(call.node, "")
             for rule in self._by_call.get(name, ()):
-                yield rule, Finding(call.node, '%s stands inside an f-string, where it cannot be reached; write '
-                                    'it in a line of its own' % name)
+                yield (
+                    rule,
+                    Finding(
+                        call.node,
+                        f"{name} stands inside an f-string, where it cannot be reached; write it in a line of its own",
+                    ),
+                )
             return
         function = call.node.func
         if isinstance(function, ast.Attribute):
             for rule in self._by_method.get(function.attr, ()):
                 for result in rule.module.check_method(context, call):
                     yield rule, result
-        name = context.called.get(call.node, '')
+        name = context.called.get(call.node, "")
         for rule in self._by_call.get(name, ()):
             for result in rule.module.check_call(context, call, name):
                 yield rule, result
@@ -163,36 +172,36 @@ class Registry:
     def on_objects(self) -> Pattern[bytes]:
         """What a file has in it that a rule may act on, though it names no framework and can reach none: methods of objects
         that others hand it."""
-        methods = {name for rule in self.rules for name in rule.methods if not name.startswith('__')}
-        texts = {text for rule in self.rules for text in getattr(rule.module, 'ON_OBJECTS', ())}
-        methods.update(text[1:] for text in texts if text.startswith('.'))
-        texts = {text for text in texts if not text.startswith('.')}
-        parts = [r'\.[\s\\]*(?:%s)\b' % '|'.join(sorted(methods))] if methods else []
-        return re.compile('|'.join(parts + sorted(map(re.escape, texts)) or [r'(?!)']).encode('ascii'))
+        methods = {name for rule in self.rules for name in rule.methods if not name.startswith("__")}
+        texts = {text for rule in self.rules for text in getattr(rule.module, "ON_OBJECTS", ())}
+        methods.update(text[1:] for text in texts if text.startswith("."))
+        texts = {text for text in texts if not text.startswith(".")}
+        parts = [r"\.[\s\\]*(?:{})\b".format("|".join(sorted(methods)))] if methods else []
+        return re.compile("|".join(parts + sorted(map(re.escape, texts)) or [r"(?!)"]).encode("ascii"))
 
     @property
-    def words_of_others(self) -> FrozenSet[str]:
+    def words_of_others(self) -> frozenset[str]:
         """The last words of the names of no framework whose calls rules look at."""
-        return frozenset(name.rpartition('.')[2] for name in self._by_call if not names_roots(name.encode('ascii')))
+        return frozenset(name.rpartition(".")[2] for name in self._by_call if not names_roots(name.encode("ascii")))
 
-    def by_code(self, code: str) -> Optional[Rule]:
+    def by_code(self, code: str) -> Rule | None:
         """The rule of a code."""
         return next((rule for rule in self.rules if rule.code == code.upper()), None)
 
 
-def load() -> List[Rule]:
+def load() -> list[Rule]:
     """Every rule of the package ``rules``, by code."""
     folder = os.path.dirname(os.path.abspath(__file__))
     found = []
     # pkgutil would import half the library.
     for topic in sorted(os.listdir(folder)):
-        if not os.path.isfile(os.path.join(folder, topic, '__init__.py')):
+        if not os.path.isfile(os.path.join(folder, topic, "__init__.py")):
             continue
         for file in sorted(os.listdir(os.path.join(folder, topic))):
             name, ending = os.path.splitext(file)
-            if ending != '.py' or name == '__init__':
+            if ending != ".py" or name == "__init__":
                 continue
-            module: Any = importlib.import_module('.%s.%s' % (topic, name), __package__)
-            if hasattr(module, 'CODE') and any(hook in vars(module) for hook in HOOKS):
-                found.append(Rule(module.CODE, (module.__doc__ or '').strip().split('\n')[0], module))
+            module: Any = importlib.import_module(f".{topic}.{name}", __package__)
+            if hasattr(module, "CODE") and any(hook in vars(module) for hook in HOOKS):
+                found.append(Rule(module.CODE, (module.__doc__ or "").strip().split("\n")[0], module))
     return sorted(found, key=lambda rule: rule.code)

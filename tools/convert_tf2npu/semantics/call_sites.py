@@ -1,25 +1,26 @@
 """What the calls of a function in the project hand to its parameters."""
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Dict, List, NamedTuple, Optional, Union
+from typing import NamedTuple
 
 from .model import Binding, Where
 from .resolver import Names
 
-
-_STAR = re.compile(rb'import[ \t]*\*')
+_STAR = re.compile(rb"import[ \t]*\*")
 
 
 class Handed(NamedTuple):
     """A value that a call hands to a parameter: the expression, its place, the names of its module."""
+
     value: ast.expr
     where: Where
     names: Names
 
 
-def handed(parameter: Binding, names: Names) -> Optional[List[Handed]]:
+def handed(parameter: Binding, names: Names) -> list[Handed] | None:
     """What all calls in the project hand to a parameter of a function, or of the ``__init__`` of a class.
 
     Args:
@@ -31,10 +32,10 @@ def handed(parameter: Binding, names: Names) -> Optional[List[Handed]]:
         or a call hides its arguments.
     """
     function = parameter.where.scope.node
-    if not isinstance(function, ast.FunctionDef) or parameter.kind != 'arg':
+    if not isinstance(function, ast.FunctionDef) or parameter.kind != "arg":
         return None
     parent = names.parents.get(function)
-    target = parent if isinstance(parent, ast.ClassDef) and function.name == '__init__' else function
+    target = parent if isinstance(parent, ast.ClassDef) and function.name == "__init__" else function
     defined = names.module.bindings.get(target.name, [])
     if len(defined) != 1 or defined[0].node is not target or function.decorator_list:
         return None  # a method, an inner function, or one of several
@@ -51,12 +52,13 @@ def handed(parameter: Binding, names: Names) -> Optional[List[Handed]]:
 
 class Called(NamedTuple):
     """What is called: a function, or a class with its ``__init__``; with the names of its module."""
-    target: Union[ast.FunctionDef, ast.ClassDef]
+
+    target: ast.FunctionDef | ast.ClassDef
     function: ast.FunctionDef
     names: Names
 
 
-def users(names: Names, name: str) -> Optional[List[Names]]:
+def users(names: Names, name: str) -> list[Names] | None:
     """The other modules of the project that may use something that a module defines.
 
     Args:
@@ -71,43 +73,47 @@ def users(names: Names, name: str) -> Optional[List[Names]]:
     if project is None or names.path not in project.paths:
         return []
     from ..project.import_graph import importers  # which stands on projects, as these stand on names
-    literal = name.encode('utf-8')
-    word = re.compile(rb'%s(?<!\w%s)\b' % (2 * (re.escape(literal),)))  # what starts with a text is looked for fast
-    found: List[Names] = []
+
+    literal = name.encode("utf-8")
+    word = re.compile(rb"%s(?<!\w%s)\b" % (2 * (re.escape(literal),)))  # what starts with a text is looked for fast
+    found: list[Names] = []
     seen, todo = {names.path}, [names.path]
     while todo:
         for path in importers(project).get(todo.pop(), ()):
-            raw = b'' if path in seen else project.raw(path)
+            raw = b"" if path in seen else project.raw(path)
             seen.add(path)
-            if not (literal in raw and word.search(raw) or b'*' in raw and _STAR.search(raw)):
+            if not (literal in raw and word.search(raw) or b"*" in raw and _STAR.search(raw)):
                 continue
             module = project.module(path)
             if module is None:
                 return None
             found.append(module.names)
-            if module.names.exported(name) == '%s:%s' % (names.path, name):
+            if module.names.exported(name) == f"{names.path}:{name}":
                 todo.append(path)
     return found
 
 
-def _values(parameter: Binding, called: Called, user: Names) -> Optional[List[Handed]]:
+def _values(parameter: Binding, called: Called, user: Names) -> list[Handed] | None:
     """What the calls in one module hand to a parameter; None where that is not to be seen."""
     function = called.function
     parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
     if called.target is not function:
         del parameters[0]  # self
-    name = getattr(parameter.node, 'arg', '')
+    name = getattr(parameter.node, "arg", "")
     default = _defaults(function).get(name)
-    values: List[Handed] = []
+    values: list[Handed] = []
     for node in user.mentions(called.target.name):
         call = user.parents.get(node)
         is_called = isinstance(call, ast.Call) and call.func is node
         where = user.place(call if is_called and call is not None else node)
         if not means(node, where, user, called):
             continue
-        if not isinstance(call, ast.Call) or not is_called or any(
-                isinstance(a, ast.Starred) for a in call.args) or any(
-                    k.arg is None for k in call.keywords):
+        if (
+            not isinstance(call, ast.Call)
+            or not is_called
+            or any(isinstance(a, ast.Starred) for a in call.args)
+            or any(k.arg is None for k in call.keywords)
+        ):
             return None
         given = dict(zip(parameters, call.args))
         given.update((k.arg, k.value) for k in call.keywords if k.arg)
@@ -128,10 +134,10 @@ def means(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
     if found is None:
         defined = user.definition(node, where)
         return defined is None or defined[0] is called.target
-    return found == '%s:%s' % (called.names.path, called.target.name)
+    return found == f"{called.names.path}:{called.target.name}"
 
 
-def _defaults(function: ast.FunctionDef) -> Dict[str, ast.expr]:
+def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
     """The defaults of a function's parameters."""
     args, made = function.args, {}
     for arg, default in zip(reversed(args.args), reversed(args.defaults)):

@@ -1,24 +1,26 @@
 """Where a function, a method, or a function inside another one is called or handed on, in all files."""
+
 from __future__ import annotations
 
 import ast
 import re
 from itertools import chain
-from typing import Iterable, Iterator, List, NamedTuple, Optional
+from typing import Iterable, Iterator, NamedTuple
 
-from .model import Where
 from .call_sites import Called, means, users
+from .model import Where
 from .resolver import Names
 
 
 class Mention(NamedTuple):
     """Where a function may be meant: the name or attribute, its place, the names of its module."""
+
     node: ast.AST
     where: Where
     names: Names
 
 
-def mentions(function: ast.FunctionDef, names: Names) -> Optional[List[Mention]]:
+def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
     """Where a function of the project is called or handed on, as far as names tell.
 
     What may be a method of another class that has the same name is among them.
@@ -32,7 +34,7 @@ def mentions(function: ast.FunctionDef, names: Names) -> Optional[List[Mention]]
     """
     parent = names.parents.get(function)
     of_class = isinstance(parent, ast.ClassDef)
-    others: Optional[Iterable[Optional[Names]]] = ()
+    others: Iterable[Names | None] | None = ()
     if of_class:
         others = _that_know(names, function.name)
     elif parent is names.tree:
@@ -40,7 +42,7 @@ def mentions(function: ast.FunctionDef, names: Names) -> Optional[List[Mention]]
     if others is None:
         return None
     called = Called(function, function, names)
-    found: List[Mention] = []
+    found: list[Mention] = []
     for user in chain([names], others):
         if user is None:
             return None
@@ -54,18 +56,19 @@ def mentions(function: ast.FunctionDef, names: Names) -> Optional[List[Mention]]
     return found
 
 
-def _that_know(names: Names, word: str) -> Iterator[Optional[Names]]:
+def _that_know(names: Names, word: str) -> Iterator[Names | None]:
     """The other modules that import a module, by whatever way, and hold a word as an attribute, one after the other,
     for all of them may not fit into memory; None for one that cannot be read."""
     project = names.project
     if project is None or names.path not in project.paths:
         return
     from ..project.import_graph import bringing  # which stands on projects, as these stand on names
-    literal = word.encode('utf-8')
-    attribute = re.compile(rb'\.\s*%s\b' % re.escape(literal))
+
+    literal = word.encode("utf-8")
+    attribute = re.compile(rb"\.\s*%s\b" % re.escape(literal))
     others = bringing(project, [names.path])
     for path in project.paths:
-        raw = project.raw(path) if path != names.path and path in others else b''
+        raw = project.raw(path) if path != names.path and path in others else b""
         if literal in raw and attribute.search(raw):
             module = project.module(path)
             yield module.names if module else None

@@ -3,16 +3,17 @@
 With it come every call, every use of a name, every function and every class, each with the place where it
 stands, the parent of each node, and the star imports.
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, Dict, List, Tuple, Union
+from typing import Any, Callable
 
-from .model import COMPREHENSIONS, Binding, Call, Function, FunctionNode, Held, Path, Scope, Star, Where
 from ..syntax.walk import LEAVES, NODE_FIELDS, walked
+from .model import COMPREHENSIONS, Binding, Call, Function, FunctionNode, Held, Path, Scope, Star, Where
 
 # Expressions that bind names or start a scope, and f-strings.
-_WITH_NAMES = COMPREHENSIONS | {ast.Lambda, ast.JoinedStr, getattr(ast, 'NamedExpr', ast.Lambda)}
+_WITH_NAMES = COMPREHENSIONS | {ast.Lambda, ast.JoinedStr, getattr(ast, "NamedExpr", ast.Lambda)}
 _OF_A_VALUE = frozenset({ast.Attribute, ast.keyword})  # what has one expression in it, and nothing else
 
 
@@ -25,23 +26,22 @@ class Scopes:
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
-        self.calls: List[Call] = []
-        self.reads: List[Tuple[ast.Name, Where]] = []  # where names are used
-        self.strings: Dict[ast.AST, ast.AST] = {}  # the f-string around an expression in one
-        self.functions: List[Function] = []
-        self.classes: List[Tuple[ast.ClassDef, Where]] = []
-        self.class_scopes: Dict[ast.ClassDef, Scope] = {}
-        self.attributes: Dict[str, List[Held]] = {}  # that are assigned to, by name
-        self.stars: List[Star] = []
-        self.parents: Dict[ast.AST, ast.AST] = {}
-        self.places: Dict[ast.AST, Where] = {}  # of each statement
+        self.calls: list[Call] = []
+        self.reads: list[tuple[ast.Name, Where]] = []  # where names are used
+        self.strings: dict[ast.AST, ast.AST] = {}  # the f-string around an expression in one
+        self.functions: list[Function] = []
+        self.classes: list[tuple[ast.ClassDef, Where]] = []
+        self.class_scopes: dict[ast.ClassDef, Scope] = {}
+        self.attributes: dict[str, list[Held]] = {}  # that are assigned to, by name
+        self.stars: list[Star] = []
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.places: dict[ast.AST, Where] = {}  # of each statement
         self.module = Scope(tree, None)
-        self._comprehensions: List[Scope] = []  # only kept
+        self._comprehensions: list[Scope] = []  # only kept
         self._blocks = 0
         self._block(tree, tree.body, self.module, (), False)
 
-    def _block(self, parent: ast.AST, body: List[ast.stmt], scope: Scope, path: Path,
-               loop: bool) -> None:
+    def _block(self, parent: ast.AST, body: list[ast.stmt], scope: Scope, path: Path, loop: bool) -> None:
         self._blocks += 1
         block, ref = self._blocks, scope.ref
         for index, statement in enumerate(body):
@@ -52,9 +52,9 @@ class Scopes:
     def _bind(self, name: str, binding: Binding) -> None:
         scope = binding.where.scope
         declared = scope.elsewhere.get(name) if scope.elsewhere else None
-        if declared == 'global':
+        if declared == "global":
             scope = self.module
-        elif declared == 'nonlocal':
+        elif declared == "nonlocal":
             outer = scope.parent
             while outer and outer.parent and (outer.is_class or name not in outer.bindings):
                 outer = outer.parent
@@ -64,14 +64,14 @@ class Scopes:
     # Statements.
 
     def _function(self, node: ast.FunctionDef, where: Where) -> None:
-        self._bind(node.name, Binding('def', where, node))
+        self._bind(node.name, Binding("def", where, node))
         for child in node.decorator_list + [node.returns]:
             self._expression(child, node, where)
         inner = self._arguments(node, where)
         self._block(node, node.body, inner, (), False)
 
     def _class(self, node: ast.ClassDef, where: Where) -> None:
-        self._bind(node.name, Binding('class', where, node))
+        self._bind(node.name, Binding("class", where, node))
         self.classes.append((node, where))
         for child in node.decorator_list + node.bases + [k.value for k in node.keywords]:
             self._expression(child, node, where)
@@ -81,46 +81,45 @@ class Scopes:
     def _import(self, node: ast.Import, where: Where) -> None:
         for alias in node.names:
             if alias.asname:
-                self._bind(alias.asname, Binding('import', where, node, alias.name))
+                self._bind(alias.asname, Binding("import", where, node, alias.name))
             else:
-                top = alias.name.split('.')[0]
-                self._bind(top, Binding('import', where, node, top))
+                top = alias.name.split(".")[0]
+                self._bind(top, Binding("import", where, node, top))
 
     def _import_from(self, node: ast.ImportFrom, where: Where) -> None:
-        module = '.' * node.level + (node.module or '')
+        module = "." * node.level + (node.module or "")
         for alias in node.names:
-            if alias.name == '*':
+            if alias.name == "*":
                 self.stars.append(Star(module, node))
             else:
-                dot = '' if module.endswith('.') else '.'
-                self._bind(alias.asname or alias.name,
-                           Binding('import', where, node, module + dot + alias.name))
+                dot = "" if module.endswith(".") else "."
+                self._bind(alias.asname or alias.name, Binding("import", where, node, module + dot + alias.name))
 
-    def _declared(self, node: Union[ast.Global, ast.Nonlocal], where: Where) -> None:
+    def _declared(self, node: ast.Global | ast.Nonlocal, where: Where) -> None:
         for name in node.names:
             where.scope.elsewhere[name] = type(node).__name__.lower()
 
-    def _of_value(self, node: Union[ast.Expr, ast.Return], where: Where) -> None:
+    def _of_value(self, node: ast.Expr | ast.Return, where: Where) -> None:
         self._expression(node.value, node, where)
 
     def _assign(self, node: ast.Assign, where: Where) -> None:
         self._expression(node.value, node, where)
         for target in node.targets:
-            self._target(target, Binding('value', where, node.value), node)
+            self._target(target, Binding("value", where, node.value), node)
 
     def _annotated(self, node: ast.AnnAssign, where: Where) -> None:
         self._expression(node.annotation, node, where)
         self._expression(node.value, node, where)
-        bound = Binding('other', where) if node.value is None else Binding('value', where, node.value)
+        bound = Binding("other", where) if node.value is None else Binding("value", where, node.value)
         self._target(node.target, bound, node)
 
     def _augmented(self, node: ast.AugAssign, where: Where) -> None:
         self._expression(node.value, node, where)
-        self._target(node.target, Binding('other', where), node)
+        self._target(node.target, Binding("other", where), node)
 
     def _for(self, node: ast.For, where: Where) -> None:
         self._expression(node.iter, node, where)
-        self._target(node.target, Binding('other', where), node)
+        self._target(node.target, Binding("other", where), node)
         self._block(node, node.body, where.scope, where.path, True)
         self._block(node, node.orelse, where.scope, where.path, False)
 
@@ -128,10 +127,10 @@ class Scopes:
         for item in node.items:
             self._expression(item.context_expr, node, where)
             if item.optional_vars is not None:
-                self._target(item.optional_vars, Binding('with', where, item.context_expr), node)
+                self._target(item.optional_vars, Binding("with", where, item.context_expr), node)
         self._block(node, node.body, where.scope, where.path, False)
 
-    def _if(self, node: Union[ast.If, ast.While], where: Where) -> None:
+    def _if(self, node: ast.If | ast.While, where: Where) -> None:
         self._expression(node.test, node, where)
         self._block(node, node.body, where.scope, where.path, isinstance(node, ast.While))
         self._block(node, node.orelse, where.scope, where.path, False)
@@ -142,11 +141,11 @@ class Scopes:
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.expr):
                     self._expression(child, node, where)
-                elif hasattr(child, 'body') and not isinstance(child, ast.stmt):
+                elif hasattr(child, "body") and not isinstance(child, ast.stmt):
                     self.parents[child] = node
-                    name = getattr(child, 'name', None)
+                    name = getattr(child, "name", None)
                     if name:  # except E as name
-                        self._bind(name, Binding('other', where))
+                        self._bind(name, Binding("other", where))
                     for part in ast.iter_child_nodes(child):
                         if isinstance(part, ast.expr):
                             self._expression(part, child, where)
@@ -158,9 +157,9 @@ class Scopes:
 
     def _pattern(self, node: ast.AST, where: Where) -> None:
         for part in ast.walk(node):
-            name = getattr(part, 'name', None) or getattr(part, 'rest', None)
+            name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(name, str):
-                self._bind(name, Binding('other', where))
+                self._bind(name, Binding("other", where))
 
     def _arguments(self, node: FunctionNode, where: Where) -> Scope:
         inner = Scope(node, where.scope)
@@ -169,11 +168,10 @@ class Scopes:
         for child in args.defaults + args.kw_defaults:
             self._expression(child, node, where)
         at = Where(inner.ref, (), None)
-        for arg in getattr(args, 'posonlyargs', []) + args.args + args.kwonlyargs + [
-                args.vararg, args.kwarg]:
+        for arg in getattr(args, "posonlyargs", []) + args.args + args.kwonlyargs + [args.vararg, args.kwarg]:
             if arg is not None:
                 self._expression(arg.annotation, node, where)
-                self._bind(arg.arg, Binding('arg', at, arg))
+                self._bind(arg.arg, Binding("arg", at, arg))
         return inner
 
     def _target(self, target: ast.expr, bound: Binding, parent: ast.AST) -> None:
@@ -186,7 +184,7 @@ class Scopes:
             for element, part in zip(target.elts, _parts(target, bound)):
                 self._target(element, part, target)
         elif isinstance(target, ast.Starred):
-            self._target(target.value, Binding('other', bound.where), target)
+            self._target(target.value, Binding("other", bound.where), target)
         else:
             self._expression(target, parent, bound.where)
             if isinstance(target, ast.Attribute):
@@ -208,7 +206,7 @@ class Scopes:
             if type(node.ctx) is ast.Load:
                 self.reads.append((node, where))
             else:
-                self._bind(node.id, Binding('other', where))
+                self._bind(node.id, Binding("other", where))
             return
         if kind is ast.Call:
             self.calls.append(Call(node, where))
@@ -225,9 +223,9 @@ class Scopes:
                 self._comprehensions.append(scope)
                 where = Where(scope.ref, (), where.statement)
                 for generator in node.generators:
-                    self._target(generator.target, Binding('other', where), node)
+                    self._target(generator.target, Binding("other", where), node)
             else:  # NamedExpr
-                self._target(node.target, Binding('value', where, node.value), node)
+                self._target(node.target, Binding("value", where, node.value), node)
         for field in NODE_FIELDS[kind]:
             child = getattr(node, field)
             for each in child if type(child) is list else (child,):
@@ -243,32 +241,43 @@ class Scopes:
                 self.strings.setdefault(inner, node)
 
 
-_STATEMENTS: Dict[type, Callable[[Scopes, Any, Where], None]] = {
-    ast.AnnAssign: Scopes._annotated, ast.Assign: Scopes._assign, ast.AsyncFor: Scopes._for,
-    ast.AsyncFunctionDef: Scopes._function, ast.AsyncWith: Scopes._with, ast.AugAssign: Scopes._augmented,
-    ast.ClassDef: Scopes._class, ast.Expr: Scopes._of_value, ast.For: Scopes._for, ast.FunctionDef: Scopes._function,
-    ast.Global: Scopes._declared, ast.If: Scopes._if, ast.Import: Scopes._import, ast.ImportFrom: Scopes._import_from,
-    ast.Nonlocal: Scopes._declared, ast.Return: Scopes._of_value, ast.While: Scopes._if, ast.With: Scopes._with,
+_STATEMENTS: dict[type, Callable[[Scopes, Any, Where], None]] = {
+    ast.AnnAssign: Scopes._annotated,
+    ast.Assign: Scopes._assign,
+    ast.AsyncFor: Scopes._for,
+    ast.AsyncFunctionDef: Scopes._function,
+    ast.AsyncWith: Scopes._with,
+    ast.AugAssign: Scopes._augmented,
+    ast.ClassDef: Scopes._class,
+    ast.Expr: Scopes._of_value,
+    ast.For: Scopes._for,
+    ast.FunctionDef: Scopes._function,
+    ast.Global: Scopes._declared,
+    ast.If: Scopes._if,
+    ast.Import: Scopes._import,
+    ast.ImportFrom: Scopes._import_from,
+    ast.Nonlocal: Scopes._declared,
+    ast.Return: Scopes._of_value,
+    ast.While: Scopes._if,
+    ast.With: Scopes._with,
 }
 
 
-def _parts(target: Union[ast.Tuple, ast.List], bound: Binding) -> List[Binding]:
+def _parts(target: ast.Tuple | ast.List, bound: Binding) -> list[Binding]:
     """What each element of an unpacking target is bound to."""
     value, count = bound.node, len(target.elts)
     starred = any(isinstance(e, ast.Starred) for e in target.elts)
-    if bound.kind == 'value' and isinstance(value, (ast.Tuple, ast.List)):
-        if len(value.elts) == count and not starred and not any(
-                isinstance(e, ast.Starred) for e in value.elts):
-            return [Binding('value', bound.where, element) for element in value.elts]
-    elif bound.kind in ('value', 'part') and not starred:
-        return [Binding('part', bound.where, value, ('%s.%d' % (bound.target, i)).lstrip('.'))
-                for i in range(count)]
-    return [Binding('other', bound.where)] * count
+    if bound.kind == "value" and isinstance(value, (ast.Tuple, ast.List)):
+        if len(value.elts) == count and not starred and not any(isinstance(e, ast.Starred) for e in value.elts):
+            return [Binding("value", bound.where, element) for element in value.elts]
+    elif bound.kind in ("value", "part") and not starred:
+        return [Binding("part", bound.where, value, ("%s.%d" % (bound.target, i)).lstrip(".")) for i in range(count)]
+    return [Binding("other", bound.where)] * count
 
 
-def own_returns(function: ast.AST) -> List[ast.Return]:
+def own_returns(function: ast.AST) -> list[ast.Return]:
     """The return statements of a function, those of functions inside it left out."""
-    found: List[ast.Return] = []
+    found: list[ast.Return] = []
     for child in ast.iter_child_nodes(function):
         if isinstance(child, ast.Return):
             found.append(child)

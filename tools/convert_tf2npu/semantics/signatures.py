@@ -1,27 +1,41 @@
 """The arguments of the TensorFlow calls that rules rewrite, and the binding of a call to them."""
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
-SESSION = ('target', 'graph', 'config')
+SESSION = ("target", "graph", "config")
 RUN_CONFIG = (
-    'model_dir', 'tf_random_seed', 'save_summary_steps', 'save_checkpoints_steps',
-    'save_checkpoints_secs', 'session_config', 'keep_checkpoint_max',
-    'keep_checkpoint_every_n_hours', 'log_step_count_steps', 'train_distribute', 'device_fn',
-    'protocol', 'eval_distribute', 'experimental_distribute', 'experimental_max_worker_delay_secs',
-    'session_creation_timeout_secs', 'checkpoint_save_graph_def')
+    "model_dir",
+    "tf_random_seed",
+    "save_summary_steps",
+    "save_checkpoints_steps",
+    "save_checkpoints_secs",
+    "session_config",
+    "keep_checkpoint_max",
+    "keep_checkpoint_every_n_hours",
+    "log_step_count_steps",
+    "train_distribute",
+    "device_fn",
+    "protocol",
+    "eval_distribute",
+    "experimental_distribute",
+    "experimental_max_worker_delay_secs",
+    "session_creation_timeout_secs",
+    "checkpoint_save_graph_def",
+)
 # What NPURunConfig takes of them; the others have no meaning on a card.
 NPU_RUN_CONFIG = frozenset(RUN_CONFIG[:9])
-ESTIMATOR = ('model_fn', 'model_dir', 'config', 'params', 'warm_start_from')
-NPU_ESTIMATOR = ('model_fn', 'model_dir', 'config', 'params', 'job_start_file', 'warm_start_from')
-DROPOUT_V1 = ('x', 'keep_prob', 'noise_shape', 'seed', 'name', 'rate')
-DROPOUT_V2 = ('x', 'rate', 'noise_shape', 'seed', 'name')
-LAYERS_DROPOUT = ('inputs', 'rate', 'noise_shape', 'seed', 'training', 'name')
+ESTIMATOR = ("model_fn", "model_dir", "config", "params", "warm_start_from")
+NPU_ESTIMATOR = ("model_fn", "model_dir", "config", "params", "job_start_file", "warm_start_from")
+DROPOUT_V1 = ("x", "keep_prob", "noise_shape", "seed", "name", "rate")
+DROPOUT_V2 = ("x", "rate", "noise_shape", "seed", "name")
+LAYERS_DROPOUT = ("inputs", "rate", "noise_shape", "seed", "training", "name")
 
 
 # Before these no parameter's name can be written; the last one is new in Python 3.8.
-_NAMELESS = (ast.Starred, ast.GeneratorExp, getattr(ast, 'NamedExpr', ast.Starred))
+_NAMELESS = (ast.Starred, ast.GeneratorExp, getattr(ast, "NamedExpr", ast.Starred))
 
 
 class Bound(NamedTuple):
@@ -32,11 +46,12 @@ class Bound(NamedTuple):
     ``**kwargs``, a generator or ``x := 1`` may hold more, ``unknown`` names a keyword or surplus argument that the signature
     lacks.
     """
-    args: Dict[str, ast.expr]
-    positional: Tuple[str, ...]
-    keywords: Dict[str, ast.keyword]
+
+    args: dict[str, ast.expr]
+    positional: tuple[str, ...]
+    keywords: dict[str, ast.keyword]
     hidden: bool
-    unknown: Optional[str]
+    unknown: str | None
 
     def given(self, name: str) -> bool:
         """Whether an argument is there and is not the constant None."""
@@ -44,24 +59,24 @@ class Bound(NamedTuple):
         return value is not None and not is_none(value)
 
 
-def bind(call: ast.Call, parameters: Tuple[str, ...]) -> Bound:
+def bind(call: ast.Call, parameters: tuple[str, ...]) -> Bound:
     """Bind a call's arguments as Python would.
 
     Args:
         call: the call.
         parameters: the names of the callee's parameters, in their order.
     """
-    args: Dict[str, ast.expr] = {}
+    args: dict[str, ast.expr] = {}
     positional = []
-    keywords: Dict[str, ast.keyword] = {}
+    keywords: dict[str, ast.keyword] = {}
     hidden = False
-    unknown: Optional[str] = None
+    unknown: str | None = None
     for index, value in enumerate(call.args):
         if isinstance(value, _NAMELESS):
             hidden = True
             break
         if index >= len(parameters):
-            unknown = 'argument %d' % (index + 1)
+            unknown = "argument %d" % (index + 1)
             break
         args[parameters[index]] = value
         positional.append(parameters[index])
@@ -81,14 +96,14 @@ def is_none(node: ast.AST) -> bool:
     return constant(node) == (None,)
 
 
-def constant(node: Optional[ast.AST]) -> Optional[tuple]:
+def constant(node: ast.AST | None) -> tuple | None:
     """The value of a literal, in a 1-tuple; None where the expression is no literal."""
     if isinstance(node, ast.Constant):
         return (node.value,)
     # Python 3.7 has a class per kind of literal; later ones warn when these are so much as named.
     kind = type(node).__name__
-    if kind in ('NameConstant', 'Num', 'Str', 'Bytes'):
-        return (getattr(node, {'NameConstant': 'value', 'Num': 'n'}.get(kind, 's')),)
+    if kind in ("NameConstant", "Num", "Str", "Bytes"):
+        return (getattr(node, {"NameConstant": "value", "Num": "n"}.get(kind, "s")),)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = constant(node.operand)
         if value and isinstance(value[0], (int, float)):

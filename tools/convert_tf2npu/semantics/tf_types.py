@@ -1,59 +1,77 @@
 """The types that rules ask for, and which of TensorFlow's functions and classes make them."""
+
 from __future__ import annotations
 
 import functools
-from typing import Dict, FrozenSet, Iterable, Optional, Tuple
+from typing import Iterable
 
-DATASET = 'tensorflow.data.Dataset'
-RUN_CONFIG = 'tensorflow.estimator.RunConfig'
-NPU_RUN_CONFIG = 'npu_shim.npu_init.NPURunConfig'
-CONFIG_PROTO = 'tensorflow.ConfigProto'
-NPU_CONFIG = 'a session configuration for the NPU'
-MODEL = 'tensorflow.keras.Model'
-SUPERVISOR = 'tensorflow.train.Supervisor'
-SESSION_MANAGER = 'tensorflow.train.SessionManager'
-PREPARED = 'a run configuration prepared for the NPU'
-ESTIMATOR = 'tensorflow.estimator.Estimator'
-OPTIMIZER = 'tensorflow.train.Optimizer'
-KERAS_OPTIMIZER = 'tensorflow.keras.optimizers.Optimizer'
-GRAPH = 'tensorflow.Graph'
-SESSION = 'tensorflow.Session'
-TEST_CASE = 'tensorflow.test.TestCase'
+DATASET = "tensorflow.data.Dataset"
+RUN_CONFIG = "tensorflow.estimator.RunConfig"
+NPU_RUN_CONFIG = "npu_shim.npu_init.NPURunConfig"
+CONFIG_PROTO = "tensorflow.ConfigProto"
+NPU_CONFIG = "a session configuration for the NPU"
+MODEL = "tensorflow.keras.Model"
+SUPERVISOR = "tensorflow.train.Supervisor"
+SESSION_MANAGER = "tensorflow.train.SessionManager"
+PREPARED = "a run configuration prepared for the NPU"
+ESTIMATOR = "tensorflow.estimator.Estimator"
+OPTIMIZER = "tensorflow.train.Optimizer"
+KERAS_OPTIMIZER = "tensorflow.keras.optimizers.Optimizer"
+GRAPH = "tensorflow.Graph"
+SESSION = "tensorflow.Session"
+TEST_CASE = "tensorflow.test.TestCase"
 
-_DATASET_MAKERS = frozenset('tensorflow.data.' + name for name in '''
+_DATASET_MAKERS = frozenset(
+    "tensorflow.data." + name
+    for name in """
 Dataset.from_tensor_slices Dataset.from_tensors Dataset.from_generator Dataset.from_sparse_tensor_slices
 Dataset.range Dataset.zip Dataset.list_files Dataset.random Dataset.load Dataset.choose_from_datasets
 Dataset.sample_from_datasets TFRecordDataset TextLineDataset FixedLengthRecordDataset
 experimental.make_csv_dataset experimental.make_batched_features_dataset experimental.CsvDataset
 experimental.SqlDataset experimental.RandomDataset experimental.sample_from_datasets
-experimental.choose_from_datasets experimental.from_variant experimental.load'''.split()) | {
-    'tensorflow.contrib.data.' + name for name in '''Dataset.from_tensor_slices Dataset.from_tensors
+experimental.choose_from_datasets experimental.from_variant experimental.load""".split()
+) | {
+    "tensorflow.contrib.data." + name
+    for name in """Dataset.from_tensor_slices Dataset.from_tensors
 Dataset.from_generator Dataset.range Dataset.zip Dataset.list_files TFRecordDataset TextLineDataset
 FixedLengthRecordDataset sample_from_datasets choose_from_datasets make_csv_dataset CsvDataset
-make_batched_features_dataset SqlDataset'''.split()}
+make_batched_features_dataset SqlDataset""".split()
+}
 # Methods of a dataset that return a dataset.
-DATASET_METHODS = frozenset('''
+DATASET_METHODS = frozenset(
+    """
 apply batch bucket_by_sequence_length cache concatenate enumerate filter flat_map group_by_window
 ignore_errors interleave map map_with_legacy_function padded_batch prefetch ragged_batch rebatch
 rejection_resample repeat scan shard shuffle skip snapshot sparse_batch take take_while unbatch unique
-window with_options'''.split())
+window with_options""".split()
+)
 # Methods that only a dataset has, among what scripts hand to their functions.
-ONLY_DATASETS = frozenset('''
+ONLY_DATASETS = frozenset(
+    """
 flat_map interleave make_initializable_iterator make_one_shot_iterator padded_batch prefetch shard
-with_options'''.split())
+with_options""".split()
+)
 # What makes the functions that a dataset's method apply takes.
-TRANSFORMATIONS = frozenset('tensorflow.%s.%s' % (module, name) for module in ('data.experimental', 'contrib.data')
-                            for name in '''
+TRANSFORMATIONS = frozenset(
+    f"tensorflow.{module}.{name}"
+    for module in ("data.experimental", "contrib.data")
+    for name in """
 assert_cardinality batch_and_drop_remainder bucket_by_sequence_length copy_to_device dense_to_ragged_batch
 dense_to_sparse_batch enumerate_dataset group_by_reducer group_by_window ignore_errors map_and_batch
 map_and_batch_with_legacy_function padded_batch_and_drop_remainder parallel_interleave prefetch_to_device
-rejection_resample scan shuffle_and_repeat sloppy_interleave snapshot take_while unbatch unique'''.split())
+rejection_resample scan shuffle_and_repeat sloppy_interleave snapshot take_while unbatch unique""".split()
+)
 # The Estimators that TensorFlow brings, with a model of their own, or of contrib.learn.
-READY_MADE = frozenset('tensorflow.estimator.' + name for name in '''
+READY_MADE = frozenset(
+    "tensorflow.estimator." + name
+    for name in """
 BaselineClassifier BaselineRegressor BaselineEstimator BoostedTreesClassifier BoostedTreesRegressor
 BoostedTreesEstimator DNNClassifier DNNRegressor DNNEstimator DNNLinearCombinedClassifier
 DNNLinearCombinedRegressor DNNLinearCombinedEstimator LinearClassifier LinearRegressor LinearEstimator
-experimental.KMeans'''.split()) | frozenset('tensorflow.contrib.' + name for name in '''learn.Estimator
+experimental.KMeans""".split()
+) | frozenset(
+    "tensorflow.contrib." + name
+    for name in """learn.Estimator
 learn.BaseEstimator learn.DNNClassifier learn.DNNRegressor learn.DNNEstimator
 learn.DNNLinearCombinedClassifier learn.DNNLinearCombinedRegressor learn.DNNLinearCombinedEstimator
 learn.DynamicRnnEstimator learn.KMeansClustering learn.LinearClassifier learn.LinearRegressor
@@ -64,72 +82,91 @@ tensor_forest.client.random_forest.TensorForestEstimator
 tensor_forest.client.random_forest.CoreTensorForestEstimator
 boosted_trees.estimator_batch.estimator.GradientBoostedDecisionTreeClassifier
 boosted_trees.estimator_batch.estimator.GradientBoostedDecisionTreeRegressor
-boosted_trees.estimator_batch.estimator.GradientBoostedDecisionTreeEstimator'''.split())
+boosted_trees.estimator_batch.estimator.GradientBoostedDecisionTreeEstimator""".split()
+)
 _ESTIMATORS = READY_MADE | {
-    'tensorflow.estimator.Estimator', 'tensorflow.estimator.tpu.TPUEstimator',
-    'tensorflow.contrib.tpu.TPUEstimator', 'tensorflow.tpu.TPUEstimator',
-    'tensorflow.keras.estimator.model_to_estimator', 'npu_shim.npu_init.NPUEstimator',
-    'npu_shim.npu_init.keras_to_npu.model_to_npu_estimator'}
-RUN_CONFIGS = frozenset({
-    RUN_CONFIG, 'tensorflow.estimator.tpu.RunConfig', 'tensorflow.contrib.tpu.RunConfig',
-    'tensorflow.tpu.RunConfig', 'tensorflow.contrib.learn.RunConfig'})
-_MODELS = frozenset('tensorflow.keras.' + name for name in '''
+    "tensorflow.estimator.Estimator",
+    "tensorflow.estimator.tpu.TPUEstimator",
+    "tensorflow.contrib.tpu.TPUEstimator",
+    "tensorflow.tpu.TPUEstimator",
+    "tensorflow.keras.estimator.model_to_estimator",
+    "npu_shim.npu_init.NPUEstimator",
+    "npu_shim.npu_init.keras_to_npu.model_to_npu_estimator",
+}
+RUN_CONFIGS = frozenset(
+    {
+        RUN_CONFIG,
+        "tensorflow.estimator.tpu.RunConfig",
+        "tensorflow.contrib.tpu.RunConfig",
+        "tensorflow.tpu.RunConfig",
+        "tensorflow.contrib.learn.RunConfig",
+    }
+)
+_MODELS = frozenset(
+    "tensorflow.keras." + name
+    for name in """
 Model Sequential models.load_model models.clone_model models.model_from_json models.model_from_yaml
 models.model_from_config Model.from_config Sequential.from_config utils.multi_gpu_model
-experimental.LinearModel experimental.WideDeepModel'''.split()) | {
-    'tensorflow.contrib.tpu.keras_to_tpu_model', 'tensorflow.contrib.saved_model.load_keras_model'}
-_RETURNS: Dict[str, str] = {
-    'npu_shim.npu_init.NPURunConfig': NPU_RUN_CONFIG,
-    'npu_shim.npu_init.npu_run_config_init': PREPARED,
-    'tensorflow.ConfigProto': CONFIG_PROTO,
-    'npu_shim.npu_init.npu_config_proto': NPU_CONFIG,
-    'npu_shim.session_config': NPU_CONFIG,
-    'tensorflow.train.Supervisor': SUPERVISOR,
-    'tensorflow.train.SessionManager': SESSION_MANAGER,
-    'tensorflow.Graph': GRAPH,
-    'tensorflow.get_default_graph': GRAPH,
-    'tensorflow.Session': SESSION,
-    'tensorflow.InteractiveSession': SESSION,
-    'tensorflow.get_default_session': SESSION,
-    'tensorflow.keras.backend.get_session': SESSION,
+experimental.LinearModel experimental.WideDeepModel""".split()
+) | {"tensorflow.contrib.tpu.keras_to_tpu_model", "tensorflow.contrib.saved_model.load_keras_model"}
+_RETURNS: dict[str, str] = {
+    "npu_shim.npu_init.NPURunConfig": NPU_RUN_CONFIG,
+    "npu_shim.npu_init.npu_run_config_init": PREPARED,
+    "tensorflow.ConfigProto": CONFIG_PROTO,
+    "npu_shim.npu_init.npu_config_proto": NPU_CONFIG,
+    "npu_shim.session_config": NPU_CONFIG,
+    "tensorflow.train.Supervisor": SUPERVISOR,
+    "tensorflow.train.SessionManager": SESSION_MANAGER,
+    "tensorflow.Graph": GRAPH,
+    "tensorflow.get_default_graph": GRAPH,
+    "tensorflow.Session": SESSION,
+    "tensorflow.InteractiveSession": SESSION,
+    "tensorflow.get_default_session": SESSION,
+    "tensorflow.keras.backend.get_session": SESSION,
 }
-_FAMILIES: Tuple[Tuple[Iterable[str], str], ...] = (
-    (_DATASET_MAKERS, DATASET), (_ESTIMATORS, ESTIMATOR), (RUN_CONFIGS, RUN_CONFIG), (_MODELS, MODEL))
+_FAMILIES: tuple[tuple[Iterable[str], str], ...] = (
+    (_DATASET_MAKERS, DATASET),
+    (_ESTIMATORS, ESTIMATOR),
+    (RUN_CONFIGS, RUN_CONFIG),
+    (_MODELS, MODEL),
+)
 for _names, _kind in _FAMILIES:
     _RETURNS.update((name, _kind) for name in _names)
 # The methods of one type that return the same or another one.
-METHODS: Dict[Tuple[str, str], str] = {
-    (RUN_CONFIG, 'replace'): RUN_CONFIG, (NPU_RUN_CONFIG, 'replace'): NPU_RUN_CONFIG,
-    (PREPARED, 'replace'): PREPARED, (GRAPH, 'as_default'): GRAPH, (SESSION, 'as_default'): SESSION,
+METHODS: dict[tuple[str, str], str] = {
+    (RUN_CONFIG, "replace"): RUN_CONFIG,
+    (NPU_RUN_CONFIG, "replace"): NPU_RUN_CONFIG,
+    (PREPARED, "replace"): PREPARED,
+    (GRAPH, "as_default"): GRAPH,
+    (SESSION, "as_default"): SESSION,
 }
 METHODS.update(((DATASET, method), DATASET) for method in DATASET_METHODS)
-ATTRIBUTES: Dict[Tuple[str, str], str] = {
-    (SESSION, 'graph'): GRAPH, (SUPERVISOR, 'session_manager'): SESSION_MANAGER}
+ATTRIBUTES: dict[tuple[str, str], str] = {(SESSION, "graph"): GRAPH, (SUPERVISOR, "session_manager"): SESSION_MANAGER}
 # What an object is as its own context manager.
-ENTERED: FrozenSet[str] = frozenset({GRAPH, SESSION})
-_OPTIMIZER_HOMES = ('tensorflow.train.', 'tensorflow.contrib.opt.', 'tensorflow.train.experimental.')
+ENTERED: frozenset[str] = frozenset({GRAPH, SESSION})
+_OPTIMIZER_HOMES = ("tensorflow.train.", "tensorflow.contrib.opt.", "tensorflow.train.experimental.")
 
 
 @functools.lru_cache(maxsize=4096)
-def made_by(name: str) -> Optional[str]:
+def made_by(name: str) -> str | None:
     """The type of what a call of a dotted name returns, or None."""
     found = _RETURNS.get(name)
-    if found or not name.startswith('tensorflow.'):
+    if found or not name.startswith("tensorflow."):
         return found
-    home, _, last = name.rpartition('.')
+    home, _, last = name.rpartition(".")
     if last[:1].isupper():
-        if home == 'tensorflow.keras.applications' or home.startswith('tensorflow.keras.applications.'):
+        if home == "tensorflow.keras.applications" or home.startswith("tensorflow.keras.applications."):
             return MODEL
-        if home == 'tensorflow.keras.optimizers':
+        if home == "tensorflow.keras.optimizers":
             return KERAS_OPTIMIZER
-        if last.endswith('Optimizer') and home + '.' in _OPTIMIZER_HOMES:
+        if last.endswith("Optimizer") and home + "." in _OPTIMIZER_HOMES:
             return OPTIMIZER
     return None
 
 
 @functools.lru_cache(maxsize=1024)
-def inherited(name: str) -> Optional[str]:
+def inherited(name: str) -> str | None:
     """The type of the objects of a class that is made from a class by a dotted name, or None."""
     if name in (TEST_CASE, OPTIMIZER, KERAS_OPTIMIZER):
         return name
-    return made_by(name) if name.rpartition('.')[2][:1].isupper() else None
+    return made_by(name) if name.rpartition(".")[2][:1].isupper() else None

@@ -3,13 +3,14 @@
 A type (:mod:`infer`) is what all origins have in common; who has to act on each of them, as on every
 optimizer that a function may return, asks for them one by one.
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Iterator, NamedTuple
 
-from .model import Binding, Where
 from .call_sites import handed
+from .model import Binding, Where
 from .resolver import Names, element
 from .scopes import own_returns
 from .signatures import bind, is_none
@@ -18,23 +19,24 @@ from .signatures import bind, is_none
 class Origin(NamedTuple):
     """An expression that is no mere name for another one, with its place and the names of its module: a
     call of something outside the project, a literal, a definition, or a name of which no more is known."""
+
     node: ast.AST
     where: Where
     names: Names
 
     @property
-    def key(self) -> Tuple[str, int]:
+    def key(self) -> tuple[str, int]:
         """By what it is known, where it is a call, however often its file is read."""
         assert isinstance(self.node, ast.Call)
         return self.names.key(self.node)
 
-    def resolve(self) -> Optional[str]:
+    def resolve(self) -> str | None:
         """The canonical dotted name of what a name stands for, or of what a call calls."""
         node = self.node.func if isinstance(self.node, ast.Call) else self.node
         return self.names.resolve(node, self.where)
 
 
-def origins(node: ast.AST, where: Where, names: Names) -> List[Origin]:
+def origins(node: ast.AST, where: Where, names: Names) -> list[Origin]:
     """Every expression that the value of an expression can come from; None as a value is left out.
 
     Args:
@@ -42,7 +44,7 @@ def origins(node: ast.AST, where: Where, names: Names) -> List[Origin]:
         where: its place.
         names: the names of its module.
     """
-    found: Dict[int, Origin] = {}
+    found: dict[int, Origin] = {}
     for origin in _Search().of(node, where, names):
         if not is_none(origin.node):
             found.setdefault(id(origin.node), origin)
@@ -53,7 +55,7 @@ class _Search:
     """One search; what depends on itself adds nothing."""
 
     def __init__(self) -> None:
-        self._seen: Set[Tuple[int, int]] = set()
+        self._seen: set[tuple[int, int]] = set()
 
     def of(self, node: ast.AST, where: Where, names: Names) -> Iterator[Origin]:
         key = (id(node), id(where.scope))
@@ -75,31 +77,31 @@ class _Search:
         elif isinstance(node, ast.Subscript):
             yield from self._member(node, where, names)
         elif isinstance(node, ast.Call):
-            yield from self._call(node, '', where, names)
-        elif type(node).__name__ == 'NamedExpr':
+            yield from self._call(node, "", where, names)
+        elif type(node).__name__ == "NamedExpr":
             yield from self.of(node.value, where, names)  # type: ignore[attr-defined]
         else:
             yield Origin(node, where, names)
 
-    def _each(self, nodes: List[ast.expr], where: Where, names: Names) -> Iterator[Origin]:
+    def _each(self, nodes: list[ast.expr], where: Where, names: Names) -> Iterator[Origin]:
         for node in nodes:
             yield from self.of(node, where, names)
 
     def _binding(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
         """The origins of what a binding binds; the use itself where nothing is known of it."""
-        if binding.kind == 'value' and binding.node is not None:
+        if binding.kind == "value" and binding.node is not None:
             yield from self.of(binding.node, binding.where, names)
-        elif binding.kind in ('def', 'class') and binding.node is not None:
+        elif binding.kind in ("def", "class") and binding.node is not None:
             yield Origin(binding.node, binding.where, names)
-        elif binding.kind == 'part' and isinstance(binding.node, ast.Call):
+        elif binding.kind == "part" and isinstance(binding.node, ast.Call):
             yield from self._call(binding.node, binding.target, binding.where, names, use)
-        elif binding.kind == 'arg':
+        elif binding.kind == "arg":
             values = handed(binding, names)
             for value in values or ():
                 yield from self.of(value.value, value.where, value.names)
             if values is None:
                 yield Origin(use, binding.where, names)
-        elif binding.kind == 'import':
+        elif binding.kind == "import":
             yield from self._imported(binding, names, use)
         else:
             yield Origin(use, binding.where, names)
@@ -120,7 +122,7 @@ class _Search:
         owner = names.owner(node.value, where)
         held = owner[1].held(owner[0], node.attr) if owner else []
         if not held and names.project is not None:
-            path = names.spelled(node.value, where) or ''
+            path = names.spelled(node.value, where) or ""
             module = names.project.module(path) if path in names.project.paths else None
             if module is not None:
                 held = [(b, module.names) for b in module.names.module.bindings.get(node.attr, ())]
@@ -141,8 +143,9 @@ class _Search:
                 continue
             yield from self._each(members, origin.where, origin.names)
 
-    def _call(self, node: ast.Call, part: str, where: Where, names: Names,
-              use: Optional[ast.AST] = None) -> Iterator[Origin]:
+    def _call(
+        self, node: ast.Call, part: str, where: Where, names: Names, use: ast.AST | None = None
+    ) -> Iterator[Origin]:
         """What a function of the project returns, or a part of it; else the call itself."""
         found = names.definition(node.func, where)
         function = found[0] if found else None
@@ -161,12 +164,13 @@ class _Search:
             elif returned.value is not None:
                 yield Origin(use or node, where, names)
 
-    def _argument(self, node: ast.Call, function: Optional[ast.AST], value: Optional[ast.AST], place: Where,
-                  names: Names) -> Optional[ast.expr]:
+    def _argument(
+        self, node: ast.Call, function: ast.AST | None, value: ast.AST | None, place: Where, names: Names
+    ) -> ast.expr | None:
         """What this call hands to the parameter that a function only passes on."""
         if not isinstance(value, ast.Name) or not isinstance(function, ast.FunctionDef):
             return None
         bindings = names.lookup(value.id, place) or []
-        if len(bindings) != 1 or bindings[0].kind != 'arg' or bindings[0].where.scope.node is not function:
+        if len(bindings) != 1 or bindings[0].kind != "arg" or bindings[0].where.scope.node is not function:
             return None
         return bind(node, tuple(a.arg for a in function.args.args)).args.get(value.id)

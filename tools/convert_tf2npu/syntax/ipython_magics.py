@@ -3,25 +3,25 @@
 They stand for something of the same length while the cell is parsed, so that positions hold; they
 themselves are never edited.
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import List, Optional, Tuple
 
 # Cell magics whose cell is Python that runs among the others; all other ones (%%bash, %%writefile,
 # %%javascript ...) hand their text to something else.
-_PYTHON_CELLS = frozenset({'capture', 'memit', 'prun', 'snakeviz', 'time', 'timeit'})
+_PYTHON_CELLS = frozenset({"capture", "memit", "prun", "snakeviz", "time", "timeit"})
 
-_LINES = re.compile(r'[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+')
-_MAGIC = re.compile(r'[ \t]*(?=[%!?])')
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_MAGIC = re.compile(r"[ \t]*(?=[%!?])")
 _ASSIGNED = re.compile(r'[ \t]*[A-Za-z_][^=!%#\'"]*=[ \t]*(?=[%!])')
-_HELP = re.compile(r'[ \t]*(?=%{0,2}[A-Za-z_*][\w.*]*\?{1,2}[ \t]*;?[ \t]*$)')
-_COMMAND = re.compile(r'[ \t]*(?=(?:cat|cd|conda|cp|ls|mkdir|mv|pip3?|rm|rmdir)[ \t]+[\w./~*-])')
+_HELP = re.compile(r"[ \t]*(?=%{0,2}[A-Za-z_*][\w.*]*\?{1,2}[ \t]*;?[ \t]*$)")
+_COMMAND = re.compile(r"[ \t]*(?=(?:cat|cd|conda|cp|ls|mkdir|mv|pip3?|rm|rmdir)[ \t]+[\w./~*-])")
 _TOKEN = re.compile(r'#.*|"""|\'\'\'|"|\'|[\[\](){}]')
 
 
-def python_of(cell: str) -> Optional[str]:
+def python_of(cell: str) -> str | None:
     """A cell's text with what is not Python masked.
 
     Args:
@@ -32,19 +32,19 @@ def python_of(cell: str) -> Optional[str]:
         not Python.
     """
     lines = _LINES.findall(cell)
-    pieces: List[str] = []
+    pieces: list[str] = []
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
-    if lines and lines[first].lstrip().startswith('%%'):
-        name = re.match(r'[ \t]*%%(\w*)', lines[first])
+    if lines and lines[first].lstrip().startswith("%%"):
+        name = re.match(r"[ \t]*%%(\w*)", lines[first])
         if not name or name.group(1) not in _PYTHON_CELLS:
             return None
         # blank, so that nothing is ever put before what must stay the first line
-        pieces = lines[:first] + [_masked(lines[first], 0, ' ', ' ')]
-        lines = lines[first + 1:]
-    state = '', 0  # the quotes of the string, and how many brackets, the line begins in
+        pieces = lines[:first] + [_masked(lines[first], 0, " ", " ")]
+        lines = lines[first + 1 :]
+    state = "", 0  # the quotes of the string, and how many brackets, the line begins in
     at = 0
     while at < len(lines):
-        start = _magic_start(lines[at]) if state == ('', 0) else None
+        start = _magic_start(lines[at]) if state == ("", 0) else None
         if start is None:
             state = _after(lines[at], state)
             pieces.append(lines[at])
@@ -53,26 +53,29 @@ def python_of(cell: str) -> Optional[str]:
             end = _magic_end(lines, at)
             pieces += _masked_lines(lines[at:end], start)
             at = end
-    return ''.join(pieces)
+    return "".join(pieces)
 
 
-def _magic_end(lines: List[str], at: int) -> int:
+def _magic_end(lines: list[str], at: int) -> int:
     """The number of the line behind a magic, which a backslash continues as in a shell."""
     end = at + 1
-    while end < len(lines) and lines[end].strip() and lines[end - 1].rstrip('\r\n').endswith('\\'):
+    while end < len(lines) and lines[end].strip() and lines[end - 1].rstrip("\r\n").endswith("\\"):
         end += 1
     return end
 
 
-def _masked_lines(lines: List[str], start: int) -> List[str]:
+def _masked_lines(lines: list[str], start: int) -> list[str]:
     """One expression that spans the lines, so that nothing is put between them."""
     if len(lines) == 1:
-        return [_masked(lines[0], start, '0', '#')]
-    return [_masked(lines[0], start, '[', '#')] + [
-        _masked(line, 0, '#', '#') for line in lines[1:-1]] + [_masked(lines[-1], 0, ']', '#')]
+        return [_masked(lines[0], start, "0", "#")]
+    return (
+        [_masked(lines[0], start, "[", "#")]
+        + [_masked(line, 0, "#", "#") for line in lines[1:-1]]
+        + [_masked(lines[-1], 0, "]", "#")]
+    )
 
 
-def _magic_start(line: str) -> Optional[int]:
+def _magic_start(line: str) -> int | None:
     """Where a line that starts a statement stops being Python."""
     for pattern in (_MAGIC, _ASSIGNED, _HELP):
         found = pattern.match(line)
@@ -91,38 +94,38 @@ def _is_python(line: str) -> bool:
 
 
 def _masked(line: str, start: int, first: str, rest: str) -> str:
-    body = line.rstrip('\r\n')
+    body = line.rstrip("\r\n")
     length = len(body) - start
-    return body[:start] + (first + rest * (length - 1) if length > 0 else '') + line[len(body):]
+    return body[:start] + (first + rest * (length - 1) if length > 0 else "") + line[len(body) :]
 
 
-def _after(line: str, state: Tuple[str, int]) -> Tuple[str, int]:
+def _after(line: str, state: tuple[str, int]) -> tuple[str, int]:
     """The quotes of the string, and the depth of brackets, that the next line begins in."""
     quotes, depth = state
-    body = line.rstrip('\r\n')
+    body = line.rstrip("\r\n")
     at = 0
     while True:
         if quotes:
-            closing = re.compile(r'(?:[^\\]|\\.)*?%s' % quotes, re.DOTALL).match(body, at)
+            closing = re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL).match(body, at)
             if closing is None:
                 goes_on = len(quotes) == 3 or _continued(body[at:])
-                return (quotes if goes_on else '', depth)
-            at, quotes = closing.end(), ''
+                return (quotes if goes_on else "", depth)
+            at, quotes = closing.end(), ""
             continue
         found = _TOKEN.search(body, at)
         if found is None:
             # a statement that a backslash continues is inside something as well
-            return ('', depth or -1) if _continued(body[at:]) else ('', max(depth, 0))
+            return ("", depth or -1) if _continued(body[at:]) else ("", max(depth, 0))
         token, at = found.group(), found.end()
-        if token[0] == '#':
-            return '', max(depth, 0)
-        if token in '([{':
+        if token[0] == "#":
+            return "", max(depth, 0)
+        if token in "([{":
             depth = max(depth, 0) + 1
-        elif token in ')]}':
+        elif token in ")]}":
             depth = max(depth - 1, 0)
         else:
             quotes = token
 
 
 def _continued(rest: str) -> bool:
-    return (len(rest) - len(rest.rstrip('\\'))) % 2 == 1
+    return (len(rest) - len(rest.rstrip("\\"))) % 2 == 1

@@ -5,13 +5,14 @@ is what an earlier cell made it. Edits go into the JSON text itself, inside the 
 cells' lines: outputs, metadata, indentation, the order of keys, escapes and all other lines keep every
 byte.
 """
+
 from __future__ import annotations
 
 import json
 import re
 from bisect import bisect_right
 from codecs import BOM_UTF8
-from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Iterator, NamedTuple, Sequence, Tuple
 
 from .ipython_magics import python_of
 from .source import Edit, Source, SourceError, ordered
@@ -19,10 +20,10 @@ from .source import Edit, Source, SourceError, ordered
 _BOM = BOM_UTF8  # before a script it says that a coding cookie means nothing
 # Between two cells: so an edit behind the last line of one and an edit before the first line of the
 # next one have different places.
-_GAP = '\n\n'
-_BLANK = re.compile(r'[ \t\r\n]*')
-_LINE_END = re.compile(r'\r\n|\r|\n')
-_UNIT = re.compile(r'\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.', re.DOTALL)
+_GAP = "\n\n"
+_BLANK = re.compile(r"[ \t\r\n]*")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_UNIT = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|.", re.DOTALL)
 _Span = Tuple[int, int]
 
 
@@ -47,11 +48,12 @@ class CellError(SourceError):
 class Cell(NamedTuple):
     """A code cell: its number among all cells, where it starts in the script, its text with what is
     not Python masked, the JSON strings that hold its lines, and what stands before it in the script."""
+
     number: int
     start: int
     text: str
-    strings: Tuple[_Span, ...]
-    lead: str = ''
+    strings: tuple[_Span, ...]
+    lead: str = ""
 
     @property
     def end(self) -> int:
@@ -61,8 +63,8 @@ class Cell(NamedTuple):
     @property
     def indent(self) -> str:
         """The indentation of its first line."""
-        first = self.text.lstrip('\r\n')
-        return first[:len(first) - len(first.lstrip(' \t'))]
+        first = self.text.lstrip("\r\n")
+        return first[: len(first) - len(first.lstrip(" \t"))]
 
 
 class Notebook:
@@ -80,17 +82,17 @@ class Notebook:
         self.cells = _cells(self._text, content) if _is_python(content) else []
         for cell in self.cells:
             try:
-                Source(_BOM + (cell.lead + cell.text).encode('utf-8'))
+                Source(_BOM + (cell.lead + cell.text).encode("utf-8"))
             except SourceError as error:
                 raise CellError(error.message, error.line, error.col, cell.number)
             except UnicodeEncodeError as error:
-                line = 1 + len(_LINE_END.findall(cell.text[:error.start]))
-                raise CellError('it holds half of a surrogate pair', line, 0, cell.number)
-        text = ''.join(cell.lead + cell.text + _GAP for cell in self.cells)
-        self.script = _BOM + text.encode('utf-8')
-        self._first_lines = [1 + len(_LINE_END.findall(text[:cell.start])) for cell in self.cells]
+                line = 1 + len(_LINE_END.findall(cell.text[: error.start]))
+                raise CellError("it holds half of a surrogate pair", line, 0, cell.number)
+        text = "".join(cell.lead + cell.text + _GAP for cell in self.cells)
+        self.script = _BOM + text.encode("utf-8")
+        self._first_lines = [1 + len(_LINE_END.findall(text[: cell.start])) for cell in self.cells]
 
-    def place(self, line: int) -> Tuple[int, int]:
+    def place(self, line: int) -> tuple[int, int]:
         """The number of the cell, and the line in it, of a line of the script."""
         index = max(bisect_right(self._first_lines, line) - 1, 0)
         return self.cells[index].number, line - self._first_lines[index] + 1
@@ -101,7 +103,7 @@ class Notebook:
         Raises:
             CellError: an edit reaches over more than one cell.
         """
-        pieces: List[str] = []
+        pieces: list[str] = []
         done = 0
         for cell in self.cells:
             strings = _Strings(self._text, cell.strings)
@@ -109,7 +111,7 @@ class Notebook:
                 first, last, written = strings.replacement(start, end, new)
                 pieces += [self._text[done:first], written]
                 done = last
-        return (''.join(pieces) + self._text[done:]).encode('utf-8')
+        return ("".join(pieces) + self._text[done:]).encode("utf-8")
 
 
 class CellPlaces:
@@ -135,56 +137,59 @@ class CellPlaces:
         cell = self._cells[number]
         starts = [0] + [m.end() for m in _LINE_END.finditer(cell.text)]
         start = starts[min(line, len(starts)) - 1] + col - 1
-        return _Strings(self.text, cell.strings).replacement(start, start, '')[0]
+        return _Strings(self.text, cell.strings).replacement(start, start, "")[0]
 
 
-def _load(raw: bytes) -> Tuple[str, Any]:
+def _load(raw: bytes) -> tuple[str, Any]:
     try:
-        text = raw.decode('utf-8')
-        content = json.loads(text[1:] if text.startswith('\ufeff') else text)
+        text = raw.decode("utf-8")
+        content = json.loads(text[1:] if text.startswith("\ufeff") else text)
     except UnicodeDecodeError as error:
-        raise CellError('no notebook: byte 0x%02x is not UTF-8' % raw[error.start],
-                        1 + raw.count(b'\n', 0, error.start))
+        raise CellError(
+            f"no notebook: byte 0x{raw[error.start]:02x} is not UTF-8", 1 + raw.count(b"\n", 0, error.start)
+        )
     except json.JSONDecodeError as error:
-        raise CellError('no notebook: it is not JSON: %s' % error.msg, error.lineno, error.colno)
-    if isinstance(content, dict) and 'worksheets' in content:
-        raise CellError('a notebook of format %s; save it in format 4 first, with "jupyter nbconvert '
-                        '--to notebook --inplace"' % content.get('nbformat', 3))
-    if not isinstance(content, dict) or not isinstance(content.get('cells'), list):
-        raise CellError('no notebook: it has no list of cells')
+        raise CellError(f"no notebook: it is not JSON: {error.msg}", error.lineno, error.colno)
+    if isinstance(content, dict) and "worksheets" in content:
+        raise CellError(
+            'a notebook of format {}; save it in format 4 first, with "jupyter nbconvert '
+            '--to notebook --inplace"'.format(content.get("nbformat", 3))
+        )
+    if not isinstance(content, dict) or not isinstance(content.get("cells"), list):
+        raise CellError("no notebook: it has no list of cells")
     return text, content
 
 
 def _is_python(content: Any) -> bool:
-    metadata = content.get('metadata')
-    for key, name in (('kernelspec', 'language'), ('language_info', 'name')):
+    metadata = content.get("metadata")
+    for key, name in (("kernelspec", "language"), ("language_info", "name")):
         part = metadata.get(key) if isinstance(metadata, dict) else None
         language = part.get(name) if isinstance(part, dict) else None
-        if isinstance(language, str) and language.lower() not in ('python', 'ipython'):
+        if isinstance(language, str) and language.lower() not in ("python", "ipython"):
             return False
     return True
 
 
-def _cells(text: str, content: Any) -> List[Cell]:
-    start = 1 if text.startswith('\ufeff') else 0
-    cells_at = [span for key, span in _members(text, start) if key == 'cells'][-1]
-    found: List[Cell] = []
+def _cells(text: str, content: Any) -> list[Cell]:
+    start = 1 if text.startswith("\ufeff") else 0
+    cells_at = [span for key, span in _members(text, start) if key == "cells"][-1]
+    found: list[Cell] = []
     offset = 0
     for index, (_, span) in enumerate(_members(text, cells_at[0])):
-        cell = content['cells'][index]
+        cell = content["cells"][index]
         if not isinstance(cell, dict):
-            raise CellError('no notebook: this cell is no object', cell=index + 1)
-        if cell.get('cell_type') != 'code':
+            raise CellError("no notebook: this cell is no object", cell=index + 1)
+        if cell.get("cell_type") != "code":
             continue
-        lines = cell.get('source')
+        lines = cell.get("source")
         if isinstance(lines, str):
             lines = [lines]
         if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-            raise CellError('no notebook: the source of this cell is no text', cell=index + 1)
-        python = python_of(''.join(lines))
+            raise CellError("no notebook: the source of this cell is no text", cell=index + 1)
+        python = python_of("".join(lines))
         if python and not python.isspace():
-            where = [s for key, s in _members(text, span[0]) if key == 'source'][-1]
-            strings = [s for _, s in _members(text, where[0])] if text[where[0]] == '[' else [where]
+            where = [s for key, s in _members(text, span[0]) if key == "source"][-1]
+            strings = [s for _, s in _members(text, where[0])] if text[where[0]] == "[" else [where]
             lead = _lead(python)
             offset += len(lead)
             found.append(Cell(index + 1, offset, python, tuple(strings), lead))
@@ -195,26 +200,26 @@ def _cells(text: str, content: Any) -> List[Cell]:
 def _lead(cell: str) -> str:
     """What a cell needs before it to be Python: IPython takes the indentation of its first line off all lines,
     here they stand in a block."""
-    if cell.lstrip('\r\n')[:1] not in (' ', '\t'):
-        return ''
-    for lead in ('', 'if 1:\n'):
+    if cell.lstrip("\r\n")[:1] not in (" ", "\t"):
+        return ""
+    for lead in ("", "if 1:\n"):
         try:
-            Source(_BOM + (lead + cell).encode('utf-8', 'replace'))
+            Source(_BOM + (lead + cell).encode("utf-8", "replace"))
             return lead
         except SourceError:
             pass
-    return ''
+    return ""
 
 
-def _members(text: str, at: int) -> Iterator[Tuple[str, _Span]]:
+def _members(text: str, at: int) -> Iterator[tuple[str, _Span]]:
     """The key (empty in an array) and the place of each value of the JSON object or array at a place."""
     decode = json.JSONDecoder().raw_decode
     blank = _BLANK.match
     at = blank(text, at).end()  # type: ignore[union-attr]
-    is_object = text[at] == '{'
+    is_object = text[at] == "{"
     at = blank(text, at + 1).end()  # type: ignore[union-attr]
-    while text[at] not in ']}':
-        key = ''
+    while text[at] not in "]}":
+        key = ""
         if is_object:
             key, at = decode(text, at)
             colon = blank(text, at).end()  # type: ignore[union-attr]
@@ -222,13 +227,13 @@ def _members(text: str, at: int) -> Iterator[Tuple[str, _Span]]:
         _, end = decode(text, at)
         yield key, (at, end)
         at = blank(text, end).end()  # type: ignore[union-attr]
-        if text[at] == ',':
+        if text[at] == ",":
             at = blank(text, at + 1).end()  # type: ignore[union-attr]
 
 
-def _local(cell: Cell, edits: Sequence[Edit], is_last: bool) -> List[Tuple[int, int, str]]:
+def _local(cell: Cell, edits: Sequence[Edit], is_last: bool) -> list[tuple[int, int, str]]:
     """The edits that meet a cell, by their offsets in it; insertions at one place are one."""
-    found: List[Tuple[int, int, str]] = []
+    found: list[tuple[int, int, str]] = []
     size = len(cell.text)
     beyond = size + len(_GAP) + is_last  # what stands at the end of the script belongs to the last cell
     for edit in ordered(edits):
@@ -238,9 +243,9 @@ def _local(cell: Cell, edits: Sequence[Edit], is_last: bool) -> List[Tuple[int, 
         if not 0 <= start < beyond:
             continue
         if start > size:  # behind the line end of the last line, where a line is put
-            start, end, new = size, size, '\n' + (new[:-1] if new.endswith('\n') else new)
+            start, end, new = size, size, "\n" + (new[:-1] if new.endswith("\n") else new)
         elif end > size + len(_GAP):
-            raise CellError('a change here would reach into the next cell', cell=cell.number)
+            raise CellError("a change here would reach into the next cell", cell=cell.number)
         end = min(end, size)
         if found and start == end == found[-1][1] and found[-1][0] == found[-1][1]:
             new = found.pop()[2] + new
@@ -259,8 +264,10 @@ class _Strings:
     def __init__(self, text: str, spans: Sequence[_Span]) -> None:
         self._text = text
         self._spans = spans
-        self._units = [[start + 1 + m.start() for m in _UNIT.finditer(text[start + 1:end - 1])] + [end - 1]
-                       for start, end in spans]
+        self._units = [
+            [start + 1 + m.start() for m in _UNIT.finditer(text[start + 1 : end - 1])] + [end - 1]
+            for start, end in spans
+        ]
         self._starts = [0]
         for units in self._units:
             self._starts.append(self._starts[-1] + len(units) - 1)
@@ -270,27 +277,27 @@ class _Strings:
         """What ends one line's string and begins the next one's; nothing where all are in one."""
         first = self._spans[0][0]
         if len(self._spans) > 1:
-            return '"' + self._text[self._spans[0][1]:self._spans[1][0]] + '"'
-        before = len(self._text[:first].rstrip(' \t\r\n'))
-        if self._text[before - 1] != '[':
-            return ''
-        return '",' + (self._text[before:first] or ' ') + '"'
+            return '"' + self._text[self._spans[0][1] : self._spans[1][0]] + '"'
+        before = len(self._text[:first].rstrip(" \t\r\n"))
+        if self._text[before - 1] != "[":
+            return ""
+        return '",' + (self._text[before:first] or " ") + '"'
 
-    def replacement(self, start: int, end: int, new: str) -> Tuple[int, int, str]:
+    def replacement(self, start: int, end: int, new: str) -> tuple[int, int, str]:
         """Where in the notebook, and by what, a stretch of the cell is replaced."""
         (string, first), (_, last) = self._at(start), self._at(end)
         units = self._units[string]
-        lines = new.split('\n')
+        lines = new.split("\n")
         written = [json.dumps(line, ensure_ascii=self._text.isascii())[1:-1] for line in lines]
-        joint = '\\n' + self._break
+        joint = "\\n" + self._break
         result = joint.join(written)
-        if self._break and new.endswith('\n') and self._text[last] == '"':
-            result = result[:-len(self._break)]  # the string ends here anyway
-        if self._break and new and first == units[-1] and self._text[units[0]:first].endswith('\\n'):
+        if self._break and new.endswith("\n") and self._text[last] == '"':
+            result = result[: -len(self._break)]  # the string ends here anyway
+        if self._break and new and first == units[-1] and self._text[units[0] : first].endswith("\\n"):
             result = self._break + result
         return first, last, result
 
-    def _at(self, offset: int) -> Tuple[int, int]:
+    def _at(self, offset: int) -> tuple[int, int]:
         """The string, and the place in the notebook, of an offset in the cell."""
         index = min(bisect_right(self._starts, offset) - 1, len(self._spans) - 1)
         return index, self._units[index][offset - self._starts[index]]

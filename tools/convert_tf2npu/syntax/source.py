@@ -3,6 +3,7 @@
 The text is decoded as Python itself would decode it (byte order mark, coding cookie), edited at
 the positions of tree nodes, and encoded back: whatever no edit touches keeps every byte.
 """
+
 from __future__ import annotations
 
 import ast
@@ -13,25 +14,28 @@ import tokenize
 import warnings
 from bisect import bisect_right
 from itertools import accumulate
-from typing import TYPE_CHECKING, Iterable, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Iterable, NamedTuple
 
 from .py37.start_positions import starts_as_told
 
 if TYPE_CHECKING:
     from .py37.lazy_positions import Places
 
-_BOM = b'\xef\xbb\xbf'
-_LINE_END = re.compile(r'\r\n|\r|\n')
-_JOINED = re.compile(r'\\(?:\r\n|\r|\n)\Z')
-_BLANKS = re.compile(r'(?:[ \t\f]|\\(?:\r\n|\r|\n))*')
+_BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_JOINED = re.compile(r"\\(?:\r\n|\r|\n)\Z")
+_BLANKS = re.compile(r"(?:[ \t\f]|\\(?:\r\n|\r|\n))*")
 _STRING_OR_COMMENT = re.compile(
-    r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\])*"|' r"'''(?:\\.|[^\\])*?'''|'(?:\\.|[^'\\])*'|" r'#[^\r\n]*', re.DOTALL)
+    r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\])*"|' r"'''(?:\\.|[^\\])*?'''|'(?:\\.|[^'\\])*'|" r"#[^\r\n]*", re.DOTALL
+)
 # The compiler looks for the features that a file asks for when all of it is parsed, and before anything else: it ends at
 # one that there is not, and has made no tree for Python to look at.
-_COMPILED_NO_FURTHER = 'from __future__ import _\n'
-_NO_FEATURE = 'future feature _ is not defined'
-_PYTHON2_HINT = re.compile(r'print|exec|backtick|leading zeros|invalid token|exception group|'
-                           r'multiple exception types|except|raise|<>')
+_COMPILED_NO_FURTHER = "from __future__ import _\n"
+_NO_FEATURE = "future feature _ is not defined"
+_PYTHON2_HINT = re.compile(
+    r"print|exec|backtick|leading zeros|invalid token|exception group|"
+    r"multiple exception types|except|raise|<>"
+)
 
 
 class SourceError(Exception):
@@ -61,6 +65,7 @@ class Edit(NamedTuple):
     block that ends there; then opening ones, the outermost first. ``first`` tells that the new text is an
     argument of a call that has none, where a second one needs a comma before it.
     """
+
     start: int
     end: int
     new: str
@@ -80,38 +85,38 @@ class Source:
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
-        self._bom = _BOM if raw.startswith(_BOM) else b''
+        self._bom = _BOM if raw.startswith(_BOM) else b""
         self.encoding = _encoding(raw)
-        self.text = _decoded(raw[len(self._bom):], self.encoding)
-        self._starts: Optional[List[int]] = None
+        self.text = _decoded(raw[len(self._bom) :], self.encoding)
+        self._starts: list[int] | None = None
         self.tree = self._parse()
-        self._places: Optional[Places] = None
+        self._places: Places | None = None
 
     @property
-    def _line_starts(self) -> List[int]:
+    def _line_starts(self) -> list[int]:
         """The offset of each line; nobody asks for it in most files."""
         if self._starts is None:
-            if '\r' in self.text:
+            if "\r" in self.text:
                 self._starts = [0] + [m.end() for m in _LINE_END.finditer(self.text)]
             else:  # the same, faster
-                self._starts = list(accumulate([0] + [len(line) + 1 for line in self.text.split('\n')[:-1]]))
+                self._starts = list(accumulate([0] + [len(line) + 1 for line in self.text.split("\n")[:-1]]))
         return self._starts
 
     def _parse(self) -> ast.Module:
-        nul = self.text.find('\0')
+        nul = self.text.find("\0")
         if nul >= 0:
-            raise SourceError('it holds a NUL character', *self.line_col(nul))
+            raise SourceError("it holds a NUL character", *self.line_col(nul))
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter('ignore')  # invalid escapes are the author's business
+                warnings.simplefilter("ignore")  # invalid escapes are the author's business
                 tree = ast.parse(self.text)
         except SyntaxError as error:
-            message = 'not Python %d.%d: %s' % (sys.version_info[:2] + (error.msg,))
-            if _PYTHON2_HINT.search('%s %s' % (error.msg, error.text or '')):
-                message += ' (Python 2? convert it with 2to3 first)'
+            message = "not Python %d.%d: %s" % (sys.version_info[:2] + (error.msg,))
+            if _PYTHON2_HINT.search("{} {}".format(error.msg, error.text or "")):
+                message += " (Python 2? convert it with 2to3 first)"
             raise SourceError(message, error.lineno or 0, error.offset or 0)
         except (RecursionError, MemoryError):
-            raise SourceError('its code is nested too deeply for the Python parser')
+            raise SourceError("its code is nested too deeply for the Python parser")
         except ValueError as error:
             raise SourceError(str(error))
         return tree
@@ -122,15 +127,16 @@ class Source:
         Raises:
             SourceError: nodes and text do not match.
         """
-        if sys.version_info >= (3, 8) or hasattr(node, 'end_lineno'):
+        if sys.version_info >= (3, 8) or hasattr(node, "end_lineno"):
             return
         from .py37.lazy_positions import Places  # with expressions that take long to compile
+
         if self._places is None:
             self._places = Places(self.tree, self.text, self._line_starts)
         try:
             self._places.find(node)
         except ValueError as error:
-            raise SourceError('its nodes cannot be placed: %s' % error)
+            raise SourceError(f"its nodes cannot be placed: {error}")
 
     def is_placed(self, node: ast.AST, string: ast.AST) -> bool:
         """Whether the position of an expression inside an f-string can be trusted.
@@ -145,26 +151,26 @@ class Source:
         if sys.version_info >= (3, 12):
             return True
         try:
-            found = ast.parse('(%s)' % self.segment(node), mode='eval').body
+            found = ast.parse(f"({self.segment(node)})", mode="eval").body
         except (SyntaxError, ValueError, IndexError):
             return False
-        return ast.dump(found) == ast.dump(node) and '\n' not in self.segment(string)
+        return ast.dump(found) == ast.dump(node) and "\n" not in self.segment(string)
 
     @property
     def newline(self) -> str:
         """The line end that the file uses (of its first line)."""
         first = _LINE_END.search(self.text)
-        return first.group() if first else '\n'
+        return first.group() if first else "\n"
 
-    def line_col(self, offset: int) -> Tuple[int, int]:
+    def line_col(self, offset: int) -> tuple[int, int]:
         """1-based line and column (in characters) of a text offset."""
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
-    def place(self, node: ast.AST) -> Tuple[int, int]:
+    def place(self, node: ast.AST) -> tuple[int, int]:
         """1-based line and column (in characters) at which a node starts that is in no f-string."""
-        col: int = getattr(node, 'col_offset', -1)
-        if sys.version_info < (3, 8) and col >= 0 and not hasattr(node, 'end_lineno'):
+        col: int = getattr(node, "col_offset", -1)
+        if sys.version_info < (3, 8) and col >= 0 and not hasattr(node, "end_lineno"):
             told = self._offset(node.lineno, col)  # type: ignore[attr-defined]
             if starts_as_told(node, self.text, told):
                 return self.line_col(told)
@@ -172,15 +178,15 @@ class Source:
 
     def line(self, number: int) -> str:
         """The text of a 1-based line, with its line end."""
-        ends = self._line_starts[number:number + 1]
-        return self.text[self._line_starts[number - 1]:ends[0] if ends else len(self.text)]
+        ends = self._line_starts[number : number + 1]
+        return self.text[self._line_starts[number - 1] : ends[0] if ends else len(self.text)]
 
     def line_start(self, offset: int) -> int:
         """The offset at which the line of ``offset``, or the first of those that backslashes join to it, starts."""
         index = bisect_right(self._line_starts, offset) - 1
         while index:
-            before = self.text[self._line_starts[index - 1]:self._line_starts[index]]
-            if '#' in before or not _JOINED.search(before):
+            before = self.text[self._line_starts[index - 1] : self._line_starts[index]]
+            if "#" in before or not _JOINED.search(before):
                 break
             index -= 1
         return self._line_starts[index]
@@ -188,20 +194,20 @@ class Source:
     def next_line(self, offset: int) -> int:
         """The offset at which the line behind that of ``offset``, and behind those that backslashes join
         to it, starts; the text's end for the last."""
-        for position in self._line_starts[bisect_right(self._line_starts, offset):]:
+        for position in self._line_starts[bisect_right(self._line_starts, offset) :]:
             rest = self.text[offset:position]
-            if '#' in rest or not _JOINED.search(rest):
+            if "#" in rest or not _JOINED.search(rest):
                 return position
         return len(self.text)
 
     def _offset(self, line: int, byte_col: int) -> int:
         start = self._line_starts[line - 1]
-        piece = self.text[start:start + byte_col]
+        piece = self.text[start : start + byte_col]
         if piece.isascii():
             return start + len(piece)
-        return start + len(self.line(line).encode('utf-8')[:byte_col].decode('utf-8'))
+        return start + len(self.line(line).encode("utf-8")[:byte_col].decode("utf-8"))
 
-    def lines(self, node: ast.AST) -> Tuple[int, int]:
+    def lines(self, node: ast.AST) -> tuple[int, int]:
         """The first and the last line of a node, 1-based."""
         self._place(node)
         return node.lineno, node.end_lineno  # type: ignore[attr-defined]
@@ -219,12 +225,12 @@ class Source:
     def begin(self, statement: ast.stmt) -> int:
         """Text offset of a statement's first character, which may be the @ of a decorator."""
         start = self.start(statement)
-        decorators: List[ast.expr] = getattr(statement, 'decorator_list', [])
-        return self.text.rindex('@', 0, self.start(decorators[0])) if decorators else start
+        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+        return self.text.rindex("@", 0, self.start(decorators[0])) if decorators else start
 
     def segment(self, node: ast.AST) -> str:
         """The text of a node."""
-        return self.text[self.start(node):self.end(node)]
+        return self.text[self.start(node) : self.end(node)]
 
     def skip_blanks(self, offset: int) -> int:
         """The first offset from ``offset`` on that is not blank, on the same line or one joined to it."""
@@ -235,16 +241,16 @@ class Source:
         text = self.text
         while offset < len(text):
             char = text[offset]
-            if char == '#':
+            if char == "#":
                 found = _LINE_END.search(text, offset)
                 offset = found.end() if found else len(text)
-            elif char.isspace() or char == '\\':
+            elif char.isspace() or char == "\\":
                 offset += 1
             else:
                 break
         return offset
 
-    def comments(self, start: int, end: int) -> List[str]:
+    def comments(self, start: int, end: int) -> list[str]:
         """The comments of a stretch of the text that starts and ends outside of strings."""
         return comments_of(self.text[start:end])
 
@@ -255,15 +261,15 @@ class Source:
             ValueError: two edits overlap.
             UnicodeEncodeError: new text that the file's encoding lacks.
         """
-        pieces: List[str] = []
+        pieces: list[str] = []
         done = 0
         for edit in ordered(edits):
             if edit.start < done:
-                raise ValueError('edits overlap at offset %d' % edit.start)
-            pieces += [self.text[done:edit.start], edit.new]
+                raise ValueError("edits overlap at offset %d" % edit.start)
+            pieces += [self.text[done : edit.start], edit.new]
             done = edit.end
         pieces.append(self.text[done:])
-        return self._bom + ''.join(pieces).encode(self.encoding)
+        return self._bom + "".join(pieces).encode(self.encoding)
 
 
 def check_readable(raw: bytes) -> None:
@@ -275,13 +281,13 @@ def check_readable(raw: bytes) -> None:
     Raises:
         SourceError: as :class:`Source` raises it.
     """
-    text = _decoded(raw[len(_BOM) * raw.startswith(_BOM):], _encoding(raw))
+    text = _decoded(raw[len(_BOM) * raw.startswith(_BOM) :], _encoding(raw))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            compile(_COMPILED_NO_FURTHER + text, '<script>', 'exec', dont_inherit=True)
+            warnings.simplefilter("ignore")
+            compile(_COMPILED_NO_FURTHER + text, "<script>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if getattr(error, 'msg', '') != _NO_FEATURE:
+        if getattr(error, "msg", "") != _NO_FEATURE:
             Source(raw)  # says what is wrong
 
 
@@ -290,47 +296,55 @@ def _decoded(body: bytes, encoding: str) -> str:
     try:
         text = body.decode(encoding)
     except UnicodeDecodeError as error:
-        before = body[:error.start]
-        line_start = max(before.rfind(b'\n'), before.rfind(b'\r')) + 1
+        before = body[: error.start]
+        line_start = max(before.rfind(b"\n"), before.rfind(b"\r")) + 1
         raise SourceError(
-            'byte 0x%02x is not %s text; declare the encoding in the first line, as in '
-            '"# -*- coding: latin-1 -*-"' % (body[error.start], encoding),
-            1 + len(re.findall(rb'\r\n|\r|\n', before)), error.start - line_start + 1)
+            f"byte 0x{body[error.start]:02x} is not {encoding} text; declare the encoding in the first line, as in "
+            '"# -*- coding: latin-1 -*-"',
+            1 + len(re.findall(rb"\r\n|\r|\n", before)),
+            error.start - line_start + 1,
+        )
     if text.encode(encoding) != body:
-        raise SourceError('its %s text does not encode back to the same bytes' % encoding)
+        raise SourceError(f"its {encoding} text does not encode back to the same bytes")
     return text
 
 
-def comments_of(code: str) -> List[str]:
+def comments_of(code: str) -> list[str]:
     """The comments of some code."""
-    found = _STRING_OR_COMMENT.findall(code) if '#' in code else []
-    return [piece for piece in found if piece.startswith('#')]
+    found = _STRING_OR_COMMENT.findall(code) if "#" in code else []
+    return [piece for piece in found if piece.startswith("#")]
 
 
-def ordered(edits: Iterable[Edit]) -> List[Edit]:
+def ordered(edits: Iterable[Edit]) -> list[Edit]:
     """Edits by position; see :class:`Edit` for insertions that meet at one place."""
-    def key(item: Tuple[int, Edit]) -> Tuple[int, int, int, int]:
+
+    def key(item: tuple[int, Edit]) -> tuple[int, int, int, int]:
         index, edit = item
         if edit.closing:
             return edit.start, 0, 0, -index
-        if edit.start == edit.end and (edit.new.endswith(('\n', '\r')) or edit.new.startswith(('\n', '\r'))):
-            line = edit.new.lstrip('\r\n')
+        if edit.start == edit.end and (edit.new.endswith(("\n", "\r")) or edit.new.startswith(("\n", "\r"))):
+            line = edit.new.lstrip("\r\n")
             return edit.start, 1, len(line.lstrip()) - len(line), index
         return edit.start, 2 if edit.start == edit.end else 3, 0, index
+
     found = [edit for _, edit in sorted(enumerate(edits), key=key)]
-    return [edit._replace(new=', ' + edit.new) if edit.first and index and found[index - 1][:1] == edit[:1] and
-            found[index - 1].first else edit for index, edit in enumerate(found)]
+    return [
+        edit._replace(new=", " + edit.new)
+        if edit.first and index and found[index - 1][:1] == edit[:1] and found[index - 1].first
+        else edit
+        for index, edit in enumerate(found)
+    ]
 
 
 def _encoding(raw: bytes) -> str:
     # Only the first two lines can hold a cookie; tokenize would take a file with lone carriage
     # returns for one single line.
-    lines = b'\n'.join(re.split(rb'\r\n|\r|\n', raw[len(_BOM) * raw.startswith(_BOM):], maxsplit=2)[:2]) + b'\n'
-    head = _BOM * raw.startswith(_BOM) + re.sub(rb'[\x80-\xff]', b'?', lines)  # the cookie itself is ASCII
+    lines = b"\n".join(re.split(rb"\r\n|\r|\n", raw[len(_BOM) * raw.startswith(_BOM) :], maxsplit=2)[:2]) + b"\n"
+    head = _BOM * raw.startswith(_BOM) + re.sub(rb"[\x80-\xff]", b"?", lines)  # the cookie itself is ASCII
     try:
         found = tokenize.detect_encoding(io.BytesIO(head).readline)[0]
     except SyntaxError as error:
-        if 'unknown encoding' in str(error):
-            raise SourceError('%s in its coding cookie' % error, 1, 1)
-        return 'utf-8'  # not UTF-8 at all: said with its place when the whole is decoded
-    return 'utf-8' if found == 'utf-8-sig' else found
+        if "unknown encoding" in str(error):
+            raise SourceError(f"{error} in its coding cookie", 1, 1)
+        return "utf-8"  # not UTF-8 at all: said with its place when the whole is decoded
+    return "utf-8" if found == "utf-8-sig" else found

@@ -3,20 +3,23 @@
 ``tensorflow.compat.v1.Session``, ``tensorflow.python.client.session.Session`` and
 ``tensorflow.Session`` are one thing; rules name it ``tensorflow.Session``.
 """
+
 from __future__ import annotations
 
 import functools
 
 from .private_aliases import SAME, public
 
-_VERSIONED = ('tensorflow.compat.v1', 'tensorflow.compat.v2', 'tensorflow._api.v1',
-              'tensorflow._api.v2')
-_MOVED = (('tensorflow.contrib.tpu', 'tensorflow.estimator.tpu'), ('tensorflow.tpu', 'tensorflow.estimator.tpu'),
-          ('tensorflow.contrib.data', 'tensorflow.data.experimental'))
+_VERSIONED = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow._api.v1", "tensorflow._api.v2")
+_MOVED = (
+    ("tensorflow.contrib.tpu", "tensorflow.estimator.tpu"),
+    ("tensorflow.tpu", "tensorflow.estimator.tpu"),
+    ("tensorflow.contrib.data", "tensorflow.data.experimental"),
+)
 # Where Google's own repository has TensorFlow; its scripts take it from there or, where that fails, from the package.
-_GOOGLES = 'google3.third_party.tensorflow'
+_GOOGLES = "google3.third_party.tensorflow"
 # The package whose public interface npu_shim has; scripts ported to it by hand are already ported.
-_VENDOR = {'npu_bridge': 'npu_shim'}
+_VENDOR = {"npu_bridge": "npu_shim"}
 
 
 @functools.lru_cache(maxsize=65536)
@@ -29,35 +32,35 @@ def canonical(name: str) -> str:
     Returns:
         the spelling the rules use, e.g. ``tensorflow.Session``; other names come back unchanged.
     """
-    head, _, rest = name.partition('.')
+    head, _, rest = name.partition(".")
     if head in _VENDOR:
-        name = _VENDOR[head] + ('.' + rest if rest else '')
-    if name.startswith('npu_shim.'):
+        name = _VENDOR[head] + ("." + rest if rest else "")
+    if name.startswith("npu_shim."):
         # The same objects live in npu_init and in the modules that the vendor gave them.
-        last = name.rsplit('.', 1)[1]
-        return name if last == 'npu_init' else _npu_name(name)
-    if head == 'horovod':
+        last = name.rsplit(".", 1)[1]
+        return name if last == "npu_init" else _npu_name(name)
+    if head == "horovod":
         # One interface under several paths; those of other frameworks keep theirs.
-        for prefix in ('horovod.tensorflow.keras', 'horovod.tensorflow', 'horovod.keras'):
-            if name == prefix or name.startswith(prefix + '.'):
-                return 'horovod' + name[len(prefix):]
-        return 'another ' + name
-    if name.startswith(_GOOGLES + '.'):
-        name = 'tensorflow' + name[len(_GOOGLES):]
-    elif head == 'tf_slim':
-        name = 'tensorflow.contrib.slim' + name[len(head):]
-    elif head not in ('tensorflow', 'tensorflow_estimator'):
+        for prefix in ("horovod.tensorflow.keras", "horovod.tensorflow", "horovod.keras"):
+            if name == prefix or name.startswith(prefix + "."):
+                return "horovod" + name[len(prefix) :]
+        return "another " + name
+    if name.startswith(_GOOGLES + "."):
+        name = "tensorflow" + name[len(_GOOGLES) :]
+    elif head == "tf_slim":
+        name = "tensorflow.contrib.slim" + name[len(head) :]
+    elif head not in ("tensorflow", "tensorflow_estimator"):
         return name
     version = _version_of(name)
     while version:  # compat.v1 has a compat.v1, too
-        name = 'tensorflow' + name[len(version):]
+        name = "tensorflow" + name[len(version) :]
         version = _version_of(name)
     return SAME.get(public(name), public(name))
 
 
 def _version_of(name: str) -> str:
     """The versioned module that a name starts with, or nothing."""
-    return next((v for v in _VERSIONED if name == v or name.startswith(v + '.')), '')
+    return next((v for v in _VERSIONED if name == v or name.startswith(v + ".")), "")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -65,29 +68,31 @@ def home(name: str) -> str:
     """Where a canonical name lives in the TensorFlow that has it last, for names that moved there from
     contrib: scripts import them from the one place or, where that fails, from the other."""
     for old, new in _MOVED:
-        if name == old or name.startswith(old + '.'):
-            return new + name[len(old):]
+        if name == old or name.startswith(old + "."):
+            return new + name[len(old) :]
     return name
 
 
 def _npu_name(name: str) -> str:
-    parts = name.split('.')
+    parts = name.split(".")
     for index, part in enumerate(parts):
-        if part in ('npu_ops', 'npu_unary_ops'):
+        if part in ("npu_ops", "npu_unary_ops"):
             # npu_shim.estimator.npu_unary_ops.npu_unary_ops is the op module inside its own module.
-            tail = [p for p in parts[index + 1:] if p != part]
-            return '.'.join(['npu_shim.npu_init', part] + tail)
-    if parts[-1].startswith(('npu_', 'NPU', 'set_keras', 'close_session')):
-        return 'npu_shim.npu_init.' + parts[-1]
+            tail = [p for p in parts[index + 1 :] if p != part]
+            return ".".join(["npu_shim.npu_init", part] + tail)
+    if parts[-1].startswith(("npu_", "NPU", "set_keras", "close_session")):
+        return "npu_shim.npu_init." + parts[-1]
     return name
 
 
 def is_version1(name: str) -> bool:
     """Whether a name as spelled belongs to the TensorFlow 1 interface for certain."""
-    return name.startswith(('tensorflow.compat.v1.', 'tensorflow._api.v1.', 'tensorflow.python.'))
+    return name.startswith(("tensorflow.compat.v1.", "tensorflow._api.v1.", "tensorflow.python."))
 
 
 def is_only_version2(name: str) -> bool:
     """Whether a name as spelled is in the plain interface of TensorFlow 2 and was not in that of 1."""
-    return name.startswith('tensorflow.optimizers.') or name in (
-        'tensorflow.random.set_seed', 'tensorflow.summary.create_file_writer')
+    return name.startswith("tensorflow.optimizers.") or name in (
+        "tensorflow.random.set_seed",
+        "tensorflow.summary.create_file_writer",
+    )

@@ -1,7 +1,9 @@
 """What a star import of npu_shim.npu_init binds (the vendor's interface)."""
+
 from __future__ import annotations
 
-STAR = frozenset('''
+STAR = frozenset(
+    """
 os tf config_pb2 rewriter_config_pb2 RewriterConfig session session_run_hook backend NPURunConfig
 ProfilingConfig MemoryConfig DumpConfig DynamicInputConfig decorator_tf_session NPUEstimator
 NPUEstimatorSpec NPUCheckpointSaverHook NPUOutputTensorHook NPUBroadcastGlobalVariablesHook
@@ -15,4 +17,5 @@ set_split_strategy_by_idx set_split_strategy_by_size experimental_options npu_ho
 npu_callbacks_append npu_config_proto npu_graph_options npu_optimizer_options npu_run_config_init
 set_keras_session_npu_config init_resource shutdown_resource close_session get_npu_rank_id
 get_npu_local_rank_id get_npu_rank_size get_npu_local_rank_size NpuEmptyHook npu_keras_optimizer
-npu_tf_optimizer npu_clear_session'''.split())
+npu_tf_optimizer npu_clear_session""".split()
+)

@@ -1,33 +1,34 @@
 """What became of a name of TensorFlow 1 in TensorFlow 2."""
+
 from __future__ import annotations
 
 import functools
-from typing import FrozenSet
 
 from .v1_tables import DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
 
-V1 = 'tensorflow.compat.v1'
+V1 = "tensorflow.compat.v1"
 LIFTED = MISSING | DIFFERENT
 # What becomes of a name: it is in compat.v1 only, is something else there, is in TensorFlow 2 only (and not in
 # compat.v1), is nowhere, or was part of tf.contrib. Of all others nothing is to be said.
-ONLY_IN_V1, OTHERWISE, NEW, NOWHERE, OF_CONTRIB, SAME = 'v1', 'otherwise', 'new', 'nowhere', 'contrib', ''
+ONLY_IN_V1, OTHERWISE, NEW, NOWHERE, OF_CONTRIB, SAME = "v1", "otherwise", "new", "nowhere", "contrib", ""
 _TABLES = ((NOWHERE, GONE), (NEW, ONLY_IN_2), (ONLY_IN_V1, MISSING), (OTHERWISE, DIFFERENT))
-_ABOVE: FrozenSet[str] = frozenset(
-    name[:index] for name in LIFTED for index, char in enumerate(name) if char == '.') | {''}
+_ABOVE: frozenset[str] = frozenset(
+    name[:index] for name in LIFTED for index, char in enumerate(name) if char == "."
+) | {""}
 
 
 def rest_of(name: str) -> str:
     """``nn.dropout`` of ``tensorflow.nn.dropout`` and of ``tensorflow.compat.v1.nn.dropout``."""
-    return (name[len(V1):] if name == V1 or name.startswith(V1 + '.') else name).partition('.')[2]
+    return (name[len(V1) :] if name == V1 or name.startswith(V1 + ".") else name).partition(".")[2]
 
 
 @functools.lru_cache(maxsize=65536)
 def became(name: str) -> str:
     """What became of a dotted name of TensorFlow 1, as the constants of this module say it."""
-    parts = rest_of(name).split('.')
-    if parts[0] == 'contrib':
+    parts = rest_of(name).split(".")
+    if parts[0] == "contrib":
         return OF_CONTRIB
-    prefixes = {'.'.join(parts[:cut]) for cut in range(1, len(parts) + 1)}
+    prefixes = {".".join(parts[:cut]) for cut in range(1, len(parts) + 1)}
     return next((fate for fate, table in _TABLES if prefixes & table), SAME)
 
 
@@ -49,5 +50,5 @@ def is_module(name: str) -> bool:
 
 def lifted(name: str) -> str:
     """A dotted name as it is spelled below compat.v1."""
-    rest = name.partition('.')[2]
-    return V1 + '.' + rest if rest else V1
+    rest = name.partition(".")[2]
+    return V1 + "." + rest if rest else V1

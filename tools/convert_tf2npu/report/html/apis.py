@@ -1,75 +1,122 @@
 """The part of the HTML report that goes by API: what is called, how often and where, and how far the NPU has it."""
+
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Any, Iterator
 
 from ..api_table import ApiUse
-from .parts import clean, section_head
-from .rules import anchor
 from ..model import Report
 from ..support import STATUSES
+from .parts import clean, section_head
+from .rules import anchor
 
-_COLUMNS = (('API', 'text'), ('Calls', 'number'), ('Files', 'number'), ('Fine', 'number'),
-            ('Rewritten', 'number'), ('Need you', 'number'), ('Support', 'rank'), ('Rules', 'text'))
+_COLUMNS = (
+    ("API", "text"),
+    ("Calls", "number"),
+    ("Files", "number"),
+    ("Fine", "number"),
+    ("Rewritten", "number"),
+    ("Need you", "number"),
+    ("Support", "rank"),
+    ("Rules", "text"),
+)
 _LONGEST = 160  # characters of a line of source
 _MOST_LINES = 60_000  # with more calls the places stand without their source
 
 
 def apis(report: Report) -> Iterator[str]:
     """The table of all APIs that are called; the page's script shows the places of a row."""
-    head = ''.join('<th scope="col" data-sort="%s"><button type="button">%s</button></th>' % (sort, title)
-                   for title, sort in _COLUMNS)
+    head = "".join(
+        f'<th scope="col" data-sort="{sort}"><button type="button">{title}</button></th>' for title, sort in _COLUMNS
+    )
     statuses = [status for status in STATUSES if any(use.status == status for use in report.apis)]
-    legend = ''.join('<dt><span class="support %s">%s</span></dt><dd>%s</dd>' % (
-        status, STATUSES[status].label, STATUSES[status].advice) for status in statuses)
-    yield section_head('apis', 'API support', len(report.apis))
+    legend = "".join(
+        f'<dt><span class="support {status}">{STATUSES[status].label}</span></dt><dd>{STATUSES[status].advice}</dd>'
+        for status in statuses
+    )
+    yield section_head("apis", "API support", len(report.apis))
     if not report.apis:
         yield '<p class="quiet">Nothing of TensorFlow is called.</p>\n</section>'
         return
-    yield '<details class="aside legend"><summary>What the words for support mean</summary><dl>%s</dl></details>' % legend
+    yield f'<details class="aside legend"><summary>What the words for support mean</summary><dl>{legend}</dl></details>'
     yield '<p class="quiet" id="unscripted">The places of the calls are in report.json.</p>'
-    yield '<p class="quiet" id="apis-note">Every call of TensorFlow, Keras and Horovod, by what is called. ' \
-        'Support is that of the vendor\'s list for TensorFlow %s, and what the rules know.</p>' \
-        '<div class="scroll card" tabindex="0" role="group" aria-label="API support">' \
-        '<table class="apis" aria-label="API support" aria-describedby="apis-note"><thead>' \
-        '<tr>%s</tr></thead><tbody>' % (report.tensorflow, head)
+    yield (
+        '<p class="quiet" id="apis-note">Every call of TensorFlow, Keras and Horovod, by what is called. '
+        f"Support is that of the vendor's list for TensorFlow {report.tensorflow}, and what the rules know.</p>"
+        '<div class="scroll card" tabindex="0" role="group" aria-label="API support">'
+        '<table class="apis" aria-label="API support" aria-describedby="apis-note"><thead>'
+        f"<tr>{head}</tr></thead><tbody>"
+    )
     codes = {rule.code for rule in report.rules}
     for number, use in enumerate(report.apis):
         yield _row(number, use, codes)
-    yield '</tbody></table></div>'
-    yield '<script type="application/json" id="places">%s</script>' % _places(report)
-    yield '</section>'
+    yield "</tbody></table></div>"
+    yield f'<script type="application/json" id="places">{_places(report)}</script>'
+    yield "</section>"
 
 
-def _row(number: int, use: ApiUse, codes: Set[str]) -> str:
+def _row(number: int, use: ApiUse, codes: set[str]) -> str:
     status = STATUSES[use.status]
     name = clean(use.name)
-    rules = ' '.join('<a class="code" href="#%s">%s</a>' % (anchor(code, use.calls.left > 0), code)
-                     for code in use.codes if code in codes)
-    numbers = ''.join('<td class="n %s">%d</td>' % (kind if value else 'zero', value) for kind, value in (
-        ('', use.calls.total), ('', use.files), ('', use.calls.fine), ('change', use.calls.rewritten),
-        ('finding', use.calls.left)))
-    return '<tr id="api-%s" data-api="%d" data-name="%s" data-support="%s"><th scope="row"><button type="button" ' \
-        'class="expand" aria-expanded="false">%s</button><a class="permalink" href="#api-%s" aria-label="Link to ' \
-        '%s">#</a></th>%s<td data-rank="%d"><span class="support %s" title="%s">%s</span></td><td>%s</td></tr>' % (
-            name, number, name, use.status, clean(use.short_name).replace('.', '.<wbr>'), name, name, numbers,
-            list(STATUSES).index(use.status), use.status, status.advice, status.label, rules)
+    rules = " ".join(
+        f'<a class="code" href="#{anchor(code, use.calls.left > 0)}">{code}</a>' for code in use.codes if code in codes
+    )
+    numbers = "".join(
+        '<td class="n %s">%d</td>' % (kind if value else "zero", value)
+        for kind, value in (
+            ("", use.calls.total),
+            ("", use.files),
+            ("", use.calls.fine),
+            ("change", use.calls.rewritten),
+            ("finding", use.calls.left),
+        )
+    )
+    return (
+        '<tr id="api-%s" data-api="%d" data-name="%s" data-support="%s"><th scope="row"><button type="button" '
+        'class="expand" aria-expanded="false">%s</button><a class="permalink" href="#api-%s" aria-label="Link to '
+        '%s">#</a></th>%s<td data-rank="%d"><span class="support %s" title="%s">%s</span></td><td>%s</td></tr>'
+        % (
+            name,
+            number,
+            name,
+            use.status,
+            clean(use.short_name).replace(".", ".<wbr>"),
+            name,
+            name,
+            numbers,
+            list(STATUSES).index(use.status),
+            use.status,
+            status.advice,
+            status.label,
+            rules,
+        )
+    )
 
 
 def _places(report: Report) -> str:
     """The places of all calls: files, their lines that are spoken of, and for each API (file, line, outcome)."""
     with_source = sum(len(use.places) for use in report.apis) <= _MOST_LINES
-    lines: List[Dict[Tuple[int, int], int]] = [{} for _ in report.files]
-    rows = [[[number, lines[number].setdefault((call.cell, call.line), len(lines[number])), call.outcome]
-             for number, call in use.places] for use in report.apis]
-    listed: List[Any] = []
+    lines: list[dict[tuple[int, int], int]] = [{} for _ in report.files]
+    rows = [
+        [
+            [number, lines[number].setdefault((call.cell, call.line), len(lines[number])), call.outcome]
+            for number, call in use.places
+        ]
+        for use in report.apis
+    ]
+    listed: list[Any] = []
     for file, numbers in zip(report.files, lines):
         if numbers:
             text = file.text() if with_source else None
-            listed.append([file.name, file.uri if file.result.diagnostics else None, [
-                [cell, line, text.line(line, cell).strip()[:_LONGEST] if text else ''] for cell, line in numbers]])
+            listed.append(
+                [
+                    file.name,
+                    file.uri if file.result.diagnostics else None,
+                    [[cell, line, text.line(line, cell).strip()[:_LONGEST] if text else ""] for cell, line in numbers],
+                ]
+            )
         else:
             listed.append(0)
-    made = json.dumps({'files': listed, 'apis': rows}, separators=(',', ':'))
-    return made.replace('<', '\\u003c')  # so that no text ends the element
+    made = json.dumps({"files": listed, "apis": rows}, separators=(",", ":"))
+    return made.replace("<", "\\u003c")  # so that no text ends the element

@@ -1,21 +1,22 @@
 """report.html: one page that needs nothing else, to read a migration in."""
+
 from __future__ import annotations
 
 import os
-from typing import Iterator, List, Tuple
+from typing import Iterator
 
 from ... import __version__
 from ...engine.results import CHANGE, ERROR, FINDING, Calls
+from ..model import Report
+from ..support import STATUSES
+from ..text import calls_sentence
 from .apis import apis
 from .files import files
 from .parts import LABEL, clean
 from .rules import needs_you, rewritten
-from ..model import Report
-from ..support import STATUSES
-from ..text import calls_sentence
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_START = '''<!DOCTYPE html>
+_START = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -35,8 +36,8 @@ script-src 'unsafe-inline'">
 <button type="button" id="help" aria-haspopup="dialog" aria-label="Keys">?</button>
 </header>
 <main>
-'''
-_END = '''
+"""
+_END = """
 </main>
 <footer>convert_tf2npu {version}</footer>
 {keys}
@@ -45,78 +46,110 @@ _END = '''
 {script}</script>
 </body>
 </html>
-'''
-_KEYS = (('/', 'search'), ('j', 'next rule, file or API'), ('k', 'the one before'), ('Enter', 'open or close it'),
-         ('o', 'open or close all'), ('1', 'what needs you'), ('2', 'what was rewritten'), ('3', 'files'),
-         ('4', 'API support'), ('Esc', 'clear search and filters'), ('?', 'this list'))
+"""
+_KEYS = (
+    ("/", "search"),
+    ("j", "next rule, file or API"),
+    ("k", "the one before"),
+    ("Enter", "open or close it"),
+    ("o", "open or close all"),
+    ("1", "what needs you"),
+    ("2", "what was rewritten"),
+    ("3", "files"),
+    ("4", "API support"),
+    ("Esc", "clear search and filters"),
+    ("?", "this list"),
+)
 
 
 def to_html(report: Report) -> Iterator[str]:
     """The HTML page of a run, in pieces."""
-    keys = '<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2><dl>%s</dl><p>Click on ' \
-        'code in a message to copy it. The address holds what you search for, and # beside a name links to it.</p>' \
-        '<form method="dialog"><button>Close</button></form></dialog>' % ''.join(
-            '<dt><kbd>%s</kbd></dt><dd>%s</dd>' % key for key in _KEYS)
-    yield _START.format(source=clean(report.source), style=_read('page.css'))
-    yield _overview(report) + '\n' + _toolbar(report)
+    keys = (
+        '<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2><dl>{}</dl><p>Click on '
+        "code in a message to copy it. The address holds what you search for, and # beside a name links to it.</p>"
+        '<form method="dialog"><button>Close</button></form></dialog>'.format(
+            "".join("<dt><kbd>{}</kbd></dt><dd>{}</dd>".format(*key) for key in _KEYS)
+        )
+    )
+    yield _START.format(source=clean(report.source), style=_read("page.css"))
+    yield _overview(report) + "\n" + _toolbar(report)
     for section in (needs_you, rewritten, files, apis):
         for piece in section(report):
-            yield '\n'
+            yield "\n"
             yield piece
-    yield _END.format(script=_read('page.js'), keys=keys, version=__version__)
+    yield _END.format(script=_read("page.js"), keys=keys, version=__version__)
 
 
 def _read(name: str) -> str:
-    with open(os.path.join(_HERE, name), encoding='utf-8') as stream:
+    with open(os.path.join(_HERE, name), encoding="utf-8") as stream:
         return stream.read()
 
 
 def _overview(report: Report) -> str:
     changed = sum(1 for f in report.files if f.result.new is not None)
     unreadable = sum(1 for f in report.files if f.result.unreadable)
-    cards: List[Tuple[int, str, str, str]] = [
-        (report.count(FINDING), 'place that needs you|places that need you', FINDING, 'needs-you'),
-        (report.count(CHANGE), 'rewrite|rewrites', CHANGE, 'rewritten'),
-        (changed, 'file changed, of {0}|files changed, of {0}'.format(len(report.files)), '', 'files'),
-        (len(report.apis), 'API called|APIs called', '', 'apis')]
+    cards: list[tuple[int, str, str, str]] = [
+        (report.count(FINDING), "place that needs you|places that need you", FINDING, "needs-you"),
+        (report.count(CHANGE), "rewrite|rewrites", CHANGE, "rewritten"),
+        (changed, "file changed, of {0}|files changed, of {0}".format(len(report.files)), "", "files"),
+        (len(report.apis), "API called|APIs called", "", "apis"),
+    ]
     if unreadable:
-        cards.insert(1, (unreadable, 'file not read|files not read', ERROR, 'not-read'))
-    made = ['<section id="overview" aria-label="Overview">', _bar(report.calls, sum(
-        1 for f in report.files if f.result.calls.total)), '<div class="cards">']
-    made += ['<a class="card %s" href="#%s"><strong>%d</strong><span>%s</span></a>' % (
-        kind if number else '', section, number, labels.split('|')[number != 1])
-        for number, labels, kind, section in cards]
-    made.append('</div>')
-    for paths, label in ((report.excluded, 'Excluded, left as they are'),
-                         (report.left_out, 'Not part of the migration')):
+        cards.insert(1, (unreadable, "file not read|files not read", ERROR, "not-read"))
+    made = [
+        '<section id="overview" aria-label="Overview">',
+        _bar(report.calls, sum(1 for f in report.files if f.result.calls.total)),
+        '<div class="cards">',
+    ]
+    made += [
+        '<a class="card %s" href="#%s"><strong>%d</strong><span>%s</span></a>'
+        % (kind if number else "", section, number, labels.split("|")[number != 1])
+        for number, labels, kind, section in cards
+    ]
+    made.append("</div>")
+    for paths, label in (
+        (report.excluded, "Excluded, left as they are"),
+        (report.left_out, "Not part of the migration"),
+    ):
         if paths:
-            made.append('<details class="aside"><summary>%s: %d</summary><ul>%s</ul></details>' % (
-                label, len(paths), ''.join('<li><code>%s</code></li>' % clean(p) for p in paths)))
-    return '\n'.join(made + ['</section>'])
+            made.append(
+                '<details class="aside"><summary>%s: %d</summary><ul>%s</ul></details>'
+                % (label, len(paths), "".join(f"<li><code>{clean(p)}</code></li>" for p in paths))
+            )
+    return "\n".join(made + ["</section>"])
 
 
 def _bar(calls: Calls, number_of_files: int) -> str:
     if not calls.total:
         return '<p class="calls">No call of TensorFlow was found.</p>'
     text = calls_sentence(calls, number_of_files)
-    pieces = ''.join('<span class="%s" style="flex-grow:%d"></span>' % (kind, number) for number, kind in (
-        (calls.left, FINDING), (calls.rewritten, CHANGE), (calls.fine, 'fine')) if number)
-    return '<p class="calls">%s</p>\n<div class="bar" aria-hidden="true">%s</div>' % (text, pieces)
+    pieces = "".join(
+        '<span class="%s" style="flex-grow:%d"></span>' % (kind, number)
+        for number, kind in ((calls.left, FINDING), (calls.rewritten, CHANGE), (calls.fine, "fine"))
+        if number
+    )
+    return f'<p class="calls">{text}</p>\n<div class="bar" aria-hidden="true">{pieces}</div>'
 
 
 def _toolbar(report: Report) -> str:
     kinds = [k for k in (FINDING, ERROR, CHANGE) if report.count(k)]
-    chips = ''.join('<button type="button" class="chip %s" data-kind="%s" aria-pressed="true">%s '
-                    '<b>%d</b></button>' % (k, k, LABEL[k], report.count(k)) for k in kinds)
-    rules = ''.join('<option value="%s">%s: %s</option>' % (r.code, r.code, clean(r.title)) for r in report.rules)
-    support = ''.join('<option value="%s">%s</option>' % (name, status.label) for name, status in STATUSES.items()
-                      if any(use.status == name for use in report.apis))
-    return '''<nav id="toolbar" aria-label="Search and filter">
+    chips = "".join(
+        '<button type="button" class="chip %s" data-kind="%s" aria-pressed="true">%s '
+        "<b>%d</b></button>" % (k, k, LABEL[k], report.count(k))
+        for k in kinds
+    )
+    rules = "".join(f'<option value="{r.code}">{r.code}: {clean(r.title)}</option>' for r in report.rules)
+    support = "".join(
+        f'<option value="{name}">{status.label}</option>'
+        for name, status in STATUSES.items()
+        if any(use.status == name for use in report.apis)
+    )
+    return f"""<nav id="toolbar" aria-label="Search and filter">
 <input id="search" type="search" placeholder="Search files, rules, APIs, code  ( / )" aria-label="Search" \
 autocomplete="off" spellcheck="false">
-<select id="rule" aria-label="Rule"><option value="">all rules</option>%s</select>
-<select id="support" aria-label="Support of APIs"><option value="">any support</option>%s</select>
-%s
+<select id="rule" aria-label="Rule"><option value="">all rules</option>{rules}</select>
+<select id="support" aria-label="Support of APIs"><option value="">any support</option>{support}</select>
+{chips}
 <button type="button" id="toggle">Open all</button>
 <output id="shown" aria-live="polite"></output>
-</nav>''' % (rules, support, chips)
+</nav>"""

@@ -82,18 +82,19 @@ Untouched::
     def cell():
         return LSTMCell(8)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Sequence, Tuple
+from typing import Iterator, Sequence
 
+from ..registry import Context, Result
 from .contrib.plan import plan
 from .contrib.spots import CODE
-from ..registry import Context, Result
 
-__all__ = ['CODE', 'NEEDS', 'check_last']
-NEEDS = {'compat_v1': True}
+__all__ = ["CODE", "NEEDS", "check_last"]
+NEEDS = {"compat_v1": True}
 
 
-def check_last(context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[Result]:
+def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[Result]:
     if context.names.lift is not None:
         yield from plan(context, replaced).changes

@@ -1,31 +1,45 @@
 """Which files of a project are started as programs, and what of TensorFlow is in each."""
+
 from __future__ import annotations
 
 import ast
 import functools
 import os
-from typing import AbstractSet, Iterator, NamedTuple, Optional
+from typing import AbstractSet, Iterator, NamedTuple
 
-from ...semantics.model import Call
 from ...project.import_graph import importers, reached
-from ...semantics.resolver import Names
-from ...rewrite.insertion import SETTINGS, is_main_guard
 from ...project.project import Project
-from ..registry import Context
+from ...rewrite.insertion import SETTINGS, is_main_guard
+from ...semantics.model import Call
+from ...semantics.resolver import Names
 from ...tf_api.canonical_names import canonical
 from ...tf_api.v1_fate import NEW, V1, became
+from ..registry import Context
 from .written_for import had_gelu
 
-_SWITCHES = frozenset({'tensorflow.disable_v2_behavior', 'tensorflow.disable_eager_execution'})
+_SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})
 # What makes a graph as TensorFlow 1 does, and fails in TensorFlow 2 unless the behaviour is switched off.
-_ONLY_IN_GRAPHS = frozenset('tensorflow.' + name for name in (
-    'placeholder', 'Session', 'InteractiveSession', 'train.MonitoredTrainingSession', 'train.MonitoredSession',
-    'train.Supervisor', 'train.SingularMonitoredSession', 'get_variable', 'layers.dense', 'layers.conv2d'))
+_ONLY_IN_GRAPHS = frozenset(
+    "tensorflow." + name
+    for name in (
+        "placeholder",
+        "Session",
+        "InteractiveSession",
+        "train.MonitoredTrainingSession",
+        "train.MonitoredSession",
+        "train.Supervisor",
+        "train.SingularMonitoredSession",
+        "get_variable",
+        "layers.dense",
+        "layers.conv2d",
+    )
+)
 
 
 class Facts(NamedTuple):
     """Of a file: whether it is lifted to compat.v1, switches the behaviour of TensorFlow 2 off, fails unless that is
     done, and makes something of TensorFlow while it is imported."""
+
     lifted: bool
     switched: bool
     needs_switch: bool
@@ -35,13 +49,19 @@ class Facts(NamedTuple):
 def facts_of(names: Names) -> Facts:
     """The facts of a file."""
     called = {names.resolve(call.node.func, call.where) for call in names.calls}
-    return Facts(names.lift is not None, bool(called & _SWITCHES), _needs_switch(names), any(
-        _is_work(names, call) and not any(is_main_guard(p) for p in names.ancestors(call.node))
-        for call in _calls_at_top(names)))
+    return Facts(
+        names.lift is not None,
+        bool(called & _SWITCHES),
+        _needs_switch(names),
+        any(
+            _is_work(names, call) and not any(is_main_guard(p) for p in names.ancestors(call.node))
+            for call in _calls_at_top(names)
+        ),
+    )
 
 
 @functools.lru_cache(maxsize=65536)
-def facts(project: Project, path: str) -> Optional[Facts]:
+def facts(project: Project, path: str) -> Facts | None:
     """The facts of a file of a project; None where it cannot be read."""
     module = project.module(path) if project.concerns(project.raw(path), path) else None
     return facts_of(module.names) if module else None
@@ -79,13 +99,14 @@ def _calls_at_top(names: Names) -> Iterator[Call]:
     """The calls that are made when a file is read, apart from decorators and default arguments."""
     for call in names.calls:
         if call.where.scope is names.module and not isinstance(
-                call.where.statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            call.where.statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        ):
             yield call
 
 
 def _is_work(names: Names, call: Call) -> bool:
-    name = names.resolve(call.node.func, call.where) or ''
-    return name.startswith('tensorflow.') and not name.startswith(SETTINGS)
+    name = names.resolve(call.node.func, call.where) or ""
+    return name.startswith("tensorflow.") and not name.startswith(SETTINGS)
 
 
 def _starts(names: Names, call: Call) -> bool:
@@ -94,19 +115,25 @@ def _starts(names: Names, call: Call) -> bool:
     if not isinstance(call.where.statement, ast.Expr):
         return False
     own = names.module.bindings.get(function.id, ()) if isinstance(function, ast.Name) else ()
-    return ':' in (names.resolve(function, call.where) or '') or any(b.kind in ('def', 'import') for b in own)
+    return ":" in (names.resolve(function, call.where) or "") or any(b.kind in ("def", "import") for b in own)
 
 
 def _needs_switch(names: Names) -> bool:
     """Whether a file that is on compat.v1 already makes a graph outside a graph of its own."""
-    if had_gelu(names) and any(b.target == 'tensorflow' for bs in names.module.bindings.values() for b in bs):
+    if had_gelu(names) and any(b.target == "tensorflow" for bs in names.module.bindings.values() for b in bs):
         return False  # as before its gelu of TensorFlow 2 was replaced
     found = False
     for call in names.calls:
-        spelled = names.spelled(call.node.func, call.where) or ''
+        spelled = names.spelled(call.node.func, call.where) or ""
         if became(spelled) == NEW:
             return False
-        found = found or spelled.startswith(V1) and canonical(spelled) in _ONLY_IN_GRAPHS and not any(
-            isinstance(parent, (ast.With, ast.AsyncWith)) and 'as_default' in ast.dump(parent.items[0])
-            for parent in names.ancestors(call.node))
+        found = (
+            found
+            or spelled.startswith(V1)
+            and canonical(spelled) in _ONLY_IN_GRAPHS
+            and not any(
+                isinstance(parent, (ast.With, ast.AsyncWith)) and "as_default" in ast.dump(parent.items[0])
+                for parent in names.ancestors(call.node)
+            )
+        )
     return found

@@ -102,41 +102,45 @@ Untouched::
 
     x = tf.placeholder(tf.float32, [2])
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, List, Optional, Sequence, Tuple
+from typing import Iterator, Sequence
 
 from ...rewrite.call_edits import rename_behind
 from ...rewrite.npu_imports import statement_behind
-from .lifting import CODE, Lift, Use, is_lifted_alias, uses, whole_call
-from .v2_behavior import SWITCH, switch
-from ..registry import Change, Context, Finding, Result
 from ...rewrite.removal import remove_statements
 from ...syntax.source import Edit, Source
 from ...tf_api.v1_fate import V1, is_lifted, rest_of
+from ..registry import Change, Context, Finding, Result
+from .lifting import CODE, Lift, Use, is_lifted_alias, uses, whole_call
+from .v2_behavior import SWITCH, switch
 
-__all__ = ['CODE', 'NEEDS', 'check_file', 'check_last']
-NEEDS = {'compat_v1': True}
-_NAME = re.compile(r'(?<![\w.])tensorflow(?:[ \t]*\.[ \t]*\w+)*(?:[ \t]+as[ \t]+\w+)?')
+__all__ = ["CODE", "NEEDS", "check_file", "check_last"]
+NEEDS = {"compat_v1": True}
+_NAME = re.compile(r"(?<![\w.])tensorflow(?:[ \t]*\.[ \t]*\w+)*(?:[ \t]+as[ \t]+\w+)?")
 
 
 def check_file(context: Context) -> Iterator[Result]:
     lift = context.names.lift
     if lift is not None:
         for statement in lift.statements:
-            yield Change(statement, 'imported from tf.compat.v1', tuple(_lifted_import(context.source, statement)))
+            yield Change(statement, "imported from tf.compat.v1", tuple(_lifted_import(context.source, statement)))
         if lift.star is not None:
-            yield Change(lift.star.node, 'tf is imported as tf.compat.v1', tuple(_behind_star(context, lift)))
+            yield Change(lift.star.node, "tf is imported as tf.compat.v1", tuple(_behind_star(context, lift)))
         if lift.parts is not None:
-            yield Change(lift.parts, 'tf is imported as tf.compat.v1', (
-                statement_behind(context.source, lift.parts, 'import %s as tf' % V1),))
+            yield Change(
+                lift.parts,
+                "tf is imported as tf.compat.v1",
+                (statement_behind(context.source, lift.parts, f"import {V1} as tf"),),
+            )
     if context.compat_v1:
         yield from _switch(context)
 
 
-def check_last(context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterator[Result]:
+def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[Result]:
     """What is lifted where it stands, as far as no other rule replaces it."""
     names, source = context.names, context.source
     if names.lift is None:
@@ -151,29 +155,36 @@ def check_last(context: Context, replaced: Sequence[Tuple[int, int]]) -> Iterato
         if edit is None:
             if use.root.id not in told and is_lifted(use.name) and not use.name.startswith(V1) and not names.by_name:
                 told.add(use.root.id)
-                yield Finding(node, 'where %s comes from is not imported here and stays; let it be '
-                              'tensorflow.compat.v1, so that this is tf.compat.v1.%s' % (
-                                  use.root.id, rest_of(use.name)))
+                yield Finding(
+                    node,
+                    f"where {use.root.id} comes from is not imported here and stays; let it be "
+                    f"tensorflow.compat.v1, so that this is tf.compat.v1.{rest_of(use.name)}",
+                )
             continue
         string = names.strings.get(use.root)
         if string is None or source.is_placed(use.whole, string):
-            yield Change(node, 'lifted to tf.compat.v1', (edit,))
+            yield Change(node, "lifted to tf.compat.v1", (edit,))
         else:
-            yield Finding(node, 'write %s.compat.v1 here, inside an f-string, where it cannot be reached' % use.root.id)
+            yield Finding(node, f"write {use.root.id}.compat.v1 here, inside an f-string, where it cannot be reached")
 
 
-def _in_place(context: Context, use: Use) -> Optional[Edit]:
+def _in_place(context: Context, use: Use) -> Edit | None:
     """The edit that lifts a dotted name where it stands, or takes ``.compat.v1`` out that the import has now."""
     names, source = context.names, context.source
     node: ast.expr = use.whole
     while isinstance(node, ast.Attribute):
         base = node.value
-        if isinstance(base, ast.Attribute) and (base.attr, node.attr) == ('compat', 'v1') and names.spelled(
-                base.value, use.where) == V1:
-            return rename_behind(source, base.value, node, '')
-        if names.by_name and names.spelled(base, use.where) == 'tensorflow':
+        if (
+            isinstance(base, ast.Attribute)
+            and (base.attr, node.attr) == ("compat", "v1")
+            and names.spelled(base.value, use.where) == V1
+        ):
+            return rename_behind(source, base.value, node, "")
+        if names.by_name and names.spelled(base, use.where) == "tensorflow":
             end = source.end(base)
-            return Edit(end, end, V1[len('tensorflow'):]) if use.name.startswith(V1) and node.attr != 'compat' else None
+            return (
+                Edit(end, end, V1[len("tensorflow") :]) if use.name.startswith(V1) and node.attr != "compat" else None
+            )
         node = base
     return None
 
@@ -183,23 +194,23 @@ def _lifted_import(source: Source, statement: ast.stmt) -> Iterator[Edit]:
     start = source.start(statement)
     text = source.segment(statement)
     if isinstance(statement, ast.ImportFrom):
-        at = start + text.index('tensorflow') + len('tensorflow')
-        yield Edit(at, at, V1[len('tensorflow'):])
+        at = start + text.index("tensorflow") + len("tensorflow")
+        yield Edit(at, at, V1[len("tensorflow") :])
         return
     assert isinstance(statement, ast.Import)
-    ours = [a for a in statement.names if a.name.partition('.')[0] == 'tensorflow']
+    ours = [a for a in statement.names if a.name.partition(".")[0] == "tensorflow"]
     for alias, match in zip(ours, _NAME.finditer(text)):
         if is_lifted_alias(alias):
-            at = start + match.start() + len('tensorflow')
-            yield Edit(at, at, V1[len('tensorflow'):] + ('' if alias.asname else ' as tensorflow'))
+            at = start + match.start() + len("tensorflow")
+            yield Edit(at, at, V1[len("tensorflow") :] + ("" if alias.asname else " as tensorflow"))
 
 
-def _behind_star(context: Context, lift: Lift) -> List[Edit]:
+def _behind_star(context: Context, lift: Lift) -> list[Edit]:
     """Import tf behind a star import that brings the plain one, and no longer before it."""
     assert lift.star is not None
     names, source = context.names, context.source
     star, instead = lift.star.node, lift.instead
-    edits = [statement_behind(source, star, 'import %s as tf' % V1)]
+    edits = [statement_behind(source, star, f"import {V1} as tf")]
     return edits + remove_statements(source, names, [instead] if instead else [])
 
 
@@ -208,7 +219,9 @@ def _switch(context: Context) -> Iterator[Result]:
     if found is None:
         return
     if found.edits:
-        yield Change(found.node, 'the behaviour of TensorFlow 2 is switched off', tuple(found.edits))
+        yield Change(found.node, "the behaviour of TensorFlow 2 is switched off", tuple(found.edits))
     else:
-        yield Finding(found.node, 'this script is started; write tf.compat.v1.%s where it starts, before anything '
-                      'makes a graph' % SWITCH)
+        yield Finding(
+            found.node,
+            f"this script is started; write tf.compat.v1.{SWITCH} where it starts, before anything makes a graph",
+        )

@@ -3,32 +3,34 @@
 That is done once, before anything makes a graph: where the script imports TensorFlow, unless a module of the project
 that is imported before makes one while it is imported.
 """
+
 from __future__ import annotations
 
 import ast
-from typing import List, NamedTuple, Optional, Set
+from typing import NamedTuple
 
 from ...project.import_graph import reached
+from ...rewrite.insertion import line_before
 from ...rewrite.npu_imports import statement_behind
 from ...semantics.resolver import Names
-from ...rewrite.insertion import line_before
-from .entry_points import facts_in, is_started, program
-from ..registry import Context
 from ...syntax.source import Edit
 from ...tf_api.v1_fate import V1
+from ..registry import Context
+from .entry_points import facts_in, is_started, program
 
-SWITCH = 'disable_v2_behavior()'
+SWITCH = "disable_v2_behavior()"
 
 
 class Switch(NamedTuple):
     """Where the switch is put, the edits that do it, none where it has to be done by hand, and the name that these
     import compat.v1 by, if they do."""
+
     node: ast.AST
-    edits: List[Edit]
-    local: str = ''
+    edits: list[Edit]
+    local: str = ""
 
 
-def switch(context: Context) -> Optional[Switch]:
+def switch(context: Context) -> Switch | None:
     """The switch for a file that is started; None where it needs none."""
     if not is_started(context):
         return None
@@ -45,21 +47,28 @@ def switch(context: Context) -> Optional[Switch]:
     if early is not None and (place is None or early.lineno < place.lineno):
         return Switch(early, _before(context, early))
     if place is not None:
-        return Switch(place, _behind(context, place), '' if _local_name(names, place) else _free_name(context))
+        return Switch(place, _behind(context, place), "" if _local_name(names, place) else _free_name(context))
     inside = [s for s in imports if _local_name(names, s)]
     if len({id(names.places[s].scope) for s in inside}) == 1:
         return Switch(inside[0], _behind(context, inside[0]))
     return Switch(inside[0] if inside else names.tree.body[0], [])
 
 
-def _imports(names: Names) -> List[ast.stmt]:
+def _imports(names: Names) -> list[ast.stmt]:
     """The imports that bind something of TensorFlow."""
-    return [s for s, where in names.places.items() if isinstance(s, (ast.Import, ast.ImportFrom)) and any(
-        b.node is s and b.target.partition('.')[0] == 'tensorflow'
-        for bindings in where.scope.bindings.values() for b in bindings)]
+    return [
+        s
+        for s, where in names.places.items()
+        if isinstance(s, (ast.Import, ast.ImportFrom))
+        and any(
+            b.node is s and b.target.partition(".")[0] == "tensorflow"
+            for bindings in where.scope.bindings.values()
+            for b in bindings
+        )
+    ]
 
 
-def _early_import(context: Context, own: bool) -> Optional[ast.stmt]:
+def _early_import(context: Context, own: bool) -> ast.stmt | None:
     """The first import of a module of the project that makes something of TensorFlow while it is imported.
 
     Args:
@@ -71,7 +80,7 @@ def _early_import(context: Context, own: bool) -> Optional[ast.stmt]:
         return None
     for statement in context.names.tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            paths: Set[str] = set()
+            paths: set[str] = set()
             for place in _imported(context, statement):
                 paths |= reached(project, place)
             if any(f.works_on_import if own else f.lifted for f in facts_in(project, paths)):
@@ -79,15 +88,15 @@ def _early_import(context: Context, own: bool) -> Optional[ast.stmt]:
     return None
 
 
-def _imported(context: Context, statement: ast.stmt) -> List[str]:
+def _imported(context: Context, statement: ast.stmt) -> list[str]:
     """The files of the project that an import statement names."""
     names = context.names
     if isinstance(statement, ast.Import):
         dotted = [alias.name for alias in statement.names]
     else:
         assert isinstance(statement, ast.ImportFrom)
-        base = '.' * statement.level + (statement.module or '')
-        dotted = [base] + [base + ('' if base.endswith('.') else '.') + a.name for a in statement.names]
+        base = "." * statement.level + (statement.module or "")
+        dotted = [base] + [base + ("" if base.endswith(".") else ".") + a.name for a in statement.names]
     assert names.project
     found = [names.project.files.find(name, names.path) for name in dotted]
     return [path for path in found if path]
@@ -97,31 +106,31 @@ def _local_name(names: Names, statement: ast.stmt) -> str:
     """How what has the switch is written behind an import of TensorFlow; nothing where that imports only parts."""
     for local, bindings in names.places[statement].scope.bindings.items():
         for binding in bindings:
-            if binding.node is statement and binding.target in ('tensorflow', V1):
-                return local if binding.target == V1 else local + '.compat.v1'
-    return ''
+            if binding.node is statement and binding.target in ("tensorflow", V1):
+                return local if binding.target == V1 else local + ".compat.v1"
+    return ""
 
 
-def _behind(context: Context, place: ast.stmt) -> List[Edit]:
+def _behind(context: Context, place: ast.stmt) -> list[Edit]:
     name = _local_name(context.names, place)
     if name:
-        return [statement_behind(context.source, place, '%s.%s' % (name, SWITCH))]
+        return [statement_behind(context.source, place, f"{name}.{SWITCH}")]
     return [statement_behind(context.source, place, line) for line in _lines(_free_name(context))]
 
 
 def _free_name(context: Context) -> str:
     """A name for compat.v1: what the file uses and nothing binds must not mean something all of a sudden."""
     used = set(context.names.module.bindings) | {root.id for root, _ in context.names.reads}
-    return 'tf' if 'tf' not in used else 'tensorflow'
+    return "tf" if "tf" not in used else "tensorflow"
 
 
-def _before(context: Context, early: ast.stmt) -> List[Edit]:
+def _before(context: Context, early: ast.stmt) -> list[Edit]:
     found = line_before(context, early)
     if found is None:
         return []
     position, indent = found
-    return [Edit(position, position, ''.join(indent + line + context.source.newline for line in _lines('tf')))]
+    return [Edit(position, position, "".join(indent + line + context.source.newline for line in _lines("tf")))]
 
 
-def _lines(local: str) -> List[str]:
-    return ['import %s as %s' % (V1, local), '%s.%s' % (local, SWITCH)]
+def _lines(local: str) -> list[str]:
+    return [f"import {V1} as {local}", f"{local}.{SWITCH}"]

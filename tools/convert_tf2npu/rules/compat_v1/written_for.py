@@ -1,20 +1,22 @@
 """What a file shows of the TensorFlow that it is written for, where its names alone do not tell."""
+
 from __future__ import annotations
 
 import ast
 from typing import AbstractSet
 
-from ...semantics.types import DATASET, Types
 from ...semantics.resolver import Names
+from ...semantics.types import DATASET, Types
 from ...tf_api.v1_fate import rest_of
 
-_EAGER = frozenset({'GradientTape', 'function', 'config.run_functions_eagerly'})
+_EAGER = frozenset({"GradientTape", "function", "config.run_functions_eagerly"})
 
 
 def had_gelu(names: Names) -> bool:
     """Whether a file may have used the gelu of TensorFlow 2, which another rule replaces."""
-    return any(names.resolve(call.node.func, call.where) == 'npu_shim.npu_init.npu_unary_ops.gelu'
-               for call in names.calls)
+    return any(
+        names.resolve(call.node.func, call.where) == "npu_shim.npu_init.npu_unary_ops.gelu" for call in names.calls
+    )
 
 
 def is_eager(names: Names, used: AbstractSet[str]) -> bool:
@@ -25,9 +27,12 @@ def is_eager(names: Names, used: AbstractSet[str]) -> bool:
         used: the dotted names of TensorFlow that it uses.
     """
     if any(rest_of(name) in _EAGER for name in used) or any(
-            isinstance(call.node.func, ast.Attribute) and call.node.func.attr == 'numpy' and not call.node.args
-            for call in names.calls):
+        isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "numpy" and not call.node.args
+        for call in names.calls
+    ):
         return True
     types = Types(names)
-    return any(isinstance(statement, (ast.For, ast.AsyncFor)) and types.of(statement.iter, where) == DATASET
-               for statement, where in names.places.items())
+    return any(
+        isinstance(statement, (ast.For, ast.AsyncFor)) and types.of(statement.iter, where) == DATASET
+        for statement, where in names.places.items()
+    )

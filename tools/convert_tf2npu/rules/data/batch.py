@@ -131,21 +131,22 @@ Untouched::
         dataset = dataset.apply(tf.contrib.data.unbatch())
         return dataset.shuffle(5000).batch(64, drop_remainder=True)
 """
+
 from __future__ import annotations
 
 import ast
 from typing import Iterator
 
-from ...semantics.model import Call
-from ...semantics.types import DATASET
 from ...analysis.last_batch import Way, judge
-from ..registry import Context, Result
+from ...semantics.model import Call
 from ...semantics.signatures import bind
+from ...semantics.types import DATASET
+from ..registry import Context, Result
 
-CODE = 'NPU109'
+CODE = "NPU109"
 _SIGNATURES = {
-    'batch': ('batch_size', 'drop_remainder', 'num_parallel_calls', 'deterministic', 'name'),
-    'padded_batch': ('batch_size', 'padded_shapes', 'padding_values', 'drop_remainder', 'name'),
+    "batch": ("batch_size", "drop_remainder", "num_parallel_calls", "deterministic", "name"),
+    "padded_batch": ("batch_size", "padded_shapes", "padding_values", "drop_remainder", "name"),
 }
 METHODS = frozenset(_SIGNATURES)
 

@@ -75,125 +75,146 @@ Untouched::
     else:
         opt = experimental.MixedPrecisionLossScaleOptimizer(opt, scale)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from typing import Iterator
 
-from ...semantics.model import Call, Where
 from ...rewrite.call_edits import add_argument, rename, rename_keyword, wrap
-from ..registry import Change, Context, Finding, Result
+from ...semantics.model import Call, Where
 from ...semantics.signatures import Bound, bind, constant
 from ...syntax.source import Edit
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU116'
-_CONTRIB = 'tensorflow.contrib.mixed_precision.'
-_TRAIN = 'tensorflow.train.experimental.'
-_RENAMED = {_CONTRIB + 'FixedLossScaleManager': 'FixedLossScaleManager',
-            _CONTRIB + 'ExponentialUpdateLossScaleManager': 'ExponentialUpdateLossScaleManager',
-            _CONTRIB + 'LossScaleOptimizer': 'NPULossScaleOptimizer'}
-_FIXED, _DYNAMIC = _TRAIN + 'FixedLossScale', _TRAIN + 'DynamicLossScale'
-_OPTIMIZERS = frozenset({_CONTRIB + 'LossScaleOptimizer', _TRAIN + 'MixedPrecisionLossScaleOptimizer'})
-_REWRITES = frozenset({_TRAIN + 'enable_mixed_precision_graph_rewrite',
-                       'tensorflow.mixed_precision.enable_mixed_precision_graph_rewrite',
-                       'tensorflow.mixed_precision.experimental.enable_mixed_precision_graph_rewrite'})
-_KERAS = tuple('tensorflow.keras.mixed_precision.' + path for path in ('', 'experimental.'))
-_POLICIES = frozenset(home + name for home in _KERAS for name in ('set_global_policy', 'set_policy'))
-_KERAS_OPTIMIZERS = frozenset(home + 'LossScaleOptimizer' for home in _KERAS)
+CODE = "NPU116"
+_CONTRIB = "tensorflow.contrib.mixed_precision."
+_TRAIN = "tensorflow.train.experimental."
+_RENAMED = {
+    _CONTRIB + "FixedLossScaleManager": "FixedLossScaleManager",
+    _CONTRIB + "ExponentialUpdateLossScaleManager": "ExponentialUpdateLossScaleManager",
+    _CONTRIB + "LossScaleOptimizer": "NPULossScaleOptimizer",
+}
+_FIXED, _DYNAMIC = _TRAIN + "FixedLossScale", _TRAIN + "DynamicLossScale"
+_OPTIMIZERS = frozenset({_CONTRIB + "LossScaleOptimizer", _TRAIN + "MixedPrecisionLossScaleOptimizer"})
+_REWRITES = frozenset(
+    {
+        _TRAIN + "enable_mixed_precision_graph_rewrite",
+        "tensorflow.mixed_precision.enable_mixed_precision_graph_rewrite",
+        "tensorflow.mixed_precision.experimental.enable_mixed_precision_graph_rewrite",
+    }
+)
+_KERAS = tuple("tensorflow.keras.mixed_precision." + path for path in ("", "experimental."))
+_POLICIES = frozenset(home + name for home in _KERAS for name in ("set_global_policy", "set_policy"))
+_KERAS_OPTIMIZERS = frozenset(home + "LossScaleOptimizer" for home in _KERAS)
 _MANAGERS = frozenset(_RENAMED) - _OPTIMIZERS | {_FIXED, _DYNAMIC}
-_NPU = 'npu_shim.npu_init.NPULossScaleOptimizer'
+_NPU = "npu_shim.npu_init.NPULossScaleOptimizer"
 CALLS = _MANAGERS | _OPTIMIZERS | _REWRITES | {_NPU}
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    name = name or ''
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    name = name or ""
     if name == _NPU:
         shared = _shared(context, call.node)
         if shared is not None:
-            yield Change(call.node, 'a step is skipped on all ranks when one of them overflows', (shared,))
+            yield Change(call.node, "a step is skipped on all ranks when one of them overflows", (shared,))
         return
     if name in _REWRITES:
-        yield Finding(call.node, 'the NPU has mixed precision of its own: leave the optimizer as it was and '
-                      "write npu_shim.session_config(precision_mode='allow_mix_precision')")
+        yield Finding(
+            call.node,
+            "the NPU has mixed precision of its own: leave the optimizer as it was and "
+            "write npu_shim.session_config(precision_mode='allow_mix_precision')",
+        )
         return
-    given = bind(call.node, ('opt', 'loss_scale')).args.get('loss_scale') if name in _OPTIMIZERS else call.node
+    given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale") if name in _OPTIMIZERS else call.node
     if _rewritten(context, given, call.where):
-        yield Finding(call.node, '%s stays, because enable_mixed_precision_graph_rewrite is given the same scale; '
-                      "leave that out, write npu_shim.session_config(precision_mode='allow_mix_precision') and "
-                      'NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))' % name.rsplit('.', 1)[1])
+        yield Finding(
+            call.node,
+            "{} stays, because enable_mixed_precision_graph_rewrite is given the same scale; "
+            "leave that out, write npu_shim.session_config(precision_mode='allow_mix_precision') and "
+            "NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))".format(name.rsplit(".", 1)[1]),
+        )
         return
     found = set(context.called.values())
-    literal = name == _TRAIN + 'MixedPrecisionLossScaleOptimizer' and _literal_scale(call.node)
+    literal = name == _TRAIN + "MixedPrecisionLossScaleOptimizer" and _literal_scale(call.node)
     if not literal and not (found & _OPTIMIZERS if name in _MANAGERS else found & _MANAGERS):
-        yield Finding(call.node, '%s stays, because this file does not show what it is used with; manager '
-                      'and optimizer go together: NPULossScaleOptimizer(opt, FixedLossScaleManager(...))'
-                      % name.rsplit('.', 1)[1])
+        yield Finding(
+            call.node,
+            "{} stays, because this file does not show what it is used with; manager "
+            "and optimizer go together: NPULossScaleOptimizer(opt, FixedLossScaleManager(...))".format(
+                name.rsplit(".", 1)[1]
+            ),
+        )
         return
     edits, uses = _edits(context, call.node, name)
     if edits is None:
-        yield Finding(call.node, 'its arguments cannot be turned over; write NPULossScaleOptimizer(opt, '
-                      'manager) with FixedLossScaleManager or ExponentialUpdateLossScaleManager')
+        yield Finding(
+            call.node,
+            "its arguments cannot be turned over; write NPULossScaleOptimizer(opt, "
+            "manager) with FixedLossScaleManager or ExponentialUpdateLossScaleManager",
+        )
         return
     shared = _shared(context, call.node) if name in _OPTIMIZERS else None
-    yield Change(call.node, 'the loss is scaled as the NPU needs it', tuple(edits + ([shared] if shared else [])),
-                 tuple(uses))
+    yield Change(
+        call.node, "the loss is scaled as the NPU needs it", tuple(edits + ([shared] if shared else [])), tuple(uses)
+    )
 
 
-def _shared(context: Context, node: ast.Call) -> Optional[Edit]:
+def _shared(context: Context, node: ast.Call) -> Edit | None:
     """Let the optimizer of one rank know of the overflows of the others."""
-    bound = bind(node, ('opt', 'loss_scale_manager', 'is_distributed'))
-    if not context.distributed or bound.hidden or 'is_distributed' in bound.args:
+    bound = bind(node, ("opt", "loss_scale_manager", "is_distributed"))
+    if not context.distributed or bound.hidden or "is_distributed" in bound.args:
         return None
-    return add_argument(context.source, node, 'is_distributed=True')
+    return add_argument(context.source, node, "is_distributed=True")
 
 
-def _edits(context: Context, node: ast.Call, name: str) -> Tuple[Optional[List[Edit]], List[str]]:
+def _edits(context: Context, node: ast.Call, name: str) -> tuple[list[Edit] | None, list[str]]:
     source = context.source
     if name in _RENAMED:
         return [rename(source, node.func, _RENAMED[name])], [_RENAMED[name]]
     if name == _FIXED:
-        bound = bind(node, ('loss_scale_value',))
-        if bound.hidden or bound.unknown or 'loss_scale_value' not in bound.args:
+        bound = bind(node, ("loss_scale_value",))
+        if bound.hidden or bound.unknown or "loss_scale_value" not in bound.args:
             return None, []
-        edits = [rename(source, node.func, 'FixedLossScaleManager')]
+        edits = [rename(source, node.func, "FixedLossScaleManager")]
         if bound.keywords:
-            edits.append(rename_keyword(source, node, bound.keywords['loss_scale_value'], 'loss_scale'))
-        return edits, ['FixedLossScaleManager']
+            edits.append(rename_keyword(source, node, bound.keywords["loss_scale_value"], "loss_scale"))
+        return edits, ["FixedLossScaleManager"]
     if name == _DYNAMIC:
-        bound = bind(node, ('initial_loss_scale', 'increment_period', 'multiplier'))
+        bound = bind(node, ("initial_loss_scale", "increment_period", "multiplier"))
         if bound.hidden or bound.unknown:
             return None, []
-        return [rename(source, node, _manager(context, bound))], ['ExponentialUpdateLossScaleManager']
+        return [rename(source, node, _manager(context, bound))], ["ExponentialUpdateLossScaleManager"]
     return _optimizer(context, node)
 
 
-def _optimizer(context: Context, node: ast.Call) -> Tuple[Optional[List[Edit]], List[str]]:
+def _optimizer(context: Context, node: ast.Call) -> tuple[list[Edit] | None, list[str]]:
     source = context.source
-    bound = bind(node, ('opt', 'loss_scale'))
-    scale = bound.args.get('loss_scale')
+    bound = bind(node, ("opt", "loss_scale"))
+    scale = bound.args.get("loss_scale")
     if bound.hidden or bound.unknown or scale is None:
         return None, []
-    edits = [rename(source, node.func, 'NPULossScaleOptimizer')]
-    uses = ['NPULossScaleOptimizer']
-    if 'loss_scale' in bound.keywords:
-        edits.append(rename_keyword(source, node, bound.keywords['loss_scale'], 'loss_scale_manager'))
+    edits = [rename(source, node.func, "NPULossScaleOptimizer")]
+    uses = ["NPULossScaleOptimizer"]
+    if "loss_scale" in bound.keywords:
+        edits.append(rename_keyword(source, node, bound.keywords["loss_scale"], "loss_scale_manager"))
     value = constant(scale)
-    if value and value[0] == 'dynamic':
+    if value and value[0] == "dynamic":
         edits.append(rename(source, scale, _manager(context, None)))
-        uses.append('ExponentialUpdateLossScaleManager')
+        uses.append("ExponentialUpdateLossScaleManager")
     elif value:
-        edits += wrap(source, scale, 'FixedLossScaleManager(', ')')
-        uses.append('FixedLossScaleManager')
+        edits += wrap(source, scale, "FixedLossScaleManager(", ")")
+        uses.append("FixedLossScaleManager")
     return edits, uses
 
 
-def _rewritten(context: Context, scale: Optional[ast.expr], where: Where) -> bool:
+def _rewritten(context: Context, scale: ast.expr | None, where: Where) -> bool:
     """Whether a scale, or what it is given to, may also be an argument of the graph rewrite of mixed precision,
     which takes TensorFlow's own scales alone."""
     made = _made(context, scale, where)
     for call in context.names.calls:
         if context.resolve(call.node.func, call.where) in _REWRITES:
-            given = bind(call.node, ('opt', 'loss_scale')).args.get('loss_scale')
+            given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale")
             if given is not None and constant(given) is None:
                 its = _made(context, given, call.where)
                 if its is None or made is None or its & made:
@@ -201,34 +222,36 @@ def _rewritten(context: Context, scale: Optional[ast.expr], where: Where) -> boo
     return False
 
 
-def _made(context: Context, node: Optional[ast.expr], where: Where) -> Optional[Set[int]]:
+def _made(context: Context, node: ast.expr | None, where: Where) -> set[int] | None:
     """The calls that may have made a value; None where that cannot be told."""
     if node is None or constant(node) is not None:
         return set()
     if isinstance(node, ast.Call):
         return {id(node)}
     bindings = context.names.lookup(node.id, where) or [] if isinstance(node, ast.Name) else []
-    if not bindings or any(b.kind != 'value' or not isinstance(b.node, ast.Call) for b in bindings):
+    if not bindings or any(b.kind != "value" or not isinstance(b.node, ast.Call) for b in bindings):
         return None
     return {id(b.node) for b in bindings}
 
 
 def _literal_scale(node: ast.Call) -> bool:
-    return constant(bind(node, ('opt', 'loss_scale')).args.get('loss_scale')) is not None
+    return constant(bind(node, ("opt", "loss_scale")).args.get("loss_scale")) is not None
 
 
-def _manager(context: Context, bound: Optional[Bound]) -> str:
+def _manager(context: Context, bound: Bound | None) -> str:
     """The manager that does what a DynamicLossScale does."""
-    given: Dict[str, ast.expr] = bound.args if bound else {}
+    given: dict[str, ast.expr] = bound.args if bound else {}
 
     def text(argument: str, default: str) -> str:
         return context.source.segment(given[argument]) if argument in given else default
 
-    ratio = '0.5'
-    if 'multiplier' in given:
-        plain = isinstance(given['multiplier'], (ast.Name, ast.Attribute)) or constant(given['multiplier'])
-        ratio = '1 / %s' % text('multiplier', '') if plain else '1 / (%s)' % text('multiplier', '')
-    return ('ExponentialUpdateLossScaleManager(init_loss_scale=%s, incr_every_n_steps=%s, '
-            'decr_every_n_nan_or_inf=1, incr_ratio=%s, decr_ratio=%s)' % (
-                text('initial_loss_scale', '2 ** 15'), text('increment_period', '2000'),
-                text('multiplier', '2'), ratio))
+    ratio = "0.5"
+    if "multiplier" in given:
+        plain = isinstance(given["multiplier"], (ast.Name, ast.Attribute)) or constant(given["multiplier"])
+        ratio = "1 / {}".format(text("multiplier", "")) if plain else "1 / ({})".format(text("multiplier", ""))
+    return (
+        "ExponentialUpdateLossScaleManager(init_loss_scale={}, incr_every_n_steps={}, "
+        "decr_every_n_nan_or_inf=1, incr_ratio={}, decr_ratio={})".format(
+            text("initial_loss_scale", "2 ** 15"), text("increment_period", "2000"), text("multiplier", "2"), ratio
+        )
+    )

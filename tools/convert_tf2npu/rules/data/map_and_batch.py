@@ -95,39 +95,77 @@ Untouched::
     train_set = tf.data.experimental.make_csv_dataset('train.csv', 32)
     test_set = tf.data.experimental.make_batched_features_dataset('test*', 32, spec)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Iterator
 
-from ...semantics.model import Call
-from ..compat_v1.contrib.plan import moves
 from ...analysis.datasets import around
-from ...semantics.types import DATASET
 from ...analysis.last_batch import Way, judge
-from ..registry import Context, Result
+from ...semantics.model import Call
 from ...semantics.signatures import bind
+from ...semantics.types import DATASET
+from ..compat_v1.contrib.plan import moves
+from ..registry import Context, Result
 
-CODE = 'NPU114'
-_MAP = ('map_func', 'batch_size', 'num_parallel_batches', 'drop_remainder', 'num_parallel_calls')
-_BUCKET = ('element_length_func', 'bucket_boundaries', 'bucket_batch_sizes', 'padded_shapes',
-           'padding_values', 'pad_to_bucket_boundary', 'no_padding', 'drop_remainder')
-_CSV = ('file_pattern', 'batch_size', 'column_names', 'column_defaults', 'label_name', 'select_columns',
-        'field_delim', 'use_quote_delim', 'na_value', 'header', 'num_epochs')
-_FEATURES = ('file_pattern', 'batch_size', 'features', 'reader', 'label_key', 'reader_args', 'num_epochs', 'shuffle',
-             'shuffle_buffer_size', 'shuffle_seed', 'prefetch_buffer_size', 'reader_num_threads',
-             'parser_num_threads', 'sloppy_ordering', 'drop_final_batch')
-_SIGNATURES: Dict[str, Tuple[str, ...]] = {
-    'map_and_batch': _MAP, 'map_and_batch_with_legacy_function': _MAP, 'bucket_by_sequence_length': _BUCKET,
-    'make_csv_dataset': _CSV, 'make_batched_features_dataset': _FEATURES,
+CODE = "NPU114"
+_MAP = ("map_func", "batch_size", "num_parallel_batches", "drop_remainder", "num_parallel_calls")
+_BUCKET = (
+    "element_length_func",
+    "bucket_boundaries",
+    "bucket_batch_sizes",
+    "padded_shapes",
+    "padding_values",
+    "pad_to_bucket_boundary",
+    "no_padding",
+    "drop_remainder",
+)
+_CSV = (
+    "file_pattern",
+    "batch_size",
+    "column_names",
+    "column_defaults",
+    "label_name",
+    "select_columns",
+    "field_delim",
+    "use_quote_delim",
+    "na_value",
+    "header",
+    "num_epochs",
+)
+_FEATURES = (
+    "file_pattern",
+    "batch_size",
+    "features",
+    "reader",
+    "label_key",
+    "reader_args",
+    "num_epochs",
+    "shuffle",
+    "shuffle_buffer_size",
+    "shuffle_seed",
+    "prefetch_buffer_size",
+    "reader_num_threads",
+    "parser_num_threads",
+    "sloppy_ordering",
+    "drop_final_batch",
+)
+_SIGNATURES: dict[str, tuple[str, ...]] = {
+    "map_and_batch": _MAP,
+    "map_and_batch_with_legacy_function": _MAP,
+    "bucket_by_sequence_length": _BUCKET,
+    "make_csv_dataset": _CSV,
+    "make_batched_features_dataset": _FEATURES,
 }
-CALLS = frozenset(home + name for name in _SIGNATURES
-                  for home in ('tensorflow.data.experimental.', 'tensorflow.contrib.data.'))
-METHODS = frozenset({'bucket_by_sequence_length'})
+CALLS = frozenset(
+    home + name for name in _SIGNATURES for home in ("tensorflow.data.experimental.", "tensorflow.contrib.data.")
+)
+METHODS = frozenset({"bucket_by_sequence_length"})
 
 
 # Its buckets may differ in their batch size, so that there is no one size for all batches.
-_BUCKETS = Way(pad='npu_shim.data.pad_last_batch(%s, batch_size=N) if N is that of all buckets')
+_BUCKETS = Way(pad="npu_shim.data.pad_last_batch(%s, batch_size=N) if N is that of all buckets")
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
@@ -136,18 +174,26 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         yield from judge(context, call, bind(call.node, _BUCKET), _BUCKETS, call.node.func.value)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    home, _, word = (name or '').rpartition('.')
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    home, _, word = (name or "").rpartition(".")
     bound = bind(call.node, _SIGNATURES[word])
     whole = around(context, call.node)
-    source = whole.func.value if isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute) and \
-        whole is not call.node else None
+    source = (
+        whole.func.value
+        if isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute) and whole is not call.node
+        else None
+    )
     way = Way()
-    if word.startswith('make_'):
-        if not bound.hidden and not bound.given('num_epochs'):
+    if word.startswith("make_"):
+        if not bound.hidden and not bound.given("num_epochs"):
             return  # they repeat for ever, and TensorFlow gives their batches one size itself
-        way = Way('drop_final_batch' if word == 'make_batched_features_dataset' else None)
-    elif word == 'bucket_by_sequence_length':
-        way = _BUCKETS if 'contrib' not in home or moves(context, call.node) else _BUCKETS._replace(
-            flag=None, drop='tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)')
+        way = Way("drop_final_batch" if word == "make_batched_features_dataset" else None)
+    elif word == "bucket_by_sequence_length":
+        way = (
+            _BUCKETS
+            if "contrib" not in home or moves(context, call.node)
+            else _BUCKETS._replace(
+                flag=None, drop="tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)"
+            )
+        )
     yield from judge(context, call, bound, way, source)

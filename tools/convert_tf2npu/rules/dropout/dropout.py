@@ -83,23 +83,26 @@ Untouched::
     def layer(x):
         return tf.nn.dropout(x, 0.5)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, List, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
 from ...rewrite.call_edits import one_minus, rename, rename_keyword
+from ...semantics.model import Call
 from ...semantics.resolver import Names
-from ..registry import Change, Context, Finding, Result
 from ...semantics.signatures import DROPOUT_V1, DROPOUT_V2, bind
 from ...syntax.source import Edit
 from ...tf_api.canonical_names import is_only_version2, is_version1
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU106'
-CALLS = frozenset({'tensorflow.nn.dropout', 'tensorflow.keras.backend.dropout'})
-_KERAS_LEVEL = ('x', 'level', 'noise_shape', 'seed')
+CODE = "NPU106"
+CALLS = frozenset({"tensorflow.nn.dropout", "tensorflow.keras.backend.dropout"})
+_KERAS_LEVEL = ("x", "level", "noise_shape", "seed")
 # Calls that only TensorFlow 1 has under the plain name tensorflow, and the modules that only it has.
-_ONLY_IN_1 = frozenset('tensorflow.' + name for name in '''
+_ONLY_IN_1 = frozenset(
+    "tensorflow." + name
+    for name in """
 Session InteractiveSession ConfigProto placeholder placeholder_with_default get_variable variable_scope
 get_variable_scope global_variables global_variables_initializer local_variables_initializer
 initialize_all_variables trainable_variables get_default_graph get_default_session reset_default_graph
@@ -110,75 +113,88 @@ nn.static_rnn summary.FileWriter summary.merge_all train.Saver train.AdamOptimiz
 train.MomentumOptimizer train.RMSPropOptimizer train.GradientDescentOptimizer train.Supervisor
 train.get_or_create_global_step train.get_global_step train.exponential_decay
 train.MonitoredTrainingSession losses.softmax_cross_entropy losses.sparse_softmax_cross_entropy
-losses.mean_squared_error losses.get_total_loss'''.split())
-_MODULES_OF_1 = tuple('tensorflow.%s.' % name for name in (
-    'layers', 'app', 'flags', 'gfile', 'logging', 'python_io', 'nn.rnn_cell'))
+losses.mean_squared_error losses.get_total_loss""".split()
+)
+_MODULES_OF_1 = tuple(
+    f"tensorflow.{name}." for name in ("layers", "app", "flags", "gfile", "logging", "python_io", "nn.rnn_cell")
+)
 # What shows a version before the tool replaces it, and no longer when it looks again.
-_REPLACED_OF_1 = ('tensorflow.contrib.', 'tensorflow.layers.dropout', 'horovod.tensorflow.broadcast_global_variables')
-_REPLACED = CALLS | {'tensorflow.layers.dropout', 'tensorflow.estimator.Estimator', 'tensorflow.estimator.RunConfig',
-                     'tensorflow.keras.estimator.model_to_estimator'}
-_COMPAT = 'tensorflow.compat.v1'
-_ONLY_IN_2 = frozenset({'tensorflow.function', 'tensorflow.GradientTape', 'tensorflow.keras.optimizers.Adam'})
+_REPLACED_OF_1 = ("tensorflow.contrib.", "tensorflow.layers.dropout", "horovod.tensorflow.broadcast_global_variables")
+_REPLACED = CALLS | {
+    "tensorflow.layers.dropout",
+    "tensorflow.estimator.Estimator",
+    "tensorflow.estimator.RunConfig",
+    "tensorflow.keras.estimator.model_to_estimator",
+}
+_COMPAT = "tensorflow.compat.v1"
+_ONLY_IN_2 = frozenset({"tensorflow.function", "tensorflow.GradientTape", "tensorflow.keras.optimizers.Adam"})
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     source = context.source
     node = call.node
-    spelled = context.names.spelled(node.func, call.where) or ''
-    keras = name == 'tensorflow.keras.backend.dropout'
+    spelled = context.names.spelled(node.func, call.where) or ""
+    keras = name == "tensorflow.keras.backend.dropout"
     version = 2 if keras else 1 if is_version1(spelled) else _version(context)
     if version is None:
         if len(node.args) > 1:
-            yield Finding(node, 'the second argument of tf.nn.dropout is the keep probability in '
-                          'TensorFlow 1 and the rate in TensorFlow 2, and nothing in this file '
-                          'tells which is meant; give it its name')
+            yield Finding(
+                node,
+                "the second argument of tf.nn.dropout is the keep probability in "
+                "TensorFlow 1 and the rate in TensorFlow 2, and nothing in this file "
+                "tells which is meant; give it its name",
+            )
             return
         version = 1
     bound = bind(node, _KERAS_LEVEL if keras else DROPOUT_V1 if version == 1 else DROPOUT_V2)
-    rate = 'level' if keras else 'rate'
+    rate = "level" if keras else "rate"
     if bound.hidden:
-        yield Finding(node, 'the arguments of dropout are hidden behind * or **; write '
-                      'npu_ops.dropout(x, keep_prob=...)')
+        yield Finding(
+            node, "the arguments of dropout are hidden behind * or **; write npu_ops.dropout(x, keep_prob=...)"
+        )
         return
-    if bound.given('noise_shape'):
-        yield Finding(node, 'dropout with a noise_shape stays as it is; the NPU draws one number '
-                      'for each element (npu_ops.dropout without noise_shape is the faster one)')
+    if bound.given("noise_shape"):
+        yield Finding(
+            node,
+            "dropout with a noise_shape stays as it is; the NPU draws one number "
+            "for each element (npu_ops.dropout without noise_shape is the faster one)",
+        )
         return
-    edits: List[Edit] = [rename(source, node.func, 'npu_ops.dropout')]
+    edits: list[Edit] = [rename(source, node.func, "npu_ops.dropout")]
     if version == 1 and rate in bound.positional:
-        yield Finding(node, 'its rate is given by place; write npu_ops.dropout(x, keep_prob=...)')
+        yield Finding(node, "its rate is given by place; write npu_ops.dropout(x, keep_prob=...)")
         return
     if bound.given(rate):
-        if bound.given('keep_prob'):
+        if bound.given("keep_prob"):
             return  # TensorFlow itself refuses both
         edits += one_minus(source, bound.args[rate])
         keyword = bound.keywords.get(rate)
         if keyword:
-            edits.append(rename_keyword(source, node, keyword, 'keep_prob'))
-    elif not bound.given('keep_prob'):
+            edits.append(rename_keyword(source, node, keyword, "keep_prob"))
+    elif not bound.given("keep_prob"):
         return
-    yield Change(node, 'dropout becomes the operator of the NPU', tuple(edits), ('npu_ops',))
+    yield Change(node, "dropout becomes the operator of the NPU", tuple(edits), ("npu_ops",))
 
 
-def _version(context: Context) -> Optional[int]:
+def _version(context: Context) -> int | None:
     """Which TensorFlow the plain name ``tensorflow`` stands for, by what else the file imports and calls; None where
     nothing tells, or one thing this and another that, be it replaced by now."""
     one = replaced = ported = False
     two = _imports_v1(context.names)
     for call in context.names.calls:
-        spelled = context.names.spelled(call.node.func, call.where) or ''
+        spelled = context.names.spelled(call.node.func, call.where) or ""
         name = context.resolve(call.node.func, call.where)
-        ported = ported or (name or '').startswith('npu_shim.')
+        ported = ported or (name or "").startswith("npu_shim.")
         if spelled.startswith(_REPLACED_OF_1):
             replaced = True
         elif name not in _REPLACED:
             one = one or spelled in _ONLY_IN_1 or spelled.startswith(_MODULES_OF_1)
-            two = two or spelled in _ONLY_IN_2 or is_only_version2(spelled) or spelled.startswith(_COMPAT + '.')
+            two = two or spelled in _ONLY_IN_2 or is_only_version2(spelled) or spelled.startswith(_COMPAT + ".")
     for node, where in context.names.classes:
         for base in node.bases:
-            one = one or (context.names.spelled(base, where) or '').startswith(_MODULES_OF_1)
+            one = one or (context.names.spelled(base, where) or "").startswith(_MODULES_OF_1)
     for function in context.names.functions:
-        for decorator in getattr(function.node, 'decorator_list', ()):
+        for decorator in getattr(function.node, "decorator_list", ()):
             name = context.names.spelled(decorator, function.where)
             two = two or name in _ONLY_IN_2
     if two:
@@ -189,5 +205,8 @@ def _version(context: Context) -> Optional[int]:
 def _imports_v1(names: Names) -> bool:
     """Whether a file imports TensorFlow 1 by its name in TensorFlow 2, and not only where that can be had."""
     scopes = {id(where.scope): where.scope for where in names.places.values()}
-    return any(len(bindings) == 1 and bindings[0].kind == 'import' and bindings[0].target.startswith(_COMPAT)
-               for scope in scopes.values() for bindings in scope.bindings.values())
+    return any(
+        len(bindings) == 1 and bindings[0].kind == "import" and bindings[0].target.startswith(_COMPAT)
+        for scope in scopes.values()
+        for bindings in scope.bindings.values()
+    )

@@ -122,50 +122,53 @@ Untouched::
 
     hidden = tf.keras.layers.Dense(512, activation='gelu')(hidden)
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call, Function
 from ...analysis.gelu_formula import argument_name, expression_meaning, meaning, statements
-from ..registry import Change, Context, Finding, Result
+from ...semantics.model import Call, Function
 from ...semantics.signatures import bind, constant
 from ...syntax.source import Edit
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU108'
-_READY = frozenset({'tensorflow.nn.gelu', 'tensorflow.keras.activations.gelu'})
+CODE = "NPU108"
+_READY = frozenset({"tensorflow.nn.gelu", "tensorflow.keras.activations.gelu"})
 # What the formula is written with: a function is looked into where it calls one of these.
-CALLS = _READY | {'tensorflow.tanh', 'tensorflow.sigmoid', 'tensorflow.erf', 'tensorflow.math.erf'}
-_COMMENT = re.compile(r'[ \t]*(#[^\r\n]*)')
-_LAYERS = ('tensorflow.keras.layers.', 'tensorflow.layers.')
-_ERF = ('this is gelu in its erf form; npu_unary_ops.gelu computes the tanh form, up to 5e-4 away: write it '
-        'where that is near enough')
+CALLS = _READY | {"tensorflow.tanh", "tensorflow.sigmoid", "tensorflow.erf", "tensorflow.math.erf"}
+_COMMENT = re.compile(r"[ \t]*(#[^\r\n]*)")
+_LAYERS = ("tensorflow.keras.layers.", "tensorflow.layers.")
+_ERF = (
+    "this is gelu in its erf form; npu_unary_ops.gelu computes the tanh form, up to 5e-4 away: write it "
+    "where that is near enough"
+)
 
 
 def check_file(context: Context) -> Iterator[Result]:
     """An activation given by its name: Keras takes the erf form."""
-    if 'gelu' not in context.source.text:
+    if "gelu" not in context.source.text:
         return
     for call in context.names.calls:
         for keyword in call.node.keywords:
-            if keyword.arg == 'activation' and (
-                    constant(keyword.value) == ('gelu',) or
-                    context.resolve(keyword.value, call.where) in _READY) and (
-                        context.resolve(call.node.func, call.where) or '').startswith(_LAYERS):
-                yield Finding(keyword.value, _ERF.replace('write it', 'write activation=npu_unary_ops.gelu'))
+            if (
+                keyword.arg == "activation"
+                and (constant(keyword.value) == ("gelu",) or context.resolve(keyword.value, call.where) in _READY)
+                and (context.resolve(call.node.func, call.where) or "").startswith(_LAYERS)
+            ):
+                yield Finding(keyword.value, _ERF.replace("write it", "write activation=npu_unary_ops.gelu"))
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if name in _READY:
         yield from _ready(context, call.node)
         return
-    around = next((f for f in context.names.ancestors(call.node) if isinstance(
-        f, (ast.FunctionDef, ast.Lambda))), None)
+    around = next((f for f in context.names.ancestors(call.node) if isinstance(f, (ast.FunctionDef, ast.Lambda))), None)
     function = next((f for f in context.names.functions if f.node is around), None)
     found = meaning(function, context.names) if function else None
-    if function and found == 'gelu':
+    if function and found == "gelu":
         yield _function(context, function)
     elif function and found:
         yield Finding(function.node, _ERF)
@@ -175,15 +178,25 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
 
 def _ready(context: Context, node: ast.Call) -> Iterator[Result]:
     """gelu as TensorFlow has it, which says by an argument which form it is."""
-    bound = bind(node, ('features', 'approximate', 'name'))
-    approximate = constant(bound.args.get('approximate'))
-    if bound.hidden or 'approximate' in bound.args and approximate is None or not node.args:
-        yield Finding(node, 'which form of gelu this is, is not to be seen; for approximate=True write '
-                      'npu_unary_ops.gelu(x)')
+    bound = bind(node, ("features", "approximate", "name"))
+    approximate = constant(bound.args.get("approximate"))
+    if bound.hidden or "approximate" in bound.args and approximate is None or not node.args:
+        yield Finding(
+            node, "which form of gelu this is, is not to be seen; for approximate=True write npu_unary_ops.gelu(x)"
+        )
     elif approximate and approximate[0]:
-        yield Change(node, 'gelu becomes the operator of the NPU', (
-            Edit(context.source.start(node), context.source.end(node),
-                 'npu_unary_ops.gelu(%s)' % context.source.segment(node.args[0])),), ('npu_unary_ops',))
+        yield Change(
+            node,
+            "gelu becomes the operator of the NPU",
+            (
+                Edit(
+                    context.source.start(node),
+                    context.source.end(node),
+                    f"npu_unary_ops.gelu({context.source.segment(node.args[0])})",
+                ),
+            ),
+            ("npu_unary_ops",),
+        )
     else:
         yield Finding(node, _ERF)
 
@@ -191,15 +204,14 @@ def _ready(context: Context, node: ast.Call) -> Iterator[Result]:
 def _function(context: Context, function: Function) -> Change:
     source = context.source
     body = statements(function.node)
-    call = 'npu_unary_ops.gelu(%s)' % argument_name(function, context.names)
+    call = f"npu_unary_ops.gelu({argument_name(function, context.names)})"
     start, end = source.start(body[0]), source.end(body[-1])
     if not isinstance(function.node, ast.Lambda):
-        call = 'return ' + call
-        indent = source.text[source.line_start(start):start]
+        call = "return " + call
+        indent = source.text[source.line_start(start) : start]
         if not indent.strip():  # else the body stands in the line of its def
-            call = ''.join(c + source.newline + indent for c in _comments(context, body)) + call
-    return Change(function.node, 'gelu becomes the operator of the NPU', (Edit(start, end, call),),
-                  ('npu_unary_ops',))
+            call = "".join(c + source.newline + indent for c in _comments(context, body)) + call
+    return Change(function.node, "gelu becomes the operator of the NPU", (Edit(start, end, call),), ("npu_unary_ops",))
 
 
 def _expression(context: Context, call: Call) -> Iterator[Result]:
@@ -213,11 +225,14 @@ def _expression(context: Context, call: Call) -> Iterator[Result]:
             if not isinstance(part, (ast.Name, ast.Attribute)):
                 continue
             found = expression_meaning(whole, part, context.names, call.where)
-            if found == 'gelu':
-                new = 'npu_unary_ops.gelu(%s)' % context.source.segment(part)
-                yield Change(whole, 'gelu becomes the operator of the NPU', (
-                    Edit(context.source.start(whole), context.source.end(whole), new),),
-                    ('npu_unary_ops',))
+            if found == "gelu":
+                new = f"npu_unary_ops.gelu({context.source.segment(part)})"
+                yield Change(
+                    whole,
+                    "gelu becomes the operator of the NPU",
+                    (Edit(context.source.start(whole), context.source.end(whole), new),),
+                    ("npu_unary_ops",),
+                )
             elif found:
                 yield Finding(whole, _ERF)
             if found:

@@ -17,23 +17,33 @@ Untouched::
 
     layer = Dropout(0.1)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
 
-CODE = 'NPU201'
-CALLS = frozenset({'tensorflow.keras.layers.Dropout', 'tensorflow.layers.Dropout',
-                   'tensorflow.keras.layers.SpatialDropout1D',
-                   'tensorflow.keras.layers.SpatialDropout2D',
-                   'tensorflow.keras.layers.SpatialDropout3D'})
+CODE = "NPU201"
+CALLS = frozenset(
+    {
+        "tensorflow.keras.layers.Dropout",
+        "tensorflow.layers.Dropout",
+        "tensorflow.keras.layers.SpatialDropout1D",
+        "tensorflow.keras.layers.SpatialDropout2D",
+        "tensorflow.keras.layers.SpatialDropout3D",
+    }
+)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if 'npu_convert_dropout' in context.source.text:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if "npu_convert_dropout" in context.source.text:
         return
-    yield Finding(call.node, '%s keeps the dropout of TensorFlow; "from npu_shim.estimator.npu import '
-                  'npu_convert_dropout" switches all Dropout layers of the process to that of the NPU'
-                  % (name or '').rsplit('.', 1)[1])
+    yield Finding(
+        call.node,
+        '{} keeps the dropout of TensorFlow; "from npu_shim.estimator.npu import '
+        'npu_convert_dropout" switches all Dropout layers of the process to that of the NPU'.format(
+            (name or "").rsplit(".", 1)[1]
+        ),
+    )

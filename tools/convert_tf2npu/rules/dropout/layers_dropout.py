@@ -108,38 +108,56 @@ Untouched::
 
     net = layers.dropout(net, rate=0.4, training=True)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
 from ...analysis.dropouts import Dropout, turn
 from ...rewrite.call_edits import one_minus
-from ..registry import Context, Finding, Result
+from ...semantics.model import Call
 from ...semantics.signatures import LAYERS_DROPOUT, bind, constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU107'
-CALLS = frozenset({'tensorflow.layers.dropout'})
-_WHAT = 'tf.layers.dropout'
+CODE = "NPU107"
+CALLS = frozenset({"tensorflow.layers.dropout"})
+_WHAT = "tf.layers.dropout"
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     bound = bind(call.node, LAYERS_DROPOUT)
-    training = bound.args.get('training')
+    training = bound.args.get("training")
     literal = constant(training)
     if not bound.hidden and (training is None or literal and not literal[0]):
         return  # it never drops
-    reason = ''
-    if bound.hidden or bound.unknown or 'inputs' not in bound.args or 'training' not in bound.keywords or \
-            'noise_shape' in bound.positional:
-        reason = 'its arguments are given in a way that cannot be turned over'
-    elif bound.given('noise_shape'):
-        reason = 'it has a noise_shape'
+    reason = ""
+    if (
+        bound.hidden
+        or bound.unknown
+        or "inputs" not in bound.args
+        or "training" not in bound.keywords
+        or "noise_shape" in bound.positional
+    ):
+        reason = "its arguments are given in a way that cannot be turned over"
+    elif bound.given("noise_shape"):
+        reason = "it has a noise_shape"
     if reason or training is None:
-        yield Finding(call.node, '%s stays as it is, because %s; write npu_ops.dropout(x, keep_prob=1 - rate) '
-                      'where it trains' % (_WHAT, reason))
+        yield Finding(
+            call.node,
+            f"{_WHAT} stays as it is, because {reason}; write npu_ops.dropout(x, keep_prob=1 - rate) where it trains",
+        )
         return
-    rate = bound.args.get('rate')
-    yield turn(context, Dropout(
-        call, bound, training, bound.keywords['training'], one_minus(context.source, rate) if rate is not None else (),
-        '' if rate is not None else 'keep_prob=0.5', (('rate', 'keep_prob'), ('inputs', 'x'))), _WHAT)
+    rate = bound.args.get("rate")
+    yield turn(
+        context,
+        Dropout(
+            call,
+            bound,
+            training,
+            bound.keywords["training"],
+            one_minus(context.source, rate) if rate is not None else (),
+            "" if rate is not None else "keep_prob=0.5",
+            (("rate", "keep_prob"), ("inputs", "x")),
+        ),
+        _WHAT,
+    )

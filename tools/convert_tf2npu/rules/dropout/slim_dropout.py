@@ -68,67 +68,83 @@ Untouched::
 
     net = slim.dropout(net, 0.5, is_training=True)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, List, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
 from ...analysis.dropouts import Dropout, turn
 from ...project.import_graph import importers
+from ...semantics.model import Call
 from ...semantics.resolver import Names
-from ..registry import Context, Finding, Result
 from ...semantics.signatures import Bound, bind, constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU118'
-_DROPOUT = 'tensorflow.contrib.layers.dropout'
+CODE = "NPU118"
+_DROPOUT = "tensorflow.contrib.layers.dropout"
 CALLS = frozenset({_DROPOUT})
-_SCOPES = frozenset({'tensorflow.contrib.slim.arg_scope', 'tensorflow.contrib.framework.arg_scope'})
-_SIGNATURE = ('inputs', 'keep_prob', 'noise_shape', 'is_training', 'outputs_collections', 'scope', 'seed')
-_WHAT = 'slim.dropout'
+_SCOPES = frozenset({"tensorflow.contrib.slim.arg_scope", "tensorflow.contrib.framework.arg_scope"})
+_SIGNATURE = ("inputs", "keep_prob", "noise_shape", "is_training", "outputs_collections", "scope", "seed")
+_WHAT = "slim.dropout"
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     bound = bind(call.node, _SIGNATURE)
     scopes = _scopes(context, call)
-    training: Optional[ast.AST] = bound.args.get('is_training')
+    training: ast.AST | None = bound.args.get("is_training")
     if training is None and not bound.hidden:
-        training = next((k.value for scope in scopes for k in scope.keywords if k.arg == 'is_training'), None)
+        training = next((k.value for scope in scopes for k in scope.keywords if k.arg == "is_training"), None)
     literal = constant(training)
     if literal and not literal[0]:
         return  # it never drops
-    complete = training is not None and 'keep_prob' in bound.args or not _in_unknown_scope(context.names)
-    reason = ''
-    if bound.hidden or bound.unknown or 'inputs' not in bound.args or len(bound.positional) > 2:
-        reason = 'its arguments are given in a way that cannot be turned over'
-    elif bound.given('noise_shape') or bound.given('outputs_collections'):
-        reason = 'it has a noise_shape or collects its output'
-    elif not complete or any(k.arg != 'is_training' for scope in scopes for k in scope.keywords):
-        reason = 'an arg_scope may give it more arguments'
+    complete = training is not None and "keep_prob" in bound.args or not _in_unknown_scope(context.names)
+    reason = ""
+    if bound.hidden or bound.unknown or "inputs" not in bound.args or len(bound.positional) > 2:
+        reason = "its arguments are given in a way that cannot be turned over"
+    elif bound.given("noise_shape") or bound.given("outputs_collections"):
+        reason = "it has a noise_shape or collects its output"
+    elif not complete or any(k.arg != "is_training" for scope in scopes for k in scope.keywords):
+        reason = "an arg_scope may give it more arguments"
     if reason:
         yield _left(context, bound, call, reason)
         return
-    yield turn(context, Dropout(
-        call, bound, training, bound.keywords.get('is_training'), (),
-        '' if 'keep_prob' in bound.args else 'keep_prob=0.5', (('inputs', 'x'), ('scope', 'name'))), _WHAT)
+    yield turn(
+        context,
+        Dropout(
+            call,
+            bound,
+            training,
+            bound.keywords.get("is_training"),
+            (),
+            "" if "keep_prob" in bound.args else "keep_prob=0.5",
+            (("inputs", "x"), ("scope", "name")),
+        ),
+        _WHAT,
+    )
 
 
 def _left(context: Context, bound: Bound, call: Call, reason: str) -> Finding:
-    x, keep = (context.source.segment(bound.args[name]) if name in bound.args else default
-               for name, default in (('inputs', 'x'), ('keep_prob', '0.5')))
-    return Finding(call.node, '%s stays as it is, because %s; write npu_ops.dropout(%s, keep_prob=%s) if '
-                   'is_training else %s' % (_WHAT, reason, x, keep, x))
+    x, keep = (
+        context.source.segment(bound.args[name]) if name in bound.args else default
+        for name, default in (("inputs", "x"), ("keep_prob", "0.5"))
+    )
+    return Finding(
+        call.node,
+        f"{_WHAT} stays as it is, because {reason}; write npu_ops.dropout({x}, keep_prob={keep}) if "
+        f"is_training else {x}",
+    )
 
 
 def _in_unknown_scope(names: Names) -> bool:
     """Whether this file, or one that brings it in, has an arg_scope, which may hold for any call."""
     project = names.project
     if project is None or names.path not in project.paths:
-        return bool(names.mentions('arg_scope'))
+        return bool(names.mentions("arg_scope"))
     seen, todo = {names.path}, [names.path]
     while todo:
         path = todo.pop()
-        if b'arg_scope' in project.raw(path):
+        if b"arg_scope" in project.raw(path):
             return True
         more = [other for other in importers(project).get(path, ()) if other not in seen]
         seen.update(more)
@@ -136,7 +152,7 @@ def _in_unknown_scope(names: Names) -> bool:
     return False
 
 
-def _scopes(context: Context, call: Call) -> List[ast.Call]:
+def _scopes(context: Context, call: Call) -> list[ast.Call]:
     """The arg_scopes around a call that give arguments to dropout, the innermost first."""
     found = []
     for parent in context.names.ancestors(call.node):
@@ -145,8 +161,12 @@ def _scopes(context: Context, call: Call) -> List[ast.Call]:
         for item in reversed(parent.items) if isinstance(parent, ast.With) else ():
             scope = item.context_expr
             where = context.names.places[parent]  # type: ignore[index]
-            if isinstance(scope, ast.Call) and scope.args and isinstance(scope.args[0], (ast.List, ast.Tuple)) and \
-                    context.resolve(scope.func, where) in _SCOPES and any(
-                        context.resolve(e, where) == _DROPOUT for e in scope.args[0].elts):
+            if (
+                isinstance(scope, ast.Call)
+                and scope.args
+                and isinstance(scope.args[0], (ast.List, ast.Tuple))
+                and context.resolve(scope.func, where) in _SCOPES
+                and any(context.resolve(e, where) == _DROPOUT for e in scope.args[0].elts)
+            ):
                 found.append(scope)
     return found

@@ -62,26 +62,30 @@ Untouched::
     for images, real in padded_batches(data, 100):
         scores.extend(sess.run(probabilities, feed_dict={x: images})[:real])
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Iterator, NamedTuple
 
-from ...semantics.model import Call
-from ...semantics.types import SESSION
 from ...analysis.phase_words import TRAIN, phases_in
-from ..registry import Context, Finding, Result
+from ...semantics.model import Call
 from ...semantics.signatures import bind, constant
+from ...semantics.types import SESSION
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU245'
-METHODS = frozenset({'run', 'eval'})
-_SIGNATURES = {'run': ('fetches', 'feed_dict'), 'eval': ('feed_dict', 'session')}
-_COST = 'unless the batch size divides the number of rows, the last slice is smaller and the card compiles the graph ' \
-    'once more for it; '
+CODE = "NPU245"
+METHODS = frozenset({"run", "eval"})
+_SIGNATURES = {"run": ("fetches", "feed_dict"), "eval": ("feed_dict", "session")}
+_COST = (
+    "unless the batch size divides the number of rows, the last slice is smaller and the card compiles the graph "
+    "once more for it; "
+)
 
 
 class _Cut(NamedTuple):
     """A slice of an array: its whole, the size of a slice, and the range or min that makes the last one smaller."""
+
     whole: ast.expr
     size: ast.expr
     by: ast.Call
@@ -91,75 +95,88 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     function = call.node.func
     assert isinstance(function, ast.Attribute)
     bound = bind(call.node, _SIGNATURES[function.attr])
-    feeds = _dict(context, call, bound.args.get('feed_dict'))
-    if feeds is None or not ('feed_dict' in bound.keywords or context.types.of(
-            function.value, call.where) == SESSION):
+    feeds = _dict(context, call, bound.args.get("feed_dict"))
+    if feeds is None or not ("feed_dict" in bound.keywords or context.types.of(function.value, call.where) == SESSION):
         return
     cuts = [(key, _cut(context, call, value)) for key, value in zip(feeds.keys, feeds.values) if key is not None]
     found = [(key, cut) for key, cut in cuts if cut is not None]
     if not found:
         return
-    fetched = bound.args.get('fetches', function.value)
-    if any(TRAIN in phases_in(word) or word in ('optimizer', 'opt') for word in _names_in(fetched)):
-        yield Finding(call.node, _COST + 'for training leave it out' + _full_range(context, found[0][1]))
+    fetched = bound.args.get("fetches", function.value)
+    if any(TRAIN in phases_in(word) or word in ("optimizer", "opt") for word in _names_in(fetched)):
+        yield Finding(call.node, _COST + "for training leave it out" + _full_range(context, found[0][1]))
     else:
-        whole = ', '.join('%s: %s' % (_text(context, key), _text(context, cut.whole)) for key, cut in found)
-        yield Finding(call.node, _COST + 'write for feed, real in npu_shim.data.padded_batches({%s}, %s): and take '
-                      '[:real] of what it gives for each row' % (whole, _text(context, found[0][1].size)))
+        whole = ", ".join(f"{_text(context, key)}: {_text(context, cut.whole)}" for key, cut in found)
+        yield Finding(
+            call.node,
+            _COST
+            + f"write for feed, real in npu_shim.data.padded_batches({{{whole}}}, {_text(context, found[0][1].size)}): and take "
+            "[:real] of what it gives for each row",
+        )
 
 
 def _full_range(context: Context, cut: _Cut) -> str:
     """What to write instead of a range, to leave its smaller last slice out."""
     if len(cut.by.args) != 3:
-        return ', and end the loop before'
+        return ", and end the loop before"
     size, stop = _text(context, cut.size), cut.by.args[1]
     plain = isinstance(stop, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) or constant(stop) is not None
-    return ': range(%s, %s - %s + 1, %s)' % (
-        _text(context, cut.by.args[0]), _text(context, stop) if plain else '(%s)' % _text(context, stop), size, size)
+    return ": range({}, {} - {} + 1, {})".format(
+        _text(context, cut.by.args[0]), _text(context, stop) if plain else f"({_text(context, stop)})", size, size
+    )
 
 
-def _dict(context: Context, call: Call, node: Optional[ast.AST]) -> Optional[ast.Dict]:
+def _dict(context: Context, call: Call, node: ast.AST | None) -> ast.Dict | None:
     """The dict literal that is fed, directly or by a name."""
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, call.where) or []
-        node = bindings[0].node if len(bindings) == 1 and bindings[0].kind == 'value' else None
+        node = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
     return node if isinstance(node, ast.Dict) else None
 
 
-def _cut(context: Context, call: Call, value: ast.expr) -> Optional[_Cut]:
+def _cut(context: Context, call: Call, value: ast.expr) -> _Cut | None:
     """The slice that a value is, where its last one is smaller for certain, unless the numbers fit."""
     if not isinstance(value, ast.Subscript):
         return None
-    place: ast.AST = getattr(value.slice, 'value', value.slice)  # in ast.Index before Python 3.9
-    parts = getattr(place, 'elts', None) or getattr(place, 'dims', None) or [place]
+    place: ast.AST = getattr(value.slice, "value", value.slice)  # in ast.Index before Python 3.9
+    parts = getattr(place, "elts", None) or getattr(place, "dims", None) or [place]
     part = parts[0]
     if not isinstance(part, ast.Slice) or not isinstance(part.lower, ast.Name) or part.step is not None:
         return None
-    if _is_tested(context, value, {part.lower.id, getattr(part.upper, 'id', part.lower.id)}):
+    if _is_tested(context, value, {part.lower.id, getattr(part.upper, "id", part.lower.id)}):
         return None
     upper = _of_name(context, call, part.upper)
-    if isinstance(upper, ast.Call) and getattr(upper.func, 'id', '') == 'min' and len(upper.args) == 2:
+    if isinstance(upper, ast.Call) and getattr(upper.func, "id", "") == "min" and len(upper.args) == 2:
         for argument in upper.args:
             size = _added(argument, part.lower.id)
             if size is not None:
                 return _Cut(value.value, size, upper)
     size = _added(upper, part.lower.id)
     ranged = _range_of(context, value, part.lower.id) if size is not None else None
-    if size is None or ranged is None or ast.dump(ranged.args[2]) != ast.dump(size) or _divides(
-            context, call, ranged, size):
+    if (
+        size is None
+        or ranged is None
+        or ast.dump(ranged.args[2]) != ast.dump(size)
+        or _divides(context, call, ranged, size)
+    ):
         return None
     return _Cut(value.value, size, ranged)
 
 
-def _of_name(context: Context, call: Call, node: Optional[ast.AST]) -> Optional[ast.AST]:
+def _of_name(context: Context, call: Call, node: ast.AST | None) -> ast.AST | None:
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, call.where) or []
-        return bindings[-1].node if bindings and all(b.kind == 'value' for b in bindings) and len(
-            {ast.dump(b.node) for b in bindings if b.node is not None}) == 1 else None
+        return (
+            bindings[-1].node
+            if bindings
+            and all(b.kind == "value" for b in bindings)
+            and len({ast.dump(b.node) for b in bindings if b.node is not None}) == 1
+            else None
+        )
     return node
 
 
-def _added(node: Optional[ast.AST], start: str) -> Optional[ast.expr]:
+def _added(node: ast.AST | None, start: str) -> ast.expr | None:
     """What is added to a name: ``size`` of ``start + size``."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         for one, other in ((node.left, node.right), (node.right, node.left)):
@@ -168,25 +185,36 @@ def _added(node: Optional[ast.AST], start: str) -> Optional[ast.expr]:
     return None
 
 
-def _range_of(context: Context, node: ast.AST, name: str) -> Optional[ast.Call]:
+def _range_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
     """The ``range(start, stop, step)`` of the loop around a node whose variable a name is."""
     for parent in context.names.ancestors(node):
-        loops: List[Tuple[ast.AST, ast.AST]] = [(parent.target, parent.iter)] if isinstance(parent, ast.For) else [
-            (g.target, g.iter) for g in getattr(parent, 'generators', ())]
+        loops: list[tuple[ast.AST, ast.AST]] = (
+            [(parent.target, parent.iter)]
+            if isinstance(parent, ast.For)
+            else [(g.target, g.iter) for g in getattr(parent, "generators", ())]
+        )
         for target, over in loops:
             if isinstance(target, ast.Name) and target.id == name:
-                ranged = isinstance(over, ast.Call) and getattr(
-                    over.func, 'id', getattr(over.func, 'attr', '')) in ('range', 'xrange', 'trange', 'arange')
+                ranged = isinstance(over, ast.Call) and getattr(over.func, "id", getattr(over.func, "attr", "")) in (
+                    "range",
+                    "xrange",
+                    "trange",
+                    "arange",
+                )
                 return over if ranged and len(over.args) == 3 else None  # type: ignore[attr-defined,return-value]
     return None
 
 
-def _is_tested(context: Context, node: ast.AST, names: Set[str]) -> bool:
+def _is_tested(context: Context, node: ast.AST, names: set[str]) -> bool:
     """Whether the loop around a node does something else for some values of a name."""
     loop = next((p for p in context.names.ancestors(node) if isinstance(p, (ast.For, ast.While))), None)
-    return any(isinstance(n, ast.Name) and n.id in names for statement in getattr(loop, 'body', ())
-               for part in ast.walk(statement) if isinstance(part, (ast.If, ast.IfExp, ast.Assert))
-               for n in ast.walk(part.test))
+    return any(
+        isinstance(n, ast.Name) and n.id in names
+        for statement in getattr(loop, "body", ())
+        for part in ast.walk(statement)
+        if isinstance(part, (ast.If, ast.IfExp, ast.Assert))
+        for n in ast.walk(part.test)
+    )
 
 
 def _divides(context: Context, call: Call, ranged: ast.Call, size: ast.expr) -> bool:
@@ -196,14 +224,19 @@ def _divides(context: Context, call: Call, ranged: ast.Call, size: ast.expr) -> 
         start, stop, step = [number[0] for number in numbers if number]
         return not step or (stop - start) % step == 0
     stop = _of_name(context, call, ranged.args[1])
-    return any(isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Sub, ast.FloorDiv, ast.Mod, ast.Mult))
-               for part in (ast.walk(stop) if stop is not None else ()))
+    return any(
+        isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Sub, ast.FloorDiv, ast.Mod, ast.Mult))
+        for part in (ast.walk(stop) if stop is not None else ())
+    )
 
 
-def _names_in(node: Optional[ast.AST]) -> List[str]:
-    return [getattr(part, 'id', getattr(part, 'attr', '')) for part in (ast.walk(node) if node is not None else ())
-            if isinstance(part, (ast.Name, ast.Attribute))]
+def _names_in(node: ast.AST | None) -> list[str]:
+    return [
+        getattr(part, "id", getattr(part, "attr", ""))
+        for part in (ast.walk(node) if node is not None else ())
+        if isinstance(part, (ast.Name, ast.Attribute))
+    ]
 
 
 def _text(context: Context, node: ast.AST) -> str:
-    return ' '.join(context.source.segment(node).split())
+    return " ".join(context.source.segment(node).split())

@@ -44,55 +44,74 @@ Untouched::
 
     rows = loader.padded_batch(32, padded_shapes=[None])
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call, Where
-from ...semantics.types import DATASET
 from ...analysis.last_batch import stays_on_host
-from ..registry import Context, Finding, Result
+from ...semantics.model import Call, Where
 from ...semantics.signatures import bind, constant
+from ...semantics.types import DATASET
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU238'
-CALLS = frozenset({'tensorflow.data.experimental.bucket_by_sequence_length',
-                   'tensorflow.contrib.data.bucket_by_sequence_length'})
-METHODS = frozenset({'padded_batch', 'bucket_by_sequence_length'})
-_BUCKETS = ('element_length_func', 'bucket_boundaries', 'bucket_batch_sizes', 'padded_shapes',
-            'padding_values', 'pad_to_bucket_boundary', 'no_padding', 'drop_remainder')
-_LONGEST = 'each batch is as long as its longest member, and the card compiles the graph again for each length; write '
+CODE = "NPU238"
+CALLS = frozenset(
+    {"tensorflow.data.experimental.bucket_by_sequence_length", "tensorflow.contrib.data.bucket_by_sequence_length"}
+)
+METHODS = frozenset({"padded_batch", "bucket_by_sequence_length"})
+_BUCKETS = (
+    "element_length_func",
+    "bucket_boundaries",
+    "bucket_batch_sizes",
+    "padded_shapes",
+    "padding_values",
+    "pad_to_bucket_boundary",
+    "no_padding",
+    "drop_remainder",
+)
+_LONGEST = "each batch is as long as its longest member, and the card compiles the graph again for each length; write "
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(call.node.func, ast.Attribute)
     if context.types.of(call.node.func.value, call.where) != DATASET:
         return
-    if call.node.func.attr != 'padded_batch':
+    if call.node.func.attr != "padded_batch":
         yield from check_call(context, call, None)
         return
-    bound = bind(call.node, ('batch_size', 'padded_shapes', 'padding_values'))
-    shapes = bound.args.get('padded_shapes')
+    bound = bind(call.node, ("batch_size", "padded_shapes", "padding_values"))
+    shapes = bound.args.get("padded_shapes")
     if not stays_on_host(context, call.node) and (
-            not bound.given('padded_shapes') and not bound.hidden or _has_open_length(context, shapes, call.where)):
-        yield Finding(call.node, _LONGEST + 'a fixed length in padded_shapes, or '
-                      'npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)')
+        not bound.given("padded_shapes") and not bound.hidden or _has_open_length(context, shapes, call.where)
+    ):
+        yield Finding(
+            call.node,
+            _LONGEST + "a fixed length in padded_shapes, or "
+            "npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)",
+        )
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     bound = bind(call.node, _BUCKETS)
-    given = bound.args.get('pad_to_bucket_boundary')
+    given = bound.args.get("pad_to_bucket_boundary")
     if not bound.hidden and (given is None or constant(given) == (False,)) and not stays_on_host(context, call.node):
-        yield Finding(call.node, _LONGEST + 'pad_to_bucket_boundary=True and a few boundaries')
+        yield Finding(call.node, _LONGEST + "pad_to_bucket_boundary=True and a few boundaries")
 
 
-def _has_open_length(context: Context, shapes: Optional[ast.AST], where: Where) -> bool:
+def _has_open_length(context: Context, shapes: ast.AST | None, where: Where) -> bool:
     """Whether a literal of shapes, or the one that a name stands for, has an open dimension; a shape that is
     None altogether is not open."""
     if isinstance(shapes, ast.Name):
         bindings = context.names.lookup(shapes.id, where) or []
-        return len(bindings) == 1 and bindings[0].kind == 'value' and not isinstance(
-            bindings[0].node, ast.Name) and _has_open_length(context, bindings[0].node, bindings[0].where)
+        return (
+            len(bindings) == 1
+            and bindings[0].kind == "value"
+            and not isinstance(bindings[0].node, ast.Name)
+            and _has_open_length(context, bindings[0].node, bindings[0].where)
+        )
     return shapes is not None and any(
         isinstance(node, (ast.List, ast.Tuple)) and any(constant(e) in ((None,), (-1,)) for e in node.elts)
-        for node in ast.walk(shapes))
+        for node in ast.walk(shapes)
+    )

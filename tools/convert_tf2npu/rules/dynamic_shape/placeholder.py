@@ -27,47 +27,54 @@ Untouched::
     def serving_input_receiver_fn():
         x = tf.placeholder(tf.float32, [None, 784])
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, List, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import bind, constant
 from ...analysis.device_placement import runs_on_card
+from ...semantics.model import Call
+from ...semantics.signatures import bind, constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU234'
-CALLS = frozenset({'tensorflow.placeholder', 'tensorflow.placeholder_with_default'})
-_NUMBERS = re.compile(r'bool|keep_?prob|dropout|learning_?rate|(?<![a-z])lr(?![a-z])|is_?train|training|'
-                      r'epsilon|momentum|temperature|clip_?range|phase|summary|global_?step')
-_SIGNATURES = {'placeholder': ('dtype', 'shape', 'name'), 'placeholder_with_default': (
-    'input', 'shape', 'name')}
+CODE = "NPU234"
+CALLS = frozenset({"tensorflow.placeholder", "tensorflow.placeholder_with_default"})
+_NUMBERS = re.compile(
+    r"bool|keep_?prob|dropout|learning_?rate|(?<![a-z])lr(?![a-z])|is_?train|training|"
+    r"epsilon|momentum|temperature|clip_?range|phase|summary|global_?step"
+)
+_SIGNATURES = {"placeholder": ("dtype", "shape", "name"), "placeholder_with_default": ("input", "shape", "name")}
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if not _is_open(context, call):
         return
     places = [c for c in context.names.calls if _is_open(context, c)]
     if places[0].node is not call.node:
         return
-    yield Finding(call.node, '%s a dimension open, and the card compiles the graph again for each size '
-                  'that is fed; write the sizes (the batch too: leave the smaller last batch out or pad '
-                  'it with npu_shim.data.padded_batches) and [] for a number' % (
-                      'this placeholder leaves' if len(places) == 1 else
-                      'this and %d other placeholder%s leave' % (
-                          len(places) - 1, 's' if len(places) > 2 else '')))
+    yield Finding(
+        call.node,
+        "%s a dimension open, and the card compiles the graph again for each size "
+        "that is fed; write the sizes (the batch too: leave the smaller last batch out or pad "
+        "it with npu_shim.data.padded_batches) and [] for a number"
+        % (
+            "this placeholder leaves"
+            if len(places) == 1
+            else "this and %d other placeholder%s leave" % (len(places) - 1, "s" if len(places) > 2 else "")
+        ),
+    )
 
 
 def _is_open(context: Context, call: Call) -> bool:
-    word = getattr(call.node.func, 'attr', getattr(call.node.func, 'id', ''))
+    word = getattr(call.node.func, "attr", getattr(call.node.func, "id", ""))
     if word not in _SIGNATURES or context.resolve(call.node.func, call.where) not in CALLS:
         return False
     bound = bind(call.node, _SIGNATURES[word])
     if bound.hidden:
         return False
-    shape = bound.args.get('shape')
+    shape = bound.args.get("shape")
     if shape is None or constant(shape) == (None,):
         open_shape = not _holds_a_number(context, call)
     else:
@@ -78,11 +85,10 @@ def _is_open(context: Context, call: Call) -> bool:
 def _holds_a_number(context: Context, call: Call) -> bool:
     """Whether the name a placeholder is given says that it is always fed one number."""
     parent = context.names.parents.get(call.node)
-    named = [getattr(t, 'id', getattr(t, 'attr', '')) for t in parent.targets] if isinstance(
-        parent, ast.Assign) else []
-    text = ' '.join(named) + ' ' + context.source.segment(call.node)
+    named = [getattr(t, "id", getattr(t, "attr", "")) for t in parent.targets] if isinstance(parent, ast.Assign) else []
+    text = " ".join(named) + " " + context.source.segment(call.node)
     return bool(_NUMBERS.search(text.lower()))
 
 
-def _has_none(elements: List[ast.expr]) -> bool:
+def _has_none(elements: list[ast.expr]) -> bool:
     return any(constant(e) == (None,) for e in elements)

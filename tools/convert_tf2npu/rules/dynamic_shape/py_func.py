@@ -16,23 +16,29 @@ Untouched::
 
     dataset = tf.data.Dataset.range(8).map(lambda i: tf.py_func(load, [i], tf.float32))
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
+from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
-from ...analysis.device_placement import runs_on_card
 
-CODE = 'NPU237'
-CALLS = frozenset('tensorflow.' + name for name in '''py_func py_function numpy_function
-contrib.eager.py_func contrib.framework.py_func'''.split())
+CODE = "NPU237"
+CALLS = frozenset(
+    "tensorflow." + name
+    for name in """py_func py_function numpy_function
+contrib.eager.py_func contrib.framework.py_func""".split()
+)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if runs_on_card(context, call.node):
-        yield Finding(call.node, '%s runs Python on the host, which the card cannot do, and its result has no '
-                      'known shape; move it into the function that dataset.map calls (with set_shape), '
-                      'write it in TensorFlow, or give the session mix_compile_mode=True '
-                      '(with iterations_per_loop=1)' % (
-                          (name or '').rsplit('.', 1)[1]))
+        yield Finding(
+            call.node,
+            "{} runs Python on the host, which the card cannot do, and its result has no "
+            "known shape; move it into the function that dataset.map calls (with set_shape), "
+            "write it in TensorFlow, or give the session mix_compile_mode=True "
+            "(with iterations_per_loop=1)".format((name or "").rsplit(".", 1)[1]),
+        )

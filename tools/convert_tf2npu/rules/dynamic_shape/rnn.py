@@ -25,29 +25,44 @@ Untouched::
 
     outputs, state = tf.nn.static_rnn(cell, tf.unstack(inputs, axis=1), dtype=tf.float32)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import bind, constant
 from ...analysis.device_placement import runs_on_card
+from ...semantics.model import Call
+from ...semantics.signatures import bind, constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU207'
-CALLS = frozenset({'tensorflow.nn.dynamic_rnn'})
-_SIGNATURE = ('cell', 'inputs', 'sequence_length', 'initial_state', 'dtype', 'parallel_iterations', 'swap_memory',
-              'time_major', 'scope')
+CODE = "NPU207"
+CALLS = frozenset({"tensorflow.nn.dynamic_rnn"})
+_SIGNATURE = (
+    "cell",
+    "inputs",
+    "sequence_length",
+    "initial_state",
+    "dtype",
+    "parallel_iterations",
+    "swap_memory",
+    "time_major",
+    "scope",
+)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if not runs_on_card(context, call.node):
         return
     bound = bind(call.node, _SIGNATURE)
     cell, inputs = (context.source.segment(bound.args[a]) if a in bound.args else a for a in _SIGNATURE[:2])
-    cell, inputs = ' '.join(cell.split()), ' '.join(inputs.split())
-    time_first = constant(bound.args.get('time_major')) == (True,)
-    yield Finding(call.node, 'it loops over the steps one by one; where their number is fixed, write '
-                  'npu_rnn.npu_dynamic_rnn(%s, %s, dtype=..., sequence_length=...)%s' % (
-                      cell, inputs if time_first else 'tf.transpose(%s, [1, 0, 2])' % inputs,
-                      '' if time_first else ', and transpose its outputs back'))
+    cell, inputs = " ".join(cell.split()), " ".join(inputs.split())
+    time_first = constant(bound.args.get("time_major")) == (True,)
+    yield Finding(
+        call.node,
+        "it loops over the steps one by one; where their number is fixed, write "
+        "npu_rnn.npu_dynamic_rnn({}, {}, dtype=..., sequence_length=...){}".format(
+            cell,
+            inputs if time_first else f"tf.transpose({inputs}, [1, 0, 2])",
+            "" if time_first else ", and transpose its outputs back",
+        ),
+    )

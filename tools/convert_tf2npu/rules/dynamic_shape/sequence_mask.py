@@ -16,22 +16,26 @@ Untouched::
     mask = tf.sequence_mask(lengths, 128)
     other = tf.sequence_mask(lengths, maxlen=FLAGS.max_length)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import bind
 from ...analysis.device_placement import runs_on_card
+from ...semantics.model import Call
+from ...semantics.signatures import bind
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU239'
-CALLS = frozenset({'tensorflow.sequence_mask'})
+CODE = "NPU239"
+CALLS = frozenset({"tensorflow.sequence_mask"})
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    bound = bind(call.node, ('lengths', 'maxlen', 'dtype', 'name'))
-    if not bound.hidden and not bound.given('maxlen') and runs_on_card(context, call.node):
-        yield Finding(call.node, 'the mask is as wide as the longest length, which is known only when it runs, '
-                      'and the card compiles the graph again for each width; write maxlen=, the length that '
-                      'the input is padded to')
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    bound = bind(call.node, ("lengths", "maxlen", "dtype", "name"))
+    if not bound.hidden and not bound.given("maxlen") and runs_on_card(context, call.node):
+        yield Finding(
+            call.node,
+            "the mask is as wide as the longest length, which is known only when it runs, "
+            "and the card compiles the graph again for each width; write maxlen=, the length that "
+            "the input is padded to",
+        )

@@ -21,16 +21,19 @@ Untouched::
 
     dataset = tf.data.TextLineDataset(files).map(parse)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
+from ...analysis.device_placement import first_call, runs_on_card
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
-from ...analysis.device_placement import first_call, runs_on_card
 
-CODE = 'NPU236'
-CALLS = frozenset('tensorflow.' + name for name in '''
+CODE = "NPU236"
+CALLS = frozenset(
+    "tensorflow." + name
+    for name in """
 string_split string_join string_strip string_to_number string_to_hash_bucket string_to_hash_bucket_fast
 string_to_hash_bucket_strong regex_replace regex_full_match substr as_string reduce_join encode_base64 decode_base64
 decode_raw decode_csv decode_json_example parse_example parse_single_example parse_tensor
@@ -38,11 +41,15 @@ strings.split strings.join strings.strip strings.to_number strings.to_hash_bucke
 strings.to_hash_bucket_fast strings.to_hash_bucket_strong strings.regex_replace strings.regex_full_match
 strings.substr strings.as_string strings.reduce_join strings.length strings.lower strings.upper
 strings.format strings.unicode_decode strings.unicode_encode strings.unicode_split strings.bytes_split
-io.decode_raw io.decode_csv io.parse_example io.parse_single_example io.parse_tensor'''.split())
+io.decode_raw io.decode_csv io.parse_example io.parse_single_example io.parse_tensor""".split()
+)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if runs_on_card(context, call.node) and first_call(context, call, CALLS, context.names.tree):
-        yield Finding(call.node, '%s works on strings, which the card does not have; move it into the function '
-                      'that dataset.map calls, and give the model the numbers, padded to a fixed '
-                      'length (told once in a file)' % (name or '').rsplit('.', 1)[1])
+        yield Finding(
+            call.node,
+            "{} works on strings, which the card does not have; move it into the function "
+            "that dataset.map calls, and give the model the numbers, padded to a fixed "
+            "length (told once in a file)".format((name or "").rsplit(".", 1)[1]),
+        )

@@ -25,24 +25,28 @@ Untouched::
     def best(scores, k):
         return tf.nn.top_k(scores, k)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import bind
-from ...analysis.tensors import is_computed
 from ...analysis.device_placement import runs_on_card
+from ...analysis.tensors import is_computed
+from ...semantics.model import Call
+from ...semantics.signatures import bind
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU235'
-CALLS = frozenset({'tensorflow.nn.top_k', 'tensorflow.math.top_k'})
+CODE = "NPU235"
+CALLS = frozenset({"tensorflow.nn.top_k", "tensorflow.math.top_k"})
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    k = bind(call.node, ('input', 'k', 'sorted', 'name')).args.get('k')
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    k = bind(call.node, ("input", "k", "sorted", "name")).args.get("k")
     if is_computed(context, k, call.where) and runs_on_card(context, call.node):
-        yield Finding(call.node, 'k is computed in the graph, so that the shape of the result is unknown and '
-                      'the card compiles again for each value; mask what is not among the k largest: mask = '
-                      'npu_shim.data.top_k_mask(x, k), or take a constant k that is large enough and mask '
-                      'the rest: tf.range(K) < k')
+        yield Finding(
+            call.node,
+            "k is computed in the graph, so that the shape of the result is unknown and "
+            "the card compiles again for each value; mask what is not among the k largest: mask = "
+            "npu_shim.data.top_k_mask(x, k), or take a constant k that is large enough and mask "
+            "the rest: tf.range(K) < k",
+        )

@@ -30,26 +30,31 @@ Untouched::
 
     dataset = tf.data.TFRecordDataset(files).map(lambda r: tf.where(r > 0))
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import bind
 from ...analysis.device_placement import runs_on_card
+from ...semantics.model import Call
+from ...semantics.signatures import bind
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU230'
-CALLS = frozenset({'tensorflow.where', 'tensorflow.where_v2', 'tensorflow.argwhere',
-                   'tensorflow.python.ops.array_ops.where'})
-_SIGNATURE = ('condition', 'x', 'y', 'name')
+CODE = "NPU230"
+CALLS = frozenset(
+    {"tensorflow.where", "tensorflow.where_v2", "tensorflow.argwhere", "tensorflow.python.ops.array_ops.where"}
+)
+_SIGNATURE = ("condition", "x", "y", "name")
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     bound = bind(call.node, _SIGNATURE)
-    if bound.hidden or bound.given('x') or not runs_on_card(context, call.node):
+    if bound.hidden or bound.given("x") or not runs_on_card(context, call.node):
         return
-    yield Finding(call.node, 'how many places this gives is known only when it runs, and the card compiles '
-                  'the graph again for each number; keep the shape and mask: tf.where(condition, x, '
-                  'tf.zeros_like(x)), or write places, valid = npu_shim.data.masked_where(condition, MOST), '
-                  'where MOST is the largest number there can be')
+    yield Finding(
+        call.node,
+        "how many places this gives is known only when it runs, and the card compiles "
+        "the graph again for each number; keep the shape and mask: tf.where(condition, x, "
+        "tf.zeros_like(x)), or write places, valid = npu_shim.data.masked_where(condition, MOST), "
+        "where MOST is the largest number there can be",
+    )

@@ -49,42 +49,48 @@ Untouched::
 
     model = DNNClassifier([32], solver='sgd')
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
+from ...analysis.run_configs import becomes
 from ...rewrite.call_edits import add_argument, rename, wrap
+from ...semantics.model import Call
+from ...semantics.signatures import is_none
+from ...semantics.tf_types import READY_MADE
 from ...semantics.types import PREPARED
 from ..registry import Change, Context, Finding, Result
-from ...analysis.run_configs import becomes
-from ...semantics.tf_types import READY_MADE
-from ...semantics.signatures import is_none
 
-CODE = 'NPU104'
+CODE = "NPU104"
 CALLS = READY_MADE
 # In few of their signatures is config among the first three, which is all that people give by place.
 _BY_PLACE = 3
-_PLACES = {'tensorflow.contrib.learn.Estimator': 2, 'tensorflow.contrib.learn.BaseEstimator': 1}
+_PLACES = {"tensorflow.contrib.learn.Estimator": 2, "tensorflow.contrib.learn.BaseEstimator": 1}
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    short = (name or '').rsplit('.', 1)[1]
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = (name or "").rsplit(".", 1)[1]
     keywords = {k.arg: k.value for k in call.node.keywords}
     if None in keywords or len(call.node.args) > _BY_PLACE:
-        yield Finding(call.node, 'cannot tell which argument of %s is its run configuration; write '
-                      'config=npu_run_config_init(run_config=...)' % short)
+        yield Finding(
+            call.node,
+            f"cannot tell which argument of {short} is its run configuration; write "
+            "config=npu_run_config_init(run_config=...)",
+        )
         return
-    message = '%s gets its run configuration prepared for the NPU' % short
-    uses = ('npu_run_config_init',)
-    place = _PLACES.get(name or '', _BY_PLACE)
-    config = keywords.get('config') or (call.node.args[place] if len(call.node.args) > place else None)
+    message = f"{short} gets its run configuration prepared for the NPU"
+    uses = ("npu_run_config_init",)
+    place = _PLACES.get(name or "", _BY_PLACE)
+    config = keywords.get("config") or (call.node.args[place] if len(call.node.args) > place else None)
     if config is not None and not is_none(config):
         if becomes(context, config, call.where) != PREPARED:
-            yield Change(call.node, message, wrap(
-                context.source, config, 'npu_run_config_init(run_config=', ')'), uses)
+            yield Change(call.node, message, wrap(context.source, config, "npu_run_config_init(run_config=", ")"), uses)
         return
-    edit = rename(context.source, config, 'npu_run_config_init()') if config is not None else add_argument(
-        context.source, call.node, 'config=npu_run_config_init()')
+    edit = (
+        rename(context.source, config, "npu_run_config_init()")
+        if config is not None
+        else add_argument(context.source, call.node, "config=npu_run_config_init()")
+    )
     if edit:
         yield Change(call.node, message, (edit,), uses)

@@ -95,51 +95,57 @@ Untouched::
 
     estimator = tf.estimator.Estimator(*arguments)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, List, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
-from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
-from ...semantics.types import NPU_RUN_CONFIG, PREPARED
-from ..registry import Change, Context, Finding, Result
 from ...analysis.run_configs import becomes
+from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
+from ...semantics.model import Call
 from ...semantics.signatures import ESTIMATOR, bind
+from ...semantics.types import NPU_RUN_CONFIG, PREPARED
 from ...syntax.source import Edit
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU103'
-CALLS = frozenset({'tensorflow.estimator.Estimator'})
+CODE = "NPU103"
+CALLS = frozenset({"tensorflow.estimator.Estimator"})
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     source = context.source
     bound = bind(call.node, ESTIMATOR)
     if bound.hidden or bound.unknown:
-        yield Finding(call.node, 'the arguments of Estimator are not all to be seen; write '
-                      'NPUEstimator(..., config=NPURunConfig(...))')
+        yield Finding(
+            call.node,
+            "the arguments of Estimator are not all to be seen; write NPUEstimator(..., config=NPURunConfig(...))",
+        )
         return
-    config = bound.args.get('config')
-    edits: List[Edit] = []
-    uses = ['NPUEstimator']
-    if config is not None and bound.given('config'):
+    config = bound.args.get("config")
+    edits: list[Edit] = []
+    uses = ["NPUEstimator"]
+    if config is not None and bound.given("config"):
         kind = becomes(context, config, call.where)
         if kind == PREPARED:
             return
         if kind != NPU_RUN_CONFIG:
-            yield Change(call.node, 'Estimator gets its run configuration prepared for the NPU',
-                         wrap(source, config, 'npu_run_config_init(run_config=', ')'),
-                         ('npu_run_config_init',))
+            yield Change(
+                call.node,
+                "Estimator gets its run configuration prepared for the NPU",
+                wrap(source, config, "npu_run_config_init(run_config=", ")"),
+                ("npu_run_config_init",),
+            )
             return
     elif config is not None:
-        edits.append(rename(source, config, 'NPURunConfig()'))
-        uses.append('NPURunConfig')
+        edits.append(rename(source, config, "NPURunConfig()"))
+        uses.append("NPURunConfig")
     else:
-        added = add_argument(source, call.node, 'config=NPURunConfig()')
+        added = add_argument(source, call.node, "config=NPURunConfig()")
         if added is None:
             return
         edits.append(added)
-        uses.append('NPURunConfig')
-    edits.append(rename(source, call.node.func, 'NPUEstimator'))
-    if 'warm_start_from' in bound.positional:  # NPUEstimator has job_start_file in its place
-        edits.append(name_argument(source, call.node, bound.args['warm_start_from'], 'warm_start_from'))
-    yield Change(call.node, 'Estimator becomes NPUEstimator', tuple(edits), tuple(uses))
+        uses.append("NPURunConfig")
+    edits.append(rename(source, call.node.func, "NPUEstimator"))
+    if "warm_start_from" in bound.positional:  # NPUEstimator has job_start_file in its place
+        edits.append(name_argument(source, call.node, bound.args["warm_start_from"], "warm_start_from"))
+    yield Change(call.node, "Estimator becomes NPUEstimator", tuple(edits), tuple(uses))

@@ -27,21 +27,23 @@ Untouched::
     class Trainer(NPUEstimator):
         pass
 """
+
 from __future__ import annotations
 
 from typing import Iterator
 
 from ..registry import Context, Finding, Result
 
-CODE = 'NPU203'
-_NPU = {'tensorflow.estimator.Estimator': ('NPUEstimator', ' and give it an NPURunConfig'),
-        'tensorflow.estimator.RunConfig': ('NPURunConfig', '')}
+CODE = "NPU203"
+_NPU = {
+    "tensorflow.estimator.Estimator": ("NPUEstimator", " and give it an NPURunConfig"),
+    "tensorflow.estimator.RunConfig": ("NPURunConfig", ""),
+}
 
 
 def check_file(context: Context) -> Iterator[Result]:
     for node, where in context.names.classes:
         for base in node.bases:
-            found = _NPU.get(context.resolve(base, where) or '')
+            found = _NPU.get(context.resolve(base, where) or "")
             if found:
-                yield Finding(base, '%s keeps its base; write class %s(%s)%s' % (
-                    (node.name, node.name) + found))
+                yield Finding(base, "%s keeps its base; write class %s(%s)%s" % ((node.name, node.name) + found))

@@ -48,37 +48,40 @@ Untouched::
 
     estimator = model_to_estimator(model)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, List, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
-from ...rewrite.call_edits import name_argument, rename, wrap
-from ..registry import Change, Context, Finding, Result
 from ...analysis.run_configs import becomes
+from ...rewrite.call_edits import name_argument, rename, wrap
+from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.source import Edit
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU117'
-CALLS = frozenset({'tensorflow.keras.estimator.model_to_estimator'})
-_SIGNATURE = ('keras_model', 'keras_model_path', 'custom_objects', 'model_dir', 'config',
-              'checkpoint_format')
+CODE = "NPU117"
+CALLS = frozenset({"tensorflow.keras.estimator.model_to_estimator"})
+_SIGNATURE = ("keras_model", "keras_model_path", "custom_objects", "model_dir", "config", "checkpoint_format")
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     source = context.source
     bound = bind(call.node, _SIGNATURE)
-    if bound.hidden or bound.unknown or 'checkpoint_format' in bound.positional:
-        yield Finding(call.node, 'its arguments are not those of model_to_npu_estimator; write '
-                      'keras_to_npu.model_to_npu_estimator(keras_model, config=NPURunConfig(...))')
+    if bound.hidden or bound.unknown or "checkpoint_format" in bound.positional:
+        yield Finding(
+            call.node,
+            "its arguments are not those of model_to_npu_estimator; write "
+            "keras_to_npu.model_to_npu_estimator(keras_model, config=NPURunConfig(...))",
+        )
         return
-    edits: List[Edit] = [rename(source, call.node.func, 'keras_to_npu.model_to_npu_estimator')]
-    uses = ['keras_to_npu']
-    config = bound.args.get('config')
-    if config is not None and bound.given('config'):
-        if 'config' in bound.positional:  # where the vendor's function has checkpoint_format
-            edits.append(name_argument(source, call.node, config, 'config'))
+    edits: list[Edit] = [rename(source, call.node.func, "keras_to_npu.model_to_npu_estimator")]
+    uses = ["keras_to_npu"]
+    config = bound.args.get("config")
+    if config is not None and bound.given("config"):
+        if "config" in bound.positional:  # where the vendor's function has checkpoint_format
+            edits.append(name_argument(source, call.node, config, "config"))
         if becomes(context, config, call.where) is None:
-            edits += wrap(source, config, 'npu_run_config_init(run_config=', ')')
-            uses.append('npu_run_config_init')
-    yield Change(call.node, 'the model becomes an NPUEstimator', tuple(edits), tuple(uses))
+            edits += wrap(source, config, "npu_run_config_init(run_config=", ")")
+            uses.append("npu_run_config_init")
+    yield Change(call.node, "the model becomes an NPUEstimator", tuple(edits), tuple(uses))

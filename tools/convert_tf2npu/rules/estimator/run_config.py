@@ -69,25 +69,26 @@ Untouched::
 
     config = tf.estimator.RunConfig(**run_arguments)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, List, Optional
+from typing import Iterator
 
-from ...semantics.model import Call, Where
-from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
-from ...semantics.tf_types import RUN_CONFIG as RUN_CONFIG_CLASS, RUN_CONFIGS
-from ...semantics.resolver import Names
-from ..registry import Change, Context, Finding, Result
 from ...analysis.run_configs import foreign_arguments
+from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
+from ...semantics.model import Call, Where
+from ...semantics.resolver import Names
 from ...semantics.signatures import NPU_RUN_CONFIG, RUN_CONFIG, Bound, bind, constant, is_none
+from ...semantics.tf_types import RUN_CONFIG as RUN_CONFIG_CLASS, RUN_CONFIGS
 from ...syntax.source import Edit, Source
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU102'
+CODE = "NPU102"
 CALLS = RUN_CONFIGS
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     source = context.source
     if name != RUN_CONFIG_CLASS:
         yield from _without_summaries(context, call)
@@ -96,53 +97,66 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         return
     bound = bind(call.node, RUN_CONFIG)
     if bound.hidden or bound.unknown:
-        yield Finding(call.node, 'the arguments of RunConfig are not all to be seen; write '
-                      'NPURunConfig(...) with those among %s' % ', '.join(sorted(NPU_RUN_CONFIG)))
+        yield Finding(
+            call.node,
+            "the arguments of RunConfig are not all to be seen; write NPURunConfig(...) with those among {}".format(
+                ", ".join(sorted(NPU_RUN_CONFIG))
+            ),
+        )
         return
-    if context.distributed and bound.given('save_checkpoints_secs'):
-        yield Finding(bound.args['save_checkpoints_secs'], 'the ranks of a job save together, and seconds are not the '
-                      'same on all of them; write save_checkpoints_steps, the steps of that time, instead')
+    if context.distributed and bound.given("save_checkpoints_secs"):
+        yield Finding(
+            bound.args["save_checkpoints_secs"],
+            "the ranks of a job save together, and seconds are not the "
+            "same on all of them; write save_checkpoints_steps, the steps of that time, instead",
+        )
     foreign = sorted(foreign_arguments(context, call.node, call.where))
     if foreign:
-        prepared: List[Edit] = list(wrap(source, call.node, 'npu_run_config_init(run_config=', ')'))
-        summaries = None if 'save_summary_steps' in bound.args else add_argument(
-            source, call.node, 'save_summary_steps=0')
-        yield Change(call.node, 'RunConfig keeps its class for the sake of %s and is prepared for '
-                     'the NPU' % ', '.join(foreign), tuple(prepared + ([summaries] if summaries else [])),
-                     ('npu_run_config_init',))
+        prepared: list[Edit] = list(wrap(source, call.node, "npu_run_config_init(run_config=", ")"))
+        summaries = (
+            None if "save_summary_steps" in bound.args else add_argument(source, call.node, "save_summary_steps=0")
+        )
+        yield Change(
+            call.node,
+            "RunConfig keeps its class for the sake of {} and is prepared for the NPU".format(", ".join(foreign)),
+            tuple(prepared + ([summaries] if summaries else [])),
+            ("npu_run_config_init",),
+        )
         return
-    edits: List[Edit] = [rename(source, call.node.func, 'NPURunConfig')]
+    edits: list[Edit] = [rename(source, call.node.func, "NPURunConfig")]
     for parameter, value in zip(bound.positional, call.node.args):
         edits.append(name_argument(source, call.node, value, parameter))
     edits += _never_saved(source, call.node, bound)
-    yield Change(call.node, 'RunConfig becomes NPURunConfig', tuple(edits), ('NPURunConfig',))
+    yield Change(call.node, "RunConfig becomes NPURunConfig", tuple(edits), ("NPURunConfig",))
 
 
-def _never_saved(source: Source, node: ast.Call, bound: Bound) -> List[Edit]:
+def _never_saved(source: Source, node: ast.Call, bound: Bound) -> list[Edit]:
     """Say 0 steps where None means that no checkpoints are saved, as on all ranks but one; NPURunConfig takes
     None for "not given", and saves every 100 steps."""
-    steps = bound.args.get('save_checkpoints_steps')
-    if bound.given('save_checkpoints_secs'):
+    steps = bound.args.get("save_checkpoints_steps")
+    if bound.given("save_checkpoints_secs"):
         return []
     if steps is None:
-        added = add_argument(source, node, 'save_checkpoints_steps=0') if 'save_checkpoints_secs' in bound.args else None
+        added = (
+            add_argument(source, node, "save_checkpoints_steps=0") if "save_checkpoints_secs" in bound.args else None
+        )
         return [added] if added else []
     ways = [steps.body, steps.orelse] if isinstance(steps, ast.IfExp) else [steps]
-    return [rename(source, way, '0') for way in ways if is_none(way)]
+    return [rename(source, way, "0") for way in ways if is_none(way)]
 
 
 def _without_summaries(context: Context, call: Call) -> Iterator[Result]:
     """A RunConfig of TPUEstimator or contrib.learn, whose positional arguments never are the summaries."""
     given = {keyword.arg: keyword.value for keyword in call.node.keywords}
-    steps = given.get('save_summary_steps')
+    steps = given.get("save_summary_steps")
     if None in given or steps is not None and (constant(steps) or (None,))[0] in (0, None):
         return
     if steps is not None:
-        yield Finding(call.node, 'a card writes no summaries; write save_summary_steps=0')
+        yield Finding(call.node, "a card writes no summaries; write save_summary_steps=0")
         return
-    edit = add_argument(context.source, call.node, 'save_summary_steps=0')
+    edit = add_argument(context.source, call.node, "save_summary_steps=0")
     if edit:
-        yield Change(call.node, 'RunConfig has no summaries written', (edit,))
+        yield Change(call.node, "RunConfig has no summaries written", (edit,))
 
 
 def _prepared(names: Names, node: ast.AST, where: Where) -> bool:
@@ -150,7 +164,9 @@ def _prepared(names: Names, node: ast.AST, where: Where) -> bool:
     for parent in names.ancestors(node):
         if isinstance(parent, ast.stmt):
             return False
-        if isinstance(parent, ast.Call) and names.resolve(parent.func, where) == \
-                'npu_shim.npu_init.npu_run_config_init':
+        if (
+            isinstance(parent, ast.Call)
+            and names.resolve(parent.func, where) == "npu_shim.npu_init.npu_run_config_init"
+        ):
             return True
     return False

@@ -43,28 +43,37 @@ Untouched::
         summary.scalar('loss', loss)
         return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional
+from typing import Iterator
 
+from ...analysis.device_placement import first_call
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
-from ...analysis.device_placement import first_call
 
-CODE = 'NPU205'
-CALLS = frozenset('tensorflow.summary.' + name for name in 'scalar histogram image audio text tensor_summary'.split())
-_SPECS = frozenset({'tensorflow.estimator.EstimatorSpec', 'tensorflow.estimator.tpu.TPUEstimatorSpec',
-                    'tensorflow.contrib.tpu.TPUEstimatorSpec', 'npu_shim.npu_init.NPUEstimatorSpec'})
+CODE = "NPU205"
+CALLS = frozenset("tensorflow.summary." + name for name in "scalar histogram image audio text tensor_summary".split())
+_SPECS = frozenset(
+    {
+        "tensorflow.estimator.EstimatorSpec",
+        "tensorflow.estimator.tpu.TPUEstimatorSpec",
+        "tensorflow.contrib.tpu.TPUEstimatorSpec",
+        "npu_shim.npu_init.NPUEstimatorSpec",
+    }
+)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if isinstance(call.where.scope.node, ast.Module) or not first_call(
-            context, call, CALLS, context.names.tree):
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if isinstance(call.where.scope.node, ast.Module) or not first_call(context, call, CALLS, context.names.tree):
         return
     specs = [c for c in context.names.calls if context.called.get(c.node) in _SPECS]
-    if not specs or any(k.arg == 'host_call' for c in specs for k in c.node.keywords):
+    if not specs or any(k.arg == "host_call" for c in specs for k in c.node.keywords):
         return
-    yield Finding(call.node, 'an NPUEstimator writes no summaries by itself; write NPUEstimatorSpec(mode, ..., '
-                  'host_call=(write_summaries, [loss])) with this call in write_summaries(loss), or set '
-                  'save_summary_steps in NPURunConfig where the step may leave the card for them')
+    yield Finding(
+        call.node,
+        "an NPUEstimator writes no summaries by itself; write NPUEstimatorSpec(mode, ..., "
+        "host_call=(write_summaries, [loss])) with this call in write_summaries(loss), or set "
+        "save_summary_steps in NPURunConfig where the step may leave the card for them",
+    )

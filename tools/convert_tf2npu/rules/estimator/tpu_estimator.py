@@ -84,91 +84,118 @@ Untouched::
 
     optimizer = CrossShardOptimizer(optimizer)
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, List, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
-from ...rewrite.call_edits import add_argument, holds_together, rename, wrap
-from ...semantics.types import PREPARED
-from ..registry import Change, Context, Finding, Result
-from ...rewrite.removal import remove_statements
 from ...analysis.run_configs import becomes
+from ...rewrite.call_edits import add_argument, holds_together, rename, wrap
+from ...rewrite.removal import remove_statements
+from ...semantics.model import Call
 from ...semantics.signatures import bind, constant
+from ...semantics.types import PREPARED
 from ...syntax.source import Edit
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU111'
-_ROOTS = ('tensorflow.estimator.tpu.', 'tensorflow.contrib.tpu.', 'tensorflow.tpu.')
-_SIGNATURE = ('model_fn', 'model_dir', 'config', 'params', 'use_tpu', 'train_batch_size',
-              'eval_batch_size', 'predict_batch_size', 'batch_axis', 'eval_on_tpu', 'export_to_tpu',
-              'export_to_cpu', 'warm_start_from', 'embedding_config_spec',
-              'export_saved_model_api_version', 'experimental_export_device_assignment',
-              'experimental_embedding_config_spec')
-_CROSS_SHARD = ('opt', 'reduction', 'name', 'group_assignment')
-_OFF = ('use_tpu', 'eval_on_tpu', 'export_to_tpu')
-CALLS = frozenset(root + name for root in _ROOTS for name in ('TPUEstimator', 'CrossShardOptimizer'))
+CODE = "NPU111"
+_ROOTS = ("tensorflow.estimator.tpu.", "tensorflow.contrib.tpu.", "tensorflow.tpu.")
+_SIGNATURE = (
+    "model_fn",
+    "model_dir",
+    "config",
+    "params",
+    "use_tpu",
+    "train_batch_size",
+    "eval_batch_size",
+    "predict_batch_size",
+    "batch_axis",
+    "eval_on_tpu",
+    "export_to_tpu",
+    "export_to_cpu",
+    "warm_start_from",
+    "embedding_config_spec",
+    "export_saved_model_api_version",
+    "experimental_export_device_assignment",
+    "experimental_embedding_config_spec",
+)
+_CROSS_SHARD = ("opt", "reduction", "name", "group_assignment")
+_OFF = ("use_tpu", "eval_on_tpu", "export_to_tpu")
+CALLS = frozenset(root + name for root in _ROOTS for name in ("TPUEstimator", "CrossShardOptimizer"))
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if (name or '').endswith('CrossShardOptimizer'):
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if (name or "").endswith("CrossShardOptimizer"):
         if not _asks_for_tpu(context, call.node):
             yield _without_shards(context, call)
         return
     source = context.source
     bound = bind(call.node, _SIGNATURE)
     if bound.hidden or bound.unknown:
-        yield Finding(call.node, 'the arguments of TPUEstimator are not all to be seen; write '
-                      'use_tpu=False, eval_on_tpu=False, export_to_tpu=False and '
-                      'config=npu_run_config_init(run_config=...)')
+        yield Finding(
+            call.node,
+            "the arguments of TPUEstimator are not all to be seen; write "
+            "use_tpu=False, eval_on_tpu=False, export_to_tpu=False and "
+            "config=npu_run_config_init(run_config=...)",
+        )
         return
-    edits: List[Edit] = []
-    uses: List[str] = []
-    config = bound.args.get('config')
+    edits: list[Edit] = []
+    uses: list[str] = []
+    config = bound.args.get("config")
     if config is None:
-        missing = ['config=npu_run_config_init()']
-        uses.append('npu_run_config_init')
+        missing = ["config=npu_run_config_init()"]
+        uses.append("npu_run_config_init")
     else:
         missing = []
         if becomes(context, config, call.where) != PREPARED:
-            edits += wrap(source, config, 'npu_run_config_init(run_config=', ')')
-            uses.append('npu_run_config_init')
+            edits += wrap(source, config, "npu_run_config_init(run_config=", ")")
+            uses.append("npu_run_config_init")
     for argument in _OFF:
         value = bound.args.get(argument)
         if value is None:
-            missing.append(argument + '=False')
+            missing.append(argument + "=False")
         elif constant(value) != (False,):
-            edits.append(rename(source, value, 'False'))
+            edits.append(rename(source, value, "False"))
     if missing:
         added = add_argument(source, call.node, *missing)
         if added is None:
             return
         edits.append(added)
     if edits:
-        yield Change(call.node, 'TPUEstimator runs without a TPU in a session for the NPU',
-                     tuple(edits), tuple(uses))
+        yield Change(call.node, "TPUEstimator runs without a TPU in a session for the NPU", tuple(edits), tuple(uses))
 
 
 def _asks_for_tpu(context: Context, node: ast.AST) -> bool:
     """Whether code only runs under a condition that names the TPU, or XLA, for which a TPU compiles."""
     conditions = [p.test for p in context.names.ancestors(node) if isinstance(p, (ast.If, ast.IfExp))]
-    return any(re.search('tpu|xla', context.source.segment(test), re.IGNORECASE) for test in conditions)
+    return any(re.search("tpu|xla", context.source.segment(test), re.IGNORECASE) for test in conditions)
 
 
 def _without_shards(context: Context, call: Call) -> Result:
     """The optimizer inside a CrossShardOptimizer in its place."""
     source, statement = context.source, call.where.statement
     bound = bind(call.node, _CROSS_SHARD)
-    inner = bound.args.get('opt')
+    inner = bound.args.get("opt")
     if inner is None or bound.hidden or bound.unknown:
-        return Finding(call.node, 'CrossShardOptimizer works on a TPU only; leave it out')
-    message = 'the optimizer is used without the shards of a TPU'
-    if isinstance(statement, ast.Assign) and statement.value is call.node and len(
-            statement.targets) == 1 and ast.dump(inner) == ast.dump(statement.targets[0]).replace('Store', 'Load'):
+        return Finding(call.node, "CrossShardOptimizer works on a TPU only; leave it out")
+    message = "the optimizer is used without the shards of a TPU"
+    if (
+        isinstance(statement, ast.Assign)
+        and statement.value is call.node
+        and len(statement.targets) == 1
+        and ast.dump(inner) == ast.dump(statement.targets[0]).replace("Store", "Load")
+    ):
         return Change(call.node, message, tuple(remove_statements(source, context.names, [statement])))
     plain = isinstance(inner, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and holds_together(
-        source.segment(inner))
-    return Change(call.node, message, (
-        Edit(source.start(call.node), source.start(inner), '' if plain else '('),
-        Edit(source.end(inner), source.end(call.node), '' if plain else ')')))
+        source.segment(inner)
+    )
+    return Change(
+        call.node,
+        message,
+        (
+            Edit(source.start(call.node), source.start(inner), "" if plain else "("),
+            Edit(source.end(inner), source.end(call.node), "" if plain else ")"),
+        ),
+    )

@@ -1,42 +1,89 @@
 """What becomes of each call of Horovod's that has a counterpart on the NPU."""
+
 from __future__ import annotations
 
 import ast
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Callable, NamedTuple, Union
 
 from ...rewrite.call_edits import inside, rename
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.resolver import Names
-from ..registry import Finding
 from ...semantics.signatures import Bound, bind, constant
 from ...syntax.source import Edit, Source
+from ..registry import Finding
 from .uses import Use, is_horovod
 
-_OPTIMIZER = ('optimizer', 'name', 'use_locking', 'device_dense', 'device_sparse', 'compression',
-              'sparse_as_dense', 'backward_passes_per_step', 'op', 'gradient_predivide_factor',
-              'average_aggregated_gradients', 'num_groups', 'groups', 'process_set')
+_OPTIMIZER = (
+    "optimizer",
+    "name",
+    "use_locking",
+    "device_dense",
+    "device_sparse",
+    "compression",
+    "sparse_as_dense",
+    "backward_passes_per_step",
+    "op",
+    "gradient_predivide_factor",
+    "average_aggregated_gradients",
+    "num_groups",
+    "groups",
+    "process_set",
+)
 # What says how Horovod carries gradients, and not what the optimizer computes.
-_CARRIAGE = frozenset({'name', 'use_locking', 'device_dense', 'device_sparse', 'compression', 'sparse_as_dense',
-                       'gradient_predivide_factor', 'average_aggregated_gradients', 'num_groups', 'groups'})
-_ALLREDUCE = ('tensor', 'average', 'device_dense', 'device_sparse', 'compression', 'op', 'prescale_factor',
-              'postscale_factor', 'name', 'process_set')
-_REDUCTIONS = {'horovod.Average': 'mean', 'horovod.Sum': 'sum', 'horovod.Min': 'min', 'horovod.Max': 'max',
-               'horovod.Product': 'prod'}
-GETTERS = {'horovod.rank': 'get_npu_rank_id', 'horovod.size': 'get_npu_rank_size',
-           'horovod.local_rank': 'get_npu_local_rank_id', 'horovod.local_size': 'get_npu_local_rank_size'}
+_CARRIAGE = frozenset(
+    {
+        "name",
+        "use_locking",
+        "device_dense",
+        "device_sparse",
+        "compression",
+        "sparse_as_dense",
+        "gradient_predivide_factor",
+        "average_aggregated_gradients",
+        "num_groups",
+        "groups",
+    }
+)
+_ALLREDUCE = (
+    "tensor",
+    "average",
+    "device_dense",
+    "device_sparse",
+    "compression",
+    "op",
+    "prescale_factor",
+    "postscale_factor",
+    "name",
+    "process_set",
+)
+_REDUCTIONS = {
+    "horovod.Average": "mean",
+    "horovod.Sum": "sum",
+    "horovod.Min": "min",
+    "horovod.Max": "max",
+    "horovod.Product": "prod",
+}
+GETTERS = {
+    "horovod.rank": "get_npu_rank_id",
+    "horovod.size": "get_npu_rank_size",
+    "horovod.local_rank": "get_npu_local_rank_id",
+    "horovod.local_size": "get_npu_local_rank_size",
+}
 
 
 class Turned(NamedTuple):
     """A use turned over: the edits, the names of npu_init in them, the expressions that go with them, and
     what there is to say of it."""
-    edits: List[Edit]
-    uses: Tuple[str, ...]
-    dropped: Tuple[ast.AST, ...] = ()
-    note: str = ''
+
+    edits: list[Edit]
+    uses: tuple[str, ...]
+    dropped: tuple[ast.AST, ...] = ()
+    note: str = ""
 
 
 class File(NamedTuple):
     """A script whose uses of Horovod are turned over."""
+
     source: Source
     names: Names
 
@@ -44,7 +91,7 @@ class File(NamedTuple):
 Turn = Union[Turned, Finding]
 
 
-def turn_call(file: File, use: Use) -> Optional[Turn]:
+def turn_call(file: File, use: Use) -> Turn | None:
     """Turn a call over.
 
     Returns:
@@ -55,125 +102,156 @@ def turn_call(file: File, use: Use) -> Optional[Turn]:
     signature, make = _CALLS[use.name]
     bound = bind(use.call, signature)
     if bound.hidden or bound.unknown:
-        return Finding(use.call, 'the arguments of %s are not all to be seen' % use.short)
+        return Finding(use.call, f"the arguments of {use.short} are not all to be seen")
     return make(file, use, use.call, bound)
 
 
-def _kept(file: File, use: Use, argument: str, bound: Bound, new: str, after: str, uses: Tuple[str, ...],
-          before: str = '') -> Turn:
+def _kept(
+    file: File, use: Use, argument: str, bound: Bound, new: str, after: str, uses: tuple[str, ...], before: str = ""
+) -> Turn:
     """Rename a call and keep one of its arguments, with other text around it."""
     source, call, kept = file.source, use.call, bound.args.get(argument)
     assert call is not None
     if kept is None:
-        return Finding(call, 'the argument %s is missing' % argument)
+        return Finding(call, f"the argument {argument} is missing")
     opening, close = inside(source, call), source.end(call) - 1
     start, end = source.start(kept), source.end(kept)
     if isinstance(kept, (ast.Yield, ast.YieldFrom)) or source.comments(opening, start) + source.comments(end, close):
-        return Finding(call, 'a comment or a yield stands among its arguments; write %s' % new)
+        return Finding(call, f"a comment or a yield stands among its arguments; write {new}")
     dropped = tuple(value for value in bound.args.values() if value is not kept)
-    return Turned([rename(source, call.func, new), Edit(opening, start, before), Edit(end, close, after)],
-                  uses, dropped)
+    return Turned(
+        [rename(source, call.func, new), Edit(opening, start, before), Edit(end, close, after)], uses, dropped
+    )
 
 
 def _optimizer(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
-    foreign = [a for a in bound.args if a != 'optimizer' and a not in _CARRIAGE and not (
-        a == 'backward_passes_per_step' and constant(bound.args[a]) == (1,)) and not (
-            a == 'op' and _reduction(file, use, bound) == 'mean')]
+    foreign = [
+        a
+        for a in bound.args
+        if a != "optimizer"
+        and a not in _CARRIAGE
+        and not (a == "backward_passes_per_step" and constant(bound.args[a]) == (1,))
+        and not (a == "op" and _reduction(file, use, bound) == "mean")
+    ]
     if foreign:
-        return Finding(call, 'DistributedOptimizer with %s has no counterpart; write '
-                       'npu_distributed_optimizer_wrapper(optimizer)' % ', '.join(foreign))
-    name = 'npu_distributed_optimizer_wrapper'
-    return _kept(file, use, 'optimizer', bound, name, '', (name,))
+        return Finding(
+            call,
+            "DistributedOptimizer with {} has no counterpart; write "
+            "npu_distributed_optimizer_wrapper(optimizer)".format(", ".join(foreign)),
+        )
+    name = "npu_distributed_optimizer_wrapper"
+    return _kept(file, use, "optimizer", bound, name, "", (name,))
 
 
 def _hook(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
-    name = 'NPUBroadcastGlobalVariablesHook'
-    return _kept(file, use, 'root_rank', bound, name, ', get_npu_rank_id()', (name, 'get_npu_rank_id'))
+    name = "NPUBroadcastGlobalVariablesHook"
+    return _kept(file, use, "root_rank", bound, name, ", get_npu_rank_id()", (name, "get_npu_rank_id"))
 
 
 def _callback(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
-    name = 'NPUBroadcastGlobalVariablesCallback'
-    return _kept(file, use, 'root_rank', bound, name, '', (name,))
+    name = "NPUBroadcastGlobalVariablesCallback"
+    return _kept(file, use, "root_rank", bound, name, "", (name,))
 
 
 def _allreduce(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
     if use.is_keras:
-        return _runs_at_once(use, call, 'npu_allreduce(tf.constant(value))')
+        return _runs_at_once(use, call, "npu_allreduce(tf.constant(value))")
     reduction = _reduction(file, use, bound)
-    scaled = [a for a in ('prescale_factor', 'postscale_factor') if constant(bound.args.get(a)) not in (
-        None, (1,), (1.0,)) or a in bound.args and constant(bound.args[a]) is None]
-    if reduction is None or scaled or bound.given('process_set'):
-        return Finding(call, "how it reduces is not to be seen; write npu_allreduce(tensor, reduction), with "
-                       "'mean', 'sum', 'max', 'min' or 'prod'")
-    return _kept(file, use, 'tensor', bound, 'npu_allreduce',
-                 '' if reduction == 'mean' else ", '%s'" % reduction, ('npu_allreduce',))
+    scaled = [
+        a
+        for a in ("prescale_factor", "postscale_factor")
+        if constant(bound.args.get(a)) not in (None, (1,), (1.0,))
+        or a in bound.args
+        and constant(bound.args[a]) is None
+    ]
+    if reduction is None or scaled or bound.given("process_set"):
+        return Finding(
+            call,
+            "how it reduces is not to be seen; write npu_allreduce(tensor, reduction), with "
+            "'mean', 'sum', 'max', 'min' or 'prod'",
+        )
+    return _kept(
+        file,
+        use,
+        "tensor",
+        bound,
+        "npu_allreduce",
+        "" if reduction == "mean" else f", '{reduction}'",
+        ("npu_allreduce",),
+    )
 
 
-def _reduction(file: File, use: Use, bound: Bound) -> Optional[str]:
+def _reduction(file: File, use: Use, bound: Bound) -> str | None:
     """How a call reduces, as npu_allreduce says it; None where that is not to be seen."""
-    op, average = bound.args.get('op'), bound.args.get('average')
-    if op is not None and bound.given('op'):
+    op, average = bound.args.get("op"), bound.args.get("average")
+    if op is not None and bound.given("op"):
         name = file.names.resolve(op, use.where)
-        return _REDUCTIONS.get(name or '') if not bound.given('average') else None
+        return _REDUCTIONS.get(name or "") if not bound.given("average") else None
     value = (None,) if average is None else constant(average)
-    return {(None,): 'mean', (True,): 'mean', (False,): 'sum'}.get(value) if value else None
+    return {(None,): "mean", (True,): "mean", (False,): "sum"}.get(value) if value else None
 
 
 def _allgather(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
     if use.is_keras:
-        return _runs_at_once(use, call, 'hccl_ops.allgather(tf.constant(value), get_npu_rank_size())')
-    turned = _kept(file, use, 'tensor', bound, 'hccl_ops.allgather', ', get_npu_rank_size()',
-                   ('get_npu_rank_size', 'hccl_ops'))
+        return _runs_at_once(use, call, "hccl_ops.allgather(tf.constant(value), get_npu_rank_size())")
+    turned = _kept(
+        file, use, "tensor", bound, "hccl_ops.allgather", ", get_npu_rank_size()", ("get_npu_rank_size", "hccl_ops")
+    )
     if isinstance(turned, Finding):
         return turned
-    return turned._replace(note='hccl_ops.allgather needs tensors of one shape on all ranks, and Horovod does '
-                           'not; pad them to one length first where they may differ')
+    return turned._replace(
+        note="hccl_ops.allgather needs tensors of one shape on all ranks, and Horovod does "
+        "not; pad them to one length first where they may differ"
+    )
 
 
 def _broadcast(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
     if use.is_keras:
-        return _runs_at_once(use, call, 'hccl_ops.broadcast([tf.constant(value)], root_rank)[0]')
-    root = _text(file, bound, 'root_rank', '')
+        return _runs_at_once(use, call, "hccl_ops.broadcast([tf.constant(value)], root_rank)[0]")
+    root = _text(file, bound, "root_rank", "")
     if not root:
-        return Finding(call, 'the argument root_rank is missing')
-    turned = _kept(file, use, 'tensor', bound, 'hccl_ops.broadcast', '], %s' % root, ('hccl_ops',), '[')
+        return Finding(call, "the argument root_rank is missing")
+    turned = _kept(file, use, "tensor", bound, "hccl_ops.broadcast", f"], {root}", ("hccl_ops",), "[")
     if isinstance(turned, Finding):
         return turned
     end = file.source.end(call)
-    return turned._replace(edits=turned.edits + [Edit(end, end, '[0]', closing=True)])
+    return turned._replace(edits=turned.edits + [Edit(end, end, "[0]", closing=True)])
 
 
 def _broadcast_variables(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
     """An operation that gives each variable the value it has on the root."""
     tf = name_of_tensorflow(file.names)
-    given = bound.args.get('variables')
-    if use.name == 'horovod.broadcast_global_variables':
-        variables = '%s.global_variables()' % tf
+    given = bound.args.get("variables")
+    if use.name == "horovod.broadcast_global_variables":
+        variables = f"{tf}.global_variables()"
     elif given is None:
-        return Finding(call, 'the argument variables is missing')
+        return Finding(call, "the argument variables is missing")
     else:
         variables = file.source.segment(given)
-    text = '%s.group(*[v.assign(hccl_ops.broadcast([v], %s)[0]) for v in %s])' % (
-        tf or 'tf', _text(file, bound, 'root_rank', '0'), variables)
+    text = "{}.group(*[v.assign(hccl_ops.broadcast([v], {})[0]) for v in {}])".format(
+        tf or "tf", _text(file, bound, "root_rank", "0"), variables
+    )
     if use.is_keras:
         return _runs_at_once(use, call, text)
     if tf is None or file.source.comments(file.source.start(call), file.source.end(call)):
-        return Finding(call, 'write ' + text)
-    return Turned([rename(file.source, call, text)], ('hccl_ops',), (call,))
+        return Finding(call, "write " + text)
+    return Turned([rename(file.source, call, text)], ("hccl_ops",), (call,))
 
 
 def _runs_at_once(use: Use, call: ast.Call, text: str) -> Finding:
-    return Finding(call, '%s of Horovod for Keras runs at once; write backend.get_session().run(%s)' % (
-        use.short, text))
+    return Finding(call, f"{use.short} of Horovod for Keras runs at once; write backend.get_session().run({text})")
 
 
 def _text(file: File, bound: Bound, argument: str, default: str) -> str:
     value = bound.args.get(argument)
     if value is None:
         return default
-    name = file.names.resolve(value.func, file.names.places[_statement(file.names, value)]) if isinstance(
-        value, ast.Call) else None
-    return GETTERS[name] + '()' if name in GETTERS else file.source.segment(value)
+    name = (
+        file.names.resolve(value.func, file.names.places[_statement(file.names, value)])
+        if isinstance(value, ast.Call)
+        else None
+    )
+    return GETTERS[name] + "()" if name in GETTERS else file.source.segment(value)
 
 
 def _statement(names: Names, node: ast.AST) -> ast.AST:
@@ -182,17 +260,17 @@ def _statement(names: Names, node: ast.AST) -> ast.AST:
 
 def is_option(name: str) -> bool:
     """Whether something of Horovod's is only good for the arguments of its other calls."""
-    return is_horovod(name) and ('.Compression' in name or name in _REDUCTIONS)
+    return is_horovod(name) and (".Compression" in name or name in _REDUCTIONS)
 
 
-_ROOT = ('root_rank', 'device')
-_CALLS: Dict[str, Tuple[Tuple[str, ...], Callable[[File, Use, ast.Call, Bound], Turn]]] = {
-    'horovod.DistributedOptimizer': (_OPTIMIZER, _optimizer),
-    'horovod.BroadcastGlobalVariablesHook': (_ROOT, _hook),
-    'horovod.callbacks.BroadcastGlobalVariablesCallback': (_ROOT, _callback),
-    'horovod.allreduce': (_ALLREDUCE, _allreduce),
-    'horovod.allgather': (('tensor', 'name'), _allgather),
-    'horovod.broadcast': (('tensor', 'root_rank', 'name'), _broadcast),
-    'horovod.broadcast_variables': (('variables', 'root_rank'), _broadcast_variables),
-    'horovod.broadcast_global_variables': (('root_rank',), _broadcast_variables),
+_ROOT = ("root_rank", "device")
+_CALLS: dict[str, tuple[tuple[str, ...], Callable[[File, Use, ast.Call, Bound], Turn]]] = {
+    "horovod.DistributedOptimizer": (_OPTIMIZER, _optimizer),
+    "horovod.BroadcastGlobalVariablesHook": (_ROOT, _hook),
+    "horovod.callbacks.BroadcastGlobalVariablesCallback": (_ROOT, _callback),
+    "horovod.allreduce": (_ALLREDUCE, _allreduce),
+    "horovod.allgather": (("tensor", "name"), _allgather),
+    "horovod.broadcast": (("tensor", "root_rank", "name"), _broadcast),
+    "horovod.broadcast_variables": (("variables", "root_rank"), _broadcast_variables),
+    "horovod.broadcast_global_variables": (("root_rank",), _broadcast_variables),
 }

@@ -36,19 +36,23 @@ Untouched::
 
     hvd.init()
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
+from ...analysis.device_placement import in_test
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
-from ...analysis.device_placement import in_test
 
-CODE = 'NPU254'
-CALLS = ('horovod.init',)
+CODE = "NPU254"
+CALLS = ("horovod.init",)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if context.distributed != 'horovod' and not in_test(context, call.node):
-        yield Finding(call.node, 'Horovod stays, and it knows no cards; run the tool with -d horovod, which turns it '
-                      'over to the collectives of the NPU')
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if context.distributed != "horovod" and not in_test(context, call.node):
+        yield Finding(
+            call.node,
+            "Horovod stays, and it knows no cards; run the tool with -d horovod, which turns it "
+            "over to the collectives of the NPU",
+        )

@@ -4,29 +4,31 @@ What one file starts with ``hvd.init()`` the others use, so that a file that kee
 keep it that run with it: every file that the same script brings in by its imports, and those again that
 run with one of them.
 """
+
 from __future__ import annotations
 
 import functools
-from typing import Dict, List, NamedTuple, Optional, Set
+from typing import NamedTuple
 
 from ...engine.suppressions import ignored
 from ...project.import_graph import bringing, reached
+from ...project.project import Project
 from ...rewrite.npu_imports import taken
 from ...semantics.resolver import Names
-from ...project.project import Project
-from ..registry import Context
 from ...syntax.source import Source
+from ..registry import Context
 from .plan import Plan, plan
 
 
 class Obstacle(NamedTuple):
     """Why a file keeps Horovod: the file, the line, and what stands there."""
+
     path: str
     line: int
     why: str
 
 
-def obstacle_elsewhere(context: Context, code: str) -> Optional[Obstacle]:
+def obstacle_elsewhere(context: Context, code: str) -> Obstacle | None:
     """What makes another file keep Horovod that trains together with this one; None where nothing does."""
     names = context.names
     if names.project is None or names.path not in names.project.paths:
@@ -34,7 +36,7 @@ def obstacle_elsewhere(context: Context, code: str) -> Optional[Obstacle]:
     return _obstacles(names.project, code).get(names.path)
 
 
-def own_obstacle(source: Source, names: Names, made: Plan, code: str) -> Optional[Obstacle]:
+def own_obstacle(source: Source, names: Names, made: Plan, code: str) -> Obstacle | None:
     """What makes a file keep Horovod, of its own."""
     if made.obstacles:
         first = min(made.obstacles, key=lambda finding: source.start(finding.node))
@@ -42,27 +44,27 @@ def own_obstacle(source: Source, names: Names, made: Plan, code: str) -> Optiona
     line = source.line_col(source.start(made.node))[0]
     name = taken(made.uses, names)
     if name:
-        return Obstacle(names.path, line, 'this file uses the name %s for something else' % name)
+        return Obstacle(names.path, line, f"this file uses the name {name} for something else")
     if ignored(source, made.node, code):
-        return Obstacle(names.path, line, 'a comment tells the tool to ignore it')
+        return Obstacle(names.path, line, "a comment tells the tool to ignore it")
     return None
 
 
 @functools.lru_cache(maxsize=1)
-def _obstacles(project: Project, code: str) -> Dict[str, Obstacle]:
+def _obstacles(project: Project, code: str) -> dict[str, Obstacle]:
     """For each file that has to keep Horovod because of another one, what stands there."""
-    own: Dict[str, Optional[Obstacle]] = {}
+    own: dict[str, Obstacle | None] = {}
     for path in _with_horovod(project):
         module = project.module(path)
         if module is None:
-            own[path] = Obstacle(path, 1, 'it cannot be read')
+            own[path] = Obstacle(path, 1, "it cannot be read")
             continue
         made = plan(Context(module.source, module.names, module.types))
         if made is not None:
             own[path] = own_obstacle(module.source, module.names, made, code)
             if path in project.fixed:
-                own[path] = own[path] or Obstacle(path, 1, 'it is excluded')
-    found: Dict[str, Obstacle] = {}
+                own[path] = own[path] or Obstacle(path, 1, "it is excluded")
+    found: dict[str, Obstacle] = {}
     for group in _groups(project, set(own)):
         standing = [(path, own[path]) for path in sorted(group) if own[path] is not None]
         for path in group:
@@ -72,16 +74,16 @@ def _obstacles(project: Project, code: str) -> Dict[str, Obstacle]:
     return found
 
 
-def _with_horovod(project: Project) -> List[str]:
+def _with_horovod(project: Project) -> list[str]:
     """The files that may use Horovod: that name it, or bring in one that does."""
-    naming = {path for path in project.paths if path.endswith(('.py', '.pyw')) and b'horovod' in project.raw(path)}
+    naming = {path for path in project.paths if path.endswith((".py", ".pyw")) and b"horovod" in project.raw(path)}
     users = bringing(project, naming) if naming else frozenset()
-    return [path for path in project.paths if path in users and path.endswith(('.py', '.pyw'))]
+    return [path for path in project.paths if path in users and path.endswith((".py", ".pyw"))]
 
 
-def _groups(project: Project, files: Set[str]) -> List[Set[str]]:
+def _groups(project: Project, files: set[str]) -> list[set[str]]:
     """The files that train together."""
-    groups: List[Set[str]] = []
+    groups: list[set[str]] = []
     users = bringing(project, files)
     for together in (set(reached(project, path) & files) for path in project.paths if path in users):
         if together:

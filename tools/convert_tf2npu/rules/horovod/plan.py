@@ -1,16 +1,17 @@
 """What turning Horovod over in one file takes, or what stands in the way."""
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import List, NamedTuple, Optional, Set, Tuple
+from typing import NamedTuple
 
-from ...semantics.call_sites import users
 from ...rewrite.call_edits import broken_string, rename
-from ...semantics.resolver import Names
-from ..registry import Context, Finding
 from ...rewrite.removal import remove_names, remove_statements
+from ...semantics.call_sites import users
+from ...semantics.resolver import Names
 from ...syntax.source import Edit, Source
+from ..registry import Context, Finding
 from .calls import GETTERS, File, Turn, Turned, is_option, turn_call
 from .instead import instead
 from .setup import turn_init, turn_shutdown
@@ -20,109 +21,129 @@ from .uses import Use, imports, uses
 class Plan(NamedTuple):
     """How a file is turned over: where that is told, the edits, the names of npu_init in them, what there is
     to say all the same, and what stands in the way."""
+
     node: ast.AST
-    edits: Tuple[Edit, ...]
-    uses: Tuple[str, ...]
-    notes: Tuple[Finding, ...]
-    obstacles: Tuple[Finding, ...]
+    edits: tuple[Edit, ...]
+    uses: tuple[str, ...]
+    notes: tuple[Finding, ...]
+    obstacles: tuple[Finding, ...]
 
 
-def plan(context: Context) -> Optional[Plan]:
+def plan(context: Context) -> Plan | None:
     """What turning a file over takes; None where it has nothing of Horovod's."""
     names = context.names
     its_uses, its_imports = uses(names), imports(names)
     if not (its_uses or its_imports.names or its_imports.stars):
         return None
-    nodes: List[ast.AST] = [use.node for use in its_uses]
+    nodes: list[ast.AST] = [use.node for use in its_uses]
     node = min(list(its_imports.names) + its_imports.stars or nodes, key=context.source.start)
     turns = _turns(context, its_uses)
     gone = _assigned_options(names, its_uses, turns)
-    obstacles = _obstacles(names, its_uses, turns, gone) + [Finding(
-        star, 'what a star import of Horovod brings is not to be seen; import what is used by name')
-        for star in its_imports.stars]
+    obstacles = _obstacles(names, its_uses, turns, gone) + [
+        Finding(star, "what a star import of Horovod brings is not to be seen; import what is used by name")
+        for star in its_imports.stars
+    ]
     edits, used = _merged(turns)
     whole = {s for s, places in its_imports.names.items() if len(places) == len(s.names)}  # type: ignore
     edits += remove_statements(context.source, names, gone | _with_their_try(names, whole))
     for statement in set(its_imports.names) - whole:
         edit = remove_names(context.source, statement, its_imports.names[statement])
         if edit is None:
-            obstacles.append(Finding(statement, 'a comment stands among the names that are imported here; give '
-                                     'Horovod an import of its own'))
+            obstacles.append(
+                Finding(
+                    statement,
+                    "a comment stands among the names that are imported here; give Horovod an import of its own",
+                )
+            )
         else:
             edits.append(edit)
     edits = _outermost(edits)
     if not obstacles:
         obstacles = _in_strings(context, edits) or _left_over(context.source, its_uses, edits)
-    notes = [Finding(use.call or use.node, turn.note) for use, turn in zip(its_uses, turns)
-             if isinstance(turn, Turned) and turn.note]
+    notes = [
+        Finding(use.call or use.node, turn.note)
+        for use, turn in zip(its_uses, turns)
+        if isinstance(turn, Turned) and turn.note
+    ]
     return Plan(node, tuple(edits), tuple(sorted(used)), tuple(notes), tuple(obstacles))
 
 
-def _turns(context: Context, its_uses: List[Use]) -> List[Optional[Turn]]:
-    started = [use.call for use in its_uses if use.name == 'horovod.init' and use.call]
-    ended = [use.call for use in its_uses if use.name == 'horovod.shutdown' and use.call]
+def _turns(context: Context, its_uses: list[Use]) -> list[Turn | None]:
+    started = [use.call for use in its_uses if use.name == "horovod.init" and use.call]
+    ended = [use.call for use in its_uses if use.name == "horovod.shutdown" and use.call]
     return [_turn(context, use, started, ended) for use in its_uses]
 
 
-def _turn(context: Context, use: Use, started: List[ast.Call], ended: List[ast.Call]) -> Optional[Turn]:
+def _turn(context: Context, use: Use, started: list[ast.Call], ended: list[ast.Call]) -> Turn | None:
     """What becomes of a use; None where that depends on what becomes of the others."""
     string = context.names.strings.get(use.node)
     if string is not None and not context.source.is_placed(use.node, string):
-        return Finding(string, '%s stands inside an f-string, where it cannot be reached; write it in a line of '
-                       'its own' % use.short)
+        return Finding(
+            string, f"{use.short} stands inside an f-string, where it cannot be reached; write it in a line of its own"
+        )
     if use.name in GETTERS:
         return Turned([rename(context.source, use.node, GETTERS[use.name])], (GETTERS[use.name],))
     if is_option(use.name):
         return None
-    if use.name == 'horovod.init' and use.call is not None:
+    if use.name == "horovod.init" and use.call is not None:
         return turn_init(context, use.call, started, ended)
-    if use.name == 'horovod.shutdown' and use.call is not None:
+    if use.name == "horovod.shutdown" and use.call is not None:
         return turn_shutdown(context, use.call, started)
     turned = turn_call(File(context.source, context.names), use)
     if turned is not None:
         return turned
-    what = 'Horovod itself is handed on here' if use.name == 'horovod' else \
-        '%s has no counterpart on the NPU' % use.short
-    return Finding(use.node, '%s; %s' % (what, instead(use.name)))
+    what = "Horovod itself is handed on here" if use.name == "horovod" else f"{use.short} has no counterpart on the NPU"
+    return Finding(use.node, f"{what}; {instead(use.name)}")
 
 
-def _assigned_options(names: Names, its_uses: List[Use], turns: List[Optional[Turn]]) -> Set[ast.stmt]:
+def _assigned_options(names: Names, its_uses: list[Use], turns: list[Turn | None]) -> set[ast.stmt]:
     """The assignments of options of Horovod's (compression = hvd.Compression.fp16) that only its calls take."""
     dropped = _dropped(names, turns)
-    found: Set[ast.stmt] = set()
+    found: set[ast.stmt] = set()
     for use, turn in zip(its_uses, turns):
         statement = use.where.statement
-        if turn is None and isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(
-                statement.targets[0], ast.Name):
+        if (
+            turn is None
+            and isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and isinstance(statement.targets[0], ast.Name)
+        ):
             name = statement.targets[0].id
-            read = [n for n in ast.walk(names.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(
-                n.ctx, ast.Load)]
+            read = [
+                n
+                for n in ast.walk(names.tree)
+                if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            ]
             seen = use.where.scope is names.module and users(names, name) != []
             if read and all(n in dropped for n in read) and not seen:
                 found.add(statement)
     return found
 
 
-def _dropped(names: Names, turns: List[Optional[Turn]]) -> Set[ast.AST]:
+def _dropped(names: Names, turns: list[Turn | None]) -> set[ast.AST]:
     """Every node of what goes with the calls that are turned over."""
     return {node for turn in turns if isinstance(turn, Turned) for root in turn.dropped for node in ast.walk(root)}
 
 
-def _obstacles(names: Names, its_uses: List[Use], turns: List[Optional[Turn]],
-               gone: Set[ast.stmt]) -> List[Finding]:
+def _obstacles(names: Names, its_uses: list[Use], turns: list[Turn | None], gone: set[ast.stmt]) -> list[Finding]:
     found = [turn for turn in turns if isinstance(turn, Finding)]
     told = {node for finding in found for node in ast.walk(finding.node)}
     dropped = _dropped(names, turns)
     for use, turn in zip(its_uses, turns):
         if turn is None and use.node not in dropped | told and use.where.statement not in gone:
-            found.append(Finding(use.node, '%s is handed to something that is not known to be of Horovod; leave it '
-                                 'out, the NPU carries gradients as they are and averages them' % use.short))
+            found.append(
+                Finding(
+                    use.node,
+                    f"{use.short} is handed to something that is not known to be of Horovod; leave it "
+                    "out, the NPU carries gradients as they are and averages them",
+                )
+            )
     return found
 
 
-def _merged(turns: List[Optional[Turn]]) -> Tuple[List[Edit], Set[str]]:
-    edits: List[Edit] = []
-    used: Set[str] = set()
+def _merged(turns: list[Turn | None]) -> tuple[list[Edit], set[str]]:
+    edits: list[Edit] = []
+    used: set[str] = set()
     for turn in turns:
         if isinstance(turn, Turned):
             edits += turn.edits
@@ -130,45 +151,65 @@ def _merged(turns: List[Optional[Turn]]) -> Tuple[List[Edit], Set[str]]:
     return edits, used
 
 
-def _outermost(edits: List[Edit]) -> List[Edit]:
+def _outermost(edits: list[Edit]) -> list[Edit]:
     """The edits without those in text that others take out."""
     wide = [e for e in edits if e.end > e.start]
-    return [e for e in edits if not any(
-        w is not e and w.start <= e.start and e.end <= w.end and (
-            e.end > e.start or w.start < e.start < w.end) for w in wide)]
+    return [
+        e
+        for e in edits
+        if not any(
+            w is not e and w.start <= e.start and e.end <= w.end and (e.end > e.start or w.start < e.start < w.end)
+            for w in wide
+        )
+    ]
 
 
-def _with_their_try(names: Names, whole: Set[ast.stmt]) -> Set[ast.stmt]:
+def _with_their_try(names: Names, whole: set[ast.stmt]) -> set[ast.stmt]:
     """Imports, or the try statements around them that do nothing else than cope with their failure."""
-    found: Set[ast.stmt] = set()
+    found: set[ast.stmt] = set()
     for statement in whole:
         parent = names.parents[statement]
-        tried = isinstance(parent, ast.Try) and whole.issuperset(parent.body) and not parent.finalbody and \
-            not parent.orelse and all(_copes(s) for h in parent.handlers for s in h.body)
+        tried = (
+            isinstance(parent, ast.Try)
+            and whole.issuperset(parent.body)
+            and not parent.finalbody
+            and not parent.orelse
+            and all(_copes(s) for h in parent.handlers for s in h.body)
+        )
         found.add(parent if tried else statement)  # type: ignore[arg-type]
     return found
 
 
 def _copes(statement: ast.stmt) -> bool:
-    return isinstance(statement, (ast.Pass, ast.Raise)) or isinstance(
-        statement, ast.Assign) and ast.dump(statement.value) == ast.dump(ast.parse('None', mode='eval').body)
+    return (
+        isinstance(statement, (ast.Pass, ast.Raise))
+        or isinstance(statement, ast.Assign)
+        and ast.dump(statement.value) == ast.dump(ast.parse("None", mode="eval").body)
+    )
 
 
-def _in_strings(context: Context, edits: List[Edit]) -> List[Finding]:
+def _in_strings(context: Context, edits: list[Edit]) -> list[Finding]:
     """The f-strings in which what would be written cannot stand."""
     strings = {broken_string(context.source, context.names, edit) for edit in edits} - {None}
-    return [Finding(string, 'what has to be written for Horovod cannot stand inside this f-string; compute it in a '
-                    'line of its own') for string in strings if string is not None]
+    return [
+        Finding(
+            string,
+            "what has to be written for Horovod cannot stand inside this f-string; compute it in a line of its own",
+        )
+        for string in strings
+        if string is not None
+    ]
 
 
-def _left_over(source: Source, its_uses: List[Use], edits: List[Edit]) -> List[Finding]:
+def _left_over(source: Source, its_uses: list[Use], edits: list[Edit]) -> list[Finding]:
     """The uses that would still stand in what is written."""
     found = []
     for use in its_uses:
         start, end = source.start(use.node), source.end(use.node)
         covering = [e for e in edits if e.start <= start and end <= e.end]
-        still = re.compile(r'(?<![\w.])%s\b' % re.escape(source.segment(use.node)))
+        still = re.compile(rf"(?<![\w.]){re.escape(source.segment(use.node))}\b")
         if not covering or any(still.search(e.new) for e in covering):
-            found.append(Finding(use.node, '%s stands where it cannot be reached; write it in a line of its own'
-                                 % use.short))
+            found.append(
+                Finding(use.node, f"{use.short} stands where it cannot be reached; write it in a line of its own")
+            )
     return found

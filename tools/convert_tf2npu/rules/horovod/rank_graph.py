@@ -36,31 +36,45 @@ Untouched::
     if ranking == 0:
         tf.summary.scalar('loss', loss)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional
+from typing import Iterator
 
+from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
-from ...analysis.device_placement import runs_on_card
 
-CODE = 'NPU241'
-CALLS = frozenset('tensorflow.' + name for name in '''summary.scalar summary.histogram summary.image
+CODE = "NPU241"
+CALLS = frozenset(
+    "tensorflow." + name
+    for name in """summary.scalar summary.histogram summary.image
 summary.audio summary.text summary.tensor_summary summary.merge summary.merge_all
-contrib.layers.optimize_loss'''.split())
-_RANKS = frozenset({'horovod.rank', 'horovod.local_rank'}) | frozenset('npu_shim.npu_init.' + name for name in (
-        'get_rank_id', 'get_local_rank_id', 'get_npu_rank_id', 'get_npu_local_rank_id'))
+contrib.layers.optimize_loss""".split()
+)
+_RANKS = frozenset({"horovod.rank", "horovod.local_rank"}) | frozenset(
+    "npu_shim.npu_init." + name
+    for name in ("get_rank_id", "get_local_rank_id", "get_npu_rank_id", "get_npu_local_rank_id")
+)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     child: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
-        if isinstance(parent, ast.If) and child is not parent.test and any(
-                isinstance(n, ast.Call) and context.resolve(n.func, call.where) in _RANKS
-                for n in ast.walk(parent.test)) and runs_on_card(context, call.node):
-            yield Finding(call.node, 'only some ranks build this part of the graph, and ranks with different '
-                          'graphs wait for each other for ever; make the summary on all ranks and only '
-                          'write it on one')
+        if (
+            isinstance(parent, ast.If)
+            and child is not parent.test
+            and any(
+                isinstance(n, ast.Call) and context.resolve(n.func, call.where) in _RANKS for n in ast.walk(parent.test)
+            )
+            and runs_on_card(context, call.node)
+        ):
+            yield Finding(
+                call.node,
+                "only some ranks build this part of the graph, and ranks with different "
+                "graphs wait for each other for ever; make the summary on all ranks and only "
+                "write it on one",
+            )
             return
         child = parent

@@ -116,33 +116,38 @@ Untouched::
     hvd.init()
     train(hvd=hvd)
 """
+
 from __future__ import annotations
 
 import os
 from typing import Iterator
 
+from ..registry import Change, Context, Finding, Result
 from .partners import obstacle_elsewhere
 from .plan import plan
-from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU301'
-NEEDS = {'distributed': 'horovod'}
+CODE = "NPU301"
+NEEDS = {"distributed": "horovod"}
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    made = plan(context) if context.distributed == 'horovod' else None
+    made = plan(context) if context.distributed == "horovod" else None
     if made is None:
         return
     if made.obstacles:
         yield from made.obstacles
-        yield Finding(made.node, 'Horovod stays in this file, because %d of its uses cannot be turned over'
-                      % len(made.obstacles))
+        yield Finding(
+            made.node, "Horovod stays in this file, because %d of its uses cannot be turned over" % len(made.obstacles)
+        )
         return
     elsewhere = obstacle_elsewhere(context, CODE)
     if elsewhere is not None:
         folder = os.path.dirname(context.names.path)
-        yield Finding(made.node, 'Horovod stays in this file, because it stays in %s, which trains together with '
-                      'it (line %d: %s)' % (os.path.relpath(elsewhere.path, folder), elsewhere.line, elsewhere.why))
+        yield Finding(
+            made.node,
+            "Horovod stays in this file, because it stays in %s, which trains together with "
+            "it (line %d: %s)" % (os.path.relpath(elsewhere.path, folder), elsewhere.line, elsewhere.why),
+        )
         return
-    yield Change(made.node, 'Horovod becomes the collectives of the NPU', made.edits, made.uses)
+    yield Change(made.node, "Horovod becomes the collectives of the NPU", made.edits, made.uses)
     yield from made.notes

@@ -1,30 +1,32 @@
 """Where Horovod starts and ends, and where the NPU's resources do."""
+
 from __future__ import annotations
 
 import ast
-from typing import List, NamedTuple, Optional, Union
+from typing import NamedTuple
 
 from ...rewrite.call_edits import rename
-from ...semantics.resolver import Names
 from ...rewrite.insertion import at_end, is_main_guard
-from ..registry import Context, Finding
 from ...rewrite.removal import block_of
+from ...semantics.resolver import Names
+from ..registry import Context, Finding
 from .calls import Turn, Turned
 
-_INIT = 'npu_sess, npu_shutdown = init_resource()'
-_END = ('shutdown_resource(npu_sess, npu_shutdown)', 'close_session(npu_sess)')
-_USES = ('init_resource', 'shutdown_resource', 'close_session')
+_INIT = "npu_sess, npu_shutdown = init_resource()"
+_END = ("shutdown_resource(npu_sess, npu_shutdown)", "close_session(npu_sess)")
+_USES = ("init_resource", "shutdown_resource", "close_session")
 
 
 class _Training(NamedTuple):
     """What holds the whole training, and how Horovod starts under a condition there: its lines so far and
     their indentation."""
-    body: Union[ast.Module, ast.FunctionDef, ast.If]
-    condition: str = ''
-    indent: str = ''
+
+    body: ast.Module | ast.FunctionDef | ast.If
+    condition: str = ""
+    indent: str = ""
 
 
-def turn_init(context: Context, call: ast.Call, started: List[ast.Call], ended: List[ast.Call]) -> Turn:
+def turn_init(context: Context, call: ast.Call, started: list[ast.Call], ended: list[ast.Call]) -> Turn:
     """Start the NPU's resources where Horovod starts, and end them where the training does.
 
     Args:
@@ -36,27 +38,34 @@ def turn_init(context: Context, call: ast.Call, started: List[ast.Call], ended: 
     names = context.names
     statement = names.parents.get(call)
     if call.args or call.keywords or not isinstance(statement, ast.Expr) or not _is_whole(context, statement):
-        return Finding(call, 'write %s here, and at the end %s' % (_INIT, ' and '.join(_END)))
+        return Finding(call, "write {} here, and at the end {}".format(_INIT, " and ".join(_END)))
     edits = [rename(context.source, call, _INIT)]
     if ended:
-        return Turned(edits, ('init_resource',))
+        return Turned(edits, ("init_resource",))
     training = _training(context, statement)
     if training is not None:
         others = [_training(context, names.parents[other]) for other in started if other is not call]
         if any(other is not None and other.body is training.body for other in others):
-            return Finding(call, 'Horovod starts more than once here; write %s in one place, and at the end %s' % (
-                _INIT, ' and '.join(_END)))
+            return Finding(
+                call,
+                "Horovod starts more than once here; write {} in one place, and at the end {}".format(
+                    _INIT, " and ".join(_END)
+                ),
+            )
         lines = [training.indent + line for line in _END]
         if training.condition:
-            lines.insert(0, 'if %s:' % training.condition)
+            lines.insert(0, f"if {training.condition}:")
         end = at_end(context, training.body, *lines)
         if end:
             return Turned(edits + end, _USES)
-    return Turned(edits, ('init_resource',), note='where the training ends is not to be seen here; write there '
-                  + ' and '.join(_END))
+    return Turned(
+        edits,
+        ("init_resource",),
+        note="where the training ends is not to be seen here; write there " + " and ".join(_END),
+    )
 
 
-def turn_shutdown(context: Context, call: ast.Call, started: List[ast.Call]) -> Turn:
+def turn_shutdown(context: Context, call: ast.Call, started: list[ast.Call]) -> Turn:
     """End the NPU's resources where Horovod ends.
 
     Args:
@@ -67,11 +76,17 @@ def turn_shutdown(context: Context, call: ast.Call, started: List[ast.Call]) -> 
     names, source = context.names, context.source
     statement = names.parents.get(call)
     together = len(started) == 1 and _function(names, started[0]) is _function(names, call)
-    if not together or not isinstance(statement, ast.Expr) or call.args or call.keywords or not _is_whole(context, statement):
-        return Finding(call, 'write %s here, with what init_resource() returned' % ' and '.join(_END))
+    if (
+        not together
+        or not isinstance(statement, ast.Expr)
+        or call.args
+        or call.keywords
+        or not _is_whole(context, statement)
+    ):
+        return Finding(call, "write {} here, with what init_resource() returned".format(" and ".join(_END)))
     start = source.start(statement)
-    indent = source.text[source.line_start(start):start]
-    between = source.newline + indent if not indent.strip() else '; '
+    indent = source.text[source.line_start(start) : start]
+    between = source.newline + indent if not indent.strip() else "; "
     return Turned([rename(source, call, between.join(_END))], _USES[1:])
 
 
@@ -80,23 +95,26 @@ def _is_whole(context: Context, statement: ast.Expr) -> bool:
     return context.source.segment(statement) == context.source.segment(statement.value)
 
 
-def _training(context: Context, statement: ast.AST) -> Optional[_Training]:
+def _training(context: Context, statement: ast.AST) -> _Training | None:
     """Where the training is that a statement starts Horovod for; None where that is not to be seen."""
     names, source = context.names, context.source
-    condition = indent = ''
+    condition = indent = ""
     child: ast.AST = statement
     for parent in names.ancestors(statement):
         if isinstance(parent, ast.Module) or is_main_guard(parent):
             return _Training(parent, condition, indent)  # type: ignore[arg-type]
         if isinstance(parent, ast.FunctionDef):
             return _Training(parent, condition, indent) if _is_main(context, parent) else None
-        plain = isinstance(parent, ast.If) and any(child is s for s in parent.body) and all(
-            isinstance(n, (ast.Name, ast.Attribute, ast.expr_context)) for n in ast.walk(parent.test))
+        plain = (
+            isinstance(parent, ast.If)
+            and any(child is s for s in parent.body)
+            and all(isinstance(n, (ast.Name, ast.Attribute, ast.expr_context)) for n in ast.walk(parent.test))
+        )
         if not plain or condition or source.lines(child)[0] == source.lines(parent)[0]:
             return None
         condition = source.segment(parent.test)  # type: ignore[attr-defined]
         start, outer = source.start(child), source.start(parent)
-        indent = source.text[source.line_start(start):start][outer - source.line_start(outer):]
+        indent = source.text[source.line_start(start) : start][outer - source.line_start(outer) :]
         child = parent
     return None
 
@@ -105,20 +123,24 @@ def _is_main(context: Context, function: ast.FunctionDef) -> bool:
     """Whether a function is the script's main one: by its name, by being handed to an app's run, or because
     nothing comes after it."""
     names = context.names
-    if function.name == 'main':
+    if function.name == "main":
         return True
     called = [c for c in names.calls if isinstance(c.node.func, ast.Name) and c.node.func.id == function.name]
     if not called:
-        return any((context.resolve(c.node.func, c.where) or '').endswith('app.run') and any(
-            isinstance(v, ast.Name) and v.id == function.name
-            for v in c.node.args + [k.value for k in c.node.keywords]) for c in names.calls)
+        return any(
+            (context.resolve(c.node.func, c.where) or "").endswith("app.run")
+            and any(
+                isinstance(v, ast.Name) and v.id == function.name
+                for v in c.node.args + [k.value for k in c.node.keywords]
+            )
+            for c in names.calls
+        )
     for call in called:
         statement = call.where.statement
-        if statement is None or call.where.scope is not names.module or \
-                block_of(names, statement)[-1] is not statement:
+        if statement is None or call.where.scope is not names.module or block_of(names, statement)[-1] is not statement:
             return False
     return True
 
 
-def _function(names: Names, node: ast.AST) -> Optional[ast.AST]:
+def _function(names: Names, node: ast.AST) -> ast.AST | None:
     return next((p for p in names.ancestors(node) if isinstance(p, (ast.FunctionDef, ast.Module))), None)

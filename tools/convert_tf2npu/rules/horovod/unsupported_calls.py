@@ -26,22 +26,24 @@ Untouched::
 
     settings = hvd.broadcast_object(settings, root_rank=0)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...tf_api.support import names_of
 from ...semantics.model import Call
-from .instead import instead
+from ...tf_api.support import names_of
 from ..registry import Context, Finding, Result
+from .instead import instead
 
-CODE = 'NPU216'
-CALLS = names_of('horovod')
+CODE = "NPU216"
+CALLS = names_of("horovod")
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if context.distributed == 'horovod':
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if context.distributed == "horovod":
         return  # the rule that turns Horovod over tells it
-    name = name or ''
-    yield Finding(call.node, 'horovod %s has no counterpart on the NPU; %s' % (
-        name.rsplit('.', 1)[1], instead(name)))
+    name = name or ""
+    yield Finding(
+        call.node, "horovod {} has no counterpart on the NPU; {}".format(name.rsplit(".", 1)[1], instead(name))
+    )

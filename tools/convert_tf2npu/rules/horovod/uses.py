@@ -1,14 +1,15 @@
 """Where a script uses Horovod, and where it imports it."""
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, List, NamedTuple, Optional, Set
+from typing import Iterator, NamedTuple
 
 from ...semantics.model import Where
 from ...semantics.resolver import Names
 from ...tf_api.canonical_names import canonical
 
-_OTHER = 'another horovod'
+_OTHER = "another horovod"
 
 
 class Use(NamedTuple):
@@ -17,35 +18,40 @@ class Use(NamedTuple):
     ``name`` is what it is, as in ``horovod.rank``; ``spelled`` the path the script took to it, as in
     ``horovod.tensorflow.keras.rank``; ``call`` its call, if it is called; ``where`` its place.
     """
+
     node: ast.expr
     name: str
     spelled: str
-    call: Optional[ast.Call]
+    call: ast.Call | None
     where: Where
 
     @property
     def short(self) -> str:
         """The name as scripts write it."""
-        return self.name.replace('horovod', 'hvd', 1)
+        return self.name.replace("horovod", "hvd", 1)
 
     @property
     def is_keras(self) -> bool:
         """Whether it is of Horovod's interface for Keras, which runs its collectives at once."""
-        return '.keras' in self.spelled
+        return ".keras" in self.spelled
 
 
-def is_horovod(name: Optional[str]) -> bool:
+def is_horovod(name: str | None) -> bool:
     """Whether a canonical name is of Horovod's TensorFlow interface."""
-    return name is not None and (name == 'horovod' or name.startswith('horovod.'))
+    return name is not None and (name == "horovod" or name.startswith("horovod."))
 
 
-def uses(names: Names) -> List[Use]:
+def uses(names: Names) -> list[Use]:
     """Every use of Horovod in a file, each as long as it goes."""
-    found: List[Use] = []
+    found: list[Use] = []
     for node in ast.walk(names.tree):
         parent = names.parents.get(node)
-        if not isinstance(node, (ast.Name, ast.Attribute)) or isinstance(parent, ast.Attribute) or \
-                not isinstance(node.ctx, ast.Load) or _is_local(names, node):
+        if (
+            not isinstance(node, (ast.Name, ast.Attribute))
+            or isinstance(parent, ast.Attribute)
+            or not isinstance(node.ctx, ast.Load)
+            or _is_local(names, node)
+        ):
             continue
         statement = next((a for a in names.ancestors(node) if a in names.places), None)
         if statement is None:
@@ -71,7 +77,7 @@ def _is_local(names: Names, node: ast.expr) -> bool:
             return False
         if isinstance(parent, ast.Lambda) and root.id in {a.arg for a in parent.args.args}:
             return True
-        for generator in getattr(parent, 'generators', ()):
+        for generator in getattr(parent, "generators", ()):
             if root.id in {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}:
                 return True
     return False
@@ -80,8 +86,9 @@ def _is_local(names: Names, node: ast.expr) -> bool:
 class Imports(NamedTuple):
     """The imports of Horovod: the statements with the places of its names in each, and star imports of
     it, whose names are not known."""
-    names: Dict[ast.stmt, Set[int]]
-    stars: List[ast.stmt]
+
+    names: dict[ast.stmt, set[int]]
+    stars: list[ast.stmt]
 
 
 def imports(names: Names) -> Imports:
@@ -92,10 +99,10 @@ def imports(names: Names) -> Imports:
         for index, imported in enumerate(_imported(node)):
             assert isinstance(node, ast.stmt)
             name = _followed(names, imported)
-            if imported.endswith('.*'):
+            if imported.endswith(".*"):
                 if is_horovod(canonical(imported[:-2])):
                     found.stars.append(node)
-            elif is_horovod(name) or imported == 'horovod' and not others:
+            elif is_horovod(name) or imported == "horovod" and not others:
                 found.names.setdefault(node, set()).add(index)
     return found
 
@@ -105,17 +112,18 @@ def _imported(node: ast.AST) -> Iterator[str]:
         for alias in node.names:
             yield alias.name
     elif isinstance(node, ast.ImportFrom):
-        module = '.' * node.level + (node.module or '')
+        module = "." * node.level + (node.module or "")
         for alias in node.names:
-            yield module + ('' if module.endswith('.') else '.') + alias.name
+            yield module + ("" if module.endswith(".") else ".") + alias.name
 
 
-def _followed(names: Names, imported: str) -> Optional[str]:
+def _followed(names: Names, imported: str) -> str | None:
     name = names.project.follow(imported, names.path) if names.project else imported
     return canonical(name) if name else None
 
 
 def _uses_others(names: Names) -> bool:
     """Whether a file imports Horovod for another framework."""
-    return any(canonical(imported).startswith(_OTHER + '.') for node in ast.walk(names.tree)
-               for imported in _imported(node))
+    return any(
+        canonical(imported).startswith(_OTHER + ".") for node in ast.walk(names.tree) for imported in _imported(node)
+    )

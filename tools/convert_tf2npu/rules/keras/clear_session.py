@@ -41,22 +41,26 @@ Untouched::
     with tf.GradientTape() as tape:
         loss = model(x)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
 from ...rewrite.call_edits import rename
+from ...semantics.model import Call
 from ..registry import Change, Context, Result
 from .keras_session import trained_call, uses_eager
 
-CODE = 'NPU115'
-CALLS = frozenset({'tensorflow.keras.backend.clear_session'})
+CODE = "NPU115"
+CALLS = frozenset({"tensorflow.keras.backend.clear_session"})
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if call.node.args or call.node.keywords or uses_eager(context) or trained_call(context) is None:
         return
-    yield Change(call.node, 'Keras gets a new session for the NPU',
-                 (rename(context.source, call.node.func, 'npu_clear_session'),),
-                 ('npu_clear_session',))
+    yield Change(
+        call.node,
+        "Keras gets a new session for the NPU",
+        (rename(context.source, call.node.func, "npu_clear_session"),),
+        ("npu_clear_session",),
+    )

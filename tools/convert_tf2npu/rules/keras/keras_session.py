@@ -125,31 +125,42 @@ Untouched::
     model.compile(tf.optimizers.Adam(0.001), 'mse')
     model.fit(images, labels)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, List, Optional
+from typing import Iterator
 
-from ..compat_v1.v2_behavior import switch
+from ...analysis.device_placement import in_test
+from ...rewrite.insertion import at_end, first_at_work, is_main_guard, line_before
 from ...semantics.model import Call
 from ...semantics.types import MODEL
-from ...rewrite.insertion import at_end, first_at_work, is_main_guard, line_before
-from ..registry import Change, Context, Finding, Result
 from ...syntax.source import Edit
 from ...tf_api.canonical_names import is_only_version2
-from ...analysis.device_placement import in_test
+from ..compat_v1.v2_behavior import switch
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU105'
-_TRAINING = frozenset({'fit', 'fit_generator', 'train_on_batch'})
-ON_OBJECTS = frozenset('.' + word for word in _TRAINING)
-_SESSION_SET = frozenset({'tensorflow.keras.backend.set_session',
-                          'npu_shim.npu_init.set_keras_session_npu_config',
-                          'npu_shim.npu_init.npu_clear_session'})
-_EAGER = frozenset({'tensorflow.GradientTape', 'tensorflow.function',
-                    'tensorflow.enable_eager_execution', 'tensorflow.enable_v2_behavior'})
-_NOT_EAGER = frozenset({'tensorflow.disable_eager_execution', 'tensorflow.disable_v2_behavior'})
-_OPEN = 'npu_keras_sess = set_keras_session_npu_config()'
-_CLOSE = 'close_session(npu_keras_sess)'
+CODE = "NPU105"
+_TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
+ON_OBJECTS = frozenset("." + word for word in _TRAINING)
+_SESSION_SET = frozenset(
+    {
+        "tensorflow.keras.backend.set_session",
+        "npu_shim.npu_init.set_keras_session_npu_config",
+        "npu_shim.npu_init.npu_clear_session",
+    }
+)
+_EAGER = frozenset(
+    {
+        "tensorflow.GradientTape",
+        "tensorflow.function",
+        "tensorflow.enable_eager_execution",
+        "tensorflow.enable_v2_behavior",
+    }
+)
+_NOT_EAGER = frozenset({"tensorflow.disable_eager_execution", "tensorflow.disable_v2_behavior"})
+_OPEN = "npu_keras_sess = set_keras_session_npu_config()"
+_CLOSE = "close_session(npu_keras_sess)"
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -159,34 +170,46 @@ def check_file(context: Context) -> Iterator[Result]:
     if trained is None:
         perhaps = None if _sets_session(context) else _perhaps_trained(context)
         if perhaps is not None:
-            yield Finding(perhaps.node, 'this looks like the training of a Keras model; if it is, write %s before '
-                          'the model is made and %s at the end' % (_OPEN, _CLOSE))
+            yield Finding(
+                perhaps.node,
+                f"this looks like the training of a Keras model; if it is, write {_OPEN} before "
+                f"the model is made and {_CLOSE} at the end",
+            )
         return
     if uses_eager(context):
-        yield Finding(trained.node, 'this Keras model seems to be trained eagerly; on the NPU it '
-                      'trains in graph mode: tf.compat.v1.disable_v2_behavior() at the start, then '
-                      + _OPEN)
+        yield Finding(
+            trained.node,
+            "this Keras model seems to be trained eagerly; on the NPU it "
+            "trains in graph mode: tf.compat.v1.disable_v2_behavior() at the start, then " + _OPEN,
+        )
         return
     body = _starting_body(context, trained)
     edits = _edits(context, body) if body else None
     if edits is None:
-        yield Finding(trained.node, 'Keras needs a session for the NPU, and there is no one place '
-                      'for it here; write %s before the model is made and %s at the end' % (
-                          _OPEN, _CLOSE))
+        yield Finding(
+            trained.node,
+            "Keras needs a session for the NPU, and there is no one place "
+            f"for it here; write {_OPEN} before the model is made and {_CLOSE} at the end",
+        )
         return
-    uses = ('set_keras_session_npu_config',) + (('close_session',) if len(edits) > 1 else ())
-    yield Change(trained.node, 'Keras trains in a session for the NPU', tuple(edits), uses)
+    uses = ("set_keras_session_npu_config",) + (("close_session",) if len(edits) > 1 else ())
+    yield Change(trained.node, "Keras trains in a session for the NPU", tuple(edits), uses)
     if len(edits) == 1:
-        yield Finding(trained.node, 'the function returns a value, so that the session is left to '
-                      'the end of the process; write %s where it is no longer used' % _CLOSE)
+        yield Finding(
+            trained.node,
+            "the function returns a value, so that the session is left to "
+            f"the end of the process; write {_CLOSE} where it is no longer used",
+        )
 
 
-def trained_call(context: Context) -> Optional[Call]:
+def trained_call(context: Context) -> Call | None:
     """The first call that trains a Keras model, unless the script sets the session itself."""
     if _sets_session(context):
         return None
-    return next((call for call in _trainings(context) if context.types.of(
-        call.node.func.value, call.where) == MODEL), None)  # type: ignore[attr-defined]
+    for call in _trainings(context):
+        if context.types.of(call.node.func.value, call.where) == MODEL:  # type: ignore[attr-defined]
+            return call
+    return None
 
 
 def _sets_session(context: Context) -> bool:
@@ -199,19 +222,27 @@ def _trainings(context: Context) -> Iterator[Call]:
             yield call
 
 
-def _perhaps_trained(context: Context) -> Optional[Call]:
+def _perhaps_trained(context: Context) -> Call | None:
     """The first call that trains something which is not known, but is compiled as Keras compiles a model."""
     names = context.names
-    if not any(name.startswith('tensorflow.keras.') for name in context.called.values()):
+    if not any(name.startswith("tensorflow.keras.") for name in context.called.values()):
         return None
-    compiled = {(c.node.func.value.id, id(c.where.scope)) for c in names.calls
-                if isinstance(c.node.func, ast.Attribute) and c.node.func.attr == 'compile'
-                and isinstance(c.node.func.value, ast.Name)
-                and {'loss', 'optimizer'} & {k.arg for k in c.node.keywords}}
+    compiled = {
+        (c.node.func.value.id, id(c.where.scope))
+        for c in names.calls
+        if isinstance(c.node.func, ast.Attribute)
+        and c.node.func.attr == "compile"
+        and isinstance(c.node.func.value, ast.Name)
+        and {"loss", "optimizer"} & {k.arg for k in c.node.keywords}
+    }
     for call in _trainings(context):
         model = call.node.func.value  # type: ignore[attr-defined]
-        if isinstance(model, ast.Name) and (model.id, id(call.where.scope)) in compiled and \
-                context.types.of(model, call.where) is None and not in_test(context, call.node):
+        if (
+            isinstance(model, ast.Name)
+            and (model.id, id(call.where.scope)) in compiled
+            and context.types.of(model, call.where) is None
+            and not in_test(context, call.node)
+        ):
             return call
     return None
 
@@ -220,11 +251,18 @@ def uses_eager(context: Context) -> bool:
     """Whether a file shows that it works eagerly: it asks for that, or uses what only TensorFlow 2 has, where
     eager is what one gets without asking."""
     names = set(context.called.values())
-    if names & _EAGER or not names & _NOT_EAGER and not _is_switched(context) and any(
-            is_only_version2(context.names.spelled(c.node.func, c.where) or '') for c in context.names.calls):
+    if (
+        names & _EAGER
+        or not names & _NOT_EAGER
+        and not _is_switched(context)
+        and any(is_only_version2(context.names.spelled(c.node.func, c.where) or "") for c in context.names.calls)
+    ):
         return True
-    return any(context.resolve(d, f.where) in _EAGER for f in context.names.functions
-               for d in getattr(f.node, 'decorator_list', ()))
+    return any(
+        context.resolve(d, f.where) in _EAGER
+        for f in context.names.functions
+        for d in getattr(f.node, "decorator_list", ())
+    )
 
 
 def _is_switched(context: Context) -> bool:
@@ -233,7 +271,7 @@ def _is_switched(context: Context) -> bool:
     return found is not None and bool(found.edits)
 
 
-def _starting_body(context: Context, trained: Call) -> Optional[ast.AST]:
+def _starting_body(context: Context, trained: Call) -> ast.AST | None:
     """The function in which the way to the training starts, or the main guard, or the module."""
     names = context.names
     scope = trained.where.scope
@@ -243,8 +281,7 @@ def _starting_body(context: Context, trained: Call) -> Optional[ast.AST]:
         if not isinstance(node, ast.FunctionDef) or node in seen or scope.parent is not names.module:
             return None
         seen.add(node)
-        callers = [c for c in names.calls
-                   if isinstance(c.node.func, ast.Name) and c.node.func.id == node.name]
+        callers = [c for c in names.calls if isinstance(c.node.func, ast.Name) and c.node.func.id == node.name]
         if not callers or all(c.where.scope is names.module for c in callers):
             return node
         inside = [c for c in callers if c.where.scope is not names.module]
@@ -255,11 +292,10 @@ def _starting_body(context: Context, trained: Call) -> Optional[ast.AST]:
     return guards[0] if guards else names.tree
 
 
-def _edits(context: Context, body: ast.AST) -> Optional[List[Edit]]:
+def _edits(context: Context, body: ast.AST) -> list[Edit] | None:
     first = first_at_work(context, body)
     place = line_before(context, first) if first is not None else None
     if place is None:
         return None
     position, indent = place
-    return [Edit(position, position, indent + _OPEN + context.source.newline)] + at_end(
-        context, body, _CLOSE)
+    return [Edit(position, position, indent + _OPEN + context.source.newline)] + at_end(context, body, _CLOSE)

@@ -27,38 +27,41 @@ Untouched::
     except ImportError:
         import keras
 """
+
 from __future__ import annotations
 
-from typing import Iterator, List
+from typing import Iterator
 
+from ...analysis.device_placement import in_test
 from ...semantics.model import Binding
 from ..registry import Context, Finding, Result
-from ...analysis.device_placement import in_test
 
-CODE = 'NPU228'
+CODE = "NPU228"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if 'keras' not in context.source.text or in_test(context, context.names.tree):
+    if "keras" not in context.source.text or in_test(context, context.names.tree):
         return
     scopes = [context.names.module] + [f.scope for f in context.names.functions]
-    found: List[Binding] = []
+    found: list[Binding] = []
     for scope in scopes:
         for bindings in scope.bindings.values():
-            targets = [b.target for b in bindings if b.kind == 'import']
-            if any(t.startswith('tensorflow.') for t in targets):
+            targets = [b.target for b in bindings if b.kind == "import"]
+            if any(t.startswith("tensorflow.") for t in targets):
                 continue
-            found += [b for b in bindings if b.kind == 'import' and b.node is not None and
-                      _is_native(context, b)]
+            found += [b for b in bindings if b.kind == "import" and b.node is not None and _is_native(context, b)]
     if found:
-        first = min(found, key=lambda b: getattr(b.node, 'lineno', 0))
+        first = min(found, key=lambda b: getattr(b.node, "lineno", 0))
         assert first.node is not None
-        module = first.target.split('.')[1] if '.' in first.target else 'layers'
-        yield Finding(first.node, 'the package keras does not run on the NPU, tf.keras does; write from '
-                      'tensorflow import keras, from tensorflow.keras.%s import NAME' % module)
+        module = first.target.split(".")[1] if "." in first.target else "layers"
+        yield Finding(
+            first.node,
+            "the package keras does not run on the NPU, tf.keras does; write from "
+            f"tensorflow import keras, from tensorflow.keras.{module} import NAME",
+        )
 
 
 def _is_native(context: Context, binding: Binding) -> bool:
     names = context.names
     target = names.project.follow(binding.target, names.path) if names.project else binding.target
-    return target is not None and (target == 'keras' or target.startswith('keras.'))
+    return target is not None and (target == "keras" or target.startswith("keras."))

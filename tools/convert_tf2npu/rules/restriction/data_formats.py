@@ -29,29 +29,43 @@ Untouched::
 
     plotting.show(x, data_format='HWC')
 """
+
 from __future__ import annotations
 
 from typing import Iterator
 
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import constant
 from ...analysis.device_placement import runs_on_card
+from ...semantics.signatures import constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU208'
-_KNOWN = frozenset({'NCHW', 'NHWC', 'NC', 'HWCN', 'CN', 'N..C', 'NC..', 'CHANNELS_FIRST', 'CHANNELS_LAST'})
-_INSTEAD = {'NWC': 'a convolution over two dimensions of tf.expand_dims(x, 1)',
-            'NCW': 'a convolution over two dimensions of tf.expand_dims(x, 2)'}
+CODE = "NPU208"
+_KNOWN = frozenset({"NCHW", "NHWC", "NC", "HWCN", "CN", "N..C", "NC..", "CHANNELS_FIRST", "CHANNELS_LAST"})
+_INSTEAD = {
+    "NWC": "a convolution over two dimensions of tf.expand_dims(x, 1)",
+    "NCW": "a convolution over two dimensions of tf.expand_dims(x, 2)",
+}
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if 'data_format' not in context.source.text:
+    if "data_format" not in context.source.text:
         return
     for call in context.names.calls:
         for keyword in call.node.keywords:
-            value = constant(keyword.value) if keyword.arg == 'data_format' else None
-            if value and isinstance(value[0], str) and value[0].upper() not in _KNOWN and (
-                    context.resolve(call.node.func, call.where) or '').startswith('tensorflow.') and \
-                    runs_on_card(context, call.node):
-                yield Finding(keyword.value, 'the NPU has no format %s, but NCHW, NHWC, NC, HWCN and CN; write %s' % (
-                    value[0], _INSTEAD.get(value[0], 'it over two dimensions of space, one slice after the other, or '
-                                                     'keep this part on the host')))
+            value = constant(keyword.value) if keyword.arg == "data_format" else None
+            if (
+                value
+                and isinstance(value[0], str)
+                and value[0].upper() not in _KNOWN
+                and (context.resolve(call.node.func, call.where) or "").startswith("tensorflow.")
+                and runs_on_card(context, call.node)
+            ):
+                yield Finding(
+                    keyword.value,
+                    "the NPU has no format {}, but NCHW, NHWC, NC, HWCN and CN; write {}".format(
+                        value[0],
+                        _INSTEAD.get(
+                            value[0],
+                            "it over two dimensions of space, one slice after the other, or keep this part on the host",
+                        ),
+                    ),
+                )

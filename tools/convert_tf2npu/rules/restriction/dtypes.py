@@ -36,67 +36,80 @@ Untouched::
     dataset = tf.data.TextLineDataset(files).map(
         lambda line: tf.cast(tf.string_to_number(line, tf.float64), tf.float32))
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call, Where
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import constant
 from ...analysis.device_placement import runs_on_card
+from ...semantics.model import Call, Where
+from ...semantics.signatures import constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU221'
-_TYPED = frozenset('tensorflow.' + name for name in '''
+CODE = "NPU221"
+_TYPED = frozenset(
+    "tensorflow." + name
+    for name in """
 cast saturate_cast placeholder placeholder_with_default constant Variable get_variable zeros ones
 zeros_like ones_like fill eye range linspace one_hot convert_to_tensor random_normal random_uniform
 truncated_normal random.normal random.uniform random.truncated_normal keras.Input keras.layers.Input
 keras.backend.cast keras.backend.variable keras.backend.placeholder keras.backend.constant
-initializers.constant constant_initializer dtypes.cast'''.split())
-_DOUBLE = frozenset({'tensorflow.to_double'})
-_COMPLEX = frozenset('tensorflow.' + name for name in '''
+initializers.constant constant_initializer dtypes.cast""".split()
+)
+_DOUBLE = frozenset({"tensorflow.to_double"})
+_COMPLEX = frozenset(
+    "tensorflow." + name
+    for name in """
 complex dtypes.complex to_complex64 to_complex128 fft fft2d fft3d ifft ifft2d ifft3d signal.fft signal.fft2d signal.fft3d
 signal.ifft signal.ifft2d signal.ifft3d signal.rfft signal.rfft2d signal.rfft3d signal.irfft
 signal.irfft2d signal.irfft3d signal.stft signal.inverse_stft spectral.fft spectral.fft2d spectral.fft3d
 spectral.ifft spectral.ifft2d spectral.ifft3d spectral.rfft spectral.rfft2d spectral.rfft3d spectral.irfft
-spectral.irfft2d spectral.irfft3d contrib.signal.stft contrib.signal.inverse_stft'''.split())
-_FLOATX = frozenset({'tensorflow.keras.backend.set_floatx'})
-_TYPE_FIRST = _FLOATX | {'tensorflow.placeholder'}
+spectral.irfft2d spectral.irfft3d contrib.signal.stft contrib.signal.inverse_stft""".split()
+)
+_FLOATX = frozenset({"tensorflow.keras.backend.set_floatx"})
+_TYPE_FIRST = _FLOATX | {"tensorflow.placeholder"}
 CALLS = _TYPED | _DOUBLE | _COMPLEX | _FLOATX
-_BAD = {'float64': 'float64', 'double': 'float64', 'complex64': 'complex64', 'complex128': 'complex128'}
+_BAD = {"float64": "float64", "double": "float64", "complex64": "complex64", "complex128": "complex128"}
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    short = (name or '').rsplit('.', 1)[1]
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = (name or "").rsplit(".", 1)[1]
     if name in _DOUBLE:
-        kind: Optional[str] = 'float64'
+        kind: str | None = "float64"
     elif name in _COMPLEX:
-        kind = 'complex'
+        kind = "complex"
     else:
         # The first argument of the others is a value or a name, and no type.
-        values = call.node.args[0 if name in _TYPE_FIRST else 1:] + [
-            k.value for k in call.node.keywords if k.arg in ('dtype', 'DstT') or name in _FLOATX]
+        values = call.node.args[0 if name in _TYPE_FIRST else 1 :] + [
+            k.value for k in call.node.keywords if k.arg in ("dtype", "DstT") or name in _FLOATX
+        ]
         kind = next((k for k in (_type(context, v, call.where) for v in values) if k), None)
     if kind is None or not runs_on_card(context, call.node):
         return
     if name in _FLOATX:
-        yield Finding(call.node, "the NPU has no %s; write set_floatx('float32')" % kind)
-    elif kind == 'float64':
-        yield Finding(call.node, 'the NPU has no float64; write %s' % (
-            'tf.cast(..., tf.float32)' if name in _DOUBLE else 'tf.float32'))
+        yield Finding(call.node, f"the NPU has no {kind}; write set_floatx('float32')")
+    elif kind == "float64":
+        yield Finding(
+            call.node,
+            "the NPU has no float64; write %s" % ("tf.cast(..., tf.float32)" if name in _DOUBLE else "tf.float32"),
+        )
     else:
-        yield Finding(call.node, 'the NPU has no complex numbers, which %s makes; compute it in the input '
-                      'pipeline on the host, or with real and imaginary part as two float32 '
-                      'tensors' % short)
+        yield Finding(
+            call.node,
+            f"the NPU has no complex numbers, which {short} makes; compute it in the input "
+            "pipeline on the host, or with real and imaginary part as two float32 "
+            "tensors",
+        )
 
 
-def _type(context: Context, node: ast.AST, where: Where) -> Optional[str]:
+def _type(context: Context, node: ast.AST, where: Where) -> str | None:
     value = constant(node)
     if value:
-        return _BAD.get(value[0]) if isinstance(value[0], str) and value[0] != 'double' else None
+        return _BAD.get(value[0]) if isinstance(value[0], str) and value[0] != "double" else None
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return None
-    root, _, rest = (context.resolve(node, where) or '').partition('.')
-    if rest.startswith('dtypes.'):
-        rest = rest[len('dtypes.'):]
-    return _BAD.get(rest) if root in ('tensorflow', 'numpy') else None
+    root, _, rest = (context.resolve(node, where) or "").partition(".")
+    if rest.startswith("dtypes."):
+        rest = rest[len("dtypes.") :]
+    return _BAD.get(rest) if root in ("tensorflow", "numpy") else None

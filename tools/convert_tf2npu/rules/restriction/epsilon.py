@@ -26,46 +26,64 @@ Untouched::
     x = tf.cast(x, tf.float16)
     loss = -tf.reduce_mean(y * tf.log(x + 1e-4))
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call, Where
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import constant
 from ...analysis.device_placement import runs_on_card
+from ...semantics.model import Call, Where
+from ...semantics.signatures import constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU227'
-CALLS = frozenset('tensorflow.' + name for name in '''log math.log sqrt rsqrt math.rsqrt math.reciprocal
+CODE = "NPU227"
+CALLS = frozenset(
+    "tensorflow." + name
+    for name in """log math.log sqrt rsqrt math.rsqrt math.reciprocal
 reciprocal clip_by_value maximum math.maximum keras.backend.log keras.backend.sqrt
-keras.backend.clip'''.split())
-_BOUNDS = {'clip_by_value': 1, 'clip': 1, 'maximum': 1}  # the place of the lower bound
-_ZERO_BELOW = 2.0 ** -25
-_HALF = re.compile(r'float16|mix(?:ed)?_precision|mixed_float|\bfp16|tf\.half')
+keras.backend.clip""".split()
+)
+_BOUNDS = {"clip_by_value": 1, "clip": 1, "maximum": 1}  # the place of the lower bound
+_ZERO_BELOW = 2.0**-25
+_HALF = re.compile(r"float16|mix(?:ed)?_precision|mixed_float|\bfp16|tf\.half")
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    short = (name or '').rsplit('.', 1)[1]
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = (name or "").rsplit(".", 1)[1]
     values = call.node.args[:1]
     if short in _BOUNDS:
-        values = call.node.args[:2] if short == 'maximum' else call.node.args[1:2]
+        values = call.node.args[:2] if short == "maximum" else call.node.args[1:2]
         small = next((v for v in values if _tiny(context, v, call.where)), None)
     else:
-        small = next((side for v in values if isinstance(v, ast.BinOp) and isinstance(v.op, ast.Add)
-                      for side in (v.left, v.right) if _tiny(context, side, call.where)), None)
+        small = next(
+            (
+                side
+                for v in values
+                if isinstance(v, ast.BinOp) and isinstance(v.op, ast.Add)
+                for side in (v.left, v.right)
+                if _tiny(context, side, call.where)
+            ),
+            None,
+        )
     if small is not None and _HALF.search(context.source.text) and runs_on_card(context, call.node):
-        yield Finding(call.node, '%s is zero in float16, so that in mixed precision it keeps %s from nothing; '
-                      'write 1e-4 or more, or cast to float32 first' % (
-                          context.source.segment(small), short))
+        yield Finding(
+            call.node,
+            f"{context.source.segment(small)} is zero in float16, so that in mixed precision it keeps {short} from nothing; "
+            "write 1e-4 or more, or cast to float32 first",
+        )
 
 
 def _tiny(context: Context, node: ast.AST, where: Where) -> bool:
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         return bool(bindings) and all(
-            b.kind == 'value' and b.node is not None and not isinstance(b.node, ast.Name) and
-            _tiny(context, b.node, b.where) for b in bindings)
+            b.kind == "value"
+            and b.node is not None
+            and not isinstance(b.node, ast.Name)
+            and _tiny(context, b.node, b.where)
+            for b in bindings
+        )
     value = constant(node)
     return value is not None and isinstance(value[0], float) and 0.0 < value[0] < _ZERO_BELOW

@@ -34,35 +34,43 @@ Untouched::
 
     dataset = tf.data.Dataset.from_tensor_slices(x).filter(lambda v: tf.is_finite(v))
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...tf_api.support import names_of
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
 from ...analysis.device_placement import first_call, function_of, runs_on_card
+from ...semantics.model import Call
+from ...tf_api.support import names_of
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU222'
-CALLS = names_of('finite')
-_UPDATES = re.compile(r'apply_gradients|clip_by_global_norm|minimize\s*\(')
+CODE = "NPU222"
+CALLS = names_of("finite")
+_UPDATES = re.compile(r"apply_gradients|clip_by_global_norm|minimize\s*\(")
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if not runs_on_card(context, call.node) or not first_call(
-            context, call, CALLS, function_of(context, call.node)):
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if not runs_on_card(context, call.node) or not first_call(context, call, CALLS, function_of(context, call.node)):
         return
-    short = (name or '').rsplit('.', 1)[1]
-    constantly = 'true' if short == 'is_finite' else 'false'
-    if any(isinstance(p, ast.FunctionDef) and _UPDATES.search(context.source.segment(p))
-           for p in context.names.ancestors(call.node)):
-        yield Finding(call.node, 'on a card in saturation mode %s is always %s, so that overflowed updates '
-                      'are applied; leave the test out, clip with use_norm=tf.global_norm(grads), apply '
-                      'the gradients unconditionally and let NPULossScaleOptimizer skip overflowed '
-                      'steps' % (short, constantly))
+    short = (name or "").rsplit(".", 1)[1]
+    constantly = "true" if short == "is_finite" else "false"
+    if any(
+        isinstance(p, ast.FunctionDef) and _UPDATES.search(context.source.segment(p))
+        for p in context.names.ancestors(call.node)
+    ):
+        yield Finding(
+            call.node,
+            f"on a card in saturation mode {short} is always {constantly}, so that overflowed updates "
+            "are applied; leave the test out, clip with use_norm=tf.global_norm(grads), apply "
+            "the gradients unconditionally and let NPULossScaleOptimizer skip overflowed "
+            "steps",
+        )
     else:
-        yield Finding(call.node, 'on a card in saturation mode %s is always %s, for an overflow gives the '
-                      'largest number and not Inf or NaN; make such values impossible instead (clip the '
-                      'argument of log, add to a divisor), or test on the host' % (short, constantly))
+        yield Finding(
+            call.node,
+            f"on a card in saturation mode {short} is always {constantly}, for an overflow gives the "
+            "largest number and not Inf or NaN; make such values impossible instead (clip the "
+            "argument of log, add to a divisor), or test on the host",
+        )

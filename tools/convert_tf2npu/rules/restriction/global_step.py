@@ -42,22 +42,25 @@ Untouched::
     epoch = tf.Variable(0)
     next_epoch = tf.assign_add(epoch, 1)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, List, Optional
+from typing import Iterator
 
-from ...semantics.model import Call, Where
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import constant
 from ...analysis.device_placement import function_of, runs_on_card
+from ...semantics.model import Call, Where
+from ...semantics.signatures import constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU226'
-CALLS = frozenset({'tensorflow.assign', 'tensorflow.assign_add', 'tensorflow.compat.v1.assign_add'})
-METHODS = frozenset({'assign', 'assign_add'})
-_STEPS = frozenset('tensorflow.train.' + name for name in '''get_or_create_global_step get_global_step
-create_global_step'''.split()) | {'tensorflow.contrib.framework.get_or_create_global_step',
-                                  'tensorflow.contrib.framework.get_global_step'}
+CODE = "NPU226"
+CALLS = frozenset({"tensorflow.assign", "tensorflow.assign_add", "tensorflow.compat.v1.assign_add"})
+METHODS = frozenset({"assign", "assign_add"})
+_STEPS = frozenset(
+    "tensorflow.train." + name
+    for name in """get_or_create_global_step get_global_step
+create_global_step""".split()
+) | {"tensorflow.contrib.framework.get_or_create_global_step", "tensorflow.contrib.framework.get_global_step"}
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
@@ -65,25 +68,26 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     yield from _check(context, call, call.node.func.value, call.node.args, call.node.func.attr)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if call.node.args:
-        yield from _check(context, call, call.node.args[0], call.node.args[1:],
-                          (name or '').rsplit('.', 1)[1])
+        yield from _check(context, call, call.node.args[0], call.node.args[1:], (name or "").rsplit(".", 1)[1])
 
 
-def _check(context: Context, call: Call, target: ast.expr, values: List[ast.expr],
-           word: str) -> Iterator[Result]:
+def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr], word: str) -> Iterator[Result]:
     if not _is_step(context, target, call.where) or not values:
         return
-    if word == 'assign' and not _is_next(context, values[0], call.where):
+    if word == "assign" and not _is_next(context, values[0], call.where):
         return
-    if word == 'assign_add' and constant(values[0]) != (1,):
+    if word == "assign_add" and constant(values[0]) != (1,):
         return
     function = function_of(context, call.node)
-    if runs_on_card(context, call.node) and getattr(function, 'name', '') != 'apply_gradients':
-        yield Finding(call.node, 'steps that loss scaling skips are counted here; leave it out and write '
-                      'optimizer.apply_gradients(..., global_step=global_step), and let an optimizer '
-                      'class of your own count there')
+    if runs_on_card(context, call.node) and getattr(function, "name", "") != "apply_gradients":
+        yield Finding(
+            call.node,
+            "steps that loss scaling skips are counted here; leave it out and write "
+            "optimizer.apply_gradients(..., global_step=global_step), and let an optimizer "
+            "class of your own count there",
+        )
 
 
 def _is_next(context: Context, node: ast.expr, where: Where) -> bool:
@@ -91,14 +95,18 @@ def _is_next(context: Context, node: ast.expr, where: Where) -> bool:
         bindings = context.names.lookup(node.id, where) or []
         if len(bindings) == 1 and isinstance(bindings[0].node, ast.BinOp):
             node, where = bindings[0].node, bindings[0].where
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and constant(
-        node.right) == (1,) and _is_step(context, node.left, where)
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add)
+        and constant(node.right) == (1,)
+        and _is_step(context, node.left, where)
+    )
 
 
 def _is_step(context: Context, node: ast.expr, where: Where) -> bool:
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         return bool(bindings) and all(
-            b.kind == 'value' and isinstance(b.node, ast.Call) and
-            _is_step(context, b.node, b.where) for b in bindings)
+            b.kind == "value" and isinstance(b.node, ast.Call) and _is_step(context, b.node, b.where) for b in bindings
+        )
     return isinstance(node, ast.Call) and context.resolve(node.func, where) in _STEPS

@@ -31,41 +31,56 @@ Untouched::
     if loss < best:
         saver.save(sess, FLAGS.checkpoint)
 """
+
 from __future__ import annotations
 
 import ast
 from typing import Iterator
 
-from ...semantics.model import Where
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import constant
 from ...analysis.device_placement import runs_on_card
+from ...semantics.model import Where
+from ...semantics.signatures import constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU209'
-_NAMES = frozenset({'numpy.inf', 'numpy.Inf', 'numpy.infty', 'numpy.NINF', 'numpy.nan', 'numpy.NaN', 'math.inf',
-                    'math.nan', 'numpy.core.inf'})
-_WORDS = frozenset({'inf', '-inf', '+inf', 'infinity', '-infinity', 'nan'})
+CODE = "NPU209"
+_NAMES = frozenset(
+    {
+        "numpy.inf",
+        "numpy.Inf",
+        "numpy.infty",
+        "numpy.NINF",
+        "numpy.nan",
+        "numpy.NaN",
+        "math.inf",
+        "math.nan",
+        "numpy.core.inf",
+    }
+)
+_WORDS = frozenset({"inf", "-inf", "+inf", "infinity", "-infinity", "nan"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    if 'inf' not in text and 'nan' not in text and 'NaN' not in text and 'Inf' not in text:
+    if "inf" not in text and "nan" not in text and "NaN" not in text and "Inf" not in text:
         return
     for call in context.names.calls:
-        if not context.called.get(call.node, '').startswith('tensorflow.'):
+        if not context.called.get(call.node, "").startswith("tensorflow."):
             continue
         for value in call.node.args + [k.value for k in call.node.keywords]:
             while isinstance(value, ast.UnaryOp):
                 value = value.operand
             if _is_infinite(context, value, call.where) and runs_on_card(context, call.node):
-                yield Finding(value, 'operators of the card refuse Inf and NaN; write a number that is large enough, as '
-                              'in -1e4 for a mask')
+                yield Finding(
+                    value,
+                    "operators of the card refuse Inf and NaN; write a number that is large enough, as "
+                    "in -1e4 for a mask",
+                )
 
 
 def _is_infinite(context: Context, node: ast.AST, where: Where) -> bool:
     if isinstance(node, ast.Attribute):
         return context.resolve(node, where) in _NAMES
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == 'float' and node.args:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float" and node.args:
         value = constant(node.args[0])
-        return bool(value) and str(value[0] if value else '').lower() in _WORDS
+        return bool(value) and str(value[0] if value else "").lower() in _WORDS
     return False

@@ -35,44 +35,56 @@ Untouched::
     sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
     sess.run([tf.global_variables_initializer(), weight.initializer])
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, List, Optional
+from typing import Iterator
 
 from ...semantics.model import Call, Where
 from ..registry import Context, Finding, Result
 
-CODE = 'NPU220'
-CALLS = frozenset({'tensorflow.group'})
-METHODS = frozenset({'run'})
-_VARIABLES = frozenset('tensorflow.' + name for name in '''global_variables_initializer
+CODE = "NPU220"
+CALLS = frozenset({"tensorflow.group"})
+METHODS = frozenset({"run"})
+_VARIABLES = frozenset(
+    "tensorflow." + name
+    for name in """global_variables_initializer
 local_variables_initializer variables_initializer initialize_all_variables initializers.global_variables
-initializers.variables initializers.local_variables initialize_variables'''.split())
-_ITERATORS = frozenset('''tensorflow.data.make_initializable_iterator
-tensorflow.compat.v1.data.make_initializable_iterator tensorflow.data.Iterator.from_structure'''.split())
+initializers.variables initializers.local_variables initialize_variables""".split()
+)
+_ITERATORS = frozenset(
+    """tensorflow.data.make_initializable_iterator
+tensorflow.compat.v1.data.make_initializable_iterator tensorflow.data.Iterator.from_structure""".split()
+)
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     yield from _check(context, call, call.node.args[:1])
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     yield from _check(context, call, call.node.args)
 
 
-def _check(context: Context, call: Call, values: List[ast.expr]) -> Iterator[Result]:
-    parts: List[ast.expr] = []
+def _check(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Result]:
+    parts: list[ast.expr] = []
     for value in values:
         parts += value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
-    if len(parts) > 1 and any(_of_variables(context, p, call.where) for p in parts) and any(
-            _of_iterator(context, p, call.where) for p in parts):
-        yield Finding(call.node, 'variables are initialised on the card and an iterator on the host, and '
-                      'one run cannot do both; run the initializer of the variables first, then that of '
-                      'the iterator in a run of its own')
+    if (
+        len(parts) > 1
+        and any(_of_variables(context, p, call.where) for p in parts)
+        and any(_of_iterator(context, p, call.where) for p in parts)
+    ):
+        yield Finding(
+            call.node,
+            "variables are initialised on the card and an iterator on the host, and "
+            "one run cannot do both; run the initializer of the variables first, then that of "
+            "the iterator in a run of its own",
+        )
 
 
-def _source(context: Context, node: ast.expr, where: Where) -> Optional[Call]:
+def _source(context: Context, node: ast.expr, where: Where) -> Call | None:
     """The call that made a value."""
     if isinstance(node, ast.Call):
         return Call(node, where)
@@ -93,14 +105,13 @@ def _of_iterator(context: Context, node: ast.expr, where: Where) -> bool:
         bindings = context.names.lookup(node.id, where) or []
         if len(bindings) == 1 and isinstance(bindings[0].node, (ast.Attribute, ast.Call)):
             node, where = bindings[0].node, bindings[0].where
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and \
-            node.func.attr == 'make_initializer':
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "make_initializer":
         return True
-    if not (isinstance(node, ast.Attribute) and node.attr == 'initializer'):
+    if not (isinstance(node, ast.Attribute) and node.attr == "initializer"):
         return False
     made = _source(context, node.value, where)
     if made is None:
         return False
     return context.resolve(made.node.func, made.where) in _ITERATORS or (
-        isinstance(made.node.func, ast.Attribute) and
-        made.node.func.attr == 'make_initializable_iterator')
+        isinstance(made.node.func, ast.Attribute) and made.node.func.attr == "make_initializable_iterator"
+    )

@@ -27,25 +27,28 @@ Untouched::
     batch = dataset.make_one_shot_iterator().get_next()
     train_op = util.set_iteration_per_loop(sess, train_op, 1)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
 from ...semantics.signatures import bind, constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU244'
-CALLS = frozenset({'npu_shim.npu_init.util.set_iteration_per_loop'})
+CODE = "NPU244"
+CALLS = frozenset({"npu_shim.npu_init.util.set_iteration_per_loop"})
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    loops = constant(bind(call.node, ('sess', 'train_op', 'iterations_per_loop')).args.get(
-        'iterations_per_loop'))
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    loops = constant(bind(call.node, ("sess", "train_op", "iterations_per_loop")).args.get("iterations_per_loop"))
     if loops is None or not isinstance(loops[0], int) or loops[0] < 2:
         return
     for other in context.names.calls:
-        if getattr(other.node.func, 'attr', '') == 'make_one_shot_iterator':
-            yield Finding(other.node, 'the training step loops %d times on the card, which needs an iterator '
-                          'that the host initialises; write make_initializable_iterator() and run its '
-                          'initializer' % loops[0])
+        if getattr(other.node.func, "attr", "") == "make_one_shot_iterator":
+            yield Finding(
+                other.node,
+                "the training step loops %d times on the card, which needs an iterator "
+                "that the host initialises; write make_initializable_iterator() and run its "
+                "initializer" % loops[0],
+            )

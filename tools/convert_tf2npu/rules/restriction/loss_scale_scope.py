@@ -22,28 +22,37 @@ Untouched::
     with tf.control_dependencies(update_ops):
         train_op = optimizer.minimize(loss)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional
+from typing import Iterator
 
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
 
-CODE = 'NPU242'
-CALLS = frozenset({'npu_shim.npu_init.ExponentialUpdateLossScaleManager',
-                   'tensorflow.contrib.mixed_precision.ExponentialUpdateLossScaleManager',
-                   'tensorflow.train.experimental.DynamicLossScale'})
+CODE = "NPU242"
+CALLS = frozenset(
+    {
+        "npu_shim.npu_init.ExponentialUpdateLossScaleManager",
+        "tensorflow.contrib.mixed_precision.ExponentialUpdateLossScaleManager",
+        "tensorflow.train.experimental.DynamicLossScale",
+    }
+)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, (ast.FunctionDef, ast.Lambda)):
             return
         if isinstance(parent, ast.With) and any(
-                isinstance(i.context_expr, ast.Call) and
-                context.resolve(i.context_expr.func, context.names.places[parent]) ==
-                'tensorflow.control_dependencies' for i in parent.items):
-            yield Finding(call.node, 'the variables of this loss scale depend on the operations around it; '
-                          'make it before the with tf.control_dependencies(...)')
+            isinstance(i.context_expr, ast.Call)
+            and context.resolve(i.context_expr.func, context.names.places[parent]) == "tensorflow.control_dependencies"
+            for i in parent.items
+        ):
+            yield Finding(
+                call.node,
+                "the variables of this loss scale depend on the operations around it; "
+                "make it before the with tf.control_dependencies(...)",
+            )
             return

@@ -38,29 +38,34 @@ Untouched::
 
     weights = pool.map(lambda i: tf.Variable(i))
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
+from ...analysis.device_placement import in_map_function
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
-from ...analysis.device_placement import in_map_function
 
-CODE = 'NPU224'
+CODE = "NPU224"
 _INSTEAD = {
-    'tensorflow.Variable': 'tf.constant',
-    'tensorflow.get_variable': 'tf.constant',
-    'tensorflow.keras.backend.variable': 'tf.constant',
-    'tensorflow.keras.backend.zeros': 'tf.zeros',
-    'tensorflow.keras.backend.ones': 'tf.ones',
-    'tensorflow.keras.backend.eye': 'tf.eye',
-    'tensorflow.keras.backend.random_uniform_variable': 'tf.random.uniform',
-    'tensorflow.keras.backend.random_normal_variable': 'tf.random.normal',
+    "tensorflow.Variable": "tf.constant",
+    "tensorflow.get_variable": "tf.constant",
+    "tensorflow.keras.backend.variable": "tf.constant",
+    "tensorflow.keras.backend.zeros": "tf.zeros",
+    "tensorflow.keras.backend.ones": "tf.ones",
+    "tensorflow.keras.backend.eye": "tf.eye",
+    "tensorflow.keras.backend.random_uniform_variable": "tf.random.uniform",
+    "tensorflow.keras.backend.random_normal_variable": "tf.random.normal",
 }
 CALLS = frozenset(_INSTEAD)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if in_map_function(context, call.node):
-        yield Finding(call.node, '%s makes a variable in the input pipeline, where the NPU never initialises '
-                      'it; write %s' % ((name or '').rsplit('.', 1)[1], _INSTEAD[name or '']))
+        yield Finding(
+            call.node,
+            "{} makes a variable in the input pipeline, where the NPU never initialises it; write {}".format(
+                (name or "").rsplit(".", 1)[1], _INSTEAD[name or ""]
+            ),
+        )

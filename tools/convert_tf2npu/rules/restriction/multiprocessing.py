@@ -41,37 +41,48 @@ Untouched::
 
     multiprocessing.Pool(8).map(write, files)
 """
+
 from __future__ import annotations
 
 import re
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import constant
 from ...analysis.device_placement import first_call
+from ...semantics.model import Call
+from ...semantics.signatures import constant
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU229'
-_METHODS = frozenset({'multiprocessing.set_start_method', 'multiprocessing.get_context'})
-_WORKERS = frozenset('''multiprocessing.Pool multiprocessing.Process multiprocessing.pool.Pool
+CODE = "NPU229"
+_METHODS = frozenset({"multiprocessing.set_start_method", "multiprocessing.get_context"})
+_WORKERS = frozenset(
+    """multiprocessing.Pool multiprocessing.Process multiprocessing.pool.Pool
 multiprocessing.process.Process concurrent.futures.ProcessPoolExecutor
-concurrent.futures.process.ProcessPoolExecutor'''.split())
+concurrent.futures.process.ProcessPoolExecutor""".split()
+)
 CALLS = _METHODS | _WORKERS
-_TRAINS = re.compile(r'\.Session\(|\.InteractiveSession\(|\.MonitoredTrainingSession\(|\.Supervisor\(|'
-                     r'\.Estimator\(|\.TPUEstimator\(|train_and_evaluate\(|\.fit\(|\.fit_generator\(')
-_CHOSEN = re.compile(r'set_start_method\(|get_context\(|mp_context\s*=')
+_TRAINS = re.compile(
+    r"\.Session\(|\.InteractiveSession\(|\.MonitoredTrainingSession\(|\.Supervisor\(|"
+    r"\.Estimator\(|\.TPUEstimator\(|train_and_evaluate\(|\.fit\(|\.fit_generator\("
+)
+_CHOSEN = re.compile(r"set_start_method\(|get_context\(|mp_context\s*=")
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if name in _METHODS:
-        values = call.node.args + [k.value for k in call.node.keywords if k.arg == 'method']
-        if values and constant(values[0]) == ('fork',):
-            yield Finding(call.node, "forked processes hang or fail beside the NPU runtime; write "
-                          "'forkserver'")
+        values = call.node.args + [k.value for k in call.node.keywords if k.arg == "method"]
+        if values and constant(values[0]) == ("fork",):
+            yield Finding(call.node, "forked processes hang or fail beside the NPU runtime; write 'forkserver'")
         return
     text = context.source.text
-    if _TRAINS.search(text) and 'tensorflow' in text and not _CHOSEN.search(text) and \
-            first_call(context, call, _WORKERS, context.names.tree, on_card=False):
-        yield Finding(call.node, 'the processes are forked, and a forked process hangs or fails beside the '
-                      "NPU runtime; write multiprocessing.set_start_method('forkserver') at the start of "
-                      'the main program')
+    if (
+        _TRAINS.search(text)
+        and "tensorflow" in text
+        and not _CHOSEN.search(text)
+        and first_call(context, call, _WORKERS, context.names.tree, on_card=False)
+    ):
+        yield Finding(
+            call.node,
+            "the processes are forked, and a forked process hangs or fails beside the "
+            "NPU runtime; write multiprocessing.set_start_method('forkserver') at the start of "
+            "the main program",
+        )

@@ -30,33 +30,48 @@ Untouched::
         tf.print(x)
         return x * 2
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, Optional
+from typing import Iterator
 
+from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
-from ...analysis.device_placement import runs_on_card
 
-CODE = 'NPU225'
-CALLS = frozenset({'tensorflow.print', 'tensorflow.Print'})
-_GRAPH = re.compile(r'\.(Session|placeholder|get_variable|layers\.dense|EstimatorSpec|TPUEstimatorSpec|'
-                    r'MonitoredTrainingSession|disable_eager_execution|disable_v2_behavior)\(')
-_EAGER = re.compile(r'enable_eager_execution|enable_v2_behavior|tf\.function|def_function|'
-                    r'to_graph|GradientTape|autograph')
+CODE = "NPU225"
+CALLS = frozenset({"tensorflow.print", "tensorflow.Print"})
+_GRAPH = re.compile(
+    r"\.(Session|placeholder|get_variable|layers\.dense|EstimatorSpec|TPUEstimatorSpec|"
+    r"MonitoredTrainingSession|disable_eager_execution|disable_v2_behavior)\("
+)
+_EAGER = re.compile(
+    r"enable_eager_execution|enable_v2_behavior|tf\.function|def_function|"
+    r"to_graph|GradientTape|autograph"
+)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     text = context.source.text
-    if not isinstance(context.names.parents.get(call.node), ast.Expr) or not _GRAPH.search(text) or \
-            _EAGER.search(text) or not runs_on_card(context, call.node):
+    if (
+        not isinstance(context.names.parents.get(call.node), ast.Expr)
+        or not _GRAPH.search(text)
+        or _EAGER.search(text)
+        or not runs_on_card(context, call.node)
+    ):
         return
     for parent in context.names.ancestors(call.node):
-        if isinstance(parent, ast.FunctionDef) and (parent.decorator_list or parent.name == 'call'):
+        if isinstance(parent, ast.FunctionDef) and (parent.decorator_list or parent.name == "call"):
             return
-    yield Finding(call.node, 'nothing depends on this operation, so that it never runs and never prints; '
-                  'write ' + ('with tf.control_dependencies([tf.print(...)]): around an operation that '
-                              'is run' if name == 'tensorflow.print' else
-                              'x = tf.Print(x, ...) and go on with that x'))
+    yield Finding(
+        call.node,
+        "nothing depends on this operation, so that it never runs and never prints; "
+        "write "
+        + (
+            "with tf.control_dependencies([tf.print(...)]): around an operation that is run"
+            if name == "tensorflow.print"
+            else "x = tf.Print(x, ...) and go on with that x"
+        ),
+    )

@@ -30,34 +30,41 @@ Untouched::
 
     work = queue.PriorityQueue()
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...tf_api.support import names_of
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import constant
 from ...analysis.device_placement import first_call
+from ...semantics.model import Call
+from ...semantics.signatures import constant
+from ...tf_api.support import names_of
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU223'
-CALLS = names_of('queue')
-_THREADS = {'batch': 2, 'shuffle_batch': 4}  # the place of num_threads
+CODE = "NPU223"
+CALLS = names_of("queue")
+_THREADS = {"batch": 2, "shuffle_batch": 4}  # the place of num_threads
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    short = (name or '').rsplit('.', 1)[1]
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = (name or "").rsplit(".", 1)[1]
     place = _THREADS.get(short)
     if place is not None:
-        given = {k.arg: k.value for k in call.node.keywords}.get('num_threads')
+        given = {k.arg: k.value for k in call.node.keywords}.get("num_threads")
         if given is None and len(call.node.args) > place:
             given = call.node.args[place]
         if given is not None and constant(given) != (1,):
-            yield Finding(call.node, 'several threads fill this batch queue, which the NPU does not '
-                          'support; write num_threads=1, or read with tf.data: '
-                          'dataset.batch(n, drop_remainder=True)')
+            yield Finding(
+                call.node,
+                "several threads fill this batch queue, which the NPU does not "
+                "support; write num_threads=1, or read with tf.data: "
+                "dataset.batch(n, drop_remainder=True)",
+            )
             return
     if first_call(context, call, CALLS, context.names.tree, on_card=False):
-        yield Finding(call.node, 'this file reads its input through queues (%s), which the NPU does not '
-                      'support; read it with tf.data (TFRecordDataset, TextLineDataset, map, shuffle, '
-                      'batch with drop_remainder=True)' % short)
+        yield Finding(
+            call.node,
+            f"this file reads its input through queues ({short}), which the NPU does not "
+            "support; read it with tf.data (TFRecordDataset, TextLineDataset, map, shuffle, "
+            "batch with drop_remainder=True)",
+        )

@@ -18,22 +18,31 @@ Untouched::
     def layer(x, choice):
         return tf.cond(choice, lambda: f(x), lambda: x)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
+from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
-from ...analysis.device_placement import runs_on_card
 
-CODE = 'NPU243'
-CALLS = frozenset(root + name for root in (
-    'tensorflow.python.ops.control_flow_ops.', 'tensorflow.python.ops.gen_control_flow_ops.',
-    'tensorflow.raw_ops.') for name in ('switch', 'merge', 'ref_switch', 'ref_merge', 'Switch', 'Merge',
-                                        'RefSwitch', 'RefMerge'))
+CODE = "NPU243"
+CALLS = frozenset(
+    root + name
+    for root in (
+        "tensorflow.python.ops.control_flow_ops.",
+        "tensorflow.python.ops.gen_control_flow_ops.",
+        "tensorflow.raw_ops.",
+    )
+    for name in ("switch", "merge", "ref_switch", "ref_merge", "Switch", "Merge", "RefSwitch", "RefMerge")
+)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if runs_on_card(context, call.node):
-        yield Finding(call.node, '%s is a part of control flow that the NPU cannot compile by itself; write '
-                      'tf.cond, tf.case or tf.while_loop' % (name or '').rsplit('.', 1)[1])
+        yield Finding(
+            call.node,
+            "{} is a part of control flow that the NPU cannot compile by itself; write "
+            "tf.cond, tf.case or tf.while_loop".format((name or "").rsplit(".", 1)[1]),
+        )

@@ -101,25 +101,26 @@ Untouched::
     with torch.device('gpu:0'):
         build()
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator
 
-from ...semantics.model import Call
 from ...rewrite.call_edits import rename
-from ...semantics.types import GRAPH
-from ..registry import Change, Context, Finding, Result
+from ...semantics.model import Call
 from ...semantics.signatures import constant
+from ...semantics.types import GRAPH
 from ...syntax.source import Edit
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU110'
-CALLS = frozenset({'tensorflow.device'})
-METHODS = frozenset({'device'})
+CODE = "NPU110"
+CALLS = frozenset({"tensorflow.device"})
+METHODS = frozenset({"device"})
 _GPU = re.compile(r'(?P<name>gpu)(?P<index>:(?:\d+|\*))?(?=["\'/]|\Z)', re.IGNORECASE)
-_HOLE = '\0'
-_ONE_OF_SEVERAL = re.compile(r'(?P<before>/?(?:device:)?)(?P<name>gpu):(?:\0|%[ds]|{0?(?::d)?})', re.IGNORECASE)
+_HOLE = "\0"
+_ONE_OF_SEVERAL = re.compile(r"(?P<before>/?(?:device:)?)(?P<name>gpu):(?:\0|%[ds]|{0?(?::d)?})", re.IGNORECASE)
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
@@ -128,7 +129,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         yield from check_call(context, call, None)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     source = context.source
     device = _device(call)
     if device is None:
@@ -138,61 +139,80 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
     if value is None:
         literal = _of_numbered_gpu(context, device, call)
         if literal:
-            yield Change(call.node, 'no operation is placed on a GPU', (rename(source, device, literal),))
+            yield Change(call.node, "no operation is placed on a GPU", (rename(source, device, literal),))
         else:
             yield from _told_once(context, call)
         return
     if not isinstance(value[0], str):
-        yield Finding(call.node, 'this device scope names no device and stays as it is')
+        yield Finding(call.node, "this device scope names no device and stays as it is")
         return
-    if 'gpu' not in value[0].lower():
+    if "gpu" not in value[0].lower():
         return
     text = source.segment(device)
     found = list(_GPU.finditer(text))
-    if len(found) != 1 or 'xla_' in text.lower():
+    if len(found) != 1 or "xla_" in text.lower():
         yield Finding(call.node, "write tf.device('/cpu:0'): the NPU takes its operations from there")
         return
     match = found[0]
     start = source.start(device)
-    yield Change(call.node, 'no operation is placed on a GPU', (
-        Edit(start + match.start(), start + match.end(), _cpu(match) + (':0' if match['index'] else '')),))
+    yield Change(
+        call.node,
+        "no operation is placed on a GPU",
+        (Edit(start + match.start(), start + match.end(), _cpu(match) + (":0" if match["index"] else "")),),
+    )
 
 
-def _device(call: Call) -> Optional[ast.expr]:
+def _device(call: Call) -> ast.expr | None:
     arguments = list(call.node.args) + [k.value for k in call.node.keywords if k.arg]
     return arguments[0] if len(arguments) == 1 and not isinstance(arguments[0], ast.Starred) else None
 
 
-def _cpu(match: 're.Match[str]') -> str:
-    return 'CPU' if match['name'].isupper() else 'cpu'
+def _cpu(match: re.Match[str]) -> str:
+    return "CPU" if match["name"].isupper() else "cpu"
 
 
 def _told_once(context: Context, call: Call) -> Iterator[Result]:
     places = [c for c in context.names.calls if _is_chosen(context, c)]
     if places[0].node is call.node:
-        yield Finding(call.node, '%s chosen when the script runs and stay%s; %s must not name a GPU: '
-                      "'/cpu:0' is right for the NPU" % (
-                          ('the device is', 's', 'it') if len(places) == 1 else
-                          ('the devices of this and %d other scope%s are' % (
-                              len(places) - 1, 's' if len(places) > 2 else ''), '', 'they')))
+        yield Finding(
+            call.node,
+            "%s chosen when the script runs and stay%s; %s must not name a GPU: "
+            "'/cpu:0' is right for the NPU"
+            % (
+                ("the device is", "s", "it")
+                if len(places) == 1
+                else (
+                    "the devices of this and %d other scope%s are" % (len(places) - 1, "s" if len(places) > 2 else ""),
+                    "",
+                    "they",
+                )
+            ),
+        )
 
 
 def _is_chosen(context: Context, call: Call) -> bool:
     """Whether a call is one of tf.device whose device is no literal."""
-    word = getattr(call.node.func, 'attr', getattr(call.node.func, 'id', ''))
-    device = _device(call) if word == 'device' else None
-    return device is not None and constant(device) is None and _is_scope(context, call) and not _of_numbered_gpu(
-        context, device, call)
+    word = getattr(call.node.func, "attr", getattr(call.node.func, "id", ""))
+    device = _device(call) if word == "device" else None
+    return (
+        device is not None
+        and constant(device) is None
+        and _is_scope(context, call)
+        and not _of_numbered_gpu(context, device, call)
+    )
 
 
 def _is_scope(context: Context, call: Call) -> bool:
     """Whether a call is one of tf.device, or of a graph's method by that name."""
     function = call.node.func
-    return context.resolve(function, call.where) in CALLS or isinstance(
-        function, ast.Attribute) and context.types.of(function.value, call.where) == GRAPH
+    return (
+        context.resolve(function, call.where) in CALLS
+        or isinstance(function, ast.Attribute)
+        and context.types.of(function.value, call.where) == GRAPH
+    )
 
 
-def _of_numbered_gpu(context: Context, device: ast.expr, call: Call) -> Optional[str]:
+def _of_numbered_gpu(context: Context, device: ast.expr, call: Call) -> str | None:
     """The literal to write for an expression that fills a number into the name of a GPU."""
     text, number = _template(device)
     match = _ONE_OF_SEVERAL.fullmatch(text)
@@ -200,34 +220,44 @@ def _of_numbered_gpu(context: Context, device: ast.expr, call: Call) -> Optional
         return None
     written = context.source.segment(device)
     try:
-        if ast.dump(ast.parse('(%s)' % written, mode='eval').body) != ast.dump(device):
+        if ast.dump(ast.parse(f"({written})", mode="eval").body) != ast.dump(device):
             return None  # inside an f-string, where older parsers do not know places
     except SyntaxError:
         return None
-    quote = '"' if written.lstrip('fF').startswith('"') else "'"
-    return quote + match['before'] + _cpu(match) + ':0' + quote
+    quote = '"' if written.lstrip("fF").startswith('"') else "'"
+    return quote + match["before"] + _cpu(match) + ":0" + quote
 
 
-def _template(device: ast.expr) -> Tuple[str, List[ast.expr]]:
+def _template(device: ast.expr) -> tuple[str, list[ast.expr]]:
     """The literal part of a string made with %, +, format or f, and what is filled in."""
     if isinstance(device, ast.BinOp) and isinstance(device.op, (ast.Mod, ast.Add)):
         text = constant(device.left)
-        tail = _HOLE if isinstance(device.op, ast.Add) else ''
-        return (text[0] + tail if text and isinstance(text[0], str) else ''), [device.right]
-    if isinstance(device, ast.Call) and isinstance(device.func, ast.Attribute) and device.func.attr == 'format' \
-            and len(device.args) == 1 and not device.keywords:
+        tail = _HOLE if isinstance(device.op, ast.Add) else ""
+        return (text[0] + tail if text and isinstance(text[0], str) else ""), [device.right]
+    if (
+        isinstance(device, ast.Call)
+        and isinstance(device.func, ast.Attribute)
+        and device.func.attr == "format"
+        and len(device.args) == 1
+        and not device.keywords
+    ):
         text = constant(device.func.value)
-        return (text[0] if text and isinstance(text[0], str) else ''), device.args
+        return (text[0] if text and isinstance(text[0], str) else ""), device.args
     if isinstance(device, ast.JoinedStr):
         parts = [(constant(v) or (_HOLE,))[0] for v in device.values]
-        return ''.join(parts), [v.value for v in device.values if isinstance(v, ast.FormattedValue)]
-    return '', []
+        return "".join(parts), [v.value for v in device.values if isinstance(v, ast.FormattedValue)]
+    return "", []
 
 
 def _only_reads(context: Context, number: ast.expr, call: Call) -> bool:
     """Whether nothing but a value is lost with an expression: it calls nothing but str and int."""
-    return all(isinstance(n.func, ast.Name) and n.func.id in ('str', 'int') and
-               context.names.lookup(n.func.id, call.where) is None
-               for n in ast.walk(number) if isinstance(n, ast.Call)) and not any(
-        isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) or type(n).__name__ == 'NamedExpr'
-        for n in ast.walk(number))
+    return all(
+        isinstance(n.func, ast.Name)
+        and n.func.id in ("str", "int")
+        and context.names.lookup(n.func.id, call.where) is None
+        for n in ast.walk(number)
+        if isinstance(n, ast.Call)
+    ) and not any(
+        isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) or type(n).__name__ == "NamedExpr"
+        for n in ast.walk(number)
+    )

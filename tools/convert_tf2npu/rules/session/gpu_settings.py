@@ -44,25 +44,30 @@ Untouched::
     cpus = tf.config.list_physical_devices('CPU')
     tf.config.set_logical_device_configuration(cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call, Where
-from ..registry import Change, Context, Finding, Result
 from ...rewrite.removal import remove_statements
+from ...semantics.model import Call, Where
 from ...semantics.signatures import constant
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU120'
-_HOMES = ('tensorflow.config.', 'tensorflow.config.experimental.')
-CALLS = frozenset(home + name for home in _HOMES for name in '''set_memory_growth set_visible_devices
-set_virtual_device_configuration set_logical_device_configuration'''.split())
-_LISTS = frozenset(home + name for home in _HOMES for name in ('list_physical_devices', 'get_visible_devices'))
-_CAUGHT = frozenset({'IndexError', 'LookupError', 'Exception', 'BaseException'})
+CODE = "NPU120"
+_HOMES = ("tensorflow.config.", "tensorflow.config.experimental.")
+CALLS = frozenset(
+    home + name
+    for home in _HOMES
+    for name in """set_memory_growth set_visible_devices
+set_virtual_device_configuration set_logical_device_configuration""".split()
+)
+_LISTS = frozenset(home + name for home in _HOMES for name in ("list_physical_devices", "get_visible_devices"))
+_CAUGHT = frozenset({"IndexError", "LookupError", "Exception", "BaseException"})
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if not call.node.args or not isinstance(call.node.args[0], ast.Subscript):
         return
     gpus = call.node.args[0].value
@@ -70,34 +75,46 @@ def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Re
         return
     statement = context.names.parents.get(call.node)
     if isinstance(statement, ast.Expr):
-        yield Change(call.node, 'the settings of a GPU that is not there are left out', tuple(
-            remove_statements(context.source, context.names, [statement])))
+        yield Change(
+            call.node,
+            "the settings of a GPU that is not there are left out",
+            tuple(remove_statements(context.source, context.names, [statement])),
+        )
     else:
-        yield Finding(call.node, 'where there is no GPU this ends with an IndexError; write it under if %s:' % (
-            context.source.segment(gpus)))
+        yield Finding(
+            call.node,
+            f"where there is no GPU this ends with an IndexError; write it under if {context.source.segment(gpus)}:",
+        )
 
 
 def _lists_gpus(context: Context, node: ast.AST, where: Where) -> bool:
     """Whether an expression is the list of the GPUs."""
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
-        return bool(bindings) and all(b.kind == 'value' and b.node is not None and _lists_gpus(
-            context, b.node, b.where) for b in bindings)
+        return bool(bindings) and all(
+            b.kind == "value" and b.node is not None and _lists_gpus(context, b.node, b.where) for b in bindings
+        )
     if not isinstance(node, ast.Call) or context.resolve(node.func, where) not in _LISTS:
         return False
     given = node.args + [k.value for k in node.keywords]
-    return len(given) == 1 and constant(given[0]) == ('GPU',)
+    return len(given) == 1 and constant(given[0]) == ("GPU",)
 
 
 def _is_asked(context: Context, node: ast.AST, gpus: ast.expr) -> bool:
     """Whether code runs only where the list is not empty, or survives where it is."""
     wanted = ast.dump(gpus)
     for parent in context.names.ancestors(node):
-        tests = [getattr(parent, 'test', None)] if isinstance(parent, (ast.If, ast.While, ast.IfExp)) else [
-            parent.iter] if isinstance(parent, ast.For) else []
+        tests = (
+            [getattr(parent, "test", None)]
+            if isinstance(parent, (ast.If, ast.While, ast.IfExp))
+            else [parent.iter]
+            if isinstance(parent, ast.For)
+            else []
+        )
         if any(t is not None and any(ast.dump(n) == wanted for n in ast.walk(t)) for t in tests):
             return True
-        if isinstance(parent, ast.Try) and any(h.type is None or any(
-                getattr(n, 'id', '') in _CAUGHT for n in ast.walk(h.type)) for h in parent.handlers):
+        if isinstance(parent, ast.Try) and any(
+            h.type is None or any(getattr(n, "id", "") in _CAUGHT for n in ast.walk(h.type)) for h in parent.handlers
+        ):
             return True
     return False

@@ -201,107 +201,113 @@ Untouched::
     make = functools.partial(Session)
     made = functools.partial(tf.Session)(config=config)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional, Tuple
+from typing import Iterator
 
-from ...semantics.model import Call
 from ...rewrite.call_edits import add_argument, rename, wrap
-from ...semantics.types import NPU_CONFIG
-from ..registry import Change, Context, Finding, Result
-from ...tf_api.session_signatures import FUNCTIONS, METHODS_OF
+from ...semantics.model import Call
 from ...semantics.signatures import bind, is_none
+from ...semantics.types import NPU_CONFIG
+from ...tf_api.session_signatures import FUNCTIONS, METHODS_OF
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU101'
-_MONITORED = ('session_creator', 'hooks', 'stop_grace_period_secs')
-CALLS = frozenset(FUNCTIONS) | {'tensorflow.train.MonitoredSession', 'functools.partial'}
-METHODS = frozenset(method for methods in METHODS_OF.values() for method in methods) | {'__init__'}
+CODE = "NPU101"
+_MONITORED = ("session_creator", "hooks", "stop_grace_period_secs")
+CALLS = frozenset(FUNCTIONS) | {"tensorflow.train.MonitoredSession", "functools.partial"}
+METHODS = frozenset(method for methods in METHODS_OF.values() for method in methods) | {"__init__"}
 
 
 def check_file(context: Context) -> Iterator[Result]:
     """Classes of the project that are made from TensorFlow's sessions and have no __init__ of their own."""
     names = context.names
     words = {_last(call.node.func) for call in names.calls}
-    own = {node.name for node, _ in names.classes
-           if node.name in words and not names.ancestry(node).isdisjoint(FUNCTIONS)}
+    own = {
+        node.name for node, _ in names.classes if node.name in words and not names.ancestry(node).isdisjoint(FUNCTIONS)
+    }
     elsewhere = {name for name in dict.fromkeys(context.called.values()) if _makes_session(context, name)}
     for call in names.calls if own or elsewhere else ():
         if context.called.get(call.node) in elsewhere or _last(call.node.func) in own:
             found = names.definition(call.node.func, call.where)
-            if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], '__init__'):
+            if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], "__init__"):
                 for base in sorted(found[1].ancestry(found[0]).intersection(FUNCTIONS)):
                     yield from _config(context, call.node, call, FUNCTIONS[base], found[0].name)
 
 
 def _last(function: ast.expr) -> str:
-    return getattr(function, 'attr', getattr(function, 'id', ''))
+    return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def _makes_session(context: Context, name: str) -> bool:
     """Whether a name is that of a class of the project that is made from one of TensorFlow's sessions."""
-    path, _, inner = name.partition(':')
+    path, _, inner = name.partition(":")
     project = context.names.project
     return bool(inner) and project is not None and not project.ancestry(path, inner).isdisjoint(FUNCTIONS)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    short = (name or '').rsplit('.', 1)[1]
-    if short == 'MonitoredSession':
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = (name or "").rsplit(".", 1)[1]
+    if short == "MonitoredSession":
         yield from _creator(context, call)
-    elif short == 'partial':
+    elif short == "partial":
         yield from _partial(context, call)
     else:
-        yield from _config(context, call.node, call, FUNCTIONS[name or ''], short)
+        yield from _config(context, call.node, call, FUNCTIONS[name or ""], short)
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     function = call.node.func
     assert isinstance(function, ast.Attribute)
-    if function.attr == '__init__':
+    if function.attr == "__init__":
         yield from _base(context, call, function.value)
         return
-    signature = METHODS_OF.get(context.types.of(function.value, call.where) or '', {}).get(function.attr)
+    signature = METHODS_OF.get(context.types.of(function.value, call.where) or "", {}).get(function.attr)
     if signature:
         yield from _config(context, call.node, call, signature, function.attr)
 
 
-def _config(context: Context, node: ast.Call, call: Call, signature: Tuple[str, ...], short: str) -> Iterator[Result]:
+def _config(context: Context, node: ast.Call, call: Call, signature: tuple[str, ...], short: str) -> Iterator[Result]:
     """Prepare the configuration among the arguments of a call, which stands at a place."""
     source = context.source
     bound = bind(node, signature)
-    name = 'session_config' if 'session_config' in signature else 'config'
+    name = "session_config" if "session_config" in signature else "config"
     config = bound.args.get(name)
-    message = '%s runs on the NPU' % short
+    message = f"{short} runs on the NPU"
     if config is not None:
         if is_none(config):
-            yield Change(call.node, message, (rename(source, config, 'npu_config_proto()'),), ('npu_config_proto',))
+            yield Change(call.node, message, (rename(source, config, "npu_config_proto()"),), ("npu_config_proto",))
         elif context.types.of(config, call.where) != NPU_CONFIG:
-            yield Change(call.node, message, wrap(
-                source, config, 'npu_config_proto(config_proto=', ')'), ('npu_config_proto',))
+            yield Change(
+                call.node, message, wrap(source, config, "npu_config_proto(config_proto=", ")"), ("npu_config_proto",)
+            )
         return
     if bound.hidden:
-        yield Finding(call.node, 'the arguments of %s are hidden behind * or **; put '
-                      'npu_config_proto(config_proto=...) around the config among them' % short)
+        yield Finding(
+            call.node,
+            f"the arguments of {short} are hidden behind * or **; put "
+            "npu_config_proto(config_proto=...) around the config among them",
+        )
         return
-    edit = add_argument(source, call.node, name + '=npu_config_proto()')
+    edit = add_argument(source, call.node, name + "=npu_config_proto()")
     if edit:
-        yield Change(call.node, message, (edit,), ('npu_config_proto',))
+        yield Change(call.node, message, (edit,), ("npu_config_proto",))
 
 
 def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
     """The __init__ of TensorFlow's class, called by that of a class made from it."""
-    if isinstance(value, ast.Call) and getattr(value.func, 'id', '') == 'super':
+    if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super":
         owner = next((p for p in context.names.ancestors(call.node) if isinstance(p, ast.ClassDef)), None)
         for base in owner.bases if owner else ():
             name = context.resolve(base, context.names.places[owner]) if owner else None
             if name in FUNCTIONS:
-                yield from _config(context, call.node, call, FUNCTIONS[name], name.rsplit('.', 1)[1])
+                yield from _config(context, call.node, call, FUNCTIONS[name], name.rsplit(".", 1)[1])
                 return
     else:
         name = context.resolve(value, call.where)
         if name in FUNCTIONS:
-            yield from _config(context, call.node, call, ('self',) + FUNCTIONS[name], name.rsplit('.', 1)[1])
+            yield from _config(context, call.node, call, ("self",) + FUNCTIONS[name], name.rsplit(".", 1)[1])
 
 
 def _partial(context: Context, call: Call) -> Iterator[Result]:
@@ -312,10 +318,12 @@ def _partial(context: Context, call: Call) -> Iterator[Result]:
         return
     signature = FUNCTIONS[name]
     rest = ast.Call(node.func, node.args[1:], node.keywords)
-    short = name.rsplit('.', 1)[1]
-    if not {'config', 'session_config'}.intersection(bind(rest, signature).args) and _given_later(context, node):
-        yield Finding(node, 'the config of this %s is given where it is made; write npu_config_proto('
-                      'config_proto=...) there' % short)
+    short = name.rsplit(".", 1)[1]
+    if not {"config", "session_config"}.intersection(bind(rest, signature).args) and _given_later(context, node):
+        yield Finding(
+            node,
+            f"the config of this {short} is given where it is made; write npu_config_proto(config_proto=...) there",
+        )
         return
     yield from _config(context, rest, call, signature, short)
 
@@ -327,23 +335,32 @@ def _given_later(context: Context, node: ast.Call) -> bool:
         calls = [names.parents.get(m) for m in names.mentions(parent.targets[0].id)]
     else:
         calls = [parent] if isinstance(parent, ast.Call) and parent.func is node else []
-    return any(isinstance(c, ast.Call) and (len(c.args) > 1 or any(
-        k.arg in (None, 'config', 'session_config') for k in c.keywords)) for c in calls)
+    return any(
+        isinstance(c, ast.Call)
+        and (len(c.args) > 1 or any(k.arg in (None, "config", "session_config") for k in c.keywords))
+        for c in calls
+    )
 
 
 def _creator(context: Context, call: Call) -> Iterator[Result]:
     """A MonitoredSession makes its session itself unless it is given a creator."""
     bound = bind(call.node, _MONITORED)
-    given = bound.args.get('session_creator')
+    given = bound.args.get("session_creator")
     if given is not None and not is_none(given):
         return  # the creator is converted where it is made
     function = call.node.func
     if bound.hidden or not isinstance(function, ast.Attribute):
-        yield Finding(call.node, 'MonitoredSession makes its session itself; write session_creator='
-                      'tf.train.ChiefSessionCreator(config=npu_config_proto())')
+        yield Finding(
+            call.node,
+            "MonitoredSession makes its session itself; write session_creator="
+            "tf.train.ChiefSessionCreator(config=npu_config_proto())",
+        )
         return
-    creator = '%s.ChiefSessionCreator(config=npu_config_proto())' % context.source.segment(function.value)
-    edit = rename(context.source, given, creator) if given is not None else add_argument(
-        context.source, call.node, 'session_creator=' + creator)
+    creator = f"{context.source.segment(function.value)}.ChiefSessionCreator(config=npu_config_proto())"
+    edit = (
+        rename(context.source, given, creator)
+        if given is not None
+        else add_argument(context.source, call.node, "session_creator=" + creator)
+    )
     if edit:
-        yield Change(call.node, 'MonitoredSession runs on the NPU', (edit,), ('npu_config_proto',))
+        yield Change(call.node, "MonitoredSession runs on the NPU", (edit,), ("npu_config_proto",))

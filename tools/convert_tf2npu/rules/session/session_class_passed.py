@@ -37,21 +37,22 @@ Untouched::
 
     pool = SessionPool(factory=functools.partial(tf.Session, config=npu_config_proto()))
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterable, Iterator, Optional
+from typing import Iterable, Iterator
 
 from ...semantics.model import Where
-from ..registry import Context, Finding, Result
 from ...tf_api.session_signatures import FUNCTIONS
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU204'
-_WORDS = frozenset(name.rsplit('.', 1)[1] for name in FUNCTIONS)
+CODE = "NPU204"
+_WORDS = frozenset(name.rsplit(".", 1)[1] for name in FUNCTIONS)
 # What is behind an argument or a default, and before that blanks: words are looked for fast, and few stand so.
-_GIVEN = {word: re.compile(word + r'\s*[,):#\\]') for word in _WORDS}
-_ASKS = frozenset({'isinstance', 'issubclass', 'hasattr', 'getattr', 'setattr', 'type', 'partial', 'super', 'cast'})
+_GIVEN = {word: re.compile(word + r"\s*[,):#\\]") for word in _WORDS}
+_ASKS = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "setattr", "type", "partial", "super", "cast"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -67,14 +68,17 @@ def check_file(context: Context) -> Iterator[Result]:
         yield from _handed_on(context, [value for value in defaults if _last(value) in _WORDS], function.where)
 
 
-def _last(node: Optional[ast.AST]) -> str:
+def _last(node: ast.AST | None) -> str:
     """The last word of a name or attribute."""
     kind = type(node)
-    return node.attr if kind is ast.Attribute else node.id if kind is ast.Name else ''  # type: ignore[union-attr]
+    return node.attr if kind is ast.Attribute else node.id if kind is ast.Name else ""  # type: ignore[union-attr]
 
 
-def _handed_on(context: Context, values: Iterable[Optional[ast.AST]], where: Where) -> Iterator[Result]:
+def _handed_on(context: Context, values: Iterable[ast.AST | None], where: Where) -> Iterator[Result]:
     for value in values:
         if value is not None and context.resolve(value, where) in FUNCTIONS:
-            yield Finding(value, '%s is handed on, so that something else makes the session; hand on functools.partial('
-                          '%s, config=npu_config_proto())' % (_last(value), context.source.segment(value)))
+            yield Finding(
+                value,
+                f"{_last(value)} is handed on, so that something else makes the session; hand on functools.partial("
+                f"{context.source.segment(value)}, config=npu_config_proto())",
+            )

@@ -46,31 +46,41 @@ Untouched::
         def __init__(self):
             self.session = requests.Session()
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional
+from typing import Iterator
 
+from ...analysis.device_placement import in_test
 from ...semantics.model import Call
 from ..registry import Context, Finding, Result
-from ...analysis.device_placement import in_test
 
-CODE = 'NPU206'
-CALLS = frozenset({'tensorflow.Session', 'tensorflow.InteractiveSession'})
-_ENDS = frozenset({'close', '__exit__', '__enter__'})
+CODE = "NPU206"
+CALLS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})
+_ENDS = frozenset({"close", "__exit__", "__enter__"})
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     statement = context.names.parents.get(call.node)
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    if not isinstance(target, ast.Attribute) or context.names.owner(target.value, call.where) is None or in_test(
-            context, call.node):
+    if (
+        not isinstance(target, ast.Attribute)
+        or context.names.owner(target.value, call.where) is None
+        or in_test(context, call.node)
+    ):
         return
     for other in context.names.mentions(target.attr):
         parent = context.names.parents.get(other)
         if isinstance(other, ast.Attribute) and (
-                isinstance(parent, ast.Attribute) and parent.attr in _ENDS or not isinstance(
-                    parent, (ast.Attribute, ast.Call, ast.keyword)) or isinstance(parent, ast.withitem)):
+            isinstance(parent, ast.Attribute)
+            and parent.attr in _ENDS
+            or not isinstance(parent, (ast.Attribute, ast.Call, ast.keyword))
+            or isinstance(parent, ast.withitem)
+        ):
             return  # it is closed, or handed to something that may close it
-    yield Finding(call.node, 'this session is never closed and holds the card; write %s.close() where it is no longer '
-                  'used, in a method close() or __exit__()' % context.source.segment(target))
+    yield Finding(
+        call.node,
+        f"this session is never closed and holds the card; write {context.source.segment(target)}.close() where it is no longer "
+        "used, in a method close() or __exit__()",
+    )

@@ -22,21 +22,25 @@ Untouched::
     tf.config.set_soft_device_placement(True)
     config = tf.compat.v1.ConfigProto(allow_soft_placement=False)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
 from ...rewrite.call_edits import rename
-from ..registry import Change, Context, Result
+from ...semantics.model import Call
 from ...semantics.signatures import bind, constant
+from ..registry import Change, Context, Result
 
-CODE = 'NPU113'
-CALLS = frozenset({'tensorflow.config.set_soft_device_placement'})
+CODE = "NPU113"
+CALLS = frozenset({"tensorflow.config.set_soft_device_placement"})
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    value = bind(call.node, ('enabled',)).args.get('enabled')
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    value = bind(call.node, ("enabled",)).args.get("enabled")
     if value is not None and constant(value) != (True,):
-        yield Change(call.node, 'operations may be placed where the NPU takes them from',
-                     (rename(context.source, value, 'True'),))
+        yield Change(
+            call.node,
+            "operations may be placed where the NPU takes them from",
+            (rename(context.source, value, "True"),),
+        )

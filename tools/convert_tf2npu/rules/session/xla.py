@@ -42,43 +42,46 @@ Untouched::
     config = tf.ConfigProto()
     config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
 """
+
 from __future__ import annotations
 
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Iterator
 
-from ...semantics.model import Call
 from ...rewrite.call_edits import add_argument, rename
-from ..registry import Change, Context, Finding, Result
+from ...semantics.model import Call
 from ...semantics.signatures import bind, constant
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU112'
+CODE = "NPU112"
 # the argument that switches, its place, and whether it is on when it is not given
-_SWITCHES: Dict[str, Tuple[Tuple[str, ...], str, bool]] = {
-    'tensorflow.config.optimizer.set_jit': (('enabled',), 'enabled', False),
-    'tensorflow.xla.experimental.jit_scope': (
-        ('compile_ops', 'separate_compiled_gradients'), 'compile_ops', True),
-    'tensorflow.contrib.compiler.jit.experimental_jit_scope': (
-        ('compile_ops', 'separate_compiled_gradients'), 'compile_ops', True),
-    'tensorflow.function': ((), 'jit_compile', False),
+_SWITCHES: dict[str, tuple[tuple[str, ...], str, bool]] = {
+    "tensorflow.config.optimizer.set_jit": (("enabled",), "enabled", False),
+    "tensorflow.xla.experimental.jit_scope": (("compile_ops", "separate_compiled_gradients"), "compile_ops", True),
+    "tensorflow.contrib.compiler.jit.experimental_jit_scope": (
+        ("compile_ops", "separate_compiled_gradients"),
+        "compile_ops",
+        True,
+    ),
+    "tensorflow.function": ((), "jit_compile", False),
 }
 CALLS = frozenset(_SWITCHES)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    signature, switch, default = _SWITCHES[name or '']
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    signature, switch, default = _SWITCHES[name or ""]
     bound = bind(call.node, signature)
-    if switch == 'jit_compile' and 'experimental_compile' in bound.args:
-        switch = 'experimental_compile'
+    if switch == "jit_compile" and "experimental_compile" in bound.args:
+        switch = "experimental_compile"
     value = bound.args.get(switch)
     if value is None:
         if not default:
             return
-        edit = None if bound.hidden else add_argument(context.source, call.node, switch + '=False')
+        edit = None if bound.hidden else add_argument(context.source, call.node, switch + "=False")
         if edit is None:
-            yield Finding(call.node, 'XLA must be off on the NPU; write %s=False' % switch)
+            yield Finding(call.node, f"XLA must be off on the NPU; write {switch}=False")
             return
     elif constant(value) in ((False,), (None,)):
         return
     else:
-        edit = rename(context.source, value, 'False')
-    yield Change(call.node, 'XLA is off: the NPU compiles the graph itself', (edit,))
+        edit = rename(context.source, value, "False")
+    yield Change(call.node, "XLA is off: the NPU compiles the graph itself", (edit,))

@@ -72,49 +72,67 @@ Untouched::
     def is_mirrored(strategy):
         return isinstance(strategy, tf.distribute.MirroredStrategy)
 """
+
 from __future__ import annotations
 
 from typing import Iterator
 
-from ...semantics.model import Call
-from ...rewrite.call_edits import rename
-from ..registry import Change, Context, Finding, Result
-from ...analysis.strategies import NAMES, REPLICAS, SERVERS, taken
 from ...analysis.device_placement import in_test
+from ...analysis.strategies import NAMES, REPLICAS, SERVERS, taken
+from ...rewrite.call_edits import rename
+from ...semantics.model import Call
 from ..keras.keras_session import uses_eager
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU302'
-NEEDS = {'distributed': 'tf_strategy'}
-_NEW = 'npu_strategy.NPUStrategy()'
-_SERVERS = ('for parameter servers write NPURunConfig(distribute=ParameterServerStrategy(), mix_compile_mode=True, '
-            'iterations_per_loop=1) and NPUEstimator, which only cards have; for ranks that train in step write ' + _NEW)
+CODE = "NPU302"
+NEEDS = {"distributed": "tf_strategy"}
+_NEW = "npu_strategy.NPUStrategy()"
+_SERVERS = (
+    "for parameter servers write NPURunConfig(distribute=ParameterServerStrategy(), mix_compile_mode=True, "
+    "iterations_per_loop=1) and NPUEstimator, which only cards have; for ranks that train in step write " + _NEW
+)
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != 'tf_strategy' or not any(
-            word in context.source.text for word in ('Strategy', '_distribute')):
+    if context.distributed != "tf_strategy" or not any(
+        word in context.source.text for word in ("Strategy", "_distribute")
+    ):
         return
     eager = uses_eager(context)
     for call in context.names.calls:
         yield from _configuration(context, call)
     for call in context.names.calls:
-        kind = NAMES.get(context.resolve(call.node.func, call.where) or '')
+        kind = NAMES.get(context.resolve(call.node.func, call.where) or "")
         if kind is None or in_test(context, call.node):
             continue
         if kind != REPLICAS:
-            yield Finding(call.node, 'a strategy that %s has no counterpart here; %s' % (
-                kind, _SERVERS if kind == SERVERS else 'for cards that train in step write ' + _NEW))
+            yield Finding(
+                call.node,
+                "a strategy that {} has no counterpart here; {}".format(
+                    kind, _SERVERS if kind == SERVERS else "for cards that train in step write " + _NEW
+                ),
+            )
         elif eager:
-            yield Finding(call.node, 'this strategy seems to be used eagerly; on the NPU it trains in graph mode: '
-                          'tf.compat.v1.disable_v2_behavior() at the start, then ' + _NEW)
+            yield Finding(
+                call.node,
+                "this strategy seems to be used eagerly; on the NPU it trains in graph mode: "
+                "tf.compat.v1.disable_v2_behavior() at the start, then " + _NEW,
+            )
         else:
-            yield Change(call.node, 'the strategy of the NPU takes the place of this one',
-                         (rename(context.source, call.node, _NEW),), ('npu_strategy',))
+            yield Change(
+                call.node,
+                "the strategy of the NPU takes the place of this one",
+                (rename(context.source, call.node, _NEW),),
+                ("npu_strategy",),
+            )
 
 
 def _configuration(context: Context, call: Call) -> Iterator[Result]:
     """What is to be said of a run configuration whose strategies may be others than those that become the NPU's."""
     for argument, kinds in sorted(taken(context, call.node, call.where).items()):
         if kinds != {REPLICAS}:
-            yield Finding(call.node, 'it is not to be seen that %s only trains replicas in step; where it does, write '
-                          '%s=%s, and %s' % (argument, argument, _NEW, _SERVERS))
+            yield Finding(
+                call.node,
+                f"it is not to be seen that {argument} only trains replicas in step; where it does, write "
+                f"{argument}={_NEW}, and {_SERVERS}",
+            )

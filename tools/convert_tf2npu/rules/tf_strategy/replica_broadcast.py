@@ -42,33 +42,41 @@ Untouched::
         sess.run(tf.global_variables_initializer())
         print(sess.run(predictions))
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...semantics.model import Call
+from ...analysis.device_placement import in_test, trains
 from ...rewrite.npu_imports import name_of_tensorflow
+from ...semantics.model import Call
 from ...semantics.types import MODEL, SESSION
 from ...semantics.value_flow import origins
-from ..registry import Context, Finding, Result
-from ...analysis.device_placement import in_test, trains
 from ..keras.keras_session import uses_eager
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU251'
-NEEDS = {'distributed': 'tf_strategy'}
-_INITIALIZERS = frozenset('tensorflow.' + name for name in '''global_variables_initializer variables_initializer
-initialize_all_variables initializers.global_variables initializers.variables'''.split())
-_BROADCAST = 'npu_shim.npu_init.hccl_ops.broadcast'
-_SUPERVISED = frozenset({'managed_session', 'prepare_or_wait_for_session'})
-_METHODS = _SUPERVISED | {'run', 'train_on_batch'}
-_WHY = 'each rank starts from variables of its own; '
+CODE = "NPU251"
+NEEDS = {"distributed": "tf_strategy"}
+_INITIALIZERS = frozenset(
+    "tensorflow." + name
+    for name in """global_variables_initializer variables_initializer
+initialize_all_variables initializers.global_variables initializers.variables""".split()
+)
+_BROADCAST = "npu_shim.npu_init.hccl_ops.broadcast"
+_SUPERVISED = frozenset({"managed_session", "prepare_or_wait_for_session"})
+_METHODS = _SUPERVISED | {"run", "train_on_batch"}
+_WHY = "each rank starts from variables of its own; "
 
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    if context.distributed != 'tf_strategy' or not any(w in text for w in ('.run(', 'session', 'learning')) or \
-            uses_eager(context) or _is_there(context):
+    if (
+        context.distributed != "tf_strategy"
+        or not any(w in text for w in (".run(", "session", "learning"))
+        or uses_eager(context)
+        or _is_there(context)
+    ):
         return
     updates = trains(context)
     for call in context.names.calls:
@@ -82,26 +90,33 @@ def _is_there(context: Context) -> bool:
     return _BROADCAST in context.called.values()
 
 
-def _told(context: Context, call: Call, updates: bool) -> Optional[str]:
+def _told(context: Context, call: Call, updates: bool) -> str | None:
     """What to write at a call that starts to train, or None."""
     node, names = call.node, context.names
-    tf = name_of_tensorflow(names) or 'tf'
-    handed_round = '[v.assign(hccl_ops.broadcast([v], 0)[0]) for v in %s.trainable_variables()]' % tf
-    if context.resolve(node.func, call.where) == 'tensorflow.contrib.slim.learning.train':
-        return 'write handed_round = %s before this, and here init_fn=lambda sess: sess.run(handed_round)' % handed_round
+    tf = name_of_tensorflow(names) or "tf"
+    handed_round = f"[v.assign(hccl_ops.broadcast([v], 0)[0]) for v in {tf}.trainable_variables()]"
+    if context.resolve(node.func, call.where) == "tensorflow.contrib.slim.learning.train":
+        return f"write handed_round = {handed_round} before this, and here init_fn=lambda sess: sess.run(handed_round)"
     function = node.func
     if not isinstance(function, ast.Attribute) or function.attr not in _METHODS:
         return None
     owner = context.types.of(function.value, call.where)
-    if owner == MODEL and function.attr == 'train_on_batch':
-        return 'write before the loop %s.keras.backend.get_session().run(%s)' % (tf, handed_round)
+    if owner == MODEL and function.attr == "train_on_batch":
+        return f"write before the loop {tf}.keras.backend.get_session().run({handed_round})"
     if function.attr in _SUPERVISED and updates and owner is not None:
-        return 'in this session write sess.graph._unsafe_unfinalize() and sess.run(%s) before the loop' % handed_round
-    if updates and function.attr == 'run' and owner in (None, SESSION) and node.args and any(
+        return f"in this session write sess.graph._unsafe_unfinalize() and sess.run({handed_round}) before the loop"
+    if (
+        updates
+        and function.attr == "run"
+        and owner in (None, SESSION)
+        and node.args
+        and any(
             isinstance(o.node, ast.Call) and o.resolve() in _INITIALIZERS
-            for value in _members(node.args[0]) for o in origins(value, call.where, names)):
-        return 'behind this, and behind what is restored, write %s.run(%s)' % (
-            context.source.segment(function.value), handed_round)
+            for value in _members(node.args[0])
+            for o in origins(value, call.where, names)
+        )
+    ):
+        return f"behind this, and behind what is restored, write {context.source.segment(function.value)}.run({handed_round})"
     return None
 
 

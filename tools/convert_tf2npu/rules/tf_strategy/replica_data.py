@@ -50,33 +50,40 @@ Untouched::
         dataset = names.interleave(lambda name: tf.data.TFRecordDataset(name), cycle_length=4)
         return dataset.batch(32, drop_remainder=True)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional, Set
+from typing import Iterator
 
-from ...semantics.model import Call
-from ...semantics.types import DATASET
+from ...analysis.device_placement import function_of, in_map_function, in_test
 from ...analysis.last_batch import training_flag
 from ...analysis.phase_words import TRAIN
-from ...analysis.train_phase import phase_of
-from ..registry import Context, Finding, Result
 from ...analysis.strategies import are_made
-from ...analysis.device_placement import function_of, in_map_function, in_test
+from ...analysis.train_phase import phase_of
+from ...semantics.model import Call
+from ...semantics.types import DATASET
 from ..keras.keras_session import uses_eager
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU252'
-NEEDS = {'distributed': 'tf_strategy'}
-_SHARD = 'shard(get_rank_size(), get_rank_id())'
+CODE = "NPU252"
+NEEDS = {"distributed": "tf_strategy"}
+_SHARD = "shard(get_rank_size(), get_rank_id())"
 # Readers that take out of many files, and what parts them by itself.
-_PARTS = frozenset({'shard', 'experimental_distribute_dataset', 'make_dataset_iterator',
-                    'experimental_distribute_datasets_from_function'})
+_PARTS = frozenset(
+    {
+        "shard",
+        "experimental_distribute_dataset",
+        "make_dataset_iterator",
+        "experimental_distribute_datasets_from_function",
+    }
+)
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != 'tf_strategy' or uses_eager(context):
+    if context.distributed != "tf_strategy" or uses_eager(context):
         return
-    told: Set[ast.AST] = set()
+    told: set[ast.AST] = set()
     for call in context.names.calls:
         function = function_of(context, call.node)
         if function in told or in_test(context, call.node):
@@ -89,25 +96,33 @@ def check_file(context: Context) -> Iterator[Result]:
             yield Finding(call.node, message)
 
 
-def _told(context: Context, call: Call) -> Optional[str]:
+def _told(context: Context, call: Call) -> str | None:
     node = call.node
-    name = context.resolve(node.func, call.where) or ''
-    if not name.startswith(('tensorflow.data.', 'tensorflow.contrib.data.')) or context.types.of(
-            node, call.where) != DATASET or name.endswith(('.zip', '.sample_from_datasets', '.choose_from_datasets')):
+    name = context.resolve(node.func, call.where) or ""
+    if (
+        not name.startswith(("tensorflow.data.", "tensorflow.contrib.data."))
+        or context.types.of(node, call.where) != DATASET
+        or name.endswith((".zip", ".sample_from_datasets", ".choose_from_datasets"))
+    ):
         return None
     if in_map_function(context, node) or _is_parted(context, node):
         return None
     phases = phase_of(node, context.names, context.source.text).phases
     if TRAIN not in phases and (phases or training_flag(context, node) is None):
         return None
-    return 'each rank trains on all of this data; part it before it is shuffled: dataset = dataset.' + _SHARD
+    return "each rank trains on all of this data; part it before it is shuffled: dataset = dataset." + _SHARD
 
 
 def _is_parted(context: Context, node: ast.Call) -> bool:
     """Whether what a dataset is made into is parted, in its function or, by a strategy, in its file."""
     function = function_of(context, node)
     for call in context.names.calls:
-        if isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _PARTS and (
-                call.node.func.attr != 'shard' or function in [*context.names.ancestors(call.node), context.names.tree]):
+        if (
+            isinstance(call.node.func, ast.Attribute)
+            and call.node.func.attr in _PARTS
+            and (
+                call.node.func.attr != "shard" or function in [*context.names.ancestors(call.node), context.names.tree]
+            )
+        ):
             return True
     return False

@@ -59,28 +59,29 @@ Untouched::
     gradients = npu_allreduce(tf.gradients(loss, variables))
     train_op = optimizer.apply_gradients(zip(gradients, variables))
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, List, Optional
+from typing import Iterator
 
-from ...semantics.call_sites import users
-from ...rewrite.call_edits import wrap
-from ...analysis.gradients import BY_HAND, BY_TAPE, GRADIENTS, UNKNOWN, Applied, Source, applied, applied_in
-from ...semantics.tf_types import KERAS_OPTIMIZER, OPTIMIZER
-from ...semantics.resolver import Names
-from ..registry import Change, Context, Finding, Result
-from ...semantics.signatures import bind
 from ...analysis.device_placement import in_test
+from ...analysis.gradients import BY_HAND, BY_TAPE, GRADIENTS, UNKNOWN, Applied, Source, applied, applied_in
+from ...rewrite.call_edits import wrap
+from ...semantics.call_sites import users
+from ...semantics.resolver import Names
+from ...semantics.signatures import bind
+from ...semantics.tf_types import KERAS_OPTIMIZER, OPTIMIZER
 from ..keras.keras_session import uses_eager
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU305'
-NEEDS = {'distributed': 'tf_strategy'}
-_AVERAGE = 'npu_allreduce'
+CODE = "NPU305"
+NEEDS = {"distributed": "tf_strategy"}
+_AVERAGE = "npu_allreduce"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != 'tf_strategy' or 'radient' not in context.source.text:
+    if context.distributed != "tf_strategy" or "radient" not in context.source.text:
         return
     names = context.names
     own = [a for a in applied(names) if _may_apply(context, a) and not in_test(context, a.call)]
@@ -89,38 +90,51 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     everything = own + _elsewhere(context)
     undecided = _undecided(context, everything)
-    reached = {source.key for each in everything if id(each.call) not in undecided
-               for source in each.sources if source.kind == BY_HAND}
+    reached = {
+        source.key
+        for each in everything
+        if id(each.call) not in undecided
+        for source in each.sources
+        if source.kind == BY_HAND
+    }
     for call in names.calls:
-        if names.key(call.node) in reached and \
-                context.resolve(call.node.func, call.where) == 'tensorflow.gradients':
-            yield Change(call.node, 'these gradients are averaged over all ranks',
-                         wrap(context.source, call.node, _AVERAGE + '(', ')'), (_AVERAGE,))
+        if names.key(call.node) in reached and context.resolve(call.node.func, call.where) == "tensorflow.gradients":
+            yield Change(
+                call.node,
+                "these gradients are averaged over all ranks",
+                wrap(context.source, call.node, _AVERAGE + "(", ")"),
+                (_AVERAGE,),
+            )
     for each in own:
         if id(each.call) in undecided:
-            yield Finding(each.call, '%s; average what is applied once: %s(zip(npu_allreduce(gradients), variables))'
-                          % (undecided[id(each.call)], context.source.segment(each.call.func)))
+            yield Finding(
+                each.call,
+                f"{undecided[id(each.call)]}; average what is applied once: {context.source.segment(each.call.func)}(zip(npu_allreduce(gradients), variables))",
+            )
 
 
-def _undecided(context: Context, everything: List[Applied]) -> Dict[int, str]:
+def _undecided(context: Context, everything: list[Applied]) -> dict[int, str]:
     """The calls of apply_gradients whose gradients cannot be averaged where they are computed, with the reason;
     all that one of them applies has to be averaged, or nothing of it."""
-    by_hand = 'tensorflow.gradients' in context.called.values()
-    found: Dict[int, str] = {}
+    by_hand = "tensorflow.gradients" in context.called.values()
+    found: dict[int, str] = {}
     for each in everything:
         for source in each.sources:
             why = _problem(source, each) if source.kind == BY_HAND else None
             if source.kind == UNKNOWN and by_hand:
-                why = 'it is not to be seen whether tf.gradients computes all that is applied here'
+                why = "it is not to be seen whether tf.gradients computes all that is applied here"
             if why:
                 found.setdefault(id(each.call), why)
     while True:
         blocked = {s.key for each in everything if id(each.call) in found for s in each.sources if s.kind == BY_HAND}
-        more = [each for each in everything if id(each.call) not in found and any(
-            s.kind == BY_HAND and s.key in blocked for s in each.sources)]
+        more = [
+            each
+            for each in everything
+            if id(each.call) not in found and any(s.kind == BY_HAND and s.key in blocked for s in each.sources)
+        ]
         if not more:
             return found
-        found.update((id(each.call), 'some of these gradients are applied in another place too') for each in more)
+        found.update((id(each.call), "some of these gradients are applied in another place too") for each in more)
 
 
 def _may_apply(context: Context, each: Applied) -> bool:
@@ -129,7 +143,7 @@ def _may_apply(context: Context, each: Applied) -> bool:
     return context.types.of(function.value, each.where) in (None, OPTIMIZER, KERAS_OPTIMIZER)
 
 
-def _elsewhere(context: Context) -> List[Applied]:
+def _elsewhere(context: Context) -> list[Applied]:
     """What other files of the project apply."""
     project, path = context.names.project, context.names.path
     if project is None or not path or path not in project.paths:
@@ -137,40 +151,51 @@ def _elsewhere(context: Context) -> List[Applied]:
     return [each for other, those in applied_in(project).items() if other != path for each in those]
 
 
-def _by_tapes(context: Context, own: List[Applied]) -> Iterator[Result]:
-    told: Dict[int, Source] = {id(s.node): s for a in own for s in a.sources if s.kind == BY_TAPE}
+def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
+    told: dict[int, Source] = {id(s.node): s for a in own for s in a.sources if s.kind == BY_TAPE}
     for source in told.values():
         if source.names is context.names:
-            yield Finding(source.node, 'the gradients of a tape are those of one rank; write %s(%s)' % (
-                _AVERAGE, context.source.segment(source.node)))
+            yield Finding(
+                source.node,
+                f"the gradients of a tape are those of one rank; write {_AVERAGE}({context.source.segment(source.node)})",
+            )
 
 
-def _problem(source: Source, each: Applied) -> Optional[str]:
+def _problem(source: Source, each: Applied) -> str | None:
     """Why gradients cannot be averaged where they are computed."""
     names, call = source.names, source.node
     assert isinstance(call, ast.Call)
-    if bind(call, GRADIENTS).given('grad_ys'):
-        return 'some of these gradients start from others (grad_ys), which may be averaged already'
+    if bind(call, GRADIENTS).given("grad_ys"):
+        return "some of these gradients start from others (grad_ys), which may be averaged already"
     for other in names.calls:
-        if other.node is not call and names.resolve(other.node.func, other.where) == 'tensorflow.gradients' and \
-                any(_is_read(names, call, value) for value in other.node.args):
-            return 'some of these gradients are differentiated again'
+        if (
+            other.node is not call
+            and names.resolve(other.node.func, other.where) == "tensorflow.gradients"
+            and any(_is_read(names, call, value) for value in other.node.args)
+        ):
+            return "some of these gradients are differentiated again"
     function = next((p for p in names.ancestors(call) if isinstance(p, ast.FunctionDef)), None)
-    if function is None or function in names.ancestors(each.call) or isinstance(
-            names.parents.get(function), ast.ClassDef):
+    if (
+        function is None
+        or function in names.ancestors(each.call)
+        or isinstance(names.parents.get(function), ast.ClassDef)
+    ):
         return None
     others = users(names, function.name)
-    itself = '%s:%s' % (names.path, function.name)
-    mentions = [m for user in [names] + list(others or []) for m in user.mentions(function.name)
-                if user.spelled(m, user.place(m)) in (None, itself)]
+    itself = f"{names.path}:{function.name}"
+    mentions = [
+        m
+        for user in [names] + list(others or [])
+        for m in user.mentions(function.name)
+        if user.spelled(m, user.place(m)) in (None, itself)
+    ]
     if others is None or len(mentions) > 1:
-        return '%s may be called for gradients that are not applied' % function.name
+        return f"{function.name} may be called for gradients that are not applied"
     return None
 
 
 def _is_read(names: Names, call: ast.Call, value: ast.expr) -> bool:
     """Whether an expression reads the variable that a call's result is assigned to, or the call itself."""
     statement = names.parents.get(call)
-    words = {t.id for t in statement.targets if isinstance(t, ast.Name)} if isinstance(
-        statement, ast.Assign) else set()
+    words = {t.id for t in statement.targets if isinstance(t, ast.Name)} if isinstance(statement, ast.Assign) else set()
     return any(n is call or isinstance(n, ast.Name) and n.id in words for n in ast.walk(value))

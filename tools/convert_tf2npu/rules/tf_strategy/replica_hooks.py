@@ -62,88 +62,106 @@ Untouched::
 
     spec = tf.estimator.TrainSpec(**arguments)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Iterator
 
-from ...semantics.model import Call
+from ...analysis.device_placement import in_test, trains
 from ...rewrite.call_edits import add_argument, rename, wrap
+from ...semantics.model import Call
+from ...semantics.signatures import bind, is_none
 from ...semantics.types import ESTIMATOR, MODEL
 from ...semantics.value_flow import origins
-from ..registry import Change, Context, Finding, Result
-from ...semantics.signatures import bind, is_none
-from ...analysis.device_placement import in_test, trains
 from ..keras.keras_session import uses_eager
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU306'
-NEEDS = {'distributed': 'tf_strategy'}
-_HOOKS, _CALLBACKS = 'npu_hooks_append', 'npu_callbacks_append'
-_LIST = {_HOOKS: 'hooks_list', _CALLBACKS: 'callbacks_list'}
-_MONITORED = 'tensorflow.train.MonitoredTrainingSession'
-_FUNCTIONS: Dict[str, Tuple[str, ...]] = {
-    'tensorflow.estimator.TrainSpec': ('input_fn', 'max_steps', 'hooks', 'saving_listeners'),
-    'tensorflow.estimator.EvalSpec': ('input_fn', 'steps', 'name', 'hooks', 'exporters', 'start_delay_secs',
-                                      'throttle_secs'),
-    _MONITORED: ('master', 'is_chief', 'checkpoint_dir', 'scaffold', 'hooks'),
-    'tensorflow.contrib.training.train': ('train_op', 'logdir', 'master', 'is_chief', 'scaffold', 'hooks'),
+CODE = "NPU306"
+NEEDS = {"distributed": "tf_strategy"}
+_HOOKS, _CALLBACKS = "npu_hooks_append", "npu_callbacks_append"
+_LIST = {_HOOKS: "hooks_list", _CALLBACKS: "callbacks_list"}
+_MONITORED = "tensorflow.train.MonitoredTrainingSession"
+_FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "tensorflow.estimator.TrainSpec": ("input_fn", "max_steps", "hooks", "saving_listeners"),
+    "tensorflow.estimator.EvalSpec": (
+        "input_fn",
+        "steps",
+        "name",
+        "hooks",
+        "exporters",
+        "start_delay_secs",
+        "throttle_secs",
+    ),
+    _MONITORED: ("master", "is_chief", "checkpoint_dir", "scaffold", "hooks"),
+    "tensorflow.contrib.training.train": ("train_op", "logdir", "master", "is_chief", "scaffold", "hooks"),
 }
-_METHODS: Dict[Tuple[str, str], Tuple[str, ...]] = {
-    (ESTIMATOR, 'train'): ('input_fn', 'hooks', 'steps', 'max_steps', 'saving_listeners'),
-    (MODEL, 'fit'): ('x', 'y', 'batch_size', 'epochs', 'verbose', 'callbacks'),
-    (MODEL, 'fit_generator'): ('generator', 'steps_per_epoch', 'epochs', 'verbose', 'callbacks'),
+_METHODS: dict[tuple[str, str], tuple[str, ...]] = {
+    (ESTIMATOR, "train"): ("input_fn", "hooks", "steps", "max_steps", "saving_listeners"),
+    (MODEL, "fit"): ("x", "y", "batch_size", "epochs", "verbose", "callbacks"),
+    (MODEL, "fit_generator"): ("generator", "steps_per_epoch", "epochs", "verbose", "callbacks"),
 }
-_BROADCASTS = frozenset('npu_shim.npu_init.' + name for name in (
-    _HOOKS, _CALLBACKS, 'NPUBroadcastGlobalVariablesHook', 'NPUBroadcastGlobalVariablesCallback')) | {
-        'horovod.BroadcastGlobalVariablesHook', 'horovod.callbacks.BroadcastGlobalVariablesCallback'}
+_BROADCASTS = frozenset(
+    "npu_shim.npu_init." + name
+    for name in (_HOOKS, _CALLBACKS, "NPUBroadcastGlobalVariablesHook", "NPUBroadcastGlobalVariablesCallback")
+) | {"horovod.BroadcastGlobalVariablesHook", "horovod.callbacks.BroadcastGlobalVariablesCallback"}
 CALLS = frozenset(_FUNCTIONS)
 METHODS = frozenset(method for _, method in _METHODS)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if context.distributed == 'tf_strategy' and (name != _MONITORED or trains(context)):
-        yield from _appended(context, call, 'hooks', _FUNCTIONS[name or ''], (name or '').rsplit('.', 1)[1])
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if context.distributed == "tf_strategy" and (name != _MONITORED or trains(context)):
+        yield from _appended(context, call, "hooks", _FUNCTIONS[name or ""], (name or "").rsplit(".", 1)[1])
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     function = call.node.func
-    if context.distributed != 'tf_strategy' or not isinstance(function, ast.Attribute):
+    if context.distributed != "tf_strategy" or not isinstance(function, ast.Attribute):
         return
     kind = context.types.of(function.value, call.where)
-    signature = _METHODS.get((kind or '', function.attr))
+    signature = _METHODS.get((kind or "", function.attr))
     if signature is not None:
-        yield from _appended(context, call, 'hooks' if kind == ESTIMATOR else 'callbacks', signature, function.attr)
-    elif kind is None and function.attr == 'train' and any(k.arg == 'input_fn' for k in call.node.keywords):
-        yield Finding(call.node, 'it is not to be seen that this is the train of an Estimator; if it is, write '
-                      'hooks=%s(hooks_list=...), so that all ranks start from the same variables' % _HOOKS)
+        yield from _appended(context, call, "hooks" if kind == ESTIMATOR else "callbacks", signature, function.attr)
+    elif kind is None and function.attr == "train" and any(k.arg == "input_fn" for k in call.node.keywords):
+        yield Finding(
+            call.node,
+            "it is not to be seen that this is the train of an Estimator; if it is, write "
+            f"hooks={_HOOKS}(hooks_list=...), so that all ranks start from the same variables",
+        )
 
 
-def _appended(context: Context, call: Call, argument: str, signature: Tuple[str, ...], short: str) -> Iterator[Result]:
-    if context.distributed != 'tf_strategy' or in_test(context, call.node) or \
-            argument == 'callbacks' and uses_eager(context):
+def _appended(context: Context, call: Call, argument: str, signature: tuple[str, ...], short: str) -> Iterator[Result]:
+    if (
+        context.distributed != "tf_strategy"
+        or in_test(context, call.node)
+        or argument == "callbacks"
+        and uses_eager(context)
+    ):
         return
-    append = _HOOKS if argument == 'hooks' else _CALLBACKS
+    append = _HOOKS if argument == "hooks" else _CALLBACKS
     bound = bind(call.node, signature)
     value = bound.args.get(argument)
-    message = '%s gives all ranks the variables of the first one' % short
+    message = f"{short} gives all ranks the variables of the first one"
     if value is None:
-        added = add_argument(context.source, call.node, '%s=%s()' % (argument, append))
+        added = add_argument(context.source, call.node, f"{argument}={append}()")
         if bound.hidden or added is None:
-            yield Finding(call.node, 'the arguments of %s are not all to be seen; write %s=%s(%s=...), so that all ranks '
-                          'start from the same variables' % (short, argument, append, _LIST[append]))
+            yield Finding(
+                call.node,
+                f"the arguments of {short} are not all to be seen; write {argument}={append}({_LIST[append]}=...), so that all ranks "
+                "start from the same variables",
+            )
         else:
             yield Change(call.node, message, (added,), (append,))
     elif is_none(value):
-        yield Change(call.node, message, (rename(context.source, value, append + '()'),), (append,))
+        yield Change(call.node, message, (rename(context.source, value, append + "()"),), (append,))
     elif not _broadcasts(context, value, call):
-        yield Change(call.node, message, wrap(
-            context.source, value, '%s(%s=' % (append, _LIST[append]), ')'), (append,))
+        yield Change(call.node, message, wrap(context.source, value, f"{append}({_LIST[append]}=", ")"), (append,))
 
 
 def _broadcasts(context: Context, value: ast.expr, call: Call) -> bool:
     """Whether hooks or callbacks hold one already that gives all ranks the same variables."""
     for origin in origins(value, call.where, context.names):
-        members = [origin.node] + list(getattr(origin.node, 'elts', ()))
+        members = [origin.node] + list(getattr(origin.node, "elts", ()))
         for member in members:
             if isinstance(member, ast.Call) and origin.names.resolve(member.func, origin.where) in _BROADCASTS:
                 return True

@@ -60,104 +60,148 @@ Untouched::
 
     train_op = tf.contrib.layers.optimize_loss(loss, step, 0.1, optimizer='Adam')
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterator, Optional, Set, Tuple
+from typing import Iterator
 
-from ...semantics.model import Call
-from ...rewrite.call_edits import add_argument, wrap
-from ...semantics.types import MODEL, OPTIMIZER
-from ...semantics.tf_types import made_by
-from ...analysis.optimizers import WRAPPER, role
-from ...semantics.value_flow import Origin, origins
-from ..registry import Change, Context, Finding, Result
-from ...semantics.signatures import bind, constant
 from ...analysis.device_placement import in_test
+from ...analysis.optimizers import WRAPPER, role
+from ...rewrite.call_edits import add_argument, wrap
+from ...semantics.model import Call
+from ...semantics.signatures import bind, constant
+from ...semantics.tf_types import made_by
+from ...semantics.types import MODEL, OPTIMIZER
+from ...semantics.value_flow import Origin, origins
 from ..keras.keras_session import uses_eager
+from ..registry import Change, Context, Finding, Result
 
-CODE = 'NPU304'
-NEEDS = {'distributed': 'tf_strategy'}
-METHODS = frozenset({'compile'})
-_COMPILE = ('optimizer', 'loss', 'metrics', 'loss_weights', 'sample_weight_mode', 'weighted_metrics', 'target_tensors')
-_OPTIMIZE_LOSS = ('loss', 'global_step', 'learning_rate', 'optimizer')
-_OWN = {name: ('dnn_optimizer', 'linear_optimizer') if 'Combined' in name else ('optimizer',) for name in (
-    'DNNClassifier', 'DNNRegressor', 'DNNEstimator', 'LinearClassifier', 'LinearRegressor', 'LinearEstimator',
-    'DNNLinearCombinedClassifier', 'DNNLinearCombinedRegressor', 'DNNLinearCombinedEstimator')}
-_MAKERS: Dict[str, Tuple[str, ...]] = {'tensorflow.contrib.layers.optimize_loss': ('optimizer',)}
-_MAKERS.update(('tensorflow.estimator.' + name, given) for name, given in _OWN.items())
-_TO_ESTIMATOR = frozenset({'tensorflow.keras.estimator.model_to_estimator',
-                           'npu_shim.npu_init.keras_to_npu.model_to_npu_estimator'})
+CODE = "NPU304"
+NEEDS = {"distributed": "tf_strategy"}
+METHODS = frozenset({"compile"})
+_COMPILE = ("optimizer", "loss", "metrics", "loss_weights", "sample_weight_mode", "weighted_metrics", "target_tensors")
+_OPTIMIZE_LOSS = ("loss", "global_step", "learning_rate", "optimizer")
+_OWN = {
+    name: ("dnn_optimizer", "linear_optimizer") if "Combined" in name else ("optimizer",)
+    for name in (
+        "DNNClassifier",
+        "DNNRegressor",
+        "DNNEstimator",
+        "LinearClassifier",
+        "LinearRegressor",
+        "LinearEstimator",
+        "DNNLinearCombinedClassifier",
+        "DNNLinearCombinedRegressor",
+        "DNNLinearCombinedEstimator",
+    )
+}
+_MAKERS: dict[str, tuple[str, ...]] = {"tensorflow.contrib.layers.optimize_loss": ("optimizer",)}
+_MAKERS.update(("tensorflow.estimator." + name, given) for name, given in _OWN.items())
+_TO_ESTIMATOR = frozenset(
+    {"tensorflow.keras.estimator.model_to_estimator", "npu_shim.npu_init.keras_to_npu.model_to_npu_estimator"}
+)
 CALLS = frozenset(_MAKERS) | _TO_ESTIMATOR
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     function = call.node.func
-    if context.distributed != 'tf_strategy' or not isinstance(function, ast.Attribute) or context.types.of(
-            function.value, call.where) != MODEL or in_test(context, call.node) or uses_eager(context):
+    if (
+        context.distributed != "tf_strategy"
+        or not isinstance(function, ast.Attribute)
+        or context.types.of(function.value, call.where) != MODEL
+        or in_test(context, call.node)
+        or uses_eager(context)
+    ):
         return
     bound = bind(call.node, _COMPILE)
-    value = bound.args.get('optimizer')
+    value = bound.args.get("optimizer")
     if value is None:
-        added = add_argument(context.source, call.node, "optimizer=%s('rmsprop')" % WRAPPER)
+        added = add_argument(context.source, call.node, f"optimizer={WRAPPER}('rmsprop')")
         if bound.hidden or added is None:
-            yield Finding(call.node, 'the optimizer is not to be seen; write optimizer=%s(...)' % WRAPPER)
+            yield Finding(call.node, f"the optimizer is not to be seen; write optimizer={WRAPPER}(...)")
         else:
-            yield Change(call.node, 'the gradients of the optimizer that is the default are averaged over all ranks',
-                         (added,), (WRAPPER,))
+            yield Change(
+                call.node,
+                "the gradients of the optimizer that is the default are averaged over all ranks",
+                (added,),
+                (WRAPPER,),
+            )
         return
     found = {_kind(origin) for origin in origins(value, call.where, context.names)}
-    if found == {'name'}:
-        yield Change(call.node, 'the gradients of this optimizer are averaged over all ranks',
-                     wrap(context.source, value, WRAPPER + '(', ')'), (WRAPPER,))
-    elif not found <= {'object'}:
-        yield Finding(call.node, 'where this optimizer is made is not to be seen; if nothing averages its gradients, '
-                      'write %s(%s)' % (WRAPPER, context.source.segment(value)))
+    if found == {"name"}:
+        yield Change(
+            call.node,
+            "the gradients of this optimizer are averaged over all ranks",
+            wrap(context.source, value, WRAPPER + "(", ")"),
+            (WRAPPER,),
+        )
+    elif not found <= {"object"}:
+        yield Finding(
+            call.node,
+            "where this optimizer is made is not to be seen; if nothing averages its gradients, "
+            f"write {WRAPPER}({context.source.segment(value)})",
+        )
 
 
-def _kind(origin: Origin) -> Optional[str]:
+def _kind(origin: Origin) -> str | None:
     """Whether an optimizer is given by its name, or as an object that is wrapped where it is made."""
     if isinstance((constant(origin.node) or (None,))[0], str):
-        return 'name'
+        return "name"
     made = isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
-    return 'object' if made else None
+    return "object" if made else None
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    if context.distributed != 'tf_strategy' or in_test(context, call.node):
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if context.distributed != "tf_strategy" or in_test(context, call.node):
         return
-    short = (name or '').rsplit('.', 1)[1]
+    short = (name or "").rsplit(".", 1)[1]
     if name in _TO_ESTIMATOR:
         if not _has_tensorflows(context):
-            yield Finding(call.node, '%s makes the optimizer of the model anew, without averaging its gradients; '
-                          'compile the model with %s(tf.train.AdamOptimizer(...)), or another one of tf.train' % (
-                              short, WRAPPER))
+            yield Finding(
+                call.node,
+                f"{short} makes the optimizer of the model anew, without averaging its gradients; "
+                f"compile the model with {WRAPPER}(tf.train.AdamOptimizer(...)), or another one of tf.train",
+            )
         return
-    bound = bind(call.node, _OPTIMIZE_LOSS if short == 'optimize_loss' else ())
-    for argument in _MAKERS[name or '']:
+    bound = bind(call.node, _OPTIMIZE_LOSS if short == "optimize_loss" else ())
+    for argument in _MAKERS[name or ""]:
         value = bound.args.get(argument)
-        kinds: Set[Optional[str]] = {_kind(o) if isinstance(o.node, ast.Call) or constant(o.node) else 'object'
-                                     for o in origins(value, call.where, context.names)
-                                     if not _is_class(o)} if value is not None else {None}
-        if value is None or not kinds or kinds != {'object'}:
-            yield Finding(call.node, '%s makes its optimizer itself, without averaging its gradients; write %s=%s(...) '
-                          'with an optimizer of tf.train' % (short, argument, WRAPPER))
+        kinds: set[str | None] = (
+            {
+                _kind(o) if isinstance(o.node, ast.Call) or constant(o.node) else "object"
+                for o in origins(value, call.where, context.names)
+                if not _is_class(o)
+            }
+            if value is not None
+            else {None}
+        )
+        if value is None or not kinds or kinds != {"object"}:
+            yield Finding(
+                call.node,
+                f"{short} makes its optimizer itself, without averaging its gradients; write {argument}={WRAPPER}(...) "
+                "with an optimizer of tf.train",
+            )
 
 
 def _is_class(origin: Origin) -> bool:
     name = origin.resolve() if isinstance(origin.node, (ast.Name, ast.Attribute)) else None
-    return made_by(name or '') == OPTIMIZER
+    return made_by(name or "") == OPTIMIZER
 
 
 def _has_tensorflows(context: Context) -> bool:
     """Whether a model is compiled here with an optimizer of tf.train, which an Estimator takes as it is."""
     for call in context.names.calls:
         function = call.node.func
-        if isinstance(function, ast.Attribute) and function.attr == 'compile' and context.types.of(
-                function.value, call.where) == MODEL:
-            value = bind(call.node, _COMPILE).args.get('optimizer')
+        if (
+            isinstance(function, ast.Attribute)
+            and function.attr == "compile"
+            and context.types.of(function.value, call.where) == MODEL
+        ):
+            value = bind(call.node, _COMPILE).args.get("optimizer")
             made = origins(value, call.where, context.names) if value is not None else []
-            if made and all(context.types.of(o.node, o.where) == OPTIMIZER or made_by(o.resolve() or '') == OPTIMIZER
-                            for o in made):
+            if made and all(
+                context.types.of(o.node, o.where) == OPTIMIZER or made_by(o.resolve() or "") == OPTIMIZER for o in made
+            ):
                 return True
     return False

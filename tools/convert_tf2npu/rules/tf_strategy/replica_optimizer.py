@@ -80,36 +80,45 @@ Untouched::
         def _apply_dense(self, gradient, variable):
             return self._inner._apply_dense(gradient, variable)
 """
+
 from __future__ import annotations
 
 import ast
 from typing import Iterator
 
-from ...semantics.model import Call
-from ...rewrite.call_edits import wrap
-from ...analysis.optimizers import MADE, WRAPPER, Class, is_subclass, passes_on, role, taken
-from ...analysis.gradients import only_applies
-from ..registry import Change, Context, Result
 from ...analysis.device_placement import in_test
+from ...analysis.gradients import only_applies
+from ...analysis.optimizers import MADE, WRAPPER, Class, is_subclass, passes_on, role, taken
+from ...rewrite.call_edits import wrap
+from ...semantics.model import Call
 from ..keras.keras_session import uses_eager
+from ..registry import Change, Context, Result
 
-CODE = 'NPU303'
-NEEDS = {'distributed': 'tf_strategy'}
+CODE = "NPU303"
+NEEDS = {"distributed": "tf_strategy"}
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != 'tf_strategy' or uses_eager(context):
+    if context.distributed != "tf_strategy" or uses_eager(context):
         return
     names = context.names
     made = [call for call in names.calls if role(call.node, call.where, names) == MADE]
     already = taken(names) if made else {}
     for call in made:
         key = names.key(call.node)
-        if key in already or in_test(context, call.node) or _is_part(context, call) or only_applies(
-                context.names, call.node):
+        if (
+            key in already
+            or in_test(context, call.node)
+            or _is_part(context, call)
+            or only_applies(context.names, call.node)
+        ):
             continue
-        yield Change(call.node, 'the gradients of this optimizer are averaged over all ranks',
-                     wrap(context.source, call.node, WRAPPER + '(', ')'), (WRAPPER,))
+        yield Change(
+            call.node,
+            "the gradients of this optimizer are averaged over all ranks",
+            wrap(context.source, call.node, WRAPPER + "(", ")"),
+            (WRAPPER,),
+        )
 
 
 def _is_part(context: Context, call: Call) -> bool:

@@ -44,62 +44,69 @@ Untouched::
 
     game.save(slot, FLAGS.checkpoint)
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Dict, Iterator, Optional, Tuple
+from typing import Iterator
 
-from ...semantics.model import Call
+from ...analysis.device_placement import in_test, trains
 from ...rewrite.call_edits import operand
+from ...semantics.model import Call
+from ...semantics.signatures import bind
 from ...semantics.tf_types import READY_MADE
 from ...semantics.value_flow import origins
-from ..registry import Context, Finding, Result
-from ...semantics.signatures import bind
-from ...analysis.device_placement import in_test, trains
 from ..keras.keras_session import uses_eager
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU253'
-NEEDS = {'distributed': 'tf_strategy'}
-_FIRST = 'if get_rank_id() == 0 else'
-_FOLDER = ('model_dir', 'config', None)
-_MONITORED = ('master', 'is_chief', 'checkpoint_dir')
-_CALLS: Dict[str, Tuple[str, ...]] = {
-    'tensorflow.train.MonitoredTrainingSession': _MONITORED,
-    'tensorflow.keras.callbacks.ModelCheckpoint': ('filepath',),
-    'tensorflow.contrib.slim.learning.train': ('train_op', 'logdir'),
-    'tensorflow.train.Supervisor': (),
+CODE = "NPU253"
+NEEDS = {"distributed": "tf_strategy"}
+_FIRST = "if get_rank_id() == 0 else"
+_FOLDER = ("model_dir", "config", None)
+_MONITORED = ("master", "is_chief", "checkpoint_dir")
+_CALLS: dict[str, tuple[str, ...]] = {
+    "tensorflow.train.MonitoredTrainingSession": _MONITORED,
+    "tensorflow.keras.callbacks.ModelCheckpoint": ("filepath",),
+    "tensorflow.contrib.slim.learning.train": ("train_op", "logdir"),
+    "tensorflow.train.Supervisor": (),
 }
-_RANK = re.compile(r'\brank|_rank|RANK_ID')
+_RANK = re.compile(r"\brank|_rank|RANK_ID")
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != 'tf_strategy' or uses_eager(context):
+    if context.distributed != "tf_strategy" or uses_eager(context):
         return
     for call in context.names.calls:
         told = _told(context, call)
         if told and not in_test(context, call.node) and not _asks_for_rank(context, call):
-            yield Finding(call.node, 'all ranks save here, one on top of the other; ' + told)
+            yield Finding(call.node, "all ranks save here, one on top of the other; " + told)
             return  # one is enough to think of the others
 
 
-def _told(context: Context, call: Call) -> Optional[str]:
+def _told(context: Context, call: Call) -> str | None:
     """What to write at a call that saves, or makes others save, or None."""
-    node, name = call.node, context.resolve(call.node.func, call.where) or ''
+    node, name = call.node, context.resolve(call.node.func, call.where) or ""
     if name in READY_MADE and any(keyword.arg in _FOLDER for keyword in node.keywords):
-        return 'give each rank a model_dir of its own, or write save_checkpoints_steps=100 %s 0 in its run configuration' % _FIRST
+        return f"give each rank a model_dir of its own, or write save_checkpoints_steps=100 {_FIRST} 0 in its run configuration"
     if name in _CALLS:
         bound = bind(node, _CALLS[name])
-        short = name.rsplit('.', 1)[1]
-        if short == 'ModelCheckpoint':
-            return 'add this callback under the condition get_rank_id() == 0 only'
-        for argument in ('checkpoint_dir', 'logdir'):
+        short = name.rsplit(".", 1)[1]
+        if short == "ModelCheckpoint":
+            return "add this callback under the condition get_rank_id() == 0 only"
+        for argument in ("checkpoint_dir", "logdir"):
             if bound.given(argument):
-                return 'write %s=%s %s None' % (argument, operand(context.source, bound.args[argument]), _FIRST)
-    if isinstance(node.func, ast.Attribute) and node.func.attr == 'save' and trains(context) and any(
-            isinstance(o.node, ast.Call) and o.resolve() == 'tensorflow.train.Saver'
-            for o in origins(node.func.value, call.where, context.names)):
-        return 'write if get_rank_id() == 0: %s' % ' '.join(context.source.segment(node).split())
+                return f"write {argument}={operand(context.source, bound.args[argument])} {_FIRST} None"
+    if (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr == "save"
+        and trains(context)
+        and any(
+            isinstance(o.node, ast.Call) and o.resolve() == "tensorflow.train.Saver"
+            for o in origins(node.func.value, call.where, context.names)
+        )
+    ):
+        return "write if get_rank_id() == 0: {}".format(" ".join(context.source.segment(node).split()))
     return None
 
 

@@ -31,28 +31,31 @@ Untouched::
 
     strategy = MirroredStrategy()
 """
+
 from __future__ import annotations
 
 from typing import Iterator
 
-from ..registry import Context, Finding, Result
-from ...analysis.strategies import NAMES, TPU, taken
 from ...analysis.device_placement import in_test
+from ...analysis.strategies import NAMES, TPU, taken
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU250'
-ON_OBJECTS = ('Strategy', '_distribute')
-_INSTEAD = 'run the tool with -d tf_strategy, which lets each rank train on a card of its own'
+CODE = "NPU250"
+ON_OBJECTS = ("Strategy", "_distribute")
+_INSTEAD = "run the tool with -d tf_strategy, which lets each rank train on a card of its own"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed == 'tf_strategy' or not any(word in context.source.text for word in ON_OBJECTS):
+    if context.distributed == "tf_strategy" or not any(word in context.source.text for word in ON_OBJECTS):
         return
     for call in context.names.calls:
-        name = context.called.get(call.node, '')
-        if in_test(context, call.node) or name.endswith('.OneDeviceStrategy'):
+        name = context.called.get(call.node, "")
+        if in_test(context, call.node) or name.endswith(".OneDeviceStrategy"):
             continue
         if NAMES.get(name, TPU) != TPU:
-            yield Finding(call.node, 'a strategy places replicas on devices that TensorFlow sees, and it sees no '
-                          'cards; ' + _INSTEAD)
+            yield Finding(
+                call.node,
+                "a strategy places replicas on devices that TensorFlow sees, and it sees no cards; " + _INSTEAD,
+            )
         elif None in {kind for kinds in taken(context, call.node, call.where).values() for kind in kinds}:
-            yield Finding(call.node, 'an Estimator on the NPU takes no strategy; ' + _INSTEAD)
+            yield Finding(call.node, "an Estimator on the NPU takes no strategy; " + _INSTEAD)

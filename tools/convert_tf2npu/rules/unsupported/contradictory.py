@@ -23,31 +23,33 @@ Untouched::
     total = tf.add_n(losses)
     y = tf.nn.separable_conv2d(x, depthwise, pointwise, [1, 1, 1, 1], 'SAME')
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...tf_api.support import names_of
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
 from ...analysis.device_placement import first_call, runs_on_card
+from ...semantics.model import Call
+from ...tf_api.support import names_of
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU214'
-CALLS = names_of('unclear')
+CODE = "NPU214"
+CALLS = names_of("unclear")
 _INSTEAD = {
-    'accumulate_n': 'write tf.add_n, which computes the same',
-    'embedding_lookup_sparse': 'pad the ids to a fixed number and write tf.nn.embedding_lookup with a mask',
-    'safe_embedding_lookup_sparse': 'pad the ids to a fixed number and write tf.nn.embedding_lookup with '
-                                    'a mask',
-    'ctc_greedy_decoder': 'decode on the host, from the fetched logits',
-    'ctc_beam_search_decoder': 'decode on the host, from the fetched logits',
+    "accumulate_n": "write tf.add_n, which computes the same",
+    "embedding_lookup_sparse": "pad the ids to a fixed number and write tf.nn.embedding_lookup with a mask",
+    "safe_embedding_lookup_sparse": "pad the ids to a fixed number and write tf.nn.embedding_lookup with a mask",
+    "ctc_greedy_decoder": "decode on the host, from the fetched logits",
+    "ctc_beam_search_decoder": "decode on the host, from the fetched logits",
 }
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    short = (name or '').rsplit('.', 1)[1]
-    if runs_on_card(context, call.node) and first_call(
-            context, call, frozenset({name or ''}), context.names.tree):
-        yield Finding(call.node, "the vendor's support list says of %s both that it is supported and that "
-                      'it is to be avoided; %s' % (short, _INSTEAD.get(
-                          short, 'run one step with it on a card before a long training')))
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = (name or "").rsplit(".", 1)[1]
+    if runs_on_card(context, call.node) and first_call(context, call, frozenset({name or ""}), context.names.tree):
+        yield Finding(
+            call.node,
+            "the vendor's support list says of {} both that it is supported and that it is to be avoided; {}".format(
+                short, _INSTEAD.get(short, "run one step with it on a card before a long training")
+            ),
+        )

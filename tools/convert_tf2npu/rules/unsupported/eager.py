@@ -23,21 +23,25 @@ Untouched::
     if tf.executing_eagerly():
         print(loss.numpy())
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...tf_api.support import names_of
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
 from ...analysis.device_placement import in_test
+from ...semantics.model import Call
+from ...tf_api.support import names_of
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU210'
-CALLS = names_of('eager')
+CODE = "NPU210"
+CALLS = names_of("eager")
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    short = (name or '').rsplit('.', 1)[1]
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = (name or "").rsplit(".", 1)[1]
     if not in_test(context, call.node):
-        yield Finding(call.node, '%s runs the operations one by one on the host and none on the NPU; leave '
-                      'it out and build a graph (a session, an Estimator or Keras in graph mode)' % short)
+        yield Finding(
+            call.node,
+            f"{short} runs the operations one by one on the host and none on the NPU; leave "
+            "it out and build a graph (a session, an Estimator or Keras in graph mode)",
+        )

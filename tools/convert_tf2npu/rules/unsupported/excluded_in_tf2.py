@@ -17,31 +17,40 @@ Untouched::
     z = tf.compat.v2.nn.depthwise_conv2d(x, kernel, [1, 1, 1, 1], 'SAME')
     optimizer = tf.train.AdagradOptimizer(0.1)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...tf_api.support import AVOID_IN_2
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
 from ...analysis.device_placement import first_call, runs_on_card
+from ...semantics.model import Call
+from ...tf_api.support import AVOID_IN_2
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU217'
-NEEDS = {'compat_v1': True}
+CODE = "NPU217"
+NEEDS = {"compat_v1": True}
 CALLS = AVOID_IN_2
 _INSTEAD = {
-    'AdagradDAOptimizer': 'write tf.train.AdagradOptimizer(...)',
-    'AveragePooling3D': 'write tf.compat.v2.nn.avg_pool3d(...), which it has as supported',
-    'basic_train_loop': 'write the loop of session.run calls',
-    'depthwise_conv2d': 'write tf.compat.v2.nn.depthwise_conv2d(...), which it has as supported',
-    'regressor_parse_example_spec': 'write the dictionary of tf.io.FixedLenFeature',
+    "AdagradDAOptimizer": "write tf.train.AdagradOptimizer(...)",
+    "AveragePooling3D": "write tf.compat.v2.nn.avg_pool3d(...), which it has as supported",
+    "basic_train_loop": "write the loop of session.run calls",
+    "depthwise_conv2d": "write tf.compat.v2.nn.depthwise_conv2d(...), which it has as supported",
+    "regressor_parse_example_spec": "write the dictionary of tf.io.FixedLenFeature",
 }
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    short = (name or '').rsplit('.', 1)[1]
-    spelled = context.names.spelled(call.node.func, call.where) or ''
-    if context.compat_v1 and '.compat.v2.' not in spelled and runs_on_card(context, call.node) and first_call(
-            context, call, frozenset({name or ''}), context.names.tree):
-        yield Finding(call.node, "the vendor's support list for TensorFlow 2.6 excludes %s; %s" % (
-            short, _INSTEAD.get(short, 'run one step with it on a card before a long training')))
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = (name or "").rsplit(".", 1)[1]
+    spelled = context.names.spelled(call.node.func, call.where) or ""
+    if (
+        context.compat_v1
+        and ".compat.v2." not in spelled
+        and runs_on_card(context, call.node)
+        and first_call(context, call, frozenset({name or ""}), context.names.tree)
+    ):
+        yield Finding(
+            call.node,
+            "the vendor's support list for TensorFlow 2.6 excludes {}; {}".format(
+                short, _INSTEAD.get(short, "run one step with it on a card before a long training")
+            ),
+        )

@@ -31,40 +31,48 @@ Untouched::
 
     cell = tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell(512)
 """
+
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...tf_api.support import names_of
 from ...semantics.model import Call
+from ...tf_api.support import names_of
 from ..registry import Context, Finding, Result
 
-CODE = 'NPU212'
-CALLS = names_of('gpu')
+CODE = "NPU212"
+CALLS = names_of("gpu")
 _INSTEAD = {
-    'CuDNNLSTM': "tf.keras.layers.LSTM(..., recurrent_activation='sigmoid'), which loads its weights too",
-    'CuDNNGRU': "tf.keras.layers.GRU(..., recurrent_activation='sigmoid', reset_after=True), which loads "
-                'its weights too',
-    'CudnnLSTM': 'tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell in tf.nn.dynamic_rnn, which reads its '
-                 'checkpoints too',
-    'CudnnGRU': 'tf.contrib.cudnn_rnn.CudnnCompatibleGRUCell in tf.nn.dynamic_rnn, which reads its '
-                'checkpoints too',
-    'multi_gpu_model': 'the model itself, and one process for each card',
+    "CuDNNLSTM": "tf.keras.layers.LSTM(..., recurrent_activation='sigmoid'), which loads its weights too",
+    "CuDNNGRU": "tf.keras.layers.GRU(..., recurrent_activation='sigmoid', reset_after=True), which loads "
+    "its weights too",
+    "CudnnLSTM": "tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell in tf.nn.dynamic_rnn, which reads its checkpoints too",
+    "CudnnGRU": "tf.contrib.cudnn_rnn.CudnnCompatibleGRUCell in tf.nn.dynamic_rnn, which reads its checkpoints too",
+    "multi_gpu_model": "the model itself, and one process for each card",
 }
-_GUARD = re.compile(r'gpu|cuda|cudnn', re.IGNORECASE)
+_GUARD = re.compile(r"gpu|cuda|cudnn", re.IGNORECASE)
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     child: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
-        if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test and \
-                _GUARD.search(context.source.segment(parent.test)):
+        if (
+            isinstance(parent, (ast.If, ast.IfExp))
+            and child is not parent.test
+            and _GUARD.search(context.source.segment(parent.test))
+        ):
             return
         child = parent
-    short = (name or '').rsplit('.', 1)[1]
+    short = (name or "").rsplit(".", 1)[1]
     instead = _INSTEAD.get(short)
-    yield Finding(call.node, '%s runs on NVIDIA GPUs only; %s' % (
-        short, 'write ' + instead if instead else 'write it with tf.nn.dynamic_rnn or another operation '
-        'that is not made for GPUs'))
+    yield Finding(
+        call.node,
+        "{} runs on NVIDIA GPUs only; {}".format(
+            short,
+            "write " + instead
+            if instead
+            else "write it with tf.nn.dynamic_rnn or another operation that is not made for GPUs",
+        ),
+    )

@@ -15,23 +15,31 @@ Untouched::
 
     converter = tf.lite.TFLiteConverter.from_saved_model(path)
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...tf_api.support import names_of
 from ...semantics.model import Call
+from ...tf_api.support import names_of
 from ..registry import Context, Finding, Result
 
-CODE = 'NPU213'
-CALLS = names_of('lite')
-_INSTEAD = {'TFLiteLSTMCell': 'tf.nn.rnn_cell.LSTMCell', 'TfLiteRNNCell': 'tf.nn.rnn_cell.BasicRNNCell',
-            'dynamic_rnn': 'tf.nn.dynamic_rnn'}
+CODE = "NPU213"
+CALLS = names_of("lite")
+_INSTEAD = {
+    "TFLiteLSTMCell": "tf.nn.rnn_cell.LSTMCell",
+    "TfLiteRNNCell": "tf.nn.rnn_cell.BasicRNNCell",
+    "dynamic_rnn": "tf.nn.dynamic_rnn",
+}
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
-    short = (name or '').rsplit('.', 1)[1]
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = (name or "").rsplit(".", 1)[1]
     instead = _INSTEAD.get(short)
-    yield Finding(call.node, '%s is for TensorFlow Lite and not for the NPU; %s' % (
-        short, 'write %s in the training graph' % instead if instead
-        else 'move it into the script that exports the model'))
+    yield Finding(
+        call.node,
+        "{} is for TensorFlow Lite and not for the NPU; {}".format(
+            short,
+            f"write {instead} in the training graph" if instead else "move it into the script that exports the model",
+        ),
+    )

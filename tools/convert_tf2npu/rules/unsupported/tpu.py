@@ -24,36 +24,44 @@ Untouched::
 
     step = tpu.rewrite(step_fn)
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...tf_api.support import names_of
 from ...semantics.model import Call
+from ...tf_api.support import names_of
 from ..registry import Context, Finding, Result
 
-CODE = 'NPU211'
-CALLS = names_of('tpu')
+CODE = "NPU211"
+CALLS = names_of("tpu")
 _INSTEAD = {
-    'bfloat16_scope': 'leave it out: mixed precision is an option of the NPU session '
-                      "(precision_mode_v2='mixed_float16')",
-    'cross_replica_sum': 'leave it out on one card, and use npu_allreduce among several',
-    'initialize_system': 'leave it out: the NPU session sets up its card',
-    'shutdown_system': 'leave it out: the NPU session gives up its card',
-    'TPUStrategy': 'use npu_strategy.NPUStrategy() or leave the strategy out on one card',
+    "bfloat16_scope": "leave it out: mixed precision is an option of the NPU session "
+    "(precision_mode_v2='mixed_float16')",
+    "cross_replica_sum": "leave it out on one card, and use npu_allreduce among several",
+    "initialize_system": "leave it out: the NPU session sets up its card",
+    "shutdown_system": "leave it out: the NPU session gives up its card",
+    "TPUStrategy": "use npu_strategy.NPUStrategy() or leave the strategy out on one card",
 }
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     child: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
-        if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test and \
-                'tpu' in context.source.segment(parent.test).lower():
+        if (
+            isinstance(parent, (ast.If, ast.IfExp))
+            and child is not parent.test
+            and "tpu" in context.source.segment(parent.test).lower()
+        ):
             return
-        if isinstance(parent, (ast.FunctionDef, ast.ClassDef)) and 'tpu' in parent.name.lower():
+        if isinstance(parent, (ast.FunctionDef, ast.ClassDef)) and "tpu" in parent.name.lower():
             return  # made for a TPU, and called where there is one
         child = parent
-    short = (name or '').rsplit('.', 1)[1]
-    yield Finding(call.node, '%s works on a TPU only; %s' % (
-        short, _INSTEAD.get(short, 'leave it out, or keep it behind a test for a TPU')))
+    short = (name or "").rsplit(".", 1)[1]
+    yield Finding(
+        call.node,
+        "{} works on a TPU only; {}".format(
+            short, _INSTEAD.get(short, "leave it out, or keep it behind a test for a TPU")
+        ),
+    )

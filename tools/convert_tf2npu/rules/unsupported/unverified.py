@@ -16,22 +16,28 @@ Untouched::
 
     noise = tf.random.stateless_uniform([8], seed=[1, 2])
 """
+
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from ...tf_api.support import names_of
-from ...semantics.model import Call
-from ..registry import Context, Finding, Result
 from ...analysis.device_placement import runs_on_card
+from ...semantics.model import Call
+from ...tf_api.support import names_of
+from ..registry import Context, Finding, Result
 
-CODE = 'NPU215'
-CALLS = names_of('unverified') | {'tensorflow.random.experimental.Generator.from_seed',
-                                  'tensorflow.random.experimental.Generator.from_state',
-                                  'tensorflow.random.experimental.Generator.from_non_deterministic_state'}
+CODE = "NPU215"
+CALLS = names_of("unverified") | {
+    "tensorflow.random.experimental.Generator.from_seed",
+    "tensorflow.random.experimental.Generator.from_state",
+    "tensorflow.random.experimental.Generator.from_non_deterministic_state",
+}
 
 
-def check_call(context: Context, call: Call, name: Optional[str]) -> Iterator[Result]:
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if runs_on_card(context, call.node):
-        yield Finding(call.node, 'random number generators as objects are not examined on the NPU; write '
-                      'tf.random.stateless_uniform, tf.random.stateless_normal or tf.random.uniform')
+        yield Finding(
+            call.node,
+            "random number generators as objects are not examined on the NPU; write "
+            "tf.random.stateless_uniform, tf.random.stateless_normal or tf.random.uniform",
+        )

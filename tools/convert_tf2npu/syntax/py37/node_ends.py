@@ -19,53 +19,86 @@ the positions of newer Pythons; merely the insides of ``match`` patterns and of
 type parameter lists keep the positions they have, and f-strings that hold their
 own quotes are not understood.
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, Dict, FrozenSet, List, Optional
+from typing import Any, Callable
 
 from .tokens import OPENING, STRING, Tokens
 
 # What may stand between a node and the next expression.  None of these can begin
 # an expression, so they are skipped without asking which construct they are in.
 _BEFORE_EXPR = frozenset(
-    ', : = := -> @ / ** and or if else for in async as from with '
-    '+= -= *= /= //= %= @= &= |= ^= >>= <<= **='.split()) | {'\n'}
-_BEFORE_STMT = frozenset({'\n', ';', ':', 'else', 'finally'})
-_BEFORE_PARAMETER = frozenset({',', '*', '**', '/'})
+    ", : = := -> @ / ** and or if else for in async as from with += -= *= /= //= %= @= &= |= ^= >>= <<= **=".split()
+) | {"\n"}
+_BEFORE_STMT = frozenset({"\n", ";", ":", "else", "finally"})
+_BEFORE_PARAMETER = frozenset({",", "*", "**", "/"})
 # A trailing comma, and the last of the parameters: (a, /), or (a, /,).
-_BEFORE_CLOSE = frozenset({',', '/'})
-_STATEMENT_END = frozenset({'\n', ';'})
+_BEFORE_CLOSE = frozenset({",", "/"})
+_STATEMENT_END = frozenset({"\n", ";"})
 _STRINGS = frozenset({STRING})
 
 # Nodes that begin with a child, and that child.
 _LEFTMOST = {
-    'Attribute': 'value', 'BinOp': 'left', 'BoolOp': 'values', 'Call': 'func', 'Compare': 'left',
-    'GeneratorExp': 'elt', 'IfExp': 'body', 'NamedExpr': 'target', 'Subscript': 'value',
-    'Tuple': 'elts',
+    "Attribute": "value",
+    "BinOp": "left",
+    "BoolOp": "values",
+    "Call": "func",
+    "Compare": "left",
+    "GeneratorExp": "elt",
+    "IfExp": "body",
+    "NamedExpr": "target",
+    "Subscript": "value",
+    "Tuple": "elts",
 }
 # Nodes whose own text includes one pair of the parentheses around them.
-_OWN_PARENTHESES = frozenset({'GeneratorExp', 'Tuple'})
+_OWN_PARENTHESES = frozenset({"GeneratorExp", "Tuple"})
 # The children (but for the leftmost one of above), in source order, of the nodes that
 # need no code of their own to find them.
-_LOOP = 'target iter body orelse'
-_TRY = 'body handlers orelse finalbody'
-_CHILDREN = {kind: fields.split() for kind, fields in {
-    'AnnAssign': 'target annotation value', 'Assert': 'test msg', 'Assign': 'targets value',
-    'AsyncFor': _LOOP, 'AugAssign': 'target value', 'Await': 'value', 'Delete': 'targets',
-    'DictComp': 'key value generators', 'Expr': 'value', 'For': _LOOP,
-    'GeneratorExp': 'generators', 'If': 'test body orelse', 'IfExp': 'test orelse',
-    'Lambda': 'args body', 'List': 'elts', 'ListComp': 'elt generators',
-    'Match': 'subject cases', 'Module': 'body', 'NamedExpr': 'value', 'Raise': 'exc cause',
-    'Return': 'value', 'Set': 'elts', 'SetComp': 'elt generators', 'Starred': 'value',
-    'Try': _TRY, 'TryStar': _TRY, 'UnaryOp': 'operand', 'While': 'test body orelse',
-    'Yield': 'value', 'YieldFrom': 'value', 'comprehension': 'target iter ifs',
-    'withitem': 'context_expr optional_vars',
-}.items()}
-_EXPR_FIRST = frozenset({'AnnAssign', 'Assign', 'AugAssign', 'Expr'})
+_LOOP = "target iter body orelse"
+_TRY = "body handlers orelse finalbody"
+_CHILDREN = {
+    kind: fields.split()
+    for kind, fields in {
+        "AnnAssign": "target annotation value",
+        "Assert": "test msg",
+        "Assign": "targets value",
+        "AsyncFor": _LOOP,
+        "AugAssign": "target value",
+        "Await": "value",
+        "Delete": "targets",
+        "DictComp": "key value generators",
+        "Expr": "value",
+        "For": _LOOP,
+        "GeneratorExp": "generators",
+        "If": "test body orelse",
+        "IfExp": "test orelse",
+        "Lambda": "args body",
+        "List": "elts",
+        "ListComp": "elt generators",
+        "Match": "subject cases",
+        "Module": "body",
+        "NamedExpr": "value",
+        "Raise": "exc cause",
+        "Return": "value",
+        "Set": "elts",
+        "SetComp": "elt generators",
+        "Starred": "value",
+        "Try": _TRY,
+        "TryStar": _TRY,
+        "UnaryOp": "operand",
+        "While": "test body orelse",
+        "Yield": "value",
+        "YieldFrom": "value",
+        "comprehension": "target iter ifs",
+        "withitem": "context_expr optional_vars",
+    }.items()
+}
+_EXPR_FIRST = frozenset({"AnnAssign", "Assign", "AugAssign", "Expr"})
 _COMPOUND = frozenset(
-    'AsyncFor AsyncFunctionDef AsyncWith ClassDef For FunctionDef If Match Try TryStar '
-    'While With'.split())
+    "AsyncFor AsyncFunctionDef AsyncWith ClassDef For FunctionDef If Match Try TryStar While With".split()
+)
 
 
 def add_ends(tree: ast.Module, text: str, line: int = 1) -> None:
@@ -99,9 +132,9 @@ class _Walker:
     def require(self, in_step: bool) -> None:
         """Better no positions than wrong ones: text is replaced at them."""
         if not in_step:
-            raise ValueError('the syntax tree does not belong to this text')
+            raise ValueError("the syntax tree does not belong to this text")
 
-    def skip(self, unwanted: FrozenSet[str]) -> None:
+    def skip(self, unwanted: frozenset[str]) -> None:
         while self.tokens[self.at] in unwanted:
             self.at += 1
 
@@ -140,7 +173,7 @@ class _Walker:
         start = self.at
         # A loop down the left edge, not recursion: sums of many strings and
         # chains of method calls can be very deep there.
-        outer: List[ast.expr] = []
+        outer: list[ast.expr] = []
         kind = type(node).__name__
         while kind in _LEFTMOST:
             child = getattr(node, _LEFTMOST[kind])
@@ -151,7 +184,7 @@ class _Walker:
             outer.append(node)
             node = child
             kind = type(node).__name__
-        while tokens[self.at] == '(' and match[self.at] != self.at + 1:
+        while tokens[self.at] == "(" and match[self.at] != self.at + 1:
             self.at += 1
         first = self.at
         _HEADS.get(kind, _Walker.atom)(self, node)
@@ -225,7 +258,7 @@ class _Walker:
     def tuple(self, node: ast.Tuple) -> None:
         for element in node.elts[1:]:
             self.expr(element)
-        if self.tokens[self.at] == ',':
+        if self.tokens[self.at] == ",":
             self.at += 1
 
     def call(self, node: ast.Call) -> None:
@@ -242,19 +275,19 @@ class _Walker:
             self.arguments(node.args, node.keywords)
         self.close(end)
 
-    def arguments(self, args: List[ast.expr], keywords: List[ast.keyword]) -> None:
+    def arguments(self, args: list[ast.expr], keywords: list[ast.keyword]) -> None:
         """Arguments of a call or a class; keywords may precede *args."""
         tokens = self.tokens
         args_left, keywords_left = iter(args), iter(keywords)
         for _ in range(len(args) + len(keywords)):
-            if tokens[self.at] == ',':
+            if tokens[self.at] == ",":
                 self.at += 1
             first = self.at
             # Python 3.7 accepts f((k)=1).
-            name_end = self.match[first] if tokens[first] == '(' else first
-            if tokens[name_end + 1] == '=':
+            name_end = self.match[first] if tokens[first] == "(" else first
+            if tokens[name_end + 1] == "=":
                 self.at = name_end + 1
-            elif tokens[first] != '**':
+            elif tokens[first] != "**":
                 self.expr(next(args_left))
                 continue
             keyword = next(keywords_left)
@@ -270,37 +303,37 @@ class _Walker:
         """What a subscript contains; slices are no expressions before Python 3.9."""
         first = self.at
         kind = type(node).__name__
-        if kind == 'Index':
+        if kind == "Index":
             self.expr(node.value)
-        elif kind == 'Slice':
+        elif kind == "Slice":
             if node.lower is not None:
                 self.expr(node.lower)
             self.at += 1
             if node.upper is not None:
                 self.expr(node.upper)
-            if self.tokens[self.at] == ':':
+            if self.tokens[self.at] == ":":
                 self.at += 1
             if node.step is not None:
                 self.expr(node.step)
             self.place(node, first)
-        elif kind == 'ExtSlice':
+        elif kind == "ExtSlice":
             self.dimensions(node, node.dims)
-        elif kind == 'Tuple' and any(isinstance(item, ast.Slice) for item in node.elts):
+        elif kind == "Tuple" and any(isinstance(item, ast.Slice) for item in node.elts):
             self.dimensions(node, node.elts)
         else:
             self.expr(node)
 
-    def dimensions(self, node: ast.AST, items: List[Any]) -> None:
+    def dimensions(self, node: ast.AST, items: list[Any]) -> None:
         first = self.at
         for item in items:
             self.index(item)
-            if self.tokens[self.at] == ',':
+            if self.tokens[self.at] == ",":
                 self.at += 1
         self.place(node, first)
 
     def parameters(self, node: ast.arguments) -> None:
-        args = getattr(node, 'posonlyargs', []) + node.args
-        defaults: List[Optional[ast.expr]] = [None] * (len(args) - len(node.defaults))
+        args = getattr(node, "posonlyargs", []) + node.args
+        defaults: list[ast.expr | None] = [None] * (len(args) - len(node.defaults))
         pairs = list(zip(args, defaults + node.defaults))
         pairs += [(node.vararg, None), *zip(node.kwonlyargs, node.kw_defaults), (node.kwarg, None)]
         for arg, default in pairs:
@@ -320,7 +353,7 @@ class _Walker:
     def stmt(self, node: ast.stmt) -> None:
         self.skip(_BEFORE_STMT)
         kind = type(node).__name__
-        for decorator in getattr(node, 'decorator_list', ()):
+        for decorator in getattr(node, "decorator_list", ()):
             self.expr(decorator)
             self.skip(_BEFORE_STMT)
         first = self.at
@@ -343,17 +376,17 @@ class _Walker:
 
     def end_block(self) -> None:
         # The last ';' of "if x: a;" does not belong to a but to the whole.
-        if self.tokens[self.at] == ';':
+        if self.tokens[self.at] == ";":
             self.at += 1
 
-    def body(self, statements: List[ast.stmt]) -> None:
+    def body(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
             self.stmt(statement)
 
     def with_(self, node: ast.With) -> None:
         for item in node.items:
             self.children(item)
-        while self.tokens[self.at] != ':':  # the ')' around all items
+        while self.tokens[self.at] != ":":  # the ')' around all items
             self.at += 1
         self.body(node.body)
 
@@ -372,7 +405,7 @@ class _Walker:
     def class_(self, node: ast.ClassDef) -> None:
         self.at += 1
         self.type_parameters()
-        if self.tokens[self.at] == '(':
+        if self.tokens[self.at] == "(":
             end = self.open()
             self.arguments(node.bases, node.keywords)
             self.close(end)
@@ -384,14 +417,14 @@ class _Walker:
         self.expr(node.value)
 
     def type_parameters(self) -> None:
-        if self.tokens[self.at] == '[':
+        if self.tokens[self.at] == "[":
             self.at = self.match[self.at] + 1
 
     def handler(self, node: ast.ExceptHandler) -> None:
         self.skip(_BEFORE_STMT)
         first = self.at
         self.at += 1
-        if self.tokens[self.at] == '*':
+        if self.tokens[self.at] == "*":
             self.at += 1
         if node.type is not None:
             self.expr(node.type)
@@ -403,7 +436,7 @@ class _Walker:
 
     def match_case(self, node: Any) -> None:
         self.skip(_BEFORE_STMT)
-        while self.tokens[self.at] not in (':', 'if'):
+        while self.tokens[self.at] not in (":", "if"):
             self.at = max(self.at, self.match[self.at]) + 1
         if node.guard is not None:
             self.expr(node.guard)
@@ -411,32 +444,32 @@ class _Walker:
 
 
 _Method = Callable[[_Walker, Any], None]
-_HEADS: Dict[str, _Method] = {
-    'Dict': _Walker.dictionary,
-    'JoinedStr': _Walker.fstring,
-    'Tuple': _Walker.empty_tuple,
-    **dict.fromkeys('DictComp List ListComp Set SetComp'.split(), _Walker.bracketed),
-    **dict.fromkeys('Await Lambda Starred UnaryOp Yield YieldFrom'.split(), _Walker.prefixed),
+_HEADS: dict[str, _Method] = {
+    "Dict": _Walker.dictionary,
+    "JoinedStr": _Walker.fstring,
+    "Tuple": _Walker.empty_tuple,
+    **dict.fromkeys("DictComp List ListComp Set SetComp".split(), _Walker.bracketed),
+    **dict.fromkeys("Await Lambda Starred UnaryOp Yield YieldFrom".split(), _Walker.prefixed),
 }
-_TAILS: Dict[str, _Method] = {
-    'Attribute': _Walker.attribute,
-    'BinOp': _Walker.binary,
-    'BoolOp': _Walker.boolean,
-    'Call': _Walker.call,
-    'Compare': _Walker.compare,
-    'Subscript': _Walker.subscript,
-    'Tuple': _Walker.tuple,
+_TAILS: dict[str, _Method] = {
+    "Attribute": _Walker.attribute,
+    "BinOp": _Walker.binary,
+    "BoolOp": _Walker.boolean,
+    "Call": _Walker.call,
+    "Compare": _Walker.compare,
+    "Subscript": _Walker.subscript,
+    "Tuple": _Walker.tuple,
 }
-_PARTS: Dict[str, _Method] = {
-    'ExceptHandler': _Walker.handler,
-    'arguments': _Walker.parameters,
-    'match_case': _Walker.match_case,
+_PARTS: dict[str, _Method] = {
+    "ExceptHandler": _Walker.handler,
+    "arguments": _Walker.parameters,
+    "match_case": _Walker.match_case,
 }
-_STATEMENTS: Dict[str, _Method] = {
-    'AsyncFunctionDef': _Walker.function,
-    'AsyncWith': _Walker.with_,
-    'ClassDef': _Walker.class_,
-    'FunctionDef': _Walker.function,
-    'TypeAlias': _Walker.type_alias,
-    'With': _Walker.with_,
+_STATEMENTS: dict[str, _Method] = {
+    "AsyncFunctionDef": _Walker.function,
+    "AsyncWith": _Walker.with_,
+    "ClassDef": _Walker.class_,
+    "FunctionDef": _Walker.function,
+    "TypeAlias": _Walker.type_alias,
+    "With": _Walker.with_,
 }

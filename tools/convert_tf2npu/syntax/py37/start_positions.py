@@ -3,14 +3,15 @@
 Names are where Python says, and what begins with one, as ``tf.nn.relu(x)``, has the place of that name. It only starts
 before it where a part of it stands in parentheses, as in ``(tf.nn.relu)(x)``. Those of a call are no such parentheses.
 """
+
 from __future__ import annotations
 
 import ast
 import keyword
 import re
 
-_BLANK = ' \t\f\r\n\\'
-_CALLED = re.compile(r'(?:(?<!\w)([^\W\d]\w*)|[)\]])\Z')
+_BLANK = " \t\f\r\n\\"
+_CALLED = re.compile(r"(?:(?<!\w)([^\W\d]\w*)|[)\]])\Z")
 
 
 def starts_as_told(node: ast.AST, text: str, offset: int) -> bool:
@@ -28,10 +29,10 @@ def starts_as_told(node: ast.AST, text: str, offset: int) -> bool:
     end = offset
     while end and text[end - 1] in _BLANK:
         end -= 1
-    line = text[text.rfind('\n', 0, end) + 1:end]
-    if '#' in line:
+    line = text[text.rfind("\n", 0, end) + 1 : end]
+    if "#" in line:
         return False  # which may be a comment
-    if not line.endswith('('):
+    if not line.endswith("("):
         return True
     called = _CALLED.search(line, 0, len(line) - 1)
-    return called is not None and not keyword.iskeyword(called.group(1) or '')
+    return called is not None and not keyword.iskeyword(called.group(1) or "")

@@ -4,20 +4,22 @@ The source is known to be Python, for it has a tree, and Python 3.7, the only on
 regular expression that only has to tell tokens apart does so several times faster than `tokenize`, which also finds
 what is wrong. Columns are counted in bytes, as in syntax trees, and what no node consists of is left out.
 """
+
 from __future__ import annotations
 
 import re
-from typing import List, Tuple
+from typing import Tuple
 
 Position = Tuple[int, int]
 
 # Stands for every string literal: the text of a literal never matters.
 STRING = '"'
-OPENING = frozenset('([{')
-_CLOSING = frozenset(')]}')
-_END = ''  # stands behind the last token
+OPENING = frozenset("([{")
+_CLOSING = frozenset(")]}")
+_END = ""  # stands behind the last token
 # What is quoted goes from one quote or backslash to the next, and not from character to character.
-_TOKEN = re.compile(r'''[ \t\f]*(?:
+_TOKEN = re.compile(
+    r"""[ \t\f]*(?:
     (?P<newline> \r\n|\r|\n)
     | (?P<joined> \\(?:\r\n|\r|\n))
     | (?P<comment> \#[^\r\n]*)
@@ -28,8 +30,10 @@ _TOKEN = re.compile(r'''[ \t\f]*(?:
         | (?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*) (?:[eE][+-]?\d[\d_]*)? [jJ]?)
     | (?P<operator> [()\[\]{},;~] | \.\.\. | -> | != | (?:\*\*|//|>>|<<|[-+*/%@&|^=<>:])=? | \.)
     | (?P<name> [^\s()\[\]{},:;.~\-!*/%@&|^=<>+"'\#\\]+))
-''', re.DOTALL | re.VERBOSE)
-_LINE_END = re.compile(r'\r\n|\r|\n')
+""",
+    re.DOTALL | re.VERBOSE,
+)
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Tokens:
@@ -43,9 +47,9 @@ class Tokens:
     def __init__(self, text: str, line: int = 1) -> None:
         self._text, self._ascii = text, text.isascii()
         self._line, self._first = line, 0  # the offset at which the line begins
-        self.strings: List[str] = []
-        self.starts: List[Position] = []
-        self.ends: List[Position] = []
+        self.strings: list[str] = []
+        self.starts: list[Position] = []
+        self.ends: list[Position] = []
         self._read()
         self.match = self._match_brackets()
 
@@ -53,19 +57,19 @@ class Tokens:
         text, strings = self._text, self.strings
         depth = 0
         for found in _TOKEN.finditer(text):
-            kind = found.lastgroup or ''
-            if kind == 'comment':
+            kind = found.lastgroup or ""
+            if kind == "comment":
                 continue
             start, end = found.span(kind)
-            if kind == 'newline' or kind == 'joined':
-                if kind == 'newline' and not depth:
+            if kind == "newline" or kind == "joined":
+                if kind == "newline" and not depth:
                     self._end_line(start)
                 self._line, self._first = self._line + 1, end
                 continue
-            string = STRING if kind == 'string' else text[start:end]
+            string = STRING if kind == "string" else text[start:end]
             strings.append(string)
             self.starts.append((self._line, start - self._first if self._ascii else self._column(start)))
-            if kind == 'string':
+            if kind == "string":
                 for line_end in _LINE_END.finditer(text, start, end):
                     self._line, self._first = self._line + 1, line_end.end()
             elif string in OPENING:
@@ -78,8 +82,8 @@ class Tokens:
 
     def _end_line(self, offset: int) -> None:
         """A token for the end of a line that has others."""
-        if self.strings and self.strings[-1] != '\n':
-            self._add('\n', (self._line, self._column(offset)))
+        if self.strings and self.strings[-1] != "\n":
+            self._add("\n", (self._line, self._column(offset)))
 
     def _add(self, string: str, position: Position) -> None:
         self.strings.append(string)
@@ -87,12 +91,12 @@ class Tokens:
         self.ends.append(position)
 
     def _column(self, offset: int) -> int:
-        return len(self._text[self._first:offset].encode('utf-8'))
+        return len(self._text[self._first : offset].encode("utf-8"))
 
-    def _match_brackets(self) -> List[int]:
+    def _match_brackets(self) -> list[int]:
         """For each bracket the index of its partner, -1 for other tokens."""
         match = [-1] * len(self.strings)
-        opened: List[int] = []
+        opened: list[int] = []
         for index, string in enumerate(self.strings):
             if string in OPENING:
                 opened.append(index)

@@ -1,21 +1,22 @@
 """How calls of tf.contrib change where the function takes other arguments in its new home."""
+
 from __future__ import annotations
 
 import ast
-from typing import Callable, Dict, List, Optional
+from typing import Callable
 
-from .homes import Home
 from ....rewrite.call_edits import argument_start, inside, keyword_value, name_argument, rename_keyword
 from ....rewrite.removal import remove_arguments
 from ....semantics.signatures import bind, constant, is_none
 from ....syntax.source import Edit, Source
+from .homes import Home
 
-_MODES = {'FAN_IN': 'fan_in', 'FAN_OUT': 'fan_out', 'FAN_AVG': 'fan_avg'}
+_MODES = {"FAN_IN": "fan_in", "FAN_OUT": "fan_out", "FAN_AVG": "fan_avg"}
 # What needs no parentheses as a factor.
 _FACTORS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 
 
-def call_edits(source: Source, call: ast.Call, home: Home) -> Optional[List[Edit]]:
+def call_edits(source: Source, call: ast.Call, home: Home) -> list[Edit] | None:
     """The edits that give a call the arguments of the function's new home; None where that cannot be done.
 
     Args:
@@ -31,7 +32,7 @@ def call_edits(source: Source, call: ast.Call, home: Home) -> Optional[List[Edit
     if bound.hidden or bound.unknown:
         return None
     renamed = dict(home.renamed)
-    edits: List[Edit] = []
+    edits: list[Edit] = []
     named = False
     for index, (parameter, value) in enumerate(zip(bound.positional, call.args)):
         target = renamed.get(parameter, parameter)
@@ -43,50 +44,61 @@ def call_edits(source: Source, call: ast.Call, home: Home) -> Optional[List[Edit
     gone = [keyword.value for name, keyword in bound.keywords.items() if renamed.get(name, name) not in home.after]
     if not all(is_none(value) for value in gone):
         return None
-    edits += [rename_keyword(source, call, keyword, renamed[name]) for name, keyword in bound.keywords.items()
-              if name in renamed and keyword.value not in gone]
+    edits += [
+        rename_keyword(source, call, keyword, renamed[name])
+        for name, keyword in bound.keywords.items()
+        if name in renamed and keyword.value not in gone
+    ]
     return edits + remove_arguments(source, call, gone)
 
 
-def _xavier(source: Source, call: ast.Call, _: Home) -> Optional[List[Edit]]:
+def _xavier(source: Source, call: ast.Call, _: Home) -> list[Edit] | None:
     """Without ``uniform``, which is the function itself now."""
-    bound = bind(call, ('uniform', 'seed', 'dtype'))
-    uniform = bound.args.get('uniform')
+    bound = bind(call, ("uniform", "seed", "dtype"))
+    uniform = bound.args.get("uniform")
     if bound.hidden or bound.unknown or uniform is not None and constant(uniform) != (True,):
         return None
     return remove_arguments(source, call, [uniform]) if uniform is not None else []
 
 
-def _variance_scaling(source: Source, call: ast.Call, _: Home) -> Optional[List[Edit]]:
+def _variance_scaling(source: Source, call: ast.Call, _: Home) -> list[Edit] | None:
     """With its arguments by name; only the uniform one draws the same numbers."""
-    bound = bind(call, ('factor', 'mode', 'uniform', 'seed', 'dtype'))
-    mode = constant(bound.args['mode']) if 'mode' in bound.args else ('FAN_IN',)
-    if bound.hidden or bound.unknown or constant(bound.args.get('uniform')) != (True,) or not mode or \
-            mode[0] not in _MODES:
+    bound = bind(call, ("factor", "mode", "uniform", "seed", "dtype"))
+    mode = constant(bound.args["mode"]) if "mode" in bound.args else ("FAN_IN",)
+    if (
+        bound.hidden
+        or bound.unknown
+        or constant(bound.args.get("uniform")) != (True,)
+        or not mode
+        or mode[0] not in _MODES
+    ):
         return None
-    factor = source.segment(bound.args['factor']) if 'factor' in bound.args else '2.0'
-    values = ['scale=' + factor, "mode='%s'" % _MODES[mode[0]], "distribution='uniform'"]
-    values += ['%s=%s' % (name, source.segment(bound.args[name])) for name in ('seed', 'dtype') if name in bound.args]
-    return [Edit(inside(source, call), source.end(call) - 1, ', '.join(values))]
+    factor = source.segment(bound.args["factor"]) if "factor" in bound.args else "2.0"
+    values = ["scale=" + factor, f"mode='{_MODES[mode[0]]}'", "distribution='uniform'"]
+    values += [f"{name}={source.segment(bound.args[name])}" for name in ("seed", "dtype") if name in bound.args]
+    return [Edit(inside(source, call), source.end(call) - 1, ", ".join(values))]
 
 
-def _regularizer(source: Source, call: ast.Call, home: Home) -> Optional[List[Edit]]:
+def _regularizer(source: Source, call: ast.Call, home: Home) -> list[Edit] | None:
     """Half the sum of squares in the one place, the whole sum in the other."""
-    bound = bind(call, ('scale', 'scope'))
-    scale = bound.args.get('scale')
-    if bound.hidden or bound.unknown or scale is None or 'scope' in bound.positional:
+    bound = bind(call, ("scale", "scope"))
+    scale = bound.args.get("scale")
+    if bound.hidden or bound.unknown or scale is None or "scope" in bound.positional:
         return None
-    edits = remove_arguments(source, call, [bound.args['scope']]) if 'scope' in bound.args else []
+    edits = remove_arguments(source, call, [bound.args["scope"]]) if "scope" in bound.args else []
     start = argument_start(source, call, scale)
-    at = keyword_value(source, call, bound.keywords['scale']) if 'scale' in bound.keywords else start
-    half = '0.5 * ' if home.name.endswith('.l2') else ''
+    at = keyword_value(source, call, bound.keywords["scale"]) if "scale" in bound.keywords else start
+    half = "0.5 * " if home.name.endswith(".l2") else ""
     simple = isinstance(scale, _FACTORS) or constant(scale) is not None or at != source.start(scale)
     if half or start != at:
-        edits.append(Edit(start, at, half if simple or not half else half + '('))
+        edits.append(Edit(start, at, half if simple or not half else half + "("))
     if half and not simple:
-        edits.append(Edit(source.end(scale), source.end(scale), ')', closing=True))
+        edits.append(Edit(source.end(scale), source.end(scale), ")", closing=True))
     return edits
 
 
-_SPECIAL: Dict[str, Callable[[Source, ast.Call, Home], Optional[List[Edit]]]] = {
-    'xavier': _xavier, 'variance_scaling': _variance_scaling, 'regularizer': _regularizer}
+_SPECIAL: dict[str, Callable[[Source, ast.Call, Home], list[Edit] | None]] = {
+    "xavier": _xavier,
+    "variance_scaling": _variance_scaling,
+    "regularizer": _regularizer,
+}

@@ -3,16 +3,17 @@
 What is the very same object is found out by ``tools/make_v1_names.py``. Here stand the functions that were written
 anew, with their arguments in the one place and the other; a test compares them with the functions themselves.
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, Iterable, NamedTuple, Optional, Tuple
+from typing import Iterable, NamedTuple
 
 from ....semantics.model import Where
 from ....semantics.resolver import Names
 from ....tf_api.canonical_names import canonical
-from ....tf_api.v1_tables import CONTRIB, MODULES
 from ....tf_api.v1_fate import rest_of
+from ....tf_api.v1_tables import CONTRIB, MODULES
 
 
 class Home(NamedTuple):
@@ -25,11 +26,12 @@ class Home(NamedTuple):
         renamed: parameters that have another name there.
         special: the function of ``calls`` that knows how its call changes.
     """
+
     name: str
-    before: Tuple[str, ...] = ()
-    after: Tuple[str, ...] = ()
-    renamed: Tuple[Tuple[str, str], ...] = ()
-    special: str = ''
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    special: str = ""
 
     @property
     def is_plain(self) -> bool:
@@ -37,129 +39,166 @@ class Home(NamedTuple):
         return not (self.before or self.special)
 
 
-_DATA = '''CheckpointInputPipelineHook Counter CsvDataset RandomDataset Reducer SqlDataset TFRecordWriter
+_DATA = """CheckpointInputPipelineHook Counter CsvDataset RandomDataset Reducer SqlDataset TFRecordWriter
 bucket_by_sequence_length choose_from_datasets copy_to_device dense_to_sparse_batch enumerate_dataset
 get_single_element group_by_reducer group_by_window ignore_errors make_batched_features_dataset make_csv_dataset
 make_saveable_from_iterator map_and_batch parallel_interleave parse_example_dataset prefetch_to_device
-rejection_resample sample_from_datasets scan shuffle_and_repeat unbatch unique'''
+rejection_resample sample_from_datasets scan shuffle_and_repeat unbatch unique"""
 _PLAIN = {
-    'framework.assert_global_step': 'train.assert_global_step',
-    'framework.create_global_step': 'train.create_global_step',
-    'framework.get_global_step': 'train.get_global_step',
-    'framework.get_or_create_global_step': 'train.get_or_create_global_step',
-    'framework.nest.assert_same_structure': 'nest.assert_same_structure',
-    'framework.nest.flatten': 'nest.flatten',
-    'framework.nest.map_structure': 'nest.map_structure',
-    'framework.nest.pack_sequence_as': 'nest.pack_sequence_as',
-    'training.checkpoints_iterator': 'train.checkpoints_iterator',
-    'estimator.add_metrics': 'estimator.add_metrics',
-    'estimator.call_logit_fn': 'estimator.experimental.call_logit_fn',
-    'losses.add_loss': 'losses.add_loss',
-    'losses.compute_weighted_loss': 'losses.compute_weighted_loss',
-    'losses.get_losses': 'losses.get_losses',
-    'losses.get_regularization_losses': 'losses.get_regularization_losses',
-    'losses.get_total_loss': 'losses.get_total_loss',
-    'metrics.confusion_matrix': 'math.confusion_matrix',
-    'metrics.streaming_mean': 'metrics.mean',
-    'metrics.streaming_mean_tensor': 'metrics.mean_tensor',
-    'metrics.streaming_percentage_less': 'metrics.percentage_below',
+    "framework.assert_global_step": "train.assert_global_step",
+    "framework.create_global_step": "train.create_global_step",
+    "framework.get_global_step": "train.get_global_step",
+    "framework.get_or_create_global_step": "train.get_or_create_global_step",
+    "framework.nest.assert_same_structure": "nest.assert_same_structure",
+    "framework.nest.flatten": "nest.flatten",
+    "framework.nest.map_structure": "nest.map_structure",
+    "framework.nest.pack_sequence_as": "nest.pack_sequence_as",
+    "training.checkpoints_iterator": "train.checkpoints_iterator",
+    "estimator.add_metrics": "estimator.add_metrics",
+    "estimator.call_logit_fn": "estimator.experimental.call_logit_fn",
+    "losses.add_loss": "losses.add_loss",
+    "losses.compute_weighted_loss": "losses.compute_weighted_loss",
+    "losses.get_losses": "losses.get_losses",
+    "losses.get_regularization_losses": "losses.get_regularization_losses",
+    "losses.get_total_loss": "losses.get_total_loss",
+    "metrics.confusion_matrix": "math.confusion_matrix",
+    "metrics.streaming_mean": "metrics.mean",
+    "metrics.streaming_mean_tensor": "metrics.mean_tensor",
+    "metrics.streaming_percentage_less": "metrics.percentage_below",
 }
-_CHECKPOINT = ('checkpoint_dir', 'ckpt_dir_or_file')
-_COLLECTIONS = 'weights metrics_collections updates_collections name'
+_CHECKPOINT = ("checkpoint_dir", "ckpt_dir_or_file")
+_COLLECTIONS = "weights metrics_collections updates_collections name"
 # What stands between the first two arguments, which have changed places, and those about collections.
 _METRICS = {
-    'accuracy': '', 'false_negatives': '', 'false_positives': '', 'mean_absolute_error': '',
-    'mean_cosine_distance': 'dim', 'mean_iou': 'num_classes', 'mean_relative_error': 'normalizer',
-    'mean_squared_error': '', 'precision': '', 'precision_at_thresholds': 'thresholds', 'recall': '',
-    'recall_at_thresholds': 'thresholds', 'root_mean_squared_error': '', 'true_negatives': '', 'true_positives': '',
+    "accuracy": "",
+    "false_negatives": "",
+    "false_positives": "",
+    "mean_absolute_error": "",
+    "mean_cosine_distance": "dim",
+    "mean_iou": "num_classes",
+    "mean_relative_error": "normalizer",
+    "mean_squared_error": "",
+    "precision": "",
+    "precision_at_thresholds": "thresholds",
+    "recall": "",
+    "recall_at_thresholds": "thresholds",
+    "root_mean_squared_error": "",
+    "true_negatives": "",
+    "true_positives": "",
 }
 
 
-def _home(name: str, before: str, after: str, *renamed: Tuple[str, str]) -> Home:
+def _home(name: str, before: str, after: str, *renamed: tuple[str, str]) -> Home:
     return Home(name, tuple(before.split()), tuple(after.split()), renamed)
 
 
-_OTHERS: Dict[str, Home] = {
-    'framework.init_from_checkpoint': _home('train.init_from_checkpoint', 'checkpoint_dir assignment_map',
-                                            'ckpt_dir_or_file assignment_map', _CHECKPOINT),
-    'framework.list_variables': _home('train.list_variables', 'checkpoint_dir', 'ckpt_dir_or_file', _CHECKPOINT),
-    'framework.load_checkpoint': _home('train.load_checkpoint', 'filepattern', 'ckpt_dir_or_file',
-                                       ('filepattern', 'ckpt_dir_or_file')),
-    'framework.load_variable': _home('train.load_variable', 'checkpoint_dir name', 'ckpt_dir_or_file name',
-                                     _CHECKPOINT),
-    'layers.flatten': _home('layers.flatten', 'inputs outputs_collections scope', 'inputs name data_format',
-                            ('scope', 'name')),
-    'layers.l1_regularizer': Home('keras.regularizers.l1', special='regularizer'),
-    'layers.l2_regularizer': Home('keras.regularizers.l2', special='regularizer'),
-    'layers.variance_scaling_initializer': Home('variance_scaling_initializer', special='variance_scaling'),
-    'layers.xavier_initializer': Home('glorot_uniform_initializer', special='xavier'),
-    'layers.xavier_initializer_conv2d': Home('glorot_uniform_initializer', special='xavier'),
-    'losses.absolute_difference': _home('losses.absolute_difference', 'predictions labels weights scope',
-                                        'labels predictions weights scope'),
-    'losses.log_loss': _home('losses.log_loss', 'predictions labels weights epsilon scope',
-                             'labels predictions weights epsilon scope'),
-    'losses.mean_squared_error': _home('losses.mean_squared_error', 'predictions labels weights scope',
-                                       'labels predictions weights scope'),
-    'losses.sigmoid_cross_entropy': _home(
-        'losses.sigmoid_cross_entropy', 'logits multi_class_labels weights label_smoothing scope',
-        'multi_class_labels logits weights label_smoothing scope'),
-    'losses.softmax_cross_entropy': _home(
-        'losses.softmax_cross_entropy', 'logits onehot_labels weights label_smoothing scope',
-        'onehot_labels logits weights label_smoothing scope'),
-    'losses.sparse_softmax_cross_entropy': _home('losses.sparse_softmax_cross_entropy', 'logits labels weights scope',
-                                                 'labels logits weights scope'),
-    'metrics.streaming_auc': _home(
-        'metrics.auc', 'predictions labels weights num_thresholds metrics_collections updates_collections curve name',
-        'labels predictions weights num_thresholds metrics_collections updates_collections curve name'),
-    'distribute.MirroredStrategy': _home(
-        'distribute.MirroredStrategy',
-        'devices num_gpus num_gpus_per_worker cross_device_ops auto_shard_dataset cross_tower_ops',
-        'devices cross_device_ops'),
+_OTHERS: dict[str, Home] = {
+    "framework.init_from_checkpoint": _home(
+        "train.init_from_checkpoint", "checkpoint_dir assignment_map", "ckpt_dir_or_file assignment_map", _CHECKPOINT
+    ),
+    "framework.list_variables": _home("train.list_variables", "checkpoint_dir", "ckpt_dir_or_file", _CHECKPOINT),
+    "framework.load_checkpoint": _home(
+        "train.load_checkpoint", "filepattern", "ckpt_dir_or_file", ("filepattern", "ckpt_dir_or_file")
+    ),
+    "framework.load_variable": _home(
+        "train.load_variable", "checkpoint_dir name", "ckpt_dir_or_file name", _CHECKPOINT
+    ),
+    "layers.flatten": _home(
+        "layers.flatten", "inputs outputs_collections scope", "inputs name data_format", ("scope", "name")
+    ),
+    "layers.l1_regularizer": Home("keras.regularizers.l1", special="regularizer"),
+    "layers.l2_regularizer": Home("keras.regularizers.l2", special="regularizer"),
+    "layers.variance_scaling_initializer": Home("variance_scaling_initializer", special="variance_scaling"),
+    "layers.xavier_initializer": Home("glorot_uniform_initializer", special="xavier"),
+    "layers.xavier_initializer_conv2d": Home("glorot_uniform_initializer", special="xavier"),
+    "losses.absolute_difference": _home(
+        "losses.absolute_difference", "predictions labels weights scope", "labels predictions weights scope"
+    ),
+    "losses.log_loss": _home(
+        "losses.log_loss", "predictions labels weights epsilon scope", "labels predictions weights epsilon scope"
+    ),
+    "losses.mean_squared_error": _home(
+        "losses.mean_squared_error", "predictions labels weights scope", "labels predictions weights scope"
+    ),
+    "losses.sigmoid_cross_entropy": _home(
+        "losses.sigmoid_cross_entropy",
+        "logits multi_class_labels weights label_smoothing scope",
+        "multi_class_labels logits weights label_smoothing scope",
+    ),
+    "losses.softmax_cross_entropy": _home(
+        "losses.softmax_cross_entropy",
+        "logits onehot_labels weights label_smoothing scope",
+        "onehot_labels logits weights label_smoothing scope",
+    ),
+    "losses.sparse_softmax_cross_entropy": _home(
+        "losses.sparse_softmax_cross_entropy", "logits labels weights scope", "labels logits weights scope"
+    ),
+    "metrics.streaming_auc": _home(
+        "metrics.auc",
+        "predictions labels weights num_thresholds metrics_collections updates_collections curve name",
+        "labels predictions weights num_thresholds metrics_collections updates_collections curve name",
+    ),
+    "distribute.MirroredStrategy": _home(
+        "distribute.MirroredStrategy",
+        "devices num_gpus num_gpus_per_worker cross_device_ops auto_shard_dataset cross_tower_ops",
+        "devices cross_device_ops",
+    ),
 }
-HOMES: Dict[str, Home] = dict(
+HOMES: dict[str, Home] = dict(
     [(name, Home(home)) for name, home in list(CONTRIB.items()) + list(_PLAIN.items())]
-    + [('data.' + name, Home('data.experimental.' + name)) for name in _DATA.split()]
-    + [('metrics.streaming_' + name, _home('metrics.' + name, ' '.join(['predictions labels', between, _COLLECTIONS]),
-                                           ' '.join(['labels predictions', between, _COLLECTIONS])))
-       for name, between in _METRICS.items()]
-    + list(_OTHERS.items()))
+    + [("data." + name, Home("data.experimental." + name)) for name in _DATA.split()]
+    + [
+        (
+            "metrics.streaming_" + name,
+            _home(
+                "metrics." + name,
+                " ".join(["predictions labels", between, _COLLECTIONS]),
+                " ".join(["labels predictions", between, _COLLECTIONS]),
+            ),
+        )
+        for name, between in _METRICS.items()
+    ]
+    + list(_OTHERS.items())
+)
 
 
 def contrib_name(spelled: str) -> str:
     """``rnn.LSTMCell`` of a dotted name of tf.contrib, whatever path was taken to it; of all others nothing."""
-    name = canonical(spelled) if '.python.' in spelled else spelled
-    rest = rest_of(name) if name.startswith('tensorflow.') else ''
-    return rest[len('contrib.'):] if rest.startswith('contrib.') else ''
+    name = canonical(spelled) if ".python." in spelled else spelled
+    rest = rest_of(name) if name.startswith("tensorflow.") else ""
+    return rest[len("contrib.") :] if rest.startswith("contrib.") else ""
 
 
-def shared_module(moving: Iterable[Tuple[str, Optional[Home]]]) -> str:
+def shared_module(moving: Iterable[tuple[str, Home | None]]) -> str:
     """The module that has some things by the same names, as ``nn.rnn_cell``; nothing where there is none that can be
     imported.
 
     Args:
         moving: the last word of each, and its home.
     """
-    modules = {home.name.rpartition('.')[0] if home and home.is_plain and home.name.rpartition('.')[2] == last else ''
-               for last, home in moving}
-    module = modules.pop() if len(modules) == 1 else ''
-    return module if module in MODULES else ''
+    modules = {
+        home.name.rpartition(".")[0] if home and home.is_plain and home.name.rpartition(".")[2] == last else ""
+        for last, home in moving
+    }
+    module = modules.pop() if len(modules) == 1 else ""
+    return module if module in MODULES else ""
 
 
 def is_importable(home: str) -> bool:
     """Whether a name below ``tf`` can be imported from a module in every TensorFlow."""
-    module = home.rpartition('.')[0]
+    module = home.rpartition(".")[0]
     return not module or module in MODULES
 
 
-def home_of(name: str) -> Optional[Home]:
+def home_of(name: str) -> Home | None:
     """Where a name below tf.contrib lives."""
-    return Home(name) if name.partition('.')[0] == 'keras' else HOMES.get(name)
+    return Home(name) if name.partition(".")[0] == "keras" else HOMES.get(name)
 
 
-def part_with_home(names: Names, node: ast.expr, where: Where) -> Optional[Tuple[ast.expr, str, Home]]:
+def part_with_home(names: Names, node: ast.expr, where: Where) -> tuple[ast.expr, str, Home] | None:
     """The longest part of a dotted name that has a home, what it is called below tf.contrib, and the home."""
     while True:
-        name = contrib_name(names.spelled(node, where) or '')
+        name = contrib_name(names.spelled(node, where) or "")
         home = home_of(name) if name else None
         if home is not None:
             return node, name, home

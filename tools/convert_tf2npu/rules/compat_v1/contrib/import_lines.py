@@ -1,12 +1,12 @@
 """Import statements of tf.contrib, with some of their names imported from elsewhere."""
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, List, Optional
 
+from ....rewrite.removal import remove_statements
 from ....semantics.scopes import Scopes
 from ....syntax.source import Edit, Source
-from ....rewrite.removal import remove_statements
 from ....tf_api.v1_fate import V1
 from .homes import is_importable
 
@@ -18,13 +18,13 @@ def import_from(home: str, local: str) -> str:
         nothing where its module is none that can be imported in every TensorFlow.
     """
     if not is_importable(home):
-        return ''
-    module, _, last = home.rpartition('.')
-    line = 'from %s import %s' % (V1 + '.' + module if module else V1, last)
-    return line if last == local else '%s as %s' % (line, local)
+        return ""
+    module, _, last = home.rpartition(".")
+    line = "from {} import {}".format(V1 + "." + module if module else V1, last)
+    return line if last == local else f"{line} as {local}"
 
 
-def rewritten(source: Source, scopes: Scopes, statement: ast.stmt, lines: Dict[str, str]) -> Edit:
+def rewritten(source: Source, scopes: Scopes, statement: ast.stmt, lines: dict[str, str]) -> Edit:
     """Import some names from elsewhere, or no more.
 
     Args:
@@ -38,26 +38,32 @@ def rewritten(source: Source, scopes: Scopes, statement: ast.stmt, lines: Dict[s
     if not new:
         return remove_statements(source, scopes, [statement])[0]
     start = source.start(statement)
-    indent = source.text[source.line_start(start):start]
-    between = source.newline + indent if not indent.strip() else '; '
+    indent = source.text[source.line_start(start) : start]
+    between = source.newline + indent if not indent.strip() else "; "
     return Edit(start, source.end(statement), between.join(new))
 
 
-def _kept(statement: ast.stmt, gone: Dict[str, str]) -> Optional[str]:
+def _kept(statement: ast.stmt, gone: dict[str, str]) -> str | None:
     """What stays of a statement without some of the names that it binds."""
     if not isinstance(statement, (ast.Import, ast.ImportFrom)):
         return None
-    names = [a.name + (' as ' + a.asname if a.asname else '') for a in statement.names
-             if (a.asname or a.name.partition('.')[0]) not in gone]
-    head = 'import ' if isinstance(statement, ast.Import) else 'from %s%s import ' % (
-        '.' * statement.level, statement.module or '')
-    return head + ', '.join(names) if names else None
+    names = [
+        a.name + (" as " + a.asname if a.asname else "")
+        for a in statement.names
+        if (a.asname or a.name.partition(".")[0]) not in gone
+    ]
+    head = (
+        "import "
+        if isinstance(statement, ast.Import)
+        else "from {}{} import ".format("." * statement.level, statement.module or "")
+    )
+    return head + ", ".join(names) if names else None
 
 
-def _merged(lines: List[str]) -> List[str]:
+def _merged(lines: list[str]) -> list[str]:
     """Imports from one module in one line."""
-    heads: Dict[str, List[str]] = {}
+    heads: dict[str, list[str]] = {}
     for line in lines:
-        head, word, names = line.partition(' import ')
-        heads.setdefault(head + word if word else '', []).append(names or line)
-    return [head + ', '.join(names) for head, names in heads.items() if head] + heads.get('', [])
+        head, word, names = line.partition(" import ")
+        heads.setdefault(head + word if word else "", []).append(names or line)
+    return [head + ", ".join(names) for head, names in heads.items() if head] + heads.get("", [])

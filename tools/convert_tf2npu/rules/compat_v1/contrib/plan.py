@@ -4,18 +4,19 @@ A module of tf.contrib that is imported, or has got a name by assignment, is imp
 that the file uses of it lives in one module there. Otherwise each name is written with its home, and the import is
 taken out once nothing needs it.
 """
+
 from __future__ import annotations
 
 import ast
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
-from ..v2_behavior import switch
-from ....semantics.model import Where
-from ....rewrite.call_edits import rename, rename_behind
 from ....engine.suppressions import ignored
-from ...registry import Change, Context
+from ....rewrite.call_edits import rename, rename_behind
+from ....semantics.model import Where
 from ....syntax.source import Edit
 from ....tf_api.v1_fate import V1, is_lifted
+from ...registry import Change, Context
+from ..v2_behavior import switch
 from .homes import home_of, shared_module
 from .import_lines import import_from, rewritten
 from .spots import CODE, TENSORFLOW, Site, Spot, is_taken, sites, spots
@@ -23,6 +24,7 @@ from .spots import CODE, TENSORFLOW, Site, Spot, is_taken, sites, spots
 
 class Left(NamedTuple):
     """A name of tf.contrib that stays, below ``tf.contrib``, and where; it may be that only a comment is in the way."""
+
     node: ast.AST
     name: str
     has_comment: bool = False
@@ -30,20 +32,22 @@ class Left(NamedTuple):
 
 class Plan(NamedTuple):
     """The rewrites of a file, what is left, and the calls and expressions whose names are those of their homes then."""
-    changes: Tuple[Change, ...] = ()
-    left: Tuple[Left, ...] = ()
-    moved: FrozenSet[ast.AST] = frozenset()
+
+    changes: tuple[Change, ...] = ()
+    left: tuple[Left, ...] = ()
+    moved: frozenset[ast.AST] = frozenset()
 
 
 class _Moved(NamedTuple):
     """What becomes of a site: how the local name is bound now (None: as before), the uses that are written with
     their home, and those that stay."""
-    line: Optional[str]
+
+    line: str | None
     moved: Sequence[Spot] = ()
     stay: Sequence[Spot] = ()
 
 
-def plan(context: Context, replaced: Sequence[Tuple[int, int]]) -> Plan:
+def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
     """What is to be done in a file.
 
     Args:
@@ -52,10 +56,10 @@ def plan(context: Context, replaced: Sequence[Tuple[int, int]]) -> Plan:
     """
     known = sites(context)
     found = spots(context, known, replaced)
-    changes: List[Change] = []
-    left: List[Left] = []
+    changes: list[Change] = []
+    left: list[Left] = []
     moved = {spot.call for spot in found if spot.site is None and spot.is_movable}
-    lines: Dict[ast.stmt, Dict[str, str]] = {}
+    lines: dict[ast.stmt, dict[str, str]] = {}
     for spot in found:
         if spot.site is None:
             _by_its_root(context, spot, known, changes, left)
@@ -65,18 +69,30 @@ def plan(context: Context, replaced: Sequence[Tuple[int, int]]) -> Plan:
         changes += [_change(spot, _edits(context, spot)) for spot in result.moved]
         moved.update(spot.call for spot in (result.moved if result.line is None else its))
         if result.line is None:
-            left.append(Left(site.statement, site.name, context.moves_contrib and _has_comment(
-                context, site.statement)))
+            left.append(
+                Left(site.statement, site.name, context.moves_contrib and _has_comment(context, site.statement))
+            )
             left += [Left(spot.call, spot.name, spot.has_comment) for spot in result.stay if not spot.is_movable]
         elif isinstance(site.statement, ast.Assign) and result.line:
-            changes.append(Change(site.statement, 'what is used of tf.contrib.%s lives in tf.%s' % (
-                site.name, result.line), (_renamed(context, site.statement.value, result.line),)))
+            changes.append(
+                Change(
+                    site.statement,
+                    f"what is used of tf.contrib.{site.name} lives in tf.{result.line}",
+                    (_renamed(context, site.statement.value, result.line),),
+                )
+            )
         else:
             lines.setdefault(site.statement, {})[site.local] = result.line
     for statement, its_lines in lines.items():
-        changes.append(Change(statement, 'imported from outside tf.contrib' if any(its_lines.values()) else
-                              'nothing of tf.contrib is needed here any more',
-                              (rewritten(context.source, context.names, statement, its_lines),)))
+        changes.append(
+            Change(
+                statement,
+                "imported from outside tf.contrib"
+                if any(its_lines.values())
+                else "nothing of tf.contrib is needed here any more",
+                (rewritten(context.source, context.names, statement, its_lines),),
+            )
+        )
     return Plan(tuple(changes), tuple(left), frozenset(moved))
 
 
@@ -85,8 +101,7 @@ def moves(context: Context, call: ast.Call) -> bool:
     return context.moves_contrib and context.names.lift is not None and call in plan(context, ()).moved
 
 
-def _by_its_root(context: Context, spot: Spot, known: Sequence[Site], changes: List[Change],
-                 left: List[Left]) -> None:
+def _by_its_root(context: Context, spot: Spot, known: Sequence[Site], changes: list[Change], left: list[Left]) -> None:
     """``tf.contrib.rnn.LSTMCell`` becomes ``tf.nn.rnn_cell.LSTMCell``."""
     if _root(context, spot.use.whole, spot.use.where) is None:
         return  # by a name whose own place tells of it
@@ -130,24 +145,26 @@ def _one_home(context: Context, site: Site, its: Sequence[Spot]) -> str:
     """How the local name of a site is bound to the one module that has some uses of it; nothing where none has."""
     module, statement = _one_module(its), site.statement
     if isinstance(statement, ast.Assign):
-        return module if _root(context, statement.value, context.names.places[statement]) else ''
-    return import_from(module, site.local) if module else ''
+        return module if _root(context, statement.value, context.names.places[statement]) else ""
+    return import_from(module, site.local) if module else ""
 
 
 def _one_module(its: Sequence[Spot]) -> str:
     """The module that has all that is used, by the same names; nothing where there is none."""
-    if not all(spot.arguments is not None and isinstance(spot.part, ast.Attribute) and spot.part.value is spot.use.root
-               for spot in its):
-        return ''
+    if not all(
+        spot.arguments is not None and isinstance(spot.part, ast.Attribute) and spot.part.value is spot.use.root
+        for spot in its
+    ):
+        return ""
     return shared_module((spot.part.attr, spot.home) for spot in its if isinstance(spot.part, ast.Attribute))
 
 
-def _change(spot: Spot, edits: List[Edit]) -> Change:
+def _change(spot: Spot, edits: list[Edit]) -> Change:
     assert spot.home is not None
-    return Change(spot.call, 'tf.contrib.%s lives in tf.%s' % (spot.name, spot.home.name), tuple(edits))
+    return Change(spot.call, f"tf.contrib.{spot.name} lives in tf.{spot.home.name}", tuple(edits))
 
 
-def _edits(context: Context, spot: Spot) -> List[Edit]:
+def _edits(context: Context, spot: Spot) -> list[Edit]:
     """Write a use with its home, unless its place is told already by what binds its name."""
     assert spot.home is not None and spot.arguments is not None
     root = _root(context, spot.part, spot.use.where)
@@ -160,7 +177,7 @@ def _edits(context: Context, spot: Spot) -> List[Edit]:
     return [rename(context.source, spot.part, new)] + spot.arguments
 
 
-def _renamed(context: Context, node: ast.expr, home: str, root: Optional[ast.expr] = None) -> Edit:
+def _renamed(context: Context, node: ast.expr, home: str, root: ast.expr | None = None) -> Edit:
     """Write another name behind ``tf`` in an expression."""
     where = context.names.places.get(node)
     if root is None:
@@ -171,11 +188,11 @@ def _renamed(context: Context, node: ast.expr, home: str, root: Optional[ast.exp
 
 
 def _below(context: Context, home: str) -> str:
-    lifted = context.names.by_name and is_lifted('tensorflow.' + home)
-    return ('.compat.v1.' if lifted else '.') + home
+    lifted = context.names.by_name and is_lifted("tensorflow." + home)
+    return (".compat.v1." if lifted else ".") + home
 
 
-def _root(context: Context, node: ast.expr, where: Where) -> Optional[ast.expr]:
+def _root(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
     """``tf`` of ``tf.contrib.rnn``; None where a dotted name does not start with TensorFlow itself."""
     while context.names.spelled(node, where) not in TENSORFLOW:
         if not isinstance(node, ast.Attribute):
@@ -187,10 +204,19 @@ def _root(context: Context, node: ast.expr, where: Where) -> Optional[ast.expr]:
 def _tensorflow(context: Context, where: Where) -> str:
     """The name that TensorFlow has at a place, or nothing."""
     names = context.names
-    wanted = 'tensorflow' if names.by_name else V1
-    found = [local for local, bindings in names.module.bindings.items()
-             if any(b.kind == 'import' and b.target == wanted for b in bindings)]
-    known = next((local for local in sorted(found, key=lambda name: name != 'tf')
-                  if names.spelled(ast.Name(local, ast.Load()), where) == wanted), '')
+    wanted = "tensorflow" if names.by_name else V1
+    found = [
+        local
+        for local, bindings in names.module.bindings.items()
+        if any(b.kind == "import" and b.target == wanted for b in bindings)
+    ]
+    known = next(
+        (
+            local
+            for local in sorted(found, key=lambda name: name != "tf")
+            if names.spelled(ast.Name(local, ast.Load()), where) == wanted
+        ),
+        "",
+    )
     made = switch(context) if not known and not names.by_name else None
     return made.local if made else known

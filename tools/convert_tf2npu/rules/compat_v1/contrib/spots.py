@@ -1,26 +1,28 @@
 """Where a file uses tf.contrib, and what gives local names to it."""
+
 from __future__ import annotations
 
 import ast
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Sequence
 
-from ....semantics.model import Binding, Scope
-from ....rewrite.call_edits import loses_comment
 from ....engine.suppressions import ignored
 from ....project.import_graph import taken
-from ..lifting import Use, uses, whole_call
-from ...registry import Context
+from ....rewrite.call_edits import loses_comment
+from ....semantics.model import Binding, Scope
 from ....syntax.source import Edit
 from ....tf_api.v1_fate import V1
+from ...registry import Context
+from ..lifting import Use, uses, whole_call
 from .calls import call_edits
 from .homes import Home, contrib_name, part_with_home
 
-CODE = 'NPU119'
-TENSORFLOW = ('tensorflow', V1)
+CODE = "NPU119"
+TENSORFLOW = ("tensorflow", V1)
 
 
 class Site(NamedTuple):
     """A statement that gives a local name to something of tf.contrib, which is called ``name`` below it."""
+
     statement: ast.stmt
     scope: Scope
     local: str
@@ -34,13 +36,14 @@ class Spot(NamedTuple):
     nothing can be done. ``call`` is what is called, or the whole expression. ``site`` gave it its first word.
     ``has_comment`` tells that it could, but for a comment inside its name or arguments.
     """
+
     use: Use
     name: str
-    home: Optional[Home]
+    home: Home | None
     part: ast.expr
     call: ast.expr
-    arguments: Optional[List[Edit]]
-    site: Optional[Site]
+    arguments: list[Edit] | None
+    site: Site | None
     has_comment: bool = False
 
     @property
@@ -49,39 +52,46 @@ class Spot(NamedTuple):
         return self.home is not None and self.arguments is not None and not self.has_comment
 
 
-def below_contrib(spelled: str) -> Optional[str]:
+def below_contrib(spelled: str) -> str | None:
     """What a dotted name is called below tf.contrib, nothing for that itself; None for all others."""
-    if spelled in ('tensorflow.contrib', V1 + '.contrib'):
-        return ''
+    if spelled in ("tensorflow.contrib", V1 + ".contrib"):
+        return ""
     return contrib_name(spelled) or None
 
 
-def sites(context: Context) -> List[Site]:
+def sites(context: Context) -> list[Site]:
     """The imports and assignments, except those that are only tried."""
     names = context.names
-    found: List[Site] = []
+    found: list[Site] = []
     for scope in {id(where.scope): where.scope for where in names.places.values()}.values():
         for local, bindings in scope.bindings.items():
             for binding in bindings:
                 name, statement = _bound(context, binding), binding.where.statement
-                if name is not None and statement is not None and not any(
-                        isinstance(p, ast.Try) and p.handlers for p in names.ancestors(statement)):
+                if (
+                    name is not None
+                    and statement is not None
+                    and not any(isinstance(p, ast.Try) and p.handlers for p in names.ancestors(statement))
+                ):
                     found.append(Site(statement, scope, local, name))
     return sorted(found, key=lambda site: (site.statement.lineno, site.local))
 
 
-def _bound(context: Context, binding: Binding) -> Optional[str]:
-    if binding.kind == 'import':
+def _bound(context: Context, binding: Binding) -> str | None:
+    if binding.kind == "import":
         return below_contrib(binding.target)
-    if binding.kind == 'value' and isinstance(binding.node, (ast.Name, ast.Attribute)) and isinstance(
-            binding.where.statement, ast.Assign) and binding.where.statement.value is binding.node and len(
-            binding.where.statement.targets) == 1:
+    if (
+        binding.kind == "value"
+        and isinstance(binding.node, (ast.Name, ast.Attribute))
+        and isinstance(binding.where.statement, ast.Assign)
+        and binding.where.statement.value is binding.node
+        and len(binding.where.statement.targets) == 1
+    ):
         if part_with_home(context.names, binding.node, binding.where) is None:
-            return below_contrib(context.names.spelled(binding.node, binding.where) or '')
+            return below_contrib(context.names.spelled(binding.node, binding.where) or "")
     return None
 
 
-def spots(context: Context, known: Sequence[Site], replaced: Sequence[Tuple[int, int]]) -> List[Spot]:
+def spots(context: Context, known: Sequence[Site], replaced: Sequence[tuple[int, int]]) -> list[Spot]:
     """The uses, except those that other rewrites replace.
 
     Args:
@@ -104,7 +114,7 @@ def _spot(context: Context, use: Use, known: Sequence[Site]) -> Spot:
     site = next((s for s in known if s.local == use.root.id and {id(s.statement)} == statements), None)
     found = part_with_home(names, use.whole, use.where)
     if found is None:
-        return Spot(use, below_contrib(use.name) or '', None, use.whole, whole_call(names, use.whole), None, site)
+        return Spot(use, below_contrib(use.name) or "", None, use.whole, whole_call(names, use.whole), None, site)
     part, name, home = found
     call = whole_call(names, part)
     arguments = _arguments(context, use, call, home)
@@ -114,7 +124,7 @@ def _spot(context: Context, use: Use, known: Sequence[Site]) -> Spot:
     return Spot(use, name, home, part, call, None if loses else arguments, site, loses or inside)
 
 
-def _arguments(context: Context, use: Use, call: ast.expr, home: Home) -> Optional[List[Edit]]:
+def _arguments(context: Context, use: Use, call: ast.expr, home: Home) -> list[Edit] | None:
     source = context.source
     string = context.names.strings.get(use.root)
     if context.names.lift is None or not context.moves_contrib:
@@ -130,4 +140,4 @@ def is_taken(context: Context, site: Site) -> bool:
     """Whether other files may use what a site gives a name to."""
     project, path = context.names.project, context.names.path
     others = taken(project).get(path, frozenset()) if project and path else frozenset()
-    return site.scope is context.names.module and bool(others & {site.local, '*'})
+    return site.scope is context.names.module and bool(others & {site.local, "*"})
