@@ -9,7 +9,8 @@ from typing import Iterator, NamedTuple
 from convert_tf2npu.cli.config import Settings
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.report.explanation import blocks
-from convert_tf2npu.rules.registry import Registry, Rule
+from convert_tf2npu.rules.base import Rule
+from convert_tf2npu.rules.registry import Registry
 
 # What these do depends on more of the file than the piece that their examples show: where training starts, what the
 # file does besides, which functions are called with what, whether the whole file can be turned over.

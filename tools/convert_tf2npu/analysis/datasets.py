@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from ..rules.registry import Context
+from ..project.context import Context
 from ..semantics.model import Where
-from ..semantics.signatures import constant
+from ..syntax.expressions import constant, last_name
 
 _KEEPS_ON = frozenset(
     """shuffle map prefetch filter cache with_options interleave flat_map enumerate shard
@@ -58,7 +58,7 @@ def in_window(context: Context, node: ast.AST) -> bool:
     """Whether code stands in the function that makes batches of the windows of group_by_window."""
     functions = {p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)}
     for call in context.names.calls if functions else ():
-        if getattr(call.node.func, "attr", getattr(call.node.func, "id", "")) == "group_by_window":
+        if last_name(call.node.func) == "group_by_window":
             for value in call.node.args + [k.value for k in call.node.keywords]:
                 definition = (
                     context.names.definition(value, call.where)

@@ -13,12 +13,13 @@ import os
 import re
 from typing import Iterator
 
+from ..project.context import Context
 from ..project.import_graph import reached
-from ..rules.registry import Context
 from ..semantics.call_sites import users
 from ..semantics.model import Call
 from ..semantics.resolver import Names
 from ..semantics.types import DATASET, Types
+from ..syntax.expressions import last_name, last_part
 
 # The methods and functions of tf.data that take a function and run it on the host.
 _TAKERS = frozenset(
@@ -104,14 +105,14 @@ def first_call(context: Context, call: Call, names: frozenset[str], within: ast.
         within: the part of the file in which it is to be the first: its tree, a statement ...
         on_card: whether only those count that may run on the card.
     """
-    words = {name.rsplit(".", 1)[1] for name in names}
+    words = {last_part(name) for name in names}
     everywhere = isinstance(within, ast.Module)
     for other in context.names.calls:
         if other.node is call.node:
             return True
         function = other.node.func
         if (
-            getattr(function, "attr", getattr(function, "id", "")) in words
+            last_name(function) in words
             and (everywhere or within in context.names.ancestors(other.node))
             and context.resolve(function, other.where) in names
             and (not on_card or runs_on_card(context, other.node))
@@ -141,7 +142,7 @@ def _words(name: str) -> set[str]:
 
 
 def _is_test(node: ast.ClassDef) -> bool:
-    bases = [getattr(base, "attr", getattr(base, "id", "")) for base in node.bases]
+    bases = [last_name(base) for base in node.bases]
     return node.name.endswith(("Test", "TestCase")) or any(base.endswith(("Test", "TestCase")) for base in bases)
 
 
@@ -155,7 +156,7 @@ def _host_functions(names: Names, types: Types) -> tuple[frozenset[ast.AST], fro
     certain: set[ast.AST] = set()
     likely: set[ast.AST] = set()
     for call in names.calls:
-        word = getattr(call.node.func, "attr", getattr(call.node.func, "id", ""))
+        word = last_name(call.node.func)
         if word not in _TAKERS:
             for value in _python_of(word, call):
                 likely.update(_handed(value, definitions))
@@ -226,7 +227,7 @@ def _is_handed_over(mention: ast.AST, names: Names) -> bool:
         if isinstance(parent, ast.keyword) and _INPUTS.match(parent.arg or ""):
             return True
         if isinstance(parent, ast.Call) and child is not parent.func:
-            word = getattr(parent.func, "attr", getattr(parent.func, "id", ""))
+            word = last_name(parent.func)
             if word != "partial":
                 return word in _TAKERS or word in _PYTHON
         elif not isinstance(parent, ast.keyword):
@@ -240,7 +241,7 @@ def _handed(value: ast.expr, definitions: dict[str, list[ast.AST]]) -> Iterator[
     if isinstance(value, ast.Lambda):
         yield value
     elif isinstance(value, (ast.Name, ast.Attribute)):
-        named = definitions.get(getattr(value, "attr", getattr(value, "id", "")), [])
+        named = definitions.get(last_name(value), [])
         if len(named) == 1:
             yield named[0]
     elif (

@@ -6,10 +6,12 @@ import ast
 import re
 from typing import NamedTuple
 
+from ..project.context import Context
 from ..rewrite.call_edits import outer_end, rename, rename_keyword
-from ..rules.registry import Change, Context, Finding, Result
+from ..rewrite.change import Change, Finding, Result
 from ..semantics.model import Call
-from ..semantics.signatures import Bound, constant
+from ..semantics.signatures import Bound
+from ..syntax.expressions import constant
 from ..syntax.source import Edit, Source, ordered
 from .static_conditions import decided
 

@@ -14,7 +14,7 @@ from typing import Callable
 
 from ..semantics.model import Function, Where
 from ..semantics.resolver import Names
-from ..semantics.signatures import constant
+from ..syntax.expressions import constant
 
 _POINTS = (-3.1, -2.0, -1.3, -0.5, -0.01, 0.0, 0.4, 1.0, 1.7, 2.5, 3.3)
 # Enough for constants written with five digits; the erf form is 5e-4 away, x*sigmoid(1.702x) 2e-2.

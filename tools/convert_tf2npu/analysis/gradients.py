@@ -11,8 +11,9 @@ from ..semantics.call_sites import handed
 from ..semantics.model import Binding, Where
 from ..semantics.resolver import Names, element
 from ..semantics.scopes import own_returns
-from ..semantics.signatures import bind, is_none
+from ..semantics.signatures import bind
 from ..semantics.value_flow import origins
+from ..syntax.expressions import is_none
 from .optimizers import AROUND, NPU, role
 
 GRADIENTS = (

@@ -9,10 +9,12 @@ import ast
 import re
 from typing import Iterator, NamedTuple
 
+from ..project.context import Context
 from ..rewrite.call_edits import add_argument
-from ..rules.registry import Change, Context, Finding, Result
+from ..rewrite.change import Change, Finding, Result
 from ..semantics.model import Call, Where
-from ..semantics.signatures import Bound, constant
+from ..semantics.signatures import Bound
+from ..syntax.expressions import constant, last_name
 from .datasets import around, in_window, is_endless, unbatched
 from .device_placement import in_map_function
 from .phase_words import EVAL, PREDICT, TRAIN, meaning, mode_parameter, parameters
@@ -159,7 +161,7 @@ def stays_on_host(context: Context, node: ast.AST) -> bool:
     for parent in context.names.ancestors(node):
         if isinstance(parent, ast.ClassDef) and (
             parent.name.endswith(("Test", "TestCase", "Tests"))
-            or any(getattr(base, "attr", getattr(base, "id", "")).endswith("TestCase") for base in parent.bases)
+            or any(last_name(base).endswith("TestCase") for base in parent.bases)
         ):
             return True
         if isinstance(parent, _FUNCTIONS) and (
@@ -170,7 +172,7 @@ def stays_on_host(context: Context, node: ast.AST) -> bool:
 
 
 def _writes(function: ast.AST) -> bool:
-    return any(getattr(n, "attr", getattr(n, "id", "")) == "TFRecordWriter" for n in ast.walk(function))
+    return any(last_name(n) == "TFRecordWriter" for n in ast.walk(function))
 
 
 def training_flag(context: Context, node: ast.AST) -> str | None:

@@ -10,9 +10,10 @@ from typing import NamedTuple, Tuple
 from ..project.project import Project
 from ..semantics.model import Where
 from ..semantics.resolver import Names
-from ..semantics.signatures import bind, constant
+from ..semantics.signatures import bind
 from ..semantics.tf_types import KERAS_OPTIMIZER, OPTIMIZER, inherited, made_by
 from ..semantics.value_flow import Origin, origins
+from ..syntax.expressions import constant, last_part
 from ..tf_api.canonical_names import canonical
 
 NPU = "npu_shim.npu_init."
@@ -98,7 +99,7 @@ def _role_of_name(name: str, call: ast.Call) -> str | None:
 
 def is_optimizer_class(name: str) -> bool:
     """Whether a canonical dotted name is that of a class of optimizers that can be made."""
-    last = name.rsplit(".", 1)[-1]
+    last = last_part(name)
     if last in _NO_CLASSES or name in _AROUND or name in _AVERAGING:
         return False
     return (

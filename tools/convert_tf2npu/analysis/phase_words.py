@@ -7,7 +7,7 @@ import functools
 import re
 from typing import Iterator, NamedTuple
 
-from ..semantics.signatures import constant
+from ..syntax.expressions import constant, last_name
 
 TRAIN, EVAL, PREDICT = "training", "evaluation", "prediction"
 _WORDS = {
@@ -92,8 +92,8 @@ def meaning(test: ast.expr) -> Meaning:
             return Meaning(None, None)
         yes, no = parts.pop()
         return Meaning(yes, None) if isinstance(test.op, ast.And) else Meaning(None, no)
-    if isinstance(test, (ast.Name, ast.Attribute)) and is_switch(_last(test)):
-        phase = the_phase_in(_last(test))
+    if isinstance(test, (ast.Name, ast.Attribute)) and is_switch(last_name(test)):
+        phase = the_phase_in(last_name(test))
         if phase:
             return Meaning(phase, EVAL if phase == TRAIN else TRAIN)
     return Meaning(None, None)
@@ -158,7 +158,3 @@ def after_exit(statement: ast.stmt, body: tuple[ast.stmt, ...]) -> frozenset[str
             if phase:
                 found.add(phase)
     return frozenset(found)
-
-
-def _last(node: ast.AST) -> str:
-    return getattr(node, "id", getattr(node, "attr", ""))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from ..rules.registry import Context
+from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.scopes import own_returns
-from ..semantics.signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind, is_none
+from ..semantics.signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind
 from ..semantics.types import NPU_RUN_CONFIG, PREPARED
+from ..syntax.expressions import is_none
 from .strategies import turned
 
 _RUN_CONFIG = "tensorflow.estimator.RunConfig"

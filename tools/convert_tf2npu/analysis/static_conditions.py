@@ -12,8 +12,8 @@ from typing import Iterator
 from ..semantics.call_sites import handed
 from ..semantics.model import Binding, Where
 from ..semantics.resolver import Names
-from ..semantics.signatures import constant
 from ..semantics.types import Instance
+from ..syntax.expressions import constant
 
 _MODE_KEYS = ("tensorflow.estimator.ModeKeys.", "tensorflow.contrib.learn.ModeKeys.")
 _FLAGS = ("tensorflow.app.flags.FLAGS.", "tensorflow.flags.FLAGS.", "absl.flags.FLAGS.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ..rules.registry import Context
+from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.resolver import Names
 from ..semantics.signatures import RUN_CONFIG, Bound, bind

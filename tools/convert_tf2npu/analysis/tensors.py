@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from ..rules.registry import Context
+from ..project.context import Context
 from ..semantics.model import Where
 
 _FROM_DATA: frozenset[str] = frozenset(

@@ -16,7 +16,7 @@ from typing import NamedTuple, Sequence
 
 from ..semantics.mentions import Mention, mentions
 from ..semantics.resolver import Names
-from ..semantics.signatures import constant
+from ..syntax.expressions import constant, last_name
 from .phase_words import (
     EVAL,
     PREDICT,
@@ -151,7 +151,7 @@ class _Search:
             return _of(phase, "the test around it") if phase else _OPEN
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-            named = {the_phase_in(_last(target)) for target in targets} - {None}
+            named = {the_phase_in(last_name(target)) for target in targets} - {None}
             if len(named) == 1:
                 return _of(named.pop(), "the name it is assigned to")
             return self._used(targets, parent, names)
@@ -159,7 +159,7 @@ class _Search:
             named_by = the_phase_in(parent.arg or "")
             return _of(named_by, f"the argument {parent.arg}") if named_by else _OPEN
         if isinstance(parent, ast.Call) and child is not parent.func:
-            taker = _last(parent.func)
+            taker = last_name(parent.func)
             phase = _TAKERS.get(taker) or (the_phase_in(taker) if taker else None)
             return _of(phase, f"the call of {taker}") if phase else self._given_to(parent, child, names)
         if isinstance(parent, ast.For) and child is parent.iter:
@@ -269,7 +269,7 @@ def _tests(use: Mention) -> bool:
 def _is_call(use: Mention) -> bool:
     call = use.names.parents[use.node]
     return isinstance(call, ast.Call) and (
-        call.func is use.node or (_last(call.func) == "partial" and call.args[:1] == [use.node])
+        call.func is use.node or (last_name(call.func) == "partial" and call.args[:1] == [use.node])
     )
 
 
@@ -290,7 +290,7 @@ def _handed_on(function: ast.AST | None, call: ast.Call) -> bool:
 def _pairs(function: ast.AST | None, call: ast.Call) -> list[tuple[str, ast.expr]]:
     """The arguments of a call with the names of the parameters that get them."""
     names = [p.arg for p in parameters(function)]
-    args = call.args[1:] if _last(call.func) == "partial" else call.args
+    args = call.args[1:] if last_name(call.func) == "partial" else call.args
     if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
         names = names[1:]
     return list(zip(names, args)) + [(k.arg or "", k.value) for k in call.keywords]
@@ -307,7 +307,7 @@ def _tested(parent: ast.AST, child: ast.AST) -> str | None:
 
 def _looped(loop: ast.For) -> Phase:
     """What a loop does with each element of what it runs over."""
-    called = {_last(n.func) for statement in loop.body for n in ast.walk(statement) if isinstance(n, ast.Call)}
+    called = {last_name(n.func) for statement in loop.body for n in ast.walk(statement) if isinstance(n, ast.Call)}
     if called & _STEPS:
         return _of(TRAIN, "the loop over it")
     phases = {phase for word in called for phase in ({_TAKERS[word]} if word in _TAKERS else phases_in(word))}
@@ -327,7 +327,7 @@ def _words_read(node: ast.AST, names: Names) -> list[str]:
         if isinstance(node, ast.Attribute):
             todo.append(node.value)
         elif isinstance(node, ast.Call):
-            maker = _last(node.func)
+            maker = last_name(node.func)
             if maker.startswith("from_") or maker.endswith("Dataset") or maker == "list_files":
                 for value in node.args + [k.value for k in node.keywords]:
                     found += _data_words(value)
@@ -349,11 +349,7 @@ def _data_words(node: ast.AST) -> list[str]:
             return []
         text = constant(part)
         if isinstance(part, (ast.Name, ast.Attribute)):
-            found.append(_last(part))
+            found.append(last_name(part))
         elif text and isinstance(text[0], str) and len(text[0]) < 80:
             found.append(text[0])
     return [word for word in found if not _OF_NUMBERS.search(word)]
-
-
-def _last(node: ast.AST) -> str:
-    return getattr(node, "id", getattr(node, "attr", ""))

@@ -11,7 +11,7 @@ import ast
 from collections import Counter
 from typing import Dict, Iterable, Iterator, NamedTuple, Set, Tuple
 
-from ..rules.registry import Context
+from ..rules.base import Context
 from ..semantics.model import Call
 from .results import CHANGE, FINDING, FINE, ApiCall, Calls
 

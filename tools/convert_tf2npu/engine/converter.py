@@ -15,11 +15,14 @@ from ..files.extensions import NOTEBOOK
 from ..project.project import Project
 from ..rewrite.call_edits import broken_string, loses_comment
 from ..rewrite.npu_imports import import_edits, taken
+from ..rules.base import Change, Context, Finding, Result, Rule
 from ..rules.compat_v1.lifting import CODE as LIFTING, MOVING, as_lifted, lift
-from ..rules.registry import Change, Context, Finding, Registry, Result, Rule
+from ..rules.registry import Registry
 from ..semantics.model import Where
+from ..syntax.expressions import last_name
 from ..syntax.notebook import CellError, Notebook
 from ..syntax.source import Edit, Source, SourceError, check_readable
+from ..syntax.suppressions import ignored
 from .api_usage import Said, counts, fates, places
 from .results import (
     CHANGE,
@@ -35,7 +38,6 @@ from .results import (
     by_place,
     failed,
 )
-from .suppressions import ignored
 
 __all__ = ["CHANGE", "ERROR", "FINDING", "Converter", "Diagnostic", "FileResult"]
 # The tree of such a file would take gigabytes; people do not write so much, programs do.
@@ -89,7 +91,7 @@ class _Context(Context):
             found = (
                 (call.node, self.resolve(call.node.func, call.where))
                 for call in self.names.calls
-                if words is None or getattr(call.node.func, "attr", getattr(call.node.func, "id", "")) in words
+                if words is None or last_name(call.node.func) in words
             )
             self._called = {node: name for node, name in found if name}
         return self._called

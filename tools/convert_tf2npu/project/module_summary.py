@@ -10,8 +10,8 @@ import ast
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from ..semantics.model import Binding
-from ..semantics.resolver import agreed, is_named, is_nothing
-from ..semantics.signatures import constant
+from ..semantics.resolver import agreed, is_named
+from ..syntax.expressions import constant, is_none
 
 if TYPE_CHECKING:
     from ..semantics.resolver import Names
@@ -90,7 +90,7 @@ def _kind(binding: Binding, names: Names) -> str:
     if binding.kind in ("def", "class"):
         at_top = names.path and binding.where.scope is names.module
         return (DEFINED if binding.kind == "def" else CLASS) if at_top else _UNKNOWN
-    if binding.kind == "value" and is_nothing(binding.node):
+    if binding.kind == "value" and is_none(binding.node):
         return _NOTHING
     return _IN_TREE if is_named(binding) else _UNKNOWN
 

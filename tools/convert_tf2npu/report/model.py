@@ -10,7 +10,9 @@ from ..engine.converter import MOST_BYTES
 from ..engine.results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileResult
 from ..engine.run import Run
 from ..files.extensions import NOTEBOOK
-from ..rules.registry import Registry, Rule
+from ..rules.base import Rule
+from ..rules.registry import Registry
+from ..syntax.expressions import last_part
 from .api_table import ApiUse, api_table
 from .file_text import FileText
 from .support import TF1, TF2
@@ -145,6 +147,6 @@ def _explanations(run: Run) -> tuple[Explanation, ...]:
 def _explanation(code: str, rule: Rule | None, rewrites: int, findings: int, errors: int) -> Explanation:
     doc = rule.doc if rule else _NOT_READ_DOC
     assert rule or code == NOT_READ
-    module = rule.module.__name__.rpartition(".")[2] if rule else "not_read"
+    module = last_part(rule.module.__name__) if rule else "not_read"
     name = "".join(word.capitalize() for word in module.split("_"))
     return Explanation(code, name, doc.split("\n")[0].rstrip("."), doc, rewrites, findings, errors)

@@ -11,6 +11,7 @@ import json
 import os
 from typing import NamedTuple
 
+from ..syntax.expressions import last_part
 from ..tf_api.support import SUPPORT
 
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "support_list.json")
@@ -86,7 +87,7 @@ def status_of(name: str, codes: tuple[str, ...] = (), tensorflow: str = TF1) -> 
         return _KINDS[SUPPORT[name]]
     listed = _listed(TF1 if name.startswith("horovod.") else tensorflow)  # which only the first list has
     owner, _, last = name.rpartition(".")
-    if name not in listed and last and owner.rpartition(".")[2][:1].isupper():
+    if name not in listed and last and last_part(owner)[:1].isupper():
         return status_of(owner, codes, tensorflow)  # of a method, that of its class
     return listed.get(name, "unlisted")
 

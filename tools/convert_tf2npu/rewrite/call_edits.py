@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Iterable
 
 from ..semantics.scopes import Scopes
-from ..semantics.signatures import constant
+from ..syntax.expressions import constant
 from ..syntax.source import Edit, Source, comments_of
 
 # What stands only in parentheses; the first one is new in Python 3.8.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from ..rules.registry import Context
+from ..project.context import Context
 from ..semantics.scopes import own_returns
-from ..semantics.signatures import constant
+from ..syntax.expressions import constant
 from ..syntax.source import Edit
 
 SETTINGS = (

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from typing import Iterable, Sequence
 
-from ..rules.registry import Change
 from ..semantics.resolver import STAR, Names
-from ..semantics.signatures import constant
+from ..syntax.expressions import constant
 from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical
+from .change import Change
 
 MODULE = "npu_shim.npu_init"
 # What a name of the star stands for, where a file may have imported the very same thing itself.

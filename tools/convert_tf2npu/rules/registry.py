@@ -1,20 +1,4 @@
-"""What a rule is, what it yields, and the table of all rules.
-
-A rule is a module of the package ``rules``: its docstring is its help, its page in the
-documentation and its tests, ``CODE`` its code, ``NEEDS`` the settings without which it does nothing. It defines one or more of
-
-* ``CALLS`` (dotted names) and ``check_call(context, call, name)`` for calls of these names;
-* ``METHODS`` (names) and ``check_method(context, call)`` for calls of attributes so called;
-* ``check_file(context)`` once for each file;
-* ``check_last(context, replaced)`` once for each file, when all others have spoken, with the parts of the text
-  (start, end) that their rewrites replace.
-
-``ON_OBJECTS`` are texts, one of which a file has if ``check_file`` acts on objects that the file only gets handed; those
-of attributes begin with a dot. What acts on names needs none, for there is no name of TensorFlow unless it, or a module
-that has it, is imported.
-
-Each yields :class:`Change` and :class:`Finding` objects and touches nothing itself.
-"""
+"""The table of all rules."""
 
 from __future__ import annotations
 
@@ -22,91 +6,12 @@ import ast
 import importlib
 import os
 import re
-from types import ModuleType
-from typing import Any, Iterator, NamedTuple, Pattern, Sequence, Union
+from typing import Any, Iterator, Pattern, Sequence
 
 from ..project.project import names_roots
-from ..semantics.model import Call, Where
-from ..semantics.resolver import Names
-from ..semantics.types import Types
-from ..syntax.source import Edit, Source
-
-HOOKS = "check_call", "check_method", "check_file", "check_last"  # of which a rule defines one or more
-
-
-class Change(NamedTuple):
-    """A rewrite: what is done at a node, the edits, and the names of npu_init they use."""
-
-    node: ast.AST
-    message: str
-    edits: tuple[Edit, ...]
-    uses: tuple[str, ...] = ()
-
-
-class Finding(NamedTuple):
-    """Something left as it is: where, why, and what to write."""
-
-    node: ast.AST
-    message: str
-
-
-Result = Union[Change, Finding]
-
-
-class Context(NamedTuple):
-    """All that a rule may look at.
-
-    ``distributed`` is the way of training on many devices that the user turns over to the NPU:
-    ``horovod``, ``tf_strategy``, or nothing. ``compat_v1`` says that the script is to run on TensorFlow 2, and
-    ``moves_contrib`` that the rule which takes names of tf.contrib from their homes acts; ``main`` is the path of the
-    entry script, where the user names it.
-    """
-
-    source: Source
-    names: Names
-    types: Types
-    distributed: str = ""
-    compat_v1: bool = False
-    main: str = ""
-    moves_contrib: bool = False
-
-    def resolve(self, node: ast.AST, where: Where) -> str | None:
-        """The canonical dotted name of an expression, or None."""
-        return self.names.resolve(node, where)
-
-    @property
-    def called(self) -> dict[ast.Call, str]:
-        """The canonical dotted names of what is called, by the calls that have one, in the order of the script."""
-        found = ((call.node, self.resolve(call.node.func, call.where)) for call in self.names.calls)
-        return {node: name for node, name in found if name}
-
-
-class Rule(NamedTuple):
-    """A rule module with its code and title."""
-
-    code: str
-    title: str
-    module: ModuleType
-
-    @property
-    def doc(self) -> str:
-        """The rule's help."""
-        return (self.module.__doc__ or "").strip()
-
-    @property
-    def needs(self) -> dict[str, Any]:
-        """The settings without which it does nothing."""
-        return dict(getattr(self.module, "NEEDS", {}))
-
-    @property
-    def calls(self) -> frozenset[str]:
-        """The dotted names whose calls it looks at."""
-        return frozenset(getattr(self.module, "CALLS", ()))
-
-    @property
-    def methods(self) -> frozenset[str]:
-        """The attribute names whose calls it looks at."""
-        return frozenset(getattr(self.module, "METHODS", ()))
+from ..semantics.model import Call
+from ..syntax.expressions import last_part
+from .base import HOOKS, Context, Finding, Result, Rule
 
 
 class Registry:
@@ -182,7 +87,7 @@ class Registry:
     @property
     def words_of_others(self) -> frozenset[str]:
         """The last words of the names of no framework whose calls rules look at."""
-        return frozenset(name.rpartition(".")[2] for name in self._by_call if not names_roots(name.encode("ascii")))
+        return frozenset(last_part(name) for name in self._by_call if not names_roots(name.encode("ascii")))
 
     def by_code(self, code: str) -> Rule | None:
         """The rule of a code."""

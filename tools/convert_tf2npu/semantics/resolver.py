@@ -12,13 +12,13 @@ import ast
 import builtins
 from typing import TYPE_CHECKING, Iterable, cast
 
+from ..syntax.expressions import constant, is_none
 from ..tf_api.canonical_names import canonical, home
 from ..tf_api.npu_init_exports import STAR
 from ..tf_api.v1_fate import V1, became, lifted
 from .classes import Definitions
 from .model import Binding, Where
 from .scopes import own_returns
-from .signatures import constant
 
 if TYPE_CHECKING:
     from ..project.project import Project
@@ -62,7 +62,7 @@ class Names(Definitions):
                 )
             return self._known[node]
         if isinstance(node, ast.IfExp):
-            return agreed({self.spelled(part, where) for part in (node.body, node.orelse) if not is_nothing(part)})
+            return agreed({self.spelled(part, where) for part in (node.body, node.orelse) if not is_none(part)})
         if isinstance(node, ast.Subscript) and self.spelled(node.value, where) == "sys.modules":
             key = constant(getattr(node.slice, "value", node.slice)) or constant(node.slice)
             return self._imported(key[0]) if key else None
@@ -113,7 +113,7 @@ class Names(Definitions):
         if len(bindings) == 1:
             return self._binding_name(bindings[0])
         # Nothing can be had of None: where a name is used, it is what else it may be.
-        return agreed({self._binding_name(b) for b in bindings if not (b.kind == "value" and is_nothing(b.node))})
+        return agreed({self._binding_name(b) for b in bindings if not (b.kind == "value" and is_none(b.node))})
 
     def _binding_name(self, binding: Binding) -> str | None:
         if binding.kind == "import":
@@ -159,7 +159,7 @@ class Names(Definitions):
             return None
         found: set[str | None] = set()
         for binding, names in owner[1].held(owner[0], node.attr):
-            if not (binding.kind == "value" and is_nothing(binding.node)):
+            if not (binding.kind == "value" and is_none(binding.node)):
                 found.add(names._binding_name(binding))
         return agreed(found)
 
@@ -212,7 +212,7 @@ class Names(Definitions):
                     {
                         self.spelled(value, self.places[r]) if value is not None else None
                         for value, r in values
-                        if not is_nothing(value) and not is_nothing(r.value)
+                        if not is_none(value) and not is_none(r.value)
                     }
                 )
         return self._returns[key]
@@ -289,8 +289,3 @@ def agreed(found: set[str | None]) -> str | None:
         if len({home(canonical(f)) for f in found if f}) == 1:
             return max(found, key=lambda f: len(f or ""))
     return found.pop() if len(found) == 1 else None
-
-
-def is_nothing(node: ast.AST | None) -> bool:
-    """Whether an expression is None."""
-    return constant(node) == (None,)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from ..syntax.expressions import is_none
+
 SESSION = ("target", "graph", "config")
 RUN_CONFIG = (
     "model_dir",
@@ -89,23 +91,3 @@ def bind(call: ast.Call, parameters: tuple[str, ...]) -> Bound:
         args[keyword.arg] = keyword.value
         keywords[keyword.arg] = keyword
     return Bound(args, tuple(positional), keywords, hidden, unknown)
-
-
-def is_none(node: ast.AST) -> bool:
-    """Whether an expression is the literal None."""
-    return constant(node) == (None,)
-
-
-def constant(node: ast.AST | None) -> tuple | None:
-    """The value of a literal, in a 1-tuple; None where the expression is no literal."""
-    if isinstance(node, ast.Constant):
-        return (node.value,)
-    # Python 3.7 has a class per kind of literal; later ones warn when these are so much as named.
-    kind = type(node).__name__
-    if kind in ("NameConstant", "Num", "Str", "Bytes"):
-        return (getattr(node, {"NameConstant": "value", "Num": "n"}.get(kind, "s")),)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = constant(node.operand)
-        if value and isinstance(value[0], (int, float)):
-            return (-value[0],)
-    return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Iterable
 
+from ..syntax.expressions import last_part
+
 DATASET = "tensorflow.data.Dataset"
 RUN_CONFIG = "tensorflow.estimator.RunConfig"
 NPU_RUN_CONFIG = "npu_shim.npu_init.NPURunConfig"
@@ -169,4 +171,4 @@ def inherited(name: str) -> str | None:
     """The type of the objects of a class that is made from a class by a dotted name, or None."""
     if name in (TEST_CASE, OPTIMIZER, KERAS_OPTIMIZER):
         return name
-    return made_by(name) if name.rpartition(".")[2][:1].isupper() else None
+    return made_by(name) if last_part(name)[:1].isupper() else None

@@ -11,11 +11,11 @@ import ast
 import weakref
 from typing import Iterable
 
+from ..syntax.expressions import constant, is_none
 from .call_sites import handed
 from .model import Binding, Function, Where
 from .resolver import Names, element
 from .scopes import own_returns
-from .signatures import constant
 from .tf_types import (
     ATTRIBUTES,
     CONFIG_PROTO,
@@ -117,9 +117,9 @@ class Types:
         elif isinstance(node, ast.Attribute):
             found = self._attribute(node, where)
         elif isinstance(node, ast.IfExp):
-            found = _join([self._of(part, where) for part in (node.body, node.orelse) if not _is_none(part)])
+            found = _join([self._of(part, where) for part in (node.body, node.orelse) if not is_none(part)])
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            found = _join([self._of(part, where) for part in node.values if not _is_none(part)])
+            found = _join([self._of(part, where) for part in node.values if not is_none(part)])
         if found == _LOOP:
             del self._memo[key]
         else:
@@ -162,7 +162,7 @@ class Types:
 
     def _of_bindings(self, bindings: Iterable[Binding]) -> str | None:
         # Nothing can be called on None: where a method is, the value is what else it may be.
-        return _join([self.binding(b) for b in bindings if not (b.kind == "value" and _is_none(b.node))])
+        return _join([self.binding(b) for b in bindings if not (b.kind == "value" and is_none(b.node))])
 
     def binding(self, binding: Binding) -> str | None:
         """The type of what a binding of this module binds."""
@@ -209,7 +209,7 @@ class Types:
         if self._used_as_dataset(binding):
             return DATASET
         values = handed(binding, self._names)
-        return _join([v.names.types._of(v.value, v.where) for v in values if not _is_none(v.value)]) if values else None
+        return _join([v.names.types._of(v.value, v.where) for v in values if not is_none(v.value)]) if values else None
 
     def _annotated(self, annotation: ast.AST, where: Where) -> str | None:
         text = constant(annotation)
@@ -264,7 +264,7 @@ class Types:
                 return _LOOP if found == _LOOP else ATTRIBUTES.get((found or "", node.attr))
             owner = found.owner, found.names
         held = owner[1].held(owner[0], node.attr)
-        return _join([names.types.binding(b) for b, names in held if not (b.kind == "value" and _is_none(b.node))])
+        return _join([names.types.binding(b) for b, names in held if not (b.kind == "value" and is_none(b.node))])
 
     def instance(self, owner: ast.ClassDef) -> str:
         """The type of the objects of a class of this module."""
@@ -292,15 +292,11 @@ class Types:
             values = [
                 (element(r.value, part), r)
                 for r in own_returns(function)
-                if r.value is not None and not _is_none(r.value)
+                if r.value is not None and not is_none(r.value)
             ]
-            return _join([self._of(value, self._names.places[r]) for value, r in values if not _is_none(value)])
+            return _join([self._of(value, self._names.places[r]) for value, r in values if not is_none(value)])
         finally:
             self._asked.pop()
-
-
-def _is_none(node: ast.AST | None) -> bool:
-    return constant(node) == (None,)
 
 
 def _join(types: Iterable[str | None]) -> str | None:

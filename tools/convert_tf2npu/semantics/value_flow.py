@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple
 
+from ..syntax.expressions import is_none
 from .call_sites import handed
 from .model import Binding, Where
 from .resolver import Names, element
 from .scopes import own_returns
-from .signatures import bind, is_none
+from .signatures import bind
 
 
 class Origin(NamedTuple):

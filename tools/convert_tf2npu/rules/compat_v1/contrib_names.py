@@ -87,7 +87,7 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
-from ..registry import Context, Result
+from ..base import Context, Result
 from .contrib.plan import plan
 from .contrib.spots import CODE
 

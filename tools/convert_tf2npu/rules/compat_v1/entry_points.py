@@ -14,7 +14,7 @@ from ...semantics.model import Call
 from ...semantics.resolver import Names
 from ...tf_api.canonical_names import canonical
 from ...tf_api.v1_fate import NEW, V1, became
-from ..registry import Context
+from ..base import Context
 from .written_for import had_gelu
 
 _SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})

@@ -114,7 +114,7 @@ from ...rewrite.npu_imports import statement_behind
 from ...rewrite.removal import remove_statements
 from ...syntax.source import Edit, Source
 from ...tf_api.v1_fate import V1, is_lifted, rest_of
-from ..registry import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Result
 from .lifting import CODE, Lift, Use, is_lifted_alias, uses, whole_call
 from .v2_behavior import SWITCH, switch
 

@@ -11,13 +11,13 @@ import ast
 import re
 from typing import Iterator, NamedTuple
 
-from ...engine.suppressions import ignored
 from ...project.import_graph import taken
 from ...project.project import Project
 from ...rewrite.removal import block_of
 from ...semantics.model import Binding, Scope, Star, Where
 from ...semantics.resolver import Names
 from ...syntax.source import Edit, Source
+from ...syntax.suppressions import ignored
 from ...tf_api.canonical_names import canonical
 from ...tf_api.v1_fate import (
     NEW,

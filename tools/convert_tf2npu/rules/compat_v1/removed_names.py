@@ -56,7 +56,7 @@ from typing import Iterator, Sequence, Tuple
 
 from ...tf_api.v1_fate import NOWHERE, became, is_lifted, rest_of
 from ...tf_api.v1_tables import CHANGED, PRIVATE
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 from .contrib.advice import advice
 from .contrib.plan import plan
 from .contrib.spots import below_contrib

@@ -15,7 +15,7 @@ from ...rewrite.npu_imports import statement_behind
 from ...semantics.resolver import Names
 from ...syntax.source import Edit
 from ...tf_api.v1_fate import V1
-from ..registry import Context
+from ..base import Context
 from .entry_points import facts_in, is_started, program
 
 SWITCH = "disable_v2_behavior()"

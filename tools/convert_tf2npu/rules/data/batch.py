@@ -141,7 +141,7 @@ from ...analysis.last_batch import Way, judge
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.types import DATASET
-from ..registry import Context, Result
+from ..base import Context, Result
 
 CODE = "NPU109"
 _SIGNATURES = {

@@ -83,9 +83,10 @@ from typing import Iterator
 
 from ...rewrite.call_edits import add_argument, rename, rename_keyword, wrap
 from ...semantics.model import Call, Where
-from ...semantics.signatures import Bound, bind, constant
+from ...semantics.signatures import Bound, bind
+from ...syntax.expressions import constant, last_part
 from ...syntax.source import Edit
-from ..registry import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU116"
 _CONTRIB = "tensorflow.contrib.mixed_precision."
@@ -132,7 +133,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             call.node,
             "{} stays, because enable_mixed_precision_graph_rewrite is given the same scale; "
             "leave that out, write npu_shim.session_config(precision_mode='allow_mix_precision') and "
-            "NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))".format(name.rsplit(".", 1)[1]),
+            "NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))".format(last_part(name)),
         )
         return
     found = set(context.called.values())
@@ -141,9 +142,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         yield Finding(
             call.node,
             "{} stays, because this file does not show what it is used with; manager "
-            "and optimizer go together: NPULossScaleOptimizer(opt, FixedLossScaleManager(...))".format(
-                name.rsplit(".", 1)[1]
-            ),
+            "and optimizer go together: NPULossScaleOptimizer(opt, FixedLossScaleManager(...))".format(last_part(name)),
         )
         return
     edits, uses = _edits(context, call.node, name)

@@ -106,8 +106,8 @@ from ...analysis.last_batch import Way, judge
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.types import DATASET
+from ..base import Context, Result
 from ..compat_v1.contrib.plan import moves
-from ..registry import Context, Result
 
 CODE = "NPU114"
 _MAP = ("map_func", "batch_size", "num_parallel_batches", "drop_remainder", "num_parallel_calls")

@@ -94,7 +94,7 @@ from ...semantics.resolver import Names
 from ...semantics.signatures import DROPOUT_V1, DROPOUT_V2, bind
 from ...syntax.source import Edit
 from ...tf_api.canonical_names import is_only_version2, is_version1
-from ..registry import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU106"
 CALLS = frozenset({"tensorflow.nn.dropout", "tensorflow.keras.backend.dropout"})

@@ -131,9 +131,10 @@ from typing import Iterator
 
 from ...analysis.gelu_formula import argument_name, expression_meaning, meaning, statements
 from ...semantics.model import Call, Function
-from ...semantics.signatures import bind, constant
+from ...semantics.signatures import bind
+from ...syntax.expressions import constant
 from ...syntax.source import Edit
-from ..registry import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU108"
 _READY = frozenset({"tensorflow.nn.gelu", "tensorflow.keras.activations.gelu"})

@@ -23,7 +23,8 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU201"
 CALLS = frozenset(
@@ -43,7 +44,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     yield Finding(
         call.node,
         '{} keeps the dropout of TensorFlow; "from npu_shim.estimator.npu import '
-        'npu_convert_dropout" switches all Dropout layers of the process to that of the NPU'.format(
-            (name or "").rsplit(".", 1)[1]
-        ),
+        'npu_convert_dropout" switches all Dropout layers of the process to that of the NPU'.format(last_part(name)),
     )

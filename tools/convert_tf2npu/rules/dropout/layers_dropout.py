@@ -116,8 +116,9 @@ from typing import Iterator
 from ...analysis.dropouts import Dropout, turn
 from ...rewrite.call_edits import one_minus
 from ...semantics.model import Call
-from ...semantics.signatures import LAYERS_DROPOUT, bind, constant
-from ..registry import Context, Finding, Result
+from ...semantics.signatures import LAYERS_DROPOUT, bind
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
 
 CODE = "NPU107"
 CALLS = frozenset({"tensorflow.layers.dropout"})

@@ -78,8 +78,9 @@ from ...analysis.dropouts import Dropout, turn
 from ...project.import_graph import importers
 from ...semantics.model import Call
 from ...semantics.resolver import Names
-from ...semantics.signatures import Bound, bind, constant
-from ..registry import Context, Finding, Result
+from ...semantics.signatures import Bound, bind
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
 
 CODE = "NPU118"
 _DROPOUT = "tensorflow.contrib.layers.dropout"

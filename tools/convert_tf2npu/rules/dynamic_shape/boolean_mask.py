@@ -38,7 +38,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import first_call, runs_on_card
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU231"
 _PARTITION = "tensorflow.dynamic_partition"
@@ -69,7 +70,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if name == _PARTITION:
         instead = "tf.where(tf.equal(partitions, i), x, tf.zeros_like(x)) for each part i"
     else:
-        reduced = _REDUCED.get(around.rsplit(".", 1)[-1]) if around.startswith("tensorflow.") else None
+        reduced = _REDUCED.get(last_part(around)) if around.startswith("tensorflow.") else None
         instead = reduced or (
             "rows, valid = npu_shim.data.masked_select(x, mask, MOST), where MOST is the "
             "largest number there can be, and leave the rows that are not valid out of what "

@@ -70,9 +70,10 @@ from typing import Iterator, NamedTuple
 
 from ...analysis.phase_words import TRAIN, phases_in
 from ...semantics.model import Call
-from ...semantics.signatures import bind, constant
+from ...semantics.signatures import bind
 from ...semantics.types import SESSION
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import constant, last_name
+from ..base import Context, Finding, Result
 
 CODE = "NPU245"
 METHODS = frozenset({"run", "eval"})
@@ -195,7 +196,7 @@ def _range_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
         )
         for target, over in loops:
             if isinstance(target, ast.Name) and target.id == name:
-                ranged = isinstance(over, ast.Call) and getattr(over.func, "id", getattr(over.func, "attr", "")) in (
+                ranged = isinstance(over, ast.Call) and last_name(over.func) in (
                     "range",
                     "xrange",
                     "trange",
@@ -232,7 +233,7 @@ def _divides(context: Context, call: Call, ranged: ast.Call, size: ast.expr) -> 
 
 def _names_in(node: ast.AST | None) -> list[str]:
     return [
-        getattr(part, "id", getattr(part, "attr", ""))
+        last_name(part)
         for part in (ast.walk(node) if node is not None else ())
         if isinstance(part, (ast.Name, ast.Attribute))
     ]

@@ -36,8 +36,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
-from ...semantics.signatures import constant
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
 
 CODE = "NPU233"
 _PADDED = "tensorflow.image.non_max_suppression_padded"

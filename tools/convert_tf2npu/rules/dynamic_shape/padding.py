@@ -52,9 +52,10 @@ from typing import Iterator
 
 from ...analysis.last_batch import stays_on_host
 from ...semantics.model import Call, Where
-from ...semantics.signatures import bind, constant
+from ...semantics.signatures import bind
 from ...semantics.types import DATASET
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
 
 CODE = "NPU238"
 CALLS = frozenset(

@@ -36,8 +36,9 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
-from ...semantics.signatures import bind, constant
-from ..registry import Context, Finding, Result
+from ...semantics.signatures import bind
+from ...syntax.expressions import is_none, last_name
+from ..base import Context, Finding, Result
 
 CODE = "NPU234"
 CALLS = frozenset({"tensorflow.placeholder", "tensorflow.placeholder_with_default"})
@@ -68,14 +69,14 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 
 
 def _is_open(context: Context, call: Call) -> bool:
-    word = getattr(call.node.func, "attr", getattr(call.node.func, "id", ""))
+    word = last_name(call.node.func)
     if word not in _SIGNATURES or context.resolve(call.node.func, call.where) not in CALLS:
         return False
     bound = bind(call.node, _SIGNATURES[word])
     if bound.hidden:
         return False
     shape = bound.args.get("shape")
-    if shape is None or constant(shape) == (None,):
+    if shape is None or is_none(shape):
         open_shape = not _holds_a_number(context, call)
     else:
         open_shape = isinstance(shape, (ast.List, ast.Tuple)) and _has_none(shape.elts)
@@ -85,10 +86,10 @@ def _is_open(context: Context, call: Call) -> bool:
 def _holds_a_number(context: Context, call: Call) -> bool:
     """Whether the name a placeholder is given says that it is always fed one number."""
     parent = context.names.parents.get(call.node)
-    named = [getattr(t, "id", getattr(t, "attr", "")) for t in parent.targets] if isinstance(parent, ast.Assign) else []
+    named = [last_name(t) for t in parent.targets] if isinstance(parent, ast.Assign) else []
     text = " ".join(named) + " " + context.source.segment(call.node)
     return bool(_NUMBERS.search(text.lower()))
 
 
 def _has_none(elements: list[ast.expr]) -> bool:
-    return any(constant(e) == (None,) for e in elements)
+    return any(is_none(e) for e in elements)

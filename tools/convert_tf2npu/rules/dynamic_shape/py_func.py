@@ -23,7 +23,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU237"
 CALLS = frozenset(
@@ -40,5 +41,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             "{} runs Python on the host, which the card cannot do, and its result has no "
             "known shape; move it into the function that dataset.map calls (with set_shape), "
             "write it in TensorFlow, or give the session mix_compile_mode=True "
-            "(with iterations_per_loop=1)".format((name or "").rsplit(".", 1)[1]),
+            "(with iterations_per_loop=1)".format(last_part(name)),
         )

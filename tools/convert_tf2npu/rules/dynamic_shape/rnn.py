@@ -32,8 +32,9 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
-from ...semantics.signatures import bind, constant
-from ..registry import Context, Finding, Result
+from ...semantics.signatures import bind
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
 
 CODE = "NPU207"
 CALLS = frozenset({"tensorflow.nn.dynamic_rnn"})

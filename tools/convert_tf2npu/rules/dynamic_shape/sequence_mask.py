@@ -24,7 +24,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU239"
 CALLS = frozenset({"tensorflow.sequence_mask"})

@@ -28,7 +28,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import first_call, runs_on_card
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU236"
 CALLS = frozenset(
@@ -51,5 +52,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             call.node,
             "{} works on strings, which the card does not have; move it into the function "
             "that dataset.map calls, and give the model the numbers, padded to a fixed "
-            "length (told once in a file)".format((name or "").rsplit(".", 1)[1]),
+            "length (told once in a file)".format(last_part(name)),
         )

@@ -34,7 +34,7 @@ from ...analysis.device_placement import runs_on_card
 from ...analysis.tensors import is_computed
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU235"
 CALLS = frozenset({"tensorflow.nn.top_k", "tensorflow.math.top_k"})

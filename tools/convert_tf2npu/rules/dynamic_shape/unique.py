@@ -30,7 +30,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU232"
 CALLS = frozenset(
@@ -46,7 +47,7 @@ _INSTEAD = {"unique": "write values, valid, index = npu_shim.data.unique_padded(
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if runs_on_card(context, call.node):
-        last = (name or "").rsplit(".", 1)[1]
+        last = last_part(name)
         yield Finding(
             call.node,
             f"how many values {last} gives is known only when it runs, and the card compiles "

@@ -57,10 +57,10 @@ from typing import Iterator
 from ...analysis.run_configs import becomes
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
-from ...semantics.signatures import is_none
 from ...semantics.tf_types import READY_MADE
 from ...semantics.types import PREPARED
-from ..registry import Change, Context, Finding, Result
+from ...syntax.expressions import is_none, last_part
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU104"
 CALLS = READY_MADE
@@ -70,7 +70,7 @@ _PLACES = {"tensorflow.contrib.learn.Estimator": 2, "tensorflow.contrib.learn.Ba
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     keywords = {k.arg: k.value for k in call.node.keywords}
     if None in keywords or len(call.node.args) > _BY_PLACE:
         yield Finding(

@@ -106,7 +106,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import ESTIMATOR, bind
 from ...semantics.types import NPU_RUN_CONFIG, PREPARED
 from ...syntax.source import Edit
-from ..registry import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU103"
 CALLS = frozenset({"tensorflow.estimator.Estimator"})

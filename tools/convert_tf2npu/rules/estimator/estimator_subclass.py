@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU203"
 _NPU = {

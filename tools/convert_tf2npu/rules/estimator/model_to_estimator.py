@@ -58,7 +58,7 @@ from ...rewrite.call_edits import name_argument, rename, wrap
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.source import Edit
-from ..registry import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU117"
 CALLS = frozenset({"tensorflow.keras.estimator.model_to_estimator"})

@@ -79,10 +79,11 @@ from ...analysis.run_configs import foreign_arguments
 from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
 from ...semantics.model import Call, Where
 from ...semantics.resolver import Names
-from ...semantics.signatures import NPU_RUN_CONFIG, RUN_CONFIG, Bound, bind, constant, is_none
+from ...semantics.signatures import NPU_RUN_CONFIG, RUN_CONFIG, Bound, bind
 from ...semantics.tf_types import RUN_CONFIG as RUN_CONFIG_CLASS, RUN_CONFIGS
+from ...syntax.expressions import constant, is_none
 from ...syntax.source import Edit, Source
-from ..registry import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU102"
 CALLS = RUN_CONFIGS

@@ -51,7 +51,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import first_call
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU205"
 CALLS = frozenset("tensorflow.summary." + name for name in "scalar histogram image audio text tensor_summary".split())

@@ -95,10 +95,11 @@ from ...analysis.run_configs import becomes
 from ...rewrite.call_edits import add_argument, holds_together, rename, wrap
 from ...rewrite.removal import remove_statements
 from ...semantics.model import Call
-from ...semantics.signatures import bind, constant
+from ...semantics.signatures import bind
 from ...semantics.types import PREPARED
+from ...syntax.expressions import constant
 from ...syntax.source import Edit
-from ..registry import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU111"
 _ROOTS = ("tensorflow.estimator.tpu.", "tensorflow.contrib.tpu.", "tensorflow.tpu.")

@@ -43,7 +43,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU254"
 CALLS = ("horovod.init",)

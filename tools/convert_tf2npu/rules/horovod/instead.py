@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ...syntax.expressions import last_part
+
 _BUILT = "leave it out: it asks how Horovod was built, which the NPU does not use"
 _AGAIN = "start again from the last checkpoint instead"
 _SCHEDULE = "write tf.keras.callbacks.LearningRateScheduler with the learning rate of each epoch"
@@ -42,5 +44,5 @@ def instead(name: str) -> str:
     """
     if name == "horovod":
         return "hand on what is used of it instead, as in get_npu_rank_size"
-    last = name.rsplit(".", 1)[1]
+    last = last_part(name)
     return _INSTEAD.get(last, _BUILT if last.endswith(_ASKS) else "write this part in another way or leave it out")

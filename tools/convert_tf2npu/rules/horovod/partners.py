@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from ...engine.suppressions import ignored
 from ...project.import_graph import bringing, reached
 from ...project.project import Project
 from ...rewrite.npu_imports import taken
 from ...semantics.resolver import Names
 from ...syntax.source import Source
-from ..registry import Context
+from ...syntax.suppressions import ignored
+from ..base import Context
 from .plan import Plan, plan
 
 

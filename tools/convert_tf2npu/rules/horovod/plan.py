@@ -11,7 +11,7 @@ from ...rewrite.removal import remove_names, remove_statements
 from ...semantics.call_sites import users
 from ...semantics.resolver import Names
 from ...syntax.source import Edit, Source
-from ..registry import Context, Finding
+from ..base import Context, Finding
 from .calls import GETTERS, File, Turn, Turned, is_option, turn_call
 from .instead import instead
 from .setup import turn_init, turn_shutdown

@@ -122,7 +122,7 @@ from __future__ import annotations
 import os
 from typing import Iterator
 
-from ..registry import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Result
 from .partners import obstacle_elsewhere
 from .plan import plan
 

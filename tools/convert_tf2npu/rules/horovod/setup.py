@@ -9,7 +9,7 @@ from ...rewrite.call_edits import rename
 from ...rewrite.insertion import at_end, is_main_guard
 from ...rewrite.removal import block_of
 from ...semantics.resolver import Names
-from ..registry import Context, Finding
+from ..base import Context, Finding
 from .calls import Turn, Turned
 
 _INIT = "npu_sess, npu_shutdown = init_resource()"

@@ -32,8 +32,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...semantics.model import Call
+from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 from .instead import instead
 
 CODE = "NPU216"
@@ -44,6 +45,4 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if context.distributed == "horovod":
         return  # the rule that turns Horovod over tells it
     name = name or ""
-    yield Finding(
-        call.node, "horovod {} has no counterpart on the NPU; {}".format(name.rsplit(".", 1)[1], instead(name))
-    )
+    yield Finding(call.node, "horovod {} has no counterpart on the NPU; {}".format(last_part(name), instead(name)))

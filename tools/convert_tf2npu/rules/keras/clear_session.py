@@ -48,7 +48,7 @@ from typing import Iterator
 
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
-from ..registry import Change, Context, Result
+from ..base import Change, Context, Result
 from .keras_session import trained_call, uses_eager
 
 CODE = "NPU115"

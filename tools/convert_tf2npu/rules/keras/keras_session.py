@@ -137,8 +137,8 @@ from ...semantics.model import Call
 from ...semantics.types import MODEL
 from ...syntax.source import Edit
 from ...tf_api.canonical_names import is_only_version2
+from ..base import Change, Context, Finding, Result
 from ..compat_v1.v2_behavior import switch
-from ..registry import Change, Context, Finding, Result
 
 CODE = "NPU105"
 _TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})

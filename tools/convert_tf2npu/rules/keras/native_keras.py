@@ -34,7 +34,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...semantics.model import Binding
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU228"
 

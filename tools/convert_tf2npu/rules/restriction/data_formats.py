@@ -35,8 +35,8 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
-from ...semantics.signatures import constant
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
 
 CODE = "NPU208"
 _KNOWN = frozenset({"NCHW", "NHWC", "NC", "HWCN", "CN", "N..C", "NC..", "CHANNELS_FIRST", "CHANNELS_LAST"})

@@ -44,8 +44,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call, Where
-from ...semantics.signatures import constant
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import constant, last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU221"
 _TYPED = frozenset(
@@ -74,7 +74,7 @@ _BAD = {"float64": "float64", "double": "float64", "complex64": "complex64", "co
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     if name in _DOUBLE:
         kind: str | None = "float64"
     elif name in _COMPLEX:

@@ -35,8 +35,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call, Where
-from ...semantics.signatures import constant
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import constant, last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU227"
 CALLS = frozenset(
@@ -51,7 +51,7 @@ _HALF = re.compile(r"float16|mix(?:ed)?_precision|mixed_float|\bfp16|tf\.half")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     values = call.node.args[:1]
     if short in _BOUNDS:
         values = call.node.args[:2] if short == "maximum" else call.node.args[1:2]

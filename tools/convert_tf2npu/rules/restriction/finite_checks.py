@@ -43,8 +43,9 @@ from typing import Iterator
 
 from ...analysis.device_placement import first_call, function_of, runs_on_card
 from ...semantics.model import Call
+from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU222"
 CALLS = names_of("finite")
@@ -54,7 +55,7 @@ _UPDATES = re.compile(r"apply_gradients|clip_by_global_norm|minimize\s*\(")
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if not runs_on_card(context, call.node) or not first_call(context, call, CALLS, function_of(context, call.node)):
         return
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     constantly = "true" if short == "is_finite" else "false"
     if any(
         isinstance(p, ast.FunctionDef) and _UPDATES.search(context.source.segment(p))

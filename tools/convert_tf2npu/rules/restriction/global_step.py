@@ -50,8 +50,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import function_of, runs_on_card
 from ...semantics.model import Call, Where
-from ...semantics.signatures import constant
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import constant, last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU226"
 CALLS = frozenset({"tensorflow.assign", "tensorflow.assign_add", "tensorflow.compat.v1.assign_add"})
@@ -70,7 +70,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if call.node.args:
-        yield from _check(context, call, call.node.args[0], call.node.args[1:], (name or "").rsplit(".", 1)[1])
+        yield from _check(context, call, call.node.args[0], call.node.args[1:], last_part(name))
 
 
 def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr], word: str) -> Iterator[Result]:

@@ -39,8 +39,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Where
-from ...semantics.signatures import constant
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
 
 CODE = "NPU209"
 _NAMES = frozenset(

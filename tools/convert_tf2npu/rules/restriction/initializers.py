@@ -42,7 +42,7 @@ import ast
 from typing import Iterator
 
 from ...semantics.model import Call, Where
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU220"
 CALLS = frozenset({"tensorflow.group"})

@@ -33,8 +33,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...semantics.model import Call
-from ...semantics.signatures import bind, constant
-from ..registry import Context, Finding, Result
+from ...semantics.signatures import bind
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
 
 CODE = "NPU244"
 CALLS = frozenset({"npu_shim.npu_init.util.set_iteration_per_loop"})

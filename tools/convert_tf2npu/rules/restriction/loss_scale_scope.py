@@ -29,7 +29,7 @@ import ast
 from typing import Iterator
 
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU242"
 CALLS = frozenset(

@@ -45,7 +45,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_map_function
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU224"
 _INSTEAD = {
@@ -66,6 +67,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         yield Finding(
             call.node,
             "{} makes a variable in the input pipeline, where the NPU never initialises it; write {}".format(
-                (name or "").rsplit(".", 1)[1], _INSTEAD[name or ""]
+                last_part(name), _INSTEAD[name or ""]
             ),
         )

@@ -49,8 +49,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import first_call
 from ...semantics.model import Call
-from ...semantics.signatures import constant
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
 
 CODE = "NPU229"
 _METHODS = frozenset({"multiprocessing.set_start_method", "multiprocessing.get_context"})

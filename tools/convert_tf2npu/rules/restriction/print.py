@@ -39,7 +39,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU225"
 CALLS = frozenset({"tensorflow.print", "tensorflow.Print"})

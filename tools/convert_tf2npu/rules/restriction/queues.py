@@ -37,9 +37,9 @@ from typing import Iterator
 
 from ...analysis.device_placement import first_call
 from ...semantics.model import Call
-from ...semantics.signatures import constant
+from ...syntax.expressions import constant, last_part
 from ...tf_api.support import names_of
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU223"
 CALLS = names_of("queue")
@@ -47,7 +47,7 @@ _THREADS = {"batch": 2, "shuffle_batch": 4}  # the place of num_threads
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     place = _THREADS.get(short)
     if place is not None:
         given = {k.arg: k.value for k in call.node.keywords}.get("num_threads")

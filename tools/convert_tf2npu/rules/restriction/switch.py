@@ -25,7 +25,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU243"
 CALLS = frozenset(
@@ -44,5 +45,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         yield Finding(
             call.node,
             "{} is a part of control flow that the NPU cannot compile by itself; write "
-            "tf.cond, tf.case or tf.while_loop".format((name or "").rsplit(".", 1)[1]),
+            "tf.cond, tf.case or tf.while_loop".format(last_part(name)),
         )

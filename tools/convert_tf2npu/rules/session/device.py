@@ -110,10 +110,10 @@ from typing import Iterator
 
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
-from ...semantics.signatures import constant
 from ...semantics.types import GRAPH
+from ...syntax.expressions import constant, last_name
 from ...syntax.source import Edit
-from ..registry import Change, Context, Finding, Result
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU110"
 CALLS = frozenset({"tensorflow.device"})
@@ -192,7 +192,7 @@ def _told_once(context: Context, call: Call) -> Iterator[Result]:
 
 def _is_chosen(context: Context, call: Call) -> bool:
     """Whether a call is one of tf.device whose device is no literal."""
-    word = getattr(call.node.func, "attr", getattr(call.node.func, "id", ""))
+    word = last_name(call.node.func)
     device = _device(call) if word == "device" else None
     return (
         device is not None

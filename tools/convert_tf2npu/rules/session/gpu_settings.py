@@ -52,8 +52,8 @@ from typing import Iterator
 
 from ...rewrite.removal import remove_statements
 from ...semantics.model import Call, Where
-from ...semantics.signatures import constant
-from ..registry import Change, Context, Finding, Result
+from ...syntax.expressions import constant
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU120"
 _HOMES = ("tensorflow.config.", "tensorflow.config.experimental.")

@@ -209,10 +209,11 @@ from typing import Iterator
 
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
-from ...semantics.signatures import bind, is_none
+from ...semantics.session_signatures import FUNCTIONS, METHODS_OF
+from ...semantics.signatures import bind
 from ...semantics.types import NPU_CONFIG
-from ...tf_api.session_signatures import FUNCTIONS, METHODS_OF
-from ..registry import Change, Context, Finding, Result
+from ...syntax.expressions import is_none, last_name, last_part
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU101"
 _MONITORED = ("session_creator", "hooks", "stop_grace_period_secs")
@@ -223,21 +224,17 @@ METHODS = frozenset(method for methods in METHODS_OF.values() for method in meth
 def check_file(context: Context) -> Iterator[Result]:
     """Classes of the project that are made from TensorFlow's sessions and have no __init__ of their own."""
     names = context.names
-    words = {_last(call.node.func) for call in names.calls}
+    words = {last_name(call.node.func) for call in names.calls}
     own = {
         node.name for node, _ in names.classes if node.name in words and not names.ancestry(node).isdisjoint(FUNCTIONS)
     }
     elsewhere = {name for name in dict.fromkeys(context.called.values()) if _makes_session(context, name)}
     for call in names.calls if own or elsewhere else ():
-        if context.called.get(call.node) in elsewhere or _last(call.node.func) in own:
+        if context.called.get(call.node) in elsewhere or last_name(call.node.func) in own:
             found = names.definition(call.node.func, call.where)
             if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], "__init__"):
                 for base in sorted(found[1].ancestry(found[0]).intersection(FUNCTIONS)):
                     yield from _config(context, call.node, call, FUNCTIONS[base], found[0].name)
-
-
-def _last(function: ast.expr) -> str:
-    return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def _makes_session(context: Context, name: str) -> bool:
@@ -248,7 +245,7 @@ def _makes_session(context: Context, name: str) -> bool:
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     if short == "MonitoredSession":
         yield from _creator(context, call)
     elif short == "partial":
@@ -302,12 +299,12 @@ def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
         for base in owner.bases if owner else ():
             name = context.resolve(base, context.names.places[owner]) if owner else None
             if name in FUNCTIONS:
-                yield from _config(context, call.node, call, FUNCTIONS[name], name.rsplit(".", 1)[1])
+                yield from _config(context, call.node, call, FUNCTIONS[name], last_part(name))
                 return
     else:
         name = context.resolve(value, call.where)
         if name in FUNCTIONS:
-            yield from _config(context, call.node, call, ("self",) + FUNCTIONS[name], name.rsplit(".", 1)[1])
+            yield from _config(context, call.node, call, ("self",) + FUNCTIONS[name], last_part(name))
 
 
 def _partial(context: Context, call: Call) -> Iterator[Result]:
@@ -318,7 +315,7 @@ def _partial(context: Context, call: Call) -> Iterator[Result]:
         return
     signature = FUNCTIONS[name]
     rest = ast.Call(node.func, node.args[1:], node.keywords)
-    short = name.rsplit(".", 1)[1]
+    short = last_part(name)
     if not {"config", "session_config"}.intersection(bind(rest, signature).args) and _given_later(context, node):
         yield Finding(
             node,

@@ -45,11 +45,12 @@ import re
 from typing import Iterable, Iterator
 
 from ...semantics.model import Where
-from ...tf_api.session_signatures import FUNCTIONS
-from ..registry import Context, Finding, Result
+from ...semantics.session_signatures import FUNCTIONS
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
 
 CODE = "NPU204"
-_WORDS = frozenset(name.rsplit(".", 1)[1] for name in FUNCTIONS)
+_WORDS = frozenset(last_part(name) for name in FUNCTIONS)
 # What is behind an argument or a default, and before that blanks: words are looked for fast, and few stand so.
 _GIVEN = {word: re.compile(word + r"\s*[,):#\\]") for word in _WORDS}
 _ASKS = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "setattr", "type", "partial", "super", "cast"})

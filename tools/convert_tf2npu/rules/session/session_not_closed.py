@@ -54,7 +54,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...semantics.model import Call
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU206"
 CALLS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession"})

@@ -29,8 +29,9 @@ from typing import Iterator
 
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
-from ...semantics.signatures import bind, constant
-from ..registry import Change, Context, Result
+from ...semantics.signatures import bind
+from ...syntax.expressions import constant
+from ..base import Change, Context, Result
 
 CODE = "NPU113"
 CALLS = frozenset({"tensorflow.config.set_soft_device_placement"})

@@ -49,8 +49,9 @@ from typing import Iterator
 
 from ...rewrite.call_edits import add_argument, rename
 from ...semantics.model import Call
-from ...semantics.signatures import bind, constant
-from ..registry import Change, Context, Finding, Result
+from ...semantics.signatures import bind
+from ...syntax.expressions import constant
+from ..base import Change, Context, Finding, Result
 
 CODE = "NPU112"
 # the argument that switches, its place, and whether it is on when it is not given

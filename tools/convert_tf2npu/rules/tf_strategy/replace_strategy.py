@@ -81,8 +81,8 @@ from ...analysis.device_placement import in_test
 from ...analysis.strategies import NAMES, REPLICAS, SERVERS, taken
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
+from ..base import Change, Context, Finding, Result
 from ..keras.keras_session import uses_eager
-from ..registry import Change, Context, Finding, Result
 
 CODE = "NPU302"
 NEEDS = {"distributed": "tf_strategy"}

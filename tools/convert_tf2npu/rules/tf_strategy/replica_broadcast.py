@@ -53,8 +53,8 @@ from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call
 from ...semantics.types import MODEL, SESSION
 from ...semantics.value_flow import origins
+from ..base import Context, Finding, Result
 from ..keras.keras_session import uses_eager
-from ..registry import Context, Finding, Result
 
 CODE = "NPU251"
 NEEDS = {"distributed": "tf_strategy"}

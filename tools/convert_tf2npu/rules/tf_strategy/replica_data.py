@@ -63,8 +63,8 @@ from ...analysis.strategies import are_made
 from ...analysis.train_phase import phase_of
 from ...semantics.model import Call
 from ...semantics.types import DATASET
+from ..base import Context, Finding, Result
 from ..keras.keras_session import uses_eager
-from ..registry import Context, Finding, Result
 
 CODE = "NPU252"
 NEEDS = {"distributed": "tf_strategy"}

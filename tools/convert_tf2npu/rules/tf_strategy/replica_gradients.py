@@ -72,8 +72,8 @@ from ...semantics.call_sites import users
 from ...semantics.resolver import Names
 from ...semantics.signatures import bind
 from ...semantics.tf_types import KERAS_OPTIMIZER, OPTIMIZER
+from ..base import Change, Context, Finding, Result
 from ..keras.keras_session import uses_eager
-from ..registry import Change, Context, Finding, Result
 
 CODE = "NPU305"
 NEEDS = {"distributed": "tf_strategy"}

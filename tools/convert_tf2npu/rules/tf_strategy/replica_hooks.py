@@ -71,11 +71,12 @@ from typing import Iterator
 from ...analysis.device_placement import in_test, trains
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
-from ...semantics.signatures import bind, is_none
+from ...semantics.signatures import bind
 from ...semantics.types import ESTIMATOR, MODEL
 from ...semantics.value_flow import origins
+from ...syntax.expressions import is_none, last_part
+from ..base import Change, Context, Finding, Result
 from ..keras.keras_session import uses_eager
-from ..registry import Change, Context, Finding, Result
 
 CODE = "NPU306"
 NEEDS = {"distributed": "tf_strategy"}
@@ -111,7 +112,7 @@ METHODS = frozenset(method for _, method in _METHODS)
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if context.distributed == "tf_strategy" and (name != _MONITORED or trains(context)):
-        yield from _appended(context, call, "hooks", _FUNCTIONS[name or ""], (name or "").rsplit(".", 1)[1])
+        yield from _appended(context, call, "hooks", _FUNCTIONS[name or ""], last_part(name))
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:

@@ -70,12 +70,13 @@ from ...analysis.device_placement import in_test
 from ...analysis.optimizers import WRAPPER, role
 from ...rewrite.call_edits import add_argument, wrap
 from ...semantics.model import Call
-from ...semantics.signatures import bind, constant
+from ...semantics.signatures import bind
 from ...semantics.tf_types import made_by
 from ...semantics.types import MODEL, OPTIMIZER
 from ...semantics.value_flow import Origin, origins
+from ...syntax.expressions import constant, last_part
+from ..base import Change, Context, Finding, Result
 from ..keras.keras_session import uses_eager
-from ..registry import Change, Context, Finding, Result
 
 CODE = "NPU304"
 NEEDS = {"distributed": "tf_strategy"}
@@ -155,7 +156,7 @@ def _kind(origin: Origin) -> str | None:
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if context.distributed != "tf_strategy" or in_test(context, call.node):
         return
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     if name in _TO_ESTIMATOR:
         if not _has_tensorflows(context):
             yield Finding(

@@ -57,8 +57,9 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import READY_MADE
 from ...semantics.value_flow import origins
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
 from ..keras.keras_session import uses_eager
-from ..registry import Context, Finding, Result
 
 CODE = "NPU253"
 NEEDS = {"distributed": "tf_strategy"}
@@ -91,7 +92,7 @@ def _told(context: Context, call: Call) -> str | None:
         return f"give each rank a model_dir of its own, or write save_checkpoints_steps=100 {_FIRST} 0 in its run configuration"
     if name in _CALLS:
         bound = bind(node, _CALLS[name])
-        short = name.rsplit(".", 1)[1]
+        short = last_part(name)
         if short == "ModelCheckpoint":
             return "add this callback under the condition get_rank_id() == 0 only"
         for argument in ("checkpoint_dir", "logdir"):

@@ -38,7 +38,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.strategies import NAMES, TPU, taken
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU250"
 ON_OBJECTS = ("Strategy", "_distribute")

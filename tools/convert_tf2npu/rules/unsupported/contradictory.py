@@ -30,8 +30,9 @@ from typing import Iterator
 
 from ...analysis.device_placement import first_call, runs_on_card
 from ...semantics.model import Call
+from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU214"
 CALLS = names_of("unclear")
@@ -45,7 +46,7 @@ _INSTEAD = {
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     if runs_on_card(context, call.node) and first_call(context, call, frozenset({name or ""}), context.names.tree):
         yield Finding(
             call.node,

@@ -30,15 +30,16 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...semantics.model import Call
+from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU210"
 CALLS = names_of("eager")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     if not in_test(context, call.node):
         yield Finding(
             call.node,

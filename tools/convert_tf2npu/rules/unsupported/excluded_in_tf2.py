@@ -24,8 +24,9 @@ from typing import Iterator
 
 from ...analysis.device_placement import first_call, runs_on_card
 from ...semantics.model import Call
+from ...syntax.expressions import last_part
 from ...tf_api.support import AVOID_IN_2
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU217"
 NEEDS = {"compat_v1": True}
@@ -40,7 +41,7 @@ _INSTEAD = {
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     spelled = context.names.spelled(call.node.func, call.where) or ""
     if (
         context.compat_v1

@@ -39,8 +39,9 @@ import re
 from typing import Iterator
 
 from ...semantics.model import Call
+from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU212"
 CALLS = names_of("gpu")
@@ -65,7 +66,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         ):
             return
         child = parent
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     instead = _INSTEAD.get(short)
     yield Finding(
         call.node,

@@ -21,8 +21,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...semantics.model import Call
+from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU213"
 CALLS = names_of("lite")
@@ -34,7 +35,7 @@ _INSTEAD = {
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     instead = _INSTEAD.get(short)
     yield Finding(
         call.node,

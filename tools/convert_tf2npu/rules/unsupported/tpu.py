@@ -31,8 +31,9 @@ import ast
 from typing import Iterator
 
 from ...semantics.model import Call
+from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU211"
 CALLS = names_of("tpu")
@@ -58,7 +59,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if isinstance(parent, (ast.FunctionDef, ast.ClassDef)) and "tpu" in parent.name.lower():
             return  # made for a TPU, and called where there is one
         child = parent
-    short = (name or "").rsplit(".", 1)[1]
+    short = last_part(name)
     yield Finding(
         call.node,
         "{} works on a TPU only; {}".format(

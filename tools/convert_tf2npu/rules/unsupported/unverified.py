@@ -24,7 +24,7 @@ from typing import Iterator
 from ...analysis.device_placement import runs_on_card
 from ...semantics.model import Call
 from ...tf_api.support import names_of
-from ..registry import Context, Finding, Result
+from ..base import Context, Finding, Result
 
 CODE = "NPU215"
 CALLS = names_of("unverified") | {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....syntax.expressions import last_part
 from .homes import HOMES, home_of
 
 _SLIM = "pip install tf_slim, import tf_slim, and write tf_slim.%s, which takes the same arguments"
@@ -82,7 +83,7 @@ def advice(name: str) -> str:
         name: below tf.contrib, as ``layers.layer_norm``; of a module that is imported its name, as ``slim``.
     """
     module, _, rest = name.partition(".")
-    last = name.rpartition(".")[2]
+    last = last_part(name)
     if name in _NAMES:
         return _NAMES[name]
     home = home_of(name)

@@ -7,7 +7,8 @@ from typing import Callable
 
 from ....rewrite.call_edits import argument_start, inside, keyword_value, name_argument, rename_keyword
 from ....rewrite.removal import remove_arguments
-from ....semantics.signatures import bind, constant, is_none
+from ....semantics.signatures import bind
+from ....syntax.expressions import constant, is_none
 from ....syntax.source import Edit, Source
 from .homes import Home
 

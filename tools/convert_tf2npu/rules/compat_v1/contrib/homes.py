@@ -11,6 +11,7 @@ from typing import Iterable, NamedTuple
 
 from ....semantics.model import Where
 from ....semantics.resolver import Names
+from ....syntax.expressions import last_part
 from ....tf_api.canonical_names import canonical
 from ....tf_api.v1_fate import rest_of
 from ....tf_api.v1_tables import CONTRIB, MODULES
@@ -177,7 +178,7 @@ def shared_module(moving: Iterable[tuple[str, Home | None]]) -> str:
         moving: the last word of each, and its home.
     """
     modules = {
-        home.name.rpartition(".")[0] if home and home.is_plain and home.name.rpartition(".")[2] == last else ""
+        home.name.rpartition(".")[0] if home and home.is_plain and last_part(home.name) == last else ""
         for last, home in moving
     }
     module = modules.pop() if len(modules) == 1 else ""

@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, Sequence
 
-from ....engine.suppressions import ignored
 from ....rewrite.call_edits import rename, rename_behind
 from ....semantics.model import Where
 from ....syntax.source import Edit
+from ....syntax.suppressions import ignored
 from ....tf_api.v1_fate import V1, is_lifted
-from ...registry import Change, Context
+from ...base import Change, Context
 from ..v2_behavior import switch
 from .homes import home_of, shared_module
 from .import_lines import import_from, rewritten

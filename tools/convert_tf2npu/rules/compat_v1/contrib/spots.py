@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, Sequence
 
-from ....engine.suppressions import ignored
 from ....project.import_graph import taken
 from ....rewrite.call_edits import loses_comment
 from ....semantics.model import Binding, Scope
 from ....syntax.source import Edit
+from ....syntax.suppressions import ignored
 from ....tf_api.v1_fate import V1
-from ...registry import Context
+from ...base import Context
 from ..lifting import Use, uses, whole_call
 from .calls import call_edits
 from .homes import Home, contrib_name, part_with_home

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..semantics.signatures import SESSION
-from ..semantics.types import SESSION_MANAGER, SUPERVISOR
+from .signatures import SESSION
+from .types import SESSION_MANAGER, SUPERVISOR
 
 _CREATOR = ("scaffold", "master", "config", "checkpoint_dir", "checkpoint_filename_with_path")
 _EVALUATE = ("initial_op", "initial_op_feed_dict")

@@ -1,0 +1,44 @@
+"""The file that rules look at, with the settings that change what they do."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from ..semantics.model import Where
+from ..semantics.resolver import Names
+from ..semantics.types import Types
+from ..syntax.source import Source
+
+
+class Context(NamedTuple):
+    """All that a rule may look at.
+
+    Attributes:
+        source: the file as bytes, text and tree.
+        names: name resolution in it.
+        types: type inference in it.
+        distributed: the kind of distributed training that the user converts to the NPU: ``horovod``,
+            ``tf_strategy``, or the empty string.
+        compat_v1: True if the script is to run on TensorFlow 2.
+        main: the path of the entry script, if the user names it.
+        moves_contrib: True if the rule is on that takes names of tf.contrib from their new homes.
+    """
+
+    source: Source
+    names: Names
+    types: Types
+    distributed: str = ""
+    compat_v1: bool = False
+    main: str = ""
+    moves_contrib: bool = False
+
+    def resolve(self, node: ast.AST, where: Where) -> str | None:
+        """Return the canonical dotted name of an expression, or None."""
+        return self.names.resolve(node, where)
+
+    @property
+    def called(self) -> dict[ast.Call, str]:
+        """The canonical dotted name of the function of each call that has one, in the order of the script."""
+        found = ((call.node, self.resolve(call.node.func, call.where)) for call in self.names.calls)
+        return {node: name for node, name in found if name}

@@ -1,0 +1,56 @@
+"""The interface of a rule.
+
+A rule is a module of a topic package below ``rules``. Its docstring is its help, its page in the documentation and its
+tests; ``CODE`` is its code; ``NEEDS`` are the settings it requires. It defines one or more of these hooks:
+
+* ``CALLS`` (dotted names) and ``check_call(context, call, name)``: called for each call of one of these names;
+* ``METHODS`` (names) and ``check_method(context, call)``: called for each call of an attribute of that name;
+* ``check_file(context)``: called once for each file;
+* ``check_last(context, replaced)``: called once for each file after all others, with the parts of the text
+  (start, end) that their rewrites replace.
+
+``ON_OBJECTS`` lists strings. A file contains one of them if ``check_file`` acts on objects that the file only receives
+from other files; strings for attributes begin with a dot. A rule that acts on names needs none: a file has no name of
+TensorFlow unless it imports TensorFlow or a module that does.
+
+Each hook yields :class:`Change` and :class:`Finding` objects and modifies nothing itself.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from ..project.context import Context
+from ..rewrite.change import Change, Finding, Result
+
+__all__ = ["HOOKS", "Change", "Context", "Finding", "Result", "Rule"]
+HOOKS = "check_call", "check_method", "check_file", "check_last"  # a rule defines one or more of these
+
+
+class Rule(NamedTuple):
+    """A rule module with its code and title."""
+
+    code: str
+    title: str
+    module: ModuleType
+
+    @property
+    def doc(self) -> str:
+        """The rule's help."""
+        return (self.module.__doc__ or "").strip()
+
+    @property
+    def needs(self) -> dict[str, Any]:
+        """The settings that the rule requires."""
+        return dict(getattr(self.module, "NEEDS", {}))
+
+    @property
+    def calls(self) -> frozenset[str]:
+        """The dotted names whose calls the rule checks."""
+        return frozenset(getattr(self.module, "CALLS", ()))
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """The attribute names whose calls the rule checks."""
+        return frozenset(getattr(self.module, "METHODS", ()))

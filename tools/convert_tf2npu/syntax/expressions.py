@@ -1,0 +1,36 @@
+"""Small questions about one expression: its literal value, None, and the last part of the name it spells."""
+
+from __future__ import annotations
+
+import ast
+
+
+def constant(node: ast.AST | None) -> tuple | None:
+    """Return the value of a literal in a 1-tuple, or None if the expression is no literal."""
+    if isinstance(node, ast.Constant):
+        return (node.value,)
+    # Python 3.7 has a class for each kind of literal; later versions warn when one of these is named.
+    kind = type(node).__name__
+    if kind in ("NameConstant", "Num", "Str", "Bytes"):
+        return (getattr(node, {"NameConstant": "value", "Num": "n"}.get(kind, "s")),)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = constant(node.operand)
+        if value and isinstance(value[0], (int, float)):
+            return (-value[0],)
+    return None
+
+
+def is_none(node: ast.AST | None) -> bool:
+    """Return True if an expression is the literal None."""
+    return constant(node) == (None,)
+
+
+def last_name(node: ast.AST) -> str:
+    """Return ``c`` of the expression ``a.b.c``, ``a`` of ``a``, and the empty string for every other expression."""
+    found: str = getattr(node, "attr", getattr(node, "id", ""))
+    return found
+
+
+def last_part(dotted: str | None) -> str:
+    """Return ``c`` of the dotted name ``a.b.c``."""
+    return (dotted or "").rpartition(".")[2]
