@@ -172,7 +172,7 @@ def through_servers(rank: int, size: int, job: str, port: int) -> Prepare:
     """The engine for several hosts, with memory for the result that is used again."""
     from npu_shim.distributed import servers
 
-    return shared_by(servers.join(rank, size, job, addresses=["127.0.0.1:%d" % (port + r) for r in range(size)]))
+    return shared_by(servers.join(rank, size, job, addresses=[f"127.0.0.1:{port + r}" for r in range(size)]))
 
 
 def collective_op(rank: int, size: int, port: int) -> Prepare:
@@ -182,14 +182,14 @@ def collective_op(rank: int, size: int, port: int) -> Prepare:
 
     config = tf.ConfigProto()
     config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
-    config.device_filters.append("/job:worker/task:%d" % rank)
-    cluster = tf.train.ClusterSpec({"worker": ["127.0.0.1:%d" % (port + r) for r in range(size)]})
+    config.device_filters.append(f"/job:worker/task:{rank}")
+    cluster = tf.train.ClusterSpec({"worker": [f"127.0.0.1:{port + r}" for r in range(size)]})
     server = tf.train.Server(cluster, job_name="worker", task_index=rank, config=config)
     made: dict[int, tuple[Any, Any]] = {}
 
     def prepare(array: np.ndarray) -> tuple[Callable[[], None], Callable[[], Any]]:
         if array.size not in made:
-            with tf.Graph().as_default() as graph, tf.device("/job:worker/replica:0/task:%d/device:CPU:0" % rank):
+            with tf.Graph().as_default() as graph, tf.device(f"/job:worker/replica:0/task:{rank}/device:CPU:0"):
                 variable = tf.Variable(tf.zeros([array.size]), use_resource=True)
                 value = tf.placeholder(tf.float32, [array.size])
                 assign = tf.assign(variable, value)
@@ -209,7 +209,7 @@ def gloo(rank: int, size: int, port: int) -> Prepare:
     import torch
     from torch import distributed
 
-    distributed.init_process_group("gloo", "tcp://127.0.0.1:%d" % port, rank=rank, world_size=size)
+    distributed.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=size)
 
     def prepare(array: np.ndarray) -> tuple[Callable[[], None], Callable[[], Any]]:
         tensor = torch.from_numpy(array.copy())  # which grows with each further sum
@@ -227,7 +227,7 @@ def measure(ranks: int, args: argparse.Namespace) -> list[Row]:
         ports.append(free.getsockname()[1])
     ports.append(addresses.free_base_port(2 * ranks))
     answers = context.Queue()
-    job = "benchmark-%d-%d" % (os.getpid(), ranks)
+    job = f"benchmark-{os.getpid()}-{ranks}"
     processes = [
         context.Process(target=work, args=(rank, ranks, job, ports, listeners[rank], args, answers))
         for rank in range(ranks)
@@ -255,11 +255,11 @@ def table(rows: list[Row]) -> str:
     for row in rows:
         base = row.seconds[names[0]]
         cells.append(
-            ["%d" % row.ranks, row.size, "%.3g" % (base * 1e3)]
+            [f"{row.ranks}", row.size, f"{base * 1e3:.3g}"]
             + [
                 text
                 for name in names[1:]
-                for text in ("%.3g" % (row.seconds[name] * 1e3), "%.1f" % (base / row.seconds[name]))
+                for text in (f"{row.seconds[name] * 1e3:.3g}", f"{base / row.seconds[name]:.1f}")
             ]
         )
     return results.markdown(head, cells)

@@ -1,4 +1,4 @@
-"""How long the gradients of a model with hundreds of variables take to be added up, against one tensor of as many bytes.
+"""The time to all-reduce the gradients of hundreds of variables, against one tensor of as many bytes.
 
     python benchmarks/fusion.py            prints a table; takes about a minute
     python benchmarks/fusion.py --write    and puts it into benchmarks/RESULTS.md and results.json
@@ -51,16 +51,16 @@ def work(
 
     ways: dict[str, Sum] = {
         BASELINE: summed(rank, size, [[count]], fused, beside=len(shapes)),
-        "%d gradients" % variables: summed(rank, size, shapes, fused),
-        "%d, in five parts" % variables: summed(rank, size, shapes, in_five),
-        "%d, nothing fused" % variables: summed(rank, size, shapes, one_by_one),
+        f"{variables} gradients": summed(rank, size, shapes, fused),
+        f"{variables}, in five parts": summed(rank, size, shapes, in_five),
+        f"{variables}, nothing fused": summed(rank, size, shapes, one_by_one),
     }
     seconds = measured({name: way.run for name, way in ways.items()}, barrier, repeats, rounds)
     return [(name, way.collectives, seconds[name]) for name, way in ways.items()]
 
 
 class Sum(NamedTuple):
-    """A graph that adds up variables: what runs it, what only reads them, its collectives, and seconds of building these."""
+    """A graph that adds up variables: its runner, its reader, its collectives and the seconds to build them."""
 
     run: Callable[[], Any]
     read: Callable[[], Any]
@@ -76,7 +76,7 @@ def summed(
     builds: int = 1,
     beside: int = 0,
 ) -> Sum:
-    """The graph in which ``reduce`` adds up variables of some shapes over all ranks; of several builds the fastest counts.
+    """Return the graph in which ``reduce`` adds up variables over all ranks. The fastest of several builds counts.
 
     So many other variables are only read, beside.
 
@@ -102,7 +102,7 @@ def summed(
         session.run(tf.global_variables_initializer())
         for reduced in (made[0], made[-1]):
             if not (session.run(reduced) == size * (size - 1) / 2).all():
-                raise RuntimeError("a wrong sum of %d tensors" % len(shapes))
+                raise RuntimeError(f"a wrong sum of {len(shapes)} tensors")
         collectives = sum(op.type in ("PyFunc", "PyFuncStateless", "EagerPyFunc") for op in graph.get_operations())
         run, read = (session.make_callable(tf.group(*tensors)) for tensors in (made + others, given))
         return Sum(run, read, collectives, build_seconds)
@@ -162,7 +162,7 @@ def main(argv: list[str]) -> int:
     table = results.markdown(
         ("what is added up", "collectives", "ms", "ratio"),
         [
-            (row["what"], "%d" % row["collectives"], "%.1f" % (row["seconds"] * 1e3), "{:.2f}".format(row["ratio"]))
+            (row["what"], f"{row['collectives']:.0f}", f"{row['seconds'] * 1e3:.1f}", "{:.2f}".format(row["ratio"]))
             for row in rows
         ],
     )

@@ -3,9 +3,9 @@
     python benchmarks/imports.py            prints a table; takes about a minute
     python benchmarks/imports.py --write    and puts it into benchmarks/RESULTS.md and results.json
 
-Every case has interpreters of its own, one of each in turns; what counts is the CPU time of the import. Both packages
-have their bytecode, as installed ones have: the first round leaves it beside the sources and does not count. TensorFlow 2
-loads tf.estimator and Keras when they are first used. Classes of npu_shim inherit from theirs, so that the star import
+Every case has interpreters of its own, one of each in turns. The figure is the CPU time of the import. Both packages
+have their bytecode, as installed ones have: the first round leaves it beside the sources and does not count.
+TensorFlow 2 loads tf.estimator and Keras when they are first used. Classes of npu_shim inherit from theirs, so that the star import
 loads them: the limit is TensorFlow with these parts and without npu_shim.
 """
 

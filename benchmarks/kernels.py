@@ -175,7 +175,7 @@ def _row(size: int, variant: Variant, forms: Forms, check: Check, quick: bool) -
 def _times(
     size: int, variant: Variant, forms: Forms, check: Check, warm_up: int, rounds: int, quick: bool, backwards: bool
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """By form, the seconds of its forward pass and of both passes in each round, of graphs that are built for it; in the
+    """Return by form the seconds of its forward pass and of both passes in each round, of graphs built for it; in the
     order of the forms, or backwards."""
     import tensorflow as tf
 

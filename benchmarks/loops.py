@@ -63,7 +63,7 @@ def measure(iterations: list[int], steps: int, rounds: int) -> list[dict[str, An
     found = turns.measure({key: train for key, (train, _) in made.items()}, {key: steps for key in made}, rounds)
     expected = made["Session.run", 1][1]()
     for key, (_, weights) in made.items():
-        turns.compare("%s with %d" % key, expected, weights())
+        turns.compare("{} with {}".format(*key), expected, weights())
     return [
         dict(
             {
@@ -83,7 +83,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     return results.markdown(
         ("TensorFlow", "what", "steps per run", "a step, us") + tuple("times as fast as " + other for other in AGAINST),
         [
-            [row["TensorFlow"], row["what"], "%d" % row["steps_per_run"], "%.0f" % (row["seconds"] * 1e6)]
+            [row["TensorFlow"], row["what"], f"{row['steps_per_run']:.0f}", f"{row['seconds'] * 1e6:.0f}"]
             + [f"{row[other]:.2f}" if other in row else "-" for other in AGAINST]
             for row in rows
         ],

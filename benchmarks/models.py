@@ -114,7 +114,7 @@ class KerasModel:
         """Of all layers, by their place."""
         with self._graph.as_default(), self._session.as_default():
             self._backend.set_session(self._session)
-            return {"w%d" % place: value for place, value in enumerate(self._model.get_weights())}
+            return {f"w{place}": value for place, value in enumerate(self._model.get_weights())}
 
 
 class _Weights:
@@ -128,7 +128,7 @@ class _Weights:
 
         self._made += 1
         value = np.random.RandomState(self._made).randn(*shape) / np.sqrt(max(1, np.prod(shape[:-1])))
-        return tf.compat.v1.get_variable("w%d" % self._made, initializer=value.astype(np.float32), use_resource=True)
+        return tf.compat.v1.get_variable(f"w{self._made}", initializer=value.astype(np.float32), use_resource=True)
 
 
 def _mlp(x: Any, weights: _Weights) -> Any:

@@ -125,7 +125,7 @@ def draw(panels: list[Panel], path: pathlib.Path) -> None:
     )
     for axis, panel in zip(axes.flat, panels):
         names = sorted(name for name, points in panel.lines.items() if points)
-        colours = {name: "C%d" % index for index, name in enumerate(name for name in names if not name.endswith(KEPT))}
+        colours = {name: f"C{index}" for index, name in enumerate(name for name in names if not name.endswith(KEPT))}
         for name in names:
             axis.plot(
                 *zip(*sorted(panel.lines[name])),

@@ -25,7 +25,7 @@ def run_ranks(size: int, work: Work, *given: Any) -> Any:
     """
     context = multiprocessing.get_context("fork")
     answers, barrier = context.Queue(), context.Barrier(size)
-    job = "benchmark-%d-%d" % (os.getpid(), size)
+    job = f"benchmark-{os.getpid()}-{size}"
 
     def rank_process(rank: int) -> None:
         os.environ.update(

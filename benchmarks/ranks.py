@@ -1,4 +1,4 @@
-"""How long a training step takes on 1, 2, 4 and 8 ranks of one host, against one process that trains on the whole batch.
+"""The time of a training step on 1, 2, 4 and 8 ranks of one host, against one process with the whole batch.
 
     python benchmarks/ranks.py            prints a table; takes about three minutes
     python benchmarks/ranks.py --write    and puts it into benchmarks/RESULTS.md and results.json
@@ -43,13 +43,13 @@ def work(rank: int, size: int, barrier: Any, steps: int, rounds: int, threads: i
 
     tf.disable_v2_behavior()
     sample = importlib.import_module("expected_npu")
-    sample.FLAGS(["ranks", "--batch_size=%d" % (BATCH // size)])
+    sample.FLAGS(["ranks", f"--batch_size={BATCH // size}"])
     alone, together = tf.Graph(), tf.Graph()
     with together.as_default():
         (images, labels), _ = sample.load_data()
         loss = tf.losses.sparse_softmax_cross_entropy(labels[rank:BATCH:size], sample.cnn(images[rank:BATCH:size]))
         run_together = runner(tf, tf.Session(config=sample.npu_config_proto()), sample.train_operation(loss))
-    run_alone: Callable[[], Any] = lambda: None
+    run_alone: Callable[[], Any] | None = None
     if rank == 0 and threads is None:
         with alone.as_default():
             loss = tf.losses.sparse_softmax_cross_entropy(labels[:BATCH], sample.cnn(images[:BATCH]))
@@ -112,12 +112,12 @@ def main(argv: list[str]) -> int:
         ),
         [
             (
-                "%d" % row["ranks"],
-                "%d" % row["rows_of_a_rank"],
-                "%.2f" % (row["one_process_s"] * 1e3),
-                "%.2f" % (row["ranks_s"] * 1e3),
+                f"{row['ranks']:.0f}",
+                f"{row['rows_of_a_rank']:.0f}",
+                f"{row['one_process_s'] * 1e3:.2f}",
+                f"{row['ranks_s'] * 1e3:.2f}",
                 "{:.2f}".format(row["ratio"]),
-                "%.2f" % (row["all_threads_s"] * 1e3),
+                f"{row['all_threads_s'] * 1e3:.2f}",
                 "{:.2f}".format(row["all_threads_ratio"]),
             )
             for row in rows

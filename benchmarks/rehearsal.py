@@ -187,15 +187,15 @@ def table(rows: list[dict[str, Any]]) -> str:
                 row["TensorFlow"],
                 row["model"],
                 row["size"],
-                "%.3g" % (row["original"]["seconds"] * 1e3),
+                f"{row['original']['seconds'] * 1e3:.3g}",
                 "{:.2f}".format(row["migrated"]["ratio"]),
                 "{:.2f}".format(row["migrated"]["cpu_ratio"]),
                 "{:.2f}".format(returned["ratio"]) if returned else "-",
                 "{:.2f}".format(again["ratio"]) if again else "-",
                 "{:.2f}".format(row["limit"]),
-                "%d" % row["original"]["peak_mb"],
-                "%d" % row["migrated"]["peak_mb"],
-                "%d" % returned["peak_mb"] if returned else "-",
+                f"{row['original']['peak_mb']:.0f}",
+                f"{row['migrated']['peak_mb']:.0f}",
+                f"{returned['peak_mb']:.0f}" if returned else "-",
                 *(
                     "{:.0e}".format(row["difference"][name]) if name in row["difference"] else "-"
                     for name in ("migrated", "again")

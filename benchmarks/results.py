@@ -17,19 +17,15 @@ _NAMES = {"numpy": "NumPy", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 
 
 def machine(packages: Sequence[str] = ("numpy", "tensorflow", "torch")) -> str:
-    """What a benchmark ran on: the processor, Python, the packages that it uses and that are here, and how busy it was."""
+    """Return the machine, its load, Python and the installed packages that a benchmark uses."""
     versions = ["Python " + platform.python_version()]
     versions += [
         f"{_NAMES.get(name, name)} {importlib.import_module(name).__version__}"
         for name in packages
         if importlib.util.find_spec(name)
     ]
-    return "%s, %d processors, load average %.0f; %s" % (
-        platform.machine(),
-        os.cpu_count() or 1,
-        os.getloadavg()[0],
-        ", ".join(versions),
-    )
+    load = f"{os.cpu_count() or 1} processors, load average {os.getloadavg()[0]:.0f}"
+    return f"{platform.machine()}, {load}; {', '.join(versions)}"
 
 
 def write(name: str, text: str) -> None:

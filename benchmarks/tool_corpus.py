@@ -43,7 +43,7 @@ def chosen(args: argparse.Namespace, parser: argparse.ArgumentParser, work: path
         work: a folder for what has to be downloaded.
     """
     folders = [site_packages(python) for python in args.python] + args.corpus
-    sources = {"corpus%d" % index: path for index, path in enumerate(folders)}
+    sources = {f"corpus{index}": path for index, path in enumerate(folders)}
     if args.packages:
         sources.update(packages(work / "packages"))
     if not sources:

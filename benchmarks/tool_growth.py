@@ -26,12 +26,12 @@ def measure(sources: dict[str, str], work: pathlib.Path, rounds: dict[int, int])
     """Seconds and memory for more and more files, of the tool and of the floor."""
     found: list[dict[str, Any]] = []
     for count, times in rounds.items():
-        corpus = tool_corpus.copied(sources, work / ("%d files" % count), most=count)
+        corpus = tool_corpus.copied(sources, work / (f"{count} files"), most=count)
         source = str(corpus.folder)
         costs: list[list[Cost]] = [[], []]
         for index in range(times):
             # All of it is deleted at the very end, because a disk is busy with that for seconds.
-            floor, ours = (str(work / ("%s %d of %d files" % (name, index, count))) for name in ("floor", "tool"))
+            floor, ours = (str(work / (f"{name} {index} of {count} files")) for name in ("floor", "tool"))
             costs[0].append(cost(floor_command(sys.executable, source, floor)))
             costs[1].append(cost(tool(sys.executable, "-i", source, "-o", ours, "-j", "1", "--no-cache")))
         least, each = map(median, costs)
@@ -45,11 +45,11 @@ def table_of(rows: list[dict[str, Any]]) -> str:
         ("files", "lines", "rounds", "CPU seconds", "CPU time / floor", "peak MB"),
         [
             (
-                "%d" % row["files"],
-                "%d" % row["lines"],
-                "%d" % row["rounds"],
+                f"{row['files']:.0f}",
+                f"{row['lines']:.0f}",
+                f"{row['rounds']:.0f}",
                 "{:.2f}".format(row["cpu_s"]),
-                "%.2f" % (row["cpu_s"] / row["floor_s"]),
+                f"{row['cpu_s'] / row['floor_s']:.2f}",
                 "{:.0f}".format(row["peak_mb"]),
             )
             for row in rows

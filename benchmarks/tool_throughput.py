@@ -11,8 +11,8 @@ the PyPI packages that docs/public_code.txt names. Each --python runs all sides 
 one, this Python does. The floor reads each file, parses it with ast.parse while the garbage collector is off, as the
 tool has it, and writes it, in one process and in two. All sides run in turns, each in a process of its own, so that
 their ratios hold although the machine may be busy; what tf_upgrade_v2 takes to import TensorFlow is counted apart. What
-both tools write is checked. With --larger the floor and the tool also run on a larger part, where what a process takes to
-start counts for less, and tf_upgrade_v2 once.
+both tools write is checked. With --larger the floor and the tool also run on a larger part, where the start of a
+process counts for less, and tf_upgrade_v2 once.
 """
 
 from __future__ import annotations
@@ -235,16 +235,14 @@ def text_of(found: Figures) -> str:
     """The figures of one Python as Markdown."""
     of_baseline = ""
     if found["tensorflow"]:
-        of_baseline = ", of %s %d, which fails on %d of the files; its import of TensorFlow, %.1f s, is left out" % (
-            BASELINE,
-            found["slow_rounds"],
-            found["baseline_fails_on"],
-            found["import_cpu_s"],
+        of_baseline = (
+            f", of {BASELINE} {found['slow_rounds']}, which fails on {found['baseline_fails_on']} of the files; "
+            f"its import of TensorFlow, {found['import_cpu_s']:.1f} s, is left out"
         )
     lines = [
         "### Python " + found["python"] + (found["tensorflow"] and ", TensorFlow " + found["tensorflow"]),
         "",
-        "%d files, %d lines; median of %d rounds%s." % (found["files"], found["lines"], found["rounds"], of_baseline),
+        f"{found['files']:.0f} files, {found['lines']:.0f} lines; median of {found['rounds']:.0f} rounds{of_baseline}.",
         "",
     ]
     sides = found["sides"]
@@ -256,7 +254,7 @@ def text_of(found: Figures) -> str:
             [
                 (
                     name,
-                    "%d" % each["lines_per_cpu_s"],
+                    f"{each['lines_per_cpu_s']:.0f}",
                     "{:.2f}".format(each["of_floor"]),
                     "{:.2f}".format(each["wall_s"]),
                     "{:.0f}".format(each["peak_mb"]),
@@ -288,7 +286,7 @@ def text_of(found: Figures) -> str:
             "`--help`",
             "{:.0f} ms".format(start_["help_ms"]),
             "{:.0f} ms, Python alone".format(start_["python_ms"]),
-            "%.1f" % (start_["help_ms"] / start_["python_ms"]),
+            f"{start_['help_ms'] / start_['python_ms']:.1f}",
         ),
     ]
     if "larger" in found:
@@ -307,7 +305,7 @@ def text_of(found: Figures) -> str:
         )
         rows[-2:-2] = [
             (
-                "CPU time, %(files)d files of %(lines)d lines, one process" % large,
+                "CPU time, {files} files of {lines} lines, one process".format(**large),
                 "{cpu_s:.1f} s".format(**large),
                 "{floor_cpu_s:.1f} s, the floor".format(**large),
                 "{of_floor:.2f}, at a peak of {peak_mb:.0f} MB".format(**large),
@@ -318,7 +316,7 @@ def text_of(found: Figures) -> str:
     if idle:
         rows.append(
             (
-                "%d files without TensorFlow" % idle["files"],
+                f"{idle['files']:.0f} files without TensorFlow",
                 "{:.2f} s".format(idle["ours_s"]),
                 "{:.2f} s, ast.parse of them".format(idle["parse_s"]),
                 "{:.2f}".format(idle["of_parse"]),

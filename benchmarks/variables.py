@@ -1,4 +1,4 @@
-"""How the cost of adding up gradients grows with the number of variables, from 10 to 2,000, while their bytes stay the same.
+"""The cost of adding up gradients for 10 to 2,000 variables of the same total size.
 
     python benchmarks/variables.py            prints a table; takes about two minutes
     python benchmarks/variables.py --write    and puts it into benchmarks/RESULTS.md and results.json
@@ -30,7 +30,7 @@ BASELINE = 1
 def work(
     rank: int, size: int, barrier: Any, counts: list[int], all_bytes: int, builds: int, repeats: int, rounds: int
 ) -> dict[int, tuple[int, float, float, float]]:
-    """One rank: by number of variables the collectives, and seconds of building, of reading the variables and of a sum."""
+    """Return for one rank, by number of variables, the collectives and the seconds to build, read and add up."""
     from npu_shim import npu_init
 
     numbers = all_bytes // 4
@@ -75,11 +75,11 @@ def main(argv: list[str]) -> int:
         ("variables", "collectives", "building, ms", "reading, ms", "a sum, ms", "ratio"),
         [
             (
-                "one tensor" if row["variables"] == BASELINE else "%d" % row["variables"],
-                "%d" % row["collectives"],
-                "%.1f" % (row["build_seconds"] * 1e3),
-                "%.2f" % (row["read_seconds"] * 1e3),
-                "%.1f" % (row["seconds"] * 1e3),
+                "one tensor" if row["variables"] == BASELINE else f"{row['variables']:.0f}",
+                f"{row['collectives']:.0f}",
+                f"{row['build_seconds'] * 1e3:.1f}",
+                f"{row['read_seconds'] * 1e3:.2f}",
+                f"{row['seconds'] * 1e3:.1f}",
                 "{:.2f}".format(row["ratio"]),
             )
             for row in rows

@@ -127,15 +127,8 @@ def table(measured: list[Row]) -> str:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for row in measured:
-        lines.append(
-            "| %s | %d | %d | %s |"
-            % (
-                row.name,
-                row.files,
-                row.calls.total,
-                " | ".join("%d (%.1f %%)" % pair for pair in zip(row.calls, row.shares)),
-            )
-        )
+        shares = " | ".join(f"{number} ({share:.1f} %)" for number, share in zip(row.calls, row.shares))
+        lines.append(f"| {row.name} | {row.files} | {row.calls.total} | {shares} |")
     return "\n".join(lines) + "\n"
 
 

@@ -42,13 +42,13 @@ def main() -> None:
     folder = tempfile.mkdtemp(prefix="fuzz_corpus_")
     try:
         for number, raw in enumerate(seeds.seeds(name)):
-            (pathlib.Path(folder) / ("%04d" % number)).write_bytes(raw)
+            (pathlib.Path(folder) / (f"{number:04d}")).write_bytes(raw)
         atheris.Setup(
             [
                 sys.argv[0],
                 folder,
                 f"-max_total_time={seconds}",
-                "-max_len=%d" % _MOST_BYTES,
+                f"-max_len={_MOST_BYTES}",
                 "-timeout=20",
                 "-print_final_stats=1",
             ]

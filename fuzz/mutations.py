@@ -13,7 +13,7 @@ from npu_shim.npu_init import *|import horovod.tensorflow as hvd|hvd.init()|hvd.
 tf.device('/gpu:0')|tf.data.Dataset.range(8).batch(4)|tf.keras.Sequential()|model.fit(x, y)|config=config
 **kw|*args|lambda x: x|(yield x)|await x|x if y else z|[x for x in y]|(x for x in y)|{**x}|f'{x!r:>{y}}'
 f"{f'{x}'}"|b'x'|r'\\'|"""|\'\'\'|'|"|(|)|[|]|{|}|,|:|;|=|:=|->|.|...|@x|*|**|/|//|%|%%time|!ls|?x|x?|\\|#|# npu: ignore
-# -*- coding: latin-1 -*-|# type: int|async |with x as y:|for x in y:|while x:|try:|except X as e:|except* X:|finally:
+# -*- coding: latin-1 -*-|# type: int|async |with x:|for x in y:|while x:|try:|except X as e:|except* X:|finally:
 else:|elif x:|match x:|case [a, *b]:|case {"k": v, **r}:|case X(y=1) as z if z:|type X[T] = int|def f[T: int](x: T) -> T:
 def f(a, /, b, *, c=1, **d):|class A(B, metaclass=C):|global x|nonlocal x|del x|return x|raise X from y|assert x, y|pass
 [tool.convert_tf2npu]|select = ["NPU1"]|jobs = 2|"cell_type": "code"|"source": |"cells": [|\\n|\\u0041|\\ud83d|null

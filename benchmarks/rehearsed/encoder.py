@@ -90,7 +90,7 @@ def encoder(tokens):
     x += parameter("places", [FLAGS.length, FLAGS.hidden])
     x = dropout(normalized(tf.reshape(x, [-1, FLAGS.hidden]), "embedded"), "embedded")
     for number in range(FLAGS.layers):
-        name = "layer%d" % number
+        name = f"layer{number}"
         seen = dropout(dense(attention(x, name), name + "/seen", FLAGS.hidden), name + "/seen")
         x = normalized(x + seen, name + "/normalized1")
         wide = dense(x, name + "/wide", 4 * FLAGS.hidden)

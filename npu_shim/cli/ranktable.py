@@ -179,7 +179,7 @@ def _parser() -> argparse.ArgumentParser:
         verb.add_argument(
             "file",
             nargs="?" if own else None,
-            default=own,  # type: ignore[arg-type]
+            default=own,
             help="a rank table; by default the one that RANK_TABLE_FILE names",
         )
     for verb in (check, view):

@@ -89,7 +89,7 @@ def install(conversions: Conversions, watch_shapes: bool) -> Finder:
         The finder, for what is not imported: the script itself.
     """
     finder = Finder(conversions, watch_shapes)
-    sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, finder)
     _convert_in_runpy(finder)
     return finder
 

@@ -117,7 +117,7 @@ def test_search_leaves_what_has_all_words(words: str, files: list[str], open_pag
     page = open_page()
     page.locator("#search").fill(words)
     assert shown(page, ".file .title") == files
-    assert ("%d file" % len(files)) in page.locator("#shown").inner_text()
+    assert (f"{len(files)} file") in page.locator("#shown").inner_text()
 
 
 def test_the_sections_say_how_much_of_them_is_left(open_page) -> None:

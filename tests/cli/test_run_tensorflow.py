@@ -28,7 +28,7 @@ def run(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[st
 
 
 def flags(name: str) -> list[str]:
-    return ["--steps=%d" % STEPS[name], "--log_every=10"]
+    return [f"--steps={STEPS[name]}", "--log_every=10"]
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))

@@ -207,7 +207,7 @@ def test_version_control_and_byte_code_stay_out(project, tmp_path, capsys) -> No
 
 def test_processes_give_what_one_gives(project, tmp_path) -> None:
     for number in range(20):
-        make(project, {"part%d/a.py" % number: SCRIPT.replace("op", "op%d" % number)})
+        make(project, {f"part{number}/a.py": SCRIPT.replace("op", f"op{number}")})
     assert main(["-i", str(project), "-o", str(tmp_path / "one"), "-j", "1"]) == 0
     assert main(["-i", str(project), "-o", str(tmp_path / "two"), "-j", "2"]) == 0
     assert content(tmp_path / "one") == content(tmp_path / "two")
@@ -402,7 +402,7 @@ def test_a_full_disk_leaves_nothing(project, tmp_path) -> None:
 
 
 def test_a_full_disk_leaves_reports_and_sources_alone(project, tmp_path) -> None:
-    make(project, {"train.py": SCRIPT + "x = 1  # %s\n" % ("y" * 60000), "web2.py": SCRIPT})
+    make(project, {"train.py": SCRIPT + f"x = 1  # {'y' * 60000}\n", "web2.py": SCRIPT})
 
     before = content(tmp_path)
     for arguments, most in ((["--in-place"], 60000), (["--check", "-r", "reports"], 5000)):
@@ -453,7 +453,7 @@ def test_a_crash_in_the_middle_of_changing_in_place_changes_nothing(project, tmp
 
 def test_a_run_that_is_ended_takes_away_what_is_half_made(project, tmp_path) -> None:
     for number in range(3):
-        os.mkfifo(str(project / ("pipe%d" % number)))
+        os.mkfifo(str(project / (f"pipe{number}")))
     make(project, {"z.py": ""})
     tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
     code = (
@@ -528,7 +528,7 @@ def test_the_pre_commit_hook_runs_as_it_is_written(repo_root, project, tmp_path)
 
 
 def test_a_reader_that_stops_early_gets_no_traceback(project) -> None:
-    make(project, {"a%d.py" % n: SCRIPT * 200 for n in range(20)})
+    make(project, {f"a{n}.py": SCRIPT * 200 for n in range(20)})
     tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
     process = subprocess.Popen(
         [sys.executable, "-m", "convert_tf2npu.main", "-i", str(project)],

@@ -163,7 +163,7 @@ def test_what_the_parser_minds_cannot(raw: bytes) -> None:
 
 
 def test_what_is_known_of_files_goes_without_the_collector(tmp_path: pathlib.Path) -> None:
-    paths = [tmp_path / ("train%d.py" % number) for number in range(12)]
+    paths = [tmp_path / (f"train{number}.py") for number in range(12)]
     for path in paths:
         path.write_text(
             TF + "class Net:\n    def __init__(self, x):\n        self.sess = tf.Session()\n"

@@ -67,7 +67,7 @@ def test_every_python_finds_the_same(text: str, expected: Any, tmp_path: pathlib
     ids=str,
 )
 def test_anything_else_in_the_table_is_one_error_with_its_line(text: str, words: str, line: int) -> None:
-    with pytest.raises(TomlError, match="at line %d" % line) as raised:
+    with pytest.raises(TomlError, match=f"at line {line}") as raised:
         read_table(TABLE + text, "tool", "convert_tf2npu")
     assert words in str(raised.value)
 

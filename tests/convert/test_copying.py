@@ -176,7 +176,7 @@ def test_two_processes_prepare_what_one_does(files: int, source, tmp_path, monke
     real = parts.start
     monkeypatch.setattr(parts, "start", lambda *what: (begun.append(1), real(*what))[1])
     for number in range(files):
-        (source / "part" / ("more%d.py" % number)).write_text(SCRIPT)
+        (source / "part" / (f"more{number}.py")).write_text(SCRIPT)
     for jobs in ("1", "2"):
         assert main(["-i", str(source), "-o", str(tmp_path / jobs), "-j", jobs, "--no-cache"]) == 0
     one, two = ({name: each[1:] for name, each in state(tmp_path / jobs).items()} for jobs in ("1", "2"))

@@ -161,7 +161,7 @@ def test_a_second_run_to_the_same_folder_is_refused_as_long_as_the_first_goes_on
     with Staging.beside(str(out)):
         assert main(["-i", str(source), "-o", str(out)]) == 2
         error = capsys.readouterr().err
-        assert "another run is writing to %s (process %d); wait" % (out, os.getpid()) in error
+        assert f"another run is writing to {out} (process {os.getpid()}); wait" in error
         assert len(error.splitlines()) == 1 and not out.exists()
         assert main(["-i", str(source), "-o", str(source.parent / "other")]) == 0
     assert main(["-i", str(source), "-o", str(out)]) == 0
@@ -209,7 +209,7 @@ def test_what_was_changed_after_a_killed_run_is_not_lost(source: pathlib.Path, c
     (source / changed).write_text("# my work\n")
     assert main(["-i", str(source), "--in-place", "--force"]) == 2
     error = capsys.readouterr().err
-    assert "%s was changed after a run that was killed; what it was before is in " % (source / changed) in error
+    assert f"{source / changed} was changed after a run that was killed; what it was before is in " in error
     kept = error.split("before is in ")[1].split(". Then")[0]
     assert SCRIPT in pathlib.Path(kept).read_text() and (source / changed).read_text() == "# my work\n"
     staging.remove(error.split("Then remove ")[1].strip())
@@ -230,7 +230,7 @@ def test_a_run_left_behind_in_a_source_is_no_part_of_it(source: pathlib.Path, ca
 def started(source: pathlib.Path, *more: str) -> subprocess.Popen[bytes]:
     """The command with two processes on so many files that it can be ended in the middle."""
     for number in range(300):
-        (source / ("a%d.py" % number)).write_text(SCRIPT * 120)
+        (source / (f"a{number}.py")).write_text(SCRIPT * 120)
     tools = str(pathlib.Path(staging.__file__).parents[2])
     return subprocess.Popen(
         [sys.executable, "-m", "convert_tf2npu.main", "-i", str(source), "-o", str(source.parent / "out"), "-j", "2"]
@@ -251,7 +251,7 @@ def as_at_a_terminal() -> None:
 def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
     """The processes that a run has started, as soon as there are any."""
     for _ in range(500):
-        children = pathlib.Path("/proc/%d/task/%d/children" % (process.pid, process.pid)).read_text().split()
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         if len(children) == 2:
             return [int(child) for child in children]
         time.sleep(0.01)
@@ -260,7 +260,7 @@ def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
 
 def is_gone(pid: int) -> bool:
     try:
-        return pathlib.Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()[0] == "Z"
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except OSError:
         return True
 

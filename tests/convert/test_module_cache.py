@@ -54,7 +54,7 @@ def test_half_of_the_place_is_for_those_that_were_converted() -> None:
     size = len(module("a").names.parents)
     kept = AtHand(4 * size)
     for number in range(4):
-        kept.keep(module("asked%d" % number), True)
+        kept.keep(module(f"asked{number}"), True)
     gone = [each.path for path in "abc" for each in kept.keep(module(path), False)]
     assert gone == ["/asked0", "/asked1", "/a"]
 

@@ -86,7 +86,7 @@ def test_it_offers_what_the_module_offers(text: str, offered: str, tmp_path: pat
 
 
 def test_it_is_small_and_can_be_handed_to_other_processes(tmp_path: pathlib.Path) -> None:
-    text = "import tensorflow as tf\n" + "".join("def f%d(x):\n    return tf.nn.relu(x)\n" % n for n in range(100))
+    text = "import tensorflow as tf\n" + "".join(f"def f{n}(x):\n    return tf.nn.relu(x)\n" for n in range(100))
     kept = outline(module_of(project_of(tmp_path, text), tmp_path / "made.py").names)
     assert type(kept) is Outline and pickle.loads(pickle.dumps(kept)) == kept
     assert len(pickle.dumps(kept)) < len(text) // 2
@@ -100,7 +100,7 @@ def test_files_that_ask_each_other_are_read_once(
     (tmp_path / "kinds.py").write_text(
         f"import tensorflow as tf\nimport other\nclass Kind({base}):\n    pass\ndef make():\n    return 1\n"
     )
-    users = [tmp_path / ("use%d.py" % number) for number in range(6)]
+    users = [tmp_path / (f"use{number}.py") for number in range(6)]
     for path in users:
         path.write_text("import tensorflow as tf\nfrom kinds import Kind, make\nmade = Kind(), make(), tf.zeros(1)\n")
     paths = [str(tmp_path / "kinds.py"), str(tmp_path / "other.py")] + [str(path) for path in users]

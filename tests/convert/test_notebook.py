@@ -146,8 +146,8 @@ def test_cells_that_are_no_code_stay(kind: str) -> None:
 def test_processes_give_notebooks_what_one_gives(tmp_path: Any) -> None:
     (tmp_path / "src").mkdir()
     for number in range(20):
-        content = json.dumps(notebook(IMPORT, "!ls", "tf.Session(), %d" % number))
-        (tmp_path / "src" / ("%d.ipynb" % number)).write_text(content)
+        content = json.dumps(notebook(IMPORT, "!ls", f"tf.Session(), {number}"))
+        (tmp_path / "src" / (f"{number}.ipynb")).write_text(content)
     for jobs in "12":
         assert main(["-i", str(tmp_path / "src"), "-o", str(tmp_path / jobs), "-j", jobs]) == 0
     for path in (tmp_path / "1").iterdir():
@@ -316,7 +316,7 @@ def examples() -> Iterator[Any]:
         found = blocks(rule.doc)
         for number, (head, before, then, after) in enumerate(zip(found, found[1:], found[2:], found[3:])):
             if (head.text, then.text) == ("Before", "After"):
-                yield pytest.param(rule.code, before.text, after.text, id="%s-%d" % (rule.code, number))
+                yield pytest.param(rule.code, before.text, after.text, id=f"{rule.code}-{number}")
 
 
 @pytest.mark.parametrize("code,before,after", list(examples()))

@@ -213,7 +213,7 @@ def test_runs_at_the_same_time_all_come_to_the_same(source, tmp_path) -> None:
     environment = dict(os.environ, PYTHONPATH=tools, XDG_CACHE_HOME=str(tmp_path / "home"))
     runs = [
         subprocess.Popen(
-            [sys.executable, "-m", "convert_tf2npu.main", "-i", "src", "-o", "out%d" % number],
+            [sys.executable, "-m", "convert_tf2npu.main", "-i", "src", "-o", f"out{number}"],
             cwd=str(tmp_path),
             env=environment,
             stdout=subprocess.PIPE,
@@ -221,6 +221,6 @@ def test_runs_at_the_same_time_all_come_to_the_same(source, tmp_path) -> None:
         for number in range(4)
     ]
     assert [each.communicate() and each.returncode for each in runs] == [2] * 4
-    made = [{p.name: p.read_bytes() for p in (tmp_path / ("out%d" % number)).iterdir()} for number in range(4)]
+    made = [{p.name: p.read_bytes() for p in (tmp_path / (f"out{number}")).iterdir()} for number in range(4)]
     assert all(each == made[0] for each in made) and b"npu_config_proto" in made[0]["train.py"]
     assert [p.suffix for p in (tmp_path / "home" / "convert_tf2npu").iterdir()] == [".run"]

@@ -86,8 +86,8 @@ def test_a_comment_in_the_way_is_not_lost(text: str) -> None:
         ("import os, gone, sys as s\n", "import os, sys as s\n"),
         ("from . import (a,\n    gone)\n", "from . import a\n"),
         (
-            "from p import " + ", ".join("name_%d_of_many" % i for i in range(8)) + ", gone\n",
-            "from p import (\n    " + ",\n    ".join("name_%d_of_many" % i for i in range(8)) + ")\n",
+            "from p import " + ", ".join(f"name_{i}_of_many" for i in range(8)) + ", gone\n",
+            "from p import (\n    " + ",\n    ".join(f"name_{i}_of_many" for i in range(8)) + ")\n",
         ),
     ],
 )

@@ -254,9 +254,7 @@ def test_texts_are_not_kept_for_the_reports(tmp_path: pathlib.Path) -> None:
     """Sixty files of a megabyte: with all their bytes and lines in memory, it would be 250 MB more."""
     (tmp_path / "src").mkdir()
     for number in range(60):
-        (tmp_path / "src" / ("a%d.py" % number)).write_bytes(
-            FILES["train.py"] + b"# nothing to be seen here\n" * 40_000
-        )
+        (tmp_path / "src" / (f"a{number}.py")).write_bytes(FILES["train.py"] + b"# nothing to be seen here\n" * 40_000)
     code = (
         "import resource, sys\nfrom convert_tf2npu.main import main\ncode = main(sys.argv[1:])\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)\nsys.exit(code)\n"

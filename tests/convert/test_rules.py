@@ -39,14 +39,14 @@ def pairs() -> Iterator[tuple[str, str, str, str]]:
         for index, (label, text) in enumerate(found):
             if label == "Before":
                 assert found[index + 1][0] == "After", rule.code
-                yield "%s example %d becomes what it says" % (rule.code, index), rule.code, text, found[index + 1][1]
+                yield f"{rule.code} example {index} becomes what it says", rule.code, text, found[index + 1][1]
 
 
 def untouched() -> Iterator[tuple[str, str, str]]:
     for rule in RULES:
         for index, (label, text) in enumerate(blocks(rule)):
             if label == "Untouched":
-                yield "%s example %d stays" % (rule.code, index), rule.code, text
+                yield f"{rule.code} example {index} stays", rule.code, text
 
 
 def told(label: str) -> Iterator[tuple[str, str, str]]:
@@ -55,7 +55,7 @@ def told(label: str) -> Iterator[tuple[str, str, str]]:
         found = blocks(rule)
         for index, (its, text) in enumerate(found):
             if its == label and "Told" in [other for other, _ in found]:
-                yield "%s example %d" % (rule.code, index), rule.code, text
+                yield f"{rule.code} example {index}", rule.code, text
 
 
 def convert_by(code: str, text: str) -> FileResult:

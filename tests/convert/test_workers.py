@@ -111,7 +111,7 @@ def test_processes_come_to_what_one_comes_to(
     fork: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = {"compat.py": "import tensorflow as tf\n", "old.py": 'print "x"\n', "plain.py": "x = 1\n", "gone.py": ""}
-    texts.update(("train%d.py" % number, "from compat import tf\nsess = tf.Session()\n") for number in range(12))
+    texts.update((f"train{number}.py", "from compat import tf\nsess = tf.Session()\n") for number in range(12))
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     paths = sorted(str(path) for path in tmp_path.iterdir())
@@ -140,7 +140,7 @@ def test_processes_read_the_imports_that_one_reads(
     monkeypatch.setattr(import_graph, "_WORTH_A_PROCESS", 1)
     monkeypatch.setattr(parts, "may_fork", lambda: True)
     chosen = random.Random(jobs)
-    paths = [tmp_path / ("part%d" % (number // 7)) / ("m%d.py" % number) for number in range(40)]
+    paths = [tmp_path / (f"part{number // 7}") / (f"m{number}.py") for number in range(40)]
     for path in paths:
         path.parent.mkdir(exist_ok=True)
         others = [chosen.choice(paths) for _ in range(3)]

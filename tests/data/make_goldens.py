@@ -37,7 +37,7 @@ def main() -> None:
     with open(out, "w", encoding="utf-8") as file:
         lines = ",\n".join(json.dumps(call, sort_keys=True) for call in calls)
         file.write(f"[\n{lines}\n]\n")
-    print("%s: %d calls" % (out, len(calls)))
+    print(f"{out}: {len(calls)} calls")
 
 
 if __name__ == "__main__":

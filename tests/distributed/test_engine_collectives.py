@@ -129,7 +129,7 @@ def test_reduce_scatter(ranks, dtype, reduction):
         xs=inputs,
         how=reduction,
     )
-    for i, shape in enumerate(shapes):
+    for i, _ in enumerate(shapes):
         blocks = np.split(reduced([x[i] for x in inputs], reduction), n)
         for r in range(n):
             same([got[r][i]], blocks[r])

@@ -65,7 +65,7 @@ def train_8p(name: str, ranks: int, logs: pathlib.Path, *flags: str, **env: str)
     given = {
         **environment(),
         "RANK_SIZE": str(ranks),
-        "JOB_ID": "train_8p-%d" % os.getpid(),
+        "JOB_ID": f"train_8p-{os.getpid()}",
         "LOG_DIR": str(logs),
         "HCCL_IF_BASE_PORT": str(free_base_port(ranks)),
         "PYTHON": sys.executable,
@@ -123,7 +123,7 @@ def test_the_launch_script_trains_two_ranks_as_one_process_on_the_whole_batch(
     rate: tuple[list[str], list[str]] = ([], [])
     if name == "digits_horovod":  # which multiplies it by the number of ranks
         rate = ["--learning_rate=0.1"], ["--learning_rate=0.05"]
-    alone = on_one(name, tmp_path / "one", steps, *sample.flags, *rate[0], "--batch_size=%d" % sample.rows)
+    alone = on_one(name, tmp_path / "one", steps, *sample.flags, *rate[0], f"--batch_size={sample.rows}")
     done = train_8p(
         name,
         2,
@@ -131,8 +131,8 @@ def test_the_launch_script_trains_two_ranks_as_one_process_on_the_whole_batch(
         steps,
         *sample.flags,
         *rate[1],
-        "--batch_size=%d" % (sample.rows // 2),
-        "--model_dir=%s" % (tmp_path / "two"),
+        f"--batch_size={sample.rows // 2}",
+        f"--model_dir={tmp_path / 'two'}",
     )
     assert done.returncode == 0, done.stdout[-3000:]
     same(tmp_path / "two", tmp_path / "one")
@@ -156,7 +156,7 @@ def test_eight_ranks_train_as_one_process_on_the_whole_batch(tmp_path: pathlib.P
         *flags,
         "--learning_rate=0.0005",
         "--batch_size=8",
-        "--model_dir=%s" % (tmp_path / "eight"),
+        f"--model_dir={tmp_path / 'eight'}",
     )
     assert done.returncode == 0, done.stdout[-3000:]
     assert len(list((tmp_path / "logs").rglob("*.log"))) == 8
@@ -168,7 +168,7 @@ def test_eight_ranks_train_as_one_process_on_the_whole_batch(tmp_path: pathlib.P
 
 def test_the_gan_learns_to_draw_digits(tmp_path: pathlib.Path) -> None:
     distances = [
-        float(on_one("digits_gan", tmp_path / str(steps), "--steps=%d" % steps).split("distance ")[1].split()[0])
+        float(on_one("digits_gan", tmp_path / str(steps), f"--steps={steps}").split("distance ")[1].split()[0])
         for steps in (1, 200)
     ]
     assert distances[1] < 0.6 * distances[0]

@@ -41,9 +41,9 @@ def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(
             "--optimizer=" + optimizer,
             "--steps=50",
             "--log_every=10",
-            "--batch_size=%d" % (64 // size),
-            "--learning_rate=%r" % (rate / size),
-            "--model_dir=%s" % (tmp_path / str(size)),
+            f"--batch_size={64 // size}",
+            f"--learning_rate={rate / size!r}",
+            f"--model_dir={tmp_path / str(size)}",
             folder=tmp_path,
         )
         found[size] = training.parse(output)
@@ -60,7 +60,7 @@ def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(
 
 def test_a_job_whose_rank_is_killed_goes_on_from_its_checkpoint(sample: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """Rank 1 is killed in the middle of training; the restarted job ends with the weights of one that was not."""
-    flags = ["--steps=240", "--log_every=20", "--model_dir=%s" % (tmp_path / "model")]
+    flags = ["--steps=240", "--log_every=20", f"--model_dir={tmp_path / 'model'}"]
     job = subprocess.Popen(
         [
             sys.executable,
@@ -120,7 +120,7 @@ def test_a_migrated_script_trains_on_two_ranks(name: str, tmp_path: pathlib.Path
     found: list[Any] = []
     for ranks in (1, 2):
         output = launched(
-            ranks, str(tmp_path / "out" / (name + ".py")), str(tmp_path / ("model_%d" % ranks)), folder=tmp_path
+            ranks, str(tmp_path / "out" / (name + ".py")), str(tmp_path / (f"model_{ranks}")), folder=tmp_path
         )
         found.append(json.loads([line for line in output.splitlines() if line[:1] in "[{"][-1]))
     check(name, *found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -51,21 +52,18 @@ def test_a_group_numbers_its_ranks_by_their_world_rank(named: Any) -> None:
 
 def test_local_ranks_of_a_group_are_those_on_this_server(monkeypatch: Any, tmp_path: Any) -> None:
     path = tmp_path / "table.json"
-    path.write_text(
-        '{"version": "1.0", "status": "completed", "server_count": "2", "server_list": ['
-        + ", ".join(
-            '{"server_id": "s%d", "device": [%s]}'
-            % (
-                s,
-                ", ".join(
-                    '{"device_id": "%d", "device_ip": "10.0.%d.%d", "rank_id": "%d"}' % (d, s, d, 2 * s + d)
-                    for d in (0, 1)
-                ),
-            )
-            for s in (0, 1)
-        )
-        + "]}"
-    )
+    servers = [
+        {
+            "server_id": f"s{server}",
+            "device": [
+                {"device_id": str(device), "device_ip": f"10.0.{server}.{device}", "rank_id": str(2 * server + device)}
+                for device in (0, 1)
+            ],
+        }
+        for server in (0, 1)
+    ]
+    table = {"version": "1.0", "status": "completed", "server_count": "2", "server_list": servers}
+    path.write_text(json.dumps(table))
     monkeypatch.setenv("RANK_TABLE_FILE", str(path))
     manage.create_group("g", 3, [0, 1, 2])
     assert (manage.get_local_rank_size("g"), manage.get_local_rank_id("g"), manage.get_rank_id("g")) == (1, 0, 2)

@@ -168,7 +168,7 @@ def reports_sh(
     repo_root: pathlib.Path, no_python: dict[str, str], folder: pathlib.Path, user: int
 ) -> subprocess.CompletedProcess[str]:
     tools = pathlib.Path(no_python["PATH"])
-    program(tools / "id", "echo %d\n" % user)
+    program(tools / "id", f"echo {user}\n")
     (tools / "ln").symlink_to("/bin/ln")
     return bash(repo_root / "tests/envs/reports.sh", str(folder), **no_python)
 
@@ -282,7 +282,7 @@ def test_train_1p_sets_the_variables_passes_the_flags_and_the_exit_code(
     assert done.returncode == 7
     log = (tmp_path / "logs" / "train_3.log").read_text().splitlines()
     assert log == [
-        "args %s --steps=5 --model_dir=a b" % (repo_root / "samples" / sample / "expected_npu.py"),
+        f"args {repo_root / 'samples' / sample / 'expected_npu.py'} --steps=5 --model_dir=a b",
         "job7/0/1/3/none",
     ]
 

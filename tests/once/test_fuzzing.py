@@ -29,7 +29,7 @@ def fuzzed(root: pathlib.Path, folder: pathlib.Path, *arguments: str) -> subproc
 
 @pytest.mark.parametrize("target", list(RUNS))
 def test_nothing_is_found_near_the_seeds(target: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    done = fuzzed(repo_root, tmp_path, target, "60", "-seed=1", "-runs=%d" % RUNS[target])
+    done = fuzzed(repo_root, tmp_path, target, "60", "-seed=1", f"-runs={RUNS[target]}")
     said = done.stdout.decode("utf-8", "replace")
     assert done.returncode == 0, said[-3000:]
     (runs,) = re.findall(r"stat::number_of_executed_units: (\d+)", said)

@@ -52,7 +52,7 @@ def test_it_runs_and_both_tools_write_what_can_be_right(repo_root: pathlib.Path,
 
 def test_it_grows_with_files(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     for number in range(12):
-        (tmp_path / ("train%d.py" % number)).write_text("import tensorflow as tf\n")
+        (tmp_path / (f"train{number}.py")).write_text("import tensorflow as tf\n")
     done = subprocess.run(
         [sys.executable, str(repo_root / "benchmarks" / "tool_growth.py"), "--corpus", str(tmp_path), "--quick"],
         stdout=subprocess.PIPE,

@@ -32,7 +32,7 @@ def test_what_is_dropped_is_counted_while_it_is_read(log, passes):
     left = 65 * passes % 16
     told = [m for m in log() if m.startswith("npu_shim: dropped")]
     assert told == [
-        "npu_shim: dropped %d examples in 2 smaller batches of the training input (batch size 16)." % (2 * left)
+        f"npu_shim: dropped {2 * left} examples in 2 smaller batches of the training input (batch size 16)."
     ]
 
 

@@ -127,7 +127,7 @@ def test_a_migrated_model_gives_what_the_original_gives_to_the_last_bit():
     def trained():
         with tf.Graph().as_default(), v1.Session() as sess:
             variables = [
-                v1.get_variable("v%d" % place, initializer=value)
+                v1.get_variable(f"v{place}", initializer=value)
                 for place, value in enumerate((kernel, bias, weights, second))
             ]
             x = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(images, variables[0], [1, 1, 1, 1], "SAME"), variables[1]))

@@ -50,7 +50,7 @@ def test_the_log_channel_is_written_to_a_stream(iterations):
             loop.load_iteration_per_loop_var(sess, iterations)
             for _ in range(10 // iterations):
                 sess.run(op)
-    assert stream.getvalue().splitlines() == ["step %d" % i for i in range(1, 11)]
+    assert stream.getvalue().splitlines() == [f"step {i}" for i in range(1, 11)]
 
 
 def test_a_graph_without_the_log_channel_is_left_alone():

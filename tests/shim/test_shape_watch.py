@@ -26,7 +26,7 @@ def watch():
 def line_of(text):
     """Where this file holds a text."""
     with open(__file__, encoding="utf-8") as file:
-        return "%s:%d" % (os.path.basename(__file__), [text in one for one in file].index(True) + 1)
+        return f"{os.path.basename(__file__)}:{[text in one for one in file].index(True) + 1}"
 
 
 def test_fed_shapes(watch, log):

@@ -40,7 +40,7 @@ def test_structures_are_dealt_out_whole():
         return strategy_data.every_nth(rows.batch(2, drop_remainder=True), 1, 2)
 
     assert v1.data.get_output_shapes(make())[1].as_list() == [2]
-    assert [(list(f["x"]), list(f["y"]), list(l)) for f, l in elements(make)] == [
+    assert [(list(f["x"]), list(f["y"]), list(labels)) for f, labels in elements(make)] == [
         ([2, 3], [4, 6], [6, 9]),
         ([6, 7], [12, 14], [18, 21]),
     ]

@@ -215,7 +215,7 @@ class Definitions(Scopes):
         if self._call_places is None:
             self._call_places = {call.node: call.where for call in self.calls}
         for around in [node] + list(self.ancestors(node)):
-            found = self._call_places.get(around) or self.places.get(around)  # type: ignore[call-overload]
+            found = self._call_places.get(around) or self.places.get(around)
             if found:
                 return found
         return Where(self.module.ref, (), None)

@@ -161,7 +161,7 @@ def _scopes(context: Context, call: Call) -> list[ast.Call]:
             break
         for item in reversed(parent.items) if isinstance(parent, ast.With) else ():
             scope = item.context_expr
-            where = context.names.places[parent]  # type: ignore[index]
+            where = context.names.places[parent]
             if (
                 isinstance(scope, ast.Call)
                 and scope.args
