@@ -5,8 +5,8 @@
 
 Every case has interpreters of its own, one of each in turns. The figure is the CPU time of the import. Both packages
 have their bytecode, as installed ones have: the first round leaves it beside the sources and does not count.
-TensorFlow 2 loads tf.estimator and Keras when they are first used. Classes of npu_shim inherit from theirs, so that the star import
-loads them: the limit is TensorFlow with these parts and without npu_shim.
+TensorFlow 2 loads tf.estimator and Keras when they are first used. Classes of npu_shim inherit from theirs, so that
+the star import loads them: the limit is TensorFlow with these parts and without npu_shim.
 """
 
 from __future__ import annotations

@@ -49,7 +49,10 @@ def work(rank: int, size: int, barrier: Any, steps: int, rounds: int, threads: i
         (images, labels), _ = sample.load_data()
         loss = tf.losses.sparse_softmax_cross_entropy(labels[rank:BATCH:size], sample.cnn(images[rank:BATCH:size]))
         run_together = runner(tf, tf.Session(config=sample.npu_config_proto()), sample.train_operation(loss))
-    run_alone: Callable[[], Any] | None = None
+
+    def run_alone() -> Any:
+        """Do nothing on the other ranks."""
+
     if rank == 0 and threads is None:
         with alone.as_default():
             loss = tf.losses.sparse_softmax_cross_entropy(labels[:BATCH], sample.cnn(images[:BATCH]))

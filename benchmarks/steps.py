@@ -5,8 +5,8 @@
 
 All of them train the same model on the same data in one process, in turns of a few steps, and have to come to the same
 weights. Each baseline trains twice, which shows how much of a ratio is chance, and everything is built three times,
-because two sessions of one graph need not be equally fast. The limit is a callable of the same train op, which is made once by
-Session.make_callable.
+because two sessions of one graph need not be equally fast. The limit is a callable of the same train op, which is made
+once by Session.make_callable.
 """
 
 from __future__ import annotations
