@@ -109,6 +109,7 @@ import ast
 import re
 from typing import Iterator, Sequence
 
+from ...analysis.v2_behavior import SWITCH, switch
 from ...rewrite.call_edits import rename_behind
 from ...rewrite.npu_imports import statement_behind
 from ...rewrite.removal import remove_statements
@@ -116,7 +117,6 @@ from ...syntax.source import Edit, Source
 from ...tf_api.v1_fate import V1, is_lifted, rest_of
 from ..base import Change, Context, Finding, Result
 from .lifting import CODE, Lift, Use, is_lifted_alias, uses, whole_call
-from .v2_behavior import SWITCH, switch
 
 __all__ = ["CODE", "NEEDS", "check_file", "check_last"]
 NEEDS = {"compat_v1": True}

@@ -16,6 +16,7 @@ from ...project.project import Project
 from ...rewrite.removal import block_of
 from ...semantics.model import Binding, Scope, Star, Where
 from ...semantics.resolver import Names
+from ...semantics.version_evidence import had_gelu, is_eager
 from ...syntax.source import Edit, Source
 from ...syntax.suppressions import ignored
 from ...tf_api.canonical_names import canonical
@@ -34,7 +35,6 @@ from ...tf_api.v1_fate import (
     rest_of,
 )
 from .contrib.homes import contrib_name, home_of, is_importable, part_with_home, shared_module
-from .written_for import had_gelu, is_eager
 
 CODE, MOVING = "NPU100", "NPU119"
 _CONTRIB = "tensorflow.contrib"

@@ -46,17 +46,18 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from ...analysis.eager import uses_eager
+from ...analysis.keras_training import first_training
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ..base import Change, Context, Result
-from .keras_session import trained_call, uses_eager
 
 CODE = "NPU115"
 CALLS = frozenset({"tensorflow.keras.backend.clear_session"})
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if call.node.args or call.node.keywords or uses_eager(context) or trained_call(context) is None:
+    if call.node.args or call.node.keywords or uses_eager(context) or first_training(context) is None:
         return
     yield Change(
         call.node,

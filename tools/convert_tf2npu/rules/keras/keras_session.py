@@ -131,44 +131,30 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...rewrite.insertion import at_end, first_at_work, is_main_guard, line_before
-from ...semantics.model import Call
-from ...semantics.types import MODEL
+from ...analysis.eager import uses_eager
+from ...analysis.keras_training import (
+    TRAINING_METHODS,
+    first_possible_training,
+    first_training,
+    sets_session,
+    starting_body,
+)
+from ...rewrite.insertion import at_end, first_at_work, line_before
 from ...syntax.source import Edit
-from ...tf_api.canonical_names import is_only_version2
 from ..base import Change, Context, Finding, Result
-from ..compat_v1.v2_behavior import switch
 
 CODE = "NPU105"
-_TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
-ON_OBJECTS = frozenset("." + word for word in _TRAINING)
-_SESSION_SET = frozenset(
-    {
-        "tensorflow.keras.backend.set_session",
-        "npu_shim.npu_init.set_keras_session_npu_config",
-        "npu_shim.npu_init.npu_clear_session",
-    }
-)
-_EAGER = frozenset(
-    {
-        "tensorflow.GradientTape",
-        "tensorflow.function",
-        "tensorflow.enable_eager_execution",
-        "tensorflow.enable_v2_behavior",
-    }
-)
-_NOT_EAGER = frozenset({"tensorflow.disable_eager_execution", "tensorflow.disable_v2_behavior"})
+ON_OBJECTS = frozenset("." + word for word in TRAINING_METHODS)
 _OPEN = "npu_keras_sess = set_keras_session_npu_config()"
 _CLOSE = "close_session(npu_keras_sess)"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not any(word in context.source.text for word in _TRAINING):
+    if not any(word in context.source.text for word in TRAINING_METHODS):
         return
-    trained = trained_call(context)
+    trained = first_training(context)
     if trained is None:
-        perhaps = None if _sets_session(context) else _perhaps_trained(context)
+        perhaps = None if sets_session(context) else first_possible_training(context)
         if perhaps is not None:
             yield Finding(
                 perhaps.node,
@@ -183,7 +169,7 @@ def check_file(context: Context) -> Iterator[Result]:
             "trains in graph mode: tf.compat.v1.disable_v2_behavior() at the start, then " + _OPEN,
         )
         return
-    body = _starting_body(context, trained)
+    body = starting_body(context, trained)
     edits = _edits(context, body) if body else None
     if edits is None:
         yield Finding(
@@ -200,96 +186,6 @@ def check_file(context: Context) -> Iterator[Result]:
             "the function returns a value, so that the session is left to "
             f"the end of the process; write {_CLOSE} where it is no longer used",
         )
-
-
-def trained_call(context: Context) -> Call | None:
-    """The first call that trains a Keras model, unless the script sets the session itself."""
-    if _sets_session(context):
-        return None
-    for call in _trainings(context):
-        if context.types.of(call.node.func.value, call.where) == MODEL:  # type: ignore[attr-defined]
-            return call
-    return None
-
-
-def _sets_session(context: Context) -> bool:
-    return not _SESSION_SET.isdisjoint(context.called.values())
-
-
-def _trainings(context: Context) -> Iterator[Call]:
-    for call in context.names.calls:
-        if isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _TRAINING:
-            yield call
-
-
-def _perhaps_trained(context: Context) -> Call | None:
-    """The first call that trains something which is not known, but is compiled as Keras compiles a model."""
-    names = context.names
-    if not any(name.startswith("tensorflow.keras.") for name in context.called.values()):
-        return None
-    compiled = {
-        (c.node.func.value.id, id(c.where.scope))
-        for c in names.calls
-        if isinstance(c.node.func, ast.Attribute)
-        and c.node.func.attr == "compile"
-        and isinstance(c.node.func.value, ast.Name)
-        and {"loss", "optimizer"} & {k.arg for k in c.node.keywords}
-    }
-    for call in _trainings(context):
-        model = call.node.func.value  # type: ignore[attr-defined]
-        if (
-            isinstance(model, ast.Name)
-            and (model.id, id(call.where.scope)) in compiled
-            and context.types.of(model, call.where) is None
-            and not in_test(context, call.node)
-        ):
-            return call
-    return None
-
-
-def uses_eager(context: Context) -> bool:
-    """Whether a file shows that it works eagerly: it asks for that, or uses what only TensorFlow 2 has, where
-    eager is what one gets without asking."""
-    names = set(context.called.values())
-    if (
-        names & _EAGER
-        or not names & _NOT_EAGER
-        and not _is_switched(context)
-        and any(is_only_version2(context.names.spelled(c.node.func, c.where) or "") for c in context.names.calls)
-    ):
-        return True
-    return any(
-        context.resolve(d, f.where) in _EAGER
-        for f in context.names.functions
-        for d in getattr(f.node, "decorator_list", ())
-    )
-
-
-def _is_switched(context: Context) -> bool:
-    """Whether the file that is lifted gets the switch that turns eager execution off."""
-    found = switch(context) if context.compat_v1 else None
-    return found is not None and bool(found.edits)
-
-
-def _starting_body(context: Context, trained: Call) -> ast.AST | None:
-    """The function in which the way to the training starts, or the main guard, or the module."""
-    names = context.names
-    scope = trained.where.scope
-    seen = set()
-    while scope.parent is not None:
-        node = scope.node
-        if not isinstance(node, ast.FunctionDef) or node in seen or scope.parent is not names.module:
-            return None
-        seen.add(node)
-        callers = [c for c in names.calls if isinstance(c.node.func, ast.Name) and c.node.func.id == node.name]
-        if not callers or all(c.where.scope is names.module for c in callers):
-            return node
-        inside = [c for c in callers if c.where.scope is not names.module]
-        if len({id(c.where.scope) for c in inside}) != 1 or len(inside) != len(callers):
-            return None
-        scope = inside[0].where.scope
-    guards = [p for p in names.ancestors(trained.node) if is_main_guard(p)]
-    return guards[0] if guards else names.tree
 
 
 def _edits(context: Context, body: ast.AST) -> list[Edit] | None:

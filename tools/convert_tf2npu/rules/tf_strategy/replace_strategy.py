@@ -78,11 +78,11 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.eager import uses_eager
 from ...analysis.strategies import NAMES, REPLICAS, SERVERS, taken
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ..base import Change, Context, Finding, Result
-from ..keras.keras_session import uses_eager
 
 CODE = "NPU302"
 NEEDS = {"distributed": "tf_strategy"}

@@ -49,12 +49,12 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, trains
+from ...analysis.eager import uses_eager
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call
 from ...semantics.types import MODEL, SESSION
 from ...semantics.value_flow import origins
 from ..base import Context, Finding, Result
-from ..keras.keras_session import uses_eager
 
 CODE = "NPU251"
 NEEDS = {"distributed": "tf_strategy"}

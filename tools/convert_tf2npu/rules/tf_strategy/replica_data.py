@@ -57,6 +57,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import function_of, in_map_function, in_test
+from ...analysis.eager import uses_eager
 from ...analysis.last_batch import training_flag
 from ...analysis.phase_words import TRAIN
 from ...analysis.strategies import are_made
@@ -64,7 +65,6 @@ from ...analysis.train_phase import phase_of
 from ...semantics.model import Call
 from ...semantics.types import DATASET
 from ..base import Context, Finding, Result
-from ..keras.keras_session import uses_eager
 
 CODE = "NPU252"
 NEEDS = {"distributed": "tf_strategy"}

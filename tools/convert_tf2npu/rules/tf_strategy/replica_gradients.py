@@ -66,6 +66,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.eager import uses_eager
 from ...analysis.gradients import BY_HAND, BY_TAPE, GRADIENTS, UNKNOWN, Applied, Source, applied, applied_in
 from ...rewrite.call_edits import wrap
 from ...semantics.call_sites import users
@@ -73,7 +74,6 @@ from ...semantics.resolver import Names
 from ...semantics.signatures import bind
 from ...semantics.tf_types import KERAS_OPTIMIZER, OPTIMIZER
 from ..base import Change, Context, Finding, Result
-from ..keras.keras_session import uses_eager
 
 CODE = "NPU305"
 NEEDS = {"distributed": "tf_strategy"}

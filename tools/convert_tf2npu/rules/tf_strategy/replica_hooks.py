@@ -69,6 +69,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, trains
+from ...analysis.eager import uses_eager
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
 from ...semantics.signatures import bind
@@ -76,7 +77,6 @@ from ...semantics.types import ESTIMATOR, MODEL
 from ...semantics.value_flow import origins
 from ...syntax.expressions import is_none, last_part
 from ..base import Change, Context, Finding, Result
-from ..keras.keras_session import uses_eager
 
 CODE = "NPU306"
 NEEDS = {"distributed": "tf_strategy"}

@@ -67,6 +67,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.eager import uses_eager
 from ...analysis.optimizers import WRAPPER, role
 from ...rewrite.call_edits import add_argument, wrap
 from ...semantics.model import Call
@@ -76,7 +77,6 @@ from ...semantics.types import MODEL, OPTIMIZER
 from ...semantics.value_flow import Origin, origins
 from ...syntax.expressions import constant, last_part
 from ..base import Change, Context, Finding, Result
-from ..keras.keras_session import uses_eager
 
 CODE = "NPU304"
 NEEDS = {"distributed": "tf_strategy"}

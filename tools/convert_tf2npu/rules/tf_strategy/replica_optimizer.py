@@ -87,12 +87,12 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.eager import uses_eager
 from ...analysis.gradients import only_applies
 from ...analysis.optimizers import MADE, WRAPPER, Class, is_subclass, passes_on, role, taken
 from ...rewrite.call_edits import wrap
 from ...semantics.model import Call
 from ..base import Change, Context, Result
-from ..keras.keras_session import uses_eager
 
 CODE = "NPU303"
 NEEDS = {"distributed": "tf_strategy"}

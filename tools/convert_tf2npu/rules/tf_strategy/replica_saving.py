@@ -52,6 +52,7 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, trains
+from ...analysis.eager import uses_eager
 from ...rewrite.call_edits import operand
 from ...semantics.model import Call
 from ...semantics.signatures import bind
@@ -59,7 +60,6 @@ from ...semantics.tf_types import READY_MADE
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
-from ..keras.keras_session import uses_eager
 
 CODE = "NPU253"
 NEEDS = {"distributed": "tf_strategy"}

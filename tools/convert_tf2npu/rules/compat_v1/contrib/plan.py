@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, Sequence
 
+from ....analysis.v2_behavior import switch
 from ....rewrite.call_edits import rename, rename_behind
 from ....semantics.model import Where
 from ....syntax.source import Edit
 from ....syntax.suppressions import ignored
 from ....tf_api.v1_fate import V1, is_lifted
 from ...base import Change, Context
-from ..v2_behavior import switch
 from .homes import home_of, shared_module
 from .import_lines import import_from, rewritten
 from .spots import CODE, TENSORFLOW, Site, Spot, is_taken, sites, spots

@@ -7,15 +7,15 @@ import functools
 import os
 from typing import AbstractSet, Iterator, NamedTuple
 
-from ...project.import_graph import importers, reached
-from ...project.project import Project
-from ...rewrite.insertion import SETTINGS, is_main_guard
-from ...semantics.model import Call
-from ...semantics.resolver import Names
-from ...tf_api.canonical_names import canonical
-from ...tf_api.v1_fate import NEW, V1, became
-from ..base import Context
-from .written_for import had_gelu
+from ..project.context import Context
+from ..project.import_graph import importers, reached
+from ..project.project import Project
+from ..rewrite.insertion import SETTINGS, is_main_guard
+from ..semantics.model import Call
+from ..semantics.resolver import Names
+from ..semantics.version_evidence import had_gelu
+from ..tf_api.canonical_names import canonical
+from ..tf_api.v1_fate import NEW, V1, became
 
 _SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})
 # What makes a graph as TensorFlow 1 does, and fails in TensorFlow 2 unless the behaviour is switched off.

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from ...project.import_graph import reached
-from ...rewrite.insertion import line_before
-from ...rewrite.npu_imports import statement_behind
-from ...semantics.resolver import Names
-from ...syntax.source import Edit
-from ...tf_api.v1_fate import V1
-from ..base import Context
+from ..project.context import Context
+from ..project.import_graph import reached
+from ..rewrite.insertion import line_before
+from ..rewrite.npu_imports import statement_behind
+from ..semantics.resolver import Names
+from ..syntax.source import Edit
+from ..tf_api.v1_fate import V1
 from .entry_points import facts_in, is_started, program
 
 SWITCH = "disable_v2_behavior()"

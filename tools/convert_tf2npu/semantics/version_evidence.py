@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import AbstractSet
 
-from ...semantics.resolver import Names
-from ...semantics.types import DATASET, Types
-from ...tf_api.v1_fate import rest_of
+from ..tf_api.v1_fate import rest_of
+from .resolver import Names
+from .types import DATASET, Types
 
 _EAGER = frozenset({"GradientTape", "function", "config.run_functions_eagerly"})
 

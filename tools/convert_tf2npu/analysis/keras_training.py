@@ -1,0 +1,88 @@
+"""Find the calls that train a Keras model, and the place where the training starts."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ..project.context import Context
+from ..rewrite.insertion import is_main_guard
+from ..semantics.model import Call
+from ..semantics.types import MODEL
+from .device_placement import in_test
+
+TRAINING_METHODS = frozenset({"fit", "fit_generator", "train_on_batch"})
+_SETS_SESSION = frozenset(
+    {
+        "tensorflow.keras.backend.set_session",
+        "npu_shim.npu_init.set_keras_session_npu_config",
+        "npu_shim.npu_init.npu_clear_session",
+    }
+)
+
+
+def first_training(context: Context) -> Call | None:
+    """Return the first call that trains a Keras model, or None if there is none or the script sets the session."""
+    if sets_session(context):
+        return None
+    for call in _training_calls(context):
+        if context.types.of(call.node.func.value, call.where) == MODEL:  # type: ignore[attr-defined]
+            return call
+    return None
+
+
+def first_possible_training(context: Context) -> Call | None:
+    """Return the first training call of an object of unknown type that is compiled as a Keras model is."""
+    names = context.names
+    if not any(name.startswith("tensorflow.keras.") for name in context.called.values()):
+        return None
+    compiled = {
+        (c.node.func.value.id, id(c.where.scope))
+        for c in names.calls
+        if isinstance(c.node.func, ast.Attribute)
+        and c.node.func.attr == "compile"
+        and isinstance(c.node.func.value, ast.Name)
+        and {"loss", "optimizer"} & {k.arg for k in c.node.keywords}
+    }
+    for call in _training_calls(context):
+        model = call.node.func.value  # type: ignore[attr-defined]
+        if (
+            isinstance(model, ast.Name)
+            and (model.id, id(call.where.scope)) in compiled
+            and context.types.of(model, call.where) is None
+            and not in_test(context, call.node)
+        ):
+            return call
+    return None
+
+
+def sets_session(context: Context) -> bool:
+    """Return True if the script sets the Keras session itself."""
+    return not _SETS_SESSION.isdisjoint(context.called.values())
+
+
+def starting_body(context: Context, training: Call) -> ast.AST | None:
+    """Return the function from which the training starts, or the main guard, or the module; None if it is not unique."""
+    names = context.names
+    scope = training.where.scope
+    seen = set()
+    while scope.parent is not None:
+        node = scope.node
+        if not isinstance(node, ast.FunctionDef) or node in seen or scope.parent is not names.module:
+            return None
+        seen.add(node)
+        callers = [c for c in names.calls if isinstance(c.node.func, ast.Name) and c.node.func.id == node.name]
+        if not callers or all(c.where.scope is names.module for c in callers):
+            return node
+        inside = [c for c in callers if c.where.scope is not names.module]
+        if len({id(c.where.scope) for c in inside}) != 1 or len(inside) != len(callers):
+            return None
+        scope = inside[0].where.scope
+    guards = [p for p in names.ancestors(training.node) if is_main_guard(p)]
+    return guards[0] if guards else names.tree
+
+
+def _training_calls(context: Context) -> Iterator[Call]:
+    for call in context.names.calls:
+        if isinstance(call.node.func, ast.Attribute) and call.node.func.attr in TRAINING_METHODS:
+            yield call
