@@ -14,12 +14,12 @@ vendor's ``npu_bridge.npu_init`` and installs, as its users expect of it.
 
 from __future__ import annotations
 
-from npu_shim._first_use import first_use
+from npu_shim._lazy_names import lazy_names
 
 __version__ = "0.1.0"
 
 __all__ = ["__version__", "device", "install", "session_config", "uninstall"]
-__getattr__, __dir__ = first_use(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
         "npu_shim._install": "install uninstall",

@@ -1,8 +1,8 @@
-"""The one reader of the environment: rank, device, job and npu_shim's own variables.
+"""Environment variables: rank, device, job and npu_shim's own settings. Only this module accesses os.environ.
 
-``read()`` looks at ``os.environ`` each time it is called and returns a frozen
-record, so that nothing here can go stale. What one process does not need has a
-default; what contradicts itself is an error that names variable and value.
+``read()`` reads the variables on each call and returns a frozen record, so that
+no value can be out of date. Variables that one process does not need have a
+default. Contradictions raise an error that names the variable and its value.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Mapping, NamedTuple
+from typing import Mapping, MutableMapping, NamedTuple
 
 _NUMBER = r"^[+-]?\d+$"
 FALLBACKS = ("warn", "error", "silent")
 KERNELS = ("compiled", "plain")
 MEMORY = ("kept", "returned")
 DEFAULT_JOB_ID = "local"
-# All that read() looks at
+# Every variable that read() reads
 VARIABLES = (
     "RANK_ID",
     "RANK_SIZE",
@@ -46,16 +46,15 @@ BASE_PORT = 60000
 
 
 class Environment(NamedTuple):
-    """What the launch script said about this process.
+    """The variables that a launch script sets for this process.
 
-    These are the variables alone; ``distributed.world`` puts them and the rank
-    table together. rank_size is None where only the rank table says it.
-    rank_id is None where the rank table has to say it, or the master node
-    (``CM_*`` with more than one worker). pod_name is how old launch scripts
-    name a process's place in the table, in the variable pod_variable. The
-    timeouts say how long ranks wait for others to start, and in a collective.
-    collectives says what carries them without cards, base_port from where the
-    ports of the ranks count, if they need any.
+    ``distributed.world`` combines them with the rank table. rank_size is None
+    if only the rank table gives it. rank_id is None if it comes from the rank
+    table or from the master node (``CM_*`` with more than one worker). Old
+    launch scripts give a process's place in the table as pod_name, in the
+    variable pod_variable. The timeouts limit the wait for other ranks to start
+    and the wait in a collective. collectives selects the collective backend on
+    the CPU. base_port is the first port of the ranks.
     """
 
     rank_id: int | None
@@ -81,35 +80,40 @@ class Environment(NamedTuple):
 
     @property
     def has_cluster(self) -> bool:
-        """True when TF_CONFIG describes a cluster of parameter servers."""
+        """True if TF_CONFIG describes a cluster of parameter servers."""
         return bool(json.loads(self.tf_config or "{}").get("cluster"))
 
 
+def process_environ() -> MutableMapping[str, str]:
+    """Return the environment of this process, to read and to change."""
+    return os.environ
+
+
 def read(environ: Mapping[str, str] | None = None) -> Environment:
-    """Reads the variables of this process.
+    """Read the variables of this process.
 
     Args:
-        environ: where to read; ``os.environ`` when None.
+        environ: the variables; those of this process if None.
     Returns:
-        An Environment. ``defaulted`` names what was not set and got a default.
+        An Environment. ``defaulted`` lists the variables that were not set and got a default.
     Raises:
-        ValueError: a value is not allowed, or two variables contradict each
-            other; the text names variable, value, what is allowed and what to do.
+        ValueError: if a value is not allowed, or two variables contradict each
+            other. The message names the variable, its value, the allowed values and the fix.
     """
-    env = _Reader(os.environ if environ is None else environ)
+    env = _Reader(process_environ() if environ is None else environ)
     chief_ip = env.text("CM_CHIEF_IP")
     table = env.text("RANK_TABLE_FILE")
     if chief_ip and table:
         raise ValueError(
-            f"CM_CHIEF_IP={chief_ip!r} and RANK_TABLE_FILE={table!r} are both set, but a job is described by one of "
-            "them: unset RANK_TABLE_FILE, or unset the CM_* variables."
+            f"CM_CHIEF_IP={chief_ip!r} and RANK_TABLE_FILE={table!r} are both set, but a job needs only one of "
+            "them. Unset RANK_TABLE_FILE, or unset the CM_* variables."
         )
     chief_port = env.integer("CM_CHIEF_PORT", 0, 65520)
     chief_device = env.integer("CM_CHIEF_DEVICE", 0)
     if chief_ip:
         for name, value in (("CM_CHIEF_PORT", chief_port), ("CM_CHIEF_DEVICE", chief_device)):
             if value is None:
-                raise ValueError(f"CM_CHIEF_IP={chief_ip!r} needs {name}, which is not set: export {name}.")
+                raise ValueError(f"CM_CHIEF_IP={chief_ip!r} needs {name}, which is not set. Export {name}.")
     rank_size = _rank_size(env, table, chief_ip)
     rank_id = _rank_id(env, rank_size, by_chief=chief_ip is not None)
     pod_name = env.text("POD_NAME")
@@ -151,26 +155,26 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
 
 
 def opp_path() -> str:
-    """Where the card's operators are installed; an empty text where they are not."""
-    return os.environ.get("ASCEND_OPP_PATH", "")
+    """Return the folder of the NPU's operators, or an empty string if they are not installed."""
+    return process_environ().get("ASCEND_OPP_PATH", "")
 
 
 def _rank_size(env: _Reader, table: str | None, chief_ip: str | None) -> int | None:
     size, workers = env.integer("RANK_SIZE", 1), env.integer("CM_WORKER_SIZE", 0, 32768)
     if size is not None and workers is not None:
         raise ValueError(
-            f"RANK_SIZE={size} and CM_WORKER_SIZE={workers} are both set, but both say how many ranks there are: "
-            "unset CM_WORKER_SIZE with a rank table, RANK_SIZE with a master node."
+            f"RANK_SIZE={size} and CM_WORKER_SIZE={workers} are both set, but both give the number of ranks. "
+            "With a rank table, unset CM_WORKER_SIZE; with a master node, unset RANK_SIZE."
         )
     if table and workers is not None:
         raise ValueError(
-            f"RANK_TABLE_FILE={table!r} and CM_WORKER_SIZE={workers} are both set, but a rank table says itself how "
-            "many ranks there are: unset CM_WORKER_SIZE."
+            f"RANK_TABLE_FILE={table!r} and CM_WORKER_SIZE={workers} are both set, but a rank table gives "
+            "the number of ranks. Unset CM_WORKER_SIZE."
         )
     if chief_ip and size is not None:
         raise ValueError(
-            f"CM_CHIEF_IP={chief_ip!r} and RANK_SIZE={size} are both set, but a master node counts workers by "
-            f"CM_WORKER_SIZE: unset RANK_SIZE and export CM_WORKER_SIZE={size}, or unset the CM_* variables."
+            f"CM_CHIEF_IP={chief_ip!r} and RANK_SIZE={size} are both set, but a master node uses CM_WORKER_SIZE. "
+            f"Unset RANK_SIZE and export CM_WORKER_SIZE={size}, or unset the CM_* variables."
         )
     given = size if size is not None else workers
     return given or (None if table else 1)
@@ -180,27 +184,27 @@ def _rank_id(env: _Reader, rank_size: int | None, by_chief: bool) -> int | None:
     if by_chief and rank_size != 1:
         return None
     by_table = env.text("RANK_TABLE_FILE") is not None
-    said = env.text("RANK_ID")
-    if by_table and (said is None or not re.match(_NUMBER, said)):
-        return None  # the table may have one rank, or know this process by its pod
+    given = env.text("RANK_ID")
+    if by_table and (given is None or not re.match(_NUMBER, given)):
+        return None  # the table may have one rank, or list this process by its pod
     rank_id = env.integer("RANK_ID", 0)
     if rank_id is None:
         if rank_size is not None and rank_size > 1:
             raise ValueError(
-                f"RANK_SIZE={rank_size} needs RANK_ID, which is not set: export RANK_ID as this process's number, "
+                f"RANK_SIZE={rank_size} needs RANK_ID, which is not set. Export RANK_ID as this process's number, "
                 f"0 to {rank_size - 1}."
             )
         return 0
     if rank_size is not None and rank_id >= rank_size:
         raise ValueError(
             f"RANK_ID={rank_id} is not allowed with RANK_SIZE={rank_size}: ranks are 0 to {rank_size - 1}. "
-            f"Export a smaller RANK_ID, or RANK_SIZE as the number of all processes."
+            "Export a smaller RANK_ID, or export RANK_SIZE as the number of processes."
         )
     return rank_id
 
 
 class _Reader:
-    """Typed access to a mapping; an empty text counts as not set."""
+    """Typed access to a mapping. An empty string counts as not set."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -215,7 +219,7 @@ class _Reader:
             return None
         allowed = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
         if not re.match(_NUMBER, value) or int(value) < low or (high is not None and int(value) > high):
-            raise ValueError(f"{name}={value!r} is not allowed: it must be {allowed}. Export it so, or unset it.")
+            raise ValueError(f"{name}={value!r} is not allowed: it must be {allowed}. Correct it, or unset it.")
         return int(value)
 
     def json_object(self, name: str) -> str | None:

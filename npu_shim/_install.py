@@ -1,63 +1,48 @@
-"""Owns every patch npu_shim makes, and takes each back exactly."""
+"""Install the NPU config in every new session of this process, and uninstall it."""
 
 from __future__ import annotations
 
 import functools
-import os
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
-_originals: dict[tuple[type, str], Any] = {}  # the one piece of global state: what install() replaced
-_variables: dict[str, str] = {}  # and what it set
+from npu_shim import _env, _patches
+
+if TYPE_CHECKING:
+    from npu_shim._types import ConfigProto, Graph, Session
 
 
 def install() -> None:
-    """Makes every new Session and InteractiveSession carry the NPU config.
+    """Make every new Session and InteractiveSession carry the NPU config.
 
-    The Keras session and those of Estimator and MonitoredTrainingSession are
-    sessions too, so they carry it as well. Sessions made before stay as they
-    are. Without a card, they have the graph passes that the script asks for,
-    which are off on the card, and TensorFlow keeps the memory of tensors for
-    the next ones (NPU_SHIM_MEMORY). Calling it again changes nothing.
+    This includes the sessions of Keras, Estimator and MonitoredTrainingSession.
+    Existing sessions do not change. On the CPU, sessions run with the graph
+    passes that the script asks for (they are off on the NPU), and TensorFlow
+    reuses the memory of tensors (NPU_SHIM_MEMORY). A second call does nothing.
 
     Raises:
-        RuntimeError: there is no NPU and NPU_SHIM_FALLBACK=error.
+        RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK=error.
     """
     from npu_shim import _allocator, _device, _tf
 
     if not _device.resolve().is_npu:
-        _variables.update(_allocator.variables(os.environ))
-        os.environ.update(_variables)
+        _patches.set_variables(_allocator.variables(_env.process_environ()))
     for owner in (_tf.Session, _tf.InteractiveSession):
-        replace(owner, "__init__", decorator_tf_session)
+        _patches.replace_attribute(owner, "__init__", decorator_tf_session)
 
 
 def uninstall() -> None:
-    """Puts back every original exactly; calling it again, or without install(), changes nothing.
+    """Restore every original exactly. Without install(), and on a second call, it does nothing.
 
     A process that has had a session keeps the allocator that TensorFlow chose for it.
     """
-    while _originals:
-        (owner, name), original = _originals.popitem()
-        setattr(owner, name, original)
-    while _variables:
-        name, value = _variables.popitem()
-        if os.environ.get(name) == value:
-            del os.environ[name]
+    _patches.restore_all()
 
 
-def replace(owner: type, name: str, make: Callable[[Any], Any]) -> None:
-    """Replaces ``owner.name`` by ``make(original)`` until uninstall(); once."""
-    if (owner, name) not in _originals:
-        original = owner.__dict__[name]
-        setattr(owner, name, make(original))
-        _originals[owner, name] = original
-
-
-def decorator_tf_session(func: Callable) -> Callable:
-    """Wraps the ``__init__`` of a session class so that its config goes through session_config.
+def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:
+    """Wrap the ``__init__`` of a session class so that its config goes through session_config.
 
     Args:
-        func: ``Session.__init__`` or one with the same arguments.
+        func: ``Session.__init__``, or a function with the same arguments.
     Returns:
         The wrapper.
     """
@@ -66,7 +51,9 @@ def decorator_tf_session(func: Callable) -> Callable:
     from npu_shim.config.session import session_config, with_threads
 
     @functools.wraps(func)
-    def with_npu_config(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
+    def with_npu_config(
+        self: Session, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> None:
         try:
             config = with_threads(session_config(config), graph or _tf.v1.get_default_graph())
             if target:  # a server has the threads, and refuses sessions that bring their own

@@ -1,12 +1,12 @@
-"""The vendor's module paths under our root, so that a port by hand is a change of one word.
+"""The vendor's module paths under the package npu_shim, so that a port by hand changes one word.
 
 ``npu_bridge.estimator.npu.npu_config`` becomes ``npu_shim.estimator.npu.npu_config``
-and so on. The table says where each name lives; the modules are tiny files made
-from it, because editors, type checkers and zip files understand files. A name's
-home is loaded when the name is first used::
+and so on. The table lists where each name lives. The modules are small files
+generated from it, because editors, type checkers and zip archives read files.
+The home of a name is imported when the name is first used::
 
-    python -m npu_shim._vendor_paths          # writes them
-    python -m npu_shim._vendor_paths --check  # exits 1 when they are not current
+    python -m npu_shim._vendor_paths          # writes the files
+    python -m npu_shim._vendor_paths --check  # exits with 1 if a file is not current
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import sys
 import textwrap
 from typing import Mapping, Sequence
 
-from npu_shim._first_use import NOT_YET
 from npu_shim.ops.not_yet import SIGNATURES
 
-# vendor module below the root -> (our module, names) ..., where our module "not_yet:x" is ops/not_yet.py's table x
+NOT_YET = "ops.not_yet:"  # followed by the name of a table in ops/not_yet.py
+
+# vendor module -> (npu_shim module, names) ...; both relative to the root package
 TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "estimator.npu": (),
     "estimator.npu.keras_to_npu": (("estimator.keras_to_npu", "model_to_npu_estimator"),),
     "estimator.npu.npu_callbacks": (
         ("training.callbacks", "NPUBroadcastGlobalVariablesCallback"),
-        ("not_yet:npu_callbacks", ""),
+        (NOT_YET + "npu_callbacks", ""),
     ),
     "estimator.npu.npu_config": (
         ("_install", "decorator_tf_session"),
@@ -37,19 +38,19 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("ops.scopes", "NpuExecutePlacement"),
     ),
     "estimator.npu.npu_convert_dropout": (("ops.convert_dropout", "dropout_call switch_keras_dropout"),),
-    "estimator.npu.npu_dynamic_rnn": (("not_yet:npu_dynamic_rnn", ""),),
+    "estimator.npu.npu_dynamic_rnn": ((NOT_YET + "npu_dynamic_rnn", ""),),
     "estimator.npu.npu_estimator": (
         ("estimator.npu_estimator", "NPUEstimator"),
         ("estimator.spec", "NPUEstimatorSpec"),
     ),
     "estimator.npu.npu_hook": (
+        ("training.broadcasting", "NPUBroadcastGlobalVariablesHook"),
         (
             "estimator.hooks",
-            "NPUBroadcastGlobalVariablesHook NPUCheckpointSaverHook NPUOutputTensorHook "
-            "SetIterationsVarHook TellMeStepOrLossHook",
+            "NPUCheckpointSaverHook NPUOutputTensorHook SetIterationsVarHook TellMeStepOrLossHook",
         ),
         ("estimator.outfeed_hooks", "NPUInfeedOutfeedSessionHook NPULogOutfeedSessionHook NPUShutDownHook"),
-        ("not_yet:npu_hook", ""),
+        (NOT_YET + "npu_hook", ""),
     ),
     "estimator.npu.npu_loss_scale_manager": (
         ("optimizer.loss_scale_manager", "ExponentialUpdateLossScaleManager FixedLossScaleManager"),
@@ -59,7 +60,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("optimizer.distributed", "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper"),
         ("optimizer.keras", "KerasDistributeOptimizer"),
         ("optimizer.npu_optimizer", "NPUOptimizer"),
-        ("not_yet:npu_optimizer", ""),
+        (NOT_YET + "npu_optimizer", ""),
     ),
     "estimator.npu.npu_plugin": (
         (
@@ -67,7 +68,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
             "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
             "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode",
         ),
-        ("not_yet:npu_plugin", ""),
+        (NOT_YET + "npu_plugin", ""),
     ),
     "estimator.npu.npu_rnn": (("ops.rnn", "npu_dynamic_rnn"),),
     "estimator.npu.npu_scope": (
@@ -94,14 +95,14 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ),
         ("optimizer.iterations", "IterationPerLoop set_iteration_per_loop"),
         ("optimizer.loop_variables", "create_or_get_var"),
-        ("not_yet:util", ""),
+        (NOT_YET + "util", ""),
     ),
-    "estimator.npu_aicore_ops": (("not_yet:npu_aicore_ops", ""),),
+    "estimator.npu_aicore_ops": ((NOT_YET + "npu_aicore_ops", ""),),
     "estimator.npu_ops": (
         ("ops.dropout", "dropout"),
         ("ops.outfeed", "outfeed_dequeue_op outfeed_enqueue_op"),
         ("ops.system", "NPUInit NPUShutdown initialize_system shutdown_system"),
-        ("not_yet:npu_ops", ""),
+        (NOT_YET + "npu_ops", ""),
     ),
     "estimator.npu_unary_ops": (("ops.gelu", "gelu"), ("ops.generated", "npu_unary_ops")),
     "hccl": (),
@@ -124,51 +125,51 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "hccl.split": (),
     "hccl.split.api": (("distributed.ranks", "set_split_strategy_by_idx set_split_strategy_by_size"),),
     "npu_cpu": (),
-    "npu_cpu.npu_cpu_ops": (("not_yet:npu_cpu_ops", ""),),
+    "npu_cpu.npu_cpu_ops": ((NOT_YET + "npu_cpu_ops", ""),),
     "profiler": (),
     "profiler.profiler": (("ops.host_contexts", "Profiler"),),
     "scoped_graph_manager": (),
     "scoped_graph_manager.scoped_graph_manager": (("ops.host_contexts", "ScopedGraphManager"),),
     "tbe": (),
-    "tbe.npu_cube_ops": (("not_yet:npu_cube_ops", ""),),
-    "tbe.npu_vector_ops": (("not_yet:npu_vector_ops", ""),),
+    "tbe.npu_cube_ops": ((NOT_YET + "npu_cube_ops", ""),),
+    "tbe.npu_vector_ops": ((NOT_YET + "npu_vector_ops", ""),),
 }
-ON_IMPORT = {"estimator.npu.npu_convert_dropout": "switch_keras_dropout()"}  # what the vendor's import does too
+ON_IMPORT = {"estimator.npu.npu_convert_dropout": "switch_keras_dropout()"}  # as in the vendor's module
 _ROOT = os.path.dirname(os.path.abspath(__file__))
 
 
 def render(module: str) -> str:
-    """The text of a module of the table."""
+    """Return the source text of a module in the table."""
     lines = [
-        f'"""The vendor\'s npu_bridge.{module}. Made by npu_shim/_vendor_paths.py; change its table, not this file."""',
+        f'"""The vendor\'s npu_bridge.{module}. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""',
         "from __future__ import annotations",
     ]
-    homes = {
-        source if _is_not_yet(source) else f"npu_shim.{source}": list(SIGNATURES[source[len(NOT_YET) :]])
-        if _is_not_yet(source)
-        else names.split()
-        for source, names in TABLE[module]
-    }
+    homes = {f"npu_shim.{source}": names_of(source, names) for source, names in TABLE[module]}
     if module in ON_IMPORT:
         lines += ["", *_imports(homes), "", *_all(homes), "", ON_IMPORT[module]]
     elif homes:
-        lines += ["", *_on_first_use(homes), "", *_all(homes)]
+        lines += ["", *_lazy_module(homes), "", *_all(homes)]
     return "\n".join(lines) + "\n"
 
 
-def _on_first_use(homes: Mapping[str, list[str]]) -> list[str]:
-    """The names for type checkers and editors, who read, and for Python, which loads each when it is first used."""
+def names_of(source: str, names: str) -> list[str]:
+    """Return the names of a row: those listed, or all of a table of ops/not_yet.py."""
+    return list(SIGNATURES[source[len(NOT_YET) :]]) if source.startswith(NOT_YET) else names.split()
+
+
+def _lazy_module(homes: Mapping[str, list[str]]) -> list[str]:
+    """Return imports for type checkers and editors, and the lazy table for Python."""
     imports = ["    " + line for line in _imports(homes)]
     later = [f"    {name}: Callable[..., Any]" for home, names in homes.items() if _is_not_yet(home) for name in names]
     lines = [
         "from typing import TYPE_CHECKING" + (", Any, Callable" if later else ""),
         "",
-        "from npu_shim._first_use import first_use as _first_use",
+        "from npu_shim._lazy_names import lazy_names as _lazy_names",
         "",
         "if TYPE_CHECKING:",
     ]
     lines += imports + [""] * bool(imports and later) + later
-    lines += ["else:", "    __getattr__, __dir__ = _first_use(__name__, {"]
+    lines += ["else:", "    __getattr__, __dir__ = _lazy_names(__name__, {"]
     for home, names in homes.items():
         texts = [f'"{text}"' for text in textwrap.wrap(" ".join(names), 100)]
         if len(texts) == 1:
@@ -189,19 +190,19 @@ def _all(homes: Mapping[str, list[str]]) -> list[str]:
     return ["__all__ = [", *[f'    "{name}",' for name in sorted(sum(homes.values(), []))], "]"]
 
 
-def _is_not_yet(source: str) -> bool:
-    return source.startswith(NOT_YET)
+def _is_not_yet(home: str) -> bool:
+    return home.startswith(f"npu_shim.{NOT_YET}")
 
 
 def path_of(module: str) -> str:
-    """The file of a module: a package where the table has modules below it."""
+    """Return the path of a module. It is a package if the table has modules below it."""
     is_package = any(other.startswith(module + ".") for other in TABLE)
     parts = module.split(".") + (["__init__"] if is_package else [])
     return os.path.join(_ROOT, *parts) + ".py"
 
 
 def stale() -> list[str]:
-    """The files that are not as the table has them."""
+    """Return the paths of files that differ from the table."""
     found = []
     for module in TABLE:
         path = path_of(module)
@@ -215,11 +216,11 @@ def stale() -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes the files, or with --check says which are not current."""
+    """Write the files. With --check, report those that are not current."""
     paths = stale()
     if "--check" in arguments:
         for path in paths:
-            print(f"not current: {path}; run python -m npu_shim._vendor_paths", file=sys.stderr)
+            print(f"not current: {path}. Run python -m npu_shim._vendor_paths.", file=sys.stderr)
         return 1 if paths else 0
     for module in TABLE:
         path = path_of(module)

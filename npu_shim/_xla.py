@@ -21,7 +21,6 @@ built without XLA or the process may not run code that it makes.
 from __future__ import annotations
 
 import functools
-import os
 import threading
 import warnings
 from typing import Any, Callable, Sequence
@@ -111,7 +110,7 @@ def _eager(function: Compiled, types: tuple[Any, ...]) -> Any:
 def _any_size(function: Compiled, types: tuple[Any, ...]) -> Any:
     """The function for tensors of any shape, as one of a graph's library: where it is not called it is but one op."""
     in_parts = function._kept(_in_parts, types)
-    limit = MOST_ELEMENTS if _allocator.keeps(os.environ, tf.__version__) else _VERY_LARGE
+    limit = MOST_ELEMENTS if _allocator.keeps(_env.process_environ(), tf.__version__) else _VERY_LARGE
 
     def npu_shim_any_size(*tensors: Any) -> Any:
         flat = [tf.reshape(x, [-1]) for x in tensors]

@@ -42,7 +42,6 @@ from npu_shim.distributed.ranks import (
 )
 from npu_shim.estimator import npu_ops
 from npu_shim.estimator.hooks import (
-    NPUBroadcastGlobalVariablesHook,
     NPUCheckpointSaverHook,
     NpuEmptyHook,
     NPUOutputTensorHook,
@@ -67,6 +66,7 @@ from npu_shim.optimizer.loss_scale_optimizer import NPULossScaleOptimizer
 from npu_shim.optimizer.npu_optimizer import NPUOptimizer
 from npu_shim.profiler import profiler
 from npu_shim.scoped_graph_manager import scoped_graph_manager
+from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback, npu_callbacks_append, npu_hooks_append
 
 backend = _tf.keras_backend()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.data.arrays import PaddedBatch, padded_batches
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from npu_shim.data.shape_watch import ShapeWatch, watch_shapes
     from npu_shim.data.static_batch import enforce_static_batch
 else:
-    __getattr__, __dir__ = _first_use(
+    __getattr__, __dir__ = _lazy_names(
         __name__,
         {
             "npu_shim.data.arrays": "PaddedBatch padded_batches",

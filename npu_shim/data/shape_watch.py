@@ -12,7 +12,7 @@ from typing import Any, Callable, Counter, NamedTuple, Tuple
 
 import numpy as np
 
-from npu_shim import _install, _tf
+from npu_shim import _patches, _tf
 
 tf = _tf.tf
 
@@ -139,7 +139,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
         return run
 
-    _install.replace(_tf.BaseSession, "run", watched)
+    _patches.replace_attribute(_tf.BaseSession, "run", watched)
     if summary_at_exit:
         atexit.register(_log_summary, watch)
     return watch

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from npu_shim import _device, _tf
-from npu_shim._later import later
+from npu_shim._lazy_names import not_in_this_release
 from npu_shim.distributed import graph_ops as collective_ops, groups
 from npu_shim.distributed.groups import is_int
 from npu_shim.distributed.world import WORLD, world, world_size
@@ -231,11 +231,11 @@ def all_to_all_v_c(
 
 
 _TWO = "It needs remote memory; run it on cards with the vendor's package."
-remote_read = later("hccl_ops.remote_read", "(tensorRemote, data_type)", _TWO)
-remote_ref_read = later("hccl_ops.remote_ref_read", "(tensorRemote, cache, offset)", _TWO)
-remote_write = later("hccl_ops.remote_write", "(tensorRemote, tensorLocal, data_type)", _TWO)
-remote_scatter_write = later("hccl_ops.remote_scatter_write", "(tensorRemote, tensorLocal, offset)", _TWO)
-gather_all_to_all_v = later(
+remote_read = not_in_this_release("hccl_ops.remote_read", "(tensorRemote, data_type)", _TWO)
+remote_ref_read = not_in_this_release("hccl_ops.remote_ref_read", "(tensorRemote, cache, offset)", _TWO)
+remote_write = not_in_this_release("hccl_ops.remote_write", "(tensorRemote, tensorLocal, data_type)", _TWO)
+remote_scatter_write = not_in_this_release("hccl_ops.remote_scatter_write", "(tensorRemote, tensorLocal, offset)", _TWO)
+gather_all_to_all_v = not_in_this_release(
     "hccl_ops.gather_all_to_all_v",
     "(addrinfo, addrinfo_count_per_rank, recv_counts, recv_displacements, dtype, addr_length, "
     "group='hccl_world_group')",

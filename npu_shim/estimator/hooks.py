@@ -1,4 +1,4 @@
-"""The hooks scripts name: broadcast, checkpoint, loop variables, outputs, training progress."""
+"""Session hooks of the vendor's interface: checkpoints, iterations per loop, outputs, training progress."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import os
 from typing import Any, Callable
 
 from npu_shim import _device, _tf
-from npu_shim.distributed.ranks import check_root
-from npu_shim.distributed.world import world_size
 from npu_shim.optimizer import loop_variables
 from npu_shim.optimizer.iterations import ITERATION_OP, Steps, iteration_op
-from npu_shim.training.broadcasting import broadcast_global_variables
 
 tf = _tf.tf
 _train: Any = _tf.v1.train
@@ -18,36 +15,6 @@ _train: Any = _tf.v1.train
 
 class NpuEmptyHook(_tf.SessionRunHook):
     """A hook that does nothing; it stands where a script had a hook the NPU does not need."""
-
-
-@_device.on_card("npu_bridge.estimator.npu.npu_hook")
-class NPUBroadcastGlobalVariablesHook(_tf.SessionRunHook):
-    """Gives every rank the root's variables in each new session, after they are initialised or restored.
-
-    All global variables are given, the global step and statistics of batch
-    normalisation too: a rank that begins at another step, or evaluates with
-    other statistics, would go its own way. On one process it does nothing.
-
-    Args:
-        root_rank: whose variables count.
-        index: this process's rank; not used, as with the vendor.
-    Raises:
-        ValueError: in begin(), the job has no such rank.
-    """
-
-    def __init__(self, root_rank: int | None = None, index: int | None = None) -> None:
-        self._root_rank = 0 if root_rank is None else root_rank
-        self._broadcast: Any = None
-
-    def begin(self) -> None:
-        """Makes the op, before the graph is finalized."""
-        check_root(self._root_rank, "NPUBroadcastGlobalVariablesHook")
-        self._broadcast = broadcast_global_variables(self._root_rank) if world_size() > 1 else None
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """Gives the root's variables."""
-        if self._broadcast is not None:
-            session.run(self._broadcast)
 
 
 class NPUCheckpointSaverHook(_train.CheckpointSaverHook):

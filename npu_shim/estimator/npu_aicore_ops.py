@@ -1,9 +1,9 @@
-"""The vendor's npu_bridge.estimator.npu_aicore_ops. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+"""The vendor's npu_bridge.estimator.npu_aicore_ops. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     fast_gelu_v2: Callable[..., Any]
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     tabulatefusionsea: Callable[..., Any]
     tabulatefusion: Callable[..., Any]
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
-        "not_yet:npu_aicore_ops": (
+    __getattr__, __dir__ = _lazy_names(__name__, {
+        "npu_shim.ops.not_yet:npu_aicore_ops": (
             "fast_gelu_v2 centralization prelu dropout_v3 dropout_v4 lru_cache_v2 nonzero nonzerowithvalue "
             "layer_norm prod_env_mat_a prodvirialsea prodforcesea tabulatefusionsea tabulatefusion"
         ),

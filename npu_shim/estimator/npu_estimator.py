@@ -16,11 +16,12 @@ from npu_shim.data.dropped import DroppedHook
 from npu_shim.data.static_batch import enforce_static_batch, tell_open_batch
 from npu_shim.distributed.world import world_size
 from npu_shim.estimator import eval_batches as evaluation, step_intervals
-from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook, SetIterationsVarHook
+from npu_shim.estimator.hooks import SetIterationsVarHook
 from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
 from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, own_event_files, own_exports
 from npu_shim.optimizer.iterations import ITERATION_OP, LoopHook
+from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
 _API: Any = _tf.estimator()
 _DOC = "An Estimator that trains on the NPU, and on the CPU where there is none."

@@ -1,9 +1,9 @@
-"""The vendor's npu_bridge.estimator.npu_ops. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+"""The vendor's npu_bridge.estimator.npu_ops. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.dropout import dropout
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     npu_onnx_graph_op: Callable[..., Any]
     channel_get_next: Callable[..., Any]
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
+    __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.ops.dropout": "dropout",
         "npu_shim.ops.outfeed": "outfeed_dequeue_op outfeed_enqueue_op",
         "npu_shim.ops.system": "NPUInit NPUShutdown initialize_system shutdown_system",
-        "not_yet:npu_ops": (
+        "npu_shim.ops.not_yet:npu_ops": (
             "LARS LARSV2 stop_outfeed_dequeue_op basic_lstm_cell adam_apply_one_assign "
             "adam_apply_one_with_decay_assign scatter_elements k_means_centroids npu_onnx_graph_op "
             "channel_get_next"

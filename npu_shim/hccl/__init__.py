@@ -1,2 +1,2 @@
-"""The vendor's npu_bridge.hccl. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+"""The vendor's npu_bridge.hccl. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations

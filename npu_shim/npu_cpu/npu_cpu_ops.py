@@ -1,9 +1,9 @@
-"""The vendor's npu_bridge.npu_cpu.npu_cpu_ops. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+"""The vendor's npu_bridge.npu_cpu.npu_cpu_ops. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     embedding_hashtable_lookup_or_insert: Callable[..., Any]
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     embedding_hash_table_export: Callable[..., Any]
     embedding_hashtable_apply_adam_w: Callable[..., Any]
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
-        "not_yet:npu_cpu_ops": (
+    __getattr__, __dir__ = _lazy_names(__name__, {
+        "npu_shim.ops.not_yet:npu_cpu_ops": (
             "embedding_hashtable_lookup_or_insert embeddingrankid embedding_local_index randomchoicewithmask "
             "dense_image_warp stateless_dropout dense_image_warp_grad batch_enqueue ocr_recognition_pre_handle "
             "ocr_detection_pre_handle ocr_identify_pre_handle batch_dilate_polys ocr_find_contours dequeue "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-from npu_shim import _install, _tf
+from npu_shim import _patches, _tf
 from npu_shim.ops.dropout import dropout
 
 
@@ -22,7 +22,7 @@ def switch_keras_dropout() -> None:
             f"npu_convert_dropout needs graph-mode Keras, which the Keras 3 of TensorFlow {_tf.tf.__version__} does not "
             f"have; the last TensorFlow that has it is {_tf.LAST_TF_WITH_ESTIMATOR}."
         )
-    _install.replace(_tf.v1.keras.layers.Dropout, "call", _make_call)
+    _patches.replace_attribute(_tf.v1.keras.layers.Dropout, "call", _make_call)
 
 
 def dropout_call(self: Any, inputs: Any, training: Any = None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npu_shim._later import NotInThisRelease
+from npu_shim._lazy_names import NotInThisRelease
 
 
 class UnaryOps:

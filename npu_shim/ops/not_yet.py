@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from npu_shim._later import later
+from npu_shim._lazy_names import not_in_this_release
 
 SIGNATURES: dict[str, dict[str, str]] = {
     "npu_ops": {
@@ -176,4 +176,4 @@ _INSTEAD = "Write it in TensorFlow's own ops, or run it on a card with the vendo
 
 def function(module: str, name: str) -> Callable[..., Any]:
     """A function of a module."""
-    return later(f"{module}.{name}", SIGNATURES[module][name], _INSTEAD)
+    return not_in_this_release(f"{module}.{name}", SIGNATURES[module][name], _INSTEAD)

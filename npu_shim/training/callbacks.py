@@ -7,8 +7,7 @@ from typing import Any, Sequence
 from npu_shim import _device, _env, _tf
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
-from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
-from npu_shim.training.broadcasting import broadcast_global_variables
+from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook, broadcast_global_variables
 
 
 @_device.on_card("npu_bridge.estimator.npu.npu_callbacks")

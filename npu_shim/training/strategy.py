@@ -9,9 +9,9 @@ from npu_shim import _tf
 from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.distributed.world import world_size
-from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
 from npu_shim.optimizer.averaging import is_sparse
 from npu_shim.optimizer.distributed import npu_allreduce
+from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 from npu_shim.training.strategy_data import every_nth, part_of_batches, reads_all
 
 tf = _tf.tf

@@ -45,13 +45,13 @@ def test_reads(environ, wanted):
 
 
 BAD = [
-    ({"RANK_ID": "x"}, r"RANK_ID='x' is not allowed: it must be an integer of at least 0. Export it so, or unset it"),
+    ({"RANK_ID": "x"}, r"RANK_ID='x' is not allowed: it must be an integer of at least 0. Correct it, or unset it"),
     ({"RANK_ID": "-1"}, r"RANK_ID='-1' is not allowed"),
     ({"RANK_ID": "1"}, r"RANK_ID=1 is not allowed with RANK_SIZE=1: ranks are 0 to 0"),
     ({"RANK_ID": "8", "RANK_SIZE": "8"}, r"RANK_ID=8 is not allowed with RANK_SIZE=8: ranks are 0 to 7"),
     ({"RANK_SIZE": "0"}, r"RANK_SIZE='0' is not allowed: it must be an integer of at least 1"),
     ({"RANK_SIZE": "2.5"}, r"RANK_SIZE='2.5' is not allowed"),
-    ({"RANK_SIZE": "2"}, r"RANK_SIZE=2 needs RANK_ID, which is not set: export RANK_ID .*0 to 1"),
+    ({"RANK_SIZE": "2"}, r"RANK_SIZE=2 needs RANK_ID, which is not set. Export RANK_ID .*0 to 1"),
     ({"RANK_SIZE": "2", "RANK_ID": "0", "CM_WORKER_SIZE": "2"}, r"RANK_SIZE=2 and CM_WORKER_SIZE=2 are both set"),
     (
         {"RANK_TABLE_FILE": "/t", "CM_CHIEF_IP": "10.0.0.1"},
@@ -87,14 +87,14 @@ def test_refuses(environ, text):
         _env.read(environ)
 
 
-def test_what_was_defaulted_is_known_and_the_record_is_frozen():
+def test_the_record_lists_defaults_and_is_frozen():
     environment = _env.read({"RANK_SIZE": "1"})
     assert environment.defaulted == ("RANK_ID", "JOB_ID", "ASCEND_DEVICE_ID")
     with pytest.raises(AttributeError):
         environment.rank_id = 5
 
 
-def test_it_reads_anew_each_time(monkeypatch):
+def test_each_call_reads_the_variables_again(monkeypatch):
     monkeypatch.setenv("JOB_ID", "a")
     assert _env.read().job_id == "a"
     monkeypatch.setenv("JOB_ID", "b")

@@ -23,7 +23,7 @@ def test_importing_the_package_loads_neither_tensorflow_nor_its_own_modules(repo
         "import sys, npu_shim; print({'tensorflow', 'numpy', 'npu_bridge', 'dataclasses'} & set(sys.modules),"
         "sorted(name for name in sys.modules if name.startswith('npu_shim')))"
     )
-    assert python(code, repo_root) == "set() ['npu_shim', 'npu_shim._first_use']\n"
+    assert python(code, repo_root) == "set() ['npu_shim', 'npu_shim._lazy_names']\n"
 
 
 def test_device_options_and_environment_need_no_tensorflow(repo_root):

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import _tf, _vendor_paths
-from npu_shim._first_use import NOT_YET
+from npu_shim._vendor_paths import NOT_YET
 from npu_shim.ops.not_yet import SIGNATURES as LATER
 
 NAMES = """

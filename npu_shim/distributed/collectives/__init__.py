@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, RankTaken, Stalled
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from npu_shim.distributed.collectives.process_group import Group
     from npu_shim.distributed.collectives.reductions import BFLOAT16, REDUCTIONS
 else:
-    __getattr__, __dir__ = _first_use(
+    __getattr__, __dir__ = _lazy_names(
         __name__,
         {
             "npu_shim.distributed.collectives.errors": "CollectiveError Mismatch PeerLost RankTaken Stalled",

@@ -1,12 +1,11 @@
-"""The vendor's npu_bridge.estimator.npu.npu_hook. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+"""The vendor's npu_bridge.estimator.npu.npu_hook. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    from npu_shim.estimator.hooks import NPUBroadcastGlobalVariablesHook
     from npu_shim.estimator.hooks import NPUCheckpointSaverHook
     from npu_shim.estimator.hooks import NPUOutputTensorHook
     from npu_shim.estimator.hooks import SetIterationsVarHook
@@ -14,16 +13,15 @@ if TYPE_CHECKING:
     from npu_shim.estimator.outfeed_hooks import NPUInfeedOutfeedSessionHook
     from npu_shim.estimator.outfeed_hooks import NPULogOutfeedSessionHook
     from npu_shim.estimator.outfeed_hooks import NPUShutDownHook
+    from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
     broadcast_global_variables: Callable[..., Any]
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
-        "npu_shim.estimator.hooks": (
-            "NPUBroadcastGlobalVariablesHook NPUCheckpointSaverHook NPUOutputTensorHook SetIterationsVarHook "
-            "TellMeStepOrLossHook"
-        ),
+    __getattr__, __dir__ = _lazy_names(__name__, {
+        "npu_shim.training.broadcasting": "NPUBroadcastGlobalVariablesHook",
+        "npu_shim.estimator.hooks": "NPUCheckpointSaverHook NPUOutputTensorHook SetIterationsVarHook TellMeStepOrLossHook",
         "npu_shim.estimator.outfeed_hooks": "NPUInfeedOutfeedSessionHook NPULogOutfeedSessionHook NPUShutDownHook",
-        "not_yet:npu_hook": "broadcast_global_variables",
+        "npu_shim.ops.not_yet:npu_hook": "broadcast_global_variables",
     })
 
 __all__ = [

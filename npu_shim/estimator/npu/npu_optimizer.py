@@ -1,9 +1,9 @@
-"""The vendor's npu_bridge.estimator.npu.npu_optimizer. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+"""The vendor's npu_bridge.estimator.npu.npu_optimizer. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.optimizer.distributed import NPUDistributedOptimizer
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     reduce: Callable[..., Any]
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
+    __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.optimizer.distributed": "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper",
         "npu_shim.optimizer.keras": "KerasDistributeOptimizer",
         "npu_shim.optimizer.npu_optimizer": "NPUOptimizer",
-        "not_yet:npu_optimizer": "reduce",
+        "npu_shim.ops.not_yet:npu_optimizer": "reduce",
     })
 
 __all__ = [

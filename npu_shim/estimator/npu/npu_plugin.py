@@ -1,9 +1,9 @@
-"""The vendor's npu_bridge.estimator.npu.npu_plugin. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+"""The vendor's npu_bridge.estimator.npu.npu_plugin. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.config.plugin import check_graph_run_mode
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     malloc_shared_memory: Callable[..., Any]
     get_rdma_cache: Callable[..., Any]
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
+    __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.config.plugin": (
             "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
             "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode"
         ),
-        "not_yet:npu_plugin": (
+        "npu_shim.ops.not_yet:npu_plugin": (
             "init_op_compiler_cache_mode init_op_compiler_cache_dir init_debug_dir get_var_addr_and_size "
             "malloc_shared_memory get_rdma_cache"
         ),

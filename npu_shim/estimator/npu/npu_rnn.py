@@ -1,14 +1,14 @@
-"""The vendor's npu_bridge.estimator.npu.npu_rnn. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+"""The vendor's npu_bridge.estimator.npu.npu_rnn. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.rnn import npu_dynamic_rnn
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
+    __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.ops.rnn": "npu_dynamic_rnn",
     })
 

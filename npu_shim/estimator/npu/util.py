@@ -1,9 +1,9 @@
-"""The vendor's npu_bridge.estimator.npu.util. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+"""The vendor's npu_bridge.estimator.npu.util. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.estimator.checks import check_aoe_mode
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     set_value: Callable[..., Any]
     get_value: Callable[..., Any]
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
+    __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.estimator.checks": (
             "check_aoe_mode check_bool_type check_nonnegative_integer check_not_none check_path "
             "check_positive_integer check_profiling_options convert_bool_to_int format_string get_ranksize"
@@ -49,7 +49,7 @@ else:
         ),
         "npu_shim.optimizer.iterations": "IterationPerLoop set_iteration_per_loop",
         "npu_shim.optimizer.loop_variables": "create_or_get_var",
-        "not_yet:util": (
+        "npu_shim.ops.not_yet:util": (
             "register_func fair_division GradDivisionItem add_grads_and_vars get_gid_by_grad get_gid_by_weight "
             "get_all_grad_item global_dict_init set_value get_value"
         ),

@@ -1,15 +1,15 @@
-"""The vendor's npu_bridge.hccl.split.api. Made by npu_shim/_vendor_paths.py; change its table, not this file."""
+"""The vendor's npu_bridge.hccl.split.api. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._first_use import first_use as _first_use
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.distributed.ranks import set_split_strategy_by_idx
     from npu_shim.distributed.ranks import set_split_strategy_by_size
 else:
-    __getattr__, __dir__ = _first_use(__name__, {
+    __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.distributed.ranks": "set_split_strategy_by_idx set_split_strategy_by_size",
     })
 

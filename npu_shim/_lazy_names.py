@@ -1,0 +1,78 @@
+"""Module attributes that are loaded on first use (PEP 562), and functions that are not in this release."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn
+
+if TYPE_CHECKING:
+    import inspect
+
+
+class NotInThisRelease(NotImplementedError):
+    """Raised when a script calls a name of the vendor's interface that npu_shim does not implement yet."""
+
+
+def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` for a module whose names live in other modules.
+
+    Each name is loaded once. After that it is an attribute of the module, and the same object as in its home.
+
+    Args:
+        module: ``__name__`` of the module.
+        homes: home module to the names that live there, separated by spaces. If the home is the name within this
+            module, the name is that submodule. For the home ``package.module:table``, the name is what
+            ``package.module.function(table, name)`` returns.
+    """
+    home_of: dict[str, str] = {name: home for home, names in homes.items() for name in names.split()}
+
+    def __getattr__(name: str) -> Any:
+        here = sys.modules[module]
+        if name not in home_of:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}; it offers {', '.join(here.__all__)}")
+        value = _load(home_of[name], name, module)
+        setattr(here, name, value)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted(set(vars(sys.modules[module])) | set(home_of))
+
+    return __getattr__, __dir__
+
+
+def _load(home: str, name: str, module: str) -> object:
+    path, _, table = home.partition(":")
+    loaded = importlib.import_module(path)
+    if table:
+        return loaded.function(table, name)
+    return loaded if home == f"{module}.{name}" else getattr(loaded, name)
+
+
+def not_in_this_release(name: str, signature: str, instead: str, what: str = "") -> Callable[..., NoReturn]:
+    """Return a function with the vendor's name and signature that raises NotInThisRelease when it is called.
+
+    It raises only on the call, so that a script which merely imports the name runs.
+
+    Args:
+        name: the public name, as the user writes it (``npu_ops.LARSV2``).
+        signature: its parameters as source, for example ``"(x, name=None)"``.
+        instead: what to write instead, as a sentence.
+        what: one line on what the function does on an NPU, for the docstring.
+    """
+
+    def missing(*args: object, **kwargs: object) -> NoReturn:
+        raise NotInThisRelease(f"{name} is not part of this release of npu_shim. {instead}")
+
+    missing.__name__ = missing.__qualname__ = name.rpartition(".")[2]
+    missing.__doc__ = f"{what or name}\n\nNot part of this release: calling it raises NotInThisRelease. {instead}"
+    missing.__signature__ = _parse(signature)  # type: ignore[attr-defined]
+    return missing
+
+
+def _parse(signature: str) -> inspect.Signature:
+    import inspect
+
+    scope: dict[str, Callable[..., object]] = {}
+    exec(f"def f{signature}: pass", scope)  # signatures are literals of this package
+    return inspect.signature(scope["f"])

@@ -1,0 +1,43 @@
+"""Names for TensorFlow's types in annotations.
+
+TensorFlow has no type information in some of the supported versions, so a type checker sees Any behind each name.
+A reader sees which object is meant. Import these names under TYPE_CHECKING only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Sequence, Union
+
+Tensor = Any  # tf.Tensor
+Operation = Any  # tf.Operation
+Variable = Any  # tf.Variable, or a ref variable of TensorFlow 1
+Graph = Any  # tf.Graph
+DType = Any  # tf.DType, or what tf.as_dtype takes
+TensorShape = Any  # tf.TensorShape, or what it is made of
+Dataset = Any  # tf.data.Dataset, of TensorFlow 1 or 2
+Session = Any  # tf.compat.v1.Session
+FeedDict = Dict[Any, Any]  # tensor, or its name, to value
+Fetches = Any  # what session.run takes: tensors, ops, names, nested
+
+ConfigProto = Any  # tf.compat.v1.ConfigProto
+RewriterConfig = Any  # its field graph_options.rewrite_options
+CustomOptimizer = Any  # an entry of RewriterConfig.custom_optimizers
+Message = Any  # another protobuf message
+
+RunConfig = Any  # tf.estimator.RunConfig
+Estimator = Any  # tf.estimator.Estimator
+EstimatorSpec = Any  # tf.estimator.EstimatorSpec
+SessionRunHook = Any  # tf.compat.v1.train.SessionRunHook
+SessionRunContext = Any  # tf.compat.v1.train.SessionRunContext
+SessionRunArgs = Any  # tf.compat.v1.train.SessionRunArgs
+SessionRunValues = Any  # tf.compat.v1.train.SessionRunValues
+Saver = Any  # tf.compat.v1.train.Saver
+Strategy = Any  # tf.distribute.Strategy
+KerasModel = Any  # tf.keras.Model
+Optimizer = Any  # tf.compat.v1.train.Optimizer or a Keras optimizer
+
+Structure = Any  # tensors, or values, nested in dicts, lists and tuples
+Tensors = Union[Tensor, Sequence[Any], Dict[str, Any]]  # one tensor, or several
+InputFn = Callable[..., Any]  # returns a dataset, or features and labels
+ModelFn = Callable[..., Any]  # returns an EstimatorSpec
+OptionValue = Any  # bool, int or str: the value of an NPU option
