@@ -259,7 +259,22 @@ def test_quickstart_leaves_a_venv_alone_which_it_did_not_make(repo_root: pathlib
     assert (tmp_path / ".venv" / "of_mine").read_text() == "precious"
 
 
-# --- samples/*/train_1p.sh -----------------------------------------------------
+# --- samples/train_1p.sh, samples/train_8p.sh ----------------------------------
+@pytest.mark.parametrize("script", ["train_1p.sh", "train_8p.sh"])
+def test_the_training_scripts_name_the_samples(script: str, repo_root: pathlib.Path) -> None:
+    folders = sorted(path.parent for path in (repo_root / "samples").glob("*/expected_npu.py"))
+    assert len(folders) == 5
+    names = " ".join(folder.name for folder in folders)
+    for arguments, given in ([], ""), (["--steps=5"], "--steps=5"), (["ranktables"], "ranktables"):
+        done = bash(repo_root / "samples" / script, *arguments)
+        assert (done.returncode, done.stdout) == (2, f"{script}: no sample '{given}'. Name one: {names}\n")
+    for folder in folders:  # each sample's own script is nothing but a call of it
+        assert (folder / script).read_text().splitlines() == [
+            "#!/usr/bin/env bash",
+            f'exec bash "$(dirname "${{BASH_SOURCE[0]}}")/../{script}" {folder.name} "$@"',
+        ]
+
+
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_train_1p_sets_the_variables_passes_the_flags_and_the_exit_code(
     sample: str, repo_root: pathlib.Path, tmp_path: pathlib.Path
