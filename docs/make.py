@@ -1,11 +1,16 @@
-"""Make the generated pages: docs/rules/ from the rules' docstrings, docs/options.md from the options' rows,
-docs/report-schema.md from docs/report.schema.json.
+"""Make the generated pages from their sources.
 
-``python docs/make.py`` writes them, ``python docs/make.py --check`` exits 1 when one is stale.
+* docs/rules/, one page for each rule and an index, from the rules' docstrings. It is not in git;
+* docs/options.md from the rows of npu_shim.options;
+* docs/report-schema.md from docs/report.schema.json.
+
+``python docs/make.py`` writes them all, ``--rules FOLDER`` the pages of the rules to another folder. ``--check`` writes
+nothing and exits 1 when a page that is in git is stale.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import sys
@@ -25,9 +30,9 @@ _OPTIONS_NOTE = "<!-- made by docs/make.py; change the rows in npu_shim/options 
 
 
 def rule_page(rule: Rule) -> str:
-    """A rule's page: its docstring, with the literal blocks as code."""
+    """Return a rule's page: its docstring, with the literal blocks as code."""
     lines = rule.doc.split("\n")
-    made = [_NOTE, "# {}: {}".format(rule.code, lines[0].rstrip("."))]
+    made = [_NOTE, f"# {rule.code}: {rule.title.rstrip('.')}"]
     in_code = False
     for line in lines[1:]:
         code = line.startswith("    ") or (in_code and not line)
@@ -45,38 +50,43 @@ def rule_page(rule: Rule) -> str:
 
 
 def index_page() -> str:
-    """The list of all rules."""
+    """Return the list of all rules."""
     rows = [f"| [{rule.code}]({rule.code}.md) | {rule.title} |" for rule in Registry().rules]
-    return (
-        _NOTE
-        + "\n# The rules of the migration tool\n\n| code | what it does |\n| --- | --- |\n"
-        + "\n".join(rows)
-        + "\n"
-    )
+    head = [_NOTE, "# The rules of the migration tool", "", "| code | what it does |", "| --- | --- |"]
+    return "\n".join(head + rows) + "\n"
 
 
-def pages() -> dict[str, str]:
-    """All generated pages by their path below docs/."""
-    made = {os.path.join("rules", rule.code + ".md"): rule_page(rule) for rule in Registry().rules}
-    made[os.path.join("rules", "README.md")] = index_page()
-    made["options.md"] = _OPTIONS_NOTE + options_page.markdown()
-    made["report-schema.md"] = _SCHEMA_NOTE + schema_page.markdown()
+def rule_pages() -> dict[str, str]:
+    """Return the pages of the rules by their file names."""
+    made = {rule.code + ".md": rule_page(rule) for rule in Registry().rules}
+    made["README.md"] = index_page()
     return made
 
 
-def stale() -> dict[str, str]:
-    """The generated pages that are not on disk as they should be; an empty text means: remove it."""
-    wanted = pages()
-    found: dict[str, str] = {}
-    for path, text in wanted.items():
-        full = os.path.join(HERE, path)
-        if not os.path.exists(full) or _read(full) != text:
-            found[path] = text
-    folder = os.path.join(HERE, "rules")
-    for name in os.listdir(folder) if os.path.isdir(folder) else ():
-        if os.path.join("rules", name) not in wanted:
-            found[os.path.join("rules", name)] = ""
+def kept_pages() -> dict[str, str]:
+    """Return the generated pages that are in git, by their file names in docs/."""
+    return {
+        "options.md": _OPTIONS_NOTE + options_page.markdown(),
+        "report-schema.md": _SCHEMA_NOTE + schema_page.markdown(),
+    }
+
+
+def stale(folder: str, wanted: dict[str, str]) -> dict[str, str]:
+    """Return the pages that are missing in a folder or differ there."""
+    found = {}
+    for name, text in wanted.items():
+        path = os.path.join(folder, name)
+        if not os.path.exists(path) or _read(path) != text:
+            found[name] = text
     return found
+
+
+def write(folder: str, wanted: dict[str, str]) -> None:
+    """Write the stale pages of a folder."""
+    os.makedirs(folder, exist_ok=True)
+    for name, text in stale(folder, wanted).items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
+            stream.write(text)
 
 
 def _read(path: str) -> str:
@@ -85,19 +95,19 @@ def _read(path: str) -> str:
 
 
 def main() -> int:
-    changed = stale()
-    for path, text in sorted(changed.items()):
-        if "--check" in sys.argv:
-            print(f"docs/{path} is stale; run python docs/make.py")
-            continue
-        full = os.path.join(HERE, path)
-        if not text:
-            os.unlink(full)
-            continue
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        with open(full, "w", encoding="utf-8") as stream:
-            stream.write(text)
-    return 1 if changed and "--check" in sys.argv else 0
+    parser = argparse.ArgumentParser(description="Make the generated pages of docs/.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page in git is stale")
+    parser.add_argument("--rules", metavar="FOLDER", help="write only the pages of the rules, to FOLDER")
+    arguments = parser.parse_args()
+    if arguments.check:
+        found = sorted(stale(HERE, kept_pages()))
+        for name in found:
+            print(f"docs/{name} is stale. Run python docs/make.py.")
+        return 1 if found else 0
+    if not arguments.rules:
+        write(HERE, kept_pages())
+    write(arguments.rules or os.path.join(HERE, "rules"), rule_pages())
+    return 0
 
 
 if __name__ == "__main__":
