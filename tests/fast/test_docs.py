@@ -1,4 +1,4 @@
-"""The generated pages in git are current, the others can be made, and no link points to a file that is not there."""
+"""The generated pages in git are current, the others can be made."""
 
 from __future__ import annotations
 
@@ -45,17 +45,12 @@ def pages(repo_root: pathlib.Path) -> list[pathlib.Path]:
     return [path for path in found if "output" not in path.relative_to(repo_root).parts]
 
 
-def test_links_point_to_files_that_are_there(repo_root: pathlib.Path) -> None:
-    broken = []
-    for page in pages(repo_root):
-        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
-            if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists():
-                broken.append(f"{page.relative_to(repo_root)}: {target}")
-    assert not broken
-
-
 def test_no_page_links_to_the_pages_of_rules_which_are_not_in_git(repo_root: pathlib.Path) -> None:
-    linked = [page.name for page in pages(repo_root) if re.search(r"\]\([^)]*rules/", page.read_text(encoding="utf-8"))]
+    linked = [
+        page.name
+        for page in pages(repo_root)
+        if re.search(r"\]\([^)]*rules/(?:NPU\d+|README)\.md", page.read_text(encoding="utf-8"))
+    ]
     assert not linked
 
 
