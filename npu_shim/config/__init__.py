@@ -1,1 +1,1 @@
-"""Session and run configs. The modules here are imported by name; this package imports nothing by itself."""
+"""Session configurations: rewriters, parameter map, graph passes."""

@@ -1,1 +1,1 @@
-"""Ranks, collectives, strategy. The modules here are imported by name; this package imports nothing by itself."""
+"""Ranks, groups, rank tables, collectives and their backends."""

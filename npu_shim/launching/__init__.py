@@ -1,1 +1,1 @@
-"""One process per rank: what ``npu-shim launch`` starts, watches and ends. Nothing here imports TensorFlow."""
+"""Plan, start, follow and end the ranks of a job."""

@@ -1,1 +1,1 @@
-"""The NPU's ops, one per file: what each computes, on the card and on the CPU."""
+"""Operators, one per file: formula, shapes, gradient, CPU form, NPU form."""

@@ -1,1 +1,1 @@
-"""Optimizers: wrappers for several ranks, loss scaling, loops of steps."""
+"""Optimizers, loss scaling, and training loops in one run."""

@@ -1,1 +1,1 @@
-"""npu_shim.training."""
+"""Strategy, callbacks and broadcasting for training on several ranks."""

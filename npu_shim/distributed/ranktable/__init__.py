@@ -1,1 +1,1 @@
-"""npu_shim.distributed.ranktable."""
+"""Rank tables: model, reader, dialects, validation, generation, writer."""

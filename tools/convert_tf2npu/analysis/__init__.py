@@ -1,1 +1,5 @@
-"""convert_tf2npu.analysis."""
+"""Questions that several rules ask: devices, training phase, datasets, batches, optimizers, gelu.
+
+Imports: ``rewrite`` and below.
+Gives: answers about expressions and calls; no edits.
+"""

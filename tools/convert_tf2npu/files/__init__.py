@@ -1,1 +1,5 @@
-"""convert_tf2npu.files."""
+"""Trees of files: read, copy, stage, replace all or nothing.
+
+Imports: nothing of the tool.
+Gives: bytes in and bytes out; a run that is killed leaves no file half written.
+"""

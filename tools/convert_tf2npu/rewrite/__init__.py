@@ -1,1 +1,5 @@
-"""convert_tf2npu.rewrite."""
+"""Edits of calls, imports and statements, and the change or finding that carries them.
+
+Imports: ``project`` and below.
+Gives: byte edits that keep comments and layout.
+"""

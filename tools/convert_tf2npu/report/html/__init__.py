@@ -1,1 +1,5 @@
-"""convert_tf2npu.report.html."""
+"""The HTML report: one page that needs no network.
+
+Imports: the report's model and texts.
+Gives: the page as text.
+"""

@@ -1,1 +1,1 @@
-"""convert_tf2npu.rules.compat_v1."""
+"""TensorFlow 1 on TensorFlow 2, through tf.compat.v1."""

@@ -1,1 +1,1 @@
-"""convert_tf2npu.rules.data."""
+"""Training batches and loss scaling."""

@@ -1,1 +1,1 @@
-"""convert_tf2npu.rules.dropout."""
+"""Dropout and gelu."""

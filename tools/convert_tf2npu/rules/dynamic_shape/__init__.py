@@ -1,1 +1,1 @@
-"""convert_tf2npu.rules.dynamic_shape."""
+"""Shapes that change from step to step."""

@@ -1,1 +1,1 @@
-"""convert_tf2npu.rules.estimator."""
+"""Estimators: run configurations, TPU Estimators, Keras models as Estimators."""

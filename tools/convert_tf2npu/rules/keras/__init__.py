@@ -1,1 +1,1 @@
-"""convert_tf2npu.rules.keras."""
+"""Keras sessions."""

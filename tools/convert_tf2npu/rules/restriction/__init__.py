@@ -1,1 +1,1 @@
-"""convert_tf2npu.rules.restriction."""
+"""Restrictions of the NPU that show in source code."""

@@ -1,1 +1,1 @@
-"""convert_tf2npu.rules.session."""
+"""Sessions: their configuration, devices, XLA, GPU settings."""

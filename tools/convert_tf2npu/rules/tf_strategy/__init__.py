@@ -1,1 +1,1 @@
-"""convert_tf2npu.rules.tf_strategy."""
+"""Strategies of tf.distribute."""

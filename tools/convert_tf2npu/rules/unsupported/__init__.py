@@ -1,1 +1,1 @@
-"""convert_tf2npu.rules.unsupported."""
+"""Calls that the NPU does not support."""

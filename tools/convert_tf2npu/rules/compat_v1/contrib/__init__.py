@@ -1,1 +1,1 @@
-"""What becomes of tf.contrib when a script is lifted to tf.compat.v1."""
+"""Names of tf.contrib and their place in TensorFlow 2."""
