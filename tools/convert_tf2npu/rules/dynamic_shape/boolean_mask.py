@@ -1,8 +1,13 @@
-"""tf.boolean_mask and tf.dynamic_partition.
+"""Boolean masks and partitions with a dynamic number of rows.
 
-They give as many rows as the mask has true ones, which is known only when the graph runs; the card
-compiles the graph again for each number it meets. A sum or a mean over the chosen rows can be had with
-a mask of fixed shape. Told once in a statement.
+``tf.boolean_mask`` and ``tf.dynamic_partition`` return one row for each true element of the mask. This number is known
+only at run time, and the NPU recompiles for each new number.
+
+* A sum, mean, maximum or minimum over the selected rows needs no selection. Multiply by a mask of static shape.
+* Otherwise use ``npu_shim.data.masked_select``. ``MOST`` is the largest number of rows that can occur. Multiply what
+  follows by ``tf.cast(valid, x.dtype)``, so that the padded rows have no effect.
+
+The rule reports one finding for each statement.
 
 Told::
 
@@ -51,8 +56,8 @@ CALLS = frozenset(
         "tensorflow.python.ops.array_ops.boolean_mask",
     }
 )
-_WEIGHTS = "weights = tf.cast(mask, x.dtype), broadcast to the shape of x, and tf.reduce_sum(x * weights)"
-# What a reduction of the chosen rows is with a mask of fixed shape.
+_WEIGHTS = "weights = tf.cast(mask, x.dtype) with the shape of x, and tf.reduce_sum(x * weights)"
+# The reductions of the selected rows, written with a mask of static shape.
 _REDUCED = {
     "reduce_sum": _WEIGHTS,
     "reduce_mean": _WEIGHTS + " / tf.reduce_sum(weights)",
@@ -71,13 +76,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         instead = "tf.where(tf.equal(partitions, i), x, tf.zeros_like(x)) for each part i"
     else:
         reduced = _REDUCED.get(last_part(around)) if around.startswith("tensorflow.") else None
-        instead = reduced or (
-            "rows, valid = npu_shim.data.masked_select(x, mask, MOST), where MOST is the "
-            "largest number there can be, and leave the rows that are not valid out of what "
-            "follows by a factor tf.cast(valid, x.dtype)"
-        )
-    yield Finding(
-        call.node,
-        "how many rows this keeps is known only when it runs, and the card compiles the "
-        "graph again for each number; write " + instead,
-    )
+        instead = reduced or "rows, valid = npu_shim.data.masked_select(x, mask, MOST) and mask what follows with valid"
+    yield Finding(call.node, f"dynamic number of rows: the NPU recompiles for each. Write {instead}")

@@ -1,8 +1,11 @@
-"""Loops that feed slices of an array, the last of which is smaller.
+"""Loops that feed a last partial batch.
 
-``range(0, n, size)`` and ``min(start + size, n)`` cut an array into slices of one size and, unless the size
-divides the number of rows, a smaller one. The card compiles the graph again for it. Training can leave it
-out; elsewhere, ``npu_shim.data.padded_batches`` pads it and tells the number of real rows.
+``range(0, n, size)`` and ``min(start + size, n)`` cut an array into slices of one size. If the size does not divide the
+number of rows, the last slice is smaller, and the NPU recompiles for it.
+
+* In training, drop the last partial batch.
+* In evaluation and prediction, use ``npu_shim.data.padded_batches``. It pads the last partial batch and also returns
+  the number of real rows.
 
 Told::
 
@@ -78,14 +81,11 @@ from ..base import Context, Finding, Result
 CODE = "NPU245"
 METHODS = frozenset({"run", "eval"})
 _SIGNATURES = {"run": ("fetches", "feed_dict"), "eval": ("feed_dict", "session")}
-_COST = (
-    "unless the batch size divides the number of rows, the last slice is smaller and the card compiles the graph "
-    "once more for it; "
-)
+_COST = "last partial batch: the NPU recompiles for it. "
 
 
 class _Cut(NamedTuple):
-    """A slice of an array: its whole, the size of a slice, and the range or min that makes the last one smaller."""
+    """A slice of an array: the array, the size of a slice, and the range or min that makes the last slice smaller."""
 
     whole: ast.expr
     size: ast.expr
@@ -105,30 +105,28 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         return
     fetched = bound.args.get("fetches", function.value)
     if any(TRAIN in phases_in(word) or word in ("optimizer", "opt") for word in _names_in(fetched)):
-        yield Finding(call.node, _COST + "for training leave it out" + _full_range(context, found[0][1]))
+        yield Finding(call.node, f"{_COST}Drop it in training: {_full_range(context, found[0][1])}")
     else:
         whole = ", ".join(f"{_text(context, key)}: {_text(context, cut.whole)}" for key, cut in found)
         yield Finding(
             call.node,
-            _COST
-            + f"write for feed, real in npu_shim.data.padded_batches({{{whole}}}, {_text(context, found[0][1].size)}): and take "
-            "[:real] of what it gives for each row",
+            f"{_COST}Write for feed, real in npu_shim.data.padded_batches({{{whole}}}, {_text(context, found[0][1].size)}): "
+            "and keep [:real] of the results",
         )
 
 
 def _full_range(context: Context, cut: _Cut) -> str:
-    """What to write instead of a range, to leave its smaller last slice out."""
+    """Return the advice that drops the last partial batch: another range, or an earlier end of the loop."""
     if len(cut.by.args) != 3:
-        return ", and end the loop before"
+        return "end the loop before it"
     size, stop = _text(context, cut.size), cut.by.args[1]
     plain = isinstance(stop, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) or constant(stop) is not None
-    return ": range({}, {} - {} + 1, {})".format(
-        _text(context, cut.by.args[0]), _text(context, stop) if plain else f"({_text(context, stop)})", size, size
-    )
+    end = _text(context, stop) if plain else f"({_text(context, stop)})"
+    return f"range({_text(context, cut.by.args[0])}, {end} - {size} + 1, {size})"
 
 
 def _dict(context: Context, call: Call, node: ast.AST | None) -> ast.Dict | None:
-    """The dict literal that is fed, directly or by a name."""
+    """Return the dict literal that is fed, directly or through a name."""
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, call.where) or []
         node = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
@@ -136,7 +134,7 @@ def _dict(context: Context, call: Call, node: ast.AST | None) -> ast.Dict | None
 
 
 def _cut(context: Context, call: Call, value: ast.expr) -> _Cut | None:
-    """The slice that a value is, where its last one is smaller for certain, unless the numbers fit."""
+    """Return the slice in a fed value, or None if its last slice is not known to be smaller."""
     if not isinstance(value, ast.Subscript):
         return None
     place: ast.AST = getattr(value.slice, "value", value.slice)  # in ast.Index before Python 3.9
@@ -178,7 +176,7 @@ def _of_name(context: Context, call: Call, node: ast.AST | None) -> ast.AST | No
 
 
 def _added(node: ast.AST | None, start: str) -> ast.expr | None:
-    """What is added to a name: ``size`` of ``start + size``."""
+    """Return the summand of a name: ``size`` in ``start + size``."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         for one, other in ((node.left, node.right), (node.right, node.left)):
             if isinstance(one, ast.Name) and one.id == start:
@@ -187,7 +185,7 @@ def _added(node: ast.AST | None, start: str) -> ast.expr | None:
 
 
 def _range_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
-    """The ``range(start, stop, step)`` of the loop around a node whose variable a name is."""
+    """Return the ``range(start, stop, step)`` of the loop around a node that binds a name."""
     for parent in context.names.ancestors(node):
         loops: list[tuple[ast.AST, ast.AST]] = (
             [(parent.target, parent.iter)]
@@ -207,7 +205,7 @@ def _range_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
 
 
 def _is_tested(context: Context, node: ast.AST, names: set[str]) -> bool:
-    """Whether the loop around a node does something else for some values of a name."""
+    """Return True if the loop around a node tests one of the names."""
     loop = next((p for p in context.names.ancestors(node) if isinstance(p, (ast.For, ast.While))), None)
     return any(
         isinstance(n, ast.Name) and n.id in names
@@ -219,7 +217,7 @@ def _is_tested(context: Context, node: ast.AST, names: set[str]) -> bool:
 
 
 def _divides(context: Context, call: Call, ranged: ast.Call, size: ast.expr) -> bool:
-    """Whether all slices of a range have one size, or may be meant to."""
+    """Return True if all slices of a range have one size, or if its end is computed so that they may."""
     numbers = [constant(argument) for argument in ranged.args]
     if None not in numbers:
         start, stop, step = [number[0] for number in numbers if number]

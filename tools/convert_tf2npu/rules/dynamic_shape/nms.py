@@ -1,7 +1,8 @@
-"""Non-maximum suppression that gives a varying number of boxes.
+"""Non-maximum suppression with a dynamic number of boxes.
 
-``tf.image.non_max_suppression`` gives at most so many boxes, and how many is known only when the graph
-runs. Its padded form always gives that many, with the number of valid ones.
+``tf.image.non_max_suppression`` returns up to ``max_output_size`` boxes. Their number is known only at run time, and
+the NPU recompiles for each new number. The padded form always returns ``max_output_size`` boxes and the number of valid
+ones. Mask the boxes beyond this number.
 
 Told::
 
@@ -40,6 +41,7 @@ from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
 CODE = "NPU233"
+_RECOMPILES = "dynamic number of boxes: the NPU recompiles for each"
 _PADDED = "tensorflow.image.non_max_suppression_padded"
 CALLS = frozenset(
     "tensorflow.image." + name
@@ -60,14 +62,10 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             return
         yield Finding(
             call.node,
-            "without pad_to_max_output_size=True the number of boxes varies, and the card "
-            "compiles the graph again for each; write pad_to_max_output_size=True",
+            f"{_RECOMPILES}. Pass pad_to_max_output_size=True and mask the boxes beyond valid",
         )
         return
     yield Finding(
         call.node,
-        "how many boxes this keeps is known only when it runs, and the card compiles the "
-        "graph again for each number; write kept, valid = tf.image.non_max_suppression_padded("
-        "boxes, scores, max_output_size, pad_to_max_output_size=True) and mask what lies "
-        "beyond valid",
+        f"{_RECOMPILES}. Use tf.image.non_max_suppression_padded(..., pad_to_max_output_size=True)",
     )

@@ -1,8 +1,12 @@
-"""Batches that are padded to their own longest member.
+"""Batches padded to their longest element.
 
-With ``None`` or -1 in ``padded_shapes``, without ``padded_shapes`` (which TensorFlow 2 allows), and in ``bucket_by_sequence_length`` unless it pads to the bucket's
-boundary, each batch is as long as its longest member. The card compiles the graph again for each length
-it meets. Padding to a fixed length, or to that of a few buckets, makes a few compilations of it.
+Each batch is as long as its longest element, and the NPU recompiles for each new length, in these cases:
+
+* ``padded_batch`` with ``None`` or -1 in ``padded_shapes``, or without ``padded_shapes``, which TensorFlow 2 allows;
+* ``bucket_by_sequence_length`` without ``pad_to_bucket_boundary=True``.
+
+Pad to a fixed length, or to the lengths of a few buckets with
+``npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)``. Then the NPU compiles once for each length.
 
 Told::
 
@@ -72,7 +76,7 @@ _BUCKETS = (
     "no_padding",
     "drop_remainder",
 )
-_LONGEST = "each batch is as long as its longest member, and the card compiles the graph again for each length; write "
+_RECOMPILES = "dynamic batch length: the NPU recompiles for each new length"
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
@@ -85,12 +89,11 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     bound = bind(call.node, ("batch_size", "padded_shapes", "padding_values"))
     shapes = bound.args.get("padded_shapes")
     if not stays_on_host(context, call.node) and (
-        not bound.given("padded_shapes") and not bound.hidden or _has_open_length(context, shapes, call.where)
+        not bound.given("padded_shapes") and not bound.hidden or _has_dynamic_length(context, shapes, call.where)
     ):
         yield Finding(
             call.node,
-            _LONGEST + "a fixed length in padded_shapes, or "
-            "npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)",
+            f"{_RECOMPILES}. Give padded_shapes a fixed length, or use npu_shim.data.bucket_by_length",
         )
 
 
@@ -98,19 +101,21 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     bound = bind(call.node, _BUCKETS)
     given = bound.args.get("pad_to_bucket_boundary")
     if not bound.hidden and (given is None or constant(given) == (False,)) and not stays_on_host(context, call.node):
-        yield Finding(call.node, _LONGEST + "pad_to_bucket_boundary=True and a few boundaries")
+        yield Finding(call.node, f"{_RECOMPILES}. Pass pad_to_bucket_boundary=True and few boundaries")
 
 
-def _has_open_length(context: Context, shapes: ast.AST | None, where: Where) -> bool:
-    """Whether a literal of shapes, or the one that a name stands for, has an open dimension; a shape that is
-    None altogether is not open."""
+def _has_dynamic_length(context: Context, shapes: ast.AST | None, where: Where) -> bool:
+    """Return True if a literal of shapes, or the one that a name is bound to, has an unknown dimension.
+
+    A shape of None is not reported.
+    """
     if isinstance(shapes, ast.Name):
         bindings = context.names.lookup(shapes.id, where) or []
         return (
             len(bindings) == 1
             and bindings[0].kind == "value"
             and not isinstance(bindings[0].node, ast.Name)
-            and _has_open_length(context, bindings[0].node, bindings[0].where)
+            and _has_dynamic_length(context, bindings[0].node, bindings[0].where)
         )
     return shapes is not None and any(
         isinstance(node, (ast.List, ast.Tuple)) and any(constant(e) in ((None,), (-1,)) for e in node.elts)

@@ -1,8 +1,11 @@
-"""Placeholders with dimensions that are not known.
+"""Placeholders with a dynamic shape.
 
-Where a placeholder leaves a dimension open, the card compiles the graph again for each size it is fed;
-an open shape (``tf.placeholder(tf.float32)``) is open in every dimension, if its name does not say that
-it is for one number. Told once in a file, with the number of such placeholders.
+If a placeholder has an unknown dimension, the NPU recompiles for each new size that is fed. A placeholder without a
+shape, as ``tf.placeholder(tf.float32)``, counts too, unless its name says that it holds one number, such as
+``keep_prob``. The rule reports one finding for each file, with the number of such placeholders.
+
+Give every dimension, including the batch, and the shape ``[]`` for one number. Drop the last partial batch, or pad it
+with ``npu_shim.data.padded_batches``.
 
 Told::
 
@@ -50,25 +53,20 @@ _SIGNATURES = {"placeholder": ("dtype", "shape", "name"), "placeholder_with_defa
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if not _is_open(context, call):
+    if not _is_dynamic(context, call):
         return
-    places = [c for c in context.names.calls if _is_open(context, c)]
+    places = [c for c in context.names.calls if _is_dynamic(context, c)]
     if places[0].node is not call.node:
         return
+    placeholders = "placeholder" if len(places) == 1 else f"{len(places)} placeholders"
     yield Finding(
         call.node,
-        "%s a dimension open, and the card compiles the graph again for each size "
-        "that is fed; write the sizes (the batch too: leave the smaller last batch out or pad "
-        "it with npu_shim.data.padded_batches) and [] for a number"
-        % (
-            "this placeholder leaves"
-            if len(places) == 1
-            else "this and %d other placeholder%s leave" % (len(places) - 1, "s" if len(places) > 2 else "")
-        ),
+        f"{placeholders} with a dynamic shape: the NPU recompiles for each new shape. Give every dimension, including "
+        "the batch; pad the last batch with npu_shim.data.padded_batches",
     )
 
 
-def _is_open(context: Context, call: Call) -> bool:
+def _is_dynamic(context: Context, call: Call) -> bool:
     word = last_name(call.node.func)
     if word not in _SIGNATURES or context.resolve(call.node.func, call.where) not in CALLS:
         return False
@@ -77,14 +75,14 @@ def _is_open(context: Context, call: Call) -> bool:
         return False
     shape = bound.args.get("shape")
     if shape is None or is_none(shape):
-        open_shape = not _holds_a_number(context, call)
+        dynamic = not _holds_a_number(context, call)
     else:
-        open_shape = isinstance(shape, (ast.List, ast.Tuple)) and _has_none(shape.elts)
-    return open_shape and runs_on_card(context, call.node)
+        dynamic = isinstance(shape, (ast.List, ast.Tuple)) and _has_none(shape.elts)
+    return dynamic and runs_on_card(context, call.node)
 
 
 def _holds_a_number(context: Context, call: Call) -> bool:
-    """Whether the name a placeholder is given says that it is always fed one number."""
+    """Return True if the name of a placeholder says that it is always fed one number."""
     parent = context.names.parents.get(call.node)
     named = [last_name(t) for t in parent.targets] if isinstance(parent, ast.Assign) else []
     text = " ".join(named) + " " + context.source.segment(call.node)

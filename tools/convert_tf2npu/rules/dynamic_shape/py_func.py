@@ -1,7 +1,11 @@
 """Python functions in the model.
 
-A function called by ``tf.py_func`` runs in the Python process on the host; the card cannot run it, and
-TensorFlow knows the shape of nothing it returns. In the input pipeline it is in its place.
+A function called by ``tf.py_func`` runs in the Python process on the host, not on the NPU, and the shapes of its results
+are unknown. In the input pipeline it is fine.
+
+* Move the function into the one that ``dataset.map`` calls, and set the shapes of its results with ``set_shape``.
+* Or write it with TensorFlow operations.
+* Or set ``mix_compile_mode=True`` on the session. This needs ``iterations_per_loop=1``.
 
 Told::
 
@@ -38,8 +42,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if runs_on_card(context, call.node):
         yield Finding(
             call.node,
-            "{} runs Python on the host, which the card cannot do, and its result has no "
-            "known shape; move it into the function that dataset.map calls (with set_shape), "
-            "write it in TensorFlow, or give the session mix_compile_mode=True "
-            "(with iterations_per_loop=1)".format(last_part(name)),
+            f"{last_part(name)} runs Python on the host, and its result has no static shape. "
+            "Move it into dataset.map, write it in TensorFlow, or set mix_compile_mode=True",
         )

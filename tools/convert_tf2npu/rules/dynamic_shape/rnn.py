@@ -1,8 +1,8 @@
 """Recurrent layers that loop over time.
 
-``tf.nn.dynamic_rnn`` runs one step after the other in a loop on the card, which knows nothing of the next step
-while it computes one. ``npu_rnn.npu_dynamic_rnn`` is unrolled over a fixed number of steps. It takes time as the
-first dimension.
+``tf.nn.dynamic_rnn`` runs the time steps one by one in a loop on the NPU. ``npu_rnn.npu_dynamic_rnn`` is unrolled over a
+fixed number of steps. Its inputs and outputs have time as the first dimension. It takes ``dtype`` and
+``sequence_length`` too.
 
 Told::
 
@@ -58,12 +58,10 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     cell, inputs = (context.source.segment(bound.args[a]) if a in bound.args else a for a in _SIGNATURE[:2])
     cell, inputs = " ".join(cell.split()), " ".join(inputs.split())
     time_first = constant(bound.args.get("time_major")) == (True,)
+    time_major = inputs if time_first else f"tf.transpose({inputs}, [1, 0, 2])"
+    back = "" if time_first else " and transpose the outputs back"
     yield Finding(
         call.node,
-        "it loops over the steps one by one; where their number is fixed, write "
-        "npu_rnn.npu_dynamic_rnn({}, {}, dtype=..., sequence_length=...){}".format(
-            cell,
-            inputs if time_first else f"tf.transpose({inputs}, [1, 0, 2])",
-            "" if time_first else ", and transpose its outputs back",
-        ),
+        "the time steps run one by one in a loop. If their number is fixed, write "
+        f"npu_rnn.npu_dynamic_rnn({cell}, {time_major}, ...){back}",
     )

@@ -1,7 +1,7 @@
-"""tf.sequence_mask without a length.
+"""tf.sequence_mask without maxlen.
 
-Without ``maxlen`` the mask is as wide as the longest of its lengths, which is known only when the graph
-runs; the card compiles the graph again for each width it meets.
+Without ``maxlen`` the mask is as wide as the largest of its lengths. This width is known only at run time, and the NPU
+recompiles for each new width. Pass the length that the input is padded to.
 
 Told::
 
@@ -35,7 +35,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if not bound.hidden and not bound.given("maxlen") and runs_on_card(context, call.node):
         yield Finding(
             call.node,
-            "the mask is as wide as the longest length, which is known only when it runs, "
-            "and the card compiles the graph again for each width; write maxlen=, the length that "
-            "the input is padded to",
+            "dynamic mask width: the NPU recompiles for each new width. Pass maxlen=LENGTH, the length the input is padded to",
         )

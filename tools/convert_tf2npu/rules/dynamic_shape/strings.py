@@ -1,8 +1,10 @@
 """String operations in the model.
 
-The card computes with numbers. Operations on strings stay on the host, and in the model they cut the
-graph into pieces between host and card. In the input pipeline they cost nothing. Told once in a
-file.
+The NPU has no strings. Operations on strings run on the host, and in the model they split the graph between host and
+NPU. In the input pipeline they are fine. The rule reports one finding for each file.
+
+Move string operations into the function that ``dataset.map`` calls, and pass numbers to the model, padded to a fixed
+length.
 
 Told::
 
@@ -50,7 +52,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if runs_on_card(context, call.node) and first_call(context, call, CALLS, context.names.tree):
         yield Finding(
             call.node,
-            "{} works on strings, which the card does not have; move it into the function "
-            "that dataset.map calls, and give the model the numbers, padded to a fixed "
-            "length (told once in a file)".format(last_part(name)),
+            f"{last_part(name)} runs on the host, because the NPU has no strings. "
+            "Move it into dataset.map and pass the model padded numbers",
         )

@@ -1,8 +1,10 @@
-"""tf.nn.top_k whose k is computed in the graph.
+"""tf.nn.top_k with a dynamic k.
 
-The shape of the result depends on k. Where k is a tensor, as with hard example mining that keeps three
-negatives for each positive, it changes from step to step and the card compiles the graph again for each
-value. A constant k, or a threshold instead of a number, keeps the shape.
+The shape of the result depends on k. If k is a tensor, for example in hard example mining with three negatives for each
+positive, the NPU recompiles for each new value.
+
+* Use ``npu_shim.data.top_k_mask(x, k)``. It marks the k largest elements and has the shape of ``x``.
+* Or use a constant ``K`` that is large enough, and mask the rest with ``tf.range(K) < k``.
 
 Told::
 
@@ -45,8 +47,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if is_computed(context, k, call.where) and runs_on_card(context, call.node):
         yield Finding(
             call.node,
-            "k is computed in the graph, so that the shape of the result is unknown and "
-            "the card compiles again for each value; mask what is not among the k largest: mask = "
-            "npu_shim.data.top_k_mask(x, k), or take a constant k that is large enough and mask "
-            "the rest: tf.range(K) < k",
+            "dynamic k: the NPU recompiles for each new value. Write mask = npu_shim.data.top_k_mask(x, k), "
+            "or use a constant K and the mask tf.range(K) < k",
         )

@@ -1,7 +1,10 @@
-"""tf.unique and the operations on sets.
+"""Unique values and set operations with a dynamic size.
 
-How many different values there are is known only when the graph runs; the card compiles the graph again
-for each number it meets.
+The number of values that ``tf.unique`` and the set operations return is known only at run time, and the NPU recompiles
+for each new number. Compute them in the input pipeline and pad them there, or use an operation with a static shape:
+
+* ``values, valid, index = npu_shim.data.unique_padded(x)`` for unique values;
+* ``tf.math.unsorted_segment_sum(x, ids, NUMBER_OF_IDS)`` for sums by id.
 
 Told::
 
@@ -41,16 +44,11 @@ sets.set_difference sets.set_intersection sets.set_union sets.difference sets.in
 """.split()
 )
 
-_SUMMED = "sum by id with tf.math.unsorted_segment_sum(x, ids, NUMBER_OF_IDS)"
-_INSTEAD = {"unique": "write values, valid, index = npu_shim.data.unique_padded(x)"}
+_SUMMED = "Compute and pad it in the input pipeline, or sum by id with tf.math.unsorted_segment_sum"
+_INSTEAD = {"unique": "Write values, valid, index = npu_shim.data.unique_padded(x), or compute it in the input pipeline"}
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if runs_on_card(context, call.node):
-        last = last_part(name)
-        yield Finding(
-            call.node,
-            f"how many values {last} gives is known only when it runs, and the card compiles "
-            "the graph again for each number; compute it in the input pipeline and pad it, or "
-            f"{_INSTEAD.get(last, _SUMMED)}, whose shape is fixed",
-        )
+        instead = _INSTEAD.get(last_part(name), _SUMMED)
+        yield Finding(call.node, f"dynamic number of values: the NPU recompiles for each. {instead}")

@@ -1,8 +1,11 @@
-"""tf.where with a condition alone.
+"""tf.where with a condition only.
 
-``tf.where(condition)`` gives the places where the condition holds; how many there are is known only
-when the graph runs. All that is computed from them has an unknown shape, and the card compiles the
-graph again for each number it meets. With all three arguments the shape is known.
+``tf.where(condition)`` returns the positions where the condition is true. Their number is known only at run time, so all
+results computed from them have a dynamic shape, and the NPU recompiles for each new number.
+
+* With all three arguments the shape is static: ``tf.where(condition, x, tf.zeros_like(x))``.
+* If you need the positions, write ``places, valid = npu_shim.data.masked_where(condition, MOST)``. ``MOST`` is the
+  largest number of positions that can occur.
 
 Told::
 
@@ -53,8 +56,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     yield Finding(
         call.node,
-        "how many places this gives is known only when it runs, and the card compiles "
-        "the graph again for each number; keep the shape and mask: tf.where(condition, x, "
-        "tf.zeros_like(x)), or write places, valid = npu_shim.data.masked_where(condition, MOST), "
-        "where MOST is the largest number there can be",
+        "dynamic number of positions: the NPU recompiles for each. Write tf.where(condition, x, tf.zeros_like(x)) "
+        "or npu_shim.data.masked_where(condition, MOST)",
     )

@@ -1,7 +1,10 @@
-"""Data formats that the NPU does not have.
+"""Unsupported data formats.
 
-Its operators know tensors as NCHW, NHWC, NC, HWCN and CN. Convolutions over one or three dimensions of space
-have other formats; over one they are those over two with a dimension of one.
+Operators of the NPU support the formats NCHW, NHWC, NC, HWCN and CN. Convolutions over one or three spatial dimensions
+have other formats.
+
+* One dimension: use a 2-D convolution with a dimension of size 1.
+* Three dimensions: use 2-D convolutions slice by slice, or keep this part on the host.
 
 Told::
 
@@ -41,8 +44,8 @@ from ..base import Context, Finding, Result
 CODE = "NPU208"
 _KNOWN = frozenset({"NCHW", "NHWC", "NC", "HWCN", "CN", "N..C", "NC..", "CHANNELS_FIRST", "CHANNELS_LAST"})
 _INSTEAD = {
-    "NWC": "a convolution over two dimensions of tf.expand_dims(x, 1)",
-    "NCW": "a convolution over two dimensions of tf.expand_dims(x, 2)",
+    "NWC": "Use a 2-D convolution of tf.expand_dims(x, 1)",
+    "NCW": "Use a 2-D convolution of tf.expand_dims(x, 2)",
 }
 
 
@@ -59,13 +62,5 @@ def check_file(context: Context) -> Iterator[Result]:
                 and (context.resolve(call.node.func, call.where) or "").startswith("tensorflow.")
                 and runs_on_card(context, call.node)
             ):
-                yield Finding(
-                    keyword.value,
-                    "the NPU has no format {}, but NCHW, NHWC, NC, HWCN and CN; write {}".format(
-                        value[0],
-                        _INSTEAD.get(
-                            value[0],
-                            "it over two dimensions of space, one slice after the other, or keep this part on the host",
-                        ),
-                    ),
-                )
+                instead = _INSTEAD.get(value[0], "Use 2-D convolutions slice by slice, or keep this part on the host")
+                yield Finding(keyword.value, f"the data format {value[0]} is unsupported on the NPU. {instead}")

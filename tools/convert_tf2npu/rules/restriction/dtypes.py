@@ -1,8 +1,8 @@
-"""Tensors in float64 or of complex numbers.
+"""float64 and complex tensors.
 
-The NPU computes in float16, float32 and integers. A float64 or complex tensor in the model cannot be
-compiled for it. What the input pipeline computes on the host is left alone, if it is cast before it
-reaches the model.
+The NPU computes in float16, float32 and integers. It cannot compile float64 or complex tensors. In the input pipeline,
+which runs on the host, these are fine and not reported. Cast them before they reach the model. Complex numbers can also
+be written as two float32 tensors, one for the real and one for the imaginary part.
 
 Told::
 
@@ -80,7 +80,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     elif name in _COMPLEX:
         kind = "complex"
     else:
-        # The first argument of the others is a value or a name, and no type.
+        # The first argument of all other calls is a value or a name, not a type.
         values = call.node.args[0 if name in _TYPE_FIRST else 1 :] + [
             k.value for k in call.node.keywords if k.arg in ("dtype", "DstT") or name in _FLOATX
         ]
@@ -88,18 +88,15 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if kind is None or not runs_on_card(context, call.node):
         return
     if name in _FLOATX:
-        yield Finding(call.node, f"the NPU has no {kind}; write set_floatx('float32')")
+        yield Finding(call.node, f"{kind} is unsupported on the NPU. Write set_floatx('float32')")
     elif kind == "float64":
-        yield Finding(
-            call.node,
-            "the NPU has no float64; write %s" % ("tf.cast(..., tf.float32)" if name in _DOUBLE else "tf.float32"),
-        )
+        instead = "tf.cast(..., tf.float32)" if name in _DOUBLE else "tf.float32"
+        yield Finding(call.node, f"float64 is unsupported on the NPU. Write {instead}")
     else:
         yield Finding(
             call.node,
-            f"the NPU has no complex numbers, which {short} makes; compute it in the input "
-            "pipeline on the host, or with real and imaginary part as two float32 "
-            "tensors",
+            f"complex tensors ({short}) are unsupported on the NPU. "
+            "Compute them in the input pipeline, or use two float32 tensors for the real and imaginary parts",
         )
 
 

@@ -1,8 +1,8 @@
-"""Constants too small for float16.
+"""Constants that underflow in float16.
 
-The smallest positive number of float16 is 6e-8, and half of it already becomes zero: with mixed
-precision the 1e-8 in ``tf.log(x + 1e-8)`` vanishes, and the result is minus infinity. Only told where
-the file itself speaks of float16 or mixed precision.
+The smallest positive number of float16 is 6e-8. Constants below half of it become zero in mixed precision: in
+``tf.log(x + 1e-8)`` the 1e-8 vanishes, and the result is minus infinity. Use 1e-4 or more, or cast to float32 first. The
+rule reports only files that mention float16 or mixed precision.
 
 Told::
 
@@ -45,7 +45,7 @@ CALLS = frozenset(
 reciprocal clip_by_value maximum math.maximum keras.backend.log keras.backend.sqrt
 keras.backend.clip""".split()
 )
-_BOUNDS = {"clip_by_value": 1, "clip": 1, "maximum": 1}  # the place of the lower bound
+_BOUNDS = {"clip_by_value": 1, "clip": 1, "maximum": 1}  # the position of the lower bound
 _ZERO_BELOW = 2.0**-25
 _HALF = re.compile(r"float16|mix(?:ed)?_precision|mixed_float|\bfp16|tf\.half")
 
@@ -70,8 +70,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if small is not None and _HALF.search(context.source.text) and runs_on_card(context, call.node):
         yield Finding(
             call.node,
-            f"{context.source.segment(small)} is zero in float16, so that in mixed precision it keeps {short} from nothing; "
-            "write 1e-4 or more, or cast to float32 first",
+            f"{context.source.segment(small)} becomes zero in float16 and does not protect {short}. "
+            "Use 1e-4 or more, or cast to float32 first",
         )
 
 

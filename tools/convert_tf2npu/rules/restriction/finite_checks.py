@@ -1,9 +1,13 @@
-"""Tests for Inf and NaN, and what they decide.
+"""Inf and NaN checks that gate updates.
 
-A card in saturation mode, as the Atlas training products are by default, gives the largest number
-where others give Inf, and no NaN follows from it. ``is_finite`` is then always true there: a gate made
-of it never closes, and overflowed gradients are applied. The loss scale optimizer reads the card's own
-overflow flag instead. Told once in a function.
+In saturation mode, the default of Atlas training products, an overflow gives the largest number instead of Inf, and no
+NaN follows. ``is_finite`` is always true, so a gate on it never closes and overflowed gradients are applied. The rule
+reports one finding for each function.
+
+* Remove the gate. Clip with ``use_norm=tf.global_norm(grads)`` and apply the gradients unconditionally.
+* Let ``NPULossScaleOptimizer`` skip overflowed steps. It reads the overflow flag of the device.
+* Outside of updates, prevent such values: clip the argument of ``tf.log``, add a constant to a divisor. Or check on the
+  host.
 
 Told::
 
@@ -63,15 +67,12 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     ):
         yield Finding(
             call.node,
-            f"on a card in saturation mode {short} is always {constantly}, so that overflowed updates "
-            "are applied; leave the test out, clip with use_norm=tf.global_norm(grads), apply "
-            "the gradients unconditionally and let NPULossScaleOptimizer skip overflowed "
-            "steps",
+            f"{short} is always {constantly} in saturation mode. Remove the gate, clip with "
+            "use_norm=tf.global_norm(grads) and let NPULossScaleOptimizer skip overflowed steps",
         )
     else:
         yield Finding(
             call.node,
-            f"on a card in saturation mode {short} is always {constantly}, for an overflow gives the "
-            "largest number and not Inf or NaN; make such values impossible instead (clip the "
-            "argument of log, add to a divisor), or test on the host",
+            f"{short} is always {constantly} in saturation mode. Prevent such values: clip the argument of log, "
+            "add a constant to a divisor. Or check on the host",
         )

@@ -1,8 +1,8 @@
-"""A global step that is counted beside the optimizer.
+"""Global step incremented outside the optimizer.
 
-A loss scale optimizer skips the update of a step whose gradients overflow, and counts no step. Where
-the script adds one to the global step by itself, that step is counted all the same, and the learning
-rate schedule runs ahead of the training.
+A loss scale optimizer skips the update if gradients overflow, and does not count this step. If the script increments the
+global step itself, skipped steps count too, and the learning rate schedule runs ahead of the training. Pass
+``global_step`` to ``apply_gradients`` instead. An optimizer class of your own increments it in its ``apply_gradients``.
 
 Told::
 
@@ -84,9 +84,8 @@ def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr
     if runs_on_card(context, call.node) and getattr(function, "name", "") != "apply_gradients":
         yield Finding(
             call.node,
-            "steps that loss scaling skips are counted here; leave it out and write "
-            "optimizer.apply_gradients(..., global_step=global_step), and let an optimizer "
-            "class of your own count there",
+            "this also counts the steps that loss scaling skips. "
+            "Remove it and write optimizer.apply_gradients(..., global_step=global_step)",
         )
 
 

@@ -1,7 +1,7 @@
 """Infinite constants in the model.
 
-Operators of Atlas training products do not take Inf or NaN. A mask that adds minus infinity to what is not to
-be looked at needs a number that is large enough instead; in float16 the largest is 65504.
+Operators of Atlas training products do not support Inf or NaN as input. Use a large finite number, for example in a mask
+that hides elements from a softmax. The largest number of float16 is 65504.
 
 Told::
 
@@ -72,8 +72,7 @@ def check_file(context: Context) -> Iterator[Result]:
             if _is_infinite(context, value, call.where) and runs_on_card(context, call.node):
                 yield Finding(
                     value,
-                    "operators of the card refuse Inf and NaN; write a number that is large enough, as "
-                    "in -1e4 for a mask",
+                    "Inf and NaN are unsupported as operator inputs. Use a large finite number, such as -1e4 in a mask",
                 )
 
 

@@ -1,8 +1,8 @@
-"""Variables and an iterator initialised in the same run.
+"""Variables and an iterator initialized in one run.
 
-Initialising an iterator runs on the host and starts to read data; initialising variables runs on the
-card. In one ``session.run`` they end up in one graph, which fails when the input pipeline reads
-something that is initialised in the same run.
+An iterator is initialized on the host and starts to read data. Variables are initialized on the NPU. One ``session.run``
+puts both into one graph, which fails if the input pipeline reads something initialized in the same run. Run the
+variables' initializer first, then the iterator's in a separate run.
 
 Told::
 
@@ -78,14 +78,13 @@ def _check(context: Context, call: Call, values: list[ast.expr]) -> Iterator[Res
     ):
         yield Finding(
             call.node,
-            "variables are initialised on the card and an iterator on the host, and "
-            "one run cannot do both; run the initializer of the variables first, then that of "
-            "the iterator in a run of its own",
+            "one run initializes variables on the NPU and an iterator on the host. "
+            "Run the variables' initializer first, then the iterator's in a separate run",
         )
 
 
 def _source(context: Context, node: ast.expr, where: Where) -> Call | None:
-    """The call that made a value."""
+    """Return the call that created a value."""
     if isinstance(node, ast.Call):
         return Call(node, where)
     if isinstance(node, ast.Name):

@@ -1,7 +1,10 @@
 """Lookup tables in the model.
 
-A table lives in the host's memory. In the input pipeline that is where it is needed; in the model it is
-an operation that the card does not have. Told once for each kind of table in a file.
+A lookup table is in the memory of the host, and the NPU has no operation for it. In the input pipeline tables are fine.
+The rule reports each kind of table once for each file.
+
+* Look up in the function that ``dataset.map`` calls.
+* Or set ``mix_compile_mode=True`` on the session. This needs ``iterations_per_loop=1``.
 
 Told::
 
@@ -37,7 +40,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if runs_on_card(context, call.node) and first_call(context, call, frozenset({name or ""}), context.names.tree):
         yield Finding(
             call.node,
-            "tables stay on the host; look up in the function that dataset.map calls, "
-            "or if the model itself must look up, give the session mix_compile_mode=True (with "
-            "iterations_per_loop=1)",
+            "lookup tables are unsupported on the NPU. "
+            "Look up in dataset.map, or set mix_compile_mode=True on the session",
         )

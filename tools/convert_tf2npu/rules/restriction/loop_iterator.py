@@ -1,7 +1,7 @@
-"""A one-shot iterator in a script whose steps loop on the card.
+"""One-shot iterators with several iterations per loop.
 
-With several iterations per loop the card fetches its data itself, from an iterator that the host has
-initialised. A one-shot iterator cannot be initialised from outside.
+With several iterations per loop the NPU fetches its data itself, from an iterator that the host initialized. The host
+cannot initialize a one-shot iterator.
 
 Told::
 
@@ -49,7 +49,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if getattr(other.node.func, "attr", "") == "make_one_shot_iterator":
             yield Finding(
                 other.node,
-                "the training step loops %d times on the card, which needs an iterator "
-                "that the host initialises; write make_initializable_iterator() and run its "
-                "initializer" % loops[0],
+                f"iterations_per_loop={loops[0]} needs an iterator that the host initializes. "
+                "Use make_initializable_iterator() and run its initializer",
             )

@@ -1,7 +1,7 @@
-"""A loss scale manager made inside control dependencies.
+"""Loss scale manager created inside control dependencies.
 
-A dynamic loss scale manager has variables. Made under ``tf.control_dependencies`` their first values
-depend on operations of the training step, and the graph has a cycle that the NPU refuses.
+A dynamic loss scale manager has variables. If it is created under ``tf.control_dependencies``, their initial values
+depend on operations of the training step. The graph then has a cycle, and the NPU rejects it.
 
 Told::
 
@@ -52,7 +52,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         ):
             yield Finding(
                 call.node,
-                "the variables of this loss scale depend on the operations around it; "
-                "make it before the with tf.control_dependencies(...)",
+                "the loss scale variables depend on these control dependencies. "
+                "Create the manager before the with tf.control_dependencies(...) statement",
             )
             return

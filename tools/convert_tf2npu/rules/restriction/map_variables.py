@@ -1,8 +1,8 @@
-"""Variables made inside the input pipeline.
+"""Variables created in the input pipeline.
 
-A function that ``dataset.map`` calls runs on the host, in a graph of its own that is set up before the
-variables are. A variable made in it is never initialised on the NPU, and the run ends with an error on
-an uninitialised variable. ``tf.keras.backend.zeros`` and its like make variables too.
+A function that ``dataset.map`` calls runs on the host, in its own graph. A variable created in it is never initialized on
+the NPU, and the run fails with an error about an uninitialized variable. ``tf.keras.backend.zeros`` and similar functions
+create variables too. Use a constant.
 
 Told::
 
@@ -66,7 +66,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if in_map_function(context, call.node):
         yield Finding(
             call.node,
-            "{} makes a variable in the input pipeline, where the NPU never initialises it; write {}".format(
-                last_part(name), _INSTEAD[name or ""]
-            ),
+            f"{last_part(name)} creates a variable in the input pipeline, which the NPU never initializes. "
+            f"Use {_INSTEAD[name or '']}",
         )

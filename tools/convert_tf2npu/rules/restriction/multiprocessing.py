@@ -1,8 +1,8 @@
-"""Processes made by fork beside a training.
+"""Forked processes in a training script.
 
-A forked process has a copy of the NPU runtime's locks and handles, which belong to the threads of its
-parent; it may hang or fail at any time. Processes are safe when they are started by a fork server, made
-before the first session. Only told in files that train themselves.
+A forked process has copies of the NPU runtime's locks and handles, which belong to threads of the parent process. It can
+hang or fail at any time. Start processes with a fork server that is created before the first session. The rule reports
+only files that train.
 
 Told::
 
@@ -71,7 +71,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if name in _METHODS:
         values = call.node.args + [k.value for k in call.node.keywords if k.arg == "method"]
         if values and constant(values[0]) == ("fork",):
-            yield Finding(call.node, "forked processes hang or fail beside the NPU runtime; write 'forkserver'")
+            yield Finding(call.node, "forked processes can hang or fail with the NPU runtime. Use 'forkserver'")
         return
     text = context.source.text
     if (
@@ -82,7 +82,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     ):
         yield Finding(
             call.node,
-            "the processes are forked, and a forked process hangs or fails beside the "
-            "NPU runtime; write multiprocessing.set_start_method('forkserver') at the start of "
-            "the main program",
+            "forked processes can hang or fail with the NPU runtime. "
+            "Call multiprocessing.set_start_method('forkserver') at the start of the main program",
         )

@@ -1,8 +1,7 @@
-"""A tf.print that never prints.
+"""tf.print without effect.
 
-In a graph ``tf.print`` makes an operation, and one that nothing depends on never runs, on any device.
-On the NPU it has to be a control dependency of something that is run, too. Inside ``tf.function`` and
-in eager execution it runs by itself.
+In a graph ``tf.print`` creates an operation. An operation that nothing depends on never runs, on any device. Make it a
+control dependency of an operation that runs. In ``tf.function`` and in eager execution it runs without that.
 
 Told::
 
@@ -65,13 +64,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, ast.FunctionDef) and (parent.decorator_list or parent.name == "call"):
             return
-    yield Finding(
-        call.node,
-        "nothing depends on this operation, so that it never runs and never prints; "
-        "write "
-        + (
-            "with tf.control_dependencies([tf.print(...)]): around an operation that is run"
-            if name == "tensorflow.print"
-            else "x = tf.Print(x, ...) and go on with that x"
-        ),
+    advice = (
+        "Write with tf.control_dependencies([tf.print(...)]): around an operation that runs"
+        if name == "tensorflow.print"
+        else "Write x = tf.Print(x, ...) and use this x"
     )
+    yield Finding(call.node, f"no operation depends on this print, so it never runs. {advice}")

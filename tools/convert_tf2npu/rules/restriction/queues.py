@@ -1,8 +1,11 @@
-"""Input that is read through queues.
+"""Input queues.
 
-On the NPU data comes from ``tf.data`` or from ``feed_dict``. Queues and their readers run on the host
-outside the input pipeline, and several threads that fill one batch queue give the card batches in no
-fixed order. Told once in a file, and for each batch queue with several threads.
+On the NPU data comes from ``tf.data`` or from ``feed_dict``. Queues and their readers run on the host outside the input
+pipeline. Several threads that fill a batch queue also give batches in no fixed order. The rule reports one finding for
+each file, and one for each batch queue with several threads.
+
+Read with ``tf.data``: ``TFRecordDataset`` or ``TextLineDataset``, ``map``, ``shuffle``, and ``batch`` with
+``drop_remainder=True``.
 
 Told::
 
@@ -43,7 +46,7 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU223"
 CALLS = names_of("queue")
-_THREADS = {"batch": 2, "shuffle_batch": 4}  # the place of num_threads
+_THREADS = {"batch": 2, "shuffle_batch": 4}  # the position of num_threads
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -56,15 +59,13 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if given is not None and constant(given) != (1,):
             yield Finding(
                 call.node,
-                "several threads fill this batch queue, which the NPU does not "
-                "support; write num_threads=1, or read with tf.data: "
-                "dataset.batch(n, drop_remainder=True)",
+                "batch queues with several threads are unsupported on the NPU. "
+                "Set num_threads=1, or use tf.data and dataset.batch(n, drop_remainder=True)",
             )
             return
     if first_call(context, call, CALLS, context.names.tree, on_card=False):
         yield Finding(
             call.node,
-            f"this file reads its input through queues ({short}), which the NPU does not "
-            "support; read it with tf.data (TFRecordDataset, TextLineDataset, map, shuffle, "
-            "batch with drop_remainder=True)",
+            f"input queues ({short}) are unsupported on the NPU. "
+            "Read with tf.data: TFRecordDataset, map, shuffle, batch(n, drop_remainder=True)",
         )

@@ -1,7 +1,7 @@
-"""Control flow from the parts that tf.cond is made of.
+"""Low-level control flow: switch and merge.
 
-The NPU compiles ``tf.cond``, ``tf.while_loop`` and ``tf.case`` as wholes. The operations below them,
-switch and merge, cannot be compiled by themselves.
+The NPU compiles ``tf.cond``, ``tf.while_loop`` and ``tf.case`` as a whole. It cannot compile single switch and merge
+operations, which these functions consist of.
 
 Told::
 
@@ -44,6 +44,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if runs_on_card(context, call.node):
         yield Finding(
             call.node,
-            "{} is a part of control flow that the NPU cannot compile by itself; write "
-            "tf.cond, tf.case or tf.while_loop".format(last_part(name)),
+            f"the NPU cannot compile {last_part(name)} on its own. Use tf.cond, tf.case or tf.while_loop",
         )

@@ -1,8 +1,7 @@
-"""Calls of which the vendor says both that they are supported and that they are not.
+"""Calls with contradictory support information.
 
-The vendor's support list has the status "supported" for them, with a note against their use. Nobody
-should find out after hours of training which is true: run one step with them on a card first. Each
-name is told once in a file.
+The vendor's support list marks these calls as supported, with a note against their use. Replace them if there is another
+way. Otherwise run one step with them on an NPU before a long training. The rule reports each name once for each file.
 
 Told::
 
@@ -37,20 +36,16 @@ from ..base import Context, Finding, Result
 CODE = "NPU214"
 CALLS = names_of("unclear")
 _INSTEAD = {
-    "accumulate_n": "write tf.add_n, which computes the same",
-    "embedding_lookup_sparse": "pad the ids to a fixed number and write tf.nn.embedding_lookup with a mask",
-    "safe_embedding_lookup_sparse": "pad the ids to a fixed number and write tf.nn.embedding_lookup with a mask",
-    "ctc_greedy_decoder": "decode on the host, from the fetched logits",
-    "ctc_beam_search_decoder": "decode on the host, from the fetched logits",
+    "accumulate_n": "Use tf.add_n, which computes the same",
+    "embedding_lookup_sparse": "Pad the ids to a fixed number and use tf.nn.embedding_lookup with a mask",
+    "safe_embedding_lookup_sparse": "Pad the ids to a fixed number and use tf.nn.embedding_lookup with a mask",
+    "ctc_greedy_decoder": "Decode on the host from the fetched logits",
+    "ctc_beam_search_decoder": "Decode on the host from the fetched logits",
 }
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
     if runs_on_card(context, call.node) and first_call(context, call, frozenset({name or ""}), context.names.tree):
-        yield Finding(
-            call.node,
-            "the vendor's support list says of {} both that it is supported and that it is to be avoided; {}".format(
-                short, _INSTEAD.get(short, "run one step with it on a card before a long training")
-            ),
-        )
+        instead = _INSTEAD.get(short, "Run one step with it on an NPU before a long training")
+        yield Finding(call.node, f"the support information for {short} is contradictory. {instead}")

@@ -1,8 +1,7 @@
-"""Calls that turn on eager execution.
+"""Calls that enable eager execution.
 
-The NPU executes compiled graphs. A script that turns on eager execution runs each operation on the
-host, one after the other, and nothing of it reaches the card. Asking ``tf.executing_eagerly()`` is
-harmless and not told.
+The NPU executes compiled graphs. With eager execution each operation runs on the host and none on the NPU. Build a graph
+instead: use a session, an Estimator or Keras in graph mode. ``tf.executing_eagerly()`` is harmless and not reported.
 
 Told::
 
@@ -43,6 +42,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if not in_test(context, call.node):
         yield Finding(
             call.node,
-            f"{short} runs the operations one by one on the host and none on the NPU; leave "
-            "it out and build a graph (a session, an Estimator or Keras in graph mode)",
+            f"{short} runs all operations on the host, none on the NPU. "
+            "Remove it and build a graph: use a session, an Estimator or Keras in graph mode",
         )

@@ -1,7 +1,7 @@
-"""Calls that the vendor excludes on TensorFlow 2.6 only (with ``--compat-v1``).
+"""Calls unsupported on TensorFlow 2.6 only (with ``--compat-v1``).
 
-The vendor's support list for TensorFlow 1.15 has them as supported, the one for 2.6 as not to be used, under
-``tf.compat.v1`` too. Each name is told once in a file.
+The vendor's support list for TensorFlow 1.15 marks these calls as supported. The list for 2.6 excludes them, also under
+``tf.compat.v1``. The rule reports each name once for each file.
 
 Told::
 
@@ -32,11 +32,11 @@ CODE = "NPU217"
 NEEDS = {"compat_v1": True}
 CALLS = AVOID_IN_2
 _INSTEAD = {
-    "AdagradDAOptimizer": "write tf.train.AdagradOptimizer(...)",
-    "AveragePooling3D": "write tf.compat.v2.nn.avg_pool3d(...), which it has as supported",
-    "basic_train_loop": "write the loop of session.run calls",
-    "depthwise_conv2d": "write tf.compat.v2.nn.depthwise_conv2d(...), which it has as supported",
-    "regressor_parse_example_spec": "write the dictionary of tf.io.FixedLenFeature",
+    "AdagradDAOptimizer": "Use tf.train.AdagradOptimizer",
+    "AveragePooling3D": "Use tf.compat.v2.nn.avg_pool3d, which is supported",
+    "basic_train_loop": "Write the loop of session.run calls yourself",
+    "depthwise_conv2d": "Use tf.compat.v2.nn.depthwise_conv2d, which is supported",
+    "regressor_parse_example_spec": "Write the dictionary of tf.io.FixedLenFeature yourself",
 }
 
 
@@ -49,9 +49,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         and runs_on_card(context, call.node)
         and first_call(context, call, frozenset({name or ""}), context.names.tree)
     ):
-        yield Finding(
-            call.node,
-            "the vendor's support list for TensorFlow 2.6 excludes {}; {}".format(
-                short, _INSTEAD.get(short, "run one step with it on a card before a long training")
-            ),
-        )
+        instead = _INSTEAD.get(short, "Run one step with it on an NPU before a long training")
+        yield Finding(call.node, f"{short} is unsupported on the NPU with TensorFlow 2.6. {instead}")

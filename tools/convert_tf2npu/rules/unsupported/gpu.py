@@ -1,7 +1,12 @@
 """Calls that need a GPU.
 
-Their kernels exist for NVIDIA GPUs alone, so that the script stops with an error on an NPU and on a
-CPU. Each finding names the form that runs everywhere.
+These calls have kernels for NVIDIA GPUs only, so the script fails on an NPU and on a CPU. Use the form that runs on all
+devices:
+
+* ``tf.keras.layers.LSTM`` and ``GRU`` with the given arguments load the weights of ``CuDNNLSTM`` and ``CuDNNGRU``.
+* ``CudnnCompatibleLSTMCell`` and ``CudnnCompatibleGRUCell`` in ``tf.nn.dynamic_rnn`` read the checkpoints of
+  ``CudnnLSTM`` and ``CudnnGRU``.
+* Instead of ``multi_gpu_model`` use the model itself and one process for each device.
 
 Told::
 
@@ -46,12 +51,11 @@ from ..base import Context, Finding, Result
 CODE = "NPU212"
 CALLS = names_of("gpu")
 _INSTEAD = {
-    "CuDNNLSTM": "tf.keras.layers.LSTM(..., recurrent_activation='sigmoid'), which loads its weights too",
-    "CuDNNGRU": "tf.keras.layers.GRU(..., recurrent_activation='sigmoid', reset_after=True), which loads "
-    "its weights too",
-    "CudnnLSTM": "tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell in tf.nn.dynamic_rnn, which reads its checkpoints too",
-    "CudnnGRU": "tf.contrib.cudnn_rnn.CudnnCompatibleGRUCell in tf.nn.dynamic_rnn, which reads its checkpoints too",
-    "multi_gpu_model": "the model itself, and one process for each card",
+    "CuDNNLSTM": "tf.keras.layers.LSTM(..., recurrent_activation='sigmoid')",
+    "CuDNNGRU": "tf.keras.layers.GRU(..., recurrent_activation='sigmoid', reset_after=True)",
+    "CudnnLSTM": "tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell in tf.nn.dynamic_rnn",
+    "CudnnGRU": "tf.contrib.cudnn_rnn.CudnnCompatibleGRUCell in tf.nn.dynamic_rnn",
+    "multi_gpu_model": "the model itself and start one process for each device",
 }
 _GUARD = re.compile(r"gpu|cuda|cudnn", re.IGNORECASE)
 
@@ -67,13 +71,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             return
         child = parent
     short = last_part(name)
-    instead = _INSTEAD.get(short)
-    yield Finding(
-        call.node,
-        "{} runs on NVIDIA GPUs only; {}".format(
-            short,
-            "write " + instead
-            if instead
-            else "write it with tf.nn.dynamic_rnn or another operation that is not made for GPUs",
-        ),
-    )
+    instead = _INSTEAD.get(short, "tf.nn.dynamic_rnn or another operation that is not for GPUs only")
+    yield Finding(call.node, f"{short} runs on NVIDIA GPUs only. Use {instead}")

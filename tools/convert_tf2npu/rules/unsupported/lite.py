@@ -1,7 +1,7 @@
-"""Calls of TensorFlow Lite's experimental part.
+"""Experimental calls of TensorFlow Lite.
 
-They mark or convert a graph for TensorFlow Lite. The NPU's compiler does not know the marks; they are
-no part of training and belong into the script that exports the model.
+These calls mark or convert a graph for TensorFlow Lite. The NPU's compiler does not support the marks, and training does
+not need them. Move them into the script that exports the model.
 
 Told::
 
@@ -37,10 +37,5 @@ _INSTEAD = {
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
     instead = _INSTEAD.get(short)
-    yield Finding(
-        call.node,
-        "{} is for TensorFlow Lite and not for the NPU; {}".format(
-            short,
-            f"write {instead} in the training graph" if instead else "move it into the script that exports the model",
-        ),
-    )
+    advice = f"Use {instead} in the training graph" if instead else "Move it into the script that exports the model"
+    yield Finding(call.node, f"{short} is for TensorFlow Lite, not for the NPU. {advice}")

@@ -1,8 +1,8 @@
 """Calls that need a TPU.
 
-These functions exist for TPUs alone: they compile for one, configure one or exchange data among its
-cores. Where a test of the script keeps them from running without a TPU (``if FLAGS.use_tpu``) all is
-well and nothing is said.
+These functions compile for a TPU, configure it or exchange data between its cores. Calls that run only on a TPU, such as
+those under ``if FLAGS.use_tpu``, are not reported. Mixed precision, which ``bfloat16_scope`` sets on a TPU, is an option
+of the NPU session: ``precision_mode_v2``.
 
 Told::
 
@@ -38,12 +38,11 @@ from ..base import Context, Finding, Result
 CODE = "NPU211"
 CALLS = names_of("tpu")
 _INSTEAD = {
-    "bfloat16_scope": "leave it out: mixed precision is an option of the NPU session "
-    "(precision_mode_v2='mixed_float16')",
-    "cross_replica_sum": "leave it out on one card, and use npu_allreduce among several",
-    "initialize_system": "leave it out: the NPU session sets up its card",
-    "shutdown_system": "leave it out: the NPU session gives up its card",
-    "TPUStrategy": "use npu_strategy.NPUStrategy() or leave the strategy out on one card",
+    "bfloat16_scope": "Remove it and set precision_mode_v2='mixed_float16' on the NPU session",
+    "cross_replica_sum": "Remove it on one device; use npu_allreduce on several",
+    "initialize_system": "Remove it: the NPU session initializes its device",
+    "shutdown_system": "Remove it: the NPU session releases its device",
+    "TPUStrategy": "Use npu_strategy.NPUStrategy(), or no strategy on one device",
 }
 
 
@@ -57,12 +56,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         ):
             return
         if isinstance(parent, (ast.FunctionDef, ast.ClassDef)) and "tpu" in parent.name.lower():
-            return  # made for a TPU, and called where there is one
+            return  # written for a TPU, and called only on one
         child = parent
     short = last_part(name)
-    yield Finding(
-        call.node,
-        "{} works on a TPU only; {}".format(
-            short, _INSTEAD.get(short, "leave it out, or keep it behind a test for a TPU")
-        ),
-    )
+    instead = _INSTEAD.get(short, "Remove it, or call it only on a TPU")
+    yield Finding(call.node, f"{short} works on a TPU only. {instead}")

@@ -1,7 +1,7 @@
-"""Calls that the vendor has not examined.
+"""Calls not verified on the NPU.
 
-The vendor's support list leaves these open: they may work, and nobody promises it. Each finding names
-what is known to work.
+The vendor's support list marks these calls as under analysis: they may work. Use the verified calls that the finding
+names.
 
 Told::
 
@@ -38,6 +38,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if runs_on_card(context, call.node):
         yield Finding(
             call.node,
-            "random number generators as objects are not examined on the NPU; write "
-            "tf.random.stateless_uniform, tf.random.stateless_normal or tf.random.uniform",
+            "random generator objects are not verified on the NPU. "
+            "Use tf.random.stateless_uniform, tf.random.stateless_normal or tf.random.uniform",
         )
