@@ -1,9 +1,10 @@
 """Boolean masks and partitions with a dynamic number of rows.
 
-``tf.boolean_mask`` and ``tf.dynamic_partition`` return one row for each true element of the mask. This number is known
-only at run time, and the NPU recompiles for each new number.
+``tf.boolean_mask`` and ``tf.dynamic_partition`` return one row for each true element of the mask. This number is
+known only at run time, and the NPU recompiles for each new number.
 
-* A sum, mean, maximum or minimum over the selected rows needs no selection. Multiply by a mask of static shape.
+* A sum, mean, maximum or minimum over the selected rows needs no selection. Multiply by a mask of static shape,
+  broadcast to the shape of ``x``.
 * Otherwise use ``npu_shim.data.masked_select``. ``MOST`` is the largest number of rows that can occur. Multiply what
   follows by ``tf.cast(valid, x.dtype)``, so that the padded rows have no effect.
 
@@ -56,7 +57,7 @@ CALLS = frozenset(
         "tensorflow.python.ops.array_ops.boolean_mask",
     }
 )
-_WEIGHTS = "weights = tf.cast(mask, x.dtype) with the shape of x, and tf.reduce_sum(x * weights)"
+_WEIGHTS = "weights = tf.cast(mask, x.dtype) and tf.reduce_sum(x * weights)"
 # The reductions of the selected rows, written with a mask of static shape.
 _REDUCED = {
     "reduce_sum": _WEIGHTS,

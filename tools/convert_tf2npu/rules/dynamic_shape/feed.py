@@ -1,7 +1,7 @@
 """Loops that feed a last partial batch.
 
-``range(0, n, size)`` and ``min(start + size, n)`` cut an array into slices of one size. If the size does not divide the
-number of rows, the last slice is smaller, and the NPU recompiles for it.
+``range(0, n, size)`` and ``min(start + size, n)`` cut an array into slices of one size. If the size does not divide
+the number of rows, the last slice is smaller, and the NPU recompiles for it.
 
 * In training, drop the last partial batch.
 * In evaluation and prediction, use ``npu_shim.data.padded_batches``. It pads the last partial batch and also returns
@@ -108,9 +108,10 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         yield Finding(call.node, f"{_COST}Drop it in training: {_full_range(context, found[0][1])}")
     else:
         whole = ", ".join(f"{_text(context, key)}: {_text(context, cut.whole)}" for key, cut in found)
+        size = _text(context, found[0][1].size)
         yield Finding(
             call.node,
-            f"{_COST}Write for feed, real in npu_shim.data.padded_batches({{{whole}}}, {_text(context, found[0][1].size)}): "
+            f"{_COST}Write for feed, real in npu_shim.data.padded_batches({{{whole}}}, {size}): "
             "and keep [:real] of the results",
         )
 

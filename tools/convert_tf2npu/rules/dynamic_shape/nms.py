@@ -1,8 +1,8 @@
 """Non-maximum suppression with a dynamic number of boxes.
 
 ``tf.image.non_max_suppression`` returns up to ``max_output_size`` boxes. Their number is known only at run time, and
-the NPU recompiles for each new number. The padded form always returns ``max_output_size`` boxes and the number of valid
-ones. Mask the boxes beyond this number.
+the NPU recompiles for each new number. The padded form always returns ``max_output_size`` boxes and the number of
+valid ones. Mask the boxes beyond this number.
 
 Told::
 

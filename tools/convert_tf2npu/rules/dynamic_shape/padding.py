@@ -5,8 +5,8 @@ Each batch is as long as its longest element, and the NPU recompiles for each ne
 * ``padded_batch`` with ``None`` or -1 in ``padded_shapes``, or without ``padded_shapes``, which TensorFlow 2 allows;
 * ``bucket_by_sequence_length`` without ``pad_to_bucket_boundary=True``.
 
-Pad to a fixed length, or to the lengths of a few buckets with
-``npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)``. Then the NPU compiles once for each length.
+Pad to a fixed length, or to the lengths of a few buckets with ``npu_shim.data.bucket_by_length(dataset, length_of,
+[LENGTHS], batch_size)``. Then the NPU compiles once for each length.
 
 Told::
 

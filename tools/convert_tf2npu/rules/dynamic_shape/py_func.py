@@ -1,7 +1,7 @@
 """Python functions in the model.
 
-A function called by ``tf.py_func`` runs in the Python process on the host, not on the NPU, and the shapes of its results
-are unknown. In the input pipeline it is fine.
+A function called by ``tf.py_func`` runs in the Python process on the host, not on the NPU, and the shapes of its
+results are unknown. In the input pipeline it is fine.
 
 * Move the function into the one that ``dataset.map`` calls, and set the shapes of its results with ``set_shape``.
 * Or write it with TensorFlow operations.

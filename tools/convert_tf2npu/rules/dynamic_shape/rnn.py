@@ -1,7 +1,7 @@
 """Recurrent layers that loop over time.
 
-``tf.nn.dynamic_rnn`` runs the time steps one by one in a loop on the NPU. ``npu_rnn.npu_dynamic_rnn`` is unrolled over a
-fixed number of steps. Its inputs and outputs have time as the first dimension. It takes ``dtype`` and
+``tf.nn.dynamic_rnn`` runs the time steps one by one in a loop on the NPU. ``npu_rnn.npu_dynamic_rnn`` is unrolled
+over a fixed number of steps. Its inputs and outputs have time as the first dimension. It takes ``dtype`` and
 ``sequence_length`` too.
 
 Told::
@@ -59,9 +59,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     cell, inputs = " ".join(cell.split()), " ".join(inputs.split())
     time_first = constant(bound.args.get("time_major")) == (True,)
     time_major = inputs if time_first else f"tf.transpose({inputs}, [1, 0, 2])"
-    back = "" if time_first else " and transpose the outputs back"
+    back = "" if time_first else " and transpose back"
     yield Finding(
         call.node,
-        "the time steps run one by one in a loop. If their number is fixed, write "
+        "the time steps run in a loop. For a fixed number of steps, write "
         f"npu_rnn.npu_dynamic_rnn({cell}, {time_major}, ...){back}",
     )

@@ -1,7 +1,7 @@
 """tf.sequence_mask without maxlen.
 
-Without ``maxlen`` the mask is as wide as the largest of its lengths. This width is known only at run time, and the NPU
-recompiles for each new width. Pass the length that the input is padded to.
+Without ``maxlen`` the mask is as wide as the largest of its lengths. This width is known only at run time, and the
+NPU recompiles for each new width. Pass the length that the input is padded to.
 
 Told::
 
@@ -35,5 +35,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if not bound.hidden and not bound.given("maxlen") and runs_on_card(context, call.node):
         yield Finding(
             call.node,
-            "dynamic mask width: the NPU recompiles for each new width. Pass maxlen=LENGTH, the length the input is padded to",
+            "dynamic mask width: the NPU recompiles for each new width. "
+            "Pass maxlen=LENGTH, the length the input is padded to",
         )

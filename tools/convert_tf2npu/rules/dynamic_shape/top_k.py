@@ -1,7 +1,7 @@
 """tf.nn.top_k with a dynamic k.
 
-The shape of the result depends on k. If k is a tensor, for example in hard example mining with three negatives for each
-positive, the NPU recompiles for each new value.
+The shape of the result depends on k. If k is a tensor, for example in hard example mining with three negatives for
+each positive, the NPU recompiles for each new value.
 
 * Use ``npu_shim.data.top_k_mask(x, k)``. It marks the k largest elements and has the shape of ``x``.
 * Or use a constant ``K`` that is large enough, and mask the rest with ``tf.range(K) < k``.

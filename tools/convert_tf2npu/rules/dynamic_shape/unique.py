@@ -1,7 +1,8 @@
 """Unique values and set operations with a dynamic size.
 
-The number of values that ``tf.unique`` and the set operations return is known only at run time, and the NPU recompiles
-for each new number. Compute them in the input pipeline and pad them there, or use an operation with a static shape:
+The number of values that ``tf.unique`` and the set operations return is known only at run time, and the NPU
+recompiles for each new number. Compute them in the input pipeline and pad them there, or use an operation with a
+static shape:
 
 * ``values, valid, index = npu_shim.data.unique_padded(x)`` for unique values;
 * ``tf.math.unsorted_segment_sum(x, ids, NUMBER_OF_IDS)`` for sums by id.
@@ -45,7 +46,9 @@ sets.set_difference sets.set_intersection sets.set_union sets.difference sets.in
 )
 
 _SUMMED = "Compute and pad it in the input pipeline, or sum by id with tf.math.unsorted_segment_sum"
-_INSTEAD = {"unique": "Write values, valid, index = npu_shim.data.unique_padded(x), or compute it in the input pipeline"}
+_INSTEAD = {
+    "unique": "Write values, valid, index = npu_shim.data.unique_padded(x), or compute it in the input pipeline"
+}
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:

@@ -1,7 +1,7 @@
 """tf.where with a condition only.
 
-``tf.where(condition)`` returns the positions where the condition is true. Their number is known only at run time, so all
-results computed from them have a dynamic shape, and the NPU recompiles for each new number.
+``tf.where(condition)`` returns the positions where the condition is true. Their number is known only at run time, so
+all results computed from them have a dynamic shape, and the NPU recompiles for each new number.
 
 * With all three arguments the shape is static: ``tf.where(condition, x, tf.zeros_like(x))``.
 * If you need the positions, write ``places, valid = npu_shim.data.masked_where(condition, MOST)``. ``MOST`` is the

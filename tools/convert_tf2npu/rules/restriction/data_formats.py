@@ -1,7 +1,7 @@
 """Unsupported data formats.
 
-Operators of the NPU support the formats NCHW, NHWC, NC, HWCN and CN. Convolutions over one or three spatial dimensions
-have other formats.
+Operators of the NPU support the formats NCHW, NHWC, NC, HWCN and CN. Convolutions over one or three spatial
+dimensions have other formats.
 
 * One dimension: use a 2-D convolution with a dimension of size 1.
 * Three dimensions: use 2-D convolutions slice by slice, or keep this part on the host.

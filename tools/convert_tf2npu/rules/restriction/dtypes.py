@@ -1,8 +1,8 @@
 """float64 and complex tensors.
 
-The NPU computes in float16, float32 and integers. It cannot compile float64 or complex tensors. In the input pipeline,
-which runs on the host, these are fine and not reported. Cast them before they reach the model. Complex numbers can also
-be written as two float32 tensors, one for the real and one for the imaginary part.
+The NPU computes in float16, float32 and integers. It cannot compile float64 or complex tensors. In the input
+pipeline, which runs on the host, these are fine and not reported. Cast them before they reach the model. Complex
+numbers can also be written as two float32 tensors, one for the real and one for the imaginary part.
 
 Told::
 
@@ -61,7 +61,8 @@ _DOUBLE = frozenset({"tensorflow.to_double"})
 _COMPLEX = frozenset(
     "tensorflow." + name
     for name in """
-complex dtypes.complex to_complex64 to_complex128 fft fft2d fft3d ifft ifft2d ifft3d signal.fft signal.fft2d signal.fft3d
+complex dtypes.complex to_complex64 to_complex128 fft fft2d fft3d ifft ifft2d ifft3d
+signal.fft signal.fft2d signal.fft3d
 signal.ifft signal.ifft2d signal.ifft3d signal.rfft signal.rfft2d signal.rfft3d signal.irfft
 signal.irfft2d signal.irfft3d signal.stft signal.inverse_stft spectral.fft spectral.fft2d spectral.fft3d
 spectral.ifft spectral.ifft2d spectral.ifft3d spectral.rfft spectral.rfft2d spectral.rfft3d spectral.irfft

@@ -1,13 +1,13 @@
 """Inf and NaN checks that gate updates.
 
-In saturation mode, the default of Atlas training products, an overflow gives the largest number instead of Inf, and no
-NaN follows. ``is_finite`` is always true, so a gate on it never closes and overflowed gradients are applied. The rule
-reports one finding for each function.
+In saturation mode, the default of Atlas training products, an overflow gives the largest number instead of Inf, and
+no NaN follows. ``is_finite`` is always true, so a gate on it never closes and overflowed gradients are applied. The
+rule reports one finding for each function.
 
 * Remove the gate. Clip with ``use_norm=tf.global_norm(grads)`` and apply the gradients unconditionally.
 * Let ``NPULossScaleOptimizer`` skip overflowed steps. It reads the overflow flag of the device.
-* Outside of updates, prevent such values: clip the argument of ``tf.log``, add a constant to a divisor. Or check on the
-  host.
+* Outside of updates, prevent such values: clip the argument of ``tf.log``, add a constant to a divisor. Or check on
+  the host.
 
 Told::
 

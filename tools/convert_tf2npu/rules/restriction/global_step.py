@@ -1,8 +1,9 @@
 """Global step incremented outside the optimizer.
 
-A loss scale optimizer skips the update if gradients overflow, and does not count this step. If the script increments the
-global step itself, skipped steps count too, and the learning rate schedule runs ahead of the training. Pass
-``global_step`` to ``apply_gradients`` instead. An optimizer class of your own increments it in its ``apply_gradients``.
+A loss scale optimizer skips the update if gradients overflow, and does not count this step. If the script increments
+the global step itself, skipped steps count too, and the learning rate schedule runs ahead of the training. Pass
+``global_step`` to ``apply_gradients`` instead. An optimizer class of your own increments it in its
+``apply_gradients``.
 
 Told::
 

@@ -1,7 +1,7 @@
 """Infinite constants in the model.
 
-Operators of Atlas training products do not support Inf or NaN as input. Use a large finite number, for example in a mask
-that hides elements from a softmax. The largest number of float16 is 65504.
+Operators of Atlas training products do not support Inf or NaN as input. Use a large finite number, for example in a
+mask that hides elements from a softmax. The largest number of float16 is 65504.
 
 Told::
 

@@ -1,8 +1,8 @@
 """Variables and an iterator initialized in one run.
 
-An iterator is initialized on the host and starts to read data. Variables are initialized on the NPU. One ``session.run``
-puts both into one graph, which fails if the input pipeline reads something initialized in the same run. Run the
-variables' initializer first, then the iterator's in a separate run.
+An iterator is initialized on the host and starts to read data. Variables are initialized on the NPU. One
+``session.run`` puts both into one graph, which fails if the input pipeline reads something initialized in the same
+run. Run the variables' initializer first, then the iterator's in a separate run.
 
 Told::
 

@@ -1,7 +1,7 @@
 """Lookup tables in the model.
 
-A lookup table is in the memory of the host, and the NPU has no operation for it. In the input pipeline tables are fine.
-The rule reports each kind of table once for each file.
+A lookup table is in the memory of the host, and the NPU has no operation for it. In the input pipeline tables are
+fine. The rule reports each kind of table once for each file.
 
 * Look up in the function that ``dataset.map`` calls.
 * Or set ``mix_compile_mode=True`` on the session. This needs ``iterations_per_loop=1``.

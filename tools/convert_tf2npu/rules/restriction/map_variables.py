@@ -1,8 +1,8 @@
 """Variables created in the input pipeline.
 
-A function that ``dataset.map`` calls runs on the host, in its own graph. A variable created in it is never initialized on
-the NPU, and the run fails with an error about an uninitialized variable. ``tf.keras.backend.zeros`` and similar functions
-create variables too. Use a constant.
+A function that ``dataset.map`` calls runs on the host, in its own graph. A variable created in it is never
+initialized on the NPU, and the run fails with an error about an uninitialized variable. ``tf.keras.backend.zeros``
+and similar functions create variables too. Use a constant.
 
 Told::
 

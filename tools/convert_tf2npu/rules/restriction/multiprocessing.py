@@ -1,8 +1,8 @@
 """Forked processes in a training script.
 
-A forked process has copies of the NPU runtime's locks and handles, which belong to threads of the parent process. It can
-hang or fail at any time. Start processes with a fork server that is created before the first session. The rule reports
-only files that train.
+A forked process has copies of the NPU runtime's locks and handles, which belong to threads of the parent process. It
+can hang or fail at any time. Start processes with a fork server that is created before the first session. The rule
+reports only files that train.
 
 Told::
 

@@ -1,8 +1,8 @@
 """Input queues.
 
-On the NPU data comes from ``tf.data`` or from ``feed_dict``. Queues and their readers run on the host outside the input
-pipeline. Several threads that fill a batch queue also give batches in no fixed order. The rule reports one finding for
-each file, and one for each batch queue with several threads.
+On the NPU data comes from ``tf.data`` or from ``feed_dict``. Queues and their readers run on the host outside the
+input pipeline. Several threads that fill a batch queue also give batches in no fixed order. The rule reports one
+finding for each file, and one for each batch queue with several threads.
 
 Read with ``tf.data``: ``TFRecordDataset`` or ``TextLineDataset``, ``map``, ``shuffle``, and ``batch`` with
 ``drop_remainder=True``.

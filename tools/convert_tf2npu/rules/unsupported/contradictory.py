@@ -1,7 +1,8 @@
 """Calls with contradictory support information.
 
-The vendor's support list marks these calls as supported, with a note against their use. Replace them if there is another
-way. Otherwise run one step with them on an NPU before a long training. The rule reports each name once for each file.
+The vendor's support list marks these calls as supported, with a note against their use. Replace them if there is
+another way. Otherwise run one step with them on an NPU before a long training. The rule reports each name once for
+each file.
 
 Told::
 

@@ -1,7 +1,8 @@
 """Calls that enable eager execution.
 
-The NPU executes compiled graphs. With eager execution each operation runs on the host and none on the NPU. Build a graph
-instead: use a session, an Estimator or Keras in graph mode. ``tf.executing_eagerly()`` is harmless and not reported.
+The NPU executes compiled graphs. With eager execution each operation runs on the host and none on the NPU. Build a
+graph instead: use a session, an Estimator or Keras in graph mode. ``tf.executing_eagerly()`` is harmless and not
+reported.
 
 Told::
 

@@ -1,7 +1,7 @@
 """Experimental calls of TensorFlow Lite.
 
-These calls mark or convert a graph for TensorFlow Lite. The NPU's compiler does not support the marks, and training does
-not need them. Move them into the script that exports the model.
+These calls mark or convert a graph for TensorFlow Lite. The NPU's compiler does not support the marks, and training
+does not need them. Move them into the script that exports the model.
 
 Told::
 

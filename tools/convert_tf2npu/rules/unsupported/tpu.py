@@ -1,8 +1,8 @@
 """Calls that need a TPU.
 
-These functions compile for a TPU, configure it or exchange data between its cores. Calls that run only on a TPU, such as
-those under ``if FLAGS.use_tpu``, are not reported. Mixed precision, which ``bfloat16_scope`` sets on a TPU, is an option
-of the NPU session: ``precision_mode_v2``.
+These functions compile for a TPU, configure it or exchange data between its cores. Calls that run only on a TPU, such
+as those under ``if FLAGS.use_tpu``, are not reported. Mixed precision, which ``bfloat16_scope`` sets on a TPU, is an
+option of the NPU session: ``precision_mode_v2``.
 
 Told::
 
