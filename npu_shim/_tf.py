@@ -1,20 +1,17 @@
-"""The only place that touches private TensorFlow symbols or TF-version differences, with _tf_arrays and _tf_threads.
+"""Private TensorFlow symbols and differences between TensorFlow versions; see also the other _tf_* modules.
 
 Import it only from modules that need TensorFlow anyway.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 from tensorflow.python.client import session as session_module
-from tensorflow.python.data.ops import dataset_ops
 from tensorflow.python.distribute import (
     distribute_lib,
     numpy_dataset,
@@ -23,7 +20,6 @@ from tensorflow.python.distribute import (
 )
 from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import function as _function, kernels as _kernels
-from tensorflow.python.ops import summary_ops_v2 as _summary_ops
 from tensorflow.python.training import session_run_hook
 
 try:
@@ -122,8 +118,13 @@ def never_opened(session: Any) -> None:
 
 
 def say_config(session: Any, config: Any) -> None:
-    """Has a session that is open say that it was made with this config, whatever TensorFlow got."""
+    """Set the config that an open session reports, whatever config TensorFlow got."""
     session._config = config
+
+
+def config_of(session: Any) -> Any | None:
+    """Return the config that a session reports, None if it has none."""
+    return session._config
 
 
 def raw_session(session: Any) -> Any:
@@ -313,35 +314,6 @@ def dataset_batch_size(dataset: Any) -> int | None:
     return None if value is None else int(value)
 
 
-@contextlib.contextmanager
-def changed_iterators(change: Callable[[Any], Any]) -> Iterator[None]:
-    """Inside, an iterator of TF 1 that is made of a dataset is made of ``change(dataset)``.
-
-    TensorFlow has no place of its own where a dataset could still be changed
-    when an input_fn hands out an iterator's tensors.
-    """
-    owner = v1.data.Dataset
-    originals = {name: owner.__dict__[name] for name in ("_make_one_shot_iterator", "_make_initializable_iterator")}
-
-    def made(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def make(self: Any, *args: Any, **kwargs: Any) -> Any:
-            changed = change(self)
-            if not isinstance(changed, owner):
-                changed = dataset_ops.DatasetV1Adapter(changed)
-            return original(changed, *args, **kwargs)
-
-        return make
-
-    for name, original in originals.items():
-        setattr(owner, name, made(original))
-    try:
-        yield
-    finally:
-        for name, original in originals.items():
-            setattr(owner, name, original)
-
-
 def element_structure(dataset: Any) -> Any:
     """Shapes, types and classes of one element, each nested as the element is."""
     return v1.data.get_output_shapes(dataset), v1.data.get_output_types(dataset), v1.data.get_output_classes(dataset)
@@ -369,24 +341,6 @@ def _number(tensor: Any) -> int:
             return int(sess.run(tensor))
     except tf.errors.OpError:
         return UNKNOWN_CARDINALITY
-
-
-def summary_writer_ops() -> tuple[list[Any], list[Any]]:
-    """Ops that open and that flush the summary writers of the default graph."""
-    opened = list(_summary_ops.summary_writer_initializer_op())
-    flush = getattr(_summary_ops, "legacy_raw_flush", _summary_ops.flush)
-    return opened, [flush(writer=op.inputs[0]) for op in opened]
-
-
-def warm_start_of(estimator: Any) -> Any:
-    """What an Estimator starts from, to hand it on to another one."""
-    return estimator._warm_start_settings
-
-
-def saved_step(model_dir: str) -> int:
-    """The global step of the newest checkpoint in a directory; 0 where there is none."""
-    newest = v1.train.latest_checkpoint(model_dir)
-    return int(v1.train.load_variable(newest, v1.GraphKeys.GLOBAL_STEP)) if newest else 0
 
 
 def smart_cond(pred: Any, true_fn: Callable, false_fn: Callable) -> Any:

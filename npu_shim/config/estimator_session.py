@@ -1,31 +1,33 @@
-"""The session config of an NPUEstimator: the user's, with the run config's NPU options in it."""
+"""The session config of an NPUEstimator: the user's config with the NPU options of the run config."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from npu_shim import _tf
 from npu_shim.config import parameter_map
 from npu_shim.config.rewriters import estimator_base_config
-from npu_shim.config.session import NPU_OPTIMIZER, session_config
+from npu_shim.config.session import session_config
 from npu_shim.options.check import check_together
 
+if TYPE_CHECKING:
+    from npu_shim._types import ConfigProto, RunConfig
 
-def estimator_session_config(run_config: Any) -> _tf.ConfigProto:
-    """Merges an NPURunConfig's options into its session config.
 
-    An argument the user gave beats a parameter he set by hand on an
-    NpuOptimizer entry of session_config, and that beats the argument's default.
+def estimator_session_config(run_config: RunConfig) -> ConfigProto:
+    """Merge the options of an NPURunConfig into its session config.
+
+    An argument that the user gave overrides a parameter in the NpuOptimizer
+    entry of session_config. That parameter overrides the argument's default.
 
     Args:
         run_config: an NPURunConfig; it is not changed.
     Returns:
         A new ConfigProto with one NpuOptimizer entry.
     Raises:
-        ValueError: the arguments contradict what was set by hand.
+        ValueError: if the arguments contradict that entry.
     """
     config = session_config(estimator_base_config(run_config))
-    entry = next(c for c in config.graph_options.rewrite_options.custom_optimizers if c.name == NPU_OPTIMIZER)
+    entry = parameter_map.find_entry(config)
     by_hand, given = parameter_map.read(entry), run_config.given_npu_options()
     check_together({**by_hand, **given})
     options = run_config.npu_options()

@@ -1,21 +1,21 @@
-"""TensorFlow's graph passes that a card must not have: off in every NPU config, as the script has them without a card.
+"""TensorFlow's graph passes that must be off on the NPU, and what the script sets for them on the CPU.
 
-A session config says that they are off, wherever it is made: it is what the
-card will get. What a script says of them itself, which is rare, is noted in
-the config where TensorFlow passes over it; without a note, they are at
-TensorFlow's defaults.
+Every NPU session config turns ``remapping`` and ``memory_optimization`` off,
+wherever it is made, because that is what the NPU needs. On the CPU they should
+be as the script sets them. A script that sets one of them has its values
+recorded as two parameters of the NpuOptimizer entry, which the vendor's C++
+skips. Without this record, both are at TensorFlow's defaults on the CPU.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from npu_shim import _device, _tf
-from npu_shim.config.parameter_map import has_npu_optimizer
+from npu_shim.config.parameter_map import CPU_MEMORY_OPTIMIZATION, CPU_REMAPPING, find_entry
 
-_FIELD = b"\x82\xb5\x18"  # number 50000 of RewriterConfig, bytes; TensorFlow has none beyond 1000
-_NOTE = re.compile(rb"npu_shim: without an NPU remapping=(\d+) memory_optimization=(\d+);")
+if TYPE_CHECKING:
+    from npu_shim._types import ConfigProto, CustomOptimizer, RewriterConfig
 
 
 class _Passes(NamedTuple):
@@ -27,49 +27,55 @@ _DEFAULT = _Passes(0, 0)
 _OFF = _Passes(_tf.RewriterConfig.OFF, _tf.RewriterConfig.OFF)
 
 
-def switch_off(config: _tf.ConfigProto) -> None:
-    """Turns off the passes and XLA's global jit, allows soft placement, and notes what the script says of the passes.
+def switch_off(config: ConfigProto) -> None:
+    """Turn off the passes and XLA's global jit, allow soft placement, and record the script's values of the passes.
 
     Args:
-        config: changed.
+        config: changed; it has an NpuOptimizer entry.
     """
     rewrite = config.graph_options.rewrite_options
-    said = _Passes(rewrite.remapping, rewrite.memory_optimization)
-    if not _is_switched_off(config) and said != _noted(rewrite):
-        note = b"npu_shim: without an NPU remapping=%d memory_optimization=%d;" % said
-        rewrite.MergeFromString(_FIELD + bytes([len(note)]) + note)
+    entry = find_entry(config)
+    by_script = _Passes(rewrite.remapping, rewrite.memory_optimization)
+    if not (_device.device().is_npu or _is_switched_off(config) or by_script == _recorded(entry)):
+        _record(entry, by_script)
     _put(rewrite, _OFF)
     config.allow_soft_placement = True
     config.graph_options.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
 
 
-def for_this_device(config: _tf.ConfigProto | None) -> _tf.ConfigProto | None:
-    """A session config as TensorFlow gets it: on a card as it is, without one a copy with the script's passes."""
+def for_this_device(config: ConfigProto | None) -> ConfigProto | None:
+    """Return the config for TensorFlow: on the NPU the config itself, on the CPU a copy with the script's passes."""
     if config is None or _device.device().is_npu or not _is_switched_off(config):
         return config
     result = _tf.ConfigProto()
     result.CopyFrom(config)
-    rewrite = result.graph_options.rewrite_options
-    _put(rewrite, _noted(rewrite))
+    _put(result.graph_options.rewrite_options, _recorded(find_entry(result)))
     return result
 
 
-def _is_switched_off(config: _tf.ConfigProto) -> bool:
-    """Whether a config is as switch_off leaves it, and not one that a script has filled with less."""
+def _is_switched_off(config: ConfigProto) -> bool:
+    """Return True if a config is as switch_off leaves it. A config that a script filled by hand has less."""
     options = config.graph_options
     rewrite = options.rewrite_options
     return (
         config.allow_soft_placement
         and options.optimizer_options.global_jit_level == _tf.v1.OptimizerOptions.OFF
         and (rewrite.remapping, rewrite.memory_optimization) == _OFF
-        and has_npu_optimizer(config)
+        and find_entry(config) is not None
     )
 
 
-def _noted(rewrite: Any) -> _Passes:
-    notes = _NOTE.findall(rewrite.SerializeToString())
-    return _Passes(*map(int, notes[-1])) if notes else _DEFAULT
+def _recorded(entry: CustomOptimizer) -> _Passes:
+    values = entry.parameter_map
+    if CPU_REMAPPING not in values or CPU_MEMORY_OPTIMIZATION not in values:
+        return _DEFAULT
+    return _Passes(values[CPU_REMAPPING].i, values[CPU_MEMORY_OPTIMIZATION].i)
 
 
-def _put(rewrite: Any, passes: _Passes) -> None:
+def _record(entry: CustomOptimizer, passes: _Passes) -> None:
+    entry.parameter_map[CPU_REMAPPING].i = passes.remapping
+    entry.parameter_map[CPU_MEMORY_OPTIMIZATION].i = passes.memory_optimization
+
+
+def _put(rewrite: RewriterConfig, passes: _Passes) -> None:
     rewrite.remapping, rewrite.memory_optimization = passes

@@ -1,27 +1,33 @@
-"""Reads and writes the parameter_map of an NpuOptimizer entry, field by field as the vendor's C++ does."""
+"""The parameter_map of an NpuOptimizer entry: read, write and check it, field by field as the vendor's C++ does."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim.options.check import check_together, check_value
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
 from npu_shim.options.table import KEYS, find
 
+if TYPE_CHECKING:
+    from npu_shim._types import ConfigProto, CustomOptimizer, Message, OptionValue
+
 NPU_OPTIMIZER = "NpuOptimizer"
+# Parameters of npu_shim itself, for sessions on the CPU; see graph_passes. The vendor's C++ skips them.
+CPU_REMAPPING = "npu_shim_cpu_remapping"
+CPU_MEMORY_OPTIMIZATION = "npu_shim_cpu_memory_optimization"
+_OWN = (CPU_REMAPPING, CPU_MEMORY_OPTIMIZATION)
 
 
-def has_npu_optimizer(config: Any) -> bool:
-    """True when a tf.compat.v1.ConfigProto, or None, carries an NpuOptimizer entry."""
-    return config is not None and any(
-        custom.name == NPU_OPTIMIZER for custom in config.graph_options.rewrite_options.custom_optimizers
-    )
+def find_entry(config: ConfigProto | None) -> CustomOptimizer | None:
+    """Return the first NpuOptimizer entry of a tf.compat.v1.ConfigProto, None if it has none."""
+    entries = () if config is None else config.graph_options.rewrite_options.custom_optimizers
+    return next((entry for entry in entries if entry.name == NPU_OPTIMIZER), None)
 
 
-def write(entry: Any, values: dict[str, Any]) -> None:
-    """Writes checked values into ``entry.parameter_map``.
+def write(entry: CustomOptimizer, values: dict[str, OptionValue]) -> None:
+    """Write checked values into ``entry.parameter_map``.
 
     Args:
         entry: a RewriterConfig.CustomGraphOptimizer.
@@ -34,8 +40,8 @@ def write(entry: Any, values: dict[str, Any]) -> None:
         setattr(attr, field, value.encode("utf-8") if field == "s" else value)
 
 
-def read(entry: Any) -> dict[str, Any]:
-    """The known options of an entry that stand in their right field."""
+def read(entry: CustomOptimizer) -> dict[str, OptionValue]:
+    """Return the known options of an entry whose values are in the right field."""
     found = {}
     for name, attr in sorted(entry.parameter_map.items()):
         row = find(name)
@@ -44,27 +50,29 @@ def read(entry: Any) -> dict[str, Any]:
     return found
 
 
-def check(entry: Any) -> None:
-    """Checks a map that may have been filled by hand.
+def check(entry: CustomOptimizer) -> None:
+    """Check a map that a script may have filled by hand.
 
-    What the card refuses is an error; what it passes over in silence, clamps
-    or has outgrown is a warning.
+    A value that the NPU refuses is an error. A value that it ignores or clamps,
+    and a deprecated one, is a warning.
 
     Args:
         entry: a RewriterConfig.CustomGraphOptimizer.
     Raises:
-        ValueError: a value that the card refuses, or options that contradict each other.
+        ValueError: if the NPU refuses a value, or options contradict each other.
     """
     for name, attr in sorted(entry.parameter_map.items()):
+        if name in _OWN:
+            continue
         row, field = find(name), attr.WhichOneof("value")
         if row is None:
-            _warn(f"parameter_map[{name!r}] is no NPU option and has no effect.{closest(name, KEYS)}")
+            _warn(f"parameter_map[{name!r}] is not an NPU option and has no effect.{closest(name, KEYS)}")
         elif field != row.field:
             text = (
-                f"parameter_map[{name!r}] is set in field {field or '(none)'}, but is read from field {row.field}, so "
-                f"the value is lost: write parameter_map[{name!r}].{row.field} = ... ({row.allowed.text})."
+                f"parameter_map[{name!r}] is set in field {field or '(none)'}, but the NPU reads field {row.field}. "
+                f"Write parameter_map[{name!r}].{row.field} = ... ({row.allowed.text})."
             )
-            if row.refused and row.field == "s":  # the card reads an empty text, which it refuses
+            if row.refused and row.field == "s":  # the NPU reads an empty string, which it refuses
                 raise ValueError(text)
             _warn(text)
         else:
@@ -74,13 +82,13 @@ def check(entry: Any) -> None:
         missing = [other for other in KEYS[name].requires if other not in given]
         if missing:
             _warn(
-                f"parameter_map[{name!r}] has no effect without {' and '.join(missing)}. Set it too, or leave {name} out."
+                f"parameter_map[{name!r}] has no effect without {' and '.join(missing)}. Set it too, or remove {name}."
             )
             del given[name]
     check_together(given)
 
 
-def _check_one(row: Option, name: str, value: Any) -> None:
+def _check_one(row: Option, name: str, value: OptionValue) -> None:
     if row.deprecated:
         _warn(f"parameter_map[{name!r}] is deprecated: {row.deprecated}", DeprecationWarning)
     try:
@@ -88,13 +96,13 @@ def _check_one(row: Option, name: str, value: Any) -> None:
     except ValueError as error:
         if row.refused:
             raise
-        _warn(f"{error} The card does not check it, and may do something else.")
+        _warn(f"{error} The NPU does not check this value.")
 
 
-def _plain(attr: Any, row: Option) -> Any:
+def _plain(attr: Message, row: Option) -> OptionValue:
     value = getattr(attr, str(row.field))
     return value.decode("utf-8", "replace") if row.field == "s" else value
 
 
-def _warn(text: str, category: Any = UserWarning) -> None:
+def _warn(text: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(text, category, stacklevel=5)

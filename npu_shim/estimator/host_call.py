@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_estimator
 
 tf = _tf.tf
 
@@ -60,7 +60,7 @@ class HostCallHook(_tf.SessionRunHook):
             built = None
         self._ops = [op for op in tf.nest.flatten(built) if isinstance(op, (tf.Tensor, tf.Operation, tf.Variable))]
         if self._ops:
-            self._start, self._finish = _tf.summary_writer_ops()
+            self._start, self._finish = _tf_estimator.summary_writer_ops()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         session.run(self._start)

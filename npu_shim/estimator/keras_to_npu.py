@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_estimator
 from npu_shim.estimator.npu_estimator import NPUEstimator
 
 
@@ -45,5 +45,5 @@ def model_to_npu_estimator(
         model_dir=plain.model_dir,
         config=config,
         job_start_file=job_start_file,
-        warm_start_from=_tf.warm_start_of(plain),
+        warm_start_from=_tf_estimator.warm_start_of(plain),
     )

@@ -6,10 +6,10 @@ import contextlib
 import json
 from typing import Any, Iterator, Sequence
 
-from npu_shim import _device, _env, _tf
+from npu_shim import _device, _env, _tf, _tf_estimator
 from npu_shim.config.estimator_session import estimator_session_config
 from npu_shim.config.graph_passes import for_this_device
-from npu_shim.config.parameter_map import has_npu_optimizer
+from npu_shim.config.parameter_map import find_entry
 from npu_shim.config.placeholder import needs_estimator
 from npu_shim.config.run_config import NPURunConfig, from_run_config
 from npu_shim.data.dropped import DroppedHook
@@ -19,7 +19,7 @@ from npu_shim.estimator import eval_batches as evaluation, step_intervals
 from npu_shim.estimator.hooks import SetIterationsVarHook
 from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
-from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, own_event_files, own_exports
+from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, rank_event_files, rank_export_folder
 from npu_shim.optimizer.iterations import ITERATION_OP, LoopHook
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
@@ -41,7 +41,7 @@ def npu_run_config(config: Any) -> Any:
     if config is None:
         config = NPURunConfig()
     elif not isinstance(config, NPURunConfig):
-        if not isinstance(config, _API.RunConfig) or not has_npu_optimizer(config.session_config):
+        if not isinstance(config, _API.RunConfig) or find_entry(config.session_config) is None:
             raise ValueError(
                 f"config={config!r} is {type(config).__name__}, but NPUEstimator needs an NPURunConfig: write "
                 "config=NPURunConfig(...) with the same arguments, or config=npu_run_config_init(run_config=...)."
@@ -159,9 +159,9 @@ if _API is not None:
             iterations = self.config.iterations_per_loop
             if iterations > 1:
                 step_intervals.tell(self.config)
-                step_intervals.tell_overrun(iterations, _tf.saved_step(self.model_dir), steps, max_steps)
+                step_intervals.tell_overrun(iterations, _tf_estimator.saved_step(self.model_dir), steps, max_steps)
             self._saves_itself = any(isinstance(hook, _tf.v1.train.CheckpointSaverHook) for hook in hooks or ())
-            with own_event_files(self.model_dir):
+            with rank_event_files(self.model_dir):
                 return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
 
         def evaluate(
@@ -173,11 +173,11 @@ if _API is not None:
             name: str | None = None,
         ) -> Any:
             """Evaluates as Estimator.evaluate does; see there. On several ranks each evaluates all data."""
-            with own_event_files(self.eval_dir(name)):
+            with rank_event_files(self.eval_dir(name)):
                 return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
 
         def _export_all_saved_models(self, export_dir_base: str, *args: Any, **kwargs: Any) -> Any:
-            base = own_exports(export_dir_base) if self._rank_saver and not self._rank_saver.writes else export_dir_base
+            base = rank_export_folder(export_dir_base) if self._rank_saver and not self._rank_saver.writes else export_dir_base
             return super()._export_all_saved_models(base, *args, **kwargs)
 
         def _assert_members_are_not_overridden(self) -> None:
@@ -185,7 +185,7 @@ if _API is not None:
 
         def _call_input_fn(self, input_fn: Any, mode: str, input_context: Any = None) -> Any:
             if mode == _API.ModeKeys.TRAIN:
-                with _tf.changed_iterators(enforce_static_batch):
+                with _tf_estimator.changed_iterators(enforce_static_batch):
                     result = super()._call_input_fn(input_fn, mode, input_context)
             else:
                 result = super()._call_input_fn(input_fn, mode, input_context)

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 import numpy as np
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_estimator
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.distributed.world import world_size
 
+if TYPE_CHECKING:
+    from npu_shim._types import Session, SessionRunArgs, SessionRunContext, SessionRunValues
+
 tf = _tf.tf
-_train: Any = _tf.v1.train
 
 
-class Folder:
-    """Finds out which of the ranks share a folder: they leave a mark there, and look for those of the others.
+class SharedFolder:
+    """Find out which ranks share a folder. Each rank writes a mark there and looks for the marks of the others.
 
-    Paths alone would not tell: hosts may have the same path for folders of their own, and different ones for one folder.
+    The path alone is not enough: hosts can use one path for different folders, and different paths for one folder.
 
     Args:
         path: of the folder.
@@ -30,49 +32,48 @@ class Folder:
 
         self._path = path
         self._rank = get_rank_id()
-        self._mine = tf.constant([0 if self._rank else int(np.random.RandomState().randint(1, 1 << 31))], tf.int32)
+        seed = 0 if self._rank else int(np.random.RandomState().randint(1, 1 << 31))
         self._flag = _tf.v1.placeholder(tf.int32, [1])
-        self._all = hccl_ops.allgather(self._flag, world_size())
-        self._token = hccl_ops.broadcast([self._mine], 0)[0]
+        self._all_flags = hccl_ops.allgather(self._flag, world_size())
+        self._token = hccl_ops.broadcast([tf.constant([seed], tf.int32)], 0)[0]
 
-    def meet(self, session: Any, flag: int = 0) -> Any:
-        """Waits for all ranks.
+    def gather(self, session: Session, flag: int = 0) -> np.ndarray:
+        """Wait for all ranks.
 
         Returns:
-            int32 [world size], the flags that they came with.
+            int32 [world size], the flag of each rank.
         """
-        return session.run(self._all, {self._flag: [flag]})
+        return session.run(self._all_flags, {self._flag: [flag]})
 
-    def first_rank(self, session: Any) -> int:
-        """The first of the ranks that share the folder with this one, perhaps itself. All ranks have to ask."""
+    def first_rank(self, session: Session) -> int:
+        """Return the lowest rank that shares the folder with this one. All ranks must call this."""
         token = int(session.run(self._token)[0])
         tf.io.gfile.makedirs(self._path)
         mark = os.path.join(self._path, f".npu_shim_{token}_rank_{{}}")
         with tf.io.gfile.GFile(mark.format(self._rank), "w") as file:
-            file.write("Ranks look who shares this folder; it goes in a moment.\n")
-        self.meet(session)
+            file.write("Ranks look for others that share this folder. This file is removed at once.\n")
+        self.gather(session)
         first = next(rank for rank in range(world_size()) if tf.io.gfile.exists(mark.format(rank)))
-        self.meet(session)
+        self.gather(session)
         tf.io.gfile.remove(mark.format(self._rank))
         return first
 
 
-class RankCheckpointSaverHook(_train.CheckpointSaverHook):
-    """A CheckpointSaverHook of which, where ranks share a folder, only that of the first one writes.
+class RankCheckpointSaverHook(_tf_estimator.CheckpointSaverHook):
+    """A CheckpointSaverHook for several ranks: of the ranks that share a folder, only the first one writes.
 
-    The others wait until it has, so that all of them can go on from the checkpoint: their listeners, which evaluate, run
-    at the same steps, and training ends on all ranks with the last checkpoint complete. With ``save_secs`` ranks would
-    save at different steps; there the others wait at the start and at the end only, and evaluate at the end.
+    The other ranks wait until it has written, so that every rank can continue from the checkpoint. Their listeners,
+    which evaluate, run at the same steps, and training ends on all ranks with the last checkpoint complete. With
+    ``save_secs`` ranks would save at different steps. Then they wait only at the start and at the end, and evaluate
+    at the end.
 
-    Ranks that save at different intervals, as with ``save_steps`` on one of them only, do not wait for each other.
+    Ranks with different intervals, for example with ``save_steps`` on one rank only, do not wait for each other.
 
     Args:
         checkpoint_dir: the folder.
         save_secs, save_steps: as for CheckpointSaverHook; both 0 or None to save nothing.
         **kwargs: as for CheckpointSaverHook.
     """
-
-    _listeners: list[Any]
 
     def __init__(
         self, checkpoint_dir: str, save_secs: int | None = None, save_steps: int | None = None, **kwargs: Any
@@ -83,112 +84,108 @@ class RankCheckpointSaverHook(_train.CheckpointSaverHook):
             checkpoint_dir, save_secs=save_secs or None, save_steps=save_steps or (None if save_secs else 1), **kwargs
         )
         self.first_rank = get_rank_id()
-        self._waits = False  # whether ranks share folders, so that they wait for each other
-        self._together = False  # whether all of them come to the save that is being made
+        self._waits = False  # True if ranks share folders, so that they wait for each other
+        self._together = False  # True if all ranks take part in the current save
 
     def begin(self) -> None:
-        """Makes the ops by which ranks wait for each other."""
+        """Create the ops with which ranks wait for each other."""
         super().begin()
-        self._folder = Folder(self._checkpoint_dir)
+        self._folder = SharedFolder(self.folder)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """Finds out who writes, and saves the first checkpoint."""
-        intervals = self._folder.meet(session, self._interval)
+    def after_create_session(self, session: Session, coord: object) -> None:
+        """Find out which rank writes, and save the first checkpoint."""
+        intervals = self._folder.gather(session, self._interval)
         if self._saves and len(set(intervals.tolist())) == 1:
             self.first_rank = self._folder.first_rank(session)
-            self._waits = bool(self._folder.meet(session, int(not self.writes)).any())
+            self._waits = bool(self._folder.gather(session, int(not self.writes)).any())
         if not self._saves:
             return
         self._together = self._waits
         if self.writes:
             super().after_create_session(session, coord)
         else:
-            step = session.run(self._global_step_tensor)
-            self._save(session, step)
-            self._timer.update_last_triggered_step(step)
+            step = self.current_step(session)
+            self.save(session, step)
+            self.start_interval(step)
         self._together = self._waits and self._interval > 0
 
     @property
     def writes(self) -> bool:
-        """Whether this rank writes checkpoints."""
+        """True if this rank writes checkpoints."""
         return self.first_rank == get_rank_id()
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """As CheckpointSaverHook."""
         return super().before_run(run_context) if self._saves else None
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        """As CheckpointSaverHook, where this rank saves during training."""
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """As CheckpointSaverHook, if this rank saves during training."""
         if self._saves and (self.writes or self._interval > 0):
             super().after_run(run_context, run_values)
 
-    def end(self, session: Any) -> None:
-        """Saves the last step, waits until it is there, and then tells the listeners."""
+    def end(self, session: Session) -> None:
+        """Save the last step, wait until it is written, and then call the listeners."""
         if not self._saves:
             return
         if self._together or not self._waits:
             super().end(session)
             return
-        step = session.run(self._global_step_tensor)
-        new = step != self._timer.last_triggered_step()
+        step = self.current_step(session)
+        new = step != self.last_saved_step()
         if new and self.writes:
-            self._write(session, step)
-        self._folder.meet(session)
-        for listener in self._listeners:
+            self.write(session, step)
+        self._folder.gather(session)
+        for listener in self.listeners:
             if new or not self.writes:
                 listener.after_save(session, step)
             listener.end(session, step)
 
-    def _save(self, session: Any, step: int) -> Any:
-        for listener in self._listeners:
+    def save(self, session: Session, step: int) -> bool:
+        """Save a checkpoint together with the other ranks. Return True if a listener asks to stop."""
+        for listener in self.listeners:
             listener.before_save(session, step)
         if self.writes:
-            self._write(session, step)
+            self.write(session, step)
         if self._together:
-            self._folder.meet(session)
-        asked = [listener.after_save(session, step) for listener in self._listeners]
-        if any(asked):
-            _tf.logging.info("npu_shim: a listener of checkpoints asks to stop at step %d.", step)
+            self._folder.gather(session)
+        stops = [listener.after_save(session, step) for listener in self.listeners]
+        if any(stops):
+            _tf.logging.info("npu_shim: a checkpoint listener stops training at step %d.", step)
             return True
         return False
 
-    def _write(self, session: Any, step: int) -> None:
-        listeners, self._listeners = self._listeners, []
-        try:
-            super()._save(session, step)
-        finally:
-            self._listeners = listeners
-
-
-_own_writers: dict[str, Any] = {}  # by folder, of a rank other than the first
-
 
 @contextlib.contextmanager
-def own_event_files(*folders: str) -> Iterator[None]:
-    """Inside, the event files that a rank other than the first writes go to ``rank_N`` below the folders.
+def rank_event_files(*folders: str) -> Iterator[None]:
+    """Inside, every rank but the first writes its event files to ``rank_N`` below the folders.
 
-    Two ranks that begin in the same second would write into one file, and so would one rank that begins twice: its
-    writers are kept.
+    Two ranks that start in the same second would write to one file, and so would one rank that starts twice. So
+    TensorFlow's cache keeps the writer of each rank.
     """
-    cache = _tf.v1.summary.FileWriterCache
     rank = get_rank_id() if world_size() > 1 else 0
-    before = {folder: cache._cache.get(folder) for folder in folders if rank}
+    before = {folder: _tf_estimator.event_writer(folder) for folder in folders if rank}
     for folder in before:
-        if folder not in _own_writers:
-            with _tf.v1.Graph().as_default():  # a script in eager mode may not make one outside
-                _own_writers[folder] = _tf.v1.summary.FileWriter(os.path.join(folder, f"rank_{rank}"))
-        _own_writers[folder].reopen()
-        cache._cache[folder] = _own_writers[folder]
+        own = os.path.join(folder, f"rank_{rank}")
+        writer = _tf_estimator.event_writer(own)
+        if writer is None:
+            with _tf.v1.Graph().as_default():  # in eager mode, a writer needs a graph
+                writer = _tf.v1.summary.FileWriter(own)
+            _tf_estimator.set_event_writer(own, writer)
+        writer.reopen()
+        _tf_estimator.set_event_writer(folder, writer)
     try:
         yield
     finally:
-        for folder, writer in before.items():
-            _own_writers[folder].flush()
-            cache._cache.pop(folder, None)
+        for folder, previous in before.items():
+            writer = _tf_estimator.event_writer(folder)
             if writer is not None:
-                cache._cache[folder] = writer
+                writer.flush()
+            _tf_estimator.set_event_writer(folder, previous)
 
 
-def own_exports(folder: str) -> str:
-    """Where a rank exports which is not the one that writes: the names of exports are seconds, and would meet."""
+def rank_export_folder(folder: str) -> str:
+    """Return the folder for exports of a rank that does not write checkpoints.
+
+    The names of exports are seconds, so those of two ranks could collide.
+    """
     return os.path.join(folder, f"rank_{get_rank_id()}")

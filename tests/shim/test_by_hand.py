@@ -137,7 +137,7 @@ def test_a_misspelt_name_is_told_with_the_right_one(name, field, value, meant):
     ((kind, text),) = told(lambda: npu_shim.session_config(by_hand({name: (field, value)})))
     assert (
         kind == "UserWarning"
-        and f"parameter_map['{name}'] is no NPU option and has no effect" in text
+        and f"parameter_map['{name}'] is not an NPU option and has no effect" in text
         and meant in text
     )
 
@@ -145,7 +145,7 @@ def test_a_misspelt_name_is_told_with_the_right_one(name, field, value, meant):
 WARNED = {
     "a lost value": (
         {"op_debug_level": ("s", b"1")},
-        "is set in field s, but is read from field i, so the value is lost: write "
+        "is set in field s, but the NPU reads field i. Write "
         r"parameter_map['op_debug_level'].i = ... (one of 0, 1, 2, 3, 4)",
     ),
     "an unchecked value": ({"deterministic": ("i", 3)}, "deterministic'].i=3 is not allowed: it must be one of 0, 1."),
@@ -167,7 +167,7 @@ def test_what_the_card_does_not_check_is_a_warning(name):
 REFUSED = {
     "a wrong field": (
         {"precision_mode": ("b", True)},
-        "'precision_mode'. is set in field b, but is read from field s.*write parameter_map.'precision_mode'..s = ",
+        "'precision_mode'. is set in field b, but the NPU reads field s.*Write parameter_map.'precision_mode'..s = ",
     ),
     "another wrong field": ({"jit_compile": ("b", False)}, "'jit_compile'. is set in field b"),
     "an unknown value": (

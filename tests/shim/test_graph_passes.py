@@ -1,4 +1,4 @@
-"""Graph passes that are off on the card: configs say so, and without one TensorFlow has those of the script."""
+"""Graph passes that are off on the NPU: every config turns them off, and on the CPU they are as the script sets them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from npu_shim.config.rewriters import npu_config_proto, npu_run_config_init
 
 v1 = tf.compat.v1
 Rewriter = _tf.RewriterConfig
-MANUAL = Rewriter.OFF  # the number that the card reads; TensorFlow's memory optimizer calls it so
+MANUAL = Rewriter.OFF  # the number that the NPU reads; the name is TensorFlow's
 
 
 def config_with(remapping=0, memory_optimization=0, npu=False):
@@ -32,7 +32,7 @@ def passes(config):
     return rewrite.remapping, rewrite.memory_optimization
 
 
-SAID = {  # what a script says, and so what TensorFlow gets
+BY_SCRIPT = {  # what a script sets, and so what TensorFlow gets
     "nothing": dict(),
     "remapping off": dict(remapping=Rewriter.OFF),
     "remapping on": dict(remapping=Rewriter.ON),
@@ -51,7 +51,7 @@ MADE = {
 
 @pytest.fixture
 def given(monkeypatch):
-    """What TensorFlow gets of sessions that are made."""
+    """The configs that TensorFlow gets."""
     npu_shim.uninstall()  # which other tests have installed when they were imported
     found = []
     original = v1.Session.__init__
@@ -67,23 +67,34 @@ def given(monkeypatch):
 
 
 @pytest.mark.parametrize("made", MADE)
-@pytest.mark.parametrize("said", SAID)
-def test_a_session_says_off_and_has_what_the_script_says(given, said, made):
-    config = config_with(**SAID[said])
+@pytest.mark.parametrize("said", BY_SCRIPT)
+def test_a_session_reports_off_and_runs_as_the_script_sets(given, said, made):
+    config = config_with(**BY_SCRIPT[said])
     with tf.Graph().as_default(), v1.Session(config=MADE[made](config)) as sess:
         assert sess.run(tf.constant(1) + 2) == 3
     assert passes(sess._config) == (Rewriter.OFF, Rewriter.OFF)
     assert [passes(one) for one in given] == [passes(config)]
 
 
-@pytest.mark.parametrize("said", SAID)
-def test_a_config_says_off_twice_equals_once_and_only_a_script_that_says_something_has_a_note(said):
-    config = npu_config_proto(config_with(**SAID[said]))
+@pytest.mark.parametrize("said", BY_SCRIPT)
+def test_a_config_turns_off_twice_equals_once_and_records_only_what_a_script_sets(said):
+    config = npu_config_proto(config_with(**BY_SCRIPT[said]))
     assert passes(config) == (Rewriter.OFF, Rewriter.OFF) and npu_config_proto(config) == config
-    assert (b"npu_shim" in config.SerializeToString()) == (said != "nothing") and "npu_shim" not in str(config)
+    recorded = {
+        name: value.i
+        for custom in config.graph_options.rewrite_options.custom_optimizers
+        for name, value in custom.parameter_map.items()
+        if name.startswith("npu_shim")
+    }
+    wanted = dict(zip(("npu_shim_cpu_remapping", "npu_shim_cpu_memory_optimization"), passes(config_with(**BY_SCRIPT[said]))))
+    assert recorded == ({} if said == "nothing" else wanted)
+    rewrite = config.graph_options.rewrite_options
+    before = rewrite.SerializeToString()
+    rewrite.DiscardUnknownFields()
+    assert rewrite.SerializeToString() == before, "no unknown field"
 
 
-def test_what_a_script_says_last_counts(given):
+def test_the_last_values_of_a_script_count(given):
     config = npu_config_proto(config_with(remapping=Rewriter.OFF))
     config.graph_options.rewrite_options.remapping = Rewriter.ON
     config.graph_options.rewrite_options.memory_optimization = 0
@@ -95,21 +106,22 @@ def test_what_a_script_says_last_counts(given):
         assert passes(given[-1]) == wanted
 
 
-def test_with_a_card_they_are_off(monkeypatch):
+def test_on_the_npu_they_are_off_and_nothing_is_recorded(monkeypatch):
     monkeypatch.setattr(_device, "device", lambda: _device.Device("npu", "of a test"))
     config = npu_config_proto(config_with(remapping=Rewriter.ON))
     assert graph_passes.for_this_device(config) is config
+    assert "npu_shim" not in str(config)
 
 
-@pytest.mark.parametrize("said", SAID)
-def test_an_estimators_config_says_off_and_its_sessions_have_what_the_script_says(
+@pytest.mark.parametrize("said", BY_SCRIPT)
+def test_an_estimator_config_turns_off_and_its_sessions_run_as_the_script_sets(
     has_estimator, linear_model_fn, tmp_path, given, said
 ):
     if not has_estimator:
         return
     from npu_shim.npu_init import NPUEstimator, NPURunConfig
 
-    config = config_with(**SAID[said])
+    config = config_with(**BY_SCRIPT[said])
     plain = tf.estimator.RunConfig(model_dir=str(tmp_path), session_config=config)
     direct = NPURunConfig(model_dir=str(tmp_path), session_config=config)
     for run_config in (direct, npu_run_config_init(run_config=plain)):
@@ -119,7 +131,7 @@ def test_an_estimators_config_says_off_and_its_sessions_have_what_the_script_say
         assert passes(given[-1]) == passes(config)
 
 
-def test_a_migrated_model_gives_what_the_original_gives_to_the_last_bit():
+def test_a_migrated_model_computes_the_same_bits_as_the_original():
     random = np.random.RandomState(0)
     images, kernel, bias = (random.randn(*shape).astype(np.float32) for shape in ((8, 9, 9, 3), (3, 3, 3, 16), (16,)))
     weights, second = (random.randn(*shape).astype(np.float32) for shape in ((9 * 9 * 16, 33), (33,)))

@@ -122,7 +122,7 @@ def test_two_npu_entries_become_one_in_which_the_later_wins():
 
 WRONG = [
     (dict(config=3), TypeError, r"config=3 is int, but must be a tf.compat.v1.ConfigProto or None"),
-    (dict(config={}), TypeError, "write config=tf.compat.v1.ConfigProto"),
+    (dict(config={}), TypeError, "Write config=tf.compat.v1.ConfigProto"),
     (dict(precison_mode="force_fp16"), ValueError, "Unknown NPU option 'precison_mode'.*Did you mean precision_mode"),
     (dict(precision_mode="fp16"), ValueError, "precision_mode='fp16' is not allowed: it must be one of"),
     (dict(precision_mode=1), TypeError, "precision_mode=1 is not allowed: it must be a str"),
@@ -149,8 +149,8 @@ def test_slips_in_an_entry_by_hand_are_told():
     with pytest.warns(UserWarning) as told:
         result = npu_shim.session_config(config)
     texts = " ".join(str(w.message) for w in told)
-    assert "'sfusion_switch_file'] is no NPU option and has no effect. Did you mean fusion_switch_file?" in texts
-    assert "'hcom_parallel'] is set in field i, but is read from field b" in texts
+    assert "'sfusion_switch_file'] is not an NPU option and has no effect. Did you mean fusion_switch_file?" in texts
+    assert "'hcom_parallel'] is set in field i, but the NPU reads field b" in texts
     assert set(parameters(result)) == {"sfusion_switch_file", "hcom_parallel"}
 
 
