@@ -177,7 +177,11 @@ if _API is not None:
                 return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
 
         def _export_all_saved_models(self, export_dir_base: str, *args: Any, **kwargs: Any) -> Any:
-            base = rank_export_folder(export_dir_base) if self._rank_saver and not self._rank_saver.writes else export_dir_base
+            base = (
+                rank_export_folder(export_dir_base)
+                if self._rank_saver and not self._rank_saver.writes
+                else export_dir_base
+            )
             return super()._export_all_saved_models(base, *args, **kwargs)
 
         def _assert_members_are_not_overridden(self) -> None:

@@ -86,7 +86,9 @@ def test_a_config_turns_off_twice_equals_once_and_records_only_what_a_script_set
         for name, value in custom.parameter_map.items()
         if name.startswith("npu_shim")
     }
-    wanted = dict(zip(("npu_shim_cpu_remapping", "npu_shim_cpu_memory_optimization"), passes(config_with(**BY_SCRIPT[said]))))
+    wanted = dict(
+        zip(("npu_shim_cpu_remapping", "npu_shim_cpu_memory_optimization"), passes(config_with(**BY_SCRIPT[said])))
+    )
     assert recorded == ({} if said == "nothing" else wanted)
     rewrite = config.graph_options.rewrite_options
     before = rewrite.SerializeToString()
