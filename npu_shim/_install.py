@@ -22,11 +22,11 @@ def install() -> None:
     Raises:
         RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK=error.
     """
-    from npu_shim import _allocator, _device, _tf
+    from npu_shim import _allocator, _device, _tf_session
 
     if not _device.resolve().is_npu:
         _patches.set_variables(_allocator.variables(_env.process_environ()))
-    for owner in (_tf.Session, _tf.InteractiveSession):
+    for owner in (_tf_session.Session, _tf_session.InteractiveSession):
         _patches.replace_attribute(owner, "__init__", decorator_tf_session)
 
 
@@ -46,7 +46,7 @@ def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:
     Returns:
         The wrapper.
     """
-    from npu_shim import _tf
+    from npu_shim import _tf, _tf_session
     from npu_shim.config.graph_passes import for_this_device
     from npu_shim.config.session import session_config, with_threads
 
@@ -59,9 +59,9 @@ def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:
             if target:  # a server has the threads, and refuses sessions that bring their own
                 config.use_per_session_threads = False
         except Exception:
-            _tf.never_opened(self)
+            _tf_session.mark_unopened(self)
             raise
         func(self, target=target, graph=graph, config=for_this_device(config))
-        _tf.say_config(self, config)
+        _tf_session.set_reported_config(self, config)
 
     return with_npu_config

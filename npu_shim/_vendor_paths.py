@@ -16,9 +16,9 @@ import sys
 import textwrap
 from typing import Mapping, Sequence
 
-from npu_shim.ops.not_yet import SIGNATURES
+from npu_shim.ops.unimplemented import SIGNATURES
 
-NOT_YET = "ops.not_yet:"  # followed by the name of a table in ops/not_yet.py
+UNIMPLEMENTED = "ops.unimplemented:"  # followed by the name of a table in ops/unimplemented.py
 
 # vendor module -> (npu_shim module, names) ...; both relative to the root package
 TABLE: dict[str, Sequence[tuple[str, str]]] = {
@@ -26,7 +26,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "estimator.npu.keras_to_npu": (("estimator.keras_to_npu", "model_to_npu_estimator"),),
     "estimator.npu.npu_callbacks": (
         ("training.callbacks", "NPUBroadcastGlobalVariablesCallback"),
-        (NOT_YET + "npu_callbacks", ""),
+        (UNIMPLEMENTED + "npu_callbacks", ""),
     ),
     "estimator.npu.npu_config": (
         ("_install", "decorator_tf_session"),
@@ -37,8 +37,8 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("config.run_config", "NPURunConfig"),
         ("ops.scopes", "NpuExecutePlacement"),
     ),
-    "estimator.npu.npu_convert_dropout": (("ops.convert_dropout", "dropout_call switch_keras_dropout"),),
-    "estimator.npu.npu_dynamic_rnn": ((NOT_YET + "npu_dynamic_rnn", ""),),
+    "estimator.npu.npu_convert_dropout": (("ops.keras_dropout", "dropout_call switch_keras_dropout"),),
+    "estimator.npu.npu_dynamic_rnn": ((UNIMPLEMENTED + "npu_dynamic_rnn", ""),),
     "estimator.npu.npu_estimator": (
         ("estimator.npu_estimator", "NPUEstimator"),
         ("estimator.spec", "NPUEstimatorSpec"),
@@ -50,7 +50,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
             "NPUCheckpointSaverHook NPUOutputTensorHook SetIterationsVarHook TellMeStepOrLossHook",
         ),
         ("estimator.outfeed_hooks", "NPUInfeedOutfeedSessionHook NPULogOutfeedSessionHook NPUShutDownHook"),
-        (NOT_YET + "npu_hook", ""),
+        (UNIMPLEMENTED + "npu_hook", ""),
     ),
     "estimator.npu.npu_loss_scale_manager": (
         ("optimizer.loss_scale_manager", "ExponentialUpdateLossScaleManager FixedLossScaleManager"),
@@ -60,7 +60,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("optimizer.distributed", "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper"),
         ("optimizer.keras", "KerasDistributeOptimizer"),
         ("optimizer.npu_optimizer", "NPUOptimizer"),
-        (NOT_YET + "npu_optimizer", ""),
+        (UNIMPLEMENTED + "npu_optimizer", ""),
     ),
     "estimator.npu.npu_plugin": (
         (
@@ -68,7 +68,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
             "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
             "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode",
         ),
-        (NOT_YET + "npu_plugin", ""),
+        (UNIMPLEMENTED + "npu_plugin", ""),
     ),
     "estimator.npu.npu_rnn": (("ops.rnn", "npu_dynamic_rnn"),),
     "estimator.npu.npu_scope": (
@@ -88,23 +88,24 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
             "check_positive_integer check_profiling_options convert_bool_to_int format_string "
             "get_ranksize",
         ),
+        ("config.graph_execution", "set_graph_exec_config"),
         (
-            "ops.marks",
-            "keep_tensors_dtypes npu_compile set_graph_exec_config set_op_input_tensor_multi_dims "
+            "ops.node_attributes",
+            "keep_tensors_dtypes npu_compile set_op_input_tensor_multi_dims "
             "set_op_tensor_max_range set_op_tensor_max_size variable_initializer_in_host",
         ),
-        ("optimizer.iterations", "IterationPerLoop set_iteration_per_loop"),
+        ("optimizer.iterations_per_loop", "IterationPerLoop set_iteration_per_loop"),
         ("optimizer.loop_variables", "create_or_get_var"),
-        (NOT_YET + "util", ""),
+        (UNIMPLEMENTED + "util", ""),
     ),
-    "estimator.npu_aicore_ops": ((NOT_YET + "npu_aicore_ops", ""),),
+    "estimator.npu_aicore_ops": ((UNIMPLEMENTED + "npu_aicore_ops", ""),),
     "estimator.npu_ops": (
         ("ops.dropout", "dropout"),
         ("ops.outfeed", "outfeed_dequeue_op outfeed_enqueue_op"),
         ("ops.system", "NPUInit NPUShutdown initialize_system shutdown_system"),
-        (NOT_YET + "npu_ops", ""),
+        (UNIMPLEMENTED + "npu_ops", ""),
     ),
-    "estimator.npu_unary_ops": (("ops.gelu", "gelu"), ("ops.generated", "npu_unary_ops")),
+    "estimator.npu_unary_ops": (("ops.gelu", "gelu"), ("ops.unary_ops", "npu_unary_ops")),
     "hccl": (),
     "hccl.hccl_ops": (
         (
@@ -125,14 +126,14 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "hccl.split": (),
     "hccl.split.api": (("distributed.ranks", "set_split_strategy_by_idx set_split_strategy_by_size"),),
     "npu_cpu": (),
-    "npu_cpu.npu_cpu_ops": ((NOT_YET + "npu_cpu_ops", ""),),
+    "npu_cpu.npu_cpu_ops": ((UNIMPLEMENTED + "npu_cpu_ops", ""),),
     "profiler": (),
-    "profiler.profiler": (("ops.host_contexts", "Profiler"),),
+    "profiler.profiler": (("ops.context_managers", "Profiler"),),
     "scoped_graph_manager": (),
-    "scoped_graph_manager.scoped_graph_manager": (("ops.host_contexts", "ScopedGraphManager"),),
+    "scoped_graph_manager.scoped_graph_manager": (("ops.context_managers", "ScopedGraphManager"),),
     "tbe": (),
-    "tbe.npu_cube_ops": ((NOT_YET + "npu_cube_ops", ""),),
-    "tbe.npu_vector_ops": ((NOT_YET + "npu_vector_ops", ""),),
+    "tbe.npu_cube_ops": ((UNIMPLEMENTED + "npu_cube_ops", ""),),
+    "tbe.npu_vector_ops": ((UNIMPLEMENTED + "npu_vector_ops", ""),),
 }
 ON_IMPORT = {"estimator.npu.npu_convert_dropout": "switch_keras_dropout()"}  # as in the vendor's module
 _ROOT = os.path.dirname(os.path.abspath(__file__))
@@ -153,14 +154,16 @@ def render(module: str) -> str:
 
 
 def names_of(source: str, names: str) -> list[str]:
-    """Return the names of a row: those listed, or all of a table of ops/not_yet.py."""
-    return list(SIGNATURES[source[len(NOT_YET) :]]) if source.startswith(NOT_YET) else names.split()
+    """Return the names of a row: those listed, or all of a table of ops/unimplemented.py."""
+    return list(SIGNATURES[source[len(UNIMPLEMENTED) :]]) if source.startswith(UNIMPLEMENTED) else names.split()
 
 
 def _lazy_module(homes: Mapping[str, list[str]]) -> list[str]:
     """Return imports for type checkers and editors, and the lazy table for Python."""
     imports = ["    " + line for line in _imports(homes)]
-    later = [f"    {name}: Callable[..., Any]" for home, names in homes.items() if _is_not_yet(home) for name in names]
+    later = [
+        f"    {name}: Callable[..., Any]" for home, names in homes.items() if _is_unimplemented(home) for name in names
+    ]
     lines = [
         "from typing import TYPE_CHECKING" + (", Any, Callable" if later else ""),
         "",
@@ -182,7 +185,7 @@ def _lazy_module(homes: Mapping[str, list[str]]) -> list[str]:
 
 def _imports(homes: Mapping[str, list[str]]) -> list[str]:
     return sorted(
-        f"from {home} import {name}" for home, names in homes.items() if not _is_not_yet(home) for name in names
+        f"from {home} import {name}" for home, names in homes.items() if not _is_unimplemented(home) for name in names
     )
 
 
@@ -190,8 +193,8 @@ def _all(homes: Mapping[str, list[str]]) -> list[str]:
     return ["__all__ = [", *[f'    "{name}",' for name in sorted(sum(homes.values(), []))], "]"]
 
 
-def _is_not_yet(home: str) -> bool:
-    return home.startswith(f"npu_shim.{NOT_YET}")
+def _is_unimplemented(home: str) -> bool:
+    return home.startswith(f"npu_shim.{UNIMPLEMENTED}")
 
 
 def path_of(module: str) -> str:

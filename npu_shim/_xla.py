@@ -20,12 +20,14 @@ built without XLA or the process may not run code that it makes.
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import mmap
 import threading
 import warnings
 from typing import Any, Callable, Sequence
 
-from npu_shim import _allocator, _env, _made_code, _tf
+from npu_shim import _allocator, _env, _tf, _tf_functions, _tf_gradients, _tf_graph
 
 tf = _tf.tf
 
@@ -44,9 +46,9 @@ def usable() -> bool:
 def _can_compile() -> bool:
     if tf.config.experimental.list_physical_devices("GPU"):
         return False
-    if not _tf.has_cpu_kernel("XlaLaunch"):
+    if not _tf_graph.has_cpu_kernel("XlaLaunch"):
         reason = "this TensorFlow was built without XLA"
-    elif not _made_code.is_allowed():
+    elif not may_run_generated_code():
         reason = (
             "this process may not run code that it makes, which systemd's MemoryDenyWriteExecute, SELinux "
             "(execmem) and prctl can forbid"
@@ -61,6 +63,25 @@ def _can_compile() -> bool:
         stacklevel=4,
     )
     return False
+
+
+def may_run_generated_code() -> bool:
+    """Return True if this process may run code that it has generated, as every compiler at run time does.
+
+    Hardened systems forbid it: systemd's MemoryDenyWriteExecute, SELinux without the permission execmem, a process
+    itself by prctl. XLA does not check it in any version of TensorFlow: the process ends with a segmentation fault.
+    The check writes to a page of memory and makes it executable. It takes microseconds and runs nothing.
+    """
+    if not hasattr(mmap, "PROT_EXEC"):  # a system without mprotect
+        return True
+    page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    page[:] = bytes(mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    mprotect = ctypes.CDLL(None).mprotect
+    mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    refused = mprotect(address, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC)
+    page.close()
+    return not refused
 
 
 class Compiled:
@@ -82,7 +103,9 @@ class Compiled:
         types = tuple(x.dtype for x in inputs)
         if tf.executing_eagerly():
             return self._kept(_eager, types)(*inputs)
-        y = _tf.call_compiled(self._kept(_tf.graph_function, types), inputs, constants=int(self._counts))
+        y = _tf_functions.call_compiled(
+            self._kept(_tf_functions.graph_function, types), inputs, constants=int(self._counts)
+        )
         y.set_shape([None] if self._counts else inputs[0].shape)
         return y
 
@@ -96,7 +119,7 @@ class Compiled:
         with _making:
             made = self._made.get((make, types))
         if made is None:  # made without the lock, as one is made of another
-            made = make(self._function if make is _tf.graph_function else self, types)
+            made = make(self._function if make is _tf_functions.graph_function else self, types)
             with _making:
                 made = self._made.setdefault((make, types), made)
         return made
@@ -115,10 +138,10 @@ def _any_size(function: Compiled, types: tuple[Any, ...]) -> Any:
     def npu_shim_any_size(*tensors: Any) -> Any:
         flat = [tf.reshape(x, [-1]) for x in tensors]
         is_long = tf.size(flat[0], out_type=tf.int64) > limit
-        y = _tf.either(is_long, flat, in_parts, functools.partial(_padded, function))
+        y = _tf_graph.switch(is_long, flat, in_parts, functools.partial(_padded, function))
         return tf.reshape(y, tf.shape(tensors[0], out_type=tf.int64))
 
-    return _tf.graph_function(npu_shim_any_size, types)
+    return _tf_functions.graph_function(npu_shim_any_size, types)
 
 
 def by_size(like: Any, small: Callable[[], Any], large: Callable[[], Any], least: int) -> Any:
@@ -145,7 +168,7 @@ def is_large(like: Any, least: int) -> Any:
 
 def chosen(is_large: Any, large: Callable[[], Any], small: Callable[[], Any]) -> Any:
     """What large() or small() gives, by a bool tensor."""
-    with _tf.no_tape():  # which would make the branch keep what it computes
+    with _tf_gradients.stop_recording():  # which would make the branch keep what it computes
         return _tf.v1.cond(is_large, large, small)
 
 
@@ -168,12 +191,12 @@ def of_each(function: Compiled, tensors: Sequence[Any], small: Callable[..., Any
 
 def is_switched(like: Any) -> bool:
     """Whether switched takes tensors like this one: their number is not known, and they stand in no control flow."""
-    return like.shape.num_elements() is None and usable() and _tf.outside_control_flow()
+    return like.shape.num_elements() is None and usable() and _tf_graph.outside_control_flow()
 
 
 def switched(large: Callable[..., Any], tensors: Sequence[Any], small: Callable[..., Any], least: int) -> Any:
     """large(*tensors) or small(*tensors), in one structure, by whether the first one has at least so many elements."""
-    return _tf.either(tf.size(tensors[0], out_type=tf.int64) >= least, tensors, large, small)
+    return _tf_graph.switch(tf.size(tensors[0], out_type=tf.int64) >= least, tensors, large, small)
 
 
 def over_elements(function: Compiled, tensors: Sequence[Any]) -> Any:
@@ -240,7 +263,7 @@ def _in_parts(function: Compiled, types: tuple[Any, ...]) -> Any:
         y = put(y, part, *[tf.reshape(x, [_PART]) for x in rest])
         return tf.bitcast(tf.reshape(y, [-1])[:count], dtype)
 
-    return _tf.graph_function(npu_shim_in_parts, types)
+    return _tf_functions.graph_function(npu_shim_in_parts, types)
 
 
 def _bucket(count: Any) -> Any:

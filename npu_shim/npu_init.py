@@ -15,7 +15,8 @@ from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from npu_shim import _tf
 from npu_shim._install import decorator_tf_session, install
-from npu_shim._tf import session_module as session, session_run_hook
+from npu_shim._tf import session_run_hook
+from npu_shim._tf_session import session_module as session
 from npu_shim.config.keras_session import close_session, npu_clear_session, set_keras_session_npu_config
 from npu_shim.config.nested import DumpConfig, DynamicInputConfig, MemoryConfig, ProfilingConfig
 from npu_shim.config.resource import (
@@ -53,7 +54,7 @@ from npu_shim.estimator.npu_estimator import NPUEstimator
 from npu_shim.estimator.spec import NPUEstimatorSpec
 from npu_shim.hccl import hccl_ops
 from npu_shim.npu_cpu import npu_cpu_ops
-from npu_shim.ops.generated import npu_unary_ops
+from npu_shim.ops.unary_ops import npu_unary_ops
 from npu_shim.optimizer.distributed import (
     NPUDistributedOptimizer,
     npu_allreduce,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_session
 from npu_shim.config.graph_passes import for_this_device
 from npu_shim.config.session import session_config
 
 
-def set_keras_session_npu_config(config: _tf.ConfigProto | None = None) -> _tf.Session:
+def set_keras_session_npu_config(config: _tf.ConfigProto | None = None) -> _tf_session.Session:
     """Makes a session with the NPU config on the default graph and hands it to Keras.
 
     Call it before the first model is built, in the script that trains.
@@ -33,7 +33,7 @@ def set_keras_session_npu_config(config: _tf.ConfigProto | None = None) -> _tf.S
         )
     config = session_config(config)
     sess = _tf.v1.Session(config=for_this_device(config))
-    _tf.say_config(sess, config)
+    _tf_session.set_reported_config(sess, config)
     backend.set_session(sess)
     return sess
 
@@ -52,7 +52,7 @@ def npu_clear_session(config: _tf.ConfigProto | None = None) -> None:
     set_keras_session_npu_config(new_config)
 
 
-def close_session(sess: _tf.Session) -> None:
+def close_session(sess: _tf_session.Session) -> None:
     """Closes a session (``sess.close()``)."""
     sess.close()
 

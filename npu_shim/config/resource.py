@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_session
 from npu_shim.config.session import session_config
 from npu_shim.distributed import ranks
 from npu_shim.ops.system import initialize_system, shutdown_system
 
 
-def init_resource(config: _tf.ConfigProto | None = None) -> tuple[_tf.Session, Any]:
+def init_resource(config: _tf.ConfigProto | None = None) -> tuple[_tf_session.Session, Any]:
     """Starts the device and the collectives, so that ranks can be asked for before training begins.
 
     On the card the vendor's start op runs; on the CPU there is nothing to start.
@@ -31,7 +31,7 @@ def init_resource(config: _tf.ConfigProto | None = None) -> tuple[_tf.Session, A
     return sess, stop
 
 
-def shutdown_resource(sess: _tf.Session, npu_shutdown: Any) -> None:
+def shutdown_resource(sess: _tf_session.Session, npu_shutdown: Any) -> None:
     """Stops what init_resource started.
 
     Args:

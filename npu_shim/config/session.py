@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from npu_shim import _device, _tf
+from npu_shim import _device, _tf, _tf_session
 from npu_shim.config import graph_passes, parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
 from npu_shim.distributed import graph_consistency as graph_order
@@ -81,7 +81,7 @@ def with_threads(config: ConfigProto, graph: Graph) -> ConfigProto:
 
 def session_option(session: Session, name: str) -> OptionValue | None:
     """Return the value of an NPU option in the config of a session, None if it is not set."""
-    entry = parameter_map.find_entry(_tf.config_of(session))
+    entry = parameter_map.find_entry(_tf_session.reported_config(session))
     return None if entry is None else parameter_map.read(entry).get(name)
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    from npu_shim.data.arrays import PaddedBatch, padded_batches
     from npu_shim.data.buckets import bucket_by_length
     from npu_shim.data.fixed_shapes import Distinct, Selection, masked_select, masked_where, top_k_mask, unique_padded
+    from npu_shim.data.numpy_batches import PaddedBatch, padded_batches
     from npu_shim.data.padding import pad_last_batch
     from npu_shim.data.remainder import Remainder, count_remainder
     from npu_shim.data.shape_watch import ShapeWatch, watch_shapes
@@ -18,7 +18,7 @@ else:
     __getattr__, __dir__ = _lazy_names(
         __name__,
         {
-            "npu_shim.data.arrays": "PaddedBatch padded_batches",
+            "npu_shim.data.numpy_batches": "PaddedBatch padded_batches",
             "npu_shim.data.buckets": "bucket_by_length",
             "npu_shim.data.fixed_shapes": "Distinct Selection masked_select masked_where top_k_mask unique_padded",
             "npu_shim.data.padding": "pad_last_batch",

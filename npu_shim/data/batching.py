@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_data
 
 tf = _tf.tf
 
@@ -54,12 +54,12 @@ def find_batching(dataset: Any) -> list[Batching] | None:
     Returns:
         None when the steps, their size, or what follows them cannot be known.
     """
-    kind = _tf.dataset_kind(dataset)
+    kind = _tf_data.dataset_kind(dataset)
     if kind in _BATCHES:
-        size = _tf.dataset_batch_size(dataset)
-        return None if size is None else [Batching(size, _tf.dataset_inputs(dataset)[0], True)]
+        size = _tf_data.dataset_batch_size(dataset)
+        return None if size is None else [Batching(size, _tf_data.dataset_inputs(dataset)[0], True)]
     found: list[Batching] = []
-    for one in _tf.dataset_inputs(dataset) if kind in _KEEPS_ALL + _KEEPS_SOME else []:
+    for one in _tf_data.dataset_inputs(dataset) if kind in _KEEPS_ALL + _KEEPS_SOME else []:
         behind = find_batching(one)
         if behind is None or (found and found[0].size != behind[0].size):
             return None
@@ -85,13 +85,13 @@ def is_open(shape: Any) -> bool:
 
 def has_open_batch(dataset: Any) -> bool:
     """Whether a dense component of the elements has an unknown first dimension."""
-    shapes, _, classes = _tf.element_structure(dataset)
+    shapes, _, classes = _tf_data.element_structure(dataset)
     return any(c is tf.Tensor and is_open(s) for s, c in zip(tf.nest.flatten(shapes), tf.nest.flatten(classes)))
 
 
 def as_element(dataset: Any, components: tuple[Any, ...]) -> Any:
     """What ``map`` hands to its function, put together as one element again."""
-    shapes = _tf.element_structure(dataset)[0]
+    shapes = _tf_data.element_structure(dataset)[0]
     return tf.nest.pack_sequence_as(shapes, tf.nest.flatten(components, expand_composites=False))
 
 

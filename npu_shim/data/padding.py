@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_data
 from npu_shim.data.batching import (
     as_element,
     check_dataset,
@@ -71,7 +71,7 @@ def pad_last_batch(dataset: Any, batch_size: int | None = None, mask: str = MASK
             ``batch`` turned out to change the batch dimension.
     """
     check_dataset(dataset)
-    shapes, _, _ = _tf.element_structure(dataset)
+    shapes, _, _ = _tf_data.element_structure(dataset)
     features = shapes[0] if isinstance(shapes, tuple) else shapes
     if isinstance(features, dict) and mask in features:
         raise ValueError(
@@ -88,16 +88,16 @@ def pad_last_batch(dataset: Any, batch_size: int | None = None, mask: str = MASK
         return (element if isinstance(element, tuple) else (element,)) + (real,)
 
     padded = padded_with_mask(dataset, batch_size).map(put_mask)
-    _tf.unwrap_dataset(padded).npu_shim_mask = mask
+    _tf_data.unwrap_dataset(padded).npu_shim_mask = mask
     return padded
 
 
 def mask_of(dataset: Any) -> str | None:
     """The name under which pad_last_batch put the mask, anywhere in a pipeline; None where it did not."""
-    real = _tf.unwrap_dataset(dataset)
+    real = _tf_data.unwrap_dataset(dataset)
     if hasattr(real, "npu_shim_mask"):
         return real.npu_shim_mask
-    found = [mask_of(one) for one in _tf.dataset_inputs(real)]
+    found = [mask_of(one) for one in _tf_data.dataset_inputs(real)]
     return next((name for name in found if name), None)
 
 
@@ -131,7 +131,7 @@ def _gathered(tensor: Any, rows: Any, count: Any, size: int) -> Any:
 
 def _check_components(dataset: Any) -> None:
     """Raises TypeError for a component that cannot be padded."""
-    shapes, _, classes = _tf.element_structure(dataset)
+    shapes, _, classes = _tf_data.element_structure(dataset)
     wrong: list[str] = []
     for shape, kind in zip(tf.nest.flatten(shapes), tf.nest.flatten(classes)):
         if kind is not tf.Tensor:
@@ -153,10 +153,10 @@ def _size_of(dataset: Any, batch_size: int | None) -> int:
     batching = find_batching(dataset)
     if batching is not None:
         return batching[0].size
-    known = {tf.compat.dimension_value(s[0]) for s in tf.nest.flatten(_tf.element_structure(dataset)[0]) if s.rank}
+    known = {tf.compat.dimension_value(s[0]) for s in tf.nest.flatten(_tf_data.element_structure(dataset)[0]) if s.rank}
     if len(known) == 1 and None not in known:
         return known.pop()
     raise ValueError(
-        f"The batch size of the dataset cannot be found ({_tf.dataset_kind(dataset)}). Give it: "
+        f"The batch size of the dataset cannot be found ({_tf_data.dataset_kind(dataset)}). Give it: "
         "pad_last_batch(dataset, batch_size=100)."
     )

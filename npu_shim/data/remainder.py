@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from npu_shim import _tf
+from npu_shim import _tf_data
 from npu_shim.data.batching import check_dataset, find_batching
 
 
@@ -61,10 +61,10 @@ def count_remainder(dataset: Any, read: bool = False) -> Remainder:
     size = batching[0].size
     examples = left_over = padding = 0
     for one in batching:
-        count = _tf.cardinality(one.examples)
-        if count == _tf.UNKNOWN_CARDINALITY and read:
-            count = _tf.count_elements(one.examples)
-        if count == _tf.INFINITE_CARDINALITY:
+        count = _tf_data.cardinality(one.examples)
+        if count == _tf_data.UNKNOWN_CARDINALITY and read:
+            count = _tf_data.count_elements(one.examples)
+        if count == _tf_data.INFINITE_CARDINALITY:
             return Remainder(size, None, 0, 0)
         if count < 0:
             return Remainder(size, None, None, None)

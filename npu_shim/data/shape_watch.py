@@ -12,7 +12,7 @@ from typing import Any, Callable, Counter, NamedTuple, Tuple
 
 import numpy as np
 
-from npu_shim import _patches, _tf
+from npu_shim import _patches, _tf, _tf_session
 
 tf = _tf.tf
 
@@ -93,7 +93,9 @@ class ShapeWatch:
 
     def _iterators(self, session: Any, fetches: Any) -> list[list[Any]]:
         """The outputs of the iterators behind some fetches whose shapes are not known."""
-        asked = [one if isinstance(one, tf.Operation) else one.op for one in _tf.fetched(session, fetches)]
+        asked = [
+            one if isinstance(one, tf.Operation) else one.op for one in _tf_session.fetched_elements(session, fetches)
+        ]
         key = (session.graph, tuple(op.name for op in asked))
         if key not in self._watched:
             found = [op for op in _ancestors(asked) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
@@ -139,7 +141,7 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
         return run
 
-    _patches.replace_attribute(_tf.BaseSession, "run", watched)
+    _patches.replace_attribute(_tf_session.BaseSession, "run", watched)
     if summary_at_exit:
         atexit.register(_log_summary, watch)
     return watch

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_data
 from npu_shim.data.batching import (
     Batching,
     as_element,
@@ -22,7 +22,7 @@ from npu_shim.data.batching import (
     open_sizes,
     with_batch_dimension,
 )
-from npu_shim.data.dropped import Dropped
+from npu_shim.data.dropped_examples import Dropped
 
 tf = _tf.tf
 
@@ -59,13 +59,13 @@ def enforce_static_batch(dataset: Any) -> Any:
         _tf.logging.warning(
             "npu_shim: the batch size of the training input cannot be found (%s), so its batch dimension stays "
             "unknown. Write batch(n, drop_remainder=True).",
-            _tf.dataset_kind(dataset),
+            _tf_data.dataset_kind(dataset),
         )
         return dataset
     size = batching[0].size
     for one in batching:
         _say_what_is_dropped(one)
-    unknown = any(_tf.cardinality(one.examples) == _tf.UNKNOWN_CARDINALITY for one in batching)
+    unknown = any(_tf_data.cardinality(one.examples) == _tf_data.UNKNOWN_CARDINALITY for one in batching)
     full = _only_full(dataset, size, Dropped(size) if unknown else None)
 
     @tf.autograph.experimental.do_not_convert
@@ -99,7 +99,7 @@ def _say_what_is_dropped(batching: Batching) -> None:
         ValueError: there is not one full batch.
     """
     size = batching.size
-    examples = _tf.cardinality(batching.examples)
+    examples = _tf_data.cardinality(batching.examples)
     if examples < 0:
         _tf.logging.info("npu_shim: batch size %d made static; a smaller last batch is dropped.", size)
         return

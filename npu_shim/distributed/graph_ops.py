@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Sequence
 
 import numpy as np
 
-from npu_shim import _tf, _tf_arrays
+from npu_shim import _tf, _tf_gradients, _tf_graph, _tf_numpy_function
 from npu_shim.distributed import backend as communicator, collectives, graph_consistency as graph_order, groups
 
 if TYPE_CHECKING:
@@ -158,8 +158,8 @@ def _op(kind: str, group: str, given: list[Any], results: list[Any], work: Work)
     """A collective with its gradient."""
     if not given:
         return []
-    if _tf.in_plain_graph():
-        return _tf.with_gradients(_call(kind, group, given, results, work), given, _registered(kind, group))
+    if _tf_graph.in_plain_graph():
+        return _tf_gradients.with_gradients(_call(kind, group, given, results, work), given, _registered(kind, group))
 
     @tf.custom_gradient
     def differentiable(*tensors: Any) -> Any:
@@ -217,7 +217,7 @@ def _call(kind: str, group: str, given: list[Any], results: list[Any], work: Wor
 
     sent = [tf.bitcast(t, _BITS) if t.dtype == tf.bfloat16 else t for t in given]
     types = [_BITS if dtype == tf.bfloat16 else dtype for dtype, _ in results]
-    made = _tf_arrays.array_function(act, sent, types)
+    made = _tf_numpy_function.array_function(act, sent, types)
     if not results:
         return made
     finished = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_data
 from npu_shim.data.batching import has_open_batch
 from npu_shim.data.padding import MASK, mask_of, pad_last_batch
 from npu_shim.data.remainder import count_remainder
@@ -42,7 +42,7 @@ def evaluation_input(dataset: Any, how: str, tell: bool) -> Any:
 
 
 def _with_mask_feature(dataset: Any) -> Any:
-    structure = _tf.element_structure(dataset)[0]
+    structure = _tf_data.element_structure(dataset)[0]
     features = structure[0] if isinstance(structure, tuple) else structure
     if not isinstance(features, dict):
         raise ValueError(

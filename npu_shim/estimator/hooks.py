@@ -6,8 +6,9 @@ import os
 from typing import Any, Callable
 
 from npu_shim import _device, _tf
+from npu_shim._checks import check_positive_int
 from npu_shim.optimizer import loop_variables
-from npu_shim.optimizer.iterations import ITERATION_OP, Steps, iteration_op
+from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, Steps, iteration_op
 
 tf = _tf.tf
 _train: Any = _tf.v1.train
@@ -47,7 +48,7 @@ class SetIterationsVarHook(_tf.SessionRunHook):
     """
 
     def __init__(self, iterations_per_loop: int | None = None, op: Any = None) -> None:
-        loop_variables.check_iterations(iterations_per_loop)
+        check_positive_int(iterations_per_loop, "iterations_per_loop")
         self._iterations = int(iterations_per_loop or 1)
         self._op = op
         self._steps: Steps | None = None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     tabulatefusion: Callable[..., Any]
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.ops.not_yet:npu_aicore_ops": (
+        "npu_shim.ops.unimplemented:npu_aicore_ops": (
             "fast_gelu_v2 centralization prelu dropout_v3 dropout_v4 lru_cache_v2 nonzero nonzerowithvalue "
             "layer_norm prod_env_mat_a prodvirialsea prodforcesea tabulatefusionsea tabulatefusion"
         ),

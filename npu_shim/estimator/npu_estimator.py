@@ -12,7 +12,7 @@ from npu_shim.config.graph_passes import for_this_device
 from npu_shim.config.parameter_map import find_entry
 from npu_shim.config.placeholder import needs_estimator
 from npu_shim.config.run_config import NPURunConfig, from_run_config
-from npu_shim.data.dropped import DroppedHook
+from npu_shim.data.dropped_examples import DroppedHook
 from npu_shim.data.static_batch import enforce_static_batch, tell_open_batch
 from npu_shim.distributed.world import world_size
 from npu_shim.estimator import eval_batches as evaluation, step_intervals
@@ -20,7 +20,7 @@ from npu_shim.estimator.hooks import SetIterationsVarHook
 from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
 from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, rank_event_files, rank_export_folder
-from npu_shim.optimizer.iterations import ITERATION_OP, LoopHook
+from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, LoopHook
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
 _API: Any = _tf.estimator()

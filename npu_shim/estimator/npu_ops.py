@@ -29,7 +29,7 @@ else:
         "npu_shim.ops.dropout": "dropout",
         "npu_shim.ops.outfeed": "outfeed_dequeue_op outfeed_enqueue_op",
         "npu_shim.ops.system": "NPUInit NPUShutdown initialize_system shutdown_system",
-        "npu_shim.ops.not_yet:npu_ops": (
+        "npu_shim.ops.unimplemented:npu_ops": (
             "LARS LARSV2 stop_outfeed_dequeue_op basic_lstm_cell adam_apply_one_assign "
             "adam_apply_one_with_decay_assign scatter_elements k_means_centroids npu_onnx_graph_op "
             "channel_get_next"

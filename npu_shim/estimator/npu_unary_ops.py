@@ -7,11 +7,11 @@ from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.gelu import gelu
-    from npu_shim.ops.generated import npu_unary_ops
+    from npu_shim.ops.unary_ops import npu_unary_ops
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.ops.gelu": "gelu",
-        "npu_shim.ops.generated": "npu_unary_ops",
+        "npu_shim.ops.unary_ops": "npu_unary_ops",
     })
 
 __all__ = [

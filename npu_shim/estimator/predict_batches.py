@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_data
 from npu_shim.data.batching import has_open_batch
 from npu_shim.data.padding import padded_with_mask
 from npu_shim.estimator.row_graph import depends, mixing_op
@@ -46,7 +46,7 @@ class RealRows(_tf.SessionRunHook):
         """
         if not isinstance(dataset, (tf.compat.v2.data.Dataset, _tf.v1.data.Dataset)) or not has_open_batch(dataset):
             return dataset
-        structure = _tf.element_structure(dataset)[0]
+        structure = _tf_data.element_structure(dataset)[0]
         if isinstance(structure, tuple):
             if len(structure) != 2:
                 return dataset  # Estimator's own error tells
@@ -59,7 +59,7 @@ class RealRows(_tf.SessionRunHook):
                 error,
             )
             return dataset
-        self._size = tf.compat.dimension_value(_tf.element_structure(pairs)[0][1][0])
+        self._size = tf.compat.dimension_value(_tf_data.element_structure(pairs)[0][1][0])
         _tf.v1.add_to_collection(_COLLECTION, self)
         return pairs.map(lambda features, mask: {"features": features, "real": tf.cast(tf.reduce_sum(mask), tf.int32)})
 

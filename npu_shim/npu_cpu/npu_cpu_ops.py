@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     embedding_hashtable_apply_adam_w: Callable[..., Any]
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.ops.not_yet:npu_cpu_ops": (
+        "npu_shim.ops.unimplemented:npu_cpu_ops": (
             "embedding_hashtable_lookup_or_insert embeddingrankid embedding_local_index randomchoicewithmask "
             "dense_image_warp stateless_dropout dense_image_warp_grad batch_enqueue ocr_recognition_pre_handle "
             "ocr_detection_pre_handle ocr_identify_pre_handle batch_dilate_polys ocr_find_contours dequeue "

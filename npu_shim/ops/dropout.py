@@ -5,8 +5,8 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from npu_shim import _device, _tf, _xla
-from npu_shim.ops import _mask
+from npu_shim import _device, _tf, _tf_gradients, _tf_graph, _xla
+from npu_shim.ops import counter_rng
 
 tf = _tf.tf
 _where = tf.compat.v2.where
@@ -82,18 +82,18 @@ def _is_small(x: Any) -> bool:
 def _hashed(x: Any, keep_prob: Any, seed: int | None) -> Any:
     """Dropout of a tensor that is large, or is found to be small only when it is there."""
     keep = tf.convert_to_tensor(_scalar(keep_prob, tf.float64), tf.float64)
-    if x.shape.num_elements() is None and _tf.in_plain_graph():
+    if x.shape.num_elements() is None and _tf_graph.in_plain_graph():
         return _chosen(x, keep, seed)
-    key = _mask.new_key(seed)
-    return _tf.with_gradient(_applied(x, key, keep), [x, key, keep], "NpuShimDropout")
+    key = counter_rng.new_key(seed)
+    return _tf_gradients.with_gradient(_applied(x, key, keep), [x, key, keep], "NpuShimDropout")
 
 
 @tf.RegisterGradient("NpuShimDropout")
-@_tf.gradient_of
+@_tf_gradients.gradient_of
 def _gradient(x: Any, key: Any, keep: Any, dy: Any) -> list[Any]:
     """The same mask and scale."""
     dy.set_shape(x.shape)
-    return [_tf.with_gradient(_applied(dy, key, keep), [dy, key, keep], "NpuShimDropout"), None, None]
+    return [_tf_gradients.with_gradient(_applied(dy, key, keep), [dy, key, keep], "NpuShimDropout"), None, None]
 
 
 def _applied(x: Any, key: Any, keep: Any) -> Any:
@@ -128,7 +128,7 @@ def _chosen(x: Any, keep: Any, seed: int | None) -> Any:
         return with_factors(tf.cast(kept, _wide(x)) * _scale(x, keep))
 
     def hashed() -> Any:
-        key = _mask.new_key(seed)
+        key = counter_rng.new_key(seed)
 
         def keyed() -> Any:
             return _applied(x, key, keep), tf.bitcast(key, _wide(x))  # one tensor for either saves a choice
@@ -137,11 +137,11 @@ def _chosen(x: Any, keep: Any, seed: int | None) -> Any:
 
     y, mask = _xla.chosen(count >= _LEAST_HASHED, hashed, small)
     y.set_shape(x.shape)
-    return _tf.with_gradient(y, [x, mask, is_keyed, keep], "NpuShimChosenDropout")
+    return _tf_gradients.with_gradient(y, [x, mask, is_keyed, keep], "NpuShimChosenDropout")
 
 
 @tf.RegisterGradient("NpuShimChosenDropout")
-@_tf.gradient_of
+@_tf_gradients.gradient_of
 def _chosen_gradient(x: Any, mask: Any, is_keyed: Any, keep: Any, dy: Any) -> list[Any]:
     """By the factors or the key that the mask is."""
 
@@ -152,7 +152,7 @@ def _chosen_gradient(x: Any, mask: Any, is_keyed: Any, keep: Any, dy: Any) -> li
 
     dx = _xla.chosen(is_keyed, keyed, lambda: _times(dy, mask))
     dx.set_shape(x.shape)
-    return [_tf.with_gradient(dx, [dy, mask, is_keyed, keep], "NpuShimChosenDropout"), None, None, None]
+    return [_tf_gradients.with_gradient(dx, [dy, mask, is_keyed, keep], "NpuShimChosenDropout"), None, None, None]
 
 
 def _by_key(x: Any, key: Any, keep: Any) -> Any:
@@ -196,7 +196,7 @@ def npu_shim_dropout(x: Any, key: Any, most: Any, scale: Any, ones: Any) -> Any:
     zero becomes a load and product under a mask on processors with AVX-512,
     which takes twice as long as all the rest.
     """
-    kept = tf.reshape(_mask.bits(key, tf.size(x)) <= most, tf.shape(x))
+    kept = tf.reshape(counter_rng.bits(key, tf.size(x)) <= most, tf.shape(x))
     y = tf.cast(x, scale.dtype) * scale
     word = tf.int64 if y.dtype == tf.float64 else tf.int32
     mask = _where(kept, tf.cast(ones, word), tf.constant(0, word))
@@ -205,7 +205,7 @@ def npu_shim_dropout(x: Any, key: Any, most: Any, scale: Any, ones: Any) -> Any:
 
 def npu_shim_dropout_factors(count: Any, key: Any, most: Any, scale: Any) -> Any:
     """What dropout multiplies so many elements with, 0 or the scale; to be compiled, too."""
-    return _where(_mask.bits(key, count) <= most, scale, tf.zeros_like(scale))
+    return _where(counter_rng.bits(key, count) <= most, scale, tf.zeros_like(scale))
 
 
 _COMPILED = _xla.Compiled(npu_shim_dropout)

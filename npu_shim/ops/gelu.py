@@ -28,7 +28,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from npu_shim import _device, _tf, _xla
+from npu_shim import _device, _tf, _tf_gradients, _xla
 
 tf = _tf.tf
 _where = tf.compat.v2.where  # the older one says at each first use that it is old
@@ -74,8 +74,8 @@ def gelu(features: Any, name: str | None = None) -> Any:
         elif x.dtype != tf.float64 and _xla.is_switched(x):
             y, slope = _xla.switched(_value_of_large, [x], _value_and_slope, LEAST_ELEMENTS)
         else:
-            return _tf.with_gradient(_value(x), [x], "NpuShimGelu")
-        return _tf.with_gradient(y, [x, slope], "NpuShimGeluWithSlope")
+            return _tf_gradients.with_gradient(_value(x), [x], "NpuShimGelu")
+        return _tf_gradients.with_gradient(y, [x, slope], "NpuShimGeluWithSlope")
 
 
 def _is_small(x: Any) -> bool:
@@ -84,7 +84,7 @@ def _is_small(x: Any) -> bool:
 
 
 @tf.RegisterGradient("NpuShimGeluWithSlope")
-@_tf.gradient_of
+@_tf_gradients.gradient_of
 def _gradient_by_slope(x: Any, slope: Any, dy: Any) -> list[Any]:
     if _is_small(x):
         dx = _times(slope, dy)
@@ -98,17 +98,17 @@ def _gradient_by_slope(x: Any, slope: Any, dy: Any) -> list[Any]:
         dx.set_shape(x.shape)
     else:  # the gradient is taken in another graph or in control flow, and slope may be that of a large tensor
         dx = _slope(x, dy)
-    return [_tf.with_gradient(dx, [x, dy], "NpuShimGeluGrad"), None]
+    return [_tf_gradients.with_gradient(dx, [x, dy], "NpuShimGeluGrad"), None]
 
 
 @tf.RegisterGradient("NpuShimGelu")
-@_tf.gradient_of
+@_tf_gradients.gradient_of
 def _gelu_gradient(x: Any, dy: Any) -> list[Any]:
-    return [_tf.with_gradient(_slope(x, dy), [x, dy], "NpuShimGeluGrad")]
+    return [_tf_gradients.with_gradient(_slope(x, dy), [x, dy], "NpuShimGeluGrad")]
 
 
 @tf.RegisterGradient("NpuShimGeluGrad")
-@_tf.gradient_of
+@_tf_gradients.gradient_of
 def _gelu_second_gradient(x: Any, dy: Any, ddx: Any) -> list[Any]:
     return [_second(x, dy, ddx), _slope(x, ddx)]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from npu_shim import _device, _tf
+from npu_shim import _device, _tf, _tf_graph
 
 tf = _tf.tf
 _CHANNELS = "npu_shim/outfeed_channels"  # a graph's collection of its queues
@@ -35,7 +35,7 @@ def outfeed_enqueue_op(channel_name: str, inputs: Sequence[Any], name: Any = Non
 
 def _value(tensor: Any) -> Any:
     """What a reference variable holds now: the queue would keep its memory, which the next step changes."""
-    return tf.raw_ops.DeepCopy(x=tensor) if tensor.dtype._is_ref_dtype else tensor
+    return tf.raw_ops.DeepCopy(x=tensor) if _tf_graph.is_reference(tensor) else tensor
 
 
 def outfeed_dequeue_op(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import enum
 from typing import ContextManager
 
-from npu_shim import _tf
-from npu_shim.optimizer.loop_variables import check_iterations as _check_positive
+from npu_shim import _tf, _tf_graph
+from npu_shim._checks import check_positive_int
 
 
 class NpuExecutePlacement(enum.Enum):
@@ -26,7 +26,7 @@ class NpuExecutePlacement(enum.Enum):
 
 def without_npu_compile_scope() -> ContextManager:
     """Ops inside stay on the host; needs mix_compile_mode on the card. No effect on the CPU."""
-    return _tf.attr_scope({"_without_npu_compile": True})
+    return _tf_graph.attr_scope({"_without_npu_compile": True})
 
 
 def npu_variable_scope(placement: NpuExecutePlacement = NpuExecutePlacement.ALL) -> ContextManager:
@@ -38,47 +38,47 @@ def npu_variable_scope(placement: NpuExecutePlacement = NpuExecutePlacement.ALL)
     if not isinstance(placement, NpuExecutePlacement):
         names = ", ".join(str(p) for p in NpuExecutePlacement)
         raise ValueError(f"placement={placement!r} is not allowed: it must be one of {names}.")
-    return _tf.attr_scope({"_variable_placement": placement.value})
+    return _tf_graph.attr_scope({"_variable_placement": placement.value})
 
 
 def keep_dtype_scope() -> ContextManager:
     """Ops inside keep their type under mixed precision. No effect on the CPU, which has none."""
-    return _tf.attr_scope({"_keep_dtype": 1})
+    return _tf_graph.attr_scope({"_keep_dtype": 1})
 
 
 def npu_stage_scope(stage: int) -> ContextManager:
     """Puts ops into a stage of a pipeline. No effect on the CPU."""
-    return _tf.attr_scope({"_stage_level": int(stage)})
+    return _tf_graph.attr_scope({"_stage_level": int(stage)})
 
 
 def npu_mem_type_scope() -> ContextManager:
     """Puts the results of ops into another kind of memory. No effect on the CPU."""
-    return _tf.attr_scope({"_output_memory_type": 1})
+    return _tf_graph.attr_scope({"_output_memory_type": 1})
 
 
 def npu_weight_prefetch_scope(buffer_pool_id: int = 0, buffer_pool_size: int = 536870912) -> ContextManager:
     """Fetches weights ahead through a buffer of so many bytes. No effect on the CPU."""
-    return _tf.attr_scope({"_buffer_pool_id": int(buffer_pool_id), "_buffer_pool_size": int(buffer_pool_size)})
+    return _tf_graph.attr_scope({"_buffer_pool_id": int(buffer_pool_id), "_buffer_pool_size": int(buffer_pool_size)})
 
 
 def op_specified_engine_scope(engine_name: str, kernel_lib_name: str) -> ContextManager:
     """Runs ops on a named engine with a named kernel library. No effect on the CPU."""
-    return _tf.attr_scope({"_specified_engine_name": engine_name, "_specified_kernel_lib_name": kernel_lib_name})
+    return _tf_graph.attr_scope({"_specified_engine_name": engine_name, "_specified_kernel_lib_name": kernel_lib_name})
 
 
 def npu_qos_label_scope(label: int) -> ContextManager:
     """Labels ops for the quality of service. No effect on the CPU."""
-    return _tf.attr_scope({"_qos_service_label": int(label)})
+    return _tf_graph.attr_scope({"_qos_service_label": int(label)})
 
 
 def subgraph_multi_dims_scope(index: int) -> ContextManager:
     """Makes ops a subgraph with profiles of its own. No effect on the CPU."""
-    return _tf.attr_scope({"_subgraph_multi_dims_index": int(index)})
+    return _tf_graph.attr_scope({"_subgraph_multi_dims_index": int(index)})
 
 
 def npu_optimizer_scope() -> ContextManager:
     """Marks the ops of an optimizer. No effect on the CPU."""
-    return _tf.attr_scope({"_optimizer": True})
+    return _tf_graph.attr_scope({"_optimizer": True})
 
 
 def npu_recompute_scope() -> ContextManager:
@@ -94,13 +94,13 @@ def npu_graph_slice_scope(slice_num: int | None = None) -> ContextManager:
     """
     if slice_num is None:
         return _tf.v1.name_scope("NpuGraphSlicing")
-    _check_positive(slice_num, "slice_num")
+    check_positive_int(slice_num, "slice_num")
     return _tf.v1.name_scope(f"SliceNum-{slice_num}-NpuGraphSlicing")
 
 
 def disable_autofuse() -> ContextManager:
     """Keeps ops from being fused. No effect on the CPU."""
-    return _tf.attr_scope({"_disable_autofuse_scope": True})
+    return _tf_graph.attr_scope({"_disable_autofuse_scope": True})
 
 
 def limit_core_num_scope(op_aicore_num: str = "0", op_vectorore_num: str = "0") -> ContextManager:
@@ -122,7 +122,7 @@ def limit_core_num_scope(op_aicore_num: str = "0", op_vectorore_num: str = "0") 
             given[attribute] = value
     if not given:
         raise ValueError("limit_core_num_scope needs op_aicore_num or op_vectorore_num greater than '0', like '8'.")
-    return _tf.attr_scope(given)
+    return _tf_graph.attr_scope(given)
 
 
 __all__ = [name for name in dir() if name.endswith("scope") or name in ("disable_autofuse", "NpuExecutePlacement")]

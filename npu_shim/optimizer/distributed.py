@@ -6,8 +6,8 @@ from typing import Any
 
 from npu_shim import _device, _tf
 from npu_shim.distributed.world import WORLD, world_size
-from npu_shim.optimizer.averaging import average, make_averaging, reduce_all, reduced
-from npu_shim.optimizer.wrapping import WrappingOptimizer, check_optimizer
+from npu_shim.optimizer.gradient_averaging import average, make_averaging, reduce_all, reduced
+from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 
 def npu_allreduce(

@@ -6,7 +6,7 @@ from typing import Any
 
 from npu_shim import _device
 from npu_shim.distributed.world import world_size
-from npu_shim.optimizer.averaging import adds_up, average
+from npu_shim.optimizer.gradient_averaging import adds_up, average
 
 _MARK = "_npu_shim_distributed"
 

@@ -10,19 +10,6 @@ tf = _tf.tf
 _SCOPE = "npu_runconfig/"
 
 
-def check_iterations(value: Any, name: str = "iterations_per_loop") -> None:
-    """Checks a number of steps.
-
-    Raises:
-        TypeError: it is no int.
-        ValueError: it is less than 1.
-    """
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name}={value!r} is not allowed: it must be an int of at least 1.")
-    if value < 1:
-        raise ValueError(f"{name}={value} is not allowed: it must be an int of at least 1.")
-
-
 def create_or_get_var(var_name: str) -> Any:
     """The int64 scalar npu_runconfig/<var_name>: a local resource variable, first 0.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from npu_shim import _device, _tf
 from npu_shim.distributed.world import WORLD, world_size
-from npu_shim.optimizer.wrapping import WrappingOptimizer, check_optimizer
+from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 tf = _tf.tf
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from npu_shim import _device
 from npu_shim.distributed.world import world_size
-from npu_shim.optimizer.averaging import average, reduced
+from npu_shim.optimizer.gradient_averaging import average, reduced
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
-from npu_shim.optimizer.wrapping import WrappingOptimizer, check_optimizer
+from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 
 @_device.on_card("npu_bridge.estimator.npu.npu_optimizer")

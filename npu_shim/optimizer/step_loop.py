@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from typing import Any, Iterable
 
-from npu_shim import _tf
-from npu_shim.optimizer import light_steps, loop_variables
+from npu_shim import _tf, _tf_graph
+from npu_shim.optimizer import loop_variables, single_thread
 
 tf = _tf.tf
 
@@ -56,7 +56,7 @@ class StepLoop:
                 if op.inputs[index].op.type in _PLACEHOLDERS[:2]
             }
         )
-        self.is_light = light_steps.is_light(self._step)
+        self.is_light = single_thread.is_light(self._step)
         self.op, self.limit = _loop(train_op, self._step, self.is_light)
 
     def can_feed(self, fed: Iterable[Any]) -> bool:
@@ -75,7 +75,7 @@ def _is_shared(op: Any) -> bool:
         not op.inputs
         and len(op.outputs) == 1
         and "shared_name" in op.node_def.attr
-        and (op.outputs[0].dtype._is_ref_dtype or op.outputs[0].dtype == tf.resource)
+        and (_tf_graph.is_reference(op.outputs[0]) or op.outputs[0].dtype == tf.resource)
     )
 
 
@@ -179,7 +179,7 @@ class _Body:
             self._entered[tensor.name] = name
             self.outside[source + ":0"] = tensor
             self._add(
-                "RefEnter" if tensor.dtype._is_ref_dtype else "Enter",
+                "RefEnter" if _tf_graph.is_reference(tensor) else "Enter",
                 name,
                 source,
                 T=tensor.dtype.base_dtype,
@@ -197,4 +197,4 @@ class _Body:
             elif key == "value":
                 node.attr[key].tensor.CopyFrom(_tf.v1.make_tensor_proto(value, attrs["dtype"]))
             else:
-                node.attr[key].CopyFrom(_tf.attr_value(value))
+                node.attr[key].CopyFrom(_tf_graph.attr_value(value))

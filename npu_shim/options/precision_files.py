@@ -159,7 +159,7 @@ def _operator_types() -> set[str]:
         with open(path, encoding="utf-8") as file:
             known.update(json.load(file))
     if "tensorflow" in sys.modules:
-        from npu_shim import _tf
+        from npu_shim import _tf_graph
 
-        known.update(_tf.operator_types())
+        known.update(_tf_graph.operator_types())
     return known

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    from npu_shim.ops.host_contexts import ScopedGraphManager
+    from npu_shim.ops.context_managers import ScopedGraphManager
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.ops.host_contexts": "ScopedGraphManager",
+        "npu_shim.ops.context_managers": "ScopedGraphManager",
     })
 
 __all__ = [

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     deformable_conv2d: Callable[..., Any]
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.ops.not_yet:npu_cube_ops": "deformable_conv2d",
+        "npu_shim.ops.unimplemented:npu_cube_ops": "deformable_conv2d",
     })
 
 __all__ = [

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     PReLU: Callable[..., Any]
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.ops.not_yet:npu_vector_ops": "lamb_apply_optimizer_assign lamb_apply_weight_assign PReLU",
+        "npu_shim.ops.unimplemented:npu_vector_ops": "lamb_apply_optimizer_assign lamb_apply_weight_assign PReLU",
     })
 
 __all__ = [

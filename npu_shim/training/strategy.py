@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Sequence
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_distribute
 from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.distributed.world import world_size
-from npu_shim.optimizer.averaging import is_sparse
 from npu_shim.optimizer.distributed import npu_allreduce
+from npu_shim.optimizer.gradient_averaging import is_sparse
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 from npu_shim.training.strategy_data import every_nth, part_of_batches, reads_all
 
@@ -18,20 +18,22 @@ tf = _tf.tf
 _SUM, _MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 
 
-class _RankContext(_tf.ReplicaContext):
+class _RankContext(_tf_distribute.ReplicaContext):
     """The replica of this process: its number among the replicas is the rank."""
 
     def __init__(self, strategy: Any) -> None:
         rank = get_rank_id()
         # TF 1.15 wants a tensor
-        super().__init__(strategy, replica_id_in_sync_group=rank if _tf.REPLICAS_HAVE_NUMBERS else tf.constant(rank))
+        super().__init__(
+            strategy, replica_id_in_sync_group=rank if _tf_distribute.REPLICA_ID_IS_INT else tf.constant(rank)
+        )
 
     @property
     def devices(self) -> Any:
         return self._strategy.extended.worker_devices
 
 
-class _RankExtended(_tf.OneDeviceExtended):
+class _RankExtended(_tf_distribute.OneDeviceExtended):
     """What TensorFlow asks of a strategy: as of one device, but for what crosses the ranks."""
 
     gradients_are_reduced = False  # of an optimizer that reduces them by itself, while it applies them
@@ -54,10 +56,10 @@ class _RankExtended(_tf.OneDeviceExtended):
     def _shares_initial_values(self, arguments: Any) -> bool:
         # An Estimator either initialises or restores, on each rank by itself, and a hook gives all what rank 0 has.
         collections = arguments.get("collections")
-        is_data = isinstance(arguments.get("colocate_with"), _tf.ArrayDevice)
+        is_data = isinstance(arguments.get("colocate_with"), _tf_distribute.ArrayDevice)
         return (
             not is_data
-            and not _in_estimator(self._container_strategy())
+            and not _tf_distribute.scales_loss_for_estimator(self._container_strategy())
             and (collections is None or _tf.v1.GraphKeys.GLOBAL_VARIABLES in collections)
         )
 
@@ -155,11 +157,6 @@ def _with_broadcast(result: Any) -> Any:
     return result._replace(training_hooks=tuple(result.training_hooks) + (NPUBroadcastGlobalVariablesHook(0),))
 
 
-def _in_estimator(strategy: Any) -> bool:
-    """Whether an Estimator is building the graph that it trains."""
-    return getattr(strategy, "_scale_loss_for_estimator", False)
-
-
 def _of_first_rank(initial_value: Any, dtype: Any) -> Any:
     """Rank 0's initial value of a variable."""
     value = initial_value() if callable(initial_value) else initial_value
@@ -176,12 +173,12 @@ def _read_by_all(strategy: Any, variable: Any, arguments: Any) -> Any:
         or arguments.get("synchronization") != tf.VariableSynchronization.ON_READ
     ):
         return variable
-    return _tf.distribute_values.SyncOnReadVariable(strategy, [variable], arguments.get("aggregation"))
+    return _tf_distribute.SyncOnReadVariable(strategy, [variable], arguments.get("aggregation"))
 
 
 def _local(value: Any) -> Any:
     """This rank's value of a variable that is read by all."""
-    return value.values[0] if isinstance(value, _tf.distribute_values.DistributedValues) else value
+    return value.values[0] if isinstance(value, _tf_distribute.DistributedValues) else value
 
 
 def _for_rank(dataset: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Iterator
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_data
 
 tf = _tf.tf
 _OWNERS = ("keras.", "tf_keras.", "tensorflow.python.keras.", "tensorflow_core.python.keras.", "tensorflow_estimator.")
@@ -69,14 +69,14 @@ def part_of_batches(dataset: Any, rank: int, size: int) -> Any:
 def is_sharded(dataset: Any, size: int) -> bool:
     """Whether ``shard`` with this number, or one that is not known yet, is among the steps that make a dataset."""
     return any(
-        _tf.dataset_kind(step) == "Shard" and _tf.static_value(step._num_shards) in (None, size)
+        _tf_data.dataset_kind(step) == "Shard" and _tf_data.dataset_num_shards(step) in (None, size)
         for step in _steps(dataset)
     )
 
 
 def _steps(dataset: Any) -> Iterator[Any]:
-    yield _tf.unwrap_dataset(dataset)
-    for source in _tf.dataset_inputs(dataset):
+    yield _tf_data.unwrap_dataset(dataset)
+    for source in _tf_data.dataset_inputs(dataset):
         yield from _steps(source)
 
 

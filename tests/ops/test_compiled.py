@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from npu_shim import _made_code, _tf, _xla
+from npu_shim import _tf_graph, _xla
 from npu_shim.estimator.npu import util
 from npu_shim.ops.dropout import dropout
 from npu_shim.ops.gelu import LEAST_ELEMENTS, gelu
@@ -173,11 +173,11 @@ def test_is_not_compiled(monkeypatch, reason):
     if reason == "plain":
         monkeypatch.setenv("NPU_SHIM_KERNELS", "plain")
     if reason == "no XLA":
-        monkeypatch.setattr(_tf, "has_cpu_kernel", lambda op: False)
+        monkeypatch.setattr(_tf_graph, "has_cpu_kernel", lambda op: False)
     if reason == "a GPU":
         monkeypatch.setattr(tf.config.experimental, "list_physical_devices", lambda kind: [kind])
     if reason == "no leave to run what it makes":
-        monkeypatch.setattr(_made_code, "is_allowed", lambda: False)
+        monkeypatch.setattr(_xla, "may_run_generated_code", lambda: False)
     _xla._can_compile.cache_clear()
     try:
         with warnings.catch_warnings(record=True) as told, tf.Graph().as_default() as graph, v1.Session() as sess:
@@ -201,13 +201,13 @@ HARDENED = """
 import ctypes, warnings
 warnings.simplefilter("ignore")
 import numpy as np, tensorflow as tf
-from npu_shim import _made_code
+from npu_shim import _xla
 from npu_shim.ops.dropout import dropout
 from npu_shim.ops.gelu import gelu
 warnings.filterwarnings("always", category=RuntimeWarning, message="npu_shim")
 PR_SET_MDWE, REFUSE_EXEC_GAIN = 65, 1
 is_hardened = ctypes.CDLL(None).prctl(PR_SET_MDWE, REFUSE_EXEC_GAIN, 0, 0, 0) == 0
-assert _made_code.is_allowed() != is_hardened
+assert _xla.may_run_generated_code() != is_hardened
 with warnings.catch_warnings(record=True) as told, tf.Graph().as_default(), tf.compat.v1.Session() as sess:
     y = gelu(tf.zeros([100000])) + dropout(tf.ones([100000]), 0.5) + dropout(tf.ones([100000]), 0.5)
     assert set(np.unique(sess.run(y))) == {0, 2, 4}

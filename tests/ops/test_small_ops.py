@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from npu_shim.estimator import npu_ops
 from npu_shim.estimator.npu import npu_plugin, npu_rnn, npu_scope, util
-from npu_shim.ops import not_yet
+from npu_shim.ops import unimplemented
 
 v1 = tf.compat.v1
 
@@ -143,12 +143,12 @@ def test_rnn_over_an_unknown_time_is_refused():
         npu_rnn.npu_dynamic_rnn(AddingCell(), v1.placeholder(tf.float32, [None, 2, 3]), dtype=tf.float32)
 
 
-NOT_YET = [(module, name) for module, names in not_yet.SIGNATURES.items() for name in names]
+UNIMPLEMENTED = [(module, name) for module, names in unimplemented.SIGNATURES.items() for name in names]
 
 
-@pytest.mark.parametrize("module, name", NOT_YET, ids=[f"{m}.{n}" for m, n in NOT_YET])
+@pytest.mark.parametrize("module, name", UNIMPLEMENTED, ids=[f"{m}.{n}" for m, n in UNIMPLEMENTED])
 def test_what_is_not_there_yet_says_so_when_it_is_called(module, name):
-    function = not_yet.function(module, name)
-    assert str(inspect.signature(function)) == not_yet.SIGNATURES[module][name]
+    function = unimplemented.function(module, name)
+    assert str(inspect.signature(function)) == unimplemented.SIGNATURES[module][name]
     with pytest.raises(NotImplementedError, match=rf"{module}\.{name} is not part of this release of npu_shim\. Write"):
         function()

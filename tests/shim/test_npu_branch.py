@@ -15,7 +15,7 @@ from npu_shim.estimator.npu import npu_plugin, util
 from npu_shim.estimator.npu.npu_optimizer import npu_allreduce, npu_distributed_optimizer_wrapper
 from npu_shim.estimator.npu_unary_ops import npu_unary_ops
 from npu_shim.hccl import hccl_ops
-from npu_shim.ops.host_contexts import Profiler, ScopedGraphManager
+from npu_shim.ops.context_managers import Profiler, ScopedGraphManager
 
 
 class Notes:

@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import _tf, _vendor_paths
-from npu_shim._vendor_paths import NOT_YET
-from npu_shim.ops.not_yet import SIGNATURES as LATER
+from npu_shim._vendor_paths import UNIMPLEMENTED
+from npu_shim.ops.unimplemented import SIGNATURES as LATER
 
 NAMES = """
 DumpConfig DynamicInputConfig ExponentialUpdateLossScaleManager FixedLossScaleManager KerasDistributeOptimizer
@@ -176,7 +176,7 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
         for name in names.split():
             home = importlib.import_module("npu_shim." + source)
             assert getattr(imported, name) is getattr(home, name)
-        table = source[len(NOT_YET) :] if source.startswith(NOT_YET) else None
+        table = source[len(UNIMPLEMENTED) :] if source.startswith(UNIMPLEMENTED) else None
         wanted += names.split() if table is None else LATER[table]
     assert sorted(wanted) == sorted(getattr(imported, "__all__", [])) and set(wanted) <= set(dir(imported))
     given = {}
@@ -190,12 +190,12 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
 def test_a_home_is_loaded_when_a_name_of_it_is_first_used(repo_root):
     code = (
         "import sys; from npu_shim.npu_init import *\n"
-        "homes = 'ops.rnn', 'ops.gelu', 'ops.not_yet', 'ops.scopes', 'distributed.hccl_ops', 'distributed.ranktable.model'\n"
+        "homes = 'ops.rnn', 'ops.gelu', 'ops.unimplemented', 'ops.scopes', 'distributed.hccl_ops', 'distributed.ranktable.model'\n"
         "def loaded(): print([home for home in homes if 'npu_shim.' + home in sys.modules])\n"
         "loaded(); hccl_ops.allreduce; npu_ops.LARS; npu_rnn.npu_dynamic_rnn; npu_unary_ops.gelu(1.0)\n"
         "hasattr(npu_scope, 'nothing'); loaded()"
     )
-    assert "".join(python(code, repo_root)) == "[]['ops.rnn','ops.gelu','ops.not_yet','distributed.hccl_ops']"
+    assert "".join(python(code, repo_root)) == "[]['ops.rnn','ops.gelu','ops.unimplemented','distributed.hccl_ops']"
 
 
 def test_what_the_star_gives_is_what_it_seems(star):

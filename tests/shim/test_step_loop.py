@@ -9,7 +9,7 @@ import tensorflow as tf
 import npu_shim
 from npu_shim import _tf, _tf_threads, npu_init as npu
 from npu_shim.estimator.npu import util
-from npu_shim.optimizer import light_steps
+from npu_shim.optimizer import single_thread
 from npu_shim.optimizer.step_loop import StepLoop
 from tests.control_flow import control_flow_v2
 
@@ -255,7 +255,7 @@ def test_which_steps_run_in_one_thread(case, monkeypatch):
     with tf.Graph().as_default():
         train = Training(**given).train
         assert StepLoop(train).is_light is light
-        monkeypatch.setattr(light_steps, "world_size", lambda: 2)
+        monkeypatch.setattr(single_thread, "world_size", lambda: 2)
         assert not StepLoop(train).is_light
 
 
@@ -285,7 +285,7 @@ def test_a_small_step_runs_in_the_callers_thread_and_input_finds_its_threads_bef
         assert sess.run(training.step) == 10
         sess.run(op)
         got = training.state(sess)
-    single, one = (True, [], None, before), light_steps.IN_CALLERS_THREAD
+    single, one = (True, [], None, before), single_thread.IN_CALLERS_THREAD
     first, again = [single, (False, [3], one, 1), single], [(False, [], one, 1), single]
     assert seen == first + again + first
     assert threads() == before

@@ -13,7 +13,7 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_session
 from npu_shim.distributed.collectives.errors import RankTaken
 
 tf = _tf.tf
@@ -94,7 +94,7 @@ class Post:
         return self._session(target, graph, *({dest, self._rank} if fetched else {dest})).make_callable(put, message)
 
     def _session(self, target: str, graph: Any, *ranks: int) -> Any:
-        return _tf.BaseSession(target, graph, _config(*ranks))
+        return _tf_session.BaseSession(target, graph, _config(*ranks))
 
 
 def _config(*ranks: int) -> Any:

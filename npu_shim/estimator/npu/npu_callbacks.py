@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.training.callbacks": "NPUBroadcastGlobalVariablesCallback",
-        "npu_shim.ops.not_yet:npu_callbacks": "broadcast_global_variables",
+        "npu_shim.ops.unimplemented:npu_callbacks": "broadcast_global_variables",
     })
 
 __all__ = [

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     DynamicRNN: Callable[..., Any]
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.ops.not_yet:npu_dynamic_rnn": "DynamicGRUV2 DynamicAUGRU DynamicRNN",
+        "npu_shim.ops.unimplemented:npu_dynamic_rnn": "DynamicGRUV2 DynamicAUGRU DynamicRNN",
     })
 
 __all__ = [

@@ -21,7 +21,7 @@ else:
         "npu_shim.training.broadcasting": "NPUBroadcastGlobalVariablesHook",
         "npu_shim.estimator.hooks": "NPUCheckpointSaverHook NPUOutputTensorHook SetIterationsVarHook TellMeStepOrLossHook",
         "npu_shim.estimator.outfeed_hooks": "NPUInfeedOutfeedSessionHook NPULogOutfeedSessionHook NPUShutDownHook",
-        "npu_shim.ops.not_yet:npu_hook": "broadcast_global_variables",
+        "npu_shim.ops.unimplemented:npu_hook": "broadcast_global_variables",
     })
 
 __all__ = [

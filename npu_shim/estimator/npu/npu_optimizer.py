@@ -19,7 +19,7 @@ else:
         "npu_shim.optimizer.distributed": "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper",
         "npu_shim.optimizer.keras": "KerasDistributeOptimizer",
         "npu_shim.optimizer.npu_optimizer": "NPUOptimizer",
-        "npu_shim.ops.not_yet:npu_optimizer": "reduce",
+        "npu_shim.ops.unimplemented:npu_optimizer": "reduce",
     })
 
 __all__ = [

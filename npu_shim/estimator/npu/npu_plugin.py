@@ -28,7 +28,7 @@ else:
             "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
             "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode"
         ),
-        "npu_shim.ops.not_yet:npu_plugin": (
+        "npu_shim.ops.unimplemented:npu_plugin": (
             "init_op_compiler_cache_mode init_op_compiler_cache_dir init_debug_dir get_var_addr_and_size "
             "malloc_shared_memory get_rdma_cache"
         ),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
+    from npu_shim.config.graph_execution import set_graph_exec_config
     from npu_shim.estimator.checks import check_aoe_mode
     from npu_shim.estimator.checks import check_bool_type
     from npu_shim.estimator.checks import check_nonnegative_integer
@@ -16,15 +17,14 @@ if TYPE_CHECKING:
     from npu_shim.estimator.checks import convert_bool_to_int
     from npu_shim.estimator.checks import format_string
     from npu_shim.estimator.checks import get_ranksize
-    from npu_shim.ops.marks import keep_tensors_dtypes
-    from npu_shim.ops.marks import npu_compile
-    from npu_shim.ops.marks import set_graph_exec_config
-    from npu_shim.ops.marks import set_op_input_tensor_multi_dims
-    from npu_shim.ops.marks import set_op_tensor_max_range
-    from npu_shim.ops.marks import set_op_tensor_max_size
-    from npu_shim.ops.marks import variable_initializer_in_host
-    from npu_shim.optimizer.iterations import IterationPerLoop
-    from npu_shim.optimizer.iterations import set_iteration_per_loop
+    from npu_shim.ops.node_attributes import keep_tensors_dtypes
+    from npu_shim.ops.node_attributes import npu_compile
+    from npu_shim.ops.node_attributes import set_op_input_tensor_multi_dims
+    from npu_shim.ops.node_attributes import set_op_tensor_max_range
+    from npu_shim.ops.node_attributes import set_op_tensor_max_size
+    from npu_shim.ops.node_attributes import variable_initializer_in_host
+    from npu_shim.optimizer.iterations_per_loop import IterationPerLoop
+    from npu_shim.optimizer.iterations_per_loop import set_iteration_per_loop
     from npu_shim.optimizer.loop_variables import create_or_get_var
 
     register_func: Callable[..., Any]
@@ -43,13 +43,14 @@ else:
             "check_aoe_mode check_bool_type check_nonnegative_integer check_not_none check_path "
             "check_positive_integer check_profiling_options convert_bool_to_int format_string get_ranksize"
         ),
-        "npu_shim.ops.marks": (
-            "keep_tensors_dtypes npu_compile set_graph_exec_config set_op_input_tensor_multi_dims "
-            "set_op_tensor_max_range set_op_tensor_max_size variable_initializer_in_host"
+        "npu_shim.config.graph_execution": "set_graph_exec_config",
+        "npu_shim.ops.node_attributes": (
+            "keep_tensors_dtypes npu_compile set_op_input_tensor_multi_dims set_op_tensor_max_range "
+            "set_op_tensor_max_size variable_initializer_in_host"
         ),
-        "npu_shim.optimizer.iterations": "IterationPerLoop set_iteration_per_loop",
+        "npu_shim.optimizer.iterations_per_loop": "IterationPerLoop set_iteration_per_loop",
         "npu_shim.optimizer.loop_variables": "create_or_get_var",
-        "npu_shim.ops.not_yet:util": (
+        "npu_shim.ops.unimplemented:util": (
             "register_func fair_division GradDivisionItem add_grads_and_vars get_gid_by_grad get_gid_by_weight "
             "get_all_grad_item global_dict_init set_value get_value"
         ),

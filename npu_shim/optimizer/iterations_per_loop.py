@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-from npu_shim import _device, _tf, _tf_threads
+from npu_shim import _device, _tf, _tf_session, _tf_threads
+from npu_shim._checks import check_positive_int
 from npu_shim.config.session import session_option
-from npu_shim.optimizer import light_steps, loop_variables
+from npu_shim.optimizer import loop_variables, single_thread
 from npu_shim.optimizer.step_loop import StepLoop
 
 ITERATION_OP = "IterationOp"  # the name by which the card's graph pass finds the op whose run is a loop
@@ -34,7 +35,7 @@ def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 
         TypeError: N is no int.
     """
     _check_op(train_op)
-    loop_variables.check_iterations(iterations_per_loop)
+    check_positive_int(iterations_per_loop, "iterations_per_loop")
     if iterations_per_loop == 1:
         return train_op
     if _device.device().is_npu:
@@ -72,11 +73,11 @@ class IterationPerLoop:
             TypeError: N is no int.
             ValueError: N is less than 1, or the session option is set to another number.
         """
-        loop_variables.check_iterations(iterations_per_loop)
+        check_positive_int(iterations_per_loop, "iterations_per_loop")
         if _device.device().is_npu:
             self._vendor.load_iteration_per_loop_var(sess, iterations_per_loop)
             return
-        raw = _tf.raw_session(sess)
+        raw = _tf_session.raw_session(sess)
         _check_session_option(raw, iterations_per_loop)
         self._load.load(raw, iterations_per_loop)
         self._steps.iterations = iterations_per_loop
@@ -101,7 +102,7 @@ class Steps:
 
     def stand_for(self, session: Any, fetches: Any) -> bool:
         """Whether running ``fetches`` means several steps."""
-        return self.iterations > 1 and self.op in _tf.fetched(session, fetches)
+        return self.iterations > 1 and self.op in _tf_session.fetched_elements(session, fetches)
 
     def before(self, session: Any, fetches: Any, feed_dict: Any, run: Callable[..., Any]) -> None:
         """Makes the first steps if ``fetches`` asks for the op.
@@ -114,7 +115,7 @@ class Steps:
         if not self.stand_for(session, fetches):
             self._session = None
             return
-        if self._loop.can_feed(_tf.fed(session, feed_dict)):
+        if self._loop.can_feed(_tf_session.fed_tensors(session, feed_dict)):
             if not self._loop.is_light:
                 run(self._loop.op, feed_dict)
                 return
@@ -123,14 +124,14 @@ class Steps:
                 run(self.op, feed_dict)
                 feed_dict = {**(feed_dict or {}), self._loop.limit: self.iterations - 2}
             with _tf_threads.unsplit_kernels():
-                run(self._loop.op, feed_dict, light_steps.IN_CALLERS_THREAD)
+                run(self._loop.op, feed_dict, single_thread.IN_CALLERS_THREAD)
             return
         for _ in range(self.iterations - 1):
             run(self.op, feed_dict)
 
     def unfed(self, session: Any, feed_dict: Any) -> Any:
         """Names of the placeholders that the steps read and feed_dict leaves out."""
-        given = {tensor.op.name for tensor in _tf.fed(session, feed_dict)}
+        given = {tensor.op.name for tensor in _tf_session.fed_tensors(session, feed_dict)}
         return [name for name in self._loop.placeholders if name not in given]
 
     def attach(self, session: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-from npu_shim import _patches, _tf
+from npu_shim import _patches, _tf, _tf_graph
 from npu_shim.ops.dropout import dropout
 
 
@@ -37,7 +37,7 @@ def dropout_call(self: Any, inputs: Any, training: Any = None) -> Any:
     """
     if training is None:
         training = _tf.keras_backend().learning_phase()
-    return _tf.smart_cond(
+    return _tf_graph.smart_cond(
         training,
         lambda: dropout(inputs, keep_prob=1.0 - self.rate, seed=self.seed),
         lambda: _tf.tf.identity(inputs),

@@ -1,0 +1,54 @@
+"""Private parts of TensorFlow's sessions: what a run fetches and is fed, and the config a session reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+from tensorflow.python.client import session as session_module
+
+if TYPE_CHECKING:
+    from npu_shim import _types as types
+    from npu_shim._types import ConfigProto, FeedDict, Fetches, Operation, Tensor
+
+BaseSession = session_module.BaseSession
+Session = session_module.Session
+InteractiveSession = session_module.InteractiveSession
+
+
+def fetched_elements(session: types.Session, fetches: Fetches) -> list[Operation | Tensor]:
+    """Return the ops and tensors that ``session.run(fetches)`` asks for, with names and nesting resolved."""
+    with session.graph.as_default():
+        return session_module._FetchMapper.for_fetch(fetches).unique_fetches()
+
+
+def fed_tensors(session: types.Session, feed_dict: FeedDict | None) -> list[Tensor]:
+    """Return the tensors to which a feed_dict gives values."""
+    found: list[Tensor] = []
+    for key in feed_dict or ():
+        if isinstance(key, (str, bytes)):
+            key = session.graph.as_graph_element(tf.compat.as_str(key))
+        parts = tf.nest.flatten(key, expand_composites=True)
+        found += [part for part in parts if isinstance(part, tf.Tensor)]
+    return found
+
+
+def raw_session(session: types.Session) -> types.Session:
+    """Return the tf.compat.v1.Session inside a monitored session, or the session itself."""
+    inside = getattr(session, "_tf_sess", None)
+    return inside() if inside is not None else session
+
+
+def mark_unopened(session: types.Session) -> None:
+    """Let a session whose constructor failed be deleted without a warning."""
+    session._session, session._closed, session._default_session = None, True, None
+
+
+def set_reported_config(session: types.Session, config: ConfigProto) -> None:
+    """Make an open session report this config, whatever config TensorFlow was given."""
+    session._config = config
+
+
+def reported_config(session: types.Session) -> ConfigProto | None:
+    """Return the config with which a session was created, or None."""
+    return session._config

@@ -1,0 +1,68 @@
+"""Marks on single ops and tensors for the NPU's compiler. On the CPU nothing reads them."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from npu_shim import _tf, _tf_graph
+
+tf = _tf.tf
+
+
+def keep_tensors_dtypes(graph: Any, input_tensors: Sequence[str]) -> None:
+    """The ops that make the named tensors keep their type under mixed precision. No effect on the CPU.
+
+    Raises:
+        ValueError: graph is no tf.Graph, or input_tensors no list or tuple.
+        KeyError: no tensor has the name.
+    """
+    if not isinstance(graph, tf.Graph):
+        raise ValueError(f"graph={graph!r} is not allowed: it must be a tf.Graph.")
+    if not isinstance(input_tensors, (list, tuple)):
+        raise ValueError(f"input_tensors={input_tensors!r} is not allowed: it must be a list of tensor names.")
+    for name in input_tensors:
+        _tf_graph.set_op_attr(graph.get_tensor_by_name(name).op, "_keep_dtype", 1)
+
+
+def set_op_tensor_max_range(tensor: Any, max_shape: str) -> None:
+    """The largest shape of an op's result. No effect on the CPU."""
+    _mark(tensor, _op_max_shape=max_shape)
+
+
+def set_op_tensor_max_size(tensor: Any, max_size: int) -> None:
+    """The largest size of an op's result. No effect on the CPU."""
+    _mark(tensor, _op_max_size=int(max_size))
+
+
+def set_op_input_tensor_multi_dims(tensor: Any, input_shape: str, input_dims: str) -> None:
+    """Profiles of an op's inputs. No effect on the CPU."""
+    _mark(tensor, _subgraph_multi_dims_input_shape=input_shape, _subgraph_multi_dims_input_dims=input_dims)
+
+
+def variable_initializer_in_host(var_list: Sequence[Any]) -> Any:
+    """The op that initialises variables, on the host."""
+    return _tf.v1.variables_initializer(var_list, name="var_in_host")
+
+
+def npu_compile(sess: Any, *fetches: Any) -> None:
+    """Runs fetches once, so that the card's compiler does its work before it is timed."""
+    sess.run(fetches)
+
+
+def _mark(tensor: Any, **attributes: Any) -> None:
+    for op in ops_of(tensor, "tensor"):
+        for name, value in attributes.items():
+            _tf_graph.set_op_attr(op, name, value)
+
+
+def ops_of(fetch: Any, name: str) -> list[Any]:
+    """Return the ops of one op or tensor, or of a list of them.
+
+    Raises:
+        ValueError: if an element is neither an op nor a tensor; the message names the argument ``name``.
+    """
+    flat = list(fetch) if isinstance(fetch, (list, tuple)) else [fetch]
+    for item in flat:
+        if not isinstance(item, (tf.Tensor, tf.Operation)):
+            raise ValueError(f"{name}={item!r} is not allowed: it must be an op or a tensor, or a list of them.")
+    return [item.op if isinstance(item, tf.Tensor) else item for item in flat]
