@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Runs the tests, each environment in a virtual environment of its own.
 #
-#   bash tests/run.sh                    the default environment, tf215
-#   bash tests/run.sh --all              every environment of the support matrix
-#   bash tests/run.sh --env tf115        that one (may be given several times)
-#   bash tests/run.sh --env once         what one environment is enough for, which is tf215's
-#   bash tests/run.sh --all --jobs 2     two environments at a time; prints each when it is done
+#   bash tests/run.sh                    what a change needs, in the environment tf215: minutes
+#   bash tests/run.sh --all              the support matrix, as .ci/run runs it
+#   bash tests/run.sh --nightly          the rest: public packages, fuzzing, many faults, benchmarks, other versions
+#   bash tests/run.sh --env tf115        what --all runs in that environment (may be given several times)
+#   bash tests/run.sh tests/ops          only these tests, in tf215 or in the environments given
 #   bash tests/run.sh -k dropout -x      all other arguments go to pytest
-#   bash tests/run.sh tests/ops          only these tests
+#   bash tests/run.sh --all --list       prints which suite runs where, and runs nothing
+#
+# Two suites run at a time, and each prints its output when it is done. --jobs 4
+# runs four at a time; --jobs 1 shows the output while the tests run. The ten
+# slowest tests of each suite are printed.
 #
 # The environments are made on first use from tests/envs/*.txt and kept in
 # $NPU_SHIM_CACHE, or else in .envs/ of the checkout. A change of those files
@@ -15,37 +19,56 @@
 # the tool's reports in a browser and needs a Chromium (tests/envs/reports.sh).
 set -euo pipefail
 
+# One suite a line: is it in the default, in which environments --all runs it, in which --nightly does, and its tests.
+# The longest stand first, so that two at a time end together. Tests that need no TensorFlow run once for each Python:
+# that of tf221 is that of tf215.
+suites=(
+  # suite      default all                      nightly                 tests
+  "distributed no      tf215,tf115              tf26,tf221              tests/distributed --ignore-glob=*/test_engine_* --ignore=tests/distributed/test_faults.py --ignore=tests/distributed/test_two_hosts.py"
+  "samples     no      tf215,tf115              -                       tests/samples"
+  "engine      no      tf215                    tf115,tf26,tf221        tests/distributed/test_engine_*.py"
+  "shim        yes     tf215,tf26,tf115,tf221   -                       tests/shim tests/ops tests/cli --ignore-glob=*/test_benchmarks.py"
+  "two_hosts   no      tf215                    tf115                   tests/distributed/test_two_hosts.py"
+  "convert     yes     tf115,tf26,tf215         -                       tests/convert"
+  "migrated    no      tf215,tf115              tf26,tf221              tests/migrated tests/lifted"
+  "reports     no      reports                  -                       tests/browser tests/schemas tests/plots"
+  "robustness  no      tf115,tf26,tf215         -                       tests/robustness tests/corpus"
+  "samples     no      tf26,tf221               -                       tests/samples --ignore=tests/samples/test_dropout.py"
+  "fast        yes     tf115,tf26,tf215         tf221                   tests/fast"
+  "types       yes     tf215                    -                       tests/types"
+  "smoke       yes     tf26,tf221               -                       -m smoke tests/distributed tests/lifted"
+  "sample      yes     -                        -                       -m smoke tests/samples"
+  "faults      no      tf215                    tf115                   tests/distributed/test_faults.py"
+  "many_faults no      -                        tf215                   NPU_SHIM_FAULTS=200 tests/distributed/test_faults.py"
+  "benchmarks  no      -                        tf215,tf115,tf26,tf221  tests/shim/test_benchmarks.py tests/ops/test_benchmarks.py"
+  "once        no      -                        tf215                   tests/once"
+)
+
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 default_env=tf215
-all_envs=(tf215 tf115 tf26 tf221 once reports)  # the longest first, for --jobs
-fast_suite=(tests/fast tests/convert)
-tool_suites=(tests/convert tests/corpus)  # which need no TensorFlow: once for each Python
-same_python=tf221        # as the default environment has
-long_tests=(tests/distributed/test_faults.py tests/distributed/test_two_hosts.py tests/samples/test_dropout.py)
-long_envs=(tf115 tf215)  # minutes each, for what does not depend on the version: where most users are, and the default
-types_suite=tests/types  # in the default environment, which has mypy
-once_suite=tests/once    # as "once", in the default environment: public packages from PyPI, fuzzing, benchmarks made there
-reports_suite=(tests/browser tests/schemas tests/plots)  # in the environment "reports"
+all_envs=(tf215 tf115 tf26 tf221 reports)
 
 usage_error() { say "tests/run.sh: $*" >&2; exit 2; }
 
 # --- arguments ---------------------------------------------------------------
+columns=()
 envs=()
 pytest_args=()
 own_paths=no
-jobs=1
+list=no
+jobs=2
 while [ $# -gt 0 ]; do
   case "$1" in
-    --all) envs=("${all_envs[@]}") ;;
+    --all | --nightly) columns+=("${1#--}") ;;
+    --list) list=yes ;;
     --jobs)
-      [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] || usage_error "--jobs needs the number of environments to test at a time"
+      [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] || usage_error "--jobs needs the number of suites to run at a time"
       jobs=$2
       shift ;;
     --env)
       [ $# -ge 2 ] || usage_error "--env needs a name: one of ${all_envs[*]}"
-      [ "$2" = once ] || python_version_of "$2" > /dev/null ||
-        usage_error "--env $2: no such environment; there are ${all_envs[*]}"
+      case " ${all_envs[*]} " in *" $2 "*) ;; *) usage_error "--env $2: no such environment; there are ${all_envs[*]}" ;; esac
       envs+=("$2")
       shift ;;
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p;}' "${BASH_SOURCE[0]}"; exit 0 ;;
@@ -56,22 +79,48 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-if [ ${#envs[@]} -eq 0 ]; then
-  envs=("$default_env")
-  [ "$own_paths" = yes ] || envs+=(once)
-elif [ "$own_paths" = yes ] && [ ${#envs[@]} -gt 1 ]; then
-  envs=(${envs[*]/#once})  # the default environment has it all
+
+# --- what is to be run -------------------------------------------------------
+cd "$root"
+chosen=()  # "ENVIRONMENT SUITE TESTS..."
+
+choose() {  # COLUMN: the suites of that column, in the environments that are wanted
+  local row suite default all nightly tests column env
+  for row in "${suites[@]}"; do
+    read -r suite default all nightly tests <<< "$row"
+    case "$1" in all) column=$all ;; nightly) column=$nightly ;; *) column=${default/yes/$default_env} ;; esac
+    for env in ${column//,/ }; do
+      case " ${envs[*]-} " in "  " | *" $env "*) ;; *) continue ;; esac
+      case "$env" in - | no) ;; *) chosen+=("$env $suite $tests") ;; esac
+    done
+  done
+}
+
+if [ "$own_paths" = yes ]; then
+  if [ ${#columns[@]} -gt 0 ] && [ ${#envs[@]} -eq 0 ]; then envs=("${all_envs[@]/reports}"); fi
+  for env in ${envs[@]-$default_env}; do chosen+=("$env chosen"); done
+elif [ ${#columns[@]} -gt 0 ]; then
+  for column in "${columns[@]}"; do choose "$column"; done
+elif [ ${#envs[@]} -gt 0 ]; then
+  choose all
+else
+  choose default
+fi
+if [ "$list" = yes ]; then
+  printf '%s\n' ${chosen[@]+"${chosen[@]}"}
+  exit
 fi
 
 # --- tests -------------------------------------------------------------------
 results="$(mktemp -d "${TMPDIR:-/tmp}/npu_shim_tests.XXXXXX")"
 trap 'rm -rf "$results"' EXIT
+: > "$results/parts"
 
 count() {  # XML ATTRIBUTE -> number in pytest's own result file
   sed -n "s/.*<testsuite [^>]*\b$2=\"\([0-9]*\)\".*/\1/p" "$1" | head -n 1
 }
 
-record() {  # PASSED FAILED CODE TEXT: a line for each part, as environments may be tested at the same time
+record() {  # PASSED FAILED CODE TEXT: a line for each suite, as several run at the same time
   say "$*" >> "$results/parts"
 }
 
@@ -80,82 +129,55 @@ not_run() {  # WHAT WHY: what could not even start counts as one failure
   say "== $1: NOT RUN: $2" >&2
 }
 
-run_pytest() {  # NAME DIR PART PATHS...
-  local name=$1 dir=$2 part=$3 code=0 log xml bad total failed=0
+run_suite() {  # FOLDER ENVIRONMENT SUITE TESTS...
+  local dir=$1 name=$2 suite=$3 code=0 log xml bad total failed=0 begin=$SECONDS
   shift 3
-  log="$results/$name-$part.log" xml="$results/$name-$part.xml"
-  say "== $name, $part tests: $("$dir/bin/python" -V)"
+  case "${1:-}" in [A-Z]*=*) export "$1"; shift ;; esac
+  log="$results/$name-$suite.log" xml="$results/$name-$suite.xml"
+  say "== $name, $suite tests: $("$dir/bin/python" -V)"
   # The tests see the checkout and nothing that the caller may have on PYTHONPATH. Their thousands of processes need not
-  # compile it again, as bytecode is kept.
+  # compile it again: bytecode is kept where the checkout can be written.
   PYTHONPATH="$root:$root/tools" PYTHONDONTWRITEBYTECODE= "$dir/bin/python" -m pytest --junitxml="$xml" \
-    -p no:cacheprovider "$@" ${pytest_args[@]+"${pytest_args[@]}"} 2>&1 | tee "$log" || code=$?
+    -p no:cacheprovider --durations=10 "$@" ${pytest_args[@]+"${pytest_args[@]}"} 2>&1 | tee "$log" || code=$?
   if [ ! -f "$xml" ]; then
-    not_run "$name $part" "pytest ended with code $code before it wrote its results"
+    not_run "$name $suite" "pytest ended with code $code before it wrote its results"
     return
   fi
   total="$(count "$xml" tests)"
   bad=$(($(count "$xml" failures) + $(count "$xml" errors)))
-  # 5 is "nothing collected": right for one part when -k asks for the other.
+  # 5 is "nothing collected": right for one suite when -k asks for another one.
   [ "$code" -eq 0 ] || [ "$code" -eq 5 ] || failed=1
-  record $((total - bad - $(count "$xml" skipped))) "$bad" "$failed" "$name $part: $(tail -n 1 "$log")"
+  record $((total - bad - $(count "$xml" skipped))) "$bad" "$failed" "$name $suite: $(tail -n 1 "$log"), $((SECONDS - begin)) s"
 }
 
-is_for() {  # FOLDER NAME: whether its tests run in an environment
-  [ "$2" != "$same_python" ] || case " ${tool_suites[*]} " in *" $1 "*) return 1 ;; esac
-}
-
-tensorflow_suite() {  # NAME: every other folder of tests/ which has tests for an environment
-  local folder
-  for folder in tests/*/; do
-    case " ${fast_suite[*]} $types_suite $once_suite ${reports_suite[*]} " in *" ${folder%/} "*) continue ;; esac
-    is_for "${folder%/}" "$1" || continue
-    [ -z "$(find "$folder" -name 'test_*.py' -print -quit)" ] || say "${folder%/}"
-  done
-}
-
-without_long() {  # NAME: pytest's arguments that leave out what is not for an environment
-  case " ${long_envs[*]} " in *" $1 "*) ;; *) printf -- '--ignore=%s\n' "${long_tests[@]}" ;; esac
-}
-
-test_env() {  # NAME: all that is to be run in it
-  local name=$1 dir folder fast slow
-  if ! dir="$(make_env "${name/#once/$default_env}")"; then
-    not_run "$name" "$dir"
-  elif [ "$own_paths" = yes ]; then
-    run_pytest "$name" "$dir" chosen
-  elif [ "$name" = once ]; then
-    run_pytest "$name" "$dir" long "$once_suite"
-  elif [ "$name" = reports ]; then
-    run_pytest "$name" "$dir" browser "${reports_suite[@]}"
-  else
-    fast=()
-    for folder in "${fast_suite[@]}"; do
-      ! is_for "$folder" "$name" || fast+=("$folder")
-    done
-    [ "$name" != "$default_env" ] || fast+=("$types_suite")
-    run_pytest "$name" "$dir" fast "${fast[@]}"
-    mapfile -t slow < <(tensorflow_suite "$name"; without_long "$name")
-    run_pytest "$name" "$dir" tensorflow "${slow[@]}"
-  fi
-}
-
-cd "$root"
-: > "$results/parts"
 if [ "$jobs" -gt 1 ]; then
   set -m  # else what runs in the background ignores SIGINT, and so would the tests of it
   trap 'for job in $(jobs -p); do kill -- "-$job"; done; exit 130' INT TERM
 fi
-for name in "${envs[@]}"; do
-  if [ "$jobs" -eq 1 ]; then
-    test_env "$name"
+declare -A made=()  # the folder of each environment; empty where it could not be made
+for each in ${chosen[@]+"${chosen[@]}"}; do
+  read -r name suite tests <<< "$each"
+  if [ -z "${made[$name]+known}" ]; then
+    if dir="$(make_env "$name")"; then
+      made[$name]=$dir
+    else
+      not_run "$name" "$dir"
+      made[$name]=
+    fi
+  fi
+  [ -n "${made[$name]}" ] || continue
+  if [ "$jobs" -eq 1 ] || [ ${#chosen[@]} -eq 1 ]; then
+    (run_suite "${made[$name]}" "$name" "$suite" $tests)  # unquoted: words and patterns
   else
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
-    { test_env "$name" > "$results/$name.out" 2>&1; cat "$results/$name.out"; } < /dev/null &
+    say "== $name, $suite tests: started"
+    { run_suite "${made[$name]}" "$name" "$suite" $tests > "$results/$name-$suite.out" 2>&1
+      cat "$results/$name-$suite.out"; } < /dev/null &
   fi
 done
 wait
 
-sum_up() {  # adds all parts
+sum_up() {  # adds all suites
   local passed bad code text
   n_passed=0 n_failed=0 failed=0 summary=()
   while read -r passed bad code text; do
@@ -166,10 +188,11 @@ sum_up() {  # adds all parts
 
 sum_up
 if [ $((n_passed + n_failed)) -eq 0 ]; then
-  not_run "${envs[*]}" "no test matches ${pytest_args[*]-}"
+  not_run "tests/run.sh" "no test matches ${pytest_args[*]-}"
   sum_up
 fi
 say
 printf '%s\n' "${summary[@]}"
+say "all in $SECONDS s"
 say "$n_passed passed, $n_failed failed"
 exit "$failed"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pathlib
 import signal
@@ -14,12 +13,7 @@ from typing import Any, Callable, Iterator, NamedTuple
 import pytest
 
 from npu_shim.distributed.addresses import free_base_port
-from tests.distributed import rank_process
-
-# Ranks are forked from a process that has imported TensorFlow and nothing has run in: each starts at once.
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", TF_CPP_MIN_LOG_LEVEL="3")
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["tensorflow", "numpy", "tests.distributed.rank_process"])
+from tests.distributed import forks, rank_process
 
 
 class Failed(NamedTuple):
@@ -34,8 +28,8 @@ class Rank:
 
     def __init__(self, rank: int, size: int, job: str, options: dict[str, Any], environment: dict[str, str]) -> None:
         self.rank = rank
-        self._pipe, theirs = processes.Pipe()
-        self.process = processes.Process(
+        self._pipe, theirs = forks.context.Pipe()
+        self.process = forks.context.Process(
             target=rank_process.main,
             daemon=True,
             args=(

@@ -214,6 +214,7 @@ def test_the_gradient_of_a_sum_is_the_sum_of_the_gradients_in_its_group(ranks, w
         same([got[r][1]], 2 * x * np.float32(sum(range(r % 2 + 1, n + 1, 2))))
 
 
+@pytest.mark.smoke
 def test_in_loops_and_branches(ranks):
     got = ranks.run("""
         def build():
@@ -313,6 +314,7 @@ def test_collectives_that_do_not_depend_on_each_other_do_not_keep_each_other_out
         assert g == [np.float32(i * ranks.size) for i in range(40)]
 
 
+@pytest.mark.smoke
 def test_data_parallel_training_is_that_of_the_whole_batch(ranks):
     got = ranks.run("""
         chance = np.random.RandomState(0)

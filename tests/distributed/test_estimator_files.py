@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from npu_shim import npu_init
 from tests.distributed.test_scripts import rank_process
-from tests.distributed.test_training import SCRIPTS, environment, launched
+from tests.distributed.test_training import SCRIPTS, environment, forked
 
 WAYS = ["shared", "own_folders", "train_and_evaluate", "seconds", "one_saves"]
 HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
@@ -29,7 +29,7 @@ Found = Tuple[pathlib.Path, List[Dict[str, Any]]]
 def found(tmp_path_factory: Any) -> Found:
     """The folder of the runs, and what each rank comes to."""
     folder: pathlib.Path = tmp_path_factory.mktemp("files")
-    launched(2, str(SCRIPTS / "estimator_files.py"), str(folder), *WAYS, folder=folder)
+    forked(2, str(SCRIPTS / "estimator_files.py"), str(folder), *WAYS, folder=folder)
     return folder, [json.loads((folder / f"rank_{rank}_of_2.json").read_text()) for rank in (0, 1)]
 
 

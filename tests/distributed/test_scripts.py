@@ -17,7 +17,7 @@ import tensorflow as tf
 from convert_tf2npu.main import main
 
 from samples import training
-from tests.distributed.test_training import environment, launched
+from tests.distributed.test_training import environment, forked, launched
 
 HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
 MIGRATED = pathlib.Path(__file__).resolve().parents[1] / "migrated" / "distributed"
@@ -35,7 +35,7 @@ def test_ranks_train_the_cnn_as_one_process_on_the_whole_batch(
     rate = 0.002 if optimizer == "adam" else 0.02
     found: dict[int, training.Run] = {}
     for size in (1, ranks):
-        output = launched(
+        output = forked(
             size,
             str(sample),
             "--optimizer=" + optimizer,
@@ -112,14 +112,23 @@ def rank_process(logs: pathlib.Path, rank: int) -> int:
 
 
 WANTED = {"horovod_session": "horovod", "gradients_by_hand": "tf_strategy", "horovod_estimator": "horovod"}
+THROUGH_THE_LAUNCHER = ("horovod_session", "mirrored_estimator")  # the others, as forks
 
 
-@pytest.mark.parametrize("name", [n for n in sorted(WANTED) if HAS_ESTIMATOR or "estimator" not in n])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.smoke] * (name == "horovod_session"))
+        for name in sorted(WANTED)
+        if HAS_ESTIMATOR or "estimator" not in name
+    ],
+)
 def test_a_migrated_script_trains_on_two_ranks(name: str, tmp_path: pathlib.Path) -> None:
     assert main(["-i", str(MIGRATED / (name + ".py")), "-o", str(tmp_path / "out"), "-d", WANTED[name]]) == 0
     found: list[Any] = []
     for ranks in (1, 2):
-        output = launched(
+        start = launched if ranks > 1 and name in THROUGH_THE_LAUNCHER else forked
+        output = start(
             ranks, str(tmp_path / "out" / (name + ".py")), str(tmp_path / (f"model_{ranks}")), folder=tmp_path
         )
         found.append(json.loads([line for line in output.splitlines() if line[:1] in "[{"][-1]))
@@ -169,16 +178,11 @@ def test_a_script_with_a_strategy_trains_on_ranks_as_the_original_on_the_whole_b
     assert original.count(STRATEGIES[name]) >= 1
     whole = tmp_path / "whole.py"
     whole.write_text(original.replace(STRATEGIES[name], STRATEGIES[name].replace(str(size), str(size * ranks)), 1))
+    start = launched if name in THROUGH_THE_LAUNCHER else forked
     found = []
     for output in (
-        subprocess.run(
-            [sys.executable, str(whole), str(tmp_path / "one")],
-            env=environment(),
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-        ).stdout,
-        launched(ranks, str(migrated), str(tmp_path / "several"), folder=tmp_path),
+        forked(1, str(whole), str(tmp_path / "one"), folder=tmp_path),
+        start(ranks, str(migrated), str(tmp_path / "several"), folder=tmp_path),
     ):
         found.append(json.loads([line for line in output.splitlines() if line[:1] == "{"][-1]))
     assert found[0].keys() == found[1].keys()

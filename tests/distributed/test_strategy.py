@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import npu_init
-from tests.distributed.test_training import SCRIPTS, launched
+from tests.distributed.test_training import SCRIPTS, forked
 
 VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
 ESTIMATORS = [
@@ -29,7 +29,9 @@ WAYS = {
     "graph": (ESTIMATORS + KERAS if VERSION <= (2, 15) else []) + LOOPS,
     "eager": KERAS + LOOPS if VERSION >= (2, 0) else [],
 }
-CASES = [(style, way) for style in WAYS for way in WAYS[style]]
+CASES = [
+    pytest.param(style, way, marks=[pytest.mark.smoke] * (style == "eager")) for style in WAYS for way in WAYS[style]
+]
 FOUR = ("graph", ["estimator_adam", "loop"]) if VERSION <= (2, 15) else ("eager", ["keras_adam", "loop"])
 Run = Callable[[str, int], List[Dict[str, Any]]]
 
@@ -43,7 +45,7 @@ def run(tmp_path_factory: Any) -> Run:
         if (style, size) not in known:
             folder: pathlib.Path = tmp_path_factory.mktemp("strategy")
             ways = WAYS[style] if size < 4 else FOUR[1]
-            launched(size, str(SCRIPTS / "strategy_ranks.py"), str(folder), style, *ways, folder=folder)
+            forked(size, str(SCRIPTS / "strategy_ranks.py"), str(folder), style, *ways, folder=folder)
             known[style, size] = [
                 json.loads((folder / f"rank_{rank}_of_{size}.json").read_text()) for rank in range(size)
             ]

@@ -14,6 +14,7 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import npu_init
+from tests.distributed import forks
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
 WAYS = ["wrapper", "class", "npu_optimizer", "sharding", "by_hand", "split", "loss_scale"]
@@ -60,6 +61,12 @@ def launched(ranks: int, *command: str, folder: pathlib.Path, carrier: str = "")
     return done.stdout
 
 
+def forked(ranks: int, *command: str, folder: pathlib.Path, carrier: str = "") -> str:
+    """The same without the launcher, in processes that need not import TensorFlow; what the first rank prints."""
+    env = {**environment(), **({"NPU_SHIM_COLLECTIVES": carrier} if carrier else {})}
+    return forks.run_ranks(ranks, *command, folder=folder / f"logs_{ranks}", environ=env)
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
     """By number of ranks what each of them has come to, by way of averaging."""
@@ -77,7 +84,7 @@ def results(script: str, ways: list[str], tmp_path_factory: Any) -> dict[int, li
     found: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
     for ranks, carrier in (1, "shm"), (2, "shm"), (2, "tensorflow"):
         folder = tmp_path_factory.mktemp("ranks")
-        launched(ranks, str(SCRIPTS / script), str(folder), *ways, folder=folder, carrier=carrier)
+        forked(ranks, str(SCRIPTS / script), str(folder), *ways, folder=folder, carrier=carrier)
         found[ranks] += [json.loads((folder / f"rank_{rank}_of_{ranks}.json").read_text()) for rank in range(ranks)]
     return found
 
@@ -94,6 +101,7 @@ def test_ranks_train_as_one_process_on_all_rows(way: str, trained: dict[int, lis
     assert all(rank == two[0] for rank in two)  # bit by bit
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("way", KERAS_WAYS)
 def test_keras_trains_on_ranks_as_on_one_process(way: str, trained_keras: dict[int, list[dict[str, Any]]]) -> None:
     (one,), two = ([found[way] for found in trained_keras[ranks]] for ranks in (1, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import pathlib
 import re
@@ -101,9 +102,9 @@ def test_run_sh_does_not_count_a_half_made_environment_as_made(
 @pytest.mark.parametrize(
     "args, text",
     [
-        (["--env", "tf114"], "--env tf114: no such environment; there are tf215 tf115 tf26 tf221 once reports"),
+        (["--env", "tf114"], "--env tf114: no such environment; there are tf215 tf115 tf26 tf221 reports"),
         (["--env"], "--env needs a name"),
-        (["--jobs", "0"], "--jobs needs the number of environments"),
+        (["--jobs", "0"], "--jobs needs the number of suites to run"),
     ],
 )
 def test_run_sh_explains_wrong_usage(args: list[str], text: str, repo_root: pathlib.Path) -> None:
@@ -112,11 +113,60 @@ def test_run_sh_explains_wrong_usage(args: list[str], text: str, repo_root: path
     assert text in done.stdout
 
 
-def test_the_tests_that_run_sh_leaves_out_in_some_environments_are_there(repo_root: pathlib.Path) -> None:
-    named = re.findall(r"tests/\w+/\w+\.py", (repo_root / "tests/run.sh").read_text(encoding="utf-8"))
-    assert (
-        named and [name for name in named if not (repo_root / name).is_file()] == []
-    )  # pytest ignores others silently
+def suites_of(repo_root: pathlib.Path, *options: str) -> list[tuple[str, str, list[str]]]:
+    """Environment, name and tests of each suite that run.sh would run."""
+    done = bash(repo_root / "tests/run.sh", *options, "--list")
+    assert done.returncode == 0
+    words = [line.split(" ") for line in done.stdout.splitlines()]
+    return [(env, suite, tests) for env, suite, *tests in words]
+
+
+def files_of(repo_root: pathlib.Path, tests: list[str]) -> set[str]:
+    """The test files that pytest collects from such arguments."""
+    found: set[str] = set()
+    ignored = [word.split("=", 1)[1] for word in tests if word.startswith("--ignore")]
+    for word in tests:
+        if word.startswith("tests/"):
+            places = list(repo_root.glob(word))
+            assert places, f"{word} is not there"
+            files = [file for place in places for file in (place.rglob("test_*.py") if place.is_dir() else [place])]
+            found.update(file.relative_to(repo_root).as_posix() for file in files)
+    for pattern in ignored:
+        assert any(fnmatch.fnmatch(file, pattern) for file in found), f"{pattern} ignores nothing"
+    return {file for file in found if not any(fnmatch.fnmatch(file, pattern) for pattern in ignored)}
+
+
+def test_run_sh_runs_every_test_somewhere(repo_root: pathlib.Path) -> None:
+    there = {path.relative_to(repo_root).as_posix() for path in (repo_root / "tests").rglob("test_*.py")}
+    suites = suites_of(repo_root, "--all", "--nightly")
+    assert len({(env, suite) for env, suite, _ in suites}) == len(suites)  # the names of their results
+    ran = [file for _, _, tests in suites if "-m" not in tests for file in files_of(repo_root, tests)]
+    assert set(ran) == there
+
+
+def test_run_sh_runs_what_depends_on_tensorflow_in_every_environment(repo_root: pathlib.Path) -> None:
+    suites = suites_of(repo_root, "--all", "--nightly")
+    reports = {"tests/browser", "tests/schemas", "tests/plots"}
+    once = {"tests/types", "tests/once", "tests/convert", "tests/corpus", "tests/robustness"}
+    versions = ("tf115", "tf26", "tf215", "tf221")
+    ran = {env: {file for e, _, tests in suites if e == env for file in files_of(repo_root, tests)} for env in versions}
+    for file in set().union(*ran.values()):
+        if file.rsplit("/", 1)[0] not in reports | once:
+            some = file.endswith(("test_dropout.py", "test_faults.py", "test_two_hosts.py")) and "ops" not in file
+            for env in ("tf115", "tf215") if some else versions:
+                assert file in ran[env], f"{file} does not run in {env}"
+
+
+def test_run_sh_limits_the_matrix_to_the_environments_given(repo_root: pathlib.Path) -> None:
+    every = suites_of(repo_root, "--all")
+    assert suites_of(repo_root, "--env", "tf26") == [suite for suite in every if suite[0] == "tf26"]
+    default = suites_of(repo_root)
+    assert {env for env, _, _ in default} == {"tf215"}
+    assert {suite for _, suite, _ in default} == {"fast", "convert", "types", "shim", "smoke", "sample"}
+    assert suites_of(repo_root, "--env", "tf115", "--env", "tf26", "tests/ops") == [
+        ("tf115", "chosen", []),
+        ("tf26", "chosen", []),
+    ]
 
 
 # --- benchmarks/run.sh ---------------------------------------------------------

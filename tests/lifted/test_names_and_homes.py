@@ -13,6 +13,8 @@ from convert_tf2npu.rules.compat_v1.contrib.homes import HOMES
 from convert_tf2npu.tf_api.v1_tables import CHANGED, DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
 from tensorflow.python.util import tf_inspect
 
+pytestmark = pytest.mark.smoke
+
 IS_1 = tf.__version__.startswith("1.")
 HAS_ALL = hasattr(v1, "estimator")  # TensorFlow 2.16 and later have neither Estimator nor the Keras of TensorFlow 1
 

@@ -29,6 +29,7 @@ NO_SUCH_THING = {
 }
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize('name', sorted(SAMPLES))
 def test_expected_npu_is_what_the_tool_writes_today(
         name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -65,6 +66,7 @@ def test_the_migrated_sample_trains_or_says_what_this_tensorflow_lacks(
         assert text in last_line
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize('name', RUNNABLE)
 def test_train_1p_trains_here_and_keeps_a_log(
         name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
