@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import pathlib
@@ -11,6 +12,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import traceback
 from typing import Any, Callable
 
 import convert_tf2npu
@@ -44,27 +46,52 @@ def run(arguments: list[str], folder: pathlib.Path, **more: Any) -> subprocess.C
     )
 
 
+def _imported_from(tools: pathlib.Path) -> Callable[[list[str]], int]:
+    """The tool's main function, of another copy of the tool."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "convert_tf2npu"]:
+        del sys.modules[name]
+    sys.path.insert(0, str(tools))
+    module = importlib.import_module("convert_tf2npu.main")
+    assert str(module.__file__).startswith(str(tools))
+    return module.main  # type: ignore[no-any-return]
+
+
 def run_as_nobody(arguments: list[str], folder: pathlib.Path) -> subprocess.CompletedProcess[bytes]:
     """The command as a user who owns nothing, for root may read and write everything.
 
-    It runs in a fork of this process: that user may not even be able to start this Python.
+    It runs in a fork of this process: that user may not even be able to start this Python, nor to read the checkout, of
+    which the fork imports a copy.
     """
-    assert main(["-i", str(folder / "src"), "--check", "-r", str(folder / "once")]) == 1  # loads all modules
-    shutil.rmtree(str(folder / "once"))
     streams = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
+    tools = pathlib.Path(tempfile.mkdtemp(dir=str(folder.parent)))
+    shutil.copytree(
+        os.path.join(TOOLS, "convert_tf2npu"),
+        str(tools / "convert_tf2npu"),
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    for path in [tools] + list(tools.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
     child = os.fork()
     if child == 0:
         code = 70
         try:
+            command = _imported_from(tools)
+            sys.stdout, sys.stderr = (io.TextIOWrapper(stream, write_through=True) for stream in streams)
+            assert command(["-i", str(folder / "src"), "--check", "-r", str(folder / "once")]) == 1  # loads all modules
+            shutil.rmtree(str(folder / "once"))
+            for stream in streams:
+                stream.seek(0)
+                stream.truncate()
             os.chdir(str(folder))
             if os.geteuid() == 0:
                 os.setgroups([])
                 os.setgid(NOBODY)
                 os.setuid(NOBODY)
-            sys.stdout, sys.stderr = (io.TextIOWrapper(stream, write_through=True) for stream in streams)
-            code = main(arguments)
+            code = command(arguments)
             for stream in streams:
                 stream.flush()
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     code = os.waitpid(child, 0)[1] >> 8
@@ -172,8 +199,8 @@ def test_names_of_files_may_be_anything(more: list[str], tmp_path: pathlib.Path)
 
 def test_the_user_may_not_read_or_write_everything(source: pathlib.Path) -> None:
     top = source.parent
-    for folder in [top] + [p for p in top.rglob("*") if p.is_dir()]:
-        folder.chmod(0o755)
+    for path in [top] + list(top.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
     for above in list(top.parents)[:3]:
         above.chmod(above.stat().st_mode | 0o055)
     mine = top / "mine"
