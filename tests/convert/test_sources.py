@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import convert_tf2npu
 import pytest
@@ -77,8 +77,9 @@ def run_as_nobody(arguments: list[str], folder: pathlib.Path) -> subprocess.Comp
         try:
             command = _imported_from(tools)
             sys.stdout, sys.stderr = (io.TextIOWrapper(stream, write_through=True) for stream in streams)
-            assert command(["-i", str(folder / "src"), "--check", "-r", str(folder / "once")]) == 1  # loads all modules
-            shutil.rmtree(str(folder / "once"))
+            (tools / "script.py").write_text(SCRIPT)
+            loads_all = ["-i", str(tools / "script.py"), "--check", "-r", str(tools / "reports")]
+            assert command(loads_all) == 1
             for stream in streams:
                 stream.seek(0)
                 stream.truncate()
@@ -197,17 +198,30 @@ def test_names_of_files_may_be_anything(more: list[str], tmp_path: pathlib.Path)
         assert {text for text in content(tmp_path / "src").values()} == {MIGRATED.encode()}
 
 
-def test_the_user_may_not_read_or_write_everything(source: pathlib.Path) -> None:
-    top = source.parent
+@pytest.fixture
+def open_source() -> Iterator[pathlib.Path]:
+    """The same in a folder that other users can reach: pytest closes its own whenever it starts."""
+    top = pathlib.Path(tempfile.mkdtemp())
+    (top / "top" / "src" / "part").mkdir(parents=True)
+    (top / "top" / "src" / "train.py").write_text(SCRIPT)
+    (top / "top" / "src" / "part" / "words.txt").write_text("words\n")
     for path in [top] + list(top.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    for above in list(top.parents)[:3]:
-        above.chmod(above.stat().st_mode | 0o055)
+    yield top / "top" / "src"
+    subprocess.run(["chmod", "-R", "u+rwx", str(top)], check=True)
+    shutil.rmtree(str(top))
+
+
+def test_the_user_may_not_read_or_write_everything(open_source: pathlib.Path) -> None:
+    source, top = open_source, open_source.parent
     mine = top / "mine"
     mine.mkdir()
-    os.chown(str(mine), NOBODY, NOBODY)
+    if os.geteuid() == 0:
+        os.chown(str(mine), NOBODY, NOBODY)
 
     def tried(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        top.chmod(0o555)
+        source.chmod(source.stat().st_mode & 0o555)
         return run_as_nobody(list(arguments), top)
 
     def refused(done: subprocess.CompletedProcess[bytes], words: bytes) -> None:
@@ -216,6 +230,7 @@ def test_the_user_may_not_read_or_write_everything(source: pathlib.Path) -> None
     refused(tried("-i", "src", "-o", "out"), b"out cannot be written: Permission denied; nothing was changed there")
     refused(tried("-i", "src", "--in-place", "--force"), b"Permission denied; nothing was changed")
     refused(tried("-i", "src", "-r", "reports"), b"-r reports: the reports cannot be written: Permission denied")
+    source.chmod(0o755)
     (source / "secret.py").write_text(SCRIPT)
     (source / "secret.py").chmod(0)
     (source / "secret.bin").write_text("x")
@@ -232,12 +247,11 @@ def test_the_user_may_not_read_or_write_everything(source: pathlib.Path) -> None
     assert [p.name for p in mine.iterdir()] == ["out"]
 
 
-def test_folders_that_are_read_only_are_copied_as_they_are(source: pathlib.Path) -> None:
-    top = source.parent
-    for above in list(top.parents)[:3]:
-        above.chmod(above.stat().st_mode | 0o055)
+def test_folders_that_are_read_only_are_copied_as_they_are(open_source: pathlib.Path) -> None:
+    source, top = open_source, open_source.parent
     for path in [top, source] + list(source.rglob("*")):
-        os.chown(str(path), NOBODY, NOBODY)
+        if os.geteuid() == 0:
+            os.chown(str(path), NOBODY, NOBODY)
         path.chmod(0o555 if path.is_dir() else 0o444)
     top.chmod(0o755)
     done = run_as_nobody(["-i", "src", "-o", "out"], top)
