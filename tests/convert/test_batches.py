@@ -1,4 +1,4 @@
-"""What a batch feeds, by the evidence around it and by calls in all files; and what is written or said."""
+"""The phase that a dataset feeds, by evidence around it and in all files; the changes and the findings."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ SETTINGS = Settings(select=("NPU109", "NPU114"))
 
 
 def results(text: str) -> list[tuple[str, str]]:
-    """What is said of a script: kind and message."""
+    """Return the kind and the message of each result."""
     result = Converter(SETTINGS).convert((HEAD + textwrap.dedent(text)).encode("utf-8"))
     return [(d.kind, d.message) for d in result.diagnostics]
 
 
 def verdict(text: str) -> str:
-    """In one word what is done with the one batch of a script."""
-    said = results(text)
-    if not said:
+    """Return what is done with the one batch of a script, in one word."""
+    found = results(text)
+    if not found:
         return "nothing"
-    ((kind, message),) = said
+    ((kind, message),) = found
     if kind == CHANGE:
         return "training" if "training" in message else "lossless"
     for start, word in (
-        ("it feeds training and ", "both"),
-        ("it feeds training", "training, told"),
-        ("it feeds evaluation", "evaluation"),
-        ("it feeds prediction", "prediction"),
-        ("cannot tell", "open"),
+        ("this dataset feeds training and ", "both"),
+        ("this dataset feeds training", "training, reported"),
+        ("this dataset feeds evaluation", "evaluation"),
+        ("this dataset feeds prediction", "prediction"),
+        ("unclear if", "unclear"),
         ("each bucket", "window"),
-        ("its arguments", "hidden"),
-        ("its batch dimension", "lossless, told"),
+        ("the arguments", "hidden"),
+        ("the batch dimension is dynamic", "lossless, reported"),
     ):
         if message.startswith(start):
             return word
@@ -69,7 +69,10 @@ EVIDENCE = {
         "training",
     ),
     "a choice": ("d = tf.data.Dataset.range(9)\nd = d.batch(4) if FLAGS.do_train else d", "training"),
-    "a folder for training is no switch": ("d = tf.data.Dataset.range(9)\nif train_dir:\n    d = d.batch(4)", "open"),
+    "a folder for training is no switch": (
+        "d = tf.data.Dataset.range(9)\nif train_dir:\n    d = d.batch(4)",
+        "unclear",
+    ),
     "an early return": (
         "def read(is_training):\n    d = tf.data.Dataset.range(9)\n    if not is_training:\n        return d\n"
         "    return d.batch(4)",
@@ -82,13 +85,13 @@ EVIDENCE = {
         "training",
     ),
     "the function": ("def make_test_input():\n    return tf.data.Dataset.range(9).batch(4)", "evaluation"),
-    "a function of two phases": ("def train_or_eval():\n    return tf.data.Dataset.range(9).batch(4)", "open"),
+    "a function of two phases": ("def train_or_eval():\n    return tf.data.Dataset.range(9).batch(4)", "unclear"),
     "what it reads": (
         "d = tf.data.Dataset.from_tensor_slices((x_train, y_train)).shuffle(9)\nd = d.batch(4)",
         "training",
     ),
     "a file that it reads": ('d = tf.data.TextLineDataset("dev.csv")\nd = d.batch(4)', "evaluation"),
-    "a number for training says nothing": ("d = tf.data.Dataset.range(train_batch_size)\nd = d.batch(4)", "open"),
+    "a number for training says nothing": ("d = tf.data.Dataset.range(train_batch_size)\nd = d.batch(4)", "unclear"),
     # what it is given to
     "fit": ("d = tf.data.Dataset.range(9).batch(4)\nmodel.fit(d, epochs=3)", "training"),
     "validation data": ("d = tf.data.Dataset.range(9).batch(4)\nmodel.fit(x, validation_data=d)", "evaluation"),
@@ -139,7 +142,7 @@ EVIDENCE = {
         "train = make_training_input(a)\neval_input = make_training_input(b)",
         "both",
     ),
-    "a call that does not tell": (READ % "n" + "x = read(train_files, 3)\ny = read(files, 3)", "open"),
+    "a call that does not tell": (READ % "n" + "x = read(train_files, 3)\ny = read(files, 3)", "unclear"),
     "a method": (
         "class Data:\n    def read(self, is_training):\n        return tf.data.Dataset.range(9).batch(4)\n"
         "x = Data().read(True)\n",
@@ -151,11 +154,14 @@ EVIDENCE = {
         "    estimator.evaluate(lambda: input_function(is_training=False))\nrun(f)",
         "both",
     ),
-    "a function that calls itself": ("def f(n):\n    f(n - 1)\n    return tf.data.Dataset.range(9).batch(4)", "open"),
+    "a function that calls itself": (
+        "def f(n):\n    f(n - 1)\n    return tf.data.Dataset.range(9).batch(4)",
+        "unclear",
+    ),
     "the unit tests say nothing": (
         "def f():\n    return tf.data.Dataset.range(9).batch(4)\n"
         "class FTest(tf.test.TestCase):\n    def test_train(self):\n        f()\n",
-        "open",
+        "unclear",
     ),
     # what loses nothing, in whatever phase
     "repeated for ever": ("eval_set = tf.data.Dataset.range(9).repeat().map(f).batch(4)", "lossless"),
@@ -165,16 +171,16 @@ EVIDENCE = {
     ),
     "repeated for ever in one branch": (
         "d = tf.data.Dataset.range(9)\nif a:\n    d = d.repeat()\nelse:\n    d = d.repeat(3)\nd = d.batch(4)",
-        "open",
+        "unclear",
     ),
-    "repeated for ever, then cut": ("d = tf.data.Dataset.range(9).repeat().take(7).batch(4)", "open"),
+    "repeated for ever, then cut": ("d = tf.data.Dataset.range(9).repeat().take(7).batch(4)", "unclear"),
     "a name that is its own value": ("def f():\n    return d.batch(4)\nd = d.shuffle(3).prefetch(1)", "nothing"),
     "one example": ("test_set = tf.data.Dataset.range(9).batch(1)", "lossless"),
-    "one example, told to keep it": ("test_set = tf.data.Dataset.range(9).batch(1, False)", "lossless, told"),
+    "one example, told to keep it": ("test_set = tf.data.Dataset.range(9).batch(1, False)", "lossless, reported"),
     # what the script decides, or hides
     "dropped": ("train_set = tf.data.Dataset.range(9).batch(4, True)", "nothing"),
     "computed": ("train_set = tf.data.Dataset.range(9).batch(4, drop_remainder=use_tpu)", "nothing"),
-    "False in training": ("train_set = tf.data.Dataset.range(9).batch(4, drop_remainder=False)", "training, told"),
+    "False in training": ("train_set = tf.data.Dataset.range(9).batch(4, drop_remainder=False)", "training, reported"),
     "False in evaluation": ("eval_set = tf.data.Dataset.range(9).batch(4, False)", "evaluation"),
     "hidden": ("train_set = tf.data.Dataset.range(9).batch(**options)", "hidden"),
     # what is no batch for the card
@@ -185,7 +191,7 @@ EVIDENCE = {
     ),
     "taken apart again in a branch": (
         "train_set = tf.data.Dataset.range(9).batch(4)\nif flip:\n    train_set = train_set.unbatch().batch(5, True)",
-        "training, told",
+        "training, reported",
     ),
     "windows": ("train_set = tf.data.Dataset.range(9).window(3).flat_map(lambda w: w.prefetch(1).batch(3))", "nothing"),
     "buckets": (
@@ -229,14 +235,17 @@ EVIDENCE = {
     ),
     "buckets by length of contrib, which cannot drop": (
         "def train_fn(d):\n    return d.apply(tf.contrib.data.bucket_by_sequence_length(f, b, s))",
-        "training, told",
+        "training, reported",
     ),
     "dropped by another function": (
         "def train_fn(d):\n    return d.apply(tf.contrib.data.padded_batch_and_drop_remainder(4, [9]))",
         "nothing",
     ),
     "csv without end": ('train_set = tf.data.experimental.make_csv_dataset("a", 4)', "nothing"),
-    "csv with an end": ('train_set = tf.data.experimental.make_csv_dataset("a", 4, num_epochs=3)', "training, told"),
+    "csv with an end": (
+        'train_set = tf.data.experimental.make_csv_dataset("a", 4, num_epochs=3)',
+        "training, reported",
+    ),
     "csv with an end by place": (
         'test_set = tf.data.experimental.make_csv_dataset("a", 4, c, d, l, s, ",", True, "", True, 1)',
         "evaluation",
@@ -257,82 +266,79 @@ def test_what_a_batch_feeds(text: str, wanted: str) -> None:
 WORDS = {
     "evaluation": (
         "def eval_input_fn():\n    return tf.data.Dataset.range(9).batch(4)",
-        "it feeds evaluation (by the name eval_input_fn) and stays; its last, smaller batch costs the card one more "
-        "compilation, unless the batch size divides the examples; against that write npu_shim.data.pad_last_batch("
-        "tf.data.Dataset.range(9).batch(4)) and give loss and metrics its mask as weights",
+        "this dataset feeds evaluation (see the name eval_input_fn). Use npu_shim.data.pad_last_batch("
+        "tf.data.Dataset.range(9).batch(4)) and its mask",
     ),
     "prediction": (
         "def predict(x):\n    return tf.data.Dataset.from_tensor_slices(x).batch(4)",
-        "NPUEstimator pads it by itself, elsewhere write npu_shim.data.pad_last_batch("
-        "tf.data.Dataset.from_tensor_slices(x).batch(4)) and keep the rows of its mask",
+        "Without NPUEstimator, use npu_shim.data.pad_last_batch("
+        "tf.data.Dataset.from_tensor_slices(x).batch(4)) and its mask",
     ),
     "apply": (
         "def eval_fn(d):\n    return d.apply(tf.data.experimental.map_and_batch(\n        parse, 4,\n        num_parallel_calls=2))",
-        "write npu_shim.data.pad_last_batch(d.apply(...)) and",
+        "Use npu_shim.data.pad_last_batch(d.apply(...)) and its mask",
     ),
     "a long chain": (
         "def eval_fn(files):\n    return (tf.data.TFRecordDataset(files)  # read\n            .map(parse, num_parallel_calls=8)\n"
         "            .batch(4))",
-        "write npu_shim.data.pad_last_batch((...).batch(4)) and",
+        "Use npu_shim.data.pad_last_batch((...).batch(4)) and its mask",
     ),
     "a switch": (
         READ % "is_training" + "x = read(a, True)\ny = read(b, False)",
-        "it feeds training and evaluation (by the calls of read); its last, smaller batch costs the card one "
-        "more compilation, unless the batch size divides the examples; write drop_remainder=is_training",
+        "this dataset feeds training and evaluation (see the calls of read). Pass drop_remainder=is_training",
     ),
     "a switch in place of False": (
         "def read(files, training):\n    return tf.data.TFRecordDataset(files).batch(4, drop_remainder=False)",
-        "write drop_remainder=training in place of False",
+        "Pass drop_remainder=training instead of False",
     ),
     "a mode": (
         "def read(files, mode):\n    d = tf.data.TFRecordDataset(files)\n"
         "    if mode == tf.estimator.ModeKeys.TRAIN:\n        d = d.shuffle(9)\n    return d.batch(4)",
-        "it feeds training and evaluation; its last, smaller batch costs the card one more compilation, unless the "
-        "batch size divides the examples; write drop_remainder=mode == tf.estimator.ModeKeys.TRAIN",
+        "this dataset feeds training and evaluation. Pass drop_remainder=mode == tf.estimator.ModeKeys.TRAIN",
     ),
     "a mode by text": (
         'def read(files, mode):\n    d = tf.data.TFRecordDataset(files)\n    if mode == "train":\n        d = d.shuffle(9)\n'
         "    return d.batch(4)",
-        'write drop_remainder=mode == "train"',
+        'Pass drop_remainder=mode == "train"',
     ),
     "no switch": (
         READ % "n" + "x = read(train_files, 3)\ny = read(test_files, 3)",
-        "give its function an argument is_training and write drop_remainder=is_training",
+        "Add an is_training argument to read and pass drop_remainder=is_training",
     ),
     "open": (
         "d = tf.data.Dataset.range(9)\nd = d.batch(4)",
-        "cannot tell whether it feeds training or evaluation (nothing around it tells); for training write "
-        "drop_remainder=True, for evaluation npu_shim.data.pad_last_batch(d.batch(4))",
+        "unclear if this dataset feeds training or evaluation. Pass drop_remainder=True in training, else use "
+        "npu_shim.data.pad_last_batch",
     ),
     "calls that do not tell": (
         READ % "n" + "x = read(train_files, 3)\ny = read(files, 3)",
-        "evaluation (not all of the calls of read tell); for training",
+        "evaluation (not all of the calls of read show it). Pass",
     ),
     "buckets": (
         "def eval_fn(d):\n    return d.apply(tf.data.experimental.bucket_by_sequence_length(f, b, s))",
-        "s)), batch_size=N) if N is that of all buckets",
+        "s)), batch_size=N) and its mask",
     ),
     "buckets of contrib": (
         "def train_fn(d):\n    return d.apply(tf.contrib.data.bucket_by_sequence_length(f, b, s))",
-        "write tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)",
+        "Use tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)",
     ),
     "csv": (
         'train_set = tf.data.experimental.make_csv_dataset("a", 4, num_epochs=3)',
-        'write npu_shim.data.enforce_static_batch(tf.data.experimental.make_csv_dataset("a", 4, num_epochs=3))',
+        'Use npu_shim.data.enforce_static_batch(tf.data.experimental.make_csv_dataset("a", 4, num_epochs=3))',
     ),
 }
 
 
 @pytest.mark.parametrize("text, words", WORDS.values(), ids=list(WORDS))
-def test_what_is_said(text: str, words: str) -> None:
+def test_messages(text: str, words: str) -> None:
     ((_, message),) = results(text)
-    assert words in message and "\n" not in message and len(message) < 370
+    assert words in message and "\n" not in message and len(message) < 185
 
 
 # --- across files
 
 READER = HEAD + "def input_fn(files, is_training):\n    return tf.data.TFRecordDataset(files).batch(4)\n"
-TRAINING = "training batches have one static size (told by the calls of input_fn)"
+TRAINING = "training batches made static (see the calls of input_fn)"
 PROJECTS: dict[str, tuple[dict[str, str], str]] = {
     "one call for training": (
         {"main.py": "from reader import input_fn\nd = input_fn(f, is_training=True)\n"},
@@ -344,7 +350,7 @@ PROJECTS: dict[str, tuple[dict[str, str], str]] = {
             "main.py": "import reader\nd = reader.input_fn(f, True)\n",
             "check.py": "import reader\nd = reader.input_fn(f, False)\n",
         },
-        "it feeds training and evaluation (by the calls of input_fn)",
+        "this dataset feeds training and evaluation (see the calls of input_fn)",
     ),
     "a function of the same name elsewhere": (
         {
@@ -358,16 +364,16 @@ PROJECTS: dict[str, tuple[dict[str, str], str]] = {
             "main.py": "import tensorflow as tf, reader\n"
             "def run(flags):\n    spec = tf.estimator.EvalSpec(lambda: reader.input_fn(flags.files, flags.x))\n"
         },
-        "it feeds evaluation (by the calls of input_fn)",
+        "this dataset feeds evaluation (see the calls of input_fn)",
     ),
     "handed on to a function of another file": (
         {
             "main.py": "import reader, loop\nloop.run(reader.input_fn)\n",
             "loop.py": "def run(make):\n    train(make(a, is_training=True))\n    test(make(b, is_training=False))\n",
         },
-        "it feeds training and evaluation (by what input_fn is given to)",
+        "this dataset feeds training and evaluation (see the uses of input_fn)",
     ),
-    "called by nobody": ({"main.py": "import reader\n"}, "it feeds training and evaluation; "),
+    "called by nobody": ({"main.py": "import reader\n"}, "this dataset feeds training and evaluation. "),
     "a test does not count": (
         {
             "main.py": "import reader\nd = reader.input_fn(f, True)\n",
@@ -380,7 +386,7 @@ PROJECTS: dict[str, tuple[dict[str, str], str]] = {
             "main.py": "import reader\nd = reader.input_fn(f, True)\n",
             "old.py": 'import reader\nprint "x", reader.input_fn(f, False)\n',
         },
-        "it feeds training and evaluation; ",
+        "this dataset feeds training and evaluation. ",
     ),
 }
 
@@ -414,11 +420,12 @@ def test_methods_are_found_through_what_imports_their_module(project: Any, tmp_p
         }
     )
     (diagnostic,) = converter.convert(text.encode("utf-8"), str(tmp_path / "images.py")).diagnostics
-    assert "it feeds evaluation (by the calls of batches)" in diagnostic.message
+    assert "this dataset feeds evaluation (see the calls of batches)" in diagnostic.message
 
 
 @pytest.mark.parametrize(
-    "name, wanted", [("predict.py", "it feeds prediction (by the name of the file)"), ("reading.py", "cannot tell")]
+    "name, wanted",
+    [("predict.py", "this dataset feeds prediction (see the name of the file)"), ("reading.py", "unclear if")],
 )
 def test_the_name_of_a_file_that_does_not_train(name: str, wanted: str, project: Any, tmp_path: pathlib.Path) -> None:
     text = HEAD + "d = tf.data.TextLineDataset(files)\nd = d.batch(4)\n"

@@ -545,10 +545,10 @@ def test_data_of_which_each_rank_needs_its_part_are_told(text: str, told: list[s
             "saver = tf.train.Saver()\nsaver.save(s,\n           p)\ns.run(train_op)\n",
             "if get_rank_id() == 0: saver.save(s, p)",
         ),
-        ("c = tf.keras.callbacks.ModelCheckpoint(p)\n", "get_rank_id() == 0 only"),
+        ("c = tf.keras.callbacks.ModelCheckpoint(p)\n", "only if get_rank_id() == 0"),
     ],
 )
-def test_who_saves_is_told(text: str, words: str) -> None:
+def test_checkpoints_of_all_ranks_are_reported(text: str, words: str) -> None:
     result = Converter(Settings(("NPU253",), distributed="tf_strategy")).convert((TF + text).encode())
     assert [words in d.message for d in result.diagnostics] == [True]
 
@@ -639,10 +639,10 @@ def test_gradients_of_another_file_are_averaged_there(tmp_path: pathlib.Path) ->
         ("\n    a if b else c", "checkpoint_dir=(a if b else c) if get_rank_id() == 0 else None"),
     ],
 )
-def test_what_is_to_be_written_for_one_rank_that_saves_is_an_expression(folder: str, words: str) -> None:
+def test_the_fix_for_one_rank_that_saves_is_an_expression(folder: str, words: str) -> None:
     text = TF + f"s = tf.train.MonitoredTrainingSession(checkpoint_dir={folder})\n"
     result = Converter(Settings(("NPU253",), distributed="tf_strategy")).convert(text.encode())
-    assert [d.message.partition("; write ")[2] for d in result.diagnostics] == [words]
+    assert [d.message.partition(". Pass ")[2] for d in result.diagnostics] == [words]
 
 
 def test_an_optimizer_in_another_file_makes_a_loop_a_training(tmp_path: pathlib.Path) -> None:

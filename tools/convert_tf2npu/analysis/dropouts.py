@@ -1,4 +1,4 @@
-"""What dropout functions that only drop while they train become: the NPU's operator under a test."""
+"""Convert dropout functions that drop only in training to the NPU operator under a condition."""
 
 from __future__ import annotations
 
@@ -19,11 +19,16 @@ OPERATOR = "npu_ops.dropout"
 
 
 class Dropout(NamedTuple):
-    """A dropout to be turned over.
+    """A dropout to convert.
 
-    ``call`` and ``bound`` are its call; ``training`` is the test under which it drops (None: always), ``flag`` the keyword
-    argument that gives it (None where an ``arg_scope`` does), ``keep`` the edits of its rate or keep
-    probability, ``missing`` that argument where it is left out, ``renamed`` the keywords with other names.
+    Attributes:
+        call: its call.
+        bound: the arguments of the call.
+        training: the condition under which it drops; None if it always does.
+        flag: the keyword argument with this condition; None if an ``arg_scope`` gives it.
+        keep: the edits of its rate or keep probability.
+        missing: the keep probability, if the call has none.
+        renamed: the old and new names of its keywords.
     """
 
     call: Call
@@ -35,13 +40,13 @@ class Dropout(NamedTuple):
     renamed: tuple[tuple[str, str], ...]
 
 
-def turn(context: Context, dropout: Dropout, what: str) -> Result:
-    """The operator of the NPU for a dropout, or what to write.
+def convert(context: Context, dropout: Dropout, name: str) -> Result:
+    """Return the change to the NPU operator, or a finding.
 
     Args:
         context: the file.
         dropout: the dropout.
-        what: its name in words.
+        name: its name in messages.
     """
     source, node = context.source, dropout.call.node
     edits = _operator(source, dropout)
@@ -49,43 +54,40 @@ def turn(context: Context, dropout: Dropout, what: str) -> Result:
     if edits is None or inputs is None:
         return Finding(
             node,
-            f"{what} stays as it is, because a comment or the order of its arguments is in the way; "
-            "write npu_ops.dropout(x, keep_prob=...) where it trains",
+            f"{name} has a comment or an argument order that cannot be converted. "
+            "Write npu_ops.dropout(x, keep_prob=...) for training",
         )
     if dropout.training is None or constant(dropout.training) is not None:
-        return Change(node, "dropout becomes the operator of the NPU", tuple(edits), ("npu_ops",))
+        return Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",))
     value, test, x = (
         _flat(written(source, node, edits)),
         _flat(source.segment(dropout.training)),
         _flat(source.segment(inputs)),
     )
-    by_python, by_tensor = _choices(test, dropout.training, value, x)
+    choice = _conditional(test, dropout.training, value, x)
     if not decided(context.names, dropout.training, dropout.call.where):
         return Finding(
             node,
-            f"{what} stays as it is, because its test {test} may be a tensor; write {by_python}, or, where it is "
-            f"one, {by_tensor}",
+            f"the condition of {name} may be a tensor. Write {choice}, or use tf.cond for a tensor",
         )
     if not _is_plain(inputs):
         return Finding(
             node,
-            "{} stays as it is, because its input is computed in the call; give that a name and write {}".format(
-                what, by_python.replace(x, "x")
-            ),
+            f"the input of {name} is an expression. Assign it to x and write {choice.replace(x, 'x')}",
         )
-    text = _choices(source.segment(dropout.training), dropout.training, "", source.segment(inputs))[0]
+    text = _conditional(source.segment(dropout.training), dropout.training, "", source.segment(inputs))
     edits += _choice(context, node, text)
-    return Change(node, "dropout becomes the operator of the NPU", tuple(edits), ("npu_ops",))
+    return Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",))
 
 
-def _choices(test: str, node: ast.AST, value: str, otherwise: str) -> tuple[str, str]:
-    """The text of a choice by a test: as Python decides it, and as a tensor does."""
-    inner = f"({test})" if isinstance(node, (ast.IfExp, ast.Lambda)) else test
-    return (f"{value} if {inner} else {otherwise}", f"tf.cond({test}, lambda: {value}, lambda: {otherwise})")
+def _conditional(condition: str, node: ast.AST, value: str, otherwise: str) -> str:
+    """Return the text of a conditional expression."""
+    inner = f"({condition})" if isinstance(node, (ast.IfExp, ast.Lambda)) else condition
+    return f"{value} if {inner} else {otherwise}"
 
 
 def written(source: Source, node: ast.AST, edits: list[Edit]) -> str:
-    """The text of a node with some edits made in it."""
+    """Return the text of a node with edits applied."""
     done, text = source.start(node), ""
     for edit in ordered(edits):
         text += source.text[done : edit.start] + edit.new
@@ -94,7 +96,7 @@ def written(source: Source, node: ast.AST, edits: list[Edit]) -> str:
 
 
 def _operator(source: Source, dropout: Dropout) -> list[Edit] | None:
-    """The edits that make the call that of the operator; None where they cannot be made."""
+    """Return the edits that make the call a call of the operator, or None if that is not possible."""
     node = dropout.call.node
     edits = [rename(source, node.func, OPERATOR)] + list(dropout.keep)
     for old, new in dropout.renamed:
@@ -113,12 +115,12 @@ def _operator(source: Source, dropout: Dropout) -> list[Edit] | None:
 
 
 def _choice(context: Context, node: ast.Call, tail: str) -> list[Edit]:
-    """The edits that put a call under a test, in parentheses where what is around it needs them."""
+    """Return the edits that put a call under a condition, in parentheses if the code around it needs them."""
     source = context.source
     start, end = source.start(node), source.end(node)
     parent = context.names.parents[node]
     argument = isinstance(parent, (ast.Call, ast.keyword)) and getattr(parent, "func", None) is not node
-    # a test of several lines needs something that holds them together
+    # a condition of several lines needs parentheses
     around = not argument and (
         bool(re.search(r"[\r\n]", tail)) or not isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr))
     )
@@ -127,7 +129,7 @@ def _choice(context: Context, node: ast.Call, tail: str) -> list[Edit]:
 
 
 def _without(source: Source, node: ast.Call, keyword: ast.keyword, instead: str) -> Edit | None:
-    """Take a keyword argument out of a call, with the comma before it."""
+    """Return the edit that removes a keyword argument and the comma before it; None if a comment is in between."""
     values = list(node.args) + [k.value for k in node.keywords]
     before = [v for v in values if source.start(v) < source.start(keyword.value)]
     start = outer_end(source, node, max(before, key=source.start)) if before else 0
@@ -137,7 +139,7 @@ def _without(source: Source, node: ast.Call, keyword: ast.keyword, instead: str)
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Whether an expression only names something, so that it may stand in two places."""
+    """Return True if an expression is a name or an attribute of one, so that it may be written twice."""
     return isinstance(node, ast.Name) or isinstance(node, ast.Attribute) and _is_plain(node.value)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a batching call whose last batch may be smaller: the change, or the words.
+"""Convert or report a batching call with a dynamic last batch.
 
 Shared by the rules for the methods of datasets and for the functions that batch.
 """
@@ -20,20 +20,16 @@ from .device_placement import in_map_function
 from .phase_words import EVAL, PREDICT, TRAIN, meaning, mode_parameter, parameters
 from .train_phase import Phase, phase_of
 
-_COST = "its last, smaller batch costs the card one more compilation, unless the batch size divides the examples"
-_WINDOW = (
-    "each bucket of group_by_window ends with a smaller batch, which costs the card one more compilation; for "
-    "training write %s=True, if a window holds a whole batch (else nothing would be left), or "
-    "npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)"
-)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class Way(NamedTuple):
-    """How a call that makes batches is brought to make batches of one size.
+class StaticBatch(NamedTuple):
+    """How to make the batches of a call static.
 
-    ``flag`` is the argument that leaves the smaller last batch out, where it has one, ``drop`` and ``pad``
-    are what to write around it else, with a place for the call.
+    Attributes:
+        flag: the argument that drops the last partial batch; None if the function has none.
+        drop: the function that drops it, for a function without such an argument, with ``%s`` for the call.
+        pad: the function that pads it, with ``%s`` for the call.
     """
 
     flag: str | None = "drop_remainder"
@@ -41,17 +37,17 @@ class Way(NamedTuple):
     pad: str = "npu_shim.data.pad_last_batch(%s)"
 
 
-def judge(context: Context, call: Call, bound: Bound, way: Way, source: ast.AST | None) -> Iterator[Result]:
-    """What is to be done, or said, about a call that makes batches.
+def judge(context: Context, call: Call, bound: Bound, static: StaticBatch, source: ast.AST | None) -> Iterator[Result]:
+    """Return the change or the finding for a call that makes batches.
 
     Args:
         context: its file.
         call: the call.
         bound: its arguments.
-        way: how its batches get one size.
-        source: the dataset that it reads, where that is an expression of its own.
+        static: how to make its batches static.
+        source: the dataset that it reads, if this is an expression.
     """
-    value = bound.args.get(way.flag or "")
+    value = bound.args.get(static.flag or "")
     if value is not None and constant(value) != (False,):
         return  # the script decides
     whole = around(context, call.node)
@@ -59,78 +55,82 @@ def judge(context: Context, call: Call, bound: Bound, way: Way, source: ast.AST 
     if apart or stays_on_host(context, call.node):
         return
     if in_window(context, call.node):
-        yield Finding(call.node, _WINDOW % way.flag)
+        yield Finding(
+            call.node,
+            f"each bucket of group_by_window ends with a partial batch. Pass {static.flag}=True if windows hold full batches, "
+            "or use npu_shim.data.bucket_by_length",
+        )
         return
     if in_map_function(context, call.node):
         return
-    if bound.hidden and way.flag:
+    if bound.hidden and static.flag:
         yield Finding(
             call.node,
-            "its arguments are hidden behind * or **, so that it cannot be told whether its "
-            f"last, smaller batch is left out; training needs {way.flag}=True among them",
+            f"the arguments of this batch call are hidden behind * or **. Pass {static.flag}=True in training",
         )
         return
-    harmless = _loses_nothing(context, bound, source, call.where)
+    harmless = _why_no_partial_batch(context, bound, source, call.where)
     phase = Phase(frozenset({TRAIN}), harmless) if harmless else phase_of(call.node, context.names, context.source.text)
     edit = (
-        add_argument(context.source, call.node, way.flag + "=True")
-        if (phase.name == TRAIN and value is None and way.flag and apart is False)
+        add_argument(context.source, call.node, static.flag + "=True")
+        if (phase.name == TRAIN and value is None and static.flag and apart is False)
         else None
     )
     if edit:
         yield Change(
             call.node,
-            harmless
-            and f"batches have one static size, and nothing is lost: {harmless}"
-            or f"training batches have one static size (told by {phase.because})",
+            f"batches made static without loss: {harmless}"
+            if harmless
+            else f"training batches made static (see {phase.because})",
             (edit,),
         )
         return
-    if harmless and way.flag:
+    if harmless and static.flag:
         yield Finding(
             call.node,
-            f"its batch dimension is not static, and the card cannot plan for it; write {way.flag}=True, "
-            f"which loses nothing: {harmless}",
+            f"the batch dimension is dynamic. Pass {static.flag}=True, which drops no example: {harmless}",
         )
         return
-    yield Finding(call.node, _words(context, call.node, phase, value is not None, way, brief(context, whole)))
+    yield Finding(call.node, _message(context, call.node, phase, value is not None, static, brief(context, whole)))
 
 
-def _loses_nothing(context: Context, bound: Bound, source: ast.AST | None, where: Where) -> str:
-    """Why no batch can be a smaller one, or nothing where one can."""
+def _why_no_partial_batch(context: Context, bound: Bound, source: ast.AST | None, where: Where) -> str:
+    """Return the reason why no batch can be partial, or the empty string."""
     if constant(bound.args.get("batch_size")) == (1,):
         return "a batch is one example"
-    return "the data repeat for ever" if source is not None and is_endless(context, source, where) else ""
+    return "the dataset repeats forever" if source is not None and is_endless(context, source, where) else ""
 
 
-def _words(context: Context, node: ast.Call, phase: Phase, given: bool, way: Way, shown: str) -> str:
-    padded = way.pad.replace("%s", shown)
+def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static: StaticBatch, shown: str) -> str:
+    """Return the message for a call whose last batch stays dynamic."""
+    pad = static.pad.replace("%s", shown)
+    feeds = f"this dataset feeds {_listed(phase)} (see {phase.because})"
 
-    def dropped(when: str) -> str:
-        if not way.flag:
-            return way.drop.replace("%s", shown) + ("" if when == "True" else f" where {when}")
-        return f"{way.flag}={when}" + (" in place of False" if given else "")
+    def drop(condition: str) -> str:
+        if not static.flag:
+            return "use " + static.drop.replace("%s", shown) + ("" if condition == "True" else f" if {condition}")
+        return f"pass {static.flag}={condition}" + (" instead of False" if given else "")
 
     if phase.name == TRAIN:
-        return "it feeds training (by {}); {}; write {}".format(phase.because, _COST, dropped("True"))
+        return f"{feeds}. {_sentence(drop('True'))}"
     if phase.phases and phase.complete and TRAIN not in phase.phases:
         if phase.name == PREDICT:
-            return (
-                f"it feeds prediction (by {phase.because}) and stays; {_COST}; NPUEstimator pads it by itself, elsewhere write {padded} "
-                "and keep the rows of its mask"
-            )
-        return f"it feeds {_listed(phase)} (by {phase.because}) and stays; {_COST}; against that write {padded} and give loss and metrics its mask as weights"
+            return f"{feeds}. Without NPUEstimator, use {pad} and its mask"
+        return f"{feeds}. Use {pad} and its mask"
     flag = training_flag(context, node)
     if flag:
-        by = f" (by {phase.because})" if len(phase.phases) > 1 else ""
-        return f"it feeds training and evaluation{by}; {_COST}; write {dropped(flag)}"
+        evidence = f" (see {phase.because})" if len(phase.phases) > 1 else ""
+        return f"this dataset feeds training and evaluation{evidence}. {_sentence(drop(flag))}"
     if phase.phases and phase.complete:
-        return "it feeds {} (by {}); {}; give its function an argument is_training and write {}".format(
-            _listed(phase), phase.because, _COST, dropped("is_training")
-        )
-    return "cannot tell whether it feeds training or evaluation ({}); for training write {}, for evaluation {}".format(
-        phase.because if not phase.phases else f"not all of {phase.because} tell", dropped("True"), padded
-    )
+        function = next((p.name for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)), "its function")
+        return f"{feeds}. Add an is_training argument to {function} and {drop('is_training')}"
+    evidence = f" (not all of {phase.because} show it)" if phase.phases else ""
+    feeds = f"unclear if this dataset feeds training or evaluation{evidence}"
+    return f"{feeds}. {_sentence(drop('True'))} in training, else use npu_shim.data.pad_last_batch"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _listed(phase: Phase) -> str:
@@ -138,7 +138,7 @@ def _listed(phase: Phase) -> str:
 
 
 def brief(context: Context, node: ast.AST) -> str:
-    """An expression in one line, with what is long left out."""
+    """Return an expression in one line, with long parts replaced by an ellipsis."""
     text = context.source.segment(node)
     line = _line(text)
     if line or not isinstance(node, ast.Call):
@@ -151,13 +151,13 @@ def brief(context: Context, node: ast.AST) -> str:
 
 
 def _line(text: str, longest: int = 66) -> str:
-    """A text in one line, or nothing where it is too long or holds a comment."""
+    """Return a text in one line, or the empty string if it is too long or contains a comment."""
     line = re.sub(r"(?<=[(\[]) | (?=[)\]])", "", " ".join(text.split()))
     return line if len(line) <= longest and "#" not in line else ""
 
 
 def stays_on_host(context: Context, node: ast.AST) -> bool:
-    """Whether code stands in a unit test, in a function that serves, or in one that writes records."""
+    """Return True if code belongs to a unit test, a serving function, or a function that writes records."""
     for parent in context.names.ancestors(node):
         if isinstance(parent, ast.ClassDef) and (
             parent.name.endswith(("Test", "TestCase", "Tests"))
@@ -176,7 +176,7 @@ def _writes(function: ast.AST) -> bool:
 
 
 def training_flag(context: Context, node: ast.AST) -> str | None:
-    """An expression that is true at a node where the code runs for training, as the script would write it."""
+    """Return the text of an expression that is true at a node if the code runs for training, or None."""
     names, source = context.names, context.source
     place = names.place(node)
     for function in [p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)]:

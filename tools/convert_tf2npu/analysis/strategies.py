@@ -1,4 +1,4 @@
-"""Strategies of tf.distribute: their kinds, and the run configurations that take them."""
+"""Strategies of tf.distribute: their kinds, and the run configurations that contain them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..semantics.resolver import Names
 from ..semantics.signatures import RUN_CONFIG, Bound, bind
 from ..semantics.value_flow import origins
 
-REPLICAS, SERVERS, TPU = "trains replicas in step", "has parameter servers", "needs a TPU"
+REPLICAS, SERVERS, TPU = "trains synchronous replicas", "uses parameter servers", "requires a TPU"
 NPU_STRATEGY = "npu_shim.npu_init.NPUStrategy"
 _HOMES = ("tensorflow.distribute.", "tensorflow.distribute.experimental.", "tensorflow.contrib.distribute.")
 _KINDS = {
@@ -33,8 +33,9 @@ _DISTRIBUTE_CONFIG = ("train_distribute", "eval_distribute", "remote_cluster")
 
 
 def kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]:
-    """The kinds of strategies that an expression may be; None among them where it may be something else,
-    nothing where it is None.
+    """Return the kinds of strategies that an expression may be.
+
+    The set contains None if the expression may be something else, and is empty if the expression is None.
 
     Args:
         node: the expression.
@@ -57,7 +58,7 @@ def kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]:
 
 
 def taken(context: Context, call: ast.Call, where: Where) -> dict[str, set[str | None]]:
-    """The strategies that a call makes part of a run configuration: their kinds by argument.
+    """Return the kinds of strategies that a call adds to a run configuration, by argument.
 
     Args:
         context: the file.
@@ -74,7 +75,7 @@ def taken(context: Context, call: ast.Call, where: Where) -> dict[str, set[str |
 
 
 def bound_configuration(context: Context, call: ast.Call, where: Where) -> Bound | None:
-    """The arguments of a call that makes a run configuration, or changes one; None for any other call."""
+    """Return the arguments of a call that creates or changes a run configuration; None for any other call."""
     if any(keyword.arg in _TAKES for keyword in call.keywords) or len(call.args) > RUN_CONFIG.index("train_distribute"):
         if (
             context.resolve(call.func, where) in _CONFIGS
@@ -87,17 +88,17 @@ def bound_configuration(context: Context, call: ast.Call, where: Where) -> Bound
 
 
 def turned(context: Context, call: ast.Call, where: Where) -> set[str]:
-    """The arguments of a run configuration whose strategies become those of the NPU."""
+    """Return the arguments of a run configuration whose strategies are converted to the NPU."""
     if context.distributed != "tf_strategy":
         return set()
     return {name for name, its_kinds in taken(context, call, where).items() if its_kinds == {REPLICAS}}
 
 
 def are_made(names: Names) -> bool:
-    """Whether a file of the project makes a strategy that trains replicas in step; it parts the data when the script runs.
+    """Return True if a file of the project creates a strategy with synchronous replicas, which shards the data.
 
     Args:
-        names: of any of its modules.
+        names: name resolution in any of its modules.
     """
     return any(
         names_of.resolve(call.node.func, call.where) in _MADE

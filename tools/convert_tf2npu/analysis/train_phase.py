@@ -74,7 +74,7 @@ class Phase(NamedTuple):
         return next(iter(self.phases)) if len(self.phases) == 1 and self.complete else None
 
 
-_OPEN = Phase(frozenset(), "nothing around it tells", False)
+_OPEN = Phase(frozenset(), "nothing around it shows it", False)
 
 
 def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
@@ -114,7 +114,7 @@ class _Search:
                 if found.phases:
                     return found
                 if reads:
-                    return _of(reads, "the names of what it reads")
+                    return _of(reads, "the names of its data")
                 if _ELSEWHERE.search(parent.name):
                     return _OPEN
                 found = self._called(parent, names)
@@ -125,7 +125,7 @@ class _Search:
                 if named:
                     return _of(named, f"the name {parent.name}")
             child = parent
-        return _of(reads, "the names of what it reads") if reads else _OPEN
+        return _of(reads, "the names of its data") if reads else _OPEN
 
     def _named(self, function: ast.FunctionDef, names: Names) -> Phase:
         """What the name of a function says, unless its calls know better."""
@@ -145,10 +145,10 @@ class _Search:
             for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
                 left = after_exit(child, tuple(block)) if isinstance(block, list) and child in block else ()
                 if len(left) == 1:
-                    return _of(next(iter(left)), "the test before it")
+                    return _of(next(iter(left)), "the condition before it")
         if isinstance(parent, (ast.If, ast.IfExp)):
             phase = _tested(parent, child)
-            return _of(phase, "the test around it") if phase else _OPEN
+            return _of(phase, "the condition around it") if phase else _OPEN
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
             named = {the_phase_in(last_name(target)) for target in targets} - {None}
@@ -188,7 +188,7 @@ class _Search:
             ):
                 found.append(self._at(None, Mention(node, names.place(node), names)))
         phases = frozenset(phase for one in found for phase in one.phases)
-        return Phase(phases, f"what is done with {parameter}", all(one.complete for one in found)) if phases else _OPEN
+        return Phase(phases, f"the uses of {parameter}", all(one.complete for one in found)) if phases else _OPEN
 
     def _used(self, targets: Sequence[ast.expr], assignment: ast.stmt, names: Names) -> Phase:
         """What is done with the variable that holds a value, in the same function."""
@@ -227,9 +227,7 @@ class _Search:
         uses = mentions(function, names)
         found = [self._at(function, use) for use in uses or () if not self._is_asked(use) and not _tests(use)]
         phases = frozenset(phase for one in found for phase in one.phases)
-        because = (
-            "the calls of %s" if any(_is_call(use) for use in uses or ()) else "what %s is given to"
-        ) % function.name
+        because = ("the calls of %s" if any(_is_call(use) for use in uses or ()) else "the uses of %s") % function.name
         complete = len(found) <= _MOST_CALLS and all(one.phases and one.complete for one in found)
         self._known[function] = Phase(phases, because, complete) if phases else _OPEN
         return self._known[function] or _OPEN
@@ -245,12 +243,12 @@ class _Search:
         if isinstance(call, ast.Call) and _is_call(use):
             handed = _handed(function, call)
             if handed:
-                return _of(handed, "what it is given")
+                return _of(handed, "the arguments of its call")
             found = self.climb(call, use.names)
             if found.phases or _handed_on(function, call):
                 return found
             values = call.args + [k.value for k in call.keywords]
-            return _of(the_phase_in(" ".join(w for v in values for w in _data_words(v))), "the names of what it reads")
+            return _of(the_phase_in(" ".join(w for v in values for w in _data_words(v))), "the names of its data")
         return self.climb(use.node, use.names)
 
 

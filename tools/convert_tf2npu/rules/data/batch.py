@@ -1,14 +1,26 @@
 """Give training batches a static size.
 
-The NPU compiles a graph for each shape it sees; the smaller batch at the end of a pass over the data
-would cost a compilation. ``drop_remainder=True`` leaves it out and makes the batch dimension static.
-That is done where a dataset feeds training, as the tests around it, its names, what it is handed to,
-and the calls of its function in this and other files tell; and where nothing is lost, because it repeats
-for ever before it is batched or a batch is one example. Where it feeds evaluation or prediction it stays,
-for every example counts there, and is told with the way to pad the last batch; so is what serves several,
-with the switch to write, and what cannot be decided. A ``drop_remainder`` that the script computes is the
-script's. What is batched only to be taken apart again, in unit tests, in functions that write records, and
-inside a function that tf.data calls, stays.
+The NPU compiles a graph for each new shape, so the last partial batch of a dataset costs one recompilation, unless
+the batch size divides the number of examples. ``drop_remainder=True`` drops this batch and makes the batch dimension
+static.
+
+The rule adds it to datasets that feed training. It looks at the conditions around the call, at names, at the uses of
+the dataset, and at the calls of its function in all files of the project. It also adds it if no example is lost,
+because the dataset repeats forever before it is batched or a batch is one example.
+
+The rule reports all other datasets with a dynamic last batch:
+
+* Evaluation: every example counts, so pad the last batch with ``npu_shim.data.pad_last_batch`` and weight loss and
+  metrics by its mask.
+* Prediction: ``NPUEstimator`` pads the last batch itself. In other programs, pad it and keep only the rows of the
+  mask.
+* Training and evaluation in one function: pass ``drop_remainder`` an expression that is true in training.
+* Buckets of ``group_by_window``: each bucket ends with a partial batch. ``drop_remainder=True`` drops all examples if
+  a window never holds a full batch. ``npu_shim.data.bucket_by_length(dataset, length_of, [LENGTHS], batch_size)``
+  avoids this.
+
+These datasets are not changed and not reported: a ``drop_remainder`` that the script computes, batches that the
+script unbatches again, unit tests, functions that write records, and functions that tf.data calls.
 
 Before::
 
@@ -137,7 +149,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.last_batch import Way, judge
+from ...analysis.last_batch import StaticBatch, judge
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.types import DATASET
@@ -155,4 +167,4 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     node = call.node
     assert isinstance(node.func, ast.Attribute)
     if context.types.of(node.func.value, call.where) == DATASET:
-        yield from judge(context, call, bind(node, _SIGNATURES[node.func.attr]), Way(), node.func.value)
+        yield from judge(context, call, bind(node, _SIGNATURES[node.func.attr]), StaticBatch(), node.func.value)

@@ -1,9 +1,17 @@
-"""Scale the loss with the NPU's managers and optimizer.
+"""Replace loss scaling with the managers and the optimizer of the NPU.
 
-The NPU signals an overflow in its own way, which only ``NPULossScaleOptimizer`` and its managers know.
-Manager and optimizer are converted together or not at all; a file that shows only one of them is told. A
-dynamic scale keeps its rule: halved at once by an overflow, doubled after a period without one. With ``-d``
-the optimizer skips a step on all ranks when one of them overflows.
+The NPU signals an overflow in its own way, and only ``NPULossScaleOptimizer`` and its managers support this. A
+dynamic scale keeps its rule: it is halved at once by an overflow and doubled after a period without one. With ``-d``,
+all ranks skip a step if one of them overflows.
+
+The rule reports these calls:
+
+* The file shows only a manager or only an optimizer. Convert both together:
+  ``NPULossScaleOptimizer(opt, FixedLossScaleManager(...))``.
+* ``enable_mixed_precision_graph_rewrite``: the NPU has its own mixed precision. Remove the rewrite and use
+  ``npu_shim.session_config(precision_mode='allow_mix_precision')``.
+* A scale that is also passed to the graph rewrite, which accepts only TensorFlow's scales. Remove the rewrite as
+  above and write ``NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))``.
 
 Before::
 
@@ -116,24 +124,23 @@ CALLS = _MANAGERS | _OPTIMIZERS | _REWRITES | {_NPU}
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     name = name or ""
     if name == _NPU:
-        shared = _shared(context, call.node)
+        shared = _share_overflows(context, call.node)
         if shared is not None:
-            yield Change(call.node, "a step is skipped on all ranks when one of them overflows", (shared,))
+            yield Change(call.node, "all ranks skip a step if one of them overflows", (shared,))
         return
     if name in _REWRITES:
         yield Finding(
             call.node,
-            "the NPU has mixed precision of its own: leave the optimizer as it was and "
-            "write npu_shim.session_config(precision_mode='allow_mix_precision')",
+            "the NPU has its own mixed precision. Remove this call and use "
+            "npu_shim.session_config(precision_mode='allow_mix_precision')",
         )
         return
     given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale") if name in _OPTIMIZERS else call.node
-    if _rewritten(context, given, call.where):
+    if _is_used_by_rewrite(context, given, call.where):
         yield Finding(
             call.node,
-            "{} stays, because enable_mixed_precision_graph_rewrite is given the same scale; "
-            "leave that out, write npu_shim.session_config(precision_mode='allow_mix_precision') and "
-            "NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))".format(last_part(name)),
+            f"{last_part(name)} shares its scale with enable_mixed_precision_graph_rewrite. Use "
+            "npu_shim.session_config(precision_mode='allow_mix_precision') instead",
         )
         return
     found = set(context.called.values())
@@ -141,26 +148,29 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if not literal and not (found & _OPTIMIZERS if name in _MANAGERS else found & _MANAGERS):
         yield Finding(
             call.node,
-            "{} stays, because this file does not show what it is used with; manager "
-            "and optimizer go together: NPULossScaleOptimizer(opt, FixedLossScaleManager(...))".format(last_part(name)),
+            f"{last_part(name)} must be converted together with its optimizer or manager. Write "
+            "NPULossScaleOptimizer(opt, FixedLossScaleManager(...))",
         )
         return
     edits, uses = _edits(context, call.node, name)
     if edits is None:
         yield Finding(
             call.node,
-            "its arguments cannot be turned over; write NPULossScaleOptimizer(opt, "
-            "manager) with FixedLossScaleManager or ExponentialUpdateLossScaleManager",
+            "these arguments cannot be converted. Write NPULossScaleOptimizer(opt, manager) with a "
+            "FixedLossScaleManager or an ExponentialUpdateLossScaleManager",
         )
         return
-    shared = _shared(context, call.node) if name in _OPTIMIZERS else None
+    shared = _share_overflows(context, call.node) if name in _OPTIMIZERS else None
     yield Change(
-        call.node, "the loss is scaled as the NPU needs it", tuple(edits + ([shared] if shared else [])), tuple(uses)
+        call.node,
+        "loss scaling replaced with that of the NPU",
+        tuple(edits + ([shared] if shared else [])),
+        tuple(uses),
     )
 
 
-def _shared(context: Context, node: ast.Call) -> Edit | None:
-    """Let the optimizer of one rank know of the overflows of the others."""
+def _share_overflows(context: Context, node: ast.Call) -> Edit | None:
+    """Return the edit that shares overflows between ranks."""
     bound = bind(node, ("opt", "loss_scale_manager", "is_distributed"))
     if not context.distributed or bound.hidden or "is_distributed" in bound.args:
         return None
@@ -207,22 +217,24 @@ def _optimizer(context: Context, node: ast.Call) -> tuple[list[Edit] | None, lis
     return edits, uses
 
 
-def _rewritten(context: Context, scale: ast.expr | None, where: Where) -> bool:
-    """Whether a scale, or what it is given to, may also be an argument of the graph rewrite of mixed precision,
-    which takes TensorFlow's own scales alone."""
-    made = _made(context, scale, where)
+def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) -> bool:
+    """Return True if a scale may also be an argument of the mixed precision graph rewrite.
+
+    The rewrite accepts only TensorFlow's own scales.
+    """
+    made = _makers(context, scale, where)
     for call in context.names.calls:
         if context.resolve(call.node.func, call.where) in _REWRITES:
             given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale")
             if given is not None and constant(given) is None:
-                its = _made(context, given, call.where)
+                its = _makers(context, given, call.where)
                 if its is None or made is None or its & made:
                     return True
     return False
 
 
-def _made(context: Context, node: ast.expr | None, where: Where) -> set[int] | None:
-    """The calls that may have made a value; None where that cannot be told."""
+def _makers(context: Context, node: ast.expr | None, where: Where) -> set[int] | None:
+    """Return the calls that may have made a value, or None if they are not known."""
     if node is None or constant(node) is not None:
         return set()
     if isinstance(node, ast.Call):
@@ -238,7 +250,7 @@ def _literal_scale(node: ast.Call) -> bool:
 
 
 def _manager(context: Context, bound: Bound | None) -> str:
-    """The manager that does what a DynamicLossScale does."""
+    """Return the text of the manager that behaves as a DynamicLossScale."""
     given: dict[str, ast.expr] = bound.args if bound else {}
 
     def text(argument: str, default: str) -> str:
@@ -247,10 +259,10 @@ def _manager(context: Context, bound: Bound | None) -> str:
     ratio = "0.5"
     if "multiplier" in given:
         plain = isinstance(given["multiplier"], (ast.Name, ast.Attribute)) or constant(given["multiplier"])
-        ratio = "1 / {}".format(text("multiplier", "")) if plain else "1 / ({})".format(text("multiplier", ""))
+        multiplier = text("multiplier", "")
+        ratio = f"1 / {multiplier}" if plain else f"1 / ({multiplier})"
     return (
-        "ExponentialUpdateLossScaleManager(init_loss_scale={}, incr_every_n_steps={}, "
-        "decr_every_n_nan_or_inf=1, incr_ratio={}, decr_ratio={})".format(
-            text("initial_loss_scale", "2 ** 15"), text("increment_period", "2000"), text("multiplier", "2"), ratio
-        )
+        f"ExponentialUpdateLossScaleManager(init_loss_scale={text('initial_loss_scale', '2 ** 15')}, "
+        f"incr_every_n_steps={text('increment_period', '2000')}, decr_every_n_nan_or_inf=1, "
+        f"incr_ratio={text('multiplier', '2')}, decr_ratio={ratio})"
     )

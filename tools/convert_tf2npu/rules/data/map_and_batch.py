@@ -1,9 +1,10 @@
-"""Give training batches made by other functions than batch a static size.
+"""Give training batches of functions other than batch a static size.
 
-As ``dataset.batch`` does with ``drop_remainder`` (see NPU109), for the functions that read, parse and
-batch in one. Evaluation and prediction keep every example and are told. ``make_csv_dataset`` and
-``make_batched_features_dataset`` need nothing as long as they have no number of epochs: then TensorFlow
-makes their batches static itself.
+The rule adds ``drop_remainder=True`` as NPU109 does, for the functions that read, parse and batch in one call. See
+NPU109 for the datasets that it reports. ``make_csv_dataset`` and ``make_batched_features_dataset`` without
+``num_epochs`` need no change, because TensorFlow makes their batches static itself.
+
+The last batch of buckets can be padded only if all buckets have the same batch size N.
 
 Before::
 
@@ -102,7 +103,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.datasets import around
-from ...analysis.last_batch import Way, judge
+from ...analysis.last_batch import StaticBatch, judge
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.types import DATASET
@@ -163,9 +164,8 @@ CALLS = frozenset(
 )
 METHODS = frozenset({"bucket_by_sequence_length"})
 
-
-# Its buckets may differ in their batch size, so that there is no one size for all batches.
-_BUCKETS = Way(pad="npu_shim.data.pad_last_batch(%s, batch_size=N) if N is that of all buckets")
+# Buckets may differ in their batch size, so the caller gives the size.
+_BUCKETS = StaticBatch(pad="npu_shim.data.pad_last_batch(%s, batch_size=N)")
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
@@ -183,17 +183,17 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute) and whole is not call.node
         else None
     )
-    way = Way()
+    static = StaticBatch()
     if word.startswith("make_"):
         if not bound.hidden and not bound.given("num_epochs"):
-            return  # they repeat for ever, and TensorFlow gives their batches one size itself
-        way = Way("drop_final_batch" if word == "make_batched_features_dataset" else None)
+            return  # they repeat forever, and TensorFlow makes their batches static itself
+        static = StaticBatch("drop_final_batch" if word == "make_batched_features_dataset" else None)
     elif word == "bucket_by_sequence_length":
-        way = (
+        static = (
             _BUCKETS
             if "contrib" not in home or moves(context, call.node)
             else _BUCKETS._replace(
                 flag=None, drop="tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)"
             )
         )
-    yield from judge(context, call, bound, way, source)
+    yield from judge(context, call, bound, static, source)

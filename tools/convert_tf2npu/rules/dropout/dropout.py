@@ -1,9 +1,15 @@
-"""Use the NPU's dropout operator.
+"""Replace tf.nn.dropout with the NPU operator.
 
-``npu_ops.dropout`` takes the probability to keep; where the script gives a rate to drop, it becomes
-one minus it. A ``noise_shape`` stays with ``tf.nn.dropout``, because the NPU's operator draws one
-number for each element. In TensorFlow 1 the second argument by place is the keep probability, in
-TensorFlow 2 the rate; a file that shows neither version is told.
+``npu_ops.dropout`` takes the keep probability. If the script gives a drop rate, the rule writes one minus the rate.
+In TensorFlow 1 the second positional argument is the keep probability, in TensorFlow 2 the rate.
+
+The rule reports these calls:
+
+* The file shows neither version. Pass the second argument by keyword.
+* The call has a ``noise_shape``. The NPU operator draws one number for each element and has no ``noise_shape``. It is
+  faster, so use it without ``noise_shape`` if your model allows it.
+* The arguments are hidden behind ``*`` or ``**``, or the rate is positional. Write
+  ``npu_ops.dropout(x, keep_prob=...)``.
 
 Before::
 
@@ -99,7 +105,7 @@ from ..base import Change, Context, Finding, Result
 CODE = "NPU106"
 CALLS = frozenset({"tensorflow.nn.dropout", "tensorflow.keras.backend.dropout"})
 _KERAS_LEVEL = ("x", "level", "noise_shape", "seed")
-# Calls that only TensorFlow 1 has under the plain name tensorflow, and the modules that only it has.
+# Functions and modules that only TensorFlow 1 has below the plain name tensorflow.
 _ONLY_IN_1 = frozenset(
     "tensorflow." + name
     for name in """
@@ -118,7 +124,7 @@ losses.mean_squared_error losses.get_total_loss""".split()
 _MODULES_OF_1 = tuple(
     f"tensorflow.{name}." for name in ("layers", "app", "flags", "gfile", "logging", "python_io", "nn.rnn_cell")
 )
-# What shows a version before the tool replaces it, and no longer when it looks again.
+# Names that show the version only until the tool replaces them.
 _REPLACED_OF_1 = ("tensorflow.contrib.", "tensorflow.layers.dropout", "horovod.tensorflow.broadcast_global_variables")
 _REPLACED = CALLS | {
     "tensorflow.layers.dropout",
@@ -140,9 +146,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if len(node.args) > 1:
             yield Finding(
                 node,
-                "the second argument of tf.nn.dropout is the keep probability in "
-                "TensorFlow 1 and the rate in TensorFlow 2, and nothing in this file "
-                "tells which is meant; give it its name",
+                "the second argument of tf.nn.dropout is keep_prob in TensorFlow 1 and rate in TensorFlow 2. "
+                "Pass it by keyword",
             )
             return
         version = 1
@@ -150,35 +155,36 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     rate = "level" if keras else "rate"
     if bound.hidden:
         yield Finding(
-            node, "the arguments of dropout are hidden behind * or **; write npu_ops.dropout(x, keep_prob=...)"
+            node, "the arguments of dropout are hidden behind * or **. Write npu_ops.dropout(x, keep_prob=...)"
         )
         return
     if bound.given("noise_shape"):
         yield Finding(
             node,
-            "dropout with a noise_shape stays as it is; the NPU draws one number "
-            "for each element (npu_ops.dropout without noise_shape is the faster one)",
+            "the NPU operator has no noise_shape. Use npu_ops.dropout(x, keep_prob=...) if the model allows it",
         )
         return
     edits: list[Edit] = [rename(source, node.func, "npu_ops.dropout")]
     if version == 1 and rate in bound.positional:
-        yield Finding(node, "its rate is given by place; write npu_ops.dropout(x, keep_prob=...)")
+        yield Finding(node, "the rate of dropout is positional. Write npu_ops.dropout(x, keep_prob=...)")
         return
     if bound.given(rate):
         if bound.given("keep_prob"):
-            return  # TensorFlow itself refuses both
+            return  # TensorFlow raises an error for both
         edits += one_minus(source, bound.args[rate])
         keyword = bound.keywords.get(rate)
         if keyword:
             edits.append(rename_keyword(source, node, keyword, "keep_prob"))
     elif not bound.given("keep_prob"):
         return
-    yield Change(node, "dropout becomes the operator of the NPU", tuple(edits), ("npu_ops",))
+    yield Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",))
 
 
 def _version(context: Context) -> int | None:
-    """Which TensorFlow the plain name ``tensorflow`` stands for, by what else the file imports and calls; None where
-    nothing tells, or one thing this and another that, be it replaced by now."""
+    """Return the major version of ``tensorflow`` that the imports and calls of a file show.
+
+    Return None if they show no version, or both. Names that the tool has replaced count too.
+    """
     one = replaced = ported = False
     two = _imports_v1(context.names)
     for call in context.names.calls:
@@ -203,7 +209,7 @@ def _version(context: Context) -> int | None:
 
 
 def _imports_v1(names: Names) -> bool:
-    """Whether a file imports TensorFlow 1 by its name in TensorFlow 2, and not only where that can be had."""
+    """Return True if a file imports tensorflow.compat.v1 without a fallback for TensorFlow 1."""
     scopes = {id(where.scope): where.scope for where in names.places.values()}
     return any(
         len(bindings) == 1 and bindings[0].kind == "import" and bindings[0].target.startswith(_COMPAT)

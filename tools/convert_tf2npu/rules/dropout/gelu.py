@@ -1,8 +1,10 @@
-"""Use the NPU's gelu operator.
+"""Replace gelu with the NPU operator.
 
-A function is taken for gelu by what it computes, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), in
-whatever way it is written, and not by its name. Its docstring and comments stay. The form with erf is
-another function (up to 5e-4 away) and is only told.
+The rule recognizes gelu by its formula, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), in any notation and under any
+name. The docstring and the comments of a gelu function stay.
+
+The rule reports the erf form of gelu, which is another function with a difference of up to 5e-4. Use
+``npu_unary_ops.gelu`` if this difference is acceptable.
 
 Before::
 
@@ -137,34 +139,35 @@ from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU108"
-_READY = frozenset({"tensorflow.nn.gelu", "tensorflow.keras.activations.gelu"})
-# What the formula is written with: a function is looked into where it calls one of these.
-CALLS = _READY | {"tensorflow.tanh", "tensorflow.sigmoid", "tensorflow.erf", "tensorflow.math.erf"}
+_OF_TENSORFLOW = frozenset({"tensorflow.nn.gelu", "tensorflow.keras.activations.gelu"})
+# The functions in the formula. The rule examines each function that calls one of them.
+CALLS = _OF_TENSORFLOW | {"tensorflow.tanh", "tensorflow.sigmoid", "tensorflow.erf", "tensorflow.math.erf"}
 _COMMENT = re.compile(r"[ \t]*(#[^\r\n]*)")
 _LAYERS = ("tensorflow.keras.layers.", "tensorflow.layers.")
-_ERF = (
-    "this is gelu in its erf form; npu_unary_ops.gelu computes the tanh form, up to 5e-4 away: write it "
-    "where that is near enough"
-)
+_ERF = "erf form of gelu. Use {} (tanh form) if a difference of up to 5e-4 is acceptable"
+_OPERATOR = "npu_unary_ops.gelu"
+_DONE = "gelu replaced with the NPU operator"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    """An activation given by its name: Keras takes the erf form."""
+    """Report an activation given by the name gelu, for which Keras takes the erf form."""
     if "gelu" not in context.source.text:
         return
     for call in context.names.calls:
         for keyword in call.node.keywords:
             if (
                 keyword.arg == "activation"
-                and (constant(keyword.value) == ("gelu",) or context.resolve(keyword.value, call.where) in _READY)
+                and (
+                    constant(keyword.value) == ("gelu",) or context.resolve(keyword.value, call.where) in _OF_TENSORFLOW
+                )
                 and (context.resolve(call.node.func, call.where) or "").startswith(_LAYERS)
             ):
-                yield Finding(keyword.value, _ERF.replace("write it", "write activation=npu_unary_ops.gelu"))
+                yield Finding(keyword.value, _ERF.format("activation=" + _OPERATOR))
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if name in _READY:
-        yield from _ready(context, call.node)
+    if name in _OF_TENSORFLOW:
+        yield from _of_tensorflow(context, call.node)
         return
     around = next((f for f in context.names.ancestors(call.node) if isinstance(f, (ast.FunctionDef, ast.Lambda))), None)
     function = next((f for f in context.names.functions if f.node is around), None)
@@ -172,23 +175,21 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if function and found == "gelu":
         yield _function(context, function)
     elif function and found:
-        yield Finding(function.node, _ERF)
+        yield Finding(function.node, _ERF.format(_OPERATOR))
     else:
         yield from _expression(context, call)
 
 
-def _ready(context: Context, node: ast.Call) -> Iterator[Result]:
-    """gelu as TensorFlow has it, which says by an argument which form it is."""
+def _of_tensorflow(context: Context, node: ast.Call) -> Iterator[Result]:
+    """Convert or report a gelu of TensorFlow by its argument ``approximate``."""
     bound = bind(node, ("features", "approximate", "name"))
     approximate = constant(bound.args.get("approximate"))
     if bound.hidden or "approximate" in bound.args and approximate is None or not node.args:
-        yield Finding(
-            node, "which form of gelu this is, is not to be seen; for approximate=True write npu_unary_ops.gelu(x)"
-        )
+        yield Finding(node, "the form of this gelu is not visible. For approximate=True write npu_unary_ops.gelu(x)")
     elif approximate and approximate[0]:
         yield Change(
             node,
-            "gelu becomes the operator of the NPU",
+            _DONE,
             (
                 Edit(
                     context.source.start(node),
@@ -199,7 +200,7 @@ def _ready(context: Context, node: ast.Call) -> Iterator[Result]:
             ("npu_unary_ops",),
         )
     else:
-        yield Finding(node, _ERF)
+        yield Finding(node, _ERF.format(_OPERATOR))
 
 
 def _function(context: Context, function: Function) -> Change:
@@ -210,13 +211,13 @@ def _function(context: Context, function: Function) -> Change:
     if not isinstance(function.node, ast.Lambda):
         call = "return " + call
         indent = source.text[source.line_start(start) : start]
-        if not indent.strip():  # else the body stands in the line of its def
+        if not indent.strip():  # otherwise the body is on the line of its def
             call = "".join(c + source.newline + indent for c in _comments(context, body)) + call
-    return Change(function.node, "gelu becomes the operator of the NPU", (Edit(start, end, call),), ("npu_unary_ops",))
+    return Change(function.node, _DONE, (Edit(start, end, call),), ("npu_unary_ops",))
 
 
 def _expression(context: Context, call: Call) -> Iterator[Result]:
-    """The formula in the midst of other code."""
+    """Convert or report the formula inside other code."""
     whole: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
         if not (isinstance(parent, ast.BinOp) or isinstance(parent, ast.Call) and parent.func is not whole):
@@ -230,18 +231,18 @@ def _expression(context: Context, call: Call) -> Iterator[Result]:
                 new = f"npu_unary_ops.gelu({context.source.segment(part)})"
                 yield Change(
                     whole,
-                    "gelu becomes the operator of the NPU",
+                    _DONE,
                     (Edit(context.source.start(whole), context.source.end(whole), new),),
                     ("npu_unary_ops",),
                 )
             elif found:
-                yield Finding(whole, _ERF)
+                yield Finding(whole, _ERF.format(_OPERATOR))
             if found:
                 return
 
 
 def _comments(context: Context, body: list) -> Iterator[str]:
-    """The comments between and inside a function's statements."""
+    """Return the comments between and inside the statements of a function."""
     source = context.source
     for number in range(source.lines(body[0])[0], source.lines(body[-1])[1]):
         found = _COMMENT.search(source.line(number))

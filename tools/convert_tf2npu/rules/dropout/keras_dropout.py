@@ -1,8 +1,8 @@
-"""Keras Dropout layers keep TensorFlow's dropout.
+"""Keras Dropout layers that use the dropout of TensorFlow.
 
-A ``Dropout`` layer works on the NPU, but with TensorFlow's own operations. The vendor's way to the
-NPU's operator changes every Dropout layer of the process when it is imported, so that the choice is
-left to whoever owns the script.
+A ``Dropout`` layer works on the NPU, but with the operations of TensorFlow instead of the NPU operator. Import
+``npu_convert_dropout`` from ``npu_shim.estimator.npu`` to use the NPU operator in all Dropout layers of the process.
+The rule does not add this import, because it affects the whole process.
 
 Untouched::
 
@@ -43,6 +43,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     yield Finding(
         call.node,
-        '{} keeps the dropout of TensorFlow; "from npu_shim.estimator.npu import '
-        'npu_convert_dropout" switches all Dropout layers of the process to that of the NPU'.format(last_part(name)),
+        '{} uses the dropout of TensorFlow. For the NPU operator write "from npu_shim.estimator.npu import '
+        'npu_convert_dropout"'.format(last_part(name)),
     )

@@ -1,9 +1,11 @@
-"""Use the NPU's dropout operator for tf.layers.dropout.
+"""Replace tf.layers.dropout with the NPU operator.
 
-``tf.layers.dropout`` drops only while it trains. Where its ``training`` argument is a test that
-Python decides when the graph is made, the call becomes the operator of the NPU under that test.
-Where it may be a tensor, it stays and is told; an argument is none if the function itself tests it
-with ``if``.
+``tf.layers.dropout`` drops only in training. If Python evaluates its ``training`` argument while the graph is built,
+the rule writes the NPU operator under this condition. An argument that the function itself tests with ``if`` is not a
+tensor.
+
+The rule reports a call whose ``training`` argument may be a tensor, or whose arguments it cannot convert. Write
+``npu_ops.dropout`` in a conditional expression, or in ``tf.cond`` for a tensor.
 
 Before::
 
@@ -113,7 +115,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.dropouts import Dropout, turn
+from ...analysis.dropouts import Dropout, convert
 from ...rewrite.call_edits import one_minus
 from ...semantics.model import Call
 from ...semantics.signatures import LAYERS_DROPOUT, bind
@@ -122,7 +124,7 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU107"
 CALLS = frozenset({"tensorflow.layers.dropout"})
-_WHAT = "tf.layers.dropout"
+_NAME = "tf.layers.dropout"
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -130,7 +132,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     training = bound.args.get("training")
     literal = constant(training)
     if not bound.hidden and (training is None or literal and not literal[0]):
-        return  # it never drops
+        return  # without training it never drops
     reason = ""
     if (
         bound.hidden
@@ -139,17 +141,17 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         or "training" not in bound.keywords
         or "noise_shape" in bound.positional
     ):
-        reason = "its arguments are given in a way that cannot be turned over"
+        reason = "has arguments that cannot be converted"
     elif bound.given("noise_shape"):
-        reason = "it has a noise_shape"
+        reason = "has a noise_shape"
     if reason or training is None:
         yield Finding(
             call.node,
-            f"{_WHAT} stays as it is, because {reason}; write npu_ops.dropout(x, keep_prob=1 - rate) where it trains",
+            f"{_NAME} {reason}. Write npu_ops.dropout(x, keep_prob=1 - rate) for training",
         )
         return
     rate = bound.args.get("rate")
-    yield turn(
+    yield convert(
         context,
         Dropout(
             call,
@@ -160,5 +162,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             "" if rate is not None else "keep_prob=0.5",
             (("rate", "keep_prob"), ("inputs", "x")),
         ),
-        _WHAT,
+        _NAME,
     )

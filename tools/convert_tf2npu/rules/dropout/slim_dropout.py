@@ -1,9 +1,11 @@
-"""Use the NPU's dropout operator for the dropout of slim and contrib.layers.
+"""Replace the dropout of slim and contrib.layers with the NPU operator.
 
-``slim.dropout`` drops while ``is_training`` holds, which the call says itself or an ``arg_scope`` around it.
-Where Python decides that when the graph is made, the call becomes the operator of the NPU under that test.
-Where it may be a tensor, or a caller's ``arg_scope`` may say it, the call stays and is told. Without any
-``arg_scope`` it always drops.
+``slim.dropout`` drops if ``is_training`` is true. The call or an ``arg_scope`` around it gives this argument. If
+Python evaluates it while the graph is built, the rule writes the NPU operator under this condition. Without
+``is_training`` and without any ``arg_scope``, the call always drops.
+
+The rule reports a call whose ``is_training`` may be a tensor or may come from the ``arg_scope`` of a caller. Write
+``npu_ops.dropout`` in a conditional expression, or in ``tf.cond`` for a tensor.
 
 Before::
 
@@ -74,7 +76,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.dropouts import Dropout, turn
+from ...analysis.dropouts import Dropout, convert
 from ...project.import_graph import importers
 from ...semantics.model import Call
 from ...semantics.resolver import Names
@@ -87,7 +89,7 @@ _DROPOUT = "tensorflow.contrib.layers.dropout"
 CALLS = frozenset({_DROPOUT})
 _SCOPES = frozenset({"tensorflow.contrib.slim.arg_scope", "tensorflow.contrib.framework.arg_scope"})
 _SIGNATURE = ("inputs", "keep_prob", "noise_shape", "is_training", "outputs_collections", "scope", "seed")
-_WHAT = "slim.dropout"
+_NAME = "slim.dropout"
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -98,19 +100,19 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         training = next((k.value for scope in scopes for k in scope.keywords if k.arg == "is_training"), None)
     literal = constant(training)
     if literal and not literal[0]:
-        return  # it never drops
+        return  # without training it never drops
     complete = training is not None and "keep_prob" in bound.args or not _in_unknown_scope(context.names)
     reason = ""
     if bound.hidden or bound.unknown or "inputs" not in bound.args or len(bound.positional) > 2:
-        reason = "its arguments are given in a way that cannot be turned over"
+        reason = "has arguments that cannot be converted"
     elif bound.given("noise_shape") or bound.given("outputs_collections"):
-        reason = "it has a noise_shape or collects its output"
+        reason = "has a noise_shape or collects its output"
     elif not complete or any(k.arg != "is_training" for scope in scopes for k in scope.keywords):
-        reason = "an arg_scope may give it more arguments"
+        reason = "may get more arguments from an arg_scope"
     if reason:
-        yield _left(context, bound, call, reason)
+        yield _finding(context, bound, call, reason)
         return
-    yield turn(
+    yield convert(
         context,
         Dropout(
             call,
@@ -121,24 +123,23 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             "" if "keep_prob" in bound.args else "keep_prob=0.5",
             (("inputs", "x"), ("scope", "name")),
         ),
-        _WHAT,
+        _NAME,
     )
 
 
-def _left(context: Context, bound: Bound, call: Call, reason: str) -> Finding:
+def _finding(context: Context, bound: Bound, call: Call, reason: str) -> Finding:
     x, keep = (
         context.source.segment(bound.args[name]) if name in bound.args else default
         for name, default in (("inputs", "x"), ("keep_prob", "0.5"))
     )
     return Finding(
         call.node,
-        f"{_WHAT} stays as it is, because {reason}; write npu_ops.dropout({x}, keep_prob={keep}) if "
-        f"is_training else {x}",
+        f"{_NAME} {reason}. Write npu_ops.dropout({x}, keep_prob={keep}) if is_training else {x}",
     )
 
 
 def _in_unknown_scope(names: Names) -> bool:
-    """Whether this file, or one that brings it in, has an arg_scope, which may hold for any call."""
+    """Return True if this file, or a file that imports it, uses arg_scope, which may apply to any call."""
     project = names.project
     if project is None or names.path not in project.paths:
         return bool(names.mentions("arg_scope"))
@@ -154,7 +155,7 @@ def _in_unknown_scope(names: Names) -> bool:
 
 
 def _scopes(context: Context, call: Call) -> list[ast.Call]:
-    """The arg_scopes around a call that give arguments to dropout, the innermost first."""
+    """Return the arg_scopes around a call that pass arguments to dropout, innermost first."""
     found = []
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, (ast.FunctionDef, ast.Lambda)):

@@ -1,7 +1,10 @@
-"""Prepare the run configuration of ready-made Estimators for the NPU.
+"""Prepare the run configuration of canned Estimators for the NPU.
 
-The Estimators that TensorFlow brings keep their classes; ``npu_run_config_init`` gives the run
-configuration they are made with a session configuration for the NPU.
+Canned Estimators keep their classes. ``npu_run_config_init`` adds the NPU session configuration to their run
+configuration.
+
+The rule reports a canned Estimator if it cannot see which argument is the run configuration. Pass
+``config=npu_run_config_init(run_config=...)`` by keyword.
 
 Before::
 
@@ -64,7 +67,7 @@ from ..base import Change, Context, Finding, Result
 
 CODE = "NPU104"
 CALLS = READY_MADE
-# In few of their signatures is config among the first three, which is all that people give by place.
+# Few signatures have config among the first three parameters, and scripts pass no more by position.
 _BY_PLACE = 3
 _PLACES = {"tensorflow.contrib.learn.Estimator": 2, "tensorflow.contrib.learn.BaseEstimator": 1}
 
@@ -75,11 +78,10 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if None in keywords or len(call.node.args) > _BY_PLACE:
         yield Finding(
             call.node,
-            f"cannot tell which argument of {short} is its run configuration; write "
-            "config=npu_run_config_init(run_config=...)",
+            f"the run configuration of {short} is not visible. Pass config=npu_run_config_init(run_config=...)",
         )
         return
-    message = f"{short} gets its run configuration prepared for the NPU"
+    message = f"run configuration of {short} prepared for the NPU"
     uses = ("npu_run_config_init",)
     place = _PLACES.get(name or "", _BY_PLACE)
     config = keywords.get("config") or (call.node.args[place] if len(call.node.args) > place else None)

@@ -1,9 +1,11 @@
-"""Make Estimators NPU Estimators.
+"""Replace Estimator with NPUEstimator.
 
-``NPUEstimator`` is a ``tf.estimator.Estimator`` whose session carries the options of its
-``NPURunConfig``. Where the run configuration only arrives as a value that this file does not make,
-the Estimator keeps its class and the value is prepared by ``npu_run_config_init``. What a model_fn
-returns, an ``EstimatorSpec``, is right for an NPUEstimator as it is.
+``NPUEstimator`` is a ``tf.estimator.Estimator`` whose session uses the options of its ``NPURunConfig``. If this file
+does not create the run configuration, the Estimator keeps its class and ``npu_run_config_init`` prepares the
+configuration. An ``EstimatorSpec`` that a model_fn returns needs no change.
+
+The rule reports an Estimator with arguments behind ``*`` or ``**``. Write ``NPUEstimator`` and pass it an
+``NPURunConfig``.
 
 Before::
 
@@ -118,7 +120,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if bound.hidden or bound.unknown:
         yield Finding(
             call.node,
-            "the arguments of Estimator are not all to be seen; write NPUEstimator(..., config=NPURunConfig(...))",
+            "some arguments of Estimator are not visible. Write NPUEstimator(..., config=NPURunConfig(...))",
         )
         return
     config = bound.args.get("config")
@@ -131,7 +133,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if kind != NPU_RUN_CONFIG:
             yield Change(
                 call.node,
-                "Estimator gets its run configuration prepared for the NPU",
+                "run configuration of Estimator prepared for the NPU",
                 wrap(source, config, "npu_run_config_init(run_config=", ")"),
                 ("npu_run_config_init",),
             )
@@ -146,6 +148,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         edits.append(added)
         uses.append("NPURunConfig")
     edits.append(rename(source, call.node.func, "NPUEstimator"))
-    if "warm_start_from" in bound.positional:  # NPUEstimator has job_start_file in its place
+    if "warm_start_from" in bound.positional:  # NPUEstimator has job_start_file at this position
         edits.append(name_argument(source, call.node, bound.args["warm_start_from"], "warm_start_from"))
-    yield Change(call.node, "Estimator becomes NPUEstimator", tuple(edits), tuple(uses))
+    yield Change(call.node, "Estimator replaced with NPUEstimator", tuple(edits), tuple(uses))

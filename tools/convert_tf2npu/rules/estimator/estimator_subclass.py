@@ -1,7 +1,8 @@
-"""Classes made from Estimator or RunConfig.
+"""Subclasses of Estimator or RunConfig.
 
-A class whose base is ``tf.estimator.Estimator`` passes its run configuration on in ways of its own, so
-that its base is changed by hand.
+A subclass passes its run configuration to its base class in its own way, so the rule does not change the base class.
+Replace ``tf.estimator.Estimator`` with ``NPUEstimator`` and pass it an ``NPURunConfig``. Replace
+``tf.estimator.RunConfig`` with ``NPURunConfig``.
 
 Told::
 
@@ -32,11 +33,12 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
 
 CODE = "NPU203"
 _NPU = {
-    "tensorflow.estimator.Estimator": ("NPUEstimator", " and give it an NPURunConfig"),
+    "tensorflow.estimator.Estimator": ("NPUEstimator", " and pass it an NPURunConfig"),
     "tensorflow.estimator.RunConfig": ("NPURunConfig", ""),
 }
 
@@ -44,6 +46,9 @@ _NPU = {
 def check_file(context: Context) -> Iterator[Result]:
     for node, where in context.names.classes:
         for base in node.bases:
-            found = _NPU.get(context.resolve(base, where) or "")
-            if found:
-                yield Finding(base, "%s keeps its base; write class %s(%s)%s" % ((node.name, node.name) + found))
+            name = context.resolve(base, where) or ""
+            if name in _NPU:
+                new, more = _NPU[name]
+                yield Finding(
+                    base, f"{node.name} is a subclass of {last_part(name)}. Write class {node.name}({new}){more}"
+                )

@@ -1,7 +1,10 @@
-"""Make Keras models NPU Estimators.
+"""Replace model_to_estimator with model_to_npu_estimator.
 
-``keras_to_npu.model_to_npu_estimator`` takes what ``tf.keras.estimator.model_to_estimator`` takes and
-returns an NPUEstimator.
+``keras_to_npu.model_to_npu_estimator`` takes the arguments of ``tf.keras.estimator.model_to_estimator`` and returns
+an NPUEstimator.
+
+The rule reports a call with arguments that ``model_to_npu_estimator`` does not accept. Remove these arguments and
+write ``keras_to_npu.model_to_npu_estimator(keras_model, config=NPURunConfig(...))``.
 
 Before::
 
@@ -71,7 +74,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if bound.hidden or bound.unknown or "checkpoint_format" in bound.positional:
         yield Finding(
             call.node,
-            "its arguments are not those of model_to_npu_estimator; write "
+            "model_to_npu_estimator does not accept these arguments. Write "
             "keras_to_npu.model_to_npu_estimator(keras_model, config=NPURunConfig(...))",
         )
         return
@@ -79,9 +82,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     uses = ["keras_to_npu"]
     config = bound.args.get("config")
     if config is not None and bound.given("config"):
-        if "config" in bound.positional:  # where the vendor's function has checkpoint_format
+        if "config" in bound.positional:  # the vendor's function has checkpoint_format at this position
             edits.append(name_argument(source, call.node, config, "config"))
         if becomes(context, config, call.where) is None:
             edits += wrap(source, config, "npu_run_config_init(run_config=", ")")
             uses.append("npu_run_config_init")
-    yield Change(call.node, "the model becomes an NPUEstimator", tuple(edits), tuple(uses))
+    yield Change(call.node, "model_to_estimator replaced with model_to_npu_estimator", tuple(edits), tuple(uses))

@@ -1,10 +1,19 @@
-"""Make run configurations NPU run configurations.
+"""Replace RunConfig with NPURunConfig.
 
-``NPURunConfig`` is a ``tf.estimator.RunConfig`` that also takes the options of the NPU. Positional
-arguments get their names, because NPURunConfig has others in front. A RunConfig with an argument
-that has no meaning on a card (and is not just None) keeps its class and is prepared by
-``npu_run_config_init``. NPURunConfig has no summaries written, which no card can; those of other classes (of
-TPUEstimator and contrib.learn), which their Estimator prepares, are told so.
+``NPURunConfig`` is a ``tf.estimator.RunConfig`` that also accepts the NPU options. Positional arguments become
+keyword arguments, because ``NPURunConfig`` has other parameters first. A RunConfig with an argument that the NPU does
+not support (and that is not None) keeps its class, and ``npu_run_config_init`` prepares it.
+
+The NPU cannot write summaries, so ``NPURunConfig`` disables them. The rule also disables them in the run
+configurations of TPUEstimator and contrib.learn, which their Estimators prepare.
+
+The rule reports these calls:
+
+* Some arguments are hidden behind ``*`` or ``**``, or unknown. Write ``NPURunConfig(...)`` with arguments that it
+  accepts.
+* With ``-d``, a RunConfig saves checkpoints every N seconds. The ranks of a job must save at the same step, and
+  seconds differ between ranks. Use ``save_checkpoints_steps`` with the number of steps of that time.
+* ``save_summary_steps`` is not 0. Pass 0.
 
 Before::
 
@@ -79,7 +88,7 @@ from ...analysis.run_configs import foreign_arguments
 from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
 from ...semantics.model import Call, Where
 from ...semantics.resolver import Names
-from ...semantics.signatures import NPU_RUN_CONFIG, RUN_CONFIG, Bound, bind
+from ...semantics.signatures import RUN_CONFIG, Bound, bind
 from ...semantics.tf_types import RUN_CONFIG as RUN_CONFIG_CLASS, RUN_CONFIGS
 from ...syntax.expressions import constant, is_none
 from ...syntax.source import Edit, Source
@@ -100,16 +109,13 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if bound.hidden or bound.unknown:
         yield Finding(
             call.node,
-            "the arguments of RunConfig are not all to be seen; write NPURunConfig(...) with those among {}".format(
-                ", ".join(sorted(NPU_RUN_CONFIG))
-            ),
+            "some arguments of RunConfig are not visible. Write NPURunConfig(...) with arguments that it accepts",
         )
         return
     if context.distributed and bound.given("save_checkpoints_secs"):
         yield Finding(
             bound.args["save_checkpoints_secs"],
-            "the ranks of a job save together, and seconds are not the "
-            "same on all of them; write save_checkpoints_steps, the steps of that time, instead",
+            "ranks must save at the same step. Replace save_checkpoints_secs with save_checkpoints_steps",
         )
     foreign = sorted(foreign_arguments(context, call.node, call.where))
     if foreign:
@@ -119,7 +125,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         )
         yield Change(
             call.node,
-            "RunConfig keeps its class for the sake of {} and is prepared for the NPU".format(", ".join(foreign)),
+            f"RunConfig keeps its class because of {', '.join(foreign)} and is prepared for the NPU",
             tuple(prepared + ([summaries] if summaries else [])),
             ("npu_run_config_init",),
         )
@@ -127,13 +133,15 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     edits: list[Edit] = [rename(source, call.node.func, "NPURunConfig")]
     for parameter, value in zip(bound.positional, call.node.args):
         edits.append(name_argument(source, call.node, value, parameter))
-    edits += _never_saved(source, call.node, bound)
-    yield Change(call.node, "RunConfig becomes NPURunConfig", tuple(edits), ("NPURunConfig",))
+    edits += _disabled_checkpoints(source, call.node, bound)
+    yield Change(call.node, "RunConfig replaced with NPURunConfig", tuple(edits), ("NPURunConfig",))
 
 
-def _never_saved(source: Source, node: ast.Call, bound: Bound) -> list[Edit]:
-    """Say 0 steps where None means that no checkpoints are saved, as on all ranks but one; NPURunConfig takes
-    None for "not given", and saves every 100 steps."""
+def _disabled_checkpoints(source: Source, node: ast.Call, bound: Bound) -> list[Edit]:
+    """Return the edits that write 0 steps where None disables checkpoints, as on all ranks but one.
+
+    NPURunConfig takes None as "not given" and saves every 100 steps.
+    """
     steps = bound.args.get("save_checkpoints_steps")
     if bound.given("save_checkpoints_secs"):
         return []
@@ -142,26 +150,26 @@ def _never_saved(source: Source, node: ast.Call, bound: Bound) -> list[Edit]:
             add_argument(source, node, "save_checkpoints_steps=0") if "save_checkpoints_secs" in bound.args else None
         )
         return [added] if added else []
-    ways = [steps.body, steps.orelse] if isinstance(steps, ast.IfExp) else [steps]
-    return [rename(source, way, "0") for way in ways if is_none(way)]
+    branches = [steps.body, steps.orelse] if isinstance(steps, ast.IfExp) else [steps]
+    return [rename(source, branch, "0") for branch in branches if is_none(branch)]
 
 
 def _without_summaries(context: Context, call: Call) -> Iterator[Result]:
-    """A RunConfig of TPUEstimator or contrib.learn, whose positional arguments never are the summaries."""
+    """Disable the summaries of a RunConfig of TPUEstimator or contrib.learn, which are never positional."""
     given = {keyword.arg: keyword.value for keyword in call.node.keywords}
     steps = given.get("save_summary_steps")
     if None in given or steps is not None and (constant(steps) or (None,))[0] in (0, None):
         return
     if steps is not None:
-        yield Finding(call.node, "a card writes no summaries; write save_summary_steps=0")
+        yield Finding(call.node, "the NPU cannot write summaries. Pass save_summary_steps=0")
         return
     edit = add_argument(context.source, call.node, "save_summary_steps=0")
     if edit:
-        yield Change(call.node, "RunConfig has no summaries written", (edit,))
+        yield Change(call.node, "summaries disabled in RunConfig", (edit,))
 
 
 def _prepared(names: Names, node: ast.AST, where: Where) -> bool:
-    """Whether a RunConfig already stands inside npu_run_config_init(...)."""
+    """Return True if a RunConfig is already an argument of npu_run_config_init."""
     for parent in names.ancestors(node):
         if isinstance(parent, ast.stmt):
             return False

@@ -1,8 +1,11 @@
 """Summaries in the model of an Estimator.
 
-A card has no summaries in its training step, so that an ``NPUEstimator`` writes none unless it is told to
-(``save_summary_steps=0`` is the default of NPURunConfig). What the step hands to the host through
-``NPUEstimatorSpec(host_call=...)`` can be written there. Told once in a file.
+The training step on the NPU cannot write summaries, so ``NPURunConfig`` sets ``save_summary_steps=0`` by default. The
+rule reports one finding for each file. To write summaries, choose one of these ways:
+
+* Return ``NPUEstimatorSpec(mode, ..., host_call=(write_summaries, [loss]))`` and call ``tf.summary`` in
+  ``write_summaries(loss)``. The host runs this function.
+* Set ``save_summary_steps`` in ``NPURunConfig`` if the training step may leave the NPU to write them.
 
 Told::
 
@@ -73,7 +76,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     yield Finding(
         call.node,
-        "an NPUEstimator writes no summaries by itself; write NPUEstimatorSpec(mode, ..., "
-        "host_call=(write_summaries, [loss])) with this call in write_summaries(loss), or set "
-        "save_summary_steps in NPURunConfig where the step may leave the card for them",
+        "NPUEstimator writes no summaries by default. Move this to NPUEstimatorSpec(mode, ..., "
+        "host_call=(write_summaries, [loss]))",
     )

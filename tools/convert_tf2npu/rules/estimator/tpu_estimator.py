@@ -1,9 +1,12 @@
-"""Run TPU Estimators without a TPU, in a session for the NPU.
+"""Run TPUEstimator without a TPU in a session for the NPU.
 
-A ``TPUEstimator`` told not to use the TPU is an Estimator with batch sizes of its own. It keeps its
-class, its specs and its run configuration, whose session configuration ``npu_run_config_init``
-prepares. A ``CrossShardOptimizer`` sums gradients over the shards of a TPU, with an operation that only a
-TPU has; where nothing around it asks for the TPU, the optimizer in it takes its place.
+A ``TPUEstimator`` with ``use_tpu=False`` is an Estimator with batch sizes of its own. It keeps its class, its specs
+and its run configuration, and ``npu_run_config_init`` adds the NPU session configuration. A ``CrossShardOptimizer``
+sums gradients over TPU shards with an operation that only a TPU has. Unless a condition around it asks for the TPU,
+the rule replaces it with the optimizer inside it.
+
+The rule reports a call whose arguments it cannot see. Disable the TPU and prepare the configuration, or remove
+``CrossShardOptimizer``.
 
 Before::
 
@@ -137,9 +140,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if bound.hidden or bound.unknown:
         yield Finding(
             call.node,
-            "the arguments of TPUEstimator are not all to be seen; write "
-            "use_tpu=False, eval_on_tpu=False, export_to_tpu=False and "
-            "config=npu_run_config_init(run_config=...)",
+            "some arguments of TPUEstimator are not visible. Pass use_tpu=False, eval_on_tpu=False, "
+            "export_to_tpu=False and config=npu_run_config_init(run_config=...)",
         )
         return
     edits: list[Edit] = []
@@ -169,19 +171,19 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 
 
 def _asks_for_tpu(context: Context, node: ast.AST) -> bool:
-    """Whether code only runs under a condition that names the TPU, or XLA, for which a TPU compiles."""
+    """Return True if code runs only under a condition that names the TPU, or XLA, which compiles for it."""
     conditions = [p.test for p in context.names.ancestors(node) if isinstance(p, (ast.If, ast.IfExp))]
     return any(re.search("tpu|xla", context.source.segment(test), re.IGNORECASE) for test in conditions)
 
 
 def _without_shards(context: Context, call: Call) -> Result:
-    """The optimizer inside a CrossShardOptimizer in its place."""
+    """Replace a CrossShardOptimizer with the optimizer inside it."""
     source, statement = context.source, call.where.statement
     bound = bind(call.node, _CROSS_SHARD)
     inner = bound.args.get("opt")
     if inner is None or bound.hidden or bound.unknown:
-        return Finding(call.node, "CrossShardOptimizer works on a TPU only; leave it out")
-    message = "the optimizer is used without the shards of a TPU"
+        return Finding(call.node, "CrossShardOptimizer requires a TPU. Use the optimizer inside it")
+    message = "CrossShardOptimizer removed"
     if (
         isinstance(statement, ast.Assign)
         and statement.value is call.node

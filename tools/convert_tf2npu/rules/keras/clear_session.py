@@ -1,6 +1,6 @@
-"""Clear the Keras session and get a new one for the NPU.
+"""Replace clear_session of Keras with npu_clear_session.
 
-``clear_session`` of Keras throws the session for the NPU away; ``npu_clear_session`` makes another one.
+``clear_session`` of Keras deletes the session for the NPU. ``npu_clear_session`` deletes it and creates a new one.
 
 Before::
 
@@ -61,7 +61,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     yield Change(
         call.node,
-        "Keras gets a new session for the NPU",
+        "clear_session replaced with npu_clear_session",
         (rename(context.source, call.node.func, "npu_clear_session"),),
         ("npu_clear_session",),
     )

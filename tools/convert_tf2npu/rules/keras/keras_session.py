@@ -1,7 +1,18 @@
-"""Give Keras a session for the NPU, and close it at the end.
+"""Give Keras a session for the NPU and close it at the end.
 
-Keras makes its session itself. The script that trains a Keras model in graph mode gets one for the
-NPU first, in the function where the training starts from, and closes it when that function ends.
+Keras creates its session itself. A script that trains a Keras model in graph mode must create a session for the NPU
+first. The rule creates it at the start of the function from which the training starts, and closes it at the end of
+that function.
+
+The rule reports a training call in these cases:
+
+* The object may be something else than a Keras model, or no single function starts the training. Write
+  ``npu_keras_sess = set_keras_session_npu_config()`` before the model is created and
+  ``close_session(npu_keras_sess)`` at the end.
+* The model trains eagerly. Keras models train in graph mode on the NPU. Call ``tf.compat.v1.disable_v2_behavior()``
+  at the start of the script and create the session.
+* The function returns a value, so the session stays open until the process ends. Call
+  ``close_session(npu_keras_sess)`` after its last use.
 
 Before::
 
@@ -154,19 +165,17 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     trained = first_training(context)
     if trained is None:
-        perhaps = None if sets_session(context) else first_possible_training(context)
-        if perhaps is not None:
+        possible = None if sets_session(context) else first_possible_training(context)
+        if possible is not None:
             yield Finding(
-                perhaps.node,
-                f"this looks like the training of a Keras model; if it is, write {_OPEN} before "
-                f"the model is made and {_CLOSE} at the end",
+                possible.node,
+                f"this may train a Keras model. If it does, write {_OPEN} before the model and {_CLOSE} at the end",
             )
         return
     if uses_eager(context):
         yield Finding(
             trained.node,
-            "this Keras model seems to be trained eagerly; on the NPU it "
-            "trains in graph mode: tf.compat.v1.disable_v2_behavior() at the start, then " + _OPEN,
+            f"this Keras model trains eagerly. Call tf.compat.v1.disable_v2_behavior() at the start, then {_OPEN}",
         )
         return
     body = starting_body(context, trained)
@@ -174,17 +183,15 @@ def check_file(context: Context) -> Iterator[Result]:
     if edits is None:
         yield Finding(
             trained.node,
-            "Keras needs a session for the NPU, and there is no one place "
-            f"for it here; write {_OPEN} before the model is made and {_CLOSE} at the end",
+            f"Keras needs a session for the NPU. Write {_OPEN} before the model and {_CLOSE} at the end",
         )
         return
     uses = ("set_keras_session_npu_config",) + (("close_session",) if len(edits) > 1 else ())
-    yield Change(trained.node, "Keras trains in a session for the NPU", tuple(edits), uses)
+    yield Change(trained.node, "Keras session for the NPU added", tuple(edits), uses)
     if len(edits) == 1:
         yield Finding(
             trained.node,
-            "the function returns a value, so that the session is left to "
-            f"the end of the process; write {_CLOSE} where it is no longer used",
+            f"the Keras session stays open until the process ends. Call {_CLOSE} after its last use",
         )
 
 

@@ -1,7 +1,7 @@
 """The keras package instead of tf.keras.
 
-The NPU knows the Keras that is part of TensorFlow. The package ``keras`` makes sessions and graphs of
-its own, which do not get the NPU's configuration. Told once in a file.
+Only the Keras of TensorFlow runs on the NPU. The separate package ``keras`` creates sessions and graphs without the
+NPU configuration. Import ``keras`` and its modules from ``tensorflow``. The rule reports one finding for each file.
 
 Told::
 
@@ -56,8 +56,8 @@ def check_file(context: Context) -> Iterator[Result]:
         module = first.target.split(".")[1] if "." in first.target else "layers"
         yield Finding(
             first.node,
-            "the package keras does not run on the NPU, tf.keras does; write from "
-            f"tensorflow import keras, from tensorflow.keras.{module} import NAME",
+            "the keras package does not run on the NPU. Write from tensorflow import keras, "
+            f"from tensorflow.keras.{module} import NAME",
         )
 
 

@@ -1,8 +1,11 @@
-"""Take operations off the GPU.
+"""Replace GPU devices with the CPU device.
 
-Under the NPU the graph belongs to the CPU device, from which the NPU takes what it runs; a GPU does
-not exist. That goes for one GPU out of several too, whose number the script fills in. A device that a
-function or a variable chooses stays and is told, once in a file.
+A graph for the NPU belongs to the CPU device. The NPU takes the operations that it supports from there, and a GPU
+does not exist. The rule replaces each GPU in a literal device name, also if the script fills in the number of the
+GPU.
+
+The rule reports devices that the script chooses at run time, with one finding for each file. Make sure that such a
+device never names a GPU. ``'/cpu:0'`` works on the NPU.
 
 Before::
 
@@ -133,31 +136,31 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     source = context.source
     device = _device(call)
     if device is None:
-        yield Finding(call.node, "cannot see the device; it must not name a GPU: tf.device('/cpu:0')")
+        yield Finding(call.node, "the device is not visible. Make sure it never names a GPU; '/cpu:0' works on the NPU")
         return
     value = constant(device)
     if value is None:
         literal = _of_numbered_gpu(context, device, call)
         if literal:
-            yield Change(call.node, "no operation is placed on a GPU", (rename(source, device, literal),))
+            yield Change(call.node, "GPU device replaced with the CPU device", (rename(source, device, literal),))
         else:
-            yield from _told_once(context, call)
+            yield from _reported_once(context, call)
         return
     if not isinstance(value[0], str):
-        yield Finding(call.node, "this device scope names no device and stays as it is")
+        yield Finding(call.node, "the device is not a string. Make sure this scope never selects a GPU")
         return
     if "gpu" not in value[0].lower():
         return
     text = source.segment(device)
     found = list(_GPU.finditer(text))
     if len(found) != 1 or "xla_" in text.lower():
-        yield Finding(call.node, "write tf.device('/cpu:0'): the NPU takes its operations from there")
+        yield Finding(call.node, "this device names a GPU. Write tf.device('/cpu:0')")
         return
     match = found[0]
     start = source.start(device)
     yield Change(
         call.node,
-        "no operation is placed on a GPU",
+        "GPU device replaced with the CPU device",
         (Edit(start + match.start(), start + match.end(), _cpu(match) + (":0" if match["index"] else "")),),
     )
 
@@ -171,27 +174,23 @@ def _cpu(match: re.Match[str]) -> str:
     return "CPU" if match["name"].isupper() else "cpu"
 
 
-def _told_once(context: Context, call: Call) -> Iterator[Result]:
+def _reported_once(context: Context, call: Call) -> Iterator[Result]:
     places = [c for c in context.names.calls if _is_chosen(context, c)]
+    others = len(places) - 1
     if places[0].node is call.node:
+        subject, pronoun, verb = (
+            ("the device is", "it", "names")
+            if not others
+            else (f"the devices of this and {others} other scope{'s' * (others > 1)} are", "they", "name")
+        )
         yield Finding(
             call.node,
-            "%s chosen when the script runs and stay%s; %s must not name a GPU: "
-            "'/cpu:0' is right for the NPU"
-            % (
-                ("the device is", "s", "it")
-                if len(places) == 1
-                else (
-                    "the devices of this and %d other scope%s are" % (len(places) - 1, "s" if len(places) > 2 else ""),
-                    "",
-                    "they",
-                )
-            ),
+            f"{subject} chosen at run time. Make sure {pronoun} never {verb} a GPU; '/cpu:0' works on the NPU",
         )
 
 
 def _is_chosen(context: Context, call: Call) -> bool:
-    """Whether a call is one of tf.device whose device is no literal."""
+    """Return True if a call of tf.device takes a device that is not a literal."""
     word = last_name(call.node.func)
     device = _device(call) if word == "device" else None
     return (
@@ -203,7 +202,7 @@ def _is_chosen(context: Context, call: Call) -> bool:
 
 
 def _is_scope(context: Context, call: Call) -> bool:
-    """Whether a call is one of tf.device, or of a graph's method by that name."""
+    """Return True if a call is one of tf.device or of the method ``device`` of a graph."""
     function = call.node.func
     return (
         context.resolve(function, call.where) in CALLS

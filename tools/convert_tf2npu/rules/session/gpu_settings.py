@@ -1,8 +1,10 @@
-"""Leave out settings of GPUs that are not there.
+"""Remove settings of GPUs.
 
-Where there is no GPU, the list of them is empty, and ``gpus[0]`` ends the script with an error. Settings of one
-GPU are left out, unless the script asks first whether there is any. Memory fractions in a session's
-configuration, and ``CUDA_VISIBLE_DEVICES``, are without effect and stay.
+Without a GPU, the list of GPUs is empty and ``gpus[0]`` raises an IndexError. The rule removes settings of a single
+GPU, unless the script first tests that the list is not empty. Memory fractions in a session configuration and
+``CUDA_VISIBLE_DEVICES`` have no effect on the NPU, so they are not changed.
+
+The rule reports a setting inside another expression. Put that statement under ``if gpus:``.
 
 Before::
 
@@ -71,24 +73,24 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if not call.node.args or not isinstance(call.node.args[0], ast.Subscript):
         return
     gpus = call.node.args[0].value
-    if not _lists_gpus(context, gpus, call.where) or _is_asked(context, call.node, gpus):
+    if not _lists_gpus(context, gpus, call.where) or _is_guarded(context, call.node, gpus):
         return
     statement = context.names.parents.get(call.node)
     if isinstance(statement, ast.Expr):
         yield Change(
             call.node,
-            "the settings of a GPU that is not there are left out",
+            "setting of a GPU removed",
             tuple(remove_statements(context.source, context.names, [statement])),
         )
     else:
         yield Finding(
             call.node,
-            f"where there is no GPU this ends with an IndexError; write it under if {context.source.segment(gpus)}:",
+            f"raises an IndexError without a GPU. Put it under if {context.source.segment(gpus)}:",
         )
 
 
 def _lists_gpus(context: Context, node: ast.AST, where: Where) -> bool:
-    """Whether an expression is the list of the GPUs."""
+    """Return True if an expression is the list of GPUs."""
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         return bool(bindings) and all(
@@ -100,8 +102,8 @@ def _lists_gpus(context: Context, node: ast.AST, where: Where) -> bool:
     return len(given) == 1 and constant(given[0]) == ("GPU",)
 
 
-def _is_asked(context: Context, node: ast.AST, gpus: ast.expr) -> bool:
-    """Whether code runs only where the list is not empty, or survives where it is."""
+def _is_guarded(context: Context, node: ast.AST, gpus: ast.expr) -> bool:
+    """Return True if the code runs only if the list is not empty, or catches the error."""
     wanted = ast.dump(gpus)
     for parent in context.names.ancestors(node):
         tests = (

@@ -1,8 +1,11 @@
 """Give every session the NPU configuration.
 
-A session runs on the NPU when its ConfigProto names the custom optimizer ``NpuOptimizer`` and has
-remapping and memory optimization switched off. ``npu_config_proto`` returns such a copy of the
-configuration that the script made; what the script set in it stays.
+A session runs on the NPU if its ConfigProto names the custom optimizer ``NpuOptimizer`` and disables remapping and
+memory optimization. ``npu_config_proto`` returns such a copy of the script's configuration and keeps all other
+settings.
+
+The rule reports a session whose configuration is not visible, because it is hidden behind ``*`` or ``**`` or passed
+later. Wrap this configuration in ``npu_config_proto(config_proto=...)``.
 
 Before::
 
@@ -266,12 +269,12 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 
 
 def _config(context: Context, node: ast.Call, call: Call, signature: tuple[str, ...], short: str) -> Iterator[Result]:
-    """Prepare the configuration among the arguments of a call, which stands at a place."""
+    """Prepare the configuration among the arguments of a call."""
     source = context.source
     bound = bind(node, signature)
     name = "session_config" if "session_config" in signature else "config"
     config = bound.args.get(name)
-    message = f"{short} runs on the NPU"
+    message = f"{short} uses the NPU session configuration"
     if config is not None:
         if is_none(config):
             yield Change(call.node, message, (rename(source, config, "npu_config_proto()"),), ("npu_config_proto",))
@@ -283,8 +286,7 @@ def _config(context: Context, node: ast.Call, call: Call, signature: tuple[str, 
     if bound.hidden:
         yield Finding(
             call.node,
-            f"the arguments of {short} are hidden behind * or **; put "
-            "npu_config_proto(config_proto=...) around the config among them",
+            f"the arguments of {short} are hidden behind * or **. Wrap their config in npu_config_proto(config_proto=...)",
         )
         return
     edit = add_argument(source, call.node, name + "=npu_config_proto()")
@@ -293,7 +295,7 @@ def _config(context: Context, node: ast.Call, call: Call, signature: tuple[str, 
 
 
 def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
-    """The __init__ of TensorFlow's class, called by that of a class made from it."""
+    """Prepare the configuration in a call of the __init__ of a session class by its subclass."""
     if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super":
         owner = next((p for p in context.names.ancestors(call.node) if isinstance(p, ast.ClassDef)), None)
         for base in owner.bases if owner else ():
@@ -308,7 +310,7 @@ def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
 
 
 def _partial(context: Context, call: Call) -> Iterator[Result]:
-    """A session with some of its arguments, to be made later."""
+    """Prepare the configuration in a partial call of a session."""
     node = call.node
     name = context.resolve(node.args[0], call.where) if node.args else None
     if name not in FUNCTIONS:
@@ -319,14 +321,14 @@ def _partial(context: Context, call: Call) -> Iterator[Result]:
     if not {"config", "session_config"}.intersection(bind(rest, signature).args) and _given_later(context, node):
         yield Finding(
             node,
-            f"the config of this {short} is given where it is made; write npu_config_proto(config_proto=...) there",
+            f"the config of this {short} is passed later. Wrap it there in npu_config_proto(config_proto=...)",
         )
         return
     yield from _config(context, rest, call, signature, short)
 
 
 def _given_later(context: Context, node: ast.Call) -> bool:
-    """Whether a call of a partial may bring a config."""
+    """Return True if a call of a partial may pass a config."""
     names, parent = context.names, context.names.parents.get(node)
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
         calls = [names.parents.get(m) for m in names.mentions(parent.targets[0].id)]
@@ -340,17 +342,17 @@ def _given_later(context: Context, node: ast.Call) -> bool:
 
 
 def _creator(context: Context, call: Call) -> Iterator[Result]:
-    """A MonitoredSession makes its session itself unless it is given a creator."""
+    """Give a MonitoredSession a session creator, unless the script passes one."""
     bound = bind(call.node, _MONITORED)
     given = bound.args.get("session_creator")
     if given is not None and not is_none(given):
-        return  # the creator is converted where it is made
+        return  # the creator is converted where it is created
     function = call.node.func
     if bound.hidden or not isinstance(function, ast.Attribute):
         yield Finding(
             call.node,
-            "MonitoredSession makes its session itself; write session_creator="
-            "tf.train.ChiefSessionCreator(config=npu_config_proto())",
+            "MonitoredSession creates its session itself. Pass "
+            "session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto())",
         )
         return
     creator = f"{context.source.segment(function.value)}.ChiefSessionCreator(config=npu_config_proto())"
@@ -360,4 +362,4 @@ def _creator(context: Context, call: Call) -> Iterator[Result]:
         else add_argument(context.source, call.node, "session_creator=" + creator)
     )
     if edit:
-        yield Change(call.node, "MonitoredSession runs on the NPU", (edit,), ("npu_config_proto",))
+        yield Change(call.node, "MonitoredSession uses the NPU session configuration", (edit,), ("npu_config_proto",))

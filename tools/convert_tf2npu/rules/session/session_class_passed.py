@@ -1,7 +1,9 @@
-"""Sessions that are made where their class is handed to.
+"""Session class passed to other code.
 
-Where a script gives ``tf.Session`` itself to a function or a default argument, something else calls it. What
-that hands over as its configuration has to come from ``npu_config_proto``.
+If a script passes ``tf.Session`` itself as an argument or a default value, other code creates the session. That
+session needs a configuration from ``npu_config_proto``. Pass
+``functools.partial(tf.Session, config=npu_config_proto())`` instead of the class. If the other code passes a
+configuration of its own, wrap it there in ``npu_config_proto(config_proto=...)``.
 
 Told::
 
@@ -51,35 +53,35 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU204"
 _WORDS = frozenset(last_part(name) for name in FUNCTIONS)
-# What is behind an argument or a default, and before that blanks: words are looked for fast, and few stand so.
-_GIVEN = {word: re.compile(word + r"\s*[,):#\\]") for word in _WORDS}
-_ASKS = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "setattr", "type", "partial", "super", "cast"})
+# What follows an argument or a default value. This test is fast and excludes most files.
+_FOLLOWED = {word: re.compile(word + r"\s*[,):#\\]") for word in _WORDS}
+_QUERIES = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "setattr", "type", "partial", "super", "cast"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    if not any(word in text and behind.search(text) for word, behind in _GIVEN.items()):
+    if not any(word in text and behind.search(text) for word, behind in _FOLLOWED.items()):
         return
     for call in context.names.calls:
         values = [value for value in call.node.args + [k.value for k in call.node.keywords] if _last(value) in _WORDS]
-        if values and _last(call.node.func) not in _ASKS:
-            yield from _handed_on(context, values, call.where)
+        if values and _last(call.node.func) not in _QUERIES:
+            yield from _passed(context, values, call.where)
     for function in context.names.functions:
         defaults = function.node.args.defaults + function.node.args.kw_defaults
-        yield from _handed_on(context, [value for value in defaults if _last(value) in _WORDS], function.where)
+        yield from _passed(context, [value for value in defaults if _last(value) in _WORDS], function.where)
 
 
 def _last(node: ast.AST | None) -> str:
-    """The last word of a name or attribute."""
+    """Return the last part of a name or attribute, or the empty string."""
     kind = type(node)
     return node.attr if kind is ast.Attribute else node.id if kind is ast.Name else ""  # type: ignore[union-attr]
 
 
-def _handed_on(context: Context, values: Iterable[ast.AST | None], where: Where) -> Iterator[Result]:
+def _passed(context: Context, values: Iterable[ast.AST | None], where: Where) -> Iterator[Result]:
     for value in values:
         if value is not None and context.resolve(value, where) in FUNCTIONS:
             yield Finding(
                 value,
-                f"{_last(value)} is handed on, so that something else makes the session; hand on functools.partial("
-                f"{context.source.segment(value)}, config=npu_config_proto())",
+                f"other code creates this {_last(value)}. Pass functools.partial({context.source.segment(value)}, "
+                "config=npu_config_proto()) instead of the class",
             )

@@ -1,7 +1,8 @@
-"""Sessions that are kept in an object and never closed.
+"""Sessions that are never closed.
 
-A session holds the card until it is closed. One that a ``with`` does not end, and that an object keeps, has to
-be closed when it is no longer used, or the next one in the process finds the card taken.
+A session occupies the NPU until it is closed. If an object keeps a session and nothing closes it, the next session of
+the process cannot use the NPU. Close the session in a method ``close()`` or ``__exit__()`` of the object, or use a
+``with`` statement.
 
 Told::
 
@@ -78,9 +79,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             or not isinstance(parent, (ast.Attribute, ast.Call, ast.keyword))
             or isinstance(parent, ast.withitem)
         ):
-            return  # it is closed, or handed to something that may close it
+            return  # it is closed, or passed to code that may close it
     yield Finding(
         call.node,
-        f"this session is never closed and holds the card; write {context.source.segment(target)}.close() where it is no longer "
-        "used, in a method close() or __exit__()",
+        f"this session is never closed and occupies the NPU. Call {context.source.segment(target)}.close() in a method "
+        "close() or __exit__()",
     )

@@ -1,7 +1,8 @@
-"""Allow TensorFlow to place operations elsewhere.
+"""Enable soft device placement.
 
-A graph for the NPU names devices of its own; soft placement has to be on. In session configurations
-``npu_config_proto`` switches it on.
+A graph for the NPU names devices of its own, so TensorFlow must be allowed to place operations on other devices.
+``npu_config_proto`` enables soft placement in session configurations. The rule enables it in
+``tf.config.set_soft_device_placement``.
 
 Before::
 
@@ -42,6 +43,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if value is not None and constant(value) != (True,):
         yield Change(
             call.node,
-            "operations may be placed where the NPU takes them from",
+            "soft device placement enabled",
             (rename(context.source, value, "True"),),
         )

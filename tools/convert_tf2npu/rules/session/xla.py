@@ -1,7 +1,8 @@
-"""Switch XLA off.
+"""Disable XLA.
 
-The NPU compiles the graph itself; XLA's compiler must not take parts of it. Session configurations
-have it switched off by ``npu_config_proto``; these switches are turned where they stand.
+The NPU compiles the graph itself, so XLA must not compile parts of it. ``npu_config_proto`` disables XLA in session
+configurations. The rule disables it in all other places. It reports a call whose arguments are hidden behind ``*`` or
+``**``. Pass the argument that disables XLA there.
 
 Before::
 
@@ -54,7 +55,7 @@ from ...syntax.expressions import constant
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU112"
-# the argument that switches, its place, and whether it is on when it is not given
+# For each function: its positional parameters, the argument that enables XLA, and the default of this argument.
 _SWITCHES: dict[str, tuple[tuple[str, ...], str, bool]] = {
     "tensorflow.config.optimizer.set_jit": (("enabled",), "enabled", False),
     "tensorflow.xla.experimental.jit_scope": (("compile_ops", "separate_compiled_gradients"), "compile_ops", True),
@@ -79,10 +80,10 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             return
         edit = None if bound.hidden else add_argument(context.source, call.node, switch + "=False")
         if edit is None:
-            yield Finding(call.node, f"XLA must be off on the NPU; write {switch}=False")
+            yield Finding(call.node, f"XLA must be off on the NPU. Pass {switch}=False")
             return
     elif constant(value) in ((False,), (None,)):
         return
     else:
         edit = rename(context.source, value, "False")
-    yield Change(call.node, "XLA is off: the NPU compiles the graph itself", (edit,))
+    yield Change(call.node, "XLA disabled", (edit,))

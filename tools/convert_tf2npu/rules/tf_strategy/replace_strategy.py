@@ -1,10 +1,20 @@
-"""Give the ranks of the NPU the place of a strategy's replicas (with ``-d tf_strategy``).
+"""Replace tf.distribute strategies with NPU ranks (with ``-d tf_strategy``).
 
-On NPUs each rank runs the whole script on one card. A strategy that trains replicas in step becomes
-``npu_strategy.NPUStrategy()``, in a run configuration of Estimators, for its scope, its number of replicas and
-its datasets: its replicas are the ranks. It parts the data among them, gives all of them the same variables and
-adds up their gradients, so that the batch sizes and the learning rate of the script stay right. Strategies with
-parameter servers or for TPUs are told. Without ``-d tf_strategy`` strategies stay (see NPU250).
+On NPUs, each rank runs the whole script on one NPU. The rule replaces a strategy with synchronous replicas by
+``npu_strategy.NPUStrategy()``, in the run configuration of an Estimator, for its scope, its number of replicas and
+its datasets. The ranks are its replicas: the strategy shards the data, gives all ranks the same variables and sums
+their gradients. The batch sizes and the learning rate of the script stay right. Without ``-d tf_strategy``,
+strategies are not converted (see NPU250).
+
+The rule reports these strategies:
+
+* Strategies with parameter servers. For synchronous training, write ``npu_strategy.NPUStrategy()``. For parameter
+  servers, which require NPUs, use ``NPUEstimator`` with
+  ``NPURunConfig(distribute=ParameterServerStrategy(), mix_compile_mode=True, iterations_per_loop=1)``.
+* Strategies for TPUs, and run configurations with a strategy of unknown kind. For synchronous training, write
+  ``npu_strategy.NPUStrategy()``.
+* Strategies in eager programs. The NPU trains in graph mode. Call ``tf.compat.v1.disable_v2_behavior()`` at the
+  start.
 
 Options: -d tf_strategy
 
@@ -79,7 +89,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
-from ...analysis.strategies import NAMES, REPLICAS, SERVERS, taken
+from ...analysis.strategies import NAMES, REPLICAS, taken
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ..base import Change, Context, Finding, Result
@@ -87,10 +97,6 @@ from ..base import Change, Context, Finding, Result
 CODE = "NPU302"
 NEEDS = {"distributed": "tf_strategy"}
 _NEW = "npu_strategy.NPUStrategy()"
-_SERVERS = (
-    "for parameter servers write NPURunConfig(distribute=ParameterServerStrategy(), mix_compile_mode=True, "
-    "iterations_per_loop=1) and NPUEstimator, which only cards have; for ranks that train in step write " + _NEW
-)
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -108,31 +114,27 @@ def check_file(context: Context) -> Iterator[Result]:
         if kind != REPLICAS:
             yield Finding(
                 call.node,
-                "a strategy that {} has no counterpart here; {}".format(
-                    kind, _SERVERS if kind == SERVERS else "for cards that train in step write " + _NEW
-                ),
+                f"this strategy {kind} and is not converted. For synchronous training write {_NEW}",
             )
         elif eager:
             yield Finding(
                 call.node,
-                "this strategy seems to be used eagerly; on the NPU it trains in graph mode: "
-                "tf.compat.v1.disable_v2_behavior() at the start, then " + _NEW,
+                f"this strategy is used eagerly. Call tf.compat.v1.disable_v2_behavior() at the start and write {_NEW}",
             )
         else:
             yield Change(
                 call.node,
-                "the strategy of the NPU takes the place of this one",
+                "strategy replaced with NPUStrategy",
                 (rename(context.source, call.node, _NEW),),
                 ("npu_strategy",),
             )
 
 
 def _configuration(context: Context, call: Call) -> Iterator[Result]:
-    """What is to be said of a run configuration whose strategies may be others than those that become the NPU's."""
+    """Report a run configuration whose strategies may be other ones than those that are converted."""
     for argument, kinds in sorted(taken(context, call.node, call.where).items()):
         if kinds != {REPLICAS}:
             yield Finding(
                 call.node,
-                f"it is not to be seen that {argument} only trains replicas in step; where it does, write "
-                f"{argument}={_NEW}, and {_SERVERS}",
+                f"the strategy in {argument} is not known. For synchronous training write {argument}={_NEW}",
             )

@@ -1,9 +1,14 @@
-"""Where a loop of session.run has to give all ranks the same variables (with ``-d tf_strategy``).
+"""Variables that differ between ranks in session.run loops (with ``-d tf_strategy``).
 
-Ranks initialize their variables one by one, with random numbers of their own, and averaging gradients keeps
-the difference for ever. Estimators, monitored sessions and Keras get a hook for that (see NPU306). In a loop of
-``session.run`` the values of rank 0 have to be handed round behind the initializer, and behind a checkpoint
-that is restored.
+Each rank initializes its variables with random numbers of its own, and averaging gradients keeps the difference.
+Estimators, monitored sessions and Keras get a hook that broadcasts the variables of rank 0 (see NPU306). In a loop of
+``session.run``, broadcast them yourself:
+
+* In a session, after the initializer and after each restored checkpoint, run
+  ``[v.assign(hccl_ops.broadcast([v], 0)[0]) for v in tf.trainable_variables()]``.
+* With ``slim.learning.train``, build this list before the call and pass ``init_fn=lambda sess: sess.run(broadcast)``.
+* In a session of a Supervisor or SessionManager, call ``sess.graph._unsafe_unfinalize()`` before you build the list.
+* With ``train_on_batch`` of Keras, run the list with ``tf.keras.backend.get_session().run`` before the loop.
 
 Options: -d tf_strategy
 
@@ -66,7 +71,6 @@ initialize_all_variables initializers.global_variables initializers.variables"""
 _BROADCAST = "npu_shim.npu_init.hccl_ops.broadcast"
 _SUPERVISED = frozenset({"managed_session", "prepare_or_wait_for_session"})
 _METHODS = _SUPERVISED | {"run", "train_on_batch"}
-_WHY = "each rank starts from variables of its own; "
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -75,36 +79,36 @@ def check_file(context: Context) -> Iterator[Result]:
         context.distributed != "tf_strategy"
         or not any(w in text for w in (".run(", "session", "learning"))
         or uses_eager(context)
-        or _is_there(context)
+        or _broadcasts(context)
     ):
         return
     updates = trains(context)
     for call in context.names.calls:
-        told = _told(context, call, updates)
-        if told and not in_test(context, call.node):
-            yield Finding(call.node, _WHY + told)
+        fix = _fix(context, call, updates)
+        if fix and not in_test(context, call.node):
+            yield Finding(call.node, f"ranks start from different variables. {fix}")
             return
 
 
-def _is_there(context: Context) -> bool:
+def _broadcasts(context: Context) -> bool:
     return _BROADCAST in context.called.values()
 
 
-def _told(context: Context, call: Call, updates: bool) -> str | None:
-    """What to write at a call that starts to train, or None."""
+def _fix(context: Context, call: Call, updates: bool) -> str | None:
+    """Return the fix for a call that starts the training, or None for other calls."""
     node, names = call.node, context.names
     tf = name_of_tensorflow(names) or "tf"
-    handed_round = f"[v.assign(hccl_ops.broadcast([v], 0)[0]) for v in {tf}.trainable_variables()]"
+    broadcast = f"[v.assign(hccl_ops.broadcast([v], 0)[0]) for v in {tf}.trainable_variables()]"
     if context.resolve(node.func, call.where) == "tensorflow.contrib.slim.learning.train":
-        return f"write handed_round = {handed_round} before this, and here init_fn=lambda sess: sess.run(handed_round)"
+        return f"Build {broadcast} before this and run it in init_fn"
     function = node.func
     if not isinstance(function, ast.Attribute) or function.attr not in _METHODS:
         return None
     owner = context.types.of(function.value, call.where)
     if owner == MODEL and function.attr == "train_on_batch":
-        return f"write before the loop {tf}.keras.backend.get_session().run({handed_round})"
+        return f"Before the loop run {broadcast} in the Keras session"
     if function.attr in _SUPERVISED and updates and owner is not None:
-        return f"in this session write sess.graph._unsafe_unfinalize() and sess.run({handed_round}) before the loop"
+        return f"Unfinalize the graph and run {broadcast}"
     if (
         updates
         and function.attr == "run"
@@ -116,7 +120,7 @@ def _told(context: Context, call: Call, updates: bool) -> str | None:
             for o in origins(value, call.where, names)
         )
     ):
-        return f"behind this, and behind what is restored, write {context.source.segment(function.value)}.run({handed_round})"
+        return f"After this, write {context.source.segment(function.value)}.run({broadcast})"
     return None
 
 

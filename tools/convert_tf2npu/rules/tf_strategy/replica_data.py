@@ -1,8 +1,8 @@
-"""Data of which each rank needs its own part (with ``-d tf_strategy``).
+"""Datasets that are not sharded between ranks (with ``-d tf_strategy``).
 
-The strategy of the NPU gives each rank its part of the data (see NPU302). Where a script makes no strategy, as one
-with towers or with ``tf.gradients``, all ranks would train on the same examples: the dataset has to be parted,
-before it is shuffled and repeated.
+``npu_strategy.NPUStrategy`` shards the data (see NPU302). In a script without a strategy, such as one with towers or with
+``tf.gradients``, all ranks train on the same examples. Shard the dataset before it is shuffled and repeated:
+``dataset = dataset.shard(get_rank_size(), get_rank_id())``.
 
 Options: -d tf_strategy
 
@@ -69,8 +69,8 @@ from ..base import Context, Finding, Result
 CODE = "NPU252"
 NEEDS = {"distributed": "tf_strategy"}
 _SHARD = "shard(get_rank_size(), get_rank_id())"
-# Readers that take out of many files, and what parts them by itself.
-_PARTS = frozenset(
+# Methods that shard a dataset, and functions that shard it themselves.
+_SHARDING = frozenset(
     {
         "shard",
         "experimental_distribute_dataset",
@@ -83,20 +83,20 @@ _PARTS = frozenset(
 def check_file(context: Context) -> Iterator[Result]:
     if context.distributed != "tf_strategy" or uses_eager(context):
         return
-    told: set[ast.AST] = set()
+    reported: set[ast.AST] = set()
     for call in context.names.calls:
         function = function_of(context, call.node)
-        if function in told or in_test(context, call.node):
+        if function in reported or in_test(context, call.node):
             continue
-        message = _told(context, call)
+        message = _message(context, call)
         if message:
             if are_made(context.names):
                 return
-            told.add(function)
+            reported.add(function)
             yield Finding(call.node, message)
 
 
-def _told(context: Context, call: Call) -> str | None:
+def _message(context: Context, call: Call) -> str | None:
     node = call.node
     name = context.resolve(node.func, call.where) or ""
     if (
@@ -105,21 +105,21 @@ def _told(context: Context, call: Call) -> str | None:
         or name.endswith((".zip", ".sample_from_datasets", ".choose_from_datasets"))
     ):
         return None
-    if in_map_function(context, node) or _is_parted(context, node):
+    if in_map_function(context, node) or _is_sharded(context, node):
         return None
     phases = phase_of(node, context.names, context.source.text).phases
     if TRAIN not in phases and (phases or training_flag(context, node) is None):
         return None
-    return "each rank trains on all of this data; part it before it is shuffled: dataset = dataset." + _SHARD
+    return "each rank trains on all of this data. Shard it before it is shuffled: dataset = dataset." + _SHARD
 
 
-def _is_parted(context: Context, node: ast.Call) -> bool:
-    """Whether what a dataset is made into is parted, in its function or, by a strategy, in its file."""
+def _is_sharded(context: Context, node: ast.Call) -> bool:
+    """Return True if a dataset is sharded in its function or, by a strategy, in its file."""
     function = function_of(context, node)
     for call in context.names.calls:
         if (
             isinstance(call.node.func, ast.Attribute)
-            and call.node.func.attr in _PARTS
+            and call.node.func.attr in _SHARDING
             and (
                 call.node.func.attr != "shard" or function in [*context.names.ancestors(call.node), context.names.tree]
             )

@@ -1,9 +1,12 @@
-"""Average gradients over all ranks that a script computes and applies itself (with ``-d tf_strategy``).
+"""Average gradients that a script computes and applies itself (with ``-d tf_strategy``).
 
-What ``tf.gradients`` returns is averaged where it reaches ``apply_gradients``, through lists, clipping and
-functions: once, before it is clipped. Gradients of an optimizer's ``compute_gradients`` are averaged by the
-optimizer (see NPU303); gradients that go elsewhere, into a penalty, a Hessian or a custom gradient, belong
-to the loss of one rank and stay. What cannot be traced is told, with what to write.
+The rule averages the gradients of ``tf.gradients`` over all ranks if they reach ``apply_gradients``, through lists,
+clipping and functions. It averages them once, before they are clipped. Optimizers average the gradients of
+``compute_gradients`` themselves (see NPU303). Gradients with another use, such as a penalty, a Hessian or a custom
+gradient, belong to the loss of one rank and are not changed.
+
+The rule reports gradients that it cannot trace, and the gradients of a tape. Average them once with ``npu_allreduce``
+before ``apply_gradients``.
 
 Options: -d tf_strategy
 
@@ -101,7 +104,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if names.key(call.node) in reached and context.resolve(call.node.func, call.where) == "tensorflow.gradients":
             yield Change(
                 call.node,
-                "these gradients are averaged over all ranks",
+                "gradients averaged over all ranks",
                 wrap(context.source, call.node, _AVERAGE + "(", ")"),
                 (_AVERAGE,),
             )
@@ -109,22 +112,25 @@ def check_file(context: Context) -> Iterator[Result]:
         if id(each.call) in undecided:
             yield Finding(
                 each.call,
-                f"{undecided[id(each.call)]}; average what is applied once: {context.source.segment(each.call.func)}(zip(npu_allreduce(gradients), variables))",
+                f"{undecided[id(each.call)]}. Average them once: {context.source.segment(each.call.func)}"
+                "(zip(npu_allreduce(gradients), variables))",
             )
 
 
 def _undecided(context: Context, everything: list[Applied]) -> dict[int, str]:
-    """The calls of apply_gradients whose gradients cannot be averaged where they are computed, with the reason;
-    all that one of them applies has to be averaged, or nothing of it."""
+    """Return the calls of apply_gradients whose gradients cannot be averaged where they are computed, with the reason.
+
+    Either all gradients of a call are averaged, or none.
+    """
     by_hand = "tensorflow.gradients" in context.called.values()
     found: dict[int, str] = {}
     for each in everything:
         for source in each.sources:
-            why = _problem(source, each) if source.kind == BY_HAND else None
+            reason = _problem(source, each) if source.kind == BY_HAND else None
             if source.kind == UNKNOWN and by_hand:
-                why = "it is not to be seen whether tf.gradients computes all that is applied here"
-            if why:
-                found.setdefault(id(each.call), why)
+                reason = "some of these gradients may not come from tf.gradients"
+            if reason:
+                found.setdefault(id(each.call), reason)
     while True:
         blocked = {s.key for each in everything if id(each.call) in found for s in each.sources if s.kind == BY_HAND}
         more = [
@@ -134,7 +140,7 @@ def _undecided(context: Context, everything: list[Applied]) -> dict[int, str]:
         ]
         if not more:
             return found
-        found.update((id(each.call), "some of these gradients are applied in another place too") for each in more)
+        found.update((id(each.call), "some of these gradients are also applied elsewhere") for each in more)
 
 
 def _may_apply(context: Context, each: Applied) -> bool:
@@ -144,7 +150,7 @@ def _may_apply(context: Context, each: Applied) -> bool:
 
 
 def _elsewhere(context: Context) -> list[Applied]:
-    """What other files of the project apply."""
+    """Return the calls of apply_gradients in the other files of the project."""
     project, path = context.names.project, context.names.path
     if project is None or not path or path not in project.paths:
         return []
@@ -152,21 +158,21 @@ def _elsewhere(context: Context) -> list[Applied]:
 
 
 def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
-    told: dict[int, Source] = {id(s.node): s for a in own for s in a.sources if s.kind == BY_TAPE}
-    for source in told.values():
+    by_tape: dict[int, Source] = {id(s.node): s for a in own for s in a.sources if s.kind == BY_TAPE}
+    for source in by_tape.values():
         if source.names is context.names:
             yield Finding(
                 source.node,
-                f"the gradients of a tape are those of one rank; write {_AVERAGE}({context.source.segment(source.node)})",
+                f"the gradients of a tape belong to one rank. Write {_AVERAGE}({context.source.segment(source.node)})",
             )
 
 
 def _problem(source: Source, each: Applied) -> str | None:
-    """Why gradients cannot be averaged where they are computed."""
+    """Return the reason reason gradients cannot be averaged where they are computed, or None."""
     names, call = source.names, source.node
     assert isinstance(call, ast.Call)
     if bind(call, GRADIENTS).given("grad_ys"):
-        return "some of these gradients start from others (grad_ys), which may be averaged already"
+        return "some of these gradients start from grad_ys, which may be averaged already"
     for other in names.calls:
         if (
             other.node is not call
@@ -195,7 +201,7 @@ def _problem(source: Source, each: Applied) -> str | None:
 
 
 def _is_read(names: Names, call: ast.Call, value: ast.expr) -> bool:
-    """Whether an expression reads the variable that a call's result is assigned to, or the call itself."""
+    """Return True if an expression contains a call, or reads the variable that holds its result."""
     statement = names.parents.get(call)
     words = {t.id for t in statement.targets if isinstance(t, ast.Name)} if isinstance(statement, ast.Assign) else set()
     return any(n is call or isinstance(n, ast.Name) and n.id in words for n in ast.walk(value))

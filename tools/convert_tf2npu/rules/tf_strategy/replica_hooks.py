@@ -1,7 +1,11 @@
-"""Give all ranks the variables of the first one before they train (with ``-d tf_strategy``).
+"""Broadcast the variables of rank 0 before training (with ``-d tf_strategy``).
 
-Ranks start from variables of their own. A hook gives them those of rank 0 when an Estimator or a
-``MonitoredTrainingSession`` starts, a callback when a Keras model does. What the script has of either stays.
+Each rank initializes its own variables. The rule adds a hook to Estimators and to ``MonitoredTrainingSession``, and a
+callback to Keras models, that broadcasts the variables of rank 0 when the training starts. Other hooks and callbacks
+of the script stay.
+
+The rule reports a call if it cannot see the arguments, or if the object may be something else than an Estimator. Pass
+``hooks=npu_hooks_append(hooks_list=...)`` or ``callbacks=npu_callbacks_append(callbacks_list=...)``.
 
 Options: -d tf_strategy
 
@@ -126,8 +130,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     elif kind is None and function.attr == "train" and any(k.arg == "input_fn" for k in call.node.keywords):
         yield Finding(
             call.node,
-            "it is not to be seen that this is the train of an Estimator; if it is, write "
-            f"hooks={_HOOKS}(hooks_list=...), so that all ranks start from the same variables",
+            f"this may be the train method of an Estimator. If it is, pass hooks={_HOOKS}(hooks_list=...)",
         )
 
 
@@ -142,14 +145,14 @@ def _appended(context: Context, call: Call, argument: str, signature: tuple[str,
     append = _HOOKS if argument == "hooks" else _CALLBACKS
     bound = bind(call.node, signature)
     value = bound.args.get(argument)
-    message = f"{short} gives all ranks the variables of the first one"
+    message = f"{short} broadcasts the variables of rank 0"
     if value is None:
         added = add_argument(context.source, call.node, f"{argument}={append}()")
         if bound.hidden or added is None:
             yield Finding(
                 call.node,
-                f"the arguments of {short} are not all to be seen; write {argument}={append}({_LIST[append]}=...), so that all ranks "
-                "start from the same variables",
+                f"some arguments of {short} are not visible. Pass {argument}={append}({_LIST[append]}=...) to broadcast the "
+                "variables of rank 0",
             )
         else:
             yield Change(call.node, message, (added,), (append,))
@@ -160,7 +163,7 @@ def _appended(context: Context, call: Call, argument: str, signature: tuple[str,
 
 
 def _broadcasts(context: Context, value: ast.expr, call: Call) -> bool:
-    """Whether hooks or callbacks hold one already that gives all ranks the same variables."""
+    """Return True if one of the hooks or callbacks already broadcasts the variables."""
     for origin in origins(value, call.where, context.names):
         members = [origin.node] + list(getattr(origin.node, "elts", ()))
         for member in members:

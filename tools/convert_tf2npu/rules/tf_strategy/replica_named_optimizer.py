@@ -1,8 +1,13 @@
-"""Average the gradients of optimizers that are given by name, or made out of sight (with ``-d tf_strategy``).
+"""Average the gradients of optimizers given by name (with ``-d tf_strategy``).
 
-``compile`` makes the optimizer that it is given by name; the name is wrapped where it stands. Other
-functions make theirs out of a name or a class, and a Keras model that becomes an Estimator has its optimizer
-made anew, without averaging: these are told.
+``compile`` accepts the name of an optimizer and creates it. The rule wraps this name.
+
+The rule reports optimizers that other code creates, because nothing averages their gradients:
+
+* A function that creates its optimizer from a name or a class. Pass an optimizer of ``tf.train``, wrapped in
+  ``npu_distributed_optimizer_wrapper``.
+* A Keras model that is converted to an Estimator, which recreates the optimizer. Compile the model with a wrapped
+  optimizer of ``tf.train``.
 
 Options: -d tf_strategy
 
@@ -120,11 +125,11 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if value is None:
         added = add_argument(context.source, call.node, f"optimizer={WRAPPER}('rmsprop')")
         if bound.hidden or added is None:
-            yield Finding(call.node, f"the optimizer is not to be seen; write optimizer={WRAPPER}(...)")
+            yield Finding(call.node, f"the optimizer is not visible. Pass optimizer={WRAPPER}(...)")
         else:
             yield Change(
                 call.node,
-                "the gradients of the optimizer that is the default are averaged over all ranks",
+                "gradients of the default optimizer averaged over all ranks",
                 (added,),
                 (WRAPPER,),
             )
@@ -133,20 +138,20 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if found == {"name"}:
         yield Change(
             call.node,
-            "the gradients of this optimizer are averaged over all ranks",
+            "gradients of this optimizer averaged over all ranks",
             wrap(context.source, value, WRAPPER + "(", ")"),
             (WRAPPER,),
         )
     elif not found <= {"object"}:
         yield Finding(
             call.node,
-            "where this optimizer is made is not to be seen; if nothing averages its gradients, "
-            f"write {WRAPPER}({context.source.segment(value)})",
+            "this optimizer is created elsewhere. If nothing averages its gradients, write "
+            f"{WRAPPER}({context.source.segment(value)})",
         )
 
 
 def _kind(origin: Origin) -> str | None:
-    """Whether an optimizer is given by its name, or as an object that is wrapped where it is made."""
+    """Return "name" for the name of an optimizer, "object" for one that is wrapped where it is created, else None."""
     if isinstance((constant(origin.node) or (None,))[0], str):
         return "name"
     made = isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
@@ -158,11 +163,11 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     short = last_part(name)
     if name in _TO_ESTIMATOR:
-        if not _has_tensorflows(context):
+        if not _has_tf_optimizer(context):
             yield Finding(
                 call.node,
-                f"{short} makes the optimizer of the model anew, without averaging its gradients; "
-                f"compile the model with {WRAPPER}(tf.train.AdamOptimizer(...)), or another one of tf.train",
+                f"{short} recreates the optimizer without averaging. Compile the model with "
+                f"{WRAPPER}(tf.train.AdamOptimizer(...))",
             )
         return
     bound = bind(call.node, _OPTIMIZE_LOSS if short == "optimize_loss" else ())
@@ -180,8 +185,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if value is None or not kinds or kinds != {"object"}:
             yield Finding(
                 call.node,
-                f"{short} makes its optimizer itself, without averaging its gradients; write {argument}={WRAPPER}(...) "
-                "with an optimizer of tf.train",
+                f"{short} creates its optimizer without averaging. Pass {argument}={WRAPPER}(...) with an optimizer of "
+                "tf.train",
             )
 
 
@@ -190,8 +195,8 @@ def _is_class(origin: Origin) -> bool:
     return made_by(name or "") == OPTIMIZER
 
 
-def _has_tensorflows(context: Context) -> bool:
-    """Whether a model is compiled here with an optimizer of tf.train, which an Estimator takes as it is."""
+def _has_tf_optimizer(context: Context) -> bool:
+    """Return True if a model is compiled here with an optimizer of tf.train, which an Estimator keeps."""
     for call in context.names.calls:
         function = call.node.func
         if (

@@ -1,9 +1,9 @@
 """Average the gradients of optimizers over all ranks (with ``-d tf_strategy``).
 
-Each optimizer is wrapped once: where it is made, unless something else already averages its gradients, in
-this file or in another one. An optimizer around another one asks that one for its gradients, so that the
-inner one is wrapped; an optimizer that only applies gradients which the script computes itself needs no
-averaging (see NPU305). One with scaling of the loss around it stays inside that.
+The rule wraps each optimizer once, where the script creates it, unless something in the project already averages its
+gradients. An optimizer around another one asks the inner optimizer for its gradients, so the rule wraps the inner
+one. An optimizer that only applies gradients of the script is not wrapped (see NPU305). An optimizer inside a loss
+scale optimizer is wrapped inside it.
 
 Options: -d tf_strategy
 
@@ -115,14 +115,14 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         yield Change(
             call.node,
-            "the gradients of this optimizer are averaged over all ranks",
+            "gradients of this optimizer averaged over all ranks",
             wrap(context.source, call.node, WRAPPER + "(", ")"),
             (WRAPPER,),
         )
 
 
 def _is_part(context: Context, call: Call) -> bool:
-    """Whether an optimizer is made inside another one that computes the gradients itself."""
+    """Return True if an optimizer is created inside another one that computes the gradients itself."""
     for parent in context.names.ancestors(call.node):
         if isinstance(parent, ast.ClassDef):
             its_class = Class(parent, context.names)

@@ -1,8 +1,14 @@
-"""Checkpoints that all ranks would write into one folder (with ``-d tf_strategy``).
+"""Checkpoints that all ranks write to the same folder (with ``-d tf_strategy``).
 
-Replicas of a strategy have one chief that saves. Ranks run the whole script, so that all of them save: into one
-folder, one on top of the other, unless each has a folder of its own or only one of them saves. ``NPUEstimator``
-sees to that itself; sessions, Keras and the ready-made Estimators do not.
+The replicas of a strategy have one chief that saves. Ranks run the whole script, so all of them save to the same
+folder and overwrite each other. ``NPUEstimator`` prevents this. For sessions, Keras and canned Estimators, save on
+rank 0 only or give each rank a folder of its own:
+
+* Canned Estimators: pass ``save_checkpoints_steps=100 if get_rank_id() == 0 else 0`` to the run configuration.
+* Other calls: pass the folder on rank 0 and None on the other ranks, or put the call under
+  ``if get_rank_id() == 0:``.
+
+The rule reports one finding for each file.
 
 Options: -d tf_strategy
 
@@ -79,25 +85,25 @@ def check_file(context: Context) -> Iterator[Result]:
     if context.distributed != "tf_strategy" or uses_eager(context):
         return
     for call in context.names.calls:
-        told = _told(context, call)
-        if told and not in_test(context, call.node) and not _asks_for_rank(context, call):
-            yield Finding(call.node, "all ranks save here, one on top of the other; " + told)
-            return  # one is enough to think of the others
+        fix = _fix(context, call)
+        if fix and not in_test(context, call.node) and not _depends_on_rank(context, call):
+            yield Finding(call.node, f"all ranks write to the same checkpoint folder. {fix}")
+            return  # one finding for each file
 
 
-def _told(context: Context, call: Call) -> str | None:
-    """What to write at a call that saves, or makes others save, or None."""
+def _fix(context: Context, call: Call) -> str | None:
+    """Return the fix for a call that saves checkpoints, or None for other calls."""
     node, name = call.node, context.resolve(call.node.func, call.where) or ""
     if name in READY_MADE and any(keyword.arg in _FOLDER for keyword in node.keywords):
-        return f"give each rank a model_dir of its own, or write save_checkpoints_steps=100 {_FIRST} 0 in its run configuration"
+        return f"In its run configuration pass save_checkpoints_steps=100 {_FIRST} 0"
     if name in _CALLS:
         bound = bind(node, _CALLS[name])
         short = last_part(name)
         if short == "ModelCheckpoint":
-            return "add this callback under the condition get_rank_id() == 0 only"
+            return "Add this callback only if get_rank_id() == 0"
         for argument in ("checkpoint_dir", "logdir"):
             if bound.given(argument):
-                return f"write {argument}={operand(context.source, bound.args[argument])} {_FIRST} None"
+                return f"Pass {argument}={operand(context.source, bound.args[argument])} {_FIRST} None"
     if (
         isinstance(node.func, ast.Attribute)
         and node.func.attr == "save"
@@ -107,11 +113,11 @@ def _told(context: Context, call: Call) -> str | None:
             for o in origins(node.func.value, call.where, context.names)
         )
     ):
-        return "write if get_rank_id() == 0: {}".format(" ".join(context.source.segment(node).split()))
+        return f"Write if get_rank_id() == 0: {' '.join(context.source.segment(node).split())}"
     return None
 
 
-def _asks_for_rank(context: Context, call: Call) -> bool:
-    """Whether the call, or a condition around it, depends on the rank."""
+def _depends_on_rank(context: Context, call: Call) -> bool:
+    """Return True if the call, or a condition around it, depends on the rank."""
     tests = [p.test for p in context.names.ancestors(call.node) if isinstance(p, (ast.If, ast.IfExp))]
     return any(_RANK.search(context.source.segment(node)) for node in [call.node] + tests)

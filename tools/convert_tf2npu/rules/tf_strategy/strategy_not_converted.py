@@ -1,8 +1,8 @@
-"""Strategies of tf.distribute, which do not know cards.
+"""Strategies of tf.distribute that are not converted.
 
-A strategy places replicas on the GPUs, or on the machines, that TensorFlow itself sees. On NPUs each rank runs
-the script on a card of its own, and the optimizer averages the gradients. ``-d tf_strategy`` turns strategies
-over to that (see NPU302 to NPU306); without it they stay, and train one replica on one rank.
+A strategy places replicas on the GPUs or machines that TensorFlow detects, and NPUs are not among them. On NPUs, each
+rank runs the script on its own NPU, and the optimizer averages the gradients. The option ``-d tf_strategy`` converts
+strategies to this form (see NPU302 to NPU306). Without it, they are not converted and train one replica on one rank.
 
 Told::
 
@@ -42,7 +42,7 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU250"
 ON_OBJECTS = ("Strategy", "_distribute")
-_INSTEAD = "run the tool with -d tf_strategy, which lets each rank train on a card of its own"
+_FIX = "Run the tool with -d tf_strategy"
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -55,7 +55,7 @@ def check_file(context: Context) -> Iterator[Result]:
         if NAMES.get(name, TPU) != TPU:
             yield Finding(
                 call.node,
-                "a strategy places replicas on devices that TensorFlow sees, and it sees no cards; " + _INSTEAD,
+                f"a strategy places replicas on the devices of TensorFlow, which has no NPUs. {_FIX}",
             )
         elif None in {kind for kinds in taken(context, call.node, call.where).values() for kind in kinds}:
-            yield Finding(call.node, "an Estimator on the NPU takes no strategy; " + _INSTEAD)
+            yield Finding(call.node, f"an Estimator on the NPU accepts no strategy. {_FIX}")
