@@ -438,7 +438,7 @@ def test_the_name_of_a_file_that_does_not_train(name: str, wanted: str, project:
 FEEDS = {
     "a range": (
         "for i in range(0, n, 100):\n    p = sess.run(y, feed_dict={x: a[i:i + 100]})",
-        "write for feed, real in npu_shim.data.padded_batches({x: a}, 100): and take [:real]",
+        "Write for feed, real in npu_shim.data.padded_batches({x: a}, 100): and keep [:real]",
     ),
     "a comprehension": (
         "p = [sess.run(y, feed_dict={x: a[i:i + m], z: b[i:i + m], k: 1.0}) for i in range(0, len(a), m)]",
@@ -458,11 +458,11 @@ FEEDS = {
     ),
     "training": (
         "for i in range(0, len(a), m):\n    sess.run([train_op, loss], feed_dict={x: a[i:i + m]})",
-        "for training leave it out: range(0, len(a) - m + 1, m)",
+        "Drop it in training: range(0, len(a) - m + 1, m)",
     ),
     "training by a minimum": (
         "while i < n:\n    j = min(i + m, n)\n    sess.run(optimizer, feed_dict={x: a[i:j]})\n    i = j",
-        "for training leave it out, and end the loop before",
+        "Drop it in training: end the loop before",
     ),
     "a session without the keyword": (
         "sess = tf.Session()\nfor i in range(0, n, m):\n    p = sess.run(y, {x: a[i:i + m]})",
