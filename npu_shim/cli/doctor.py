@@ -1,32 +1,33 @@
-"""Tell what this machine is and whether training can run here, on a page to paste in an issue.
+"""Report this machine's setup and whether training can run here.
 
-It looks at versions, the NPU and the vendor's packages, the environment
-variables that matter, processors and memory, and trains one step.
+The page lists versions, the NPU and the vendor's packages, environment
+variables, processors and memory. The command also trains one step. Paste the
+page into an issue when you ask for help.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, Iterator
+from typing import Iterator
 
 from npu_shim.cli import show
-from npu_shim.diagnostics.examination import examine
+from npu_shim.diagnostics.diagnosis import Diagnosis, diagnose
 from npu_shim.distributed.ranktable.model import counted
 
 _WIDTH = 16
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the page.
+    """Print the page.
 
     Args:
         arguments: ``--json`` or nothing.
     Returns:
-        0 where training can run on this machine, else 1.
+        0 if training can run on this machine, else 1.
     """
     args = _parser().parse_args(arguments)
-    found = examine()
+    found = diagnose()
     code = 1 if found["problems"] else 0
     return show(json.dumps(found, indent=2) if args.json else page(found), code)
 
@@ -35,15 +36,15 @@ def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="npu-shim doctor",
         allow_abbrev=False,
-        description="Tells what this machine is and whether training can run here. Exit code 0: it can; 1: it cannot, "
-        "for the reasons that stand last.",
+        description="Reports versions, devices, environment variables and memory, and trains one step. The exit code is 0 "
+        "if training can run here, else 1. The last lines give the reasons.",
     )
-    made.add_argument("--json", action="store_true", help="as JSON")
+    made.add_argument("--json", action="store_true", help="print JSON")
     return made
 
 
-def page(found: dict[str, Any]) -> str:
-    """What was found, for people."""
+def page(found: Diagnosis) -> str:
+    """Return the diagnosis as text."""
     lines: list[str] = []
     for title, part in (
         ("versions", _versions(found)),
@@ -60,7 +61,7 @@ def page(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _versions(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _versions(found: Diagnosis) -> Iterator[tuple[str, str]]:
     versions, tensorflow = found["versions"], found["tensorflow"]
     yield "npu_shim", f"{versions['npu_shim']} ({versions['npu_shim_path']})"
     yield "Python", f"{versions['python']} ({versions['python_path']})"
@@ -86,9 +87,9 @@ def _versions(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "one step", f"trained on the {tensorflow['trained_on']} in {tensorflow['step_seconds']:g} s"
 
 
-def _device(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _device(found: Diagnosis) -> Iterator[tuple[str, str]]:
     device, vendor = found["device"], found["vendor"]
-    yield "here", f"{device['kind'] or 'not known'}: {device['reason']}"
+    yield "here", f"{device['kind'] or 'unknown'}: {device['reason']}"
     yield "cards", ", ".join(vendor["cards"]) or "none"
     for name in ("driver", "toolkit"):
         yield name, _component(vendor[name])
@@ -96,23 +97,23 @@ def _device(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield package["name"], _component(package if package["path"] else None)
 
 
-def _component(found: dict[str, Any] | None) -> str:
-    return f"{found['version'] or 'version not known'} ({found['path']})" if found else "missing"
+def _component(found: dict[str, str | None] | None) -> str:
+    return f"{found['version'] or 'unknown version'} ({found['path']})" if found else "missing"
 
 
-def _environment(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _environment(found: Diagnosis) -> Iterator[tuple[str, str]]:
     environment, table = found["environment"], found["rank_table"]
     for name, value in environment["set"].items():
         yield name, repr(value)
     if table:
         ranks = table["error"] or f"{counted(table['ranks'], 'rank')} on {counted(table['servers'], 'server')}"
         yield "rank table", f"{table['path']}: {ranks}"
-    yield "not set", ", ".join(environment["not_set"]) or "none of those that npu_shim reads"
+    yield "not set", ", ".join(environment["not_set"]) or "no variable that npu_shim reads"
     if environment["error"]:
         yield "contradiction", environment["error"]
 
 
-def _host(host: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _host(host: dict[str, int | None]) -> Iterator[tuple[str, str]]:
     yield "CPUs", f"{host['cpus']}, usable {host['cpus_usable']}"
     yield (
         "memory",
@@ -123,7 +124,7 @@ def _host(host: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _size(number: int | None) -> str:
-    return "not known" if number is None else f"{number / 1e9:.1f} GB"
+    return "unknown" if number is None else f"{number / 1e9:.1f} GB"
 
 
 def _yes(value: bool) -> str:

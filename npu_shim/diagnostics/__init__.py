@@ -1,6 +1,6 @@
-"""What this machine is and has, for ``npu-shim doctor``.
+"""Diagnostics of this machine for ``npu-shim doctor``: facts, and whether training can run.
 
-Nothing here raises because of what it finds, and nothing imports TensorFlow in
-this process: ``probe`` does, in one of its own. What is read goes into plain
-dictionaries, ready for JSON.
+The modules report what they find in plain dictionaries, ready for JSON, and
+raise no error because of it. Only ``probe`` imports TensorFlow, in a process of
+its own.
 """

@@ -1,19 +1,18 @@
-"""Processors and memory of this machine, as far as this process may use them."""
+"""Processors and memory of this machine that this process may use."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
 
 _LIMITS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
-_UNLIMITED = 1 << 60  # what the kernel says for "no limit"
+_UNLIMITED = 1 << 60  # the kernel's value for "no limit"
 
 
-def host(root: str = "/") -> dict[str, Any]:
-    """Counts of processors, bytes of memory; None where the system does not say.
+def host(root: str = "/") -> dict[str, int | None]:
+    """Return the numbers of processors and bytes of memory. A value is None if the system does not give it.
 
     Args:
-        root: of the file system that describes the machine.
+        root: root of the file system that describes the machine.
     """
     info = _meminfo(os.path.join(root, "proc/meminfo"))
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -38,7 +37,7 @@ def _meminfo(path: str) -> dict[str, int]:
 
 
 def _limit(root: str) -> int | None:
-    """What a container may use."""
+    """Return the memory limit of the container, None if there is none."""
     for path in _LIMITS:
         text = (_text(os.path.join(root, path)) or "").strip()
         if text.isdigit() and int(text) < _UNLIMITED:

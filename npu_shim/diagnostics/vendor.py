@@ -1,4 +1,4 @@
-"""The vendor's packages, toolkit, driver and cards, found or missing."""
+"""The vendor's packages, toolkit and driver, and the Ascend cards of this machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 from typing import Any, Mapping
 
+from npu_shim import _env
 from npu_shim._device import CARD_FILES
 from npu_shim.diagnostics.versions import path_of, version_of
 
@@ -17,13 +18,15 @@ _INSTALLED = "usr/local/Ascend"
 _VERSION = re.compile(r"^\s*version\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
-def vendor(environ: Mapping[str, str] = os.environ, root: str = "/") -> dict[str, Any]:
-    """What of the vendor's is here.
+def vendor(environ: Mapping[str, str] | None = None, root: str = "/") -> dict[str, Any]:
+    """Return the vendor's packages, driver, toolkit and cards.
 
     Args:
-        environ: says where the toolkit is, where that is not the usual place.
-        root: of the file system.
+        environ: the variables, which may give the folder of the toolkit; those of this process if None.
+        root: root of the file system.
     """
+    if environ is None:
+        environ = _env.process_environ()
     packages = []
     for name in PACKAGES:
         path = path_of(name)
@@ -42,7 +45,7 @@ def _toolkit(environ: Mapping[str, str], root: str) -> str:
 
 
 def _component(folder: str, *files: str) -> dict[str, str | None] | None:
-    """A folder that was installed, and the version that one of its files says; None where it is not there."""
+    """Return an installed folder and the version in one of its files, None if the folder does not exist."""
     if not os.path.isdir(folder):
         return None
     found: list[str] = [path for pattern in files for path in sorted(glob.glob(os.path.join(folder, pattern)))]
@@ -51,7 +54,7 @@ def _component(folder: str, *files: str) -> dict[str, str | None] | None:
             with open(path, encoding="utf-8", errors="replace") as stream:
                 version = _VERSION.search(stream.read())
         except OSError:
-            continue  # another one may be readable
+            continue  # another file may be readable
         if version:
             return {"path": folder, "version": version.group(1)}
     return {"path": folder, "version": None}

@@ -1,17 +1,16 @@
-"""Versions of what is installed, read from its metadata."""
+"""Versions of installed packages, read from their metadata."""
 
 from __future__ import annotations
 
 import importlib.util
 import platform
 import sys
-from typing import Any
 
 import npu_shim
 
 
-def versions() -> dict[str, Any]:
-    """npu_shim, Python and the system."""
+def versions() -> dict[str, str]:
+    """Return versions and paths of npu_shim, Python and the system."""
     return {
         "npu_shim": npu_shim.__version__,
         "npu_shim_path": npu_shim.__path__[0],
@@ -23,7 +22,7 @@ def versions() -> dict[str, Any]:
 
 
 def version_of(distribution: str) -> str | None:
-    """The version of an installed distribution, None where there is none."""
+    """Return the version of an installed distribution, None if it is not installed."""
     if sys.version_info >= (3, 8):
         from importlib import metadata
 
@@ -40,7 +39,7 @@ def version_of(distribution: str) -> str | None:
 
 
 def path_of(package: str) -> str | None:
-    """Where a package would be imported from, None where it cannot be found."""
+    """Return the path that a package would be imported from, None if it is not found."""
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):

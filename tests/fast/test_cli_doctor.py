@@ -1,4 +1,4 @@
-"""``npu-shim doctor``: what it finds on machines of all kinds, and what it says of it."""
+"""``npu-shim doctor``: its findings on machines of all kinds, and its page."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Callable, Dict, Iterator, Mapping
 import pytest
 
 from npu_shim import _env, cli
-from npu_shim.diagnostics import examination
+from npu_shim.diagnostics import diagnosis
+from npu_shim.diagnostics.environment import HIDDEN, rank_table, variables
 from npu_shim.diagnostics.host import host
 from npu_shim.diagnostics.probe import probe
-from npu_shim.diagnostics.variables import HIDDEN, rank_table, variables
 from npu_shim.diagnostics.vendor import PACKAGES, vendor
 from npu_shim.diagnostics.versions import version_of
 
@@ -39,7 +39,7 @@ TABLE = """{"version": "1.0", "status": "completed", "server_count": "1", "serve
 
 @pytest.fixture
 def doctor(monkeypatch: Any, capsys: Any) -> Callable[..., Any]:
-    """doctor('--json', probe={...}, RANK_SIZE='2') gives the exit code and the output, without TensorFlow."""
+    """doctor('--json', probe={...}, RANK_SIZE='2') returns the exit code and the output, without TensorFlow."""
 
     def run(*arguments: str, probe: dict[str, Any] = TRAINED, **env: str) -> Any:
         for name in list(os.environ):
@@ -47,7 +47,7 @@ def doctor(monkeypatch: Any, capsys: Any) -> Callable[..., Any]:
                 monkeypatch.delenv(name)
         for name, value in env.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(examination, "probe", lambda: probe)
+        monkeypatch.setattr(diagnosis, "probe", lambda: probe)
         return cli.main(["doctor", *arguments]), capsys.readouterr().out
 
     return run
@@ -94,7 +94,7 @@ def test_a_machine_that_can_train(doctor: Any) -> None:
         ),
     ],
 )
-def test_a_machine_that_cannot_train_says_why_last(probed: dict[str, Any], reason: str, doctor: Any) -> None:
+def test_a_machine_that_cannot_train_reports_the_reason_last(probed: dict[str, Any], reason: str, doctor: Any) -> None:
     code, out = doctor(probe=probed)
     assert code == 1
     assert out.splitlines()[-2:] == ["Training cannot run here:", "  " + reason]
@@ -105,10 +105,10 @@ def test_a_contradiction_is_shown_and_not_raised(doctor: Any) -> None:
     assert code == 1
     assert "  RANK_SIZE         '4'" in out.splitlines()
     assert out.splitlines()[-1].startswith("  RANK_SIZE=4 needs RANK_ID, which is not set")
-    assert "not known: RANK_SIZE=4 needs RANK_ID" in out
+    assert "unknown: RANK_SIZE=4 needs RANK_ID" in out
 
 
-def test_a_rank_table_that_cannot_be_read_matters_where_there_are_ranks(doctor: Any) -> None:
+def test_an_unreadable_rank_table_is_a_problem_only_with_several_ranks(doctor: Any) -> None:
     code, out = doctor(RANK_TABLE_FILE="/no/such.json", RANK_SIZE="1")
     assert code == 0
     assert "note: RANK_TABLE_FILE='/no/such.json' cannot be used: No such file or directory." in out
@@ -136,13 +136,13 @@ def test_a_rank_table_is_read_and_checked(doctor: Any, tmp_path: pathlib.Path) -
     assert out.splitlines()[-1].startswith(f"  RANK_ID=2 is not in RANK_TABLE_FILE={path!r}, which names ranks 0 to 1")
 
 
-def test_what_this_tensorflow_lacks_is_a_note(doctor: Any) -> None:
+def test_a_tensorflow_without_estimator_is_a_note(doctor: Any) -> None:
     code, out = doctor(probe={**TRAINED, "tensorflow": "2.21.0", "estimator": False})
     assert code == 0
     assert "note: TensorFlow 2.21.0 has no tf.estimator" in out
 
 
-def test_json_has_what_the_page_has(doctor: Any) -> None:
+def test_json_has_the_facts_of_the_page(doctor: Any) -> None:
     code, out = doctor("--json", RANK_ID="0", MY_NAME="not ours")
     found = json.loads(out)
     assert (code, found["schema"], found["problems"], found["notes"]) == (0, 1, [], [])
@@ -152,7 +152,7 @@ def test_json_has_what_the_page_has(doctor: Any) -> None:
 
 
 # --- its parts -----------------------------------------------------------------
-def test_the_list_of_variables_is_what_is_read() -> None:
+def test_the_list_of_variables_is_complete() -> None:
     class Recorder(Dict[str, str]):
         asked = set()
 
@@ -195,7 +195,7 @@ def test_secrets_are_not_shown() -> None:
         ("\udcff", "$: the file is not text ("),
     ],
 )
-def test_what_makes_a_rank_table_useless(content: str, error: Any, tmp_path: pathlib.Path) -> None:
+def test_errors_of_a_rank_table(content: str, error: Any, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "table.json"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     found = rank_table({"RANK_TABLE_FILE": str(path)})
@@ -231,7 +231,7 @@ def test_an_ascend_host(tmp_path: pathlib.Path, monkeypatch: Any) -> None:
     assert bridge["path"] == os.path.join(root, "site", "npu_bridge", "__init__.py")
 
 
-def test_a_toolkit_elsewhere_and_one_without_a_version(tmp_path: pathlib.Path) -> None:
+def test_a_toolkit_in_another_folder_and_one_without_a_version(tmp_path: pathlib.Path) -> None:
     root = write(tmp_path, {"opt/cann/version.cfg": "[info]\nversion = 7.0\n", "opt/empty/readme": ""})
     assert vendor({"ASCEND_TOOLKIT_HOME": root + "/opt/cann"}, root)["toolkit"] == {
         "path": root + "/opt/cann",
@@ -243,9 +243,9 @@ def test_a_toolkit_elsewhere_and_one_without_a_version(tmp_path: pathlib.Path) -
     }
 
 
-def test_cards_that_nothing_uses_are_a_note(doctor: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(examination, "vendor", lambda: {**vendor(), "cards": ["/dev/davinci0"]})
-    assert "note: There are cards (/dev/davinci0) that are not used: " in doctor()[1]
+def test_unused_npus_are_a_note(doctor: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(diagnosis, "vendor", lambda: {**vendor(), "cards": ["/dev/davinci0"]})
+    assert "note: The NPUs /dev/davinci0 are not used: " in doctor()[1]
 
 
 def test_processors_and_memory(tmp_path: pathlib.Path) -> None:
@@ -271,7 +271,7 @@ def test_processors_and_memory(tmp_path: pathlib.Path) -> None:
     assert all(value > 0 for value in real)
 
 
-def test_a_version_is_read_from_metadata_and_none_is_none() -> None:
+def test_a_version_is_read_from_metadata() -> None:
     assert version_of("pytest") == pytest.__version__
     assert version_of("no-such-distribution") is None
 
@@ -283,10 +283,10 @@ def test_a_version_is_read_from_metadata_and_none_is_none() -> None:
         ("import no_such", "importing TensorFlow failed: ModuleNotFoundError: No module named 'no_such'"),
         (
             "import os; os.kill(os.getpid(), 4)",
-            "importing TensorFlow ended the process by signal SIGILL; this processor "
-            "may lack instructions that this build of TensorFlow uses (AVX)",
+            "importing TensorFlow ended with signal SIGILL; this processor "
+            "may lack instructions that TensorFlow needs (AVX)",
         ),
-        ("import os; os.kill(os.getpid(), 9)", "importing TensorFlow ended the process by signal SIGKILL"),
+        ("import os; os.kill(os.getpid(), 9)", "importing TensorFlow ended with signal SIGKILL"),
         (
             'raise TypeError("Descriptors cannot be created directly.\\nmore\\n 1. x")',
             "importing TensorFlow failed: TypeError: Descriptors cannot be created directly.; install 'protobuf<3.21', which "
@@ -295,7 +295,7 @@ def test_a_version_is_read_from_metadata_and_none_is_none() -> None:
         (
             "raise ModuleNotFoundError(\"No module named 'tensorflow'\")",
             "importing TensorFlow failed: ModuleNotFoundError: No "
-            "module named 'tensorflow'; install it, as in: pip install 'tensorflow<2.16' (2.15 is the last with Estimator)",
+            "module named 'tensorflow'; install it with: pip install 'tensorflow<2.16' (2.15 is the last with Estimator)",
         ),
         ("import sys; sys.exit(3)", "importing TensorFlow failed: exit code 3"),
         (
@@ -304,11 +304,11 @@ def test_a_version_is_read_from_metadata_and_none_is_none() -> None:
         ),
     ],
 )
-def test_the_attempt_to_train_tells_how_it_ended(code: str, error: Any) -> None:
+def test_the_probe_reports_how_it_ended(code: str, error: Any) -> None:
     assert probe([sys.executable, "-c", code])["error"] == error
 
 
-def test_an_attempt_that_hangs_is_ended_and_what_it_said_is_kept() -> None:
+def test_a_probe_that_hangs_is_stopped_and_its_facts_are_kept() -> None:
     found = probe(
         [
             sys.executable,
@@ -317,4 +317,4 @@ def test_an_attempt_that_hangs_is_ended_and_what_it_said_is_kept() -> None:
         ],
         timeout_s=5,
     )
-    assert found == {"tensorflow": "9.9", "error": "it was not done after 5 seconds"}
+    assert found == {"tensorflow": "9.9", "error": "TensorFlow did not train a step within 5 seconds"}

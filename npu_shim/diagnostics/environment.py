@@ -1,17 +1,16 @@
-"""The environment variables that training depends on, their contradictions, and the rank table."""
+"""Environment variables that matter for training, contradictions between them, and the rank table."""
 
 from __future__ import annotations
 
-import os
 import re
-from typing import Any, Mapping
+from typing import Any, Dict, Mapping
 
 from npu_shim import _env
 from npu_shim.distributed.ranktable import model as ranktable
 from npu_shim.distributed.ranktable.validate import ATLAS_910, examine
 from npu_shim.distributed.world import world, world_size
 
-# Of the vendor's runtime, of TensorFlow on the CPU, and of how either is found
+# Variables of the vendor's runtime, of TensorFlow on the CPU, and of the search paths for both
 _PREFIXES = (
     "ASCEND_",
     "HCCL_",
@@ -59,49 +58,55 @@ _SECRET = re.compile(r"TOKEN|SECRET|PASS|CREDENTIAL|(^|_)KEY(_|$)|AUTH")
 _LOGIN = re.compile(r"(://)[^/@\s]+@")
 HIDDEN = "(set, not shown)"
 
+RankTableFacts = Dict[str, Any]  # path, error, ranks, servers, warnings
 
-def variables(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """What is set of what matters, what is not, and what contradicts itself.
+
+def variables(environ: Mapping[str, str] | None = None) -> dict[str, dict | list | int | str | None]:
+    """Return the relevant variables and contradictions between them.
 
     Args:
-        environ: where to read.
+        environ: the variables; those of this process if None.
     Returns:
-        ``set``: values by name, without secrets; ``not_set``: names that npu_shim reads; ``rank_size``, None
-        where it is not known; ``error``: the first contradiction, None where there is none.
+        ``set``: values by name, without secrets. ``not_set``: other names that npu_shim reads. ``rank_size``: None
+        if it is unknown. ``error``: the first contradiction, None if there is none.
     """
+    if environ is None:
+        environ = _env.process_environ()
     found = {
         name: _shown(name, value)
         for name, value in sorted(environ.items())
         if name in _env.VARIABLES or name in _NAMES or name.startswith(_PREFIXES)
     }
-    made: dict[str, Any] = {
+    facts: dict[str, dict | list | int | str | None] = {
         "set": found,
         "not_set": [name for name in _env.VARIABLES if not environ.get(name)],
         "rank_size": None,
         "error": None,
     }
     try:
-        made["rank_size"] = world_size(environ)
-        if _env.read(environ).cm_chief_ip is None:  # else the cards number the ranks
+        facts["rank_size"] = world_size(environ)
+        if _env.read(environ).cm_chief_ip is None:  # otherwise the NPUs number the ranks
             world(environ)
     except ValueError as error:
-        made["error"] = _without_login(str(error))
-    return made
+        facts["error"] = _without_login(str(error))
+    return facts
 
 
-def rank_table(environ: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
-    """The file that RANK_TABLE_FILE names; None where it names none.
+def rank_table(environ: Mapping[str, str] | None = None) -> RankTableFacts | None:
+    """Return facts about the file that RANK_TABLE_FILE names, None if it is not set.
 
     Args:
-        environ: where to read.
+        environ: the variables; those of this process if None.
     Returns:
-        ``path``; ``error``: why it cannot be used, None where it can; ``ranks`` and ``servers``: how many it names,
-        None where that is not known; ``warnings``: what cards may not take.
+        ``path``. ``error``: why it cannot be used, None if it can. ``ranks`` and ``servers``: their numbers, None if
+        unknown. ``warnings``: entries that an NPU may refuse.
     """
+    if environ is None:
+        environ = _env.process_environ()
     path = environ.get("RANK_TABLE_FILE", "").strip()
     if not path:
         return None
-    found: dict[str, Any] = {"path": path, "error": None, "ranks": None, "servers": None, "warnings": []}
+    found: RankTableFacts = {"path": path, "error": None, "ranks": None, "servers": None, "warnings": []}
     try:
         table = ranktable.read(path)
         found["ranks"], found["servers"] = table.size, len({server.server_id for server in table.servers})

@@ -1,0 +1,85 @@
+"""All facts about this machine, and the verdict: whether training can run here, and if not, why."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from npu_shim import _device
+from npu_shim.diagnostics.environment import RankTableFacts, rank_table, variables
+from npu_shim.diagnostics.host import host
+from npu_shim.diagnostics.probe import probe
+from npu_shim.diagnostics.vendor import vendor
+from npu_shim.diagnostics.versions import versions
+
+SCHEMA = 1  # version of the dictionary, for readers of the JSON
+Diagnosis = Dict[str, Any]  # ready for JSON
+
+
+def diagnose() -> Diagnosis:
+    """Examine this machine.
+
+    Returns:
+        A dictionary for JSON with a part for each module of this package, ``device``, ``problems`` (why training
+        cannot run; empty if it can) and ``notes`` (findings that do not prevent training).
+    """
+    found: Diagnosis = {
+        "schema": SCHEMA,
+        "versions": versions(),
+        "tensorflow": probe(),
+        "device": _found_device(),
+        "vendor": vendor(),
+        "environment": variables(),
+        "rank_table": rank_table(),
+        "host": host(),
+    }
+    found["problems"], found["notes"] = problems(found), notes(found)
+    return found
+
+
+def problems(found: Diagnosis) -> list[str]:
+    """Return the reasons why training cannot run."""
+    reasons: list[str] = []
+    contradiction = found["environment"]["error"]
+    if contradiction:
+        reasons.append(contradiction)
+    elif found["tensorflow"]["error"]:
+        reasons.append(found["tensorflow"]["error"])
+    table = found["rank_table"]
+    if table and table["error"] and _reads_rank_table(found) and not contradiction:
+        reasons.append(_table_text(table))
+    return reasons
+
+
+def notes(found: Diagnosis) -> list[str]:
+    """Return findings that do not prevent training but may surprise."""
+    lines: list[str] = []
+    table = found["rank_table"]
+    if table and table["error"] and not _reads_rank_table(found):
+        lines.append(_table_text(table) + " One process on the CPU does not need it.")
+    if table:
+        lines += [f"RANK_TABLE_FILE={table['path']!r}: {warning}" for warning in table["warnings"]]
+    tensorflow = found["tensorflow"]
+    if tensorflow.get("estimator") is False:
+        lines.append(
+            f"TensorFlow {tensorflow['tensorflow']} has no tf.estimator: NPUEstimator and NPURunConfig raise an error. "
+            "Use TensorFlow 2.15 or earlier if you need them."
+        )
+    if found["device"]["kind"] == "cpu" and found["vendor"]["cards"]:
+        lines.append(f"The NPUs {', '.join(found['vendor']['cards'])} are not used: {found['device']['reason']}.")
+    return lines
+
+
+def _found_device() -> dict[str, str | None]:
+    try:
+        device = _device.device()
+    except ValueError as error:  # reported among the problems, with the environment
+        return {"kind": None, "reason": str(error)}
+    return {"kind": device.kind, "reason": device.reason}
+
+
+def _reads_rank_table(found: Diagnosis) -> bool:
+    return found["environment"]["rank_size"] != 1 or found["device"]["kind"] == "npu"
+
+
+def _table_text(table: RankTableFacts) -> str:
+    return f"RANK_TABLE_FILE={table['path']!r} cannot be used: {table['error']}."
