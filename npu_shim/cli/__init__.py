@@ -1,9 +1,8 @@
 """The command ``npu-shim VERB``.
 
-Each module of this package whose name has no leading underscore is a verb: the
-first line of its docstring says what it does, ``main(arguments)`` does it and
-returns the exit code. Nothing here imports TensorFlow; a verb that needs it
-does so when it runs.
+Each module of this package whose name has no leading underscore is a verb. The
+first line of its docstring is its help. ``main(arguments)`` runs it and returns
+the exit code. Nothing here imports TensorFlow at import time.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ USAGE_ERROR = 2
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
-        argv: the arguments, the verb first; by default those of the process.
+        argv: the arguments, beginning with the verb; by default those of the process.
     Returns:
-        The exit code: of the verb, or 2 where there is none such.
+        The exit code of the verb, or 2 if there is no such verb.
     """
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -40,23 +39,23 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def verb_names() -> list[str]:
-    """The names of all verbs."""
+    """Return the names of all verbs."""
     return sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
 
 
 def verb(name: str) -> ModuleType:
-    """The module of a verb."""
+    """Return the module of a verb."""
     return importlib.import_module(f"{__name__}.{name}")
 
 
 def show(text: str, code: int = 0) -> int:
-    """Prints what a verb has to say.
+    """Print the output of a verb.
 
     Args:
-        text: lines.
-        code: how the verb ends.
+        text: the output.
+        code: the exit code of the verb.
     Returns:
-        The exit code: ``code``, or 141 where whoever reads the output has seen enough of it.
+        ``code``, or 141 if the reader of the output has closed the pipe.
     """
     try:
         print(text, flush=True)
@@ -79,4 +78,4 @@ def _unknown(name: str) -> str:
 
     if name.startswith("-"):
         return f"{name!r} comes before a verb. Write npu-shim VERB ...; the verbs are {', '.join(verb_names())}."
-    return f"there is no verb {name!r}.{closest(name, verb_names())} The verbs are {', '.join(verb_names())}."
+    return f"unknown verb {name!r}.{closest(name, verb_names())} The verbs are {', '.join(verb_names())}."

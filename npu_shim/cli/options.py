@@ -1,6 +1,6 @@
-"""List the options of the NPU, or tell all about some of them.
+"""List the NPU options, or explain some of them.
 
-The same rows check options when they are given and make docs/options.md.
+The output comes from the rows that also check options and generate docs/options.md.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from npu_shim.options.table import TABLE
 
 
 def main(arguments: list[str]) -> int:
-    """Prints options.
+    """Print options.
 
     Args:
-        arguments: names, and ``--json``; without a name all options are listed.
+        arguments: names, and ``--json``. Without a name, all options are listed.
     Returns:
-        0, or 2 where there is no such option.
+        0, or 2 if there is no such option.
     """
     args = _parser().parse_args(arguments)
     found: list[Option] = []
@@ -32,8 +32,8 @@ def main(arguments: list[str]) -> int:
         if not rows:
             known = [row.name for row in TABLE] + [row.arg for row in TABLE if row.arg]
             print(
-                f"npu-shim options: error: there is no option {name!r}.{closest(name, known)} "
-                "npu-shim options lists all.",
+                f"npu-shim options: error: unknown option {name!r}.{closest(name, known)} "
+                "List all with npu-shim options.",
                 file=sys.stderr,
             )
             return USAGE_ERROR
@@ -46,13 +46,13 @@ def main(arguments: list[str]) -> int:
 
 
 def named(name: str) -> list[Option]:
-    """The rows that go by a name: of an option, or of the argument by which it is given."""
+    """Return the rows with a name: of an option, or of the argument that gives it."""
     exact = [row for row in TABLE if row.name == name]
     return exact or [row for row in TABLE if name in (row.arg, row.tf2_path)]
 
 
 def listed(rows: Sequence[Option]) -> list[str]:
-    """A line for each option: name, type, what it does."""
+    """Return a line for each option: name, type, what it does."""
     width = max(len(row.name) for row in rows)
     return [
         f"{row.name.ljust(width)}  {page.kind(row).ljust(4)}  {row.doc}{' (deprecated)' if row.deprecated else ''}"
@@ -64,9 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="npu-shim options",
         allow_abbrev=False,
-        description="Lists the options of the NPU. With a name: its type, values, default, where it is given, what it "
-        "does not go with or needs, and what replaces it where it is deprecated.",
+        description="Lists the NPU options. With a name: type, values, default, arguments, conflicting and required "
+        "options, and the replacement of a deprecated option.",
     )
-    made.add_argument("name", nargs="*", help="an option, or the argument of NPURunConfig that gives it")
-    made.add_argument("--json", action="store_true", help="as JSON, with everything that is known of each")
+    made.add_argument("name", nargs="*", help="an option, or its argument of NPURunConfig")
+    made.add_argument("--json", action="store_true", help="print everything about each option as JSON")
     return made

@@ -1,7 +1,7 @@
-"""Run a script as if it had been migrated to the NPU; no file is written.
+"""Run a script as if it had been migrated to the NPU, without writing files.
 
-The script, and what it imports from its own folder, is migrated in memory by
-the rules of convert_tf2npu. All else is as with ``python script.py``.
+The rules of convert_tf2npu convert the script, and the modules that it imports
+from its own folder, in memory. Everything else is as with ``python script.py``.
 """
 
 from __future__ import annotations
@@ -11,23 +11,27 @@ import os
 import sys
 import zipfile
 from importlib.util import MAGIC_NUMBER
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim.cli import USAGE_ERROR
-from npu_shim.import_hook import children, hook, reach, script, tool
-from npu_shim.import_hook.conversions import Conversions, Named
-from npu_shim.import_hook.own import Own, own_root
+from npu_shim.import_hook import children, hook, reachable, script, tool
+from npu_shim.import_hook.conversions import Conversions, Results
+from npu_shim.import_hook.project_files import ProjectFiles, project_root
+
+if TYPE_CHECKING:
+    from convert_tf2npu.engine.results import FileResult
+    from convert_tf2npu.report.terminal import Terminal
 
 _INTERRUPTED = 130
 
 
 def main(arguments: list[str]) -> int:
-    """Runs a script or a module.
+    """Run a script or a module.
 
     Args:
         arguments: options, the script or ``-m`` and the module, and the script's own arguments.
     Returns:
-        0 when the script has ended by itself; what it raises, SystemExit too, goes on to the caller.
+        0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
     """
     try:
         tool.load()
@@ -39,7 +43,7 @@ def main(arguments: list[str]) -> int:
     args = made.parse_args(arguments)
     target = args.module or args.script
     if not target:
-        made.error("what shall be run? Give a script, or -m and a module")
+        made.error("missing script: give a script, or -m and a module")
     problem = None if args.module else _not_a_script(target[0])
     if problem:
         made.error(problem)
@@ -67,8 +71,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="npu-shim run",
         usage="%(prog)s [options] (script.py | -m module) ...",
         allow_abbrev=False,
-        description="Runs a script as if convert_tf2npu had migrated it, and all it imports from its own folder. "
-        "No file is written. Options of npu-shim run stand before the script, those of the script behind it.",
+        description="Runs a script as if convert_tf2npu had migrated it and the modules that it imports from its own "
+        "folder. No file is written. Options of npu-shim run go before the script, those of the script after it.",
     )
     made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     made.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
@@ -76,14 +80,13 @@ def _parser() -> argparse.ArgumentParser:
         "-i",
         "--input",
         metavar="DIR",
-        help="the folder whose modules are migrated as well; by default "
-        "the script's own, or that which holds the packages it lies in",
+        help="folder whose modules are migrated too; default: the script's folder, or the parent of the packages around it",
     )
-    made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each place that needs you")
+    made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each finding")
     made.add_argument(
         "--no-shape-watch",
         action="store_true",
-        help="do not tell shapes that change from step to step, for which a card would compile the graph again",
+        help="do not report shapes that change between steps, for which the NPU recompiles the graph",
     )
     add_rule_arguments(made)
     return made
@@ -95,7 +98,7 @@ def _error(text: str) -> int:
 
 
 def _not_a_script(path: str) -> str | None:
-    """Why a path cannot be run, or None."""
+    """Return why a path cannot be run, None if it can."""
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     try:
         with open(file, "rb") as stream:
@@ -103,15 +106,15 @@ def _not_a_script(path: str) -> str | None:
     except OSError as error:
         return f"can't open file {file!r}: {error.strerror}"
     if compiled or path.endswith(".pyc") or zipfile.is_zipfile(file):
-        return f"{path} is no source text, which is what can be migrated; give the script, or run it with python"
+        return f"{path} is not source text, so it cannot be migrated. Give the script, or run {path} with python"
     return None
 
 
 def _enter(target: str, is_module: bool) -> list[str]:
-    """Puts the folder of a script on the path and finds the file that starts, and the packages around it."""
+    """Put the folder of a script on the path. Return the files that start: packages first, the script last."""
     if is_module:
         script.prepare_path(os.getcwd())
-        return reach.located(target, sys.path)
+        return reachable.files_of_module(target, sys.path)
     if os.path.isdir(target):
         script.prepare_path(script.whole_path(target))
         return [os.path.join(target, "__main__.py")]
@@ -120,33 +123,33 @@ def _enter(target: str, is_module: bool) -> list[str]:
 
 
 def _convert(files: Sequence[str], args: argparse.Namespace) -> Conversions:
-    """Converts what the script may import, and says in a line what has come of it."""
+    """Convert the files that the script may import, and report the result in one line."""
     from convert_tf2npu.cli.arguments import rule_settings
     from convert_tf2npu.cli.config import find_config
 
-    root = args.input or (own_root(files[-1]) if files else os.getcwd())
+    root = args.input or (project_root(files[-1]) if files else os.getcwd())
     config = find_config(root)
-    own = Own(root, config.exclude or (), config.folder)
-    paths = reach.reachable(files, own, sys.path)
-    said = Said(args.verbose)
-    settings = rule_settings(args, config)._replace(main=own.key(files[-1]) or "" if files else "")
-    conversions = Conversions(settings._asdict(), own, paths, said.late)
-    said.all(conversions.convert_all())
+    project = ProjectFiles(root, config.exclude or (), config.folder)
+    paths = reachable.reachable_files(files, project, sys.path)
+    report = Report(args.verbose)
+    settings = rule_settings(args, config)._replace(main=project.key(files[-1]) or "" if files else "")
+    conversions = Conversions(settings._asdict(), project, paths, report.late)
+    report.all(conversions.convert_all())
     return conversions
 
 
-class Said:
-    """What the user is told of the conversion, on standard error.
+class Report:
+    """The report of the conversion on standard error.
 
     Args:
-        verbose: each rewrite and each place that needs the user, not only how many.
+        verbose: True to list each rewrite and each finding, not only their numbers.
     """
 
     def __init__(self, verbose: bool) -> None:
         self._verbose = verbose
 
-    def all(self, results: Sequence[Named]) -> None:
-        """Tells of the files that are read before the script starts."""
+    def all(self, results: Results) -> None:
+        """Report the files that are converted before the script starts."""
         self._list(results)
         rewrites, findings, files = _counts(results)
         parts = (
@@ -155,46 +158,42 @@ class Said:
             else [f"{_count(rewrites, 'rewrite')} in {_count(files, 'file')}"]
         )
         if findings:
-            parts.append(f"{_count(findings, 'place')} {'needs' if findings == 1 else 'need'} you")
+            parts.append(f"{_count(findings, 'finding')}")
         unreadable = sum(1 for _, result in results if result.unreadable)
         if unreadable:
             parts.append(
-                f"{_count(unreadable, 'file')} cannot be read and {'is' if unreadable == 1 else 'are'} "
-                "imported unchanged"
+                f"{_count(unreadable, 'file')} cannot be read and {'is' if unreadable == 1 else 'are'} not converted"
             )
-        more = "" if self._verbose or not (rewrites or findings or unreadable) else "; npu-shim run -v lists them"
-        _tell(", ".join(parts) + more)
+        more = "" if self._verbose or not (rewrites or findings or unreadable) else ". List them with npu-shim run -v"
+        _print(", ".join(parts) + more)
 
-    def late(self, path: str, result: Any) -> None:
-        """Tells of a file that is read only now, when the script imports it."""
+    def late(self, path: str, result: FileResult) -> None:
+        """Report a file that is converted only when the script imports it."""
         rewrites, findings, _ = _counts([(path, result)])
         if rewrites or findings:
             self._list([(path, result)])
-            _tell(
-                f"{_count(rewrites, 'rewrite')} in {path}, which is read only now; "
-                f"{_count(findings, 'place')} left to you"
-            )
+            _print(f"{_count(rewrites, 'rewrite')}, {_count(findings, 'finding')} in {path}, converted at its import")
 
-    def _list(self, results: Sequence[Named]) -> None:
+    def _list(self, results: Results) -> None:
         if self._verbose:
             _terminal().say_results([(os.path.relpath(path), result) for path, result in results], changes=True)
 
 
-def _terminal() -> Any:
+def _terminal() -> Terminal:
     from convert_tf2npu.report.terminal import Terminal
 
     return Terminal(sys.stderr)
 
 
-def _tell(line: str) -> None:
+def _print(line: str) -> None:
     _terminal().say("npu-shim run: " + line)
 
 
-def _counts(results: Sequence[Named]) -> tuple[int, int, int]:
-    """Rewrites, findings and changed files."""
+def _counts(results: Results) -> tuple[int, int, int]:
+    """Return the numbers of rewrites, findings and changed files."""
     from convert_tf2npu.engine.results import CHANGE, FINDING
 
-    kinds = [said.kind for _, result in results for said in result.diagnostics]
+    kinds = [diagnostic.kind for _, result in results for diagnostic in result.diagnostics]
     return kinds.count(CHANGE), kinds.count(FINDING), sum(1 for _, result in results if result.new is not None)
 
 

@@ -1,42 +1,41 @@
-"""Lets TensorFlow's AutoGraph read the migrated source.
+"""Make TensorFlow's AutoGraph read the migrated source.
 
 AutoGraph makes graph code of a function (of ``dataset.map``, ``tf.function``, a
-Keras layer's ``call``) from its source, which it looks up by file and line. In
-an own file that is the original. So AutoGraph is handed a function that differs
-in nothing but where its code says that it stands: in the migrated text, kept
-where ``inspect`` looks for sources.
+Keras layer's ``call``) from its source, which it looks up by file and line. For
+a file of the project, that is the original. So AutoGraph gets a copy of the
+function whose code object names the migrated text as its file. That text is in
+``linecache``, where ``inspect`` looks for sources.
 """
 
 from __future__ import annotations
 
 import linecache
 import sys
-from types import CodeType, FunctionType, MethodType
-from typing import Any
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Callable
 
 from npu_shim.import_hook.lines import Lookup
 
 _SUFFIX = " (migrated)"
 
 
-def teach(parser: Any, migrated: Lookup) -> None:
-    """Makes AutoGraph's parser read migrated text.
+def use_migrated_source(parser: ModuleType, migrated: Lookup) -> None:
+    """Make AutoGraph's parser read migrated text.
 
     Args:
         parser: its module ``pyct.parser``.
-        migrated: gives the migrated form of a file, None where there is none.
+        migrated: returns the migrated form of a file, None if it is not converted.
     """
-    parse_entity = parser.parse_entity
+    parse_entity: Callable[..., object] = parser.parse_entity
 
-    def parse_migrated(entity: Any, *args: Any, **kwargs: Any) -> Any:
+    def parse_migrated(entity: object, *args: object, **kwargs: object) -> object:
         return parse_entity(_in_migrated_text(entity, migrated), *args, **kwargs)
 
-    parser.parse_entity = parse_migrated
+    setattr(parser, "parse_entity", parse_migrated)
 
 
-def _in_migrated_text(entity: Any, migrated: Lookup) -> Any:
-    """A function like ``entity`` whose code stands in the migrated text of its file; ``entity`` itself where
-    its file has none."""
+def _in_migrated_text(entity: object, migrated: Lookup) -> object:
+    """Return a copy of a function that names the migrated text of its file, or ``entity`` itself if there is none."""
     function = entity.__func__ if isinstance(entity, MethodType) else entity
     if not isinstance(function, FunctionType):
         return entity
@@ -57,7 +56,7 @@ def _in_migrated_text(entity: Any, migrated: Lookup) -> Any:
 def _moved(code: CodeType, filename: str, first_line: int) -> CodeType:
     if sys.version_info >= (3, 8):
         return code.replace(co_filename=filename, co_firstlineno=first_line)
-    make: Any = CodeType
+    make: Callable[..., CodeType] = CodeType
     return make(
         code.co_argcount,
         code.co_kwonlyargcount,

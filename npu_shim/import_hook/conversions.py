@@ -1,91 +1,95 @@
-"""What becomes of a script's own files: each is migrated once, in memory, by the tool's own rules."""
+"""Conversion of a script's own files: each is migrated once, in memory, by the tool's rules."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Mapping, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Mapping, Tuple
 
 from npu_shim.import_hook.lines import Migrated
-from npu_shim.import_hook.own import Own
+from npu_shim.import_hook.project_files import ProjectFiles
 
-Named = Tuple[str, Any]  # a path, and the tool's result for the file
+if TYPE_CHECKING:
+    from convert_tf2npu.engine.converter import Converter
+    from convert_tf2npu.engine.results import FileResult
+
+Results = List[Tuple[str, "FileResult"]]  # paths, and the tool's results for the files
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """A file's bytes, the tool's result for them, and the migrated script where something changes."""
+class Conversion:
+    """The bytes of a file, the tool's result for them, and the migrated script if something changes."""
 
     raw: bytes
-    result: Any
+    result: FileResult
     migrated: Migrated | None
 
 
 class Conversions:
-    """The files of a project and what becomes of them.
+    """The files of a project and their conversions.
 
     Args:
-        settings: which rules act: the fields of the tool's Settings.
-        own: what belongs to the project.
-        paths: its files that the script may import; they are read together, because what a name is in one
-            file is often said in another.
-        late: is told of each file that is converted only when it is imported, because no import statement
-            names it, or because it has changed since.
+        settings: the fields of the tool's Settings.
+        files: the files of the project.
+        paths: those that the script may import. They are read together, because the type of a name in one file can
+            depend on another file.
+        late: called for each file that is converted only when it is imported, because no import statement names it
+            or it has changed since.
     """
 
     def __init__(
         self,
         settings: Mapping[str, Any],
-        own: Own,
+        files: ProjectFiles,
         paths: Iterable[str],
-        late: Callable[[str, Any], None] = lambda path, result: None,
+        late: Callable[[str, FileResult], None] = lambda path, result: None,
     ) -> None:
         self.settings = dict(settings)
-        self.own = own
+        self.files = files
         self.paths = list(paths)
         self._late = late
-        self._known: dict[str, Outcome] = {}
+        self._known: dict[str, Conversion] = {}
 
-    def convert_all(self) -> list[Named]:
-        """Converts the files that the script may import.
+    def convert_all(self) -> Results:
+        """Convert the files that the script may import.
 
         Returns:
-            Path and result of each that can be opened and shall be converted.
+            Path and result of each file that can be opened and is not excluded.
         """
         converter = self._converter(self.paths)
         for path in self.paths:
-            raw = None if self.own.is_excluded(path) else _read(path)
+            raw = None if self.files.is_excluded(path) else _read(path)
             if raw is not None:
-                self._known[path] = _outcome(converter, raw, path)
-        return [(path, outcome.result) for path, outcome in self._known.items()]
+                self._known[path] = _convert(converter, raw, path)
+        return [(path, known.result) for path, known in self._known.items()]
 
     def migrated(self, path: str) -> Migrated | None:
-        """The migrated form of a file as it is now; None where it stays as it is, or is none of the project."""
-        key = self.own.key(path)
-        raw = None if key is None or self.own.is_excluded(key) else _read(key)
+        """Return the migrated form of a file as it is now, None if it does not change or is not in the project."""
+        key = self.files.key(path)
+        raw = None if key is None or self.files.is_excluded(key) else _read(key)
         if key is None or raw is None:
             return None
         known = self._known.get(key)
         if known is None or known.raw != raw:
-            known = _outcome(self._converter(self.paths + [key]), raw, key)
+            known = _convert(self._converter(self.paths + [key]), raw, key)
             self._known[key] = known
             self._late(key, known.result)
         return known.migrated
 
-    def _converter(self, paths: list[str]) -> Any:
-        """A converter holds syntax trees of the files; it is let go when it has done its work."""
+    def _converter(self, paths: list[str]) -> Converter:
+        """Return a converter. It holds syntax trees of the files, so keep it only as long as needed."""
         from convert_tf2npu.cli.config import Settings
         from convert_tf2npu.engine.converter import Converter, project_of
 
         settings = Settings(**self.settings)
-        return Converter(settings, project_of(settings, paths, filter(self.own.is_excluded, paths)))
+        return Converter(settings, project_of(settings, paths, filter(self.files.is_excluded, paths)))
 
 
-def _outcome(converter: Any, raw: bytes, path: str) -> Outcome:
+def _convert(converter: Converter, raw: bytes, path: str) -> Conversion:
     from convert_tf2npu.syntax.source import Source, ordered
 
     result = converter.convert(raw, path)
     edits = ordered(result.edits)
-    return Outcome(raw, result, Migrated(Source(raw).text, edits) if edits else None)
+    return Conversion(raw, result, Migrated(Source(raw).text, edits) if edits else None)
 
 
 def _read(path: str) -> bytes | None:
@@ -93,4 +97,4 @@ def _read(path: str) -> bytes | None:
         with open(path, "rb") as stream:
             return stream.read()
     except OSError:
-        return None  # whoever imports it gets the error
+        return None  # the import of the file raises the error

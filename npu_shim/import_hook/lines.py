@@ -1,8 +1,8 @@
 """Code of the migrated text with the line numbers of the original.
 
 Tracebacks, debuggers and ``inspect`` read a function's lines in its file, which
-is the original. So each node of the migrated syntax tree is given the place that
-its text had there; what the migration adds gets the place where it is added.
+is the original. So each node of the migrated syntax tree gets the position that
+its text has in the original. Added code gets the position of the insertion.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ import re
 import warnings
 from bisect import bisect_left, bisect_right
 from types import CodeType
-from typing import Any, Callable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+
+if TYPE_CHECKING:
+    from convert_tf2npu.syntax.source import Edit
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Text:
-    """A text, and the way from offsets to lines and columns, as syntax trees count them (in UTF-8 bytes)."""
+    """A text with conversions between offsets and positions in syntax trees, whose columns are UTF-8 bytes."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -26,7 +29,7 @@ class Text:
         self._ascii = text.isascii()
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a place; of one that does not exist, the nearest on its line."""
+        """Return the offset of a position. If it does not exist, return the nearest offset on its line."""
         index = min(max(line, 1), len(self._starts)) - 1
         start = self._starts[index]
         end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self.text)
@@ -35,7 +38,7 @@ class Text:
         return min(start + max(column, 0), end)
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset."""
+        """Return line and column of an offset."""
         line = bisect_right(self._starts, offset)
         before = self.text[self._starts[line - 1] : offset]
         return line, len(before if self._ascii else before.encode("utf-8"))
@@ -46,10 +49,10 @@ class Migrated:
 
     Args:
         text: the original.
-        edits: what the tool does to it, in order: objects with ``start``, ``end`` and ``new``.
+        edits: the tool's edits, in order.
     """
 
-    def __init__(self, text: str, edits: Sequence[Any]) -> None:
+    def __init__(self, text: str, edits: Sequence[Edit]) -> None:
         self._old = Text(text)
         self._edits: list[tuple[int, int]] = [(edit.start, edit.end) for edit in edits]
         self._new_spans: list[tuple[int, int]] = []
@@ -70,13 +73,13 @@ class Migrated:
         return self._new.text
 
     def code(self, filename: str, optimize: int = -1) -> CodeType:
-        """The migrated text compiled, its lines numbered as in the original.
+        """Compile the migrated text with the line numbers of the original.
 
         Raises:
-            SyntaxError, ValueError, RecursionError, MemoryError: as of compile().
+            SyntaxError, ValueError, RecursionError, MemoryError: as compile() does.
         """
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of the text are given for the original
+            warnings.simplefilter("ignore")  # the parser reports warnings for the original
             tree = ast.parse(self._new.text, filename)
         for node in ast.walk(tree):
             if hasattr(node, "lineno"):
@@ -108,7 +111,7 @@ class Migrated:
         return self._edits[index][1] + offset - self._new_spans[index][1]
 
     def _anchor(self, index: int) -> int:
-        """Where in the original an edit stands; whole lines that are added belong to the line above."""
+        """Return the offset of an edit in the original. Whole lines that are added belong to the line above."""
         start, end = self._edits[index]
         new_start, new_end = self._new_spans[index]
         whole_lines = start == end and self._new.text[new_start:new_end].endswith(("\n", "\r"))
@@ -117,7 +120,7 @@ class Migrated:
         return start
 
     def new_line(self, line: int) -> int:
-        """The line of the migrated text that a line of the original has become."""
+        """Return the line in the migrated text for a line of the original."""
         offset = self._old.offset(line, 0)
         for (start, end), (_, new_end) in zip(reversed(self._edits), reversed(self._new_spans)):
             if start <= offset:
@@ -125,4 +128,4 @@ class Migrated:
         return line
 
 
-Lookup = Callable[[str], Optional[Migrated]]  # the migrated form of a file, None where there is none
+Lookup = Callable[[str], Optional[Migrated]]  # returns the migrated form of a file, None if it is not converted

@@ -1,4 +1,4 @@
-"""Runs a file or a module as Python itself would: ``python script.py``, ``python -m module``."""
+"""Run a file or a module as Python itself would: ``python script.py``, ``python -m module``."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import runpy
 import sys
 from importlib.machinery import BuiltinImporter, SourceFileLoader
 from types import ModuleType, TracebackType
-from typing import Any, Callable
+from typing import Callable
 
 from npu_shim.import_hook.hook import Finder, MigratedLoader
 
 
 def whole_path(path: str) -> str:
-    """The path of what is run as it knows it itself: whole, from Python 3.9 on."""
+    """Return the path of the script for ``__file__``: absolute from Python 3.9 on."""
     return os.path.join(os.getcwd(), path) if sys.version_info >= (3, 9) else path
 
 
 def prepare_path(folder: str) -> None:
-    """Puts the script's folder where Python puts it, in front of ``sys.path``."""
+    """Put the script's folder first on ``sys.path``, as Python does."""
     if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
         sys.path[0] = folder
 
 
 def run_file(path: str, arguments: list[str], finder: Finder) -> None:
-    """Runs a script as ``python path arguments``.
+    """Run a script as ``python path arguments``.
 
     Args:
-        path: as the user wrote it: of a file, or of a folder that has a __main__.py.
-        arguments: what follows it.
-        finder: knows what the script is converted to.
+        path: of a file, or of a folder with a __main__.py, as the user wrote it.
+        arguments: the script's own arguments.
+        finder: loads the converted script.
     """
     sys.argv[:] = [path] + arguments
     module = _new_main()
@@ -44,7 +44,7 @@ def run_file(path: str, arguments: list[str], finder: Finder) -> None:
         module.__dict__["__cached__"] = None
 
     def execute() -> None:
-        # Python compiles the main script itself; its loader would look for bytecode.
+        # The loader would look for bytecode, which Python does not do for the main script.
         code = (
             loader.get_code("__main__")
             if isinstance(loader, MigratedLoader)
@@ -56,19 +56,19 @@ def run_file(path: str, arguments: list[str], finder: Finder) -> None:
 
 
 def run_module(name: str, arguments: list[str]) -> None:
-    """Runs a module as ``python -m name arguments``."""
+    """Run a module as ``python -m name arguments``."""
     sys.argv[:] = ["-m"] + arguments
     _new_main()
     _run(lambda: _run_as_main(name, True))
 
 
 def _run_as_main(name: str, alter_argv: bool) -> None:
-    run: Callable[..., Any] = getattr(runpy, "_run_module_as_main")  # what the interpreter calls for -m
+    run: Callable[[str, bool], object] = getattr(runpy, "_run_module_as_main")  # the interpreter calls it for -m
     run(name, alter_argv)
 
 
 def _new_main() -> ModuleType:
-    """A fresh main module, in place of the one of the command."""
+    """Create a new main module, which replaces that of the command."""
     module = ModuleType("__main__")
     module.__dict__["__builtins__"] = builtins
     if sys.version_info < (3, 14):
@@ -79,10 +79,10 @@ def _new_main() -> ModuleType:
 
 
 def _run(execute: Callable[[], None]) -> None:
-    """Runs the script; a traceback of it begins with the script's own frames.
+    """Run the script. Its traceback begins with the script's own frames.
 
-    An exception goes on to the interpreter, which knows best how a process
-    ends: the exit code, a Ctrl-C, the last words of threads.
+    An exception goes on to the interpreter, which ends the process as usual:
+    with its exit code, on Ctrl-C, and with the messages of threads.
     """
     try:
         execute()
@@ -91,7 +91,7 @@ def _run(execute: Callable[[], None]) -> None:
     except BaseException:
         shown = sys.excepthook
 
-        def excepthook(kind: Any, value: BaseException, trace: TracebackType | None) -> None:
+        def excepthook(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
             own = _without_launcher(trace)
             shown(kind, value.with_traceback(own), own)
 
@@ -100,6 +100,7 @@ def _run(execute: Callable[[], None]) -> None:
 
 
 def _without_launcher(trace: TracebackType | None) -> TracebackType | None:
+    """Return the traceback of a caught exception without the frames of this module."""
     last, step = None, trace
     while step is not None:
         if step.tb_frame.f_code.co_filename == __file__:

@@ -1,4 +1,4 @@
-"""Finds the migration tool: beside npu_shim, in tools/ of its checkout, or wherever it is installed."""
+"""Find the migration tool: beside npu_shim, in tools/ of its checkout, or where it is installed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ PACKAGE = "convert_tf2npu"
 
 
 class ToolMissing(Exception):
-    """The package of the migration tool is not there."""
+    """Raised if the package of the migration tool is not found."""
 
 
 def load() -> None:
-    """Makes the package importable, and leaves ``sys.path`` as it is: the path belongs to the script.
+    """Make the package importable without changing ``sys.path``, which belongs to the script.
 
     Raises:
-        ToolMissing: it is in none of the places; the text names them.
+        ToolMissing: if it is in none of the folders, which the message names.
     """
     if PACKAGE in sys.modules:
         return
@@ -34,14 +34,14 @@ def load() -> None:
             spec.loader.exec_module(module)
             return
     try:
-        importlib.import_module(PACKAGE + ".convert")
+        importlib.import_module(PACKAGE + ".engine")
     except ImportError as error:
         raise ToolMissing(
-            f"the migration tool, package {PACKAGE}, is missing ({error}). It was looked for in {' and '.join(places)} "
-            "and on sys.path. Install npu_shim with pip, which brings it, or run from a checkout that has tools/."
+            f"the migration tool, package {PACKAGE}, is missing ({error}). Searched: {', '.join(places)}, sys.path. "
+            "Install npu_shim with pip, or run from a checkout with tools/."
         ) from error
 
 
 def package_root() -> str:
-    """The folder that holds the package npu_shim."""
+    """Return the folder that contains the package npu_shim."""
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -1,4 +1,4 @@
-"""The command ``npu-shim``: its verbs, and what it says of wrong ones."""
+"""The command ``npu-shim``: its verbs, and its errors for wrong ones."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def test_it_lists_its_verbs(arguments: list[str], capsys: Any) -> None:
     assert all(line.rstrip().endswith(".") for line in lines if line.startswith("  "))
 
 
-def test_an_unknown_verb_is_told_with_the_closest(capsys: Any) -> None:
+def test_an_unknown_verb_is_an_error_with_the_closest_name(capsys: Any) -> None:
     assert cli.main(["rum", "train.py"]) == 2
     assert capsys.readouterr().err == (
-        "npu-shim: error: there is no verb 'rum'. Did you mean run? The verbs are {}.\n".format(", ".join(VERBS))
+        "npu-shim: error: unknown verb 'rum'. Did you mean run? The verbs are {}.\n".format(", ".join(VERBS))
     )
 
 
-def test_an_option_before_the_verb_is_told(capsys: Any) -> None:
+def test_an_option_before_the_verb_is_an_error(capsys: Any) -> None:
     assert cli.main(["-v", "run", "train.py"]) == 2
     assert "'-v' comes before a verb. Write npu-shim VERB ..." in capsys.readouterr().err
 
@@ -62,4 +62,4 @@ def test_the_command_and_the_module_are_one(repo_root: Any) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "npu_shim", "nonsense"], cwd=str(repo_root), stderr=subprocess.PIPE, text=True
     )
-    assert done.returncode == 2 and "there is no verb 'nonsense'" in done.stderr
+    assert done.returncode == 2 and "unknown verb 'nonsense'" in done.stderr

@@ -22,7 +22,7 @@ def test_without_a_name_each_option_has_a_line(capsys: Any) -> None:
         assert row.doc in line and line.endswith("(deprecated)") == bool(row.deprecated)
 
 
-def test_a_name_tells_all_about_it(capsys: Any) -> None:
+def test_a_name_prints_everything_about_the_option(capsys: Any) -> None:
     assert cli.main(["options", "precision_mode", "modify_mixlist"]) == 0
     assert capsys.readouterr().out == "{}\n\n{}\n".format(
         paragraph(KEYS["precision_mode"]), paragraph(KEYS["modify_mixlist"])
@@ -56,12 +56,12 @@ def test_an_argument_that_is_no_key_has_no_place_in_the_map_and_none_for_tf_2(ca
     assert "set by hand" not in out and "global_options" not in out
 
 
-def test_an_unknown_name_is_told_with_the_closest(capsys: Any) -> None:
+def test_an_unknown_name_is_an_error_with_the_closest_names(capsys: Any) -> None:
     assert cli.main(["options", "precision_mod"]) == 2
     done = capsys.readouterr()
     assert done.out == ""
     assert done.err.startswith(
-        "npu-shim options: error: there is no option 'precision_mod'. Did you mean precision_mode or "
+        "npu-shim options: error: unknown option 'precision_mod'. Did you mean precision_mode or "
     )
 
 
@@ -77,7 +77,7 @@ def test_json_has_everything(names: Any, capsys: Any) -> None:
         assert one["default_in_session"] == row.session and one["argument"] == row.arg
 
 
-def test_a_reader_who_has_seen_enough_is_no_error(repo_root: Any) -> None:
+def test_a_closed_pipe_is_no_error(repo_root: Any) -> None:
     done = subprocess.run(
         f'"{sys.executable}" -m npu_shim options --json | head -n 1',
         shell=True,

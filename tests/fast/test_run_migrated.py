@@ -28,10 +28,10 @@ def test_the_script_and_what_it_imports_run_migrated(project: Make) -> None:
         }
     ).run("train.py")
     assert done.out == "__main__ /cpu:0\nmodel.net /cpu:0\nmodel.data /cpu:0\n"
-    assert done.said == ["npu-shim run: 3 rewrites in 3 files; npu-shim run -v lists them"]
+    assert done.said == ["npu-shim run: 3 rewrites in 3 files. List them with npu-shim run -v"]
 
 
-def test_what_a_name_is_may_be_said_in_another_file(project: Make) -> None:
+def test_the_type_of_a_name_can_depend_on_another_file(project: Make) -> None:
     done = project(
         {
             "train.py": 'from compat import t\nwith t.device("/gpu:0") as name: print(name)',
@@ -91,13 +91,14 @@ def test_an_installed_module_that_is_named_is_migrated_with_its_package_alone(pr
     assert done.out == "__main__ /cpu:0\none.net /cpu:0\ntwo /gpu:0\n"
 
 
-def test_what_is_only_imported_by_name_is_migrated_and_told_when_it_is(project: Make) -> None:
+def test_a_module_imported_by_name_is_converted_and_reported_at_its_import(project: Make) -> None:
     done = project(
         {"train.py": 'import importlib\nimportlib.import_module("models.net")\n', "models/net.py": PRINTS}
     ).run("train.py")
     assert done.out == "models.net /cpu:0\n"
     assert done.said[0] == "npu-shim run: nothing to rewrite in 1 file"
-    assert done.said[1].endswith("models/net.py, which is read only now; 0 places left to you")
+    assert done.said[1].startswith("npu-shim run: 1 rewrite, 0 findings in ")
+    assert done.said[1].endswith("models/net.py, converted at its import")
 
 
 def test_a_large_folder_is_not_read(project: Make) -> None:
@@ -108,7 +109,7 @@ def test_a_large_folder_is_not_read(project: Make) -> None:
     os.mkfifo(str(made.root / "other.py"))
     (made.root / "deep").mkdir()
     os.mkfifo(str(made.root / "deep" / "__init__.py"))
-    assert made.run("train.py").said == ["npu-shim run: 2 rewrites in 2 files; npu-shim run -v lists them"]
+    assert made.run("train.py").said == ["npu-shim run: 2 rewrites in 2 files. List them with npu-shim run -v"]
 
 
 def test_verbose_lists_each_place(project: Make) -> None:
@@ -117,10 +118,10 @@ def test_verbose_lists_each_place(project: Make) -> None:
         ["train.py:2:6:", "NPU110"],
         ["train.py:3:5:", "NPU230"],
     ]
-    assert done.said == ["npu-shim run: 1 rewrite in 1 file, 1 place needs you"]
+    assert done.said == ["npu-shim run: 1 rewrite in 1 file, 1 finding"]
 
 
-def test_files_that_cannot_be_read_are_told(project: Make) -> None:
+def test_unreadable_files_are_reported(project: Make) -> None:
     done = project(
         {
             "train.py": PRINTS + 'try:\n    import old\nexcept SyntaxError:\n    print("as ever")',
@@ -129,7 +130,7 @@ def test_files_that_cannot_be_read_are_told(project: Make) -> None:
     ).run("train.py")
     assert done.out == "__main__ /cpu:0\nas ever\n"
     assert done.said == [
-        "npu-shim run: 1 rewrite in 1 file, 1 file cannot be read and is imported unchanged; npu-shim run -v lists them"
+        "npu-shim run: 1 rewrite in 1 file, 1 file cannot be read and is not converted. List them with npu-shim run -v"
     ]
 
 
@@ -210,16 +211,16 @@ def test_child_processes_convert_too(arguments: Any, project: Make) -> None:
 @pytest.mark.parametrize(
     "arguments, text",
     [
-        ([], "what shall be run? Give a script, or -m and a module"),
+        ([], "missing script: give a script, or -m and a module"),
         (["no.py"], "can't open file 'no.py': No such file or directory"),
         (["empty"], "can't open file 'empty/__main__.py': No such file or directory"),
-        (["train.zip"], "train.zip is no source text, which is what can be migrated"),
-        (["train.pyc"], "train.pyc is no source text"),
+        (["train.zip"], "train.zip is not source text, so it cannot be migrated"),
+        (["train.pyc"], "train.pyc is not source text"),
         (["--select", "NPU9", "train.py"], "there is no rule NPU9"),
         (["--verbos", "train.py"], "unrecognized arguments: --verbos"),
     ],
 )
-def test_wrong_usage_is_told_and_ends_with_2(arguments: Any, text: str, project: Make) -> None:
+def test_wrong_usage_is_an_error_with_exit_code_2(arguments: Any, text: str, project: Make) -> None:
     made = project({"train.py": PRINTS, "empty/x.txt": "", "train.pyc": "x"})
     with zipfile.ZipFile(str(made.root / "train.zip"), "w") as archive:
         archive.writestr("__main__.py", PRINTS)
@@ -228,13 +229,13 @@ def test_wrong_usage_is_told_and_ends_with_2(arguments: Any, text: str, project:
     assert text in done.err + "\n".join(done.said)
 
 
-def test_a_wrong_configuration_is_told(project: Make) -> None:
+def test_a_wrong_configuration_is_an_error(project: Make) -> None:
     done = project({"train.py": PRINTS, "pyproject.toml": "[tool.convert_tf2npu]\nselct = []\n"}).run("train.py")
     assert (done.code, done.out) == (2, "")
     assert "there is no such key, did you mean select?" in done.said[0]
 
 
-def test_without_the_tool_it_says_where_that_was_looked_for(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_without_the_tool_the_error_names_the_searched_folders(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     shutil.copytree(str(repo_root / "npu_shim"), str(tmp_path / "alone" / "npu_shim"))
     (tmp_path / "train.py").write_text('print("ran")')
     done = subprocess.run(

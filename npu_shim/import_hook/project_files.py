@@ -1,4 +1,4 @@
-"""Which files belong to a script: those of its folder, without the libraries that lie below it."""
+"""The files that belong to a script: those of its folder, without libraries in subfolders."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LIBRARIES = ("site-packages", "dist-packages")
 _ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
 
 
-class Own:
+class ProjectFiles:
     """The files of a project.
 
     Args:
         root: its folder, or one single file.
-        exclude: patterns of files that the user wants left as they are.
-        folder: where the patterns start from.
+        exclude: patterns of files that are not converted.
+        folder: the folder that the patterns are relative to.
     """
 
     def __init__(self, root: str, exclude: Sequence[str] = (), folder: str = "") -> None:
@@ -28,14 +28,14 @@ class Own:
         self._library: dict[str, bool] = {}
 
     def key(self, path: str) -> str | None:
-        """The one spelling of an own file's path; None for every other file."""
+        """Return the normal form of the path of a project file, None for every other file."""
         for spelling in (os.path.abspath(path), os.path.realpath(path)):
             if spelling == self.root or (self._below(spelling) and not self._in_library(os.path.dirname(spelling))):
                 return spelling
         return None
 
     def is_excluded(self, path: str) -> bool:
-        """Whether the user wants an own file left as it is."""
+        """Return True if the user excludes a project file from conversion."""
         if not self.exclude:
             return False
         from convert_tf2npu.files.globs import matches
@@ -46,7 +46,7 @@ class Own:
         return path.startswith(os.path.join(self.root, ""))
 
     def _in_library(self, folder: str) -> bool:
-        """Whether a folder below the root, or one between them, holds what was installed."""
+        """Return True if a folder below the root, or a folder between them, contains installed code."""
         if folder == self.root or not self._below(folder):
             return False
         if folder not in self._library:
@@ -54,14 +54,14 @@ class Own:
         return self._library[folder]
 
 
-def own_root(path: str) -> str:
-    """The folder of a script's project.
+def project_root(path: str) -> str:
+    """Return the folder of a script's project.
 
     Args:
         path: of the script.
     Returns:
-        The folder that the script's imports start from: its own, or, where that is a package, the one which
-        holds the outermost package. Of an installed script only its package, or itself.
+        The folder that the script's imports start from: its own folder, or the parent of the outermost package
+        around it. For an installed script, its package or the script itself.
     """
     file = os.path.realpath(path)
     package, folder = file, os.path.dirname(file)
@@ -71,7 +71,7 @@ def own_root(path: str) -> str:
 
 
 def is_library(folder: str) -> bool:
-    """Whether a folder is one for installed code: of a Python, a virtual environment, or npu_shim itself."""
+    """Return True if a folder contains installed code: of Python, a virtual environment, or npu_shim itself."""
     return (
         os.path.basename(folder) in _LIBRARIES
         or os.path.realpath(folder) in _installed()

@@ -1,4 +1,4 @@
-"""The files of a project that a script may import, found by reading and not by importing."""
+"""The project files that a script may import, found by reading import statements."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ import os
 import warnings
 from typing import Iterator, Sequence, Tuple
 
-from npu_shim.import_hook.own import Own
+from npu_shim.import_hook.project_files import ProjectFiles
 
-_MOST_BYTES = 2_000_000  # what is longer was written by a program; the migration tool does not read it either
+_MOST_BYTES = 2_000_000  # longer files are generated; the migration tool skips them too
 _Import = Tuple[int, str]  # leading dots, dotted name
 
 
-def reachable(start: Sequence[str], own: Own, path: Sequence[str]) -> list[str]:
-    """The own files that are imported from some files, directly or by each other.
+def reachable_files(start: Sequence[str], files: ProjectFiles, path: Sequence[str]) -> list[str]:
+    """Return the project files that some files import, directly or indirectly.
 
-    Only what is named by import statements counts, in whatever block they
-    stand; so it takes as long as the project is large, not as its folder is.
+    Only import statements count, in any block. So the time depends on the
+    imported files and not on the size of the folder.
 
     Args:
         start: files of the project.
-        own: what belongs to the project.
-        path: the folders that imports are looked up in (``sys.path``).
+        files: the files of the project.
+        path: the folders in which Python looks up imports (``sys.path``).
     Returns:
-        Their paths, ``start`` among them, in the order in which they are found.
+        Their paths, including ``start``, in the order in which they are found.
     """
-    folders = [folder for folder in (os.path.abspath(entry) for entry in path) if _may_hold(folder, own)]
-    found = {key: None for key in map(own.key, start) if key}
+    folders = [folder for folder in (os.path.abspath(entry) for entry in path) if _may_contain(folder, files)]
+    found = {key: None for key in map(files.key, start) if key}
     waiting = list(found)
     while waiting:
         file = waiting.pop(0)
         for dots, name in _imports(file):
             for candidate in _files(dots, name.split("."), file, folders):
-                key = own.key(candidate)
+                key = files.key(candidate)
                 if key and key not in found:
                     found[key] = None
                     waiting.append(key)
     return list(found)
 
 
-def located(module: str, path: Sequence[str]) -> list[str]:
-    """The files that ``python -m module`` executes: the packages around it first, what starts last.
+def files_of_module(module: str, path: Sequence[str]) -> list[str]:
+    """Return the files that ``python -m module`` executes: the packages around it first, the module last.
 
     Returns:
-        Their paths; empty where there is none.
+        Their paths; empty if the module is not found.
     """
     found = list(_files(0, module.split("."), "", [os.path.abspath(entry) for entry in path]))
     if found and os.path.basename(found[-1]) == "__init__.py":
@@ -52,8 +52,8 @@ def located(module: str, path: Sequence[str]) -> list[str]:
     return found
 
 
-def _may_hold(folder: str, own: Own) -> bool:
-    root = os.path.join(own.root, "")
+def _may_contain(folder: str, files: ProjectFiles) -> bool:
+    root = os.path.join(files.root, "")
     return os.path.join(os.path.realpath(folder), "").startswith(root) or root.startswith(os.path.join(folder, ""))
 
 
@@ -75,14 +75,14 @@ def _parsed(file: str) -> ast.Module | None:
         if os.path.getsize(file) > _MOST_BYTES:
             return None
         with open(file, "rb") as stream, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are given when the file is imported
+            warnings.simplefilter("ignore")  # the import of the file shows them
             return ast.parse(stream.read())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None  # whoever imports it gets the error
+        return None  # the import of the file raises the error
 
 
 def _files(dots: int, parts: list[str], importer: str, folders: list[str]) -> Iterator[str]:
-    """The files that importing a name executes: of the module, and of the packages around it."""
+    """Yield the files that an import executes: of the module and of the packages around it."""
     if dots:
         folder = os.path.dirname(importer)
         for _ in range(dots - 1):
