@@ -15,10 +15,10 @@ from .base import HOOKS, Context, Finding, Result, Rule
 
 
 class Registry:
-    """All rules, by what they look at.
+    """All rules, with an index of the calls that each rule checks.
 
     Args:
-        rules: the rules; by default every module of the package ``rules``.
+        rules: the rules; by default all modules of the package ``rules``.
     """
 
     def __init__(self, rules: list[Rule] | None = None) -> None:
@@ -34,19 +34,19 @@ class Registry:
                 self._by_method.setdefault(name, []).append(rule)
 
     def check(self, context: Context) -> Iterator[tuple[Rule, Result]]:
-        """What all rules have to say of a file, in the order of its calls."""
+        """Yield the results of all rules for a file, in the order of its calls."""
         for rule, check_file in self._of_files:
             for result in check_file(context):
                 yield rule, result
         by_call, by_method, strings, called = self._by_call, self._by_method, context.names.strings, context.called
-        for call in context.names.calls:  # of which few are of concern for a rule
+        for call in context.names.calls:  # rules check few of them
             node = call.node
             if called.get(node) in by_call or getattr(node.func, "attr", None) in by_method or node in strings:
                 yield from self._check_call(context, call)
 
     def check_last(self, context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[tuple[Rule, Result]]:
-        """What rules have to say of a file when the rewrites of all others are known."""
-        replaced = tuple(replaced)  # and not those that follow from what is yielded here
+        """Yield the results of the rules that need to know the rewrites of all others."""
+        replaced = tuple(replaced)  # a copy: results yielded here must not change it
         for rule, check_last in self._last:
             for result in check_last(context, replaced):
                 yield rule, result
@@ -60,7 +60,7 @@ class Registry:
                     rule,
                     Finding(
                         call.node,
-                        f"{name} stands inside an f-string, where it cannot be reached; write it in a line of its own",
+                        f"{name} inside an f-string cannot be converted. Move it to a separate line",
                     ),
                 )
             return
@@ -75,8 +75,7 @@ class Registry:
                 yield rule, result
 
     def on_objects(self) -> Pattern[bytes]:
-        """What a file has in it that a rule may act on, though it names no framework and can reach none: methods of objects
-        that others hand it."""
+        """Return a pattern for files that name no framework, but may use its objects, received from other files."""
         methods = {name for rule in self.rules for name in rule.methods if not name.startswith("__")}
         texts = {text for rule in self.rules for text in getattr(rule.module, "ON_OBJECTS", ())}
         methods.update(text[1:] for text in texts if text.startswith("."))
@@ -86,16 +85,16 @@ class Registry:
 
     @property
     def words_of_others(self) -> frozenset[str]:
-        """The last words of the names of no framework whose calls rules look at."""
+        """The last parts of the names outside of all frameworks whose calls rules check."""
         return frozenset(last_part(name) for name in self._by_call if not names_roots(name.encode("ascii")))
 
     def by_code(self, code: str) -> Rule | None:
-        """The rule of a code."""
+        """Return the rule with a code, or None."""
         return next((rule for rule in self.rules if rule.code == code.upper()), None)
 
 
 def load() -> list[Rule]:
-    """Every rule of the package ``rules``, by code."""
+    """Return all rules of the package ``rules``, sorted by code."""
     folder = os.path.dirname(os.path.abspath(__file__))
     found = []
     # pkgutil would import half the library.

@@ -1,8 +1,8 @@
-"""Take names of tf.contrib from where they live now (with ``--compat-v1``).
+"""Replace names of tf.contrib (with ``--compat-v1``).
 
-TensorFlow 2 has no tf.contrib. Much of it lives in ``tf.compat.v1``: cells, TPU and cluster classes are the very same
-objects there, and functions that were written anew are called with their new arguments, where these mean the same.
-What has no such home, or would not mean the same there, is told with what to write (NPU260).
+TensorFlow 2 has no tf.contrib. Many of its names are also in ``tf.compat.v1``. Cells, TPU and cluster classes are the
+same objects there. Functions that were rewritten get their new arguments, if these mean the same. Names without such
+a replacement are reported by NPU260.
 
 Before::
 

@@ -1,18 +1,18 @@
-"""Lift TensorFlow 1 to tf.compat.v1 (with ``--compat-v1``).
+"""Lift TensorFlow 1 code to tf.compat.v1 (with ``--compat-v1``).
 
-TensorFlow 2 has the interface of TensorFlow 1 under ``tf.compat.v1``. The import is what changes, as nearly everybody
-does it by hand: ``import tensorflow.compat.v1 as tf`` makes each ``tf.`` of the file mean what it always meant, also
-the names that TensorFlow 2 has with another meaning (``tf.where``, ``tf.data.Dataset``, ``tf.estimator.Estimator``),
-those reached by ``getattr(tf, name)``, and those that other files take from here; and nothing else in the file has to
-change. It runs on TensorFlow 1.15 as well. A file in which every name means the same in both stays as it is.
+TensorFlow 2 has the interface of TensorFlow 1 under ``tf.compat.v1``. To lift a file means to change its import. With
+``import tensorflow.compat.v1 as tf`` each ``tf.`` name keeps the meaning that it has in TensorFlow 1. This includes
+names with another meaning in TensorFlow 2 (``tf.where``, ``tf.data.Dataset``, ``tf.estimator.Estimator``), names
+reached by ``getattr(tf, name)``, and names that other files import from this one. Nothing else in the file changes,
+and it still runs on TensorFlow 1.15. A file whose names all mean the same in both versions is not changed.
 
-The script that is started (``-m FILE``; else each one with a main guard, and each one that no other imports and that
-works at its top) switches the behaviour of TensorFlow 2 off, once, behind the import: eager execution, resource
-variables, the new control flow and tensor shapes. A script that does so already, or that makes its graphs inside
-``tf.Graph().as_default()``, needs no switch.
+The entry script disables the behavior of TensorFlow 2 once, after the import: eager execution, resource variables,
+control flow and tensor shapes of version 2. The entry script is the file given with ``-m FILE``. Without ``-m`` it is
+each file with a main guard, and each file that no other file imports and that does work at module level. A script
+that disables the behavior itself, or builds its graphs in ``tf.Graph().as_default()``, is not changed.
 
-Names are lifted where they stand only in a file that uses names of TensorFlow 2 as well (``tf.random.set_seed``): what
-both versions have there, it uses as both have it.
+In a file that also uses names of TensorFlow 2, such as ``tf.random.set_seed``, the import is not changed. Only the
+names that TensorFlow 2 lacks are lifted, each where it is used.
 
 Before::
 
@@ -129,11 +129,11 @@ def check_file(context: Context) -> Iterator[Result]:
         for statement in lift.statements:
             yield Change(statement, "imported from tf.compat.v1", tuple(_lifted_import(context.source, statement)))
         if lift.star is not None:
-            yield Change(lift.star.node, "tf is imported as tf.compat.v1", tuple(_behind_star(context, lift)))
+            yield Change(lift.star.node, "tf imported as tf.compat.v1", tuple(_behind_star(context, lift)))
         if lift.parts is not None:
             yield Change(
                 lift.parts,
-                "tf is imported as tf.compat.v1",
+                "tf imported as tf.compat.v1",
                 (statement_behind(context.source, lift.parts, f"import {V1} as tf"),),
             )
     if context.compat_v1:
@@ -141,11 +141,11 @@ def check_file(context: Context) -> Iterator[Result]:
 
 
 def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[Result]:
-    """What is lifted where it stands, as far as no other rule replaces it."""
+    """Lift single names, unless another rule replaces them."""
     names, source = context.names, context.source
     if names.lift is None:
         return
-    told = set()
+    reported = set()
     for use in uses(names):
         start, end = source.start(use.whole), source.end(use.whole)
         edit = _in_place(context, use)
@@ -153,23 +153,28 @@ def check_last(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterato
         if any(s < end and start < e for s, e in replaced):
             continue
         if edit is None:
-            if use.root.id not in told and is_lifted(use.name) and not use.name.startswith(V1) and not names.by_name:
-                told.add(use.root.id)
+            if (
+                use.root.id not in reported
+                and is_lifted(use.name)
+                and not use.name.startswith(V1)
+                and not names.by_name
+            ):
+                reported.add(use.root.id)
                 yield Finding(
                     node,
-                    f"where {use.root.id} comes from is not imported here and stays; let it be "
-                    f"tensorflow.compat.v1, so that this is tf.compat.v1.{rest_of(use.name)}",
+                    f"{use.root.id} is not imported here as tf.compat.v1. "
+                    f"Define it as tensorflow.compat.v1, so that this is tf.compat.v1.{rest_of(use.name)}",
                 )
             continue
         string = names.strings.get(use.root)
         if string is None or source.is_placed(use.whole, string):
             yield Change(node, "lifted to tf.compat.v1", (edit,))
         else:
-            yield Finding(node, f"write {use.root.id}.compat.v1 here, inside an f-string, where it cannot be reached")
+            yield Finding(node, f"a name inside an f-string cannot be converted. Write {use.root.id}.compat.v1 here")
 
 
 def _in_place(context: Context, use: Use) -> Edit | None:
-    """The edit that lifts a dotted name where it stands, or takes ``.compat.v1`` out that the import has now."""
+    """Return the edit that lifts one dotted name, or removes a ``.compat.v1`` that the import now has."""
     names, source = context.names, context.source
     node: ast.expr = use.whole
     while isinstance(node, ast.Attribute):
@@ -190,7 +195,7 @@ def _in_place(context: Context, use: Use) -> Edit | None:
 
 
 def _lifted_import(source: Source, statement: ast.stmt) -> Iterator[Edit]:
-    """The edits that let a statement import from compat.v1."""
+    """Yield the edits that make a statement import from compat.v1."""
     start = source.start(statement)
     text = source.segment(statement)
     if isinstance(statement, ast.ImportFrom):
@@ -206,7 +211,7 @@ def _lifted_import(source: Source, statement: ast.stmt) -> Iterator[Edit]:
 
 
 def _behind_star(context: Context, lift: Lift) -> list[Edit]:
-    """Import tf behind a star import that brings the plain one, and no longer before it."""
+    """Import tf after a star import that binds the plain one, and remove the import before it."""
     assert lift.star is not None
     names, source = context.names, context.source
     star, instead = lift.star.node, lift.instead
@@ -219,9 +224,9 @@ def _switch(context: Context) -> Iterator[Result]:
     if found is None:
         return
     if found.edits:
-        yield Change(found.node, "the behaviour of TensorFlow 2 is switched off", tuple(found.edits))
+        yield Change(found.node, "TensorFlow 2 behavior disabled", tuple(found.edits))
     else:
         yield Finding(
             found.node,
-            f"this script is started; write tf.compat.v1.{SWITCH} where it starts, before anything makes a graph",
+            f"this entry script does not disable TensorFlow 2 behavior. Call tf.compat.v1.{SWITCH} at its start",
         )

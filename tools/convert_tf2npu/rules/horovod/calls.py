@@ -1,4 +1,4 @@
-"""What becomes of each call of Horovod's that has a counterpart on the NPU."""
+"""Convert calls of Horovod to NPU collectives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OPTIMIZER = (
     "groups",
     "process_set",
 )
-# What says how Horovod carries gradients, and not what the optimizer computes.
+# Arguments about the transport of gradients. They do not change the result.
 _CARRIAGE = frozenset(
     {
         "name",
@@ -73,8 +73,7 @@ GETTERS = {
 
 
 class Turned(NamedTuple):
-    """A use turned over: the edits, the names of npu_init in them, the expressions that go with them, and
-    what there is to say of it."""
+    """A converted use: the edits, the names of npu_init in them, the expressions that they remove, and a note."""
 
     edits: list[Edit]
     uses: tuple[str, ...]
@@ -83,7 +82,7 @@ class Turned(NamedTuple):
 
 
 class File(NamedTuple):
-    """A script whose uses of Horovod are turned over."""
+    """A script whose uses of Horovod are converted."""
 
     source: Source
     names: Names
@@ -93,17 +92,17 @@ Turn = Union[Turned, Finding]
 
 
 def turn_call(file: File, use: Use) -> Turn | None:
-    """Turn a call over.
+    """Convert a call.
 
     Returns:
-        what becomes of it; a finding where that cannot be; None where it has no counterpart.
+        The converted call; a finding if it cannot be converted; None if the call is unsupported on the NPU.
     """
     if use.call is None or use.name not in _CALLS:
         return None
     signature, make = _CALLS[use.name]
     bound = bind(use.call, signature)
     if bound.hidden or bound.unknown:
-        return Finding(use.call, f"the arguments of {use.short} are not all to be seen")
+        return Finding(use.call, f"{use.short} hides arguments behind * or **. Pass them by name")
     return make(file, use, use.call, bound)
 
 
@@ -114,11 +113,11 @@ def _kept(
     source, call, kept = file.source, use.call, bound.args.get(argument)
     assert call is not None
     if kept is None:
-        return Finding(call, f"the argument {argument} is missing")
+        return Finding(call, f"the argument {argument} is missing. Pass it")
     opening, close = inside(source, call), source.end(call) - 1
     start, end = source.start(kept), source.end(kept)
     if isinstance(kept, (ast.Yield, ast.YieldFrom)) or source.comments(opening, start) + source.comments(end, close):
-        return Finding(call, f"a comment or a yield stands among its arguments; write {new}")
+        return Finding(call, f"a comment or yield among the arguments prevents the conversion. Write {new}")
     dropped = tuple(value for value in bound.args.values() if value is not kept)
     return Turned(
         [rename(source, call.func, new), Edit(opening, start, before), Edit(end, close, after)], uses, dropped
@@ -137,8 +136,8 @@ def _optimizer(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
     if foreign:
         return Finding(
             call,
-            "DistributedOptimizer with {} has no counterpart; write "
-            "npu_distributed_optimizer_wrapper(optimizer)".format(", ".join(foreign)),
+            f"DistributedOptimizer with {', '.join(foreign)} is unsupported on the NPU. "
+            "Write npu_distributed_optimizer_wrapper(optimizer)",
         )
     name = "npu_distributed_optimizer_wrapper"
     return _kept(file, use, "optimizer", bound, name, "", (name,))
@@ -168,7 +167,7 @@ def _allreduce(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
     if reduction is None or scaled or bound.given("process_set"):
         return Finding(
             call,
-            "how it reduces is not to be seen; write npu_allreduce(tensor, reduction), with "
+            "the reduction is not known. Write npu_allreduce(tensor, reduction) with "
             "'mean', 'sum', 'max', 'min' or 'prod'",
         )
     return _kept(
@@ -183,7 +182,7 @@ def _allreduce(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
 
 
 def _reduction(file: File, use: Use, bound: Bound) -> str | None:
-    """How a call reduces, as npu_allreduce says it; None where that is not to be seen."""
+    """Return the reduction of a call as npu_allreduce names it, or None if it is not known."""
     op, average = bound.args.get("op"), bound.args.get("average")
     if op is not None and bound.given("op"):
         name = file.names.resolve(op, use.where)
@@ -201,8 +200,7 @@ def _allgather(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
     if isinstance(turned, Finding):
         return turned
     return turned._replace(
-        note="hccl_ops.allgather needs tensors of one shape on all ranks, and Horovod does "
-        "not; pad them to one length first where they may differ"
+        note="hccl_ops.allgather needs tensors of the same shape on all ranks. Pad them if their lengths may differ"
     )
 
 
@@ -211,7 +209,7 @@ def _broadcast(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
         return _runs_at_once(use, call, "hccl_ops.broadcast([tf.constant(value)], root_rank)[0]")
     root = _text(file, bound, "root_rank", "")
     if not root:
-        return Finding(call, "the argument root_rank is missing")
+        return Finding(call, "the argument root_rank is missing. Pass it")
     turned = _kept(file, use, "tensor", bound, "hccl_ops.broadcast", f"], {root}", ("hccl_ops",), "[")
     if isinstance(turned, Finding):
         return turned
@@ -220,13 +218,13 @@ def _broadcast(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
 
 
 def _broadcast_variables(file: File, use: Use, call: ast.Call, bound: Bound) -> Turn:
-    """An operation that gives each variable the value it has on the root."""
+    """Convert to an operation that assigns each variable its value on the root rank."""
     tf = name_of_tensorflow(file.names)
     given = bound.args.get("variables")
     if use.name == "horovod.broadcast_global_variables":
         variables = f"{tf}.global_variables()"
     elif given is None:
-        return Finding(call, "the argument variables is missing")
+        return Finding(call, "the argument variables is missing. Pass it")
     else:
         variables = file.source.segment(given)
     text = "{}.group(*[v.assign(hccl_ops.broadcast([v], {})[0]) for v in {}])".format(
@@ -235,12 +233,12 @@ def _broadcast_variables(file: File, use: Use, call: ast.Call, bound: Bound) -> 
     if use.is_keras:
         return _runs_at_once(use, call, text)
     if tf is None or file.source.comments(file.source.start(call), file.source.end(call)):
-        return Finding(call, "write " + text)
+        return Finding(call, f"this call cannot be replaced in place. Write {text}")
     return Turned([rename(file.source, call, text)], ("hccl_ops",), (call,))
 
 
 def _runs_at_once(use: Use, call: ast.Call, text: str) -> Finding:
-    return Finding(call, f"{use.short} of Horovod for Keras runs at once; write backend.get_session().run({text})")
+    return Finding(call, f"{use.short} of Horovod for Keras runs immediately. Write backend.get_session().run({text})")
 
 
 def _text(file: File, bound: Bound, argument: str, default: str) -> str:
@@ -260,7 +258,7 @@ def _statement(names: Names, node: ast.AST) -> ast.AST:
 
 
 def is_option(name: str) -> bool:
-    """Whether something of Horovod's is only good for the arguments of its other calls."""
+    """Return True if a name of Horovod is only used as an argument of its other calls."""
     return is_horovod(name) and (".Compression" in name or name in _REDUCTIONS)
 
 

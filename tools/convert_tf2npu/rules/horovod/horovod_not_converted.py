@@ -1,8 +1,8 @@
-"""Horovod, which does not know cards.
+"""Horovod not converted.
 
-Its collectives go through MPI, gloo or NCCL, none of which reaches the memory of an NPU, and each process takes
-the device that it finds. ``-d horovod`` turns a script over to the NPU's collectives (see NPU301); without it Horovod
-stays, and is told where a script starts it.
+Horovod's collectives use MPI, gloo or NCCL, which do not support the memory of an NPU. Run the tool with ``-d
+horovod`` to convert the script to the collectives of the NPU (NPU301). Without it the rule reports where a script
+starts Horovod.
 
 Told::
 
@@ -53,6 +53,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if context.distributed != "horovod" and not in_test(context, call.node):
         yield Finding(
             call.node,
-            "Horovod stays, and it knows no cards; run the tool with -d horovod, which turns it "
-            "over to the collectives of the NPU",
+            "Horovod does not support the NPU. Run the tool with -d horovod to convert it to NPU collectives",
         )

@@ -1,8 +1,7 @@
-"""The files of a project that train together: they are all turned over, or none of them is.
+"""The files of a project that train together. Either all of them are converted or none.
 
-What one file starts with ``hvd.init()`` the others use, so that a file that keeps Horovod needs those to
-keep it that run with it: every file that the same script brings in by its imports, and those again that
-run with one of them.
+One file calls ``hvd.init()`` and the others depend on it. If one file keeps Horovod, all files that the same script
+imports, directly or through others, have to keep it too.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .plan import Plan, plan
 
 
 class Obstacle(NamedTuple):
-    """Why a file keeps Horovod: the file, the line, and what stands there."""
+    """The reason why a file keeps Horovod: the file, the line and the reason."""
 
     path: str
     line: int
@@ -29,7 +28,7 @@ class Obstacle(NamedTuple):
 
 
 def obstacle_elsewhere(context: Context, code: str) -> Obstacle | None:
-    """What makes another file keep Horovod that trains together with this one; None where nothing does."""
+    """Return the obstacle in a file that trains together with this one, or None."""
     names = context.names
     if names.project is None or names.path not in names.project.paths:
         return None
@@ -37,7 +36,7 @@ def obstacle_elsewhere(context: Context, code: str) -> Obstacle | None:
 
 
 def own_obstacle(source: Source, names: Names, made: Plan, code: str) -> Obstacle | None:
-    """What makes a file keep Horovod, of its own."""
+    """Return the obstacle in a file itself, or None."""
     if made.obstacles:
         first = min(made.obstacles, key=lambda finding: source.start(finding.node))
         return Obstacle(names.path, source.line_col(source.start(first.node))[0], first.message)
@@ -46,13 +45,13 @@ def own_obstacle(source: Source, names: Names, made: Plan, code: str) -> Obstacl
     if name:
         return Obstacle(names.path, line, f"this file uses the name {name} for something else")
     if ignored(source, made.node, code):
-        return Obstacle(names.path, line, "a comment tells the tool to ignore it")
+        return Obstacle(names.path, line, "a comment suppresses it")
     return None
 
 
 @functools.lru_cache(maxsize=1)
 def _obstacles(project: Project, code: str) -> dict[str, Obstacle]:
-    """For each file that has to keep Horovod because of another one, what stands there."""
+    """Return the obstacle for each file that has to keep Horovod because of another file."""
     own: dict[str, Obstacle | None] = {}
     for path in _with_horovod(project):
         module = project.module(path)
@@ -75,14 +74,14 @@ def _obstacles(project: Project, code: str) -> dict[str, Obstacle]:
 
 
 def _with_horovod(project: Project) -> list[str]:
-    """The files that may use Horovod: that name it, or bring in one that does."""
+    """Return the files that may use Horovod: those that name it, and those that import such a file."""
     naming = {path for path in project.paths if path.endswith((".py", ".pyw")) and b"horovod" in project.raw(path)}
     users = bringing(project, naming) if naming else frozenset()
     return [path for path in project.paths if path in users and path.endswith((".py", ".pyw"))]
 
 
 def _groups(project: Project, files: set[str]) -> list[set[str]]:
-    """The files that train together."""
+    """Return the sets of files that train together."""
     groups: list[set[str]] = []
     users = bringing(project, files)
     for together in (set(reached(project, path) & files) for path in project.paths if path in users):

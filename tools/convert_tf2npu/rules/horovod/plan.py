@@ -1,4 +1,4 @@
-"""What turning Horovod over in one file takes, or what stands in the way."""
+"""Plan the conversion of Horovod in one file, or find the obstacles."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from .uses import Use, imports, uses
 
 
 class Plan(NamedTuple):
-    """How a file is turned over: where that is told, the edits, the names of npu_init in them, what there is
-    to say all the same, and what stands in the way."""
+    """The conversion of a file: the node to report, the edits, the names of npu_init in them, notes and obstacles."""
 
     node: ast.AST
     edits: tuple[Edit, ...]
@@ -30,7 +29,7 @@ class Plan(NamedTuple):
 
 
 def plan(context: Context) -> Plan | None:
-    """What turning a file over takes; None where it has nothing of Horovod's."""
+    """Return the plan for a file, or None if it does not use Horovod."""
     names = context.names
     its_uses, its_imports = uses(names), imports(names)
     if not (its_uses or its_imports.names or its_imports.stars):
@@ -40,7 +39,7 @@ def plan(context: Context) -> Plan | None:
     turns = _turns(context, its_uses)
     gone = _assigned_options(names, its_uses, turns)
     obstacles = _obstacles(names, its_uses, turns, gone) + [
-        Finding(star, "what a star import of Horovod brings is not to be seen; import what is used by name")
+        Finding(star, "a star import of Horovod hides the used names. Import them by name")
         for star in its_imports.stars
     ]
     edits, used = _merged(turns)
@@ -52,7 +51,7 @@ def plan(context: Context) -> Plan | None:
             obstacles.append(
                 Finding(
                     statement,
-                    "a comment stands among the names that are imported here; give Horovod an import of its own",
+                    "a comment among the imported names prevents the conversion. Import Horovod in its own statement",
                 )
             )
         else:
@@ -75,12 +74,10 @@ def _turns(context: Context, its_uses: list[Use]) -> list[Turn | None]:
 
 
 def _turn(context: Context, use: Use, started: list[ast.Call], ended: list[ast.Call]) -> Turn | None:
-    """What becomes of a use; None where that depends on what becomes of the others."""
+    """Return the conversion of a use, or None if it depends on other uses."""
     string = context.names.strings.get(use.node)
     if string is not None and not context.source.is_placed(use.node, string):
-        return Finding(
-            string, f"{use.short} stands inside an f-string, where it cannot be reached; write it in a line of its own"
-        )
+        return Finding(string, f"{use.short} inside an f-string cannot be converted. Move it to a separate line")
     if use.name in GETTERS:
         return Turned([rename(context.source, use.node, GETTERS[use.name])], (GETTERS[use.name],))
     if is_option(use.name):
@@ -92,12 +89,12 @@ def _turn(context: Context, use: Use, started: list[ast.Call], ended: list[ast.C
     turned = turn_call(File(context.source, context.names), use)
     if turned is not None:
         return turned
-    what = "Horovod itself is handed on here" if use.name == "horovod" else f"{use.short} has no counterpart on the NPU"
-    return Finding(use.node, f"{what}; {instead(use.name)}")
+    what = "the module horovod is passed on here" if use.name == "horovod" else f"{use.short} is unsupported on the NPU"
+    return Finding(use.node, f"{what}. {instead(use.name)}")
 
 
 def _assigned_options(names: Names, its_uses: list[Use], turns: list[Turn | None]) -> set[ast.stmt]:
-    """The assignments of options of Horovod's (compression = hvd.Compression.fp16) that only its calls take."""
+    """Return the assignments of Horovod options (compression = hvd.Compression.fp16) that only its calls use."""
     dropped = _dropped(names, turns)
     found: set[ast.stmt] = set()
     for use, turn in zip(its_uses, turns):
@@ -121,7 +118,7 @@ def _assigned_options(names: Names, its_uses: list[Use], turns: list[Turn | None
 
 
 def _dropped(names: Names, turns: list[Turn | None]) -> set[ast.AST]:
-    """Every node of what goes with the calls that are turned over."""
+    """Return all nodes that the converted calls remove."""
     return {node for turn in turns if isinstance(turn, Turned) for root in turn.dropped for node in ast.walk(root)}
 
 
@@ -134,8 +131,8 @@ def _obstacles(names: Names, its_uses: list[Use], turns: list[Turn | None], gone
             found.append(
                 Finding(
                     use.node,
-                    f"{use.short} is handed to something that is not known to be of Horovod; leave it "
-                    "out, the NPU carries gradients as they are and averages them",
+                    f"{use.short} is passed to a function that is not known to belong to Horovod. "
+                    "Remove it: the NPU averages uncompressed gradients",
                 )
             )
     return found
@@ -152,7 +149,7 @@ def _merged(turns: list[Turn | None]) -> tuple[list[Edit], set[str]]:
 
 
 def _outermost(edits: list[Edit]) -> list[Edit]:
-    """The edits without those in text that others take out."""
+    """Return the edits without those inside text that other edits remove."""
     wide = [e for e in edits if e.end > e.start]
     return [
         e
@@ -165,7 +162,7 @@ def _outermost(edits: list[Edit]) -> list[Edit]:
 
 
 def _with_their_try(names: Names, whole: set[ast.stmt]) -> set[ast.stmt]:
-    """Imports, or the try statements around them that do nothing else than cope with their failure."""
+    """Return the imports, or the try statements around them that only handle a failed import."""
     found: set[ast.stmt] = set()
     for statement in whole:
         parent = names.parents[statement]
@@ -189,12 +186,12 @@ def _copes(statement: ast.stmt) -> bool:
 
 
 def _in_strings(context: Context, edits: list[Edit]) -> list[Finding]:
-    """The f-strings in which what would be written cannot stand."""
+    """Return findings for the f-strings that cannot hold the converted code."""
     strings = {broken_string(context.source, context.names, edit) for edit in edits} - {None}
     return [
         Finding(
             string,
-            "what has to be written for Horovod cannot stand inside this f-string; compute it in a line of its own",
+            "the converted code cannot stand inside this f-string. Compute the value in a separate line",
         )
         for string in strings
         if string is not None
@@ -202,7 +199,7 @@ def _in_strings(context: Context, edits: list[Edit]) -> list[Finding]:
 
 
 def _left_over(source: Source, its_uses: list[Use], edits: list[Edit]) -> list[Finding]:
-    """The uses that would still stand in what is written."""
+    """Return findings for the uses that would remain after the conversion."""
     found = []
     for use in its_uses:
         start, end = source.start(use.node), source.end(use.node)
@@ -210,6 +207,6 @@ def _left_over(source: Source, its_uses: list[Use], edits: list[Edit]) -> list[F
         still = re.compile(rf"(?<![\w.]){re.escape(source.segment(use.node))}\b")
         if not covering or any(still.search(e.new) for e in covering):
             found.append(
-                Finding(use.node, f"{use.short} stands where it cannot be reached; write it in a line of its own")
+                Finding(use.node, f"{use.short} cannot be converted at this place. Move it to a separate line")
             )
     return found

@@ -1,8 +1,8 @@
-"""Summaries that only one rank has.
+"""Summaries built on some ranks only.
 
-In a training on several cards all ranks must build the same graph, for they exchange data operation by
-operation. A summary that is made on one rank alone makes its graph differ from the others', and the
-ranks wait for each other until they time out. Writing them on one rank is fine.
+In distributed training all ranks must build the same graph, because they exchange data operation by operation. If
+only some ranks build a summary, the graphs differ, and the ranks wait for each other until they time out. Build
+summaries on all ranks and write them on one.
 
 Told::
 
@@ -72,9 +72,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         ):
             yield Finding(
                 call.node,
-                "only some ranks build this part of the graph, and ranks with different "
-                "graphs wait for each other for ever; make the summary on all ranks and only "
-                "write it on one",
+                "only some ranks build this part of the graph, so the ranks deadlock. "
+                "Build the summary on all ranks and write it on one",
             )
             return
         child = parent

@@ -1,9 +1,9 @@
-"""Turn Horovod over to the NPU's collectives (with ``-d horovod``).
+"""Replace Horovod with NPU collectives (with ``-d horovod``).
 
-Every use of Horovod is turned over, or none: where a use has no counterpart, its file stays as it is, and
-so do the files that train together with it, the ones that one script brings in by its imports. Each such
-use is told. Options that say how Horovod carries gradients (compression, names, devices) go; what it
-computes stays the same. Without ``-d horovod`` Horovod stays (see NPU254).
+The tool converts all uses of Horovod or none. If a file has a use that cannot be converted, this file and the files
+that train together with it (those that the same script imports) are not converted, and each such use is reported.
+Options for the transport of gradients (compression, names, devices) are removed. The computed values stay the same.
+Without ``-d horovod`` see NPU254.
 
 Options: -d horovod
 
@@ -136,8 +136,10 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     if made.obstacles:
         yield from made.obstacles
+        uses = "1 unsupported use" if len(made.obstacles) == 1 else f"{len(made.obstacles)} unsupported uses"
         yield Finding(
-            made.node, "Horovod stays in this file, because %d of its uses cannot be turned over" % len(made.obstacles)
+            made.node,
+            f"Horovod not converted in this file: {uses}. Change the code as reported",
         )
         return
     elsewhere = obstacle_elsewhere(context, CODE)
@@ -145,9 +147,9 @@ def check_file(context: Context) -> Iterator[Result]:
         folder = os.path.dirname(context.names.path)
         yield Finding(
             made.node,
-            "Horovod stays in this file, because it stays in %s, which trains together with "
-            "it (line %d: %s)" % (os.path.relpath(elsewhere.path, folder), elsewhere.line, elsewhere.why),
+            "Horovod not converted in this file, because of "
+            f"{os.path.relpath(elsewhere.path, folder)}:{elsewhere.line}: {elsewhere.why}",
         )
         return
-    yield Change(made.node, "Horovod becomes the collectives of the NPU", made.edits, made.uses)
+    yield Change(made.node, "Horovod replaced by NPU collectives", made.edits, made.uses)
     yield from made.notes

@@ -1,4 +1,4 @@
-"""Where Horovod starts and ends, and where the NPU's resources do."""
+"""Convert the start and the end of Horovod to those of the NPU's resources."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .calls import Turn, Turned
 
 _INIT = "npu_sess, npu_shutdown = init_resource()"
 _END = ("shutdown_resource(npu_sess, npu_shutdown)", "close_session(npu_sess)")
+_ENDING = " and ".join(_END)
 _USES = ("init_resource", "shutdown_resource", "close_session")
 
 
 class _Training(NamedTuple):
-    """What holds the whole training, and how Horovod starts under a condition there: its lines so far and
-    their indentation."""
+    """The block that holds the whole training, the condition under which Horovod starts there, and its indentation."""
 
     body: ast.Module | ast.FunctionDef | ast.If
     condition: str = ""
@@ -31,14 +31,14 @@ def turn_init(context: Context, call: ast.Call, started: list[ast.Call], ended: 
 
     Args:
         context: the file.
-        call: of ``hvd.init``.
+        call: the call of ``hvd.init``.
         started: all such calls in the file.
         ended: the calls of ``hvd.shutdown`` in it.
     """
     names = context.names
     statement = names.parents.get(call)
     if call.args or call.keywords or not isinstance(statement, ast.Expr) or not _is_whole(context, statement):
-        return Finding(call, "write {} here, and at the end {}".format(_INIT, " and ".join(_END)))
+        return Finding(call, f"not a plain statement. Write {_INIT} here and {_ENDING} at the end")
     edits = [rename(context.source, call, _INIT)]
     if ended:
         return Turned(edits, ("init_resource",))
@@ -48,9 +48,7 @@ def turn_init(context: Context, call: ast.Call, started: list[ast.Call], ended: 
         if any(other is not None and other.body is training.body for other in others):
             return Finding(
                 call,
-                "Horovod starts more than once here; write {} in one place, and at the end {}".format(
-                    _INIT, " and ".join(_END)
-                ),
+                f"Horovod starts more than once. Write {_INIT} once and {_ENDING} at the end",
             )
         lines = [training.indent + line for line in _END]
         if training.condition:
@@ -61,7 +59,7 @@ def turn_init(context: Context, call: ast.Call, started: list[ast.Call], ended: 
     return Turned(
         edits,
         ("init_resource",),
-        note="where the training ends is not to be seen here; write there " + " and ".join(_END),
+        note=f"the end of the training is not known. Write {_ENDING} there",
     )
 
 
@@ -70,7 +68,7 @@ def turn_shutdown(context: Context, call: ast.Call, started: list[ast.Call]) -> 
 
     Args:
         context: the file.
-        call: of ``hvd.shutdown``.
+        call: the call of ``hvd.shutdown``.
         started: the calls of ``hvd.init`` in the file.
     """
     names, source = context.names, context.source
@@ -83,7 +81,7 @@ def turn_shutdown(context: Context, call: ast.Call, started: list[ast.Call]) -> 
         or call.keywords
         or not _is_whole(context, statement)
     ):
-        return Finding(call, "write {} here, with what init_resource() returned".format(" and ".join(_END)))
+        return Finding(call, f"this end cannot be converted. Write {_ENDING} with the results of init_resource()")
     start = source.start(statement)
     indent = source.text[source.line_start(start) : start]
     between = source.newline + indent if not indent.strip() else "; "
@@ -91,12 +89,12 @@ def turn_shutdown(context: Context, call: ast.Call, started: list[ast.Call]) -> 
 
 
 def _is_whole(context: Context, statement: ast.Expr) -> bool:
-    """Whether an expression stands by itself and not in parentheses, which hold no statement."""
+    """Return True if an expression statement is not in parentheses, which cannot hold a statement."""
     return context.source.segment(statement) == context.source.segment(statement.value)
 
 
 def _training(context: Context, statement: ast.AST) -> _Training | None:
-    """Where the training is that a statement starts Horovod for; None where that is not to be seen."""
+    """Return the training for which a statement starts Horovod, or None if it is not known."""
     names, source = context.names, context.source
     condition = indent = ""
     child: ast.AST = statement
@@ -120,8 +118,10 @@ def _training(context: Context, statement: ast.AST) -> _Training | None:
 
 
 def _is_main(context: Context, function: ast.FunctionDef) -> bool:
-    """Whether a function is the script's main one: by its name, by being handed to an app's run, or because
-    nothing comes after it."""
+    """Return True if a function is the main function of the script.
+
+    It is named main, passed to the run function of an app, or nothing follows its call.
+    """
     names = context.names
     if function.name == "main":
         return True

@@ -1,7 +1,7 @@
-"""Horovod calls without a counterpart on the NPU.
+"""Horovod calls unsupported on the NPU.
 
-Rank and size, the optimizer, broadcasts and reductions have counterparts (with ``-d horovod``). These have none: they ask
-how Horovod was built, write its timeline, exchange Python objects, or make training elastic.
+With ``-d horovod`` the tool converts rank and size, the optimizer, broadcasts and reductions. Calls about Horovod's
+build, its timeline, Python objects and elastic training are unsupported.
 
 Told::
 
@@ -43,6 +43,6 @@ CALLS = names_of("horovod")
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if context.distributed == "horovod":
-        return  # the rule that turns Horovod over tells it
+        return  # reported by the rule that converts Horovod
     name = name or ""
-    yield Finding(call.node, "horovod {} has no counterpart on the NPU; {}".format(last_part(name), instead(name)))
+    yield Finding(call.node, f"horovod {last_part(name)} is unsupported on the NPU. {instead(name)}")

@@ -1,4 +1,4 @@
-"""Where a script uses Horovod, and where it imports it."""
+"""Find the uses and imports of Horovod in a script."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _OTHER = "another horovod"
 
 
 class Use(NamedTuple):
-    """An expression that stands for something of Horovod's.
+    """An expression that refers to Horovod.
 
-    ``name`` is what it is, as in ``horovod.rank``; ``spelled`` the path the script took to it, as in
-    ``horovod.tensorflow.keras.rank``; ``call`` its call, if it is called; ``where`` its place.
+    ``name`` is the canonical name, as ``horovod.rank``; ``spelled`` the name as imported, as
+    ``horovod.tensorflow.keras.rank``; ``call`` its call, if any; ``where`` its place.
     """
 
     node: ast.expr
@@ -32,17 +32,17 @@ class Use(NamedTuple):
 
     @property
     def is_keras(self) -> bool:
-        """Whether it is of Horovod's interface for Keras, which runs its collectives at once."""
+        """Return True if the use is of Horovod's Keras interface, whose collectives run immediately."""
         return ".keras" in self.spelled
 
 
 def is_horovod(name: str | None) -> bool:
-    """Whether a canonical name is of Horovod's TensorFlow interface."""
+    """Return True if a canonical name is in Horovod's TensorFlow interface."""
     return name is not None and (name == "horovod" or name.startswith("horovod."))
 
 
 def uses(names: Names) -> list[Use]:
-    """Every use of Horovod in a file, each as long as it goes."""
+    """Return each use of Horovod in a file, as the longest dotted name."""
     found: list[Use] = []
     for node in ast.walk(names.tree):
         parent = names.parents.get(node)
@@ -66,7 +66,7 @@ def uses(names: Names) -> list[Use]:
 
 
 def _is_local(names: Names, node: ast.expr) -> bool:
-    """Whether the name that an expression starts with is bound by a lambda or comprehension around it."""
+    """Return True if a lambda or comprehension binds the first name of an expression."""
     root: ast.expr = node
     while isinstance(root, ast.Attribute):
         root = root.value
@@ -84,15 +84,14 @@ def _is_local(names: Names, node: ast.expr) -> bool:
 
 
 class Imports(NamedTuple):
-    """The imports of Horovod: the statements with the places of its names in each, and star imports of
-    it, whose names are not known."""
+    """The imports of Horovod: the statements with the positions of its names in each, and star imports of it."""
 
     names: dict[ast.stmt, set[int]]
     stars: list[ast.stmt]
 
 
 def imports(names: Names) -> Imports:
-    """The imports of Horovod in a file, from the project's own modules too."""
+    """Return the imports of Horovod in a file, including those through modules of the project."""
     found = Imports({}, [])
     others = _uses_others(names)
     for node in ast.walk(names.tree):
@@ -123,7 +122,7 @@ def _followed(names: Names, imported: str) -> str | None:
 
 
 def _uses_others(names: Names) -> bool:
-    """Whether a file imports Horovod for another framework."""
+    """Return True if a file imports Horovod for another framework."""
     return any(
         canonical(imported).startswith(_OTHER + ".") for node in ast.walk(names.tree) for imported in _imported(node)
     )

@@ -1,11 +1,11 @@
-"""What to write instead of a name of tf.contrib that has no home, or not with its arguments."""
+"""Advice for names of tf.contrib without a replacement, or without one that takes the same arguments."""
 
 from __future__ import annotations
 
 from ....syntax.expressions import last_part
 from .homes import HOMES, home_of
 
-_SLIM = "pip install tf_slim, import tf_slim, and write tf_slim.%s, which takes the same arguments"
+_SLIM = "Install tf_slim and use tf_slim.%s with the same arguments"
 # Functions of tf.contrib.layers for feature columns, which tf_slim lacks.
 _COLUMNS: frozenset[str] = frozenset(
     """bow_encoder bucketized_column check_feature_columns
@@ -30,57 +30,50 @@ _SLIM_HAS: dict[str, frozenset[str]] = {
     ),
 }
 _NAMES = {
-    "data.assert_element_shape": "write dataset.map(lambda x: tf.ensure_shape(x, shape))",
-    "data.batch_and_drop_remainder": "write dataset.batch(n, drop_remainder=True)",
-    "data.padded_batch_and_drop_remainder": "write dataset.padded_batch(..., drop_remainder=True)",
-    "data.read_batch_features": "write tf.data.experimental.make_batched_features_dataset(...)",
-    "data.sliding_window_batch": "write dataset.window(...).flat_map(lambda w: w.batch(size))",
-    "data.sloppy_interleave": "write tf.data.experimental.parallel_interleave(..., sloppy=True)",
-    "estimator.binary_classification_head": "write tf.estimator.BinaryClassHead(...)",
-    "estimator.logistic_regression_head": "write tf.estimator.LogisticRegressionHead(...)",
-    "estimator.multi_class_head": "write tf.estimator.MultiClassHead(...)",
-    "estimator.multi_head": "write tf.estimator.MultiHead(...)",
-    "estimator.multi_label_head": "write tf.estimator.MultiLabelHead(...)",
-    "estimator.poisson_regression_head": "write tf.estimator.PoissonRegressionHead(...)",
-    "estimator.regression_head": "write tf.estimator.RegressionHead(...)",
+    "data.assert_element_shape": "Use dataset.map(lambda x: tf.ensure_shape(x, shape))",
+    "data.batch_and_drop_remainder": "Use dataset.batch(n, drop_remainder=True)",
+    "data.padded_batch_and_drop_remainder": "Use dataset.padded_batch(..., drop_remainder=True)",
+    "data.read_batch_features": "Use tf.data.experimental.make_batched_features_dataset(...)",
+    "data.sliding_window_batch": "Use dataset.window(...).flat_map(lambda w: w.batch(size))",
+    "data.sloppy_interleave": "Use tf.data.experimental.parallel_interleave(..., sloppy=True)",
+    "estimator.binary_classification_head": "Use tf.estimator.BinaryClassHead(...)",
+    "estimator.logistic_regression_head": "Use tf.estimator.LogisticRegressionHead(...)",
+    "estimator.multi_class_head": "Use tf.estimator.MultiClassHead(...)",
+    "estimator.multi_head": "Use tf.estimator.MultiHead(...)",
+    "estimator.multi_label_head": "Use tf.estimator.MultiLabelHead(...)",
+    "estimator.poisson_regression_head": "Use tf.estimator.PoissonRegressionHead(...)",
+    "estimator.regression_head": "Use tf.estimator.RegressionHead(...)",
     "framework.arg_scope": _SLIM % "arg_scope",
-    "framework.nest.is_sequence": "write tf.nest.is_nested(x)",
-    "layers.variance_scaling_initializer": "write tf.variance_scaling_initializer(scale=2.0, ...), whose values are "
-    "0.3 % narrower, because it cuts the normal distribution more exactly",
-    "layers.xavier_initializer": "write tf.glorot_normal_initializer(...), whose values are 0.3 % narrower, because "
-    "it cuts the normal distribution more exactly",
-    "learn.ModeKeys": "write tf.estimator.ModeKeys, where INFER is PREDICT",
-    "learn.RunConfig": "write tf.estimator.RunConfig(...)",
-    "lookup.HashTable": "write tf.lookup.StaticHashTable(initializer, default_value), whose initializer is "
-    "table.initializer",
-    "lookup.index_table_from_file": "write tf.lookup.StaticVocabularyTable(tf.lookup.TextFileInitializer(file, "
-    "tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, "
-    "tf.lookup.TextFileIndex.LINE_NUMBER), num_oov_buckets)",
-    "lookup.index_table_from_tensor": "write tf.lookup.StaticVocabularyTable(tf.lookup.KeyValueTensorInitializer("
-    "words, tf.range(len(words), dtype=tf.int64)), num_oov_buckets)",
-    "predictor.from_saved_model": "write tf.saved_model.load(sess, [tf.saved_model.SERVING], folder) in a session",
-    "staging.StagingArea": "write from tensorflow.python.ops.data_flow_ops import StagingArea",
-    "training.HParams": "keep the values in a class of your own, or in types.SimpleNamespace(**values)",
+    "framework.nest.is_sequence": "Use tf.nest.is_nested(x)",
+    "layers.variance_scaling_initializer": "Use tf.variance_scaling_initializer(scale=2.0, ...)",
+    "layers.xavier_initializer": "Use tf.glorot_normal_initializer(...)",
+    "learn.ModeKeys": "Use tf.estimator.ModeKeys, with PREDICT for INFER",
+    "learn.RunConfig": "Use tf.estimator.RunConfig(...)",
+    "lookup.HashTable": "Use tf.lookup.StaticHashTable(initializer, default_value) and run table.initializer",
+    "lookup.index_table_from_file": "Use tf.lookup.StaticVocabularyTable with tf.lookup.TextFileInitializer",
+    "lookup.index_table_from_tensor": "Use tf.lookup.StaticVocabularyTable with tf.lookup.KeyValueTensorInitializer",
+    "predictor.from_saved_model": "Use tf.saved_model.load(sess, [tf.saved_model.SERVING], folder) in a session",
+    "staging.StagingArea": "Write from tensorflow.python.ops.data_flow_ops import StagingArea",
+    "training.HParams": "Keep the values in your own class or in types.SimpleNamespace(**values)",
 }
 _MODULES = {
-    "crf": "tensorflow_addons has it for TensorFlow up to 2.15: tfa.text.crf_log_likelihood and its fellows",
-    "cudnn_rnn": "write tf.nn.rnn_cell cells in tf.nn.dynamic_rnn, or tf.keras.layers.LSTM and GRU",
-    "distributions": "pip install tensorflow_probability, and write tfp.distributions.%s",
-    "bayesflow": "tensorflow_probability has it",
-    "image": "tensorflow_addons has it for TensorFlow up to 2.15: tfa.image.%s",
-    "mixed_precision": "write the NPU's classes: NPULossScaleOptimizer with FixedLossScaleManager or "
-    "ExponentialUpdateLossScaleManager",
-    "seq2seq": "tensorflow_addons has it for TensorFlow up to 2.15, on Keras cells: tfa.seq2seq.%s",
-    "summary": "write tf.compat.v2.summary.%s, which takes the step as an argument, or tf.summary with a FileWriter",
-    "tensorboard": "write from tensorboard.plugins import projector",
+    "crf": "Up to TensorFlow 2.15, use tensorflow_addons: tfa.text.crf_log_likelihood and related functions",
+    "cudnn_rnn": "Use tf.nn.rnn_cell cells in tf.nn.dynamic_rnn, or tf.keras.layers.LSTM and GRU",
+    "distributions": "Install tensorflow_probability and use tfp.distributions.%s",
+    "bayesflow": "Install tensorflow_probability and use its classes",
+    "image": "Up to TensorFlow 2.15, use tensorflow_addons: tfa.image.%s",
+    "mixed_precision": "Use NPULossScaleOptimizer and the loss scale managers of npu_shim",
+    "seq2seq": "Up to TensorFlow 2.15, use tensorflow_addons with Keras cells: tfa.seq2seq.%s",
+    "summary": "Use tf.compat.v2.summary.%s with a step argument, or tf.summary with a FileWriter",
+    "tensorboard": "Write from tensorboard.plugins import projector",
 }
 
 
 def advice(name: str) -> str:
-    """What to write instead.
+    """Return the advice for a name, as an imperative.
 
     Args:
-        name: below tf.contrib, as ``layers.layer_norm``; of a module that is imported its name, as ``slim``.
+        name: the name below tf.contrib, as ``layers.layer_norm``, or a module, as ``slim``.
     """
     module, _, rest = name.partition(".")
     last = last_part(name)
@@ -88,13 +81,11 @@ def advice(name: str) -> str:
         return _NAMES[name]
     home = home_of(name)
     if home is not None:
-        return (
-            f"write tf.{home.name} with its own arguments" if home.before or home.special else f"write tf.{home.name}"
-        )
+        return f"Use tf.{home.name} with its own arguments" if home.before or home.special else f"Use tf.{home.name}"
     if module == "slim" or not rest and module in ("layers", "framework", "losses"):
-        return f"pip install tf_slim, and write import tf_slim as {module}"
+        return f"Install tf_slim and write import tf_slim as {module}"
     if module == "layers":
-        return "write the columns of tf.feature_column" if last in _COLUMNS else _SLIM % last
+        return "Use the columns of tf.feature_column" if last in _COLUMNS else _SLIM % last
     if module in ("metrics", "losses") and rest:
         return _SLIM % (f"{module}.{last}")
     if last in _SLIM_HAS.get(module, ()):
@@ -102,11 +93,8 @@ def advice(name: str) -> str:
     if module in _MODULES and (rest or "%s" not in _MODULES[module]):
         return _MODULES[module].replace("%s", last)
     if not name:
-        return "import what is used of it from its home"
+        return "Import each name from its new location"
     example = next((known for known in HOMES if known.startswith(name + ".")), None)
     if example:
-        return f"import what is used of it from its home, as tf.{HOMES[example].name} for {example}"
-    return (
-        f"nothing is in its place; take its source out of tensorflow/contrib/{module} of TensorFlow 1.15 into your "
-        "project, or do without it"
-    )
+        return f"Import each name from its new location, as tf.{HOMES[example].name} for {example}"
+    return f"Copy its source from tensorflow/contrib/{module} of TensorFlow 1.15, or remove it"

@@ -1,4 +1,4 @@
-"""How calls of tf.contrib change where the function takes other arguments in its new home."""
+"""Convert the arguments of tf.contrib calls whose replacement takes other arguments."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from ....syntax.source import Edit, Source
 from .homes import Home
 
 _MODES = {"FAN_IN": "fan_in", "FAN_OUT": "fan_out", "FAN_AVG": "fan_avg"}
-# What needs no parentheses as a factor.
+# Expressions that need no parentheses as a factor.
 _FACTORS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 
 
 def call_edits(source: Source, call: ast.Call, home: Home) -> list[Edit] | None:
-    """The edits that give a call the arguments of the function's new home; None where that cannot be done.
+    """Return the edits that convert the arguments of a call for the replacement of its function.
 
     Args:
         source: the file.
-        call: of a function of tf.contrib.
-        home: where that lives.
+        call: a call of a function of tf.contrib.
+        home: the replacement of the function.
+
+    Returns:
+        The edits; None if the arguments cannot be converted.
     """
     if home.is_plain:
         return []
@@ -54,7 +57,7 @@ def call_edits(source: Source, call: ast.Call, home: Home) -> list[Edit] | None:
 
 
 def _xavier(source: Source, call: ast.Call, _: Home) -> list[Edit] | None:
-    """Without ``uniform``, which is the function itself now."""
+    """Remove ``uniform``, which the name of the replacement implies."""
     bound = bind(call, ("uniform", "seed", "dtype"))
     uniform = bound.args.get("uniform")
     if bound.hidden or bound.unknown or uniform is not None and constant(uniform) != (True,):
@@ -63,7 +66,7 @@ def _xavier(source: Source, call: ast.Call, _: Home) -> list[Edit] | None:
 
 
 def _variance_scaling(source: Source, call: ast.Call, _: Home) -> list[Edit] | None:
-    """With its arguments by name; only the uniform one draws the same numbers."""
+    """Pass the arguments by name. Only the uniform initializer draws the same numbers."""
     bound = bind(call, ("factor", "mode", "uniform", "seed", "dtype"))
     mode = constant(bound.args["mode"]) if "mode" in bound.args else ("FAN_IN",)
     if (
@@ -81,7 +84,7 @@ def _variance_scaling(source: Source, call: ast.Call, _: Home) -> list[Edit] | N
 
 
 def _regularizer(source: Source, call: ast.Call, home: Home) -> list[Edit] | None:
-    """Half the sum of squares in the one place, the whole sum in the other."""
+    """Halve the scale of L2: tf.contrib uses half the sum of squares, Keras the whole sum."""
     bound = bind(call, ("scale", "scope"))
     scale = bound.args.get("scale")
     if bound.hidden or bound.unknown or scale is None or "scope" in bound.positional:

@@ -1,7 +1,7 @@
-"""Where names of tf.contrib live in tf.compat.v1, with the arguments that they take there.
+"""The replacements ("homes") in tf.compat.v1 of names of tf.contrib, with their arguments.
 
-What is the very same object is found out by ``tools/make_v1_names.py``. Here stand the functions that were written
-anew, with their arguments in the one place and the other; a test compares them with the functions themselves.
+``tools/make_v1_names.py`` finds the names that are the same object in both places. This module lists the functions that
+were rewritten, with the arguments of both. A test compares the arguments with those of the functions.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ....tf_api.v1_tables import CONTRIB, MODULES
 
 
 class Home(NamedTuple):
-    """Where a name of tf.contrib lives.
+    """The replacement of a name of tf.contrib.
 
     Args:
-        name: below ``tf``, as ``nn.rnn_cell.LSTMCell``.
-        before: its parameters in tf.contrib, where the call has to change; else nothing.
-        after: its parameters there, by which those of the same name mean the same.
-        renamed: parameters that have another name there.
-        special: the function of ``calls`` that knows how its call changes.
+        name: the name below ``tf``, as ``nn.rnn_cell.LSTMCell``.
+        before: the parameters in tf.contrib if the call has to change, else empty.
+        after: the parameters of the replacement; those with the same name mean the same.
+        renamed: pairs of the old and the new name of a parameter.
+        special: the function of ``calls`` that converts the call.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Home(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing but the name changes."""
+        """Return True if only the name changes."""
         return not (self.before or self.special)
 
 
@@ -69,7 +69,7 @@ _PLAIN = {
 }
 _CHECKPOINT = ("checkpoint_dir", "ckpt_dir_or_file")
 _COLLECTIONS = "weights metrics_collections updates_collections name"
-# What stands between the first two arguments, which have changed places, and those about collections.
+# The arguments between the first two, which are swapped, and those about collections.
 _METRICS = {
     "accuracy": "",
     "false_negatives": "",
@@ -164,18 +164,17 @@ HOMES: dict[str, Home] = dict(
 
 
 def contrib_name(spelled: str) -> str:
-    """``rnn.LSTMCell`` of a dotted name of tf.contrib, whatever path was taken to it; of all others nothing."""
+    """Return ``rnn.LSTMCell`` for each dotted name of this object of tf.contrib, and "" for other names."""
     name = canonical(spelled) if ".python." in spelled else spelled
     rest = rest_of(name) if name.startswith("tensorflow.") else ""
     return rest[len("contrib.") :] if rest.startswith("contrib.") else ""
 
 
 def shared_module(moving: Iterable[tuple[str, Home | None]]) -> str:
-    """The module that has some things by the same names, as ``nn.rnn_cell``; nothing where there is none that can be
-    imported.
+    """Return the one module that has all the given names, as ``nn.rnn_cell``; "" if there is no importable one.
 
     Args:
-        moving: the last word of each, and its home.
+        moving: pairs of the last part of a name and its replacement.
     """
     modules = {
         home.name.rpartition(".")[0] if home and home.is_plain and last_part(home.name) == last else ""
@@ -186,18 +185,18 @@ def shared_module(moving: Iterable[tuple[str, Home | None]]) -> str:
 
 
 def is_importable(home: str) -> bool:
-    """Whether a name below ``tf`` can be imported from a module in every TensorFlow."""
+    """Return True if a name below ``tf`` can be imported from a module in every TensorFlow."""
     module = home.rpartition(".")[0]
     return not module or module in MODULES
 
 
 def home_of(name: str) -> Home | None:
-    """Where a name below tf.contrib lives."""
+    """Return the replacement of a name below tf.contrib, or None."""
     return Home(name) if name.partition(".")[0] == "keras" else HOMES.get(name)
 
 
 def part_with_home(names: Names, node: ast.expr, where: Where) -> tuple[ast.expr, str, Home] | None:
-    """The longest part of a dotted name that has a home, what it is called below tf.contrib, and the home."""
+    """Return the longest part of a dotted name with a replacement, its name below tf.contrib, and the replacement."""
     while True:
         name = contrib_name(names.spelled(node, where) or "")
         home = home_of(name) if name else None

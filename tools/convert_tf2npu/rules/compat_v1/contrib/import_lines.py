@@ -1,4 +1,4 @@
-"""Import statements of tf.contrib, with some of their names imported from elsewhere."""
+"""Rewrite import statements of tf.contrib so that names are imported from their replacements."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .homes import is_importable
 
 
 def import_from(home: str, local: str) -> str:
-    """The statement that gives a name below ``tf`` a local name.
+    """Return the statement that imports a name below ``tf`` under a local name.
 
     Returns:
-        nothing where its module is none that can be imported in every TensorFlow.
+        The statement; "" if the module cannot be imported in every TensorFlow.
     """
     if not is_importable(home):
         return ""
@@ -25,13 +25,13 @@ def import_from(home: str, local: str) -> str:
 
 
 def rewritten(source: Source, scopes: Scopes, statement: ast.stmt, lines: dict[str, str]) -> Edit:
-    """Import some names from elsewhere, or no more.
+    """Return the edit that imports some names from elsewhere, or removes them.
 
     Args:
         source: the file.
         scopes: its scopes.
-        statement: the import, or the assignment that gave a module a name.
-        lines: for each local name that moves, the statement that binds it; nothing where it goes.
+        statement: the import, or the assignment that binds a module to a name.
+        lines: for each local name that moves, the statement that binds it; "" if the name is removed.
     """
     kept = _kept(statement, lines)
     new = _merged(([kept] if kept else []) + sorted({line for line in lines.values() if line}))
@@ -44,7 +44,7 @@ def rewritten(source: Source, scopes: Scopes, statement: ast.stmt, lines: dict[s
 
 
 def _kept(statement: ast.stmt, gone: dict[str, str]) -> str | None:
-    """What stays of a statement without some of the names that it binds."""
+    """Return a statement without some of the names that it binds; None if nothing remains."""
     if not isinstance(statement, (ast.Import, ast.ImportFrom)):
         return None
     names = [
@@ -61,7 +61,7 @@ def _kept(statement: ast.stmt, gone: dict[str, str]) -> str | None:
 
 
 def _merged(lines: list[str]) -> list[str]:
-    """Imports from one module in one line."""
+    """Merge imports from one module into one line."""
     heads: dict[str, list[str]] = {}
     for line in lines:
         head, word, names = line.partition(" import ")

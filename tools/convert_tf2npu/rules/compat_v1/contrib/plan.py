@@ -1,8 +1,7 @@
-"""What is done to the names of tf.contrib in a file that is lifted, and what is left.
+"""Plan the rewrites of tf.contrib names in a lifted file, and list the names that need a manual change.
 
-A module of tf.contrib that is imported, or has got a name by assignment, is imported from its home instead where all
-that the file uses of it lives in one module there. Otherwise each name is written with its home, and the import is
-taken out once nothing needs it.
+An imported or assigned module of tf.contrib is replaced by one other module if that has all names that the file uses.
+Otherwise each name is replaced on its own, and the import is removed once nothing needs it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from .spots import CODE, TENSORFLOW, Site, Spot, is_taken, sites, spots
 
 
 class Left(NamedTuple):
-    """A name of tf.contrib that stays, below ``tf.contrib``, and where; it may be that only a comment is in the way."""
+    """A name below ``tf.contrib`` that is not converted, and its node. ``has_comment``: only a comment prevents it."""
 
     node: ast.AST
     name: str
@@ -31,7 +30,7 @@ class Left(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The rewrites of a file, what is left, and the calls and expressions whose names are those of their homes then."""
+    """The rewrites of a file, the names not converted, and the calls and expressions that are converted."""
 
     changes: tuple[Change, ...] = ()
     left: tuple[Left, ...] = ()
@@ -39,8 +38,7 @@ class Plan(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """What becomes of a site: how the local name is bound now (None: as before), the uses that are written with
-    their home, and those that stay."""
+    """The decision for a site: the new binding of its name (None: as before), the uses converted and not converted."""
 
     line: str | None
     moved: Sequence[Spot] = ()
@@ -48,7 +46,7 @@ class _Moved(NamedTuple):
 
 
 def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
-    """What is to be done in a file.
+    """Return the plan for a file.
 
     Args:
         context: the file.
@@ -77,7 +75,7 @@ def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
             changes.append(
                 Change(
                     site.statement,
-                    f"what is used of tf.contrib.{site.name} lives in tf.{result.line}",
+                    f"tf.contrib.{site.name} replaced by tf.{result.line}",
                     (_renamed(context, site.statement.value, result.line),),
                 )
             )
@@ -89,7 +87,7 @@ def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
                 statement,
                 "imported from outside tf.contrib"
                 if any(its_lines.values())
-                else "nothing of tf.contrib is needed here any more",
+                else "unused import of tf.contrib removed",
                 (rewritten(context.source, context.names, statement, its_lines),),
             )
         )
@@ -97,14 +95,14 @@ def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
 
 
 def moves(context: Context, call: ast.Call) -> bool:
-    """Whether a call of something in tf.contrib becomes one of what has taken its place."""
+    """Return True if a call of tf.contrib is converted to its replacement."""
     return context.moves_contrib and context.names.lift is not None and call in plan(context, ()).moved
 
 
 def _by_its_root(context: Context, spot: Spot, known: Sequence[Site], changes: list[Change], left: list[Left]) -> None:
-    """``tf.contrib.rnn.LSTMCell`` becomes ``tf.nn.rnn_cell.LSTMCell``."""
+    """Plan a use that starts with TensorFlow: ``tf.contrib.rnn.LSTMCell`` becomes ``tf.nn.rnn_cell.LSTMCell``."""
     if _root(context, spot.use.whole, spot.use.where) is None:
-        return  # by a name whose own place tells of it
+        return  # its first name has a site of its own
     if spot.is_movable:
         changes.append(_change(spot, _edits(context, spot)))
         return
@@ -142,7 +140,7 @@ def _has_comment(context: Context, statement: ast.stmt) -> bool:
 
 
 def _one_home(context: Context, site: Site, its: Sequence[Spot]) -> str:
-    """How the local name of a site is bound to the one module that has some uses of it; nothing where none has."""
+    """Return the binding of the local name of a site to the one module that has its uses; "" if there is none."""
     module, statement = _one_module(its), site.statement
     if isinstance(statement, ast.Assign):
         return module if _root(context, statement.value, context.names.places[statement]) else ""
@@ -150,7 +148,7 @@ def _one_home(context: Context, site: Site, its: Sequence[Spot]) -> str:
 
 
 def _one_module(its: Sequence[Spot]) -> str:
-    """The module that has all that is used, by the same names; nothing where there is none."""
+    """Return the module that has all used names under the same names; "" if there is none."""
     if not all(
         spot.arguments is not None and isinstance(spot.part, ast.Attribute) and spot.part.value is spot.use.root
         for spot in its
@@ -161,11 +159,11 @@ def _one_module(its: Sequence[Spot]) -> str:
 
 def _change(spot: Spot, edits: list[Edit]) -> Change:
     assert spot.home is not None
-    return Change(spot.call, f"tf.contrib.{spot.name} lives in tf.{spot.home.name}", tuple(edits))
+    return Change(spot.call, f"tf.contrib.{spot.name} replaced by tf.{spot.home.name}", tuple(edits))
 
 
 def _edits(context: Context, spot: Spot) -> list[Edit]:
-    """Write a use with its home, unless its place is told already by what binds its name."""
+    """Return the edits that convert a use, unless the binding of its first name converts it."""
     assert spot.home is not None and spot.arguments is not None
     root = _root(context, spot.part, spot.use.where)
     if root is not None:
@@ -178,7 +176,7 @@ def _edits(context: Context, spot: Spot) -> list[Edit]:
 
 
 def _renamed(context: Context, node: ast.expr, home: str, root: ast.expr | None = None) -> Edit:
-    """Write another name behind ``tf`` in an expression."""
+    """Return the edit that replaces the name after ``tf`` in an expression."""
     where = context.names.places.get(node)
     if root is None:
         statement = next(p for p in context.names.ancestors(node) if p in context.names.places)
@@ -193,7 +191,7 @@ def _below(context: Context, home: str) -> str:
 
 
 def _root(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
-    """``tf`` of ``tf.contrib.rnn``; None where a dotted name does not start with TensorFlow itself."""
+    """Return ``tf`` of ``tf.contrib.rnn``; None if a dotted name does not start with TensorFlow itself."""
     while context.names.spelled(node, where) not in TENSORFLOW:
         if not isinstance(node, ast.Attribute):
             return None
@@ -202,7 +200,7 @@ def _root(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
 
 
 def _tensorflow(context: Context, where: Where) -> str:
-    """The name that TensorFlow has at a place, or nothing."""
+    """Return the local name of TensorFlow at a place; "" if there is none."""
     names = context.names
     wanted = "tensorflow" if names.by_name else V1
     found = [

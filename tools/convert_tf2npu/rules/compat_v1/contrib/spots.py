@@ -1,4 +1,4 @@
-"""Where a file uses tf.contrib, and what gives local names to it."""
+"""Find the uses of tf.contrib in a file, and the statements that bind local names to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TENSORFLOW = ("tensorflow", V1)
 
 
 class Site(NamedTuple):
-    """A statement that gives a local name to something of tf.contrib, which is called ``name`` below it."""
+    """A statement that binds a local name to ``name`` of tf.contrib."""
 
     statement: ast.stmt
     scope: Scope
@@ -32,9 +32,9 @@ class Site(NamedTuple):
 class Spot(NamedTuple):
     """A use of tf.contrib.
 
-    ``part`` is what of it has a home, and ``arguments`` are the edits that its call needs for that: None where
-    nothing can be done. ``call`` is what is called, or the whole expression. ``site`` gave it its first word.
-    ``has_comment`` tells that it could, but for a comment inside its name or arguments.
+    ``part`` is the part of the expression that has a replacement. ``arguments`` are the edits of its call, or None if
+    it cannot be converted. ``call`` is the call, or the whole expression. ``site`` binds its first name.
+    ``has_comment`` is True if only a comment inside its name or arguments prevents the conversion.
     """
 
     use: Use
@@ -48,19 +48,19 @@ class Spot(NamedTuple):
 
     @property
     def is_movable(self) -> bool:
-        """Whether it can be written with its home."""
+        """Return True if the use can be converted."""
         return self.home is not None and self.arguments is not None and not self.has_comment
 
 
 def below_contrib(spelled: str) -> str | None:
-    """What a dotted name is called below tf.contrib, nothing for that itself; None for all others."""
+    """Return the name of a dotted name below tf.contrib, "" for tf.contrib itself, and None for all other names."""
     if spelled in ("tensorflow.contrib", V1 + ".contrib"):
         return ""
     return contrib_name(spelled) or None
 
 
 def sites(context: Context) -> list[Site]:
-    """The imports and assignments, except those that are only tried."""
+    """Return the imports and assignments, except those in a ``try`` statement with a handler."""
     names = context.names
     found: list[Site] = []
     for scope in {id(where.scope): where.scope for where in names.places.values()}.values():
@@ -92,11 +92,11 @@ def _bound(context: Context, binding: Binding) -> str | None:
 
 
 def spots(context: Context, known: Sequence[Site], replaced: Sequence[tuple[int, int]]) -> list[Spot]:
-    """The uses, except those that other rewrites replace.
+    """Return the uses, except those that other rewrites replace.
 
     Args:
         context: the file.
-        known: what gives local names.
+        known: the statements that bind local names.
         replaced: the parts of the text that other rewrites replace.
     """
     source = context.source
@@ -128,7 +128,7 @@ def _arguments(context: Context, use: Use, call: ast.expr, home: Home) -> list[E
     source = context.source
     string = context.names.strings.get(use.root)
     if context.names.lift is None or not context.moves_contrib:
-        return None  # what it would be written with is not to be had there, or not wanted
+        return None  # the file is not lifted, or the rule is not selected
     if string is not None and not source.is_placed(use.whole, string) or ignored(source, call, CODE):
         return None
     if home.is_plain:
@@ -137,7 +137,7 @@ def _arguments(context: Context, use: Use, call: ast.expr, home: Home) -> list[E
 
 
 def is_taken(context: Context, site: Site) -> bool:
-    """Whether other files may use what a site gives a name to."""
+    """Return True if other files may use the name that a site binds."""
     project, path = context.names.project, context.names.path
     others = taken(project).get(path, frozenset()) if project and path else frozenset()
     return site.scope is context.names.module and bool(others & {site.local, "*"})
