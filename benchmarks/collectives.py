@@ -41,7 +41,7 @@ Prepare = Callable[[np.ndarray], Tuple[Callable[[], Any], Callable[[], Any]]]
 
 
 class Row(NamedTuple):
-    """Seconds of one all-reduce, by engine."""
+    """Seconds of one all-reduce, by backend."""
 
     ranks: int
     size: str
@@ -86,40 +86,40 @@ class Ring:
 def work(
     rank: int, size: int, job: str, ports: list[int], listener: Any, args: argparse.Namespace, answers: Any
 ) -> None:
-    """One rank: measures every size with every engine; rank 0 answers."""
+    """One rank: measures every size with every backend; rank 0 answers."""
     from npu_shim.distributed import shm
 
-    engine = shm.join(rank, size, job)
-    engines: dict[str, Prepare] = {
+    backend = shm.join(rank, size, job)
+    backends: dict[str, Prepare] = {
         "TCP ring": ring_of(Ring(rank, size, ports, listener)),
-        "shared memory": shared_by(engine),
+        "shared memory": shared_by(backend),
     }
     if not args.without_tensorflow:
-        engines["in a session"] = in_a_session(rank, size, job)
+        backends["in a session"] = in_a_session(rank, size, job)
         base = ports[size + 1]
-        engines["servers"] = through_servers(rank, size, job, base)
-        engines["TensorFlow's op"] = collective_op(rank, size, base + size)
+        backends["servers"] = through_servers(rank, size, job, base)
+        backends["TensorFlow's op"] = collective_op(rank, size, base + size)
     if importlib.util.find_spec("torch"):
-        engines["torch gloo"] = gloo(rank, size, ports[size])
+        backends["torch gloo"] = gloo(rank, size, ports[size])
     found: list[tuple[str, dict[str, float]]] = []
     for name, (count, repeats) in (QUICK if args.quick else SIZES).items():
         array = np.full(count // 4, rank + 1, np.float32)
-        times: dict[str, list[float]] = {engine_name: [] for engine_name in engines}
+        times: dict[str, list[float]] = {backend_name: [] for backend_name in backends}
         for _ in range(1 if args.quick else 5):
-            for engine_name, prepare in engines.items():
+            for backend_name, prepare in backends.items():
                 run, result = prepare(array)
                 run()
                 if not (result() == size * (size + 1) / 2).all():
-                    raise RuntimeError(f"{engine_name}: a wrong sum of {name}")
-                engine.world.barrier(key="before")
+                    raise RuntimeError(f"{backend_name}: a wrong sum of {name}")
+                backend.world.barrier(key="before")
                 begin = time.perf_counter()
                 for _ in range(repeats):
                     run()
-                times[engine_name].append((time.perf_counter() - begin) / repeats)
-        found.append((name, {engine_name: statistics.median(each) for engine_name, each in times.items()}))
+                times[backend_name].append((time.perf_counter() - begin) / repeats)
+        found.append((name, {backend_name: statistics.median(each) for backend_name, each in times.items()}))
     if rank == 0:
         answers.put(found)
-    engine.world.barrier(key="done")
+    backend.world.barrier(key="done")
 
 
 def ring_of(ring: Ring) -> Prepare:
@@ -132,12 +132,12 @@ def ring_of(ring: Ring) -> Prepare:
     return prepare
 
 
-def shared_by(engine: Any) -> Prepare:
-    """The engine itself, with memory for the result that is used again."""
+def shared_by(backend: Any) -> Prepare:
+    """A backend, with a reused result buffer."""
 
     def prepare(array: np.ndarray) -> tuple[Callable[[], None], Callable[[], Any]]:
         out = np.empty_like(array)
-        return lambda: engine.world.allreduce(array, "sum", key="measured", out=out), lambda: out
+        return lambda: backend.world.allreduce(array, "sum", key="measured", out=out), lambda: out
 
     return prepare
 
@@ -169,7 +169,7 @@ def in_a_session(rank: int, size: int, job: str) -> Prepare:
 
 
 def through_servers(rank: int, size: int, job: str, port: int) -> Prepare:
-    """The engine for several hosts, with memory for the result that is used again."""
+    """The backend for several hosts, with a reused result buffer."""
     from npu_shim.distributed import servers
 
     return shared_by(servers.join(rank, size, job, addresses=[f"127.0.0.1:{port + r}" for r in range(size)]))
@@ -269,7 +269,7 @@ def main(argv: list[str]) -> int:
     """Measures, and says or writes what it found."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--write", action="store_true", help="put the table into benchmarks/RESULTS.md")
-    parser.add_argument("--without-tensorflow", action="store_true", help="measure the bare engine only")
+    parser.add_argument("--without-tensorflow", action="store_true", help="measure the shared memory backend only")
     parser.add_argument("--quick", action="store_true", help="small tensors, once each: to see that it works")
     args = parser.parse_args(argv)
     args.without_tensorflow |= importlib.util.find_spec("tensorflow") is None

@@ -13,10 +13,10 @@ import sys
 from typing import Sequence
 
 from npu_shim.cli import USAGE_ERROR, show
+from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable import generate as ranktable_make, model as ranktable, writer as ranktable_write
 from npu_shim.distributed.ranktable.model import DIALECTS, SERVER_LIST, Problem, RankTable, RankTableError, counted
 from npu_shim.distributed.ranktable.validate import ATLAS_910, PRODUCTS, examine
-from npu_shim.distributed.this_host import is_this_host
 
 FOUND = 1
 _ANY = "cpu"  # in place of a product: no cards, so none of their rules

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npu_shim import _device, _tf, _tf_session
 from npu_shim.config import graph_passes, parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
-from npu_shim.distributed import graph_consistency as graph_order
+from npu_shim.distributed import graph_consistency
 from npu_shim.distributed.world import world_size
 from npu_shim.options.check import check_session_options, check_together
 
@@ -69,7 +69,7 @@ def with_threads(config: ConfigProto, graph: Graph) -> ConfigProto:
         config.
     """
     if world_size() > 1 and not _device.device().is_npu:
-        known, given = graph_order.count(graph), config.inter_op_parallelism_threads
+        known, given = graph_consistency.count(graph), config.inter_op_parallelism_threads
         if config.use_per_session_threads and given == COLLECTIVE_THREADS:
             given = 0  # set here earlier, when the graph had no collectives
         config.use_per_session_threads = True

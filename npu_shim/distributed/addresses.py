@@ -1,4 +1,4 @@
-"""Where the servers of the ranks listen."""
+"""Network addresses of the ranks, free ports, and the addresses of this host."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import socket
 
 from npu_shim.distributed.world import THIS_HOST, World
 
-_LOW, _HIGH = 20000, 32000  # below the ports that systems give out by themselves
+_MIN_PORT, _MAX_PORT = 20000, 32000  # below the ephemeral ports
 
 
 def addresses(here: World, base_port: int) -> list[str]:
-    """'host:port' of each rank; ports count up from base_port, so that hosts may be one machine.
+    """Return 'host:port' of each rank. Ports count up from base_port, so several hosts may be one machine.
 
     Args:
-        here: the ranks. The hosts of several are as the rank table has them.
-        base_port: that of rank 0.
+        here: the ranks.
+        base_port: port of rank 0.
     """
     hosts = [THIS_HOST] * here.size if here.is_one_host else list(here.addresses)
     return [
@@ -25,16 +25,16 @@ def addresses(here: World, base_port: int) -> list[str]:
 
 
 def free_base_port(count: int) -> int:
-    """The first of ``count`` neighbouring ports of this host that nobody uses now.
+    """Return the first of ``count`` consecutive ports of this host that are free now.
 
     Raises:
         OSError: there are none.
     """
     for _ in range(100):
-        base = random.randrange(_LOW, _HIGH - count)
+        base = random.randrange(_MIN_PORT, _MAX_PORT - count)
         if all(map(_is_free, range(base, base + count))):
             return base
-    raise OSError(f"no {count} neighbouring ports from {_LOW} to {_HIGH} are free on this host.")
+    raise OSError(f"no {count} consecutive ports from {_MIN_PORT} to {_MAX_PORT} are free on this host.")
 
 
 def _is_free(port: int) -> bool:
@@ -45,3 +45,21 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def is_this_host(address: str) -> bool:
+    """Return True if an address belongs to this host: its name, or an address that can be bound.
+
+    Args:
+        address: IPv4, IPv6, or a name.
+    """
+    if address == socket.gethostname():
+        return True
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.bind((address, 0))
+                return True
+        except (OSError, UnicodeError):  # another family, no address, or the address of another host
+            continue
+    return False

@@ -1,9 +1,10 @@
-"""The collectives of a graph in the order in which they are built, which has to be the same on every rank.
+"""Check that every rank builds the same collectives in a graph.
 
-A collective is known by its graph, its place in this order, its kind and type. The
-names of tensors are for messages only: they differ where one rank builds more, a
-summary say. Before the first one of a graph runs, the ranks compare their lists, so that a rank
-that built another graph is named and nobody waits for what never comes.
+A collective is identified by its graph, its position in the graph, its operation
+and types. Tensor names are for messages only: they differ if one rank builds more
+of other things, such as a summary. Before the first collective of a graph runs,
+the ranks compare their lists. A rank with another graph is then named at once, and
+no rank waits for a collective that never comes.
 """
 
 from __future__ import annotations
@@ -12,132 +13,143 @@ import hashlib
 import threading
 import weakref
 from collections import Counter
-from typing import Any, MutableMapping
+from typing import TYPE_CHECKING, Hashable, MutableMapping, Sequence
 
 import numpy as np
 
 from npu_shim.distributed import collectives
 
+if TYPE_CHECKING:
+    from npu_shim.distributed.collectives import ProcessGroup
+
 _SUMMARY_BYTES = 32
 _lock = threading.Lock()
-_orders: MutableMapping[Any, Order] = weakref.WeakKeyDictionary()
-_graphs = 0
+_graphs: MutableMapping[Hashable, GraphCollectives] = weakref.WeakKeyDictionary()
+_graph_count = 0
 
 
-class Ticket:
-    """One collective: its key, and how to make sure that the other ranks have it as well."""
+class CollectiveId:
+    """The key of one collective, and the check that the other ranks have it, too."""
 
-    def __init__(self, key: str, order: Order | None) -> None:
-        self.key, self._order = key, order
+    def __init__(self, key: str, collectives_of_graph: GraphCollectives | None) -> None:
+        self.key, self._collectives_of_graph = key, collectives_of_graph
 
-    def check(self, group: collectives.Group) -> None:
-        """Compares the graphs of all ranks, once.
+    def check(self, group: ProcessGroup) -> None:
+        """Compare the graphs of all ranks, once per graph and group.
 
         Raises:
-            collectives.Mismatch: they differ.
+            collectives.Mismatch: the graphs differ.
         """
-        if self._order is not None:
-            self._order.check(group)
+        if self._collectives_of_graph is not None:
+            self._collectives_of_graph.check(group)
 
 
-class Order:
-    """The collectives of one graph, by group; graphs are numbered as they get their first collective."""
+class GraphCollectives:
+    """The collectives of one graph, by group; graphs are numbered in the order of their first collective."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self._built: dict[str, list[str]] = {}
         self._checks: dict[str, _Check] = {}
 
-    def add(self, group: str, what: str, names: str) -> Ticket:
-        """Counts one more collective of a group; ``what`` says kind and types, ``names`` the tensors."""
-        built = self._built.setdefault(group, [])
-        built.append(what + collectives.LABEL + names)
-        return Ticket(f"{what} (collective {len(built)} of graph {self.number}){collectives.LABEL}{names}", self)
-
     def __len__(self) -> int:
-        """How many collectives the graph has."""
+        """Return the number of collectives in the graph."""
         return sum(map(len, self._built.values()))
 
-    def check(self, group: collectives.Group) -> None:
-        """See Ticket.check."""
+    def add(self, group: str, operation: str, names: str) -> CollectiveId:
+        """Add a collective of a group.
+
+        Args:
+            group: name of the group.
+            operation: operation and types.
+            names: names of the tensors.
+        """
+        built = self._built.setdefault(group, [])
+        built.append(operation + collectives.LABEL + names)
+        key = f"{operation} (collective {len(built)} of graph {self.number}){collectives.LABEL}{names}"
+        return CollectiveId(key, self)
+
+    def check(self, group: ProcessGroup) -> None:
+        """Compare the graphs of all ranks. See CollectiveId.check."""
         with _lock:
             check = self._checks.setdefault(group.name, _Check())
         check.run(group, f"graph {self.number}", self._built[group.name])
 
 
-def count(graph: Any) -> int:
-    """How many collectives a graph has."""
-    return len(_orders.get(graph, ()))
+def count(graph: Hashable) -> int:
+    """Return the number of collectives in a graph."""
+    return len(_graphs.get(graph, ()))
 
 
-def add(graph: Any | None, group: str, what: str, names: str) -> Ticket:
-    """A ticket for a collective that is built in a graph, or done at once where graph is None."""
-    global _graphs
+def add(graph: Hashable | None, group: str, operation: str, names: str) -> CollectiveId:
+    """Return the id of a collective that is built in a graph, or runs eagerly if graph is None."""
+    global _graph_count
     if graph is None:
-        return Ticket(f"{what} (eager)", None)
+        return CollectiveId(f"{operation} (eager)", None)
     with _lock:
-        order = _orders.get(graph)
-        if order is None:
-            _graphs += 1
-            order = _orders[graph] = Order(_graphs)
-        return order.add(group, what, names)
+        found = _graphs.get(graph)
+        if found is None:
+            _graph_count += 1
+            found = _graphs[graph] = GraphCollectives(_graph_count)
+        return found.add(group, operation, names)
 
 
 class _Check:
-    """Done once; the collectives of other threads wait for it."""
+    """A comparison that runs once; the collectives of other threads wait for it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._done = False
-        self._different: str | None = None
+        self._difference: str | None = None
 
-    def run(self, group: collectives.Group, name: str, built: list[str]) -> None:
+    def run(self, group: ProcessGroup, name: str, built: list[str]) -> None:
         with self._lock:
             if not self._done:
-                self._different = _difference(group, name, built)
+                self._difference = _compare(group, name, built)
                 self._done = True
-        if self._different is not None:
-            raise collectives.Mismatch(self._different)
+        if self._difference is not None:
+            raise collectives.Mismatch(self._difference)
 
 
-def _difference(group: collectives.Group, name: str, built: list[str]) -> str | None:
+def _compare(group: ProcessGroup, name: str, built: list[str]) -> str | None:
+    """Return the difference between the graphs of the ranks; None if there is none."""
     text = "\n".join(built).encode("utf-8")
-    same = "\n".join(map(_same, built)).encode("utf-8")
-    digest = hashlib.blake2b(same, digest_size=_SUMMARY_BYTES - 8).digest()
+    compared = "\n".join(map(_without_names, built)).encode("utf-8")
+    digest = hashlib.blake2b(compared, digest_size=_SUMMARY_BYTES - 8).digest()
     summary = np.frombuffer(digest + len(text).to_bytes(8, "little"), np.uint8)
-    everyone = group.allgather(summary, key=f"comparison of {name}").reshape(group.size, _SUMMARY_BYTES)
-    if (everyone[:, :-8] == everyone[0, :-8]).all():
+    summaries = group.allgather(summary, key=f"comparison of {name}").reshape(group.size, _SUMMARY_BYTES)
+    if (summaries[:, :-8] == summaries[0, :-8]).all():
         return None
-    lengths = [int.from_bytes(row[-8:].tobytes(), "little") for row in everyone]
+    lengths = [int.from_bytes(row[-8:].tobytes(), "little") for row in summaries]
     padded = np.zeros(max(lengths), np.uint8)
     padded[: len(text)] = np.frombuffer(text, np.uint8)
     texts = group.allgather(padded, key=f"difference of {name}").reshape(group.size, max(lengths))
     lists = [row[:length].tobytes().decode("utf-8").split("\n") for row, length in zip(texts, lengths)]
-    return told(name, group.ranks, lists)
+    return describe_difference(name, group.ranks, lists)
 
 
-def told(name: str, ranks: Any, lists: list[list[str]]) -> str:
-    """Says which ranks built other collectives than most, and where they begin to differ.
+def describe_difference(name: str, ranks: Sequence[int], lists: list[list[str]]) -> str:
+    """Return which rank built other collectives than most ranks, and where the lists first differ.
 
     Args:
-        name: of the graph.
+        name: name of the graph.
         ranks: world ranks of the group.
-        lists: the collectives of each.
+        lists: the collectives of each rank.
     """
-    compared = [tuple(map(_same, one)) for one in lists]
-    most = Counter(compared).most_common(1)[0][0]
-    odd = next(place for place, one in enumerate(compared) if one != most)
-    others = ", ".join(str(rank) for rank, one in zip(ranks, compared) if one == most)
-    mine, usual = lists[odd], lists[compared.index(most)]
-    at = next((i for i, (a, b) in enumerate(zip(compared[odd], most)) if a != b), min(len(mine), len(usual)))
-    first, second = (one[at].replace(collectives.LABEL, " of ") if at < len(one) else "none" for one in (mine, usual))
+    compared = [tuple(map(_without_names, one)) for one in lists]
+    majority = Counter(compared).most_common(1)[0][0]
+    odd = next(index for index, one in enumerate(compared) if one != majority)
+    others = ", ".join(str(rank) for rank, one in zip(ranks, compared) if one == majority)
+    own, usual = lists[odd], lists[compared.index(majority)]
+    at = next((i for i, (a, b) in enumerate(zip(compared[odd], majority)) if a != b), min(len(own), len(usual)))
+    first, second = (one[at].replace(collectives.LABEL, " of ") if at < len(one) else "none" for one in (own, usual))
     return (
-        f"the ranks have built different graphs: in {name} rank {ranks[odd]} has {len(mine)} collectives, rank "
+        f"the ranks have built different graphs: in {name} rank {ranks[odd]} has {len(own)} collectives, rank "
         f"{others} {len(usual)}. The first difference is collective {at + 1}: {first} on rank {ranks[odd]}, "
         f"{second} on rank {others}. Build the same model on every rank."
     )
 
 
-def _same(built: str) -> str:
-    """What has to be the same of a collective on every rank."""
+def _without_names(built: str) -> str:
+    """Return the part of a collective that must be the same on every rank."""
     return built.split(collectives.LABEL, 1)[0]

@@ -11,7 +11,7 @@ import functools
 from typing import Any, Callable, Sequence
 
 from npu_shim import _device, _env
-from npu_shim.distributed import gradient_buckets as split_strategy, groups
+from npu_shim.distributed import gradient_buckets, groups
 from npu_shim.distributed.groups import Group, group, is_int
 from npu_shim.distributed.world import WORLD, World, world, world_size
 
@@ -109,7 +109,7 @@ def destroy_group(group: str) -> None:
         TypeError, ValueError: there is no such group.
     """
     groups.destroy(group)
-    split_strategy.forget(group)
+    gradient_buckets.forget(group)
 
 
 @hccl("hccl.split.api")
@@ -122,7 +122,7 @@ def set_split_strategy_by_idx(idxList: Sequence[int], group: str = WORLD) -> Non
     Raises:
         TypeError, ValueError: on other arguments.
     """
-    split_strategy.set_by_index(idxList, group)
+    gradient_buckets.set_by_index(idxList, group)
 
 
 @hccl("hccl.split.api")
@@ -137,7 +137,7 @@ def set_split_strategy_by_size(dataSizeList: Sequence[float], group: str = WORLD
     Raises:
         TypeError, ValueError: on other arguments.
     """
-    split_strategy.set_by_size(dataSizeList, group)
+    gradient_buckets.set_by_size(dataSizeList, group)
 
 
 def check_root(root_rank: Any, name: str) -> None:

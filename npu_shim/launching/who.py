@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from npu_shim.distributed.addresses import is_this_host
 from npu_shim.distributed.ranktable.model import RankTable, Server
-from npu_shim.distributed.this_host import is_this_host
 from npu_shim.launching.plan import Seat
 
 

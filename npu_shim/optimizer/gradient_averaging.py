@@ -7,7 +7,7 @@ import functools
 from typing import Any, Callable, Iterator, Sequence
 
 from npu_shim import _tf
-from npu_shim.distributed import gradient_buckets as split_strategy, groups
+from npu_shim.distributed import gradient_buckets, groups
 from npu_shim.distributed.world import WORLD
 
 tf = _tf.tf
@@ -36,7 +36,7 @@ def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> lis
     size = groups.group(group).size
     if size == 1:
         return [value if value is None or is_sparse(value) else tf.identity(value) for value in values]
-    from npu_shim.distributed import graph_ops as collective_ops
+    from npu_shim.distributed import graph_ops
 
     dense = [index for index, value in enumerate(values) if value is not None and not is_sparse(value)]
     tensors = {index: tf.convert_to_tensor(values[index]) for index in dense}
@@ -44,7 +44,7 @@ def reduce_all(values: Sequence[Any], reduction: str, group: str = WORLD) -> lis
     for indices in _messages(list(tensors.values()), group):
         members = [dense[index] for index in indices]
         with tf.control_dependencies(last):
-            reduced = collective_ops.allreduce(
+            reduced = graph_ops.allreduce(
                 [tensors[index] for index in members], "sum" if reduction == "mean" else reduction, group
             )
         last = reduced[:1]  # all are of one op
@@ -107,7 +107,7 @@ def mean(total: Any, size: int) -> Any:
 def _messages(tensors: Sequence[Any], group: str) -> list[list[int]]:
     """Which tensors go together: those of one bucket and one type."""
     found: list[list[int]] = []
-    for bucket in split_strategy.buckets([_bytes(tensor) for tensor in tensors], group):
+    for bucket in gradient_buckets.buckets([_bytes(tensor) for tensor in tensors], group):
         by_type: dict[Any, list[int]] = {}
         for index in bucket:
             by_type.setdefault(tensors[index].dtype.base_dtype, []).append(index)
@@ -124,9 +124,9 @@ def _gathered(value: Any, reduction: str, group: str, size: int) -> Any:
     """The rows of all ranks: their sum, where a variable is updated with them, is the sum of the slices."""
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction={reduction!r} is not allowed for IndexedSlices: it must be mean or sum.")
-    from npu_shim.distributed import graph_ops as collective_ops
+    from npu_shim.distributed import graph_ops
 
-    rows, indices = (collective_ops.allgather(part, group) for part in (value.values, value.indices))
+    rows, indices = (graph_ops.allgather(part, group) for part in (value.values, value.indices))
     return tf.IndexedSlices(mean(rows, size) if reduction == "mean" else rows, indices, value.dense_shape)
 
 

@@ -93,9 +93,9 @@ def finite_everywhere(finite: Any) -> Any:
     """A bool scalar: it is true on every rank."""
     if world_size() == 1:
         return finite
-    from npu_shim.distributed import graph_ops as collective_ops
+    from npu_shim.distributed import graph_ops
 
-    (least,) = collective_ops.allreduce([tf.cast(finite, tf.int32)], "min", WORLD)
+    (least,) = graph_ops.allreduce([tf.cast(finite, tf.int32)], "min", WORLD)
     return tf.equal(least, 1)
 
 

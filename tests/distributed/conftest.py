@@ -1,4 +1,4 @@
-"""Ranks as processes of their own, which run the source that a test gives them."""
+"""Ranks as separate processes that run the source which a test sends them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.distributed import forks, rank_process
 
 
 class Failed(NamedTuple):
-    """The error that a rank answered with."""
+    """The error that a rank returned."""
 
     kind: str
     text: str
@@ -51,12 +51,13 @@ class Rank:
         self.process.start()
         theirs.close()
 
-    def tell(self, source: str, given: dict[str, Any]) -> None:
+    def send(self, source: str, given: dict[str, Any]) -> None:
+        """Start the execution of source with some variables."""
         self._pipe.send((textwrap.dedent(source), given))
 
-    def answer(self, timeout_s: float = 60.0) -> Any:
-        """The result of what it was told, Failed, or None when the process is gone."""
-        assert self._pipe.poll(timeout_s), f"rank {self.rank} did not answer within {timeout_s} s"
+    def result(self, timeout_s: float = 60.0) -> Any:
+        """Return the result of the source, Failed, or None if the process has died."""
+        assert self._pipe.poll(timeout_s), f"rank {self.rank} returned nothing within {timeout_s} s"
         try:
             kind, *rest = self._pipe.recv()
         except (EOFError, ConnectionResetError):
@@ -64,7 +65,7 @@ class Rank:
         return Failed(*rest) if kind == "error" else rest[0]
 
     def end(self) -> None:
-        """Lets it end by itself, and ends it where it does not."""
+        """Let the process exit, and kill it if it does not."""
         self._pipe.close()
         self.process.join(10)
         if self.process.exitcode is None:
@@ -75,35 +76,35 @@ class Rank:
 class Ranks:
     """The ranks of a job.
 
-    ``carrier`` is 'shm' or 'servers'. Ranks that are started later for the same
-    ``job`` find the others. ``stall_timeouts`` has a number of seconds for each rank,
-    so that which of them loses patience does not hang on the machine's load.
+    ``backend`` is 'shm' or 'servers'. Ranks that start later with the same ``job`` find
+    the others. ``stall_timeouts`` has the timeout of each rank in seconds, so that
+    the rank that times out does not depend on the load of the machine.
     """
 
-    ports: dict[str, int] = {}  # by job, the port of rank 0
+    ports: dict[str, int] = {}  # port of rank 0 by job
 
     def __init__(
         self,
         size: int,
-        carrier: str = "shm",
+        backend: str = "shm",
         job: str | None = None,
         only: list[int] | None = None,
         stall_timeouts: list[float] | None = None,
         **options: Any,
     ) -> None:
         self.job = job or f"test-{uuid.uuid4().hex}"
-        self.size, self.carrier = size, carrier
+        self.size, self.backend = size, backend
         port = self.ports.setdefault(self.job, free_base_port(max(size, 4)))
         environment = options.pop("environment", {})
         if options.get("tensorflow"):
             environment = {
                 **environment,
-                "NPU_SHIM_COLLECTIVES": {"shm": "shm", "servers": "tensorflow"}[carrier],
+                "NPU_SHIM_COLLECTIVES": {"shm": "shm", "servers": "tensorflow"}[backend],
                 "HCCL_IF_BASE_PORT": str(port),
             }
         else:
-            options["carrier"] = carrier
-            if carrier == "servers":
+            options["backend"] = backend
+            if backend == "servers":
                 options["addresses"] = [f"127.0.0.1:{port + rank}" for rank in range(size)]
         self.ranks = [
             Rank(
@@ -117,29 +118,29 @@ class Ranks:
         ]
 
     def joined(self, timeout_s: float = 60.0) -> list[Any]:
-        """None for each rank that joined, Failed for the others."""
-        return [rank.answer(timeout_s) for rank in self.ranks]
+        """Return None for each rank that joined, Failed for the others."""
+        return [rank.result(timeout_s) for rank in self.ranks]
 
     def start(self, source: str, **given: Any) -> None:
-        """Tells every rank to run source."""
+        """Start source on every rank."""
         for rank in self.ranks:
-            rank.tell(source, given)
+            rank.send(source, given)
 
-    def answers(self, timeout_s: float = 60.0) -> list[Any]:
-        """What every rank answers."""
-        return [rank.answer(timeout_s) for rank in self.ranks]
+    def results(self, timeout_s: float = 60.0) -> list[Any]:
+        """Return the result of every rank."""
+        return [rank.result(timeout_s) for rank in self.ranks]
 
     def attempt(self, source: str, **given: Any) -> list[Any]:
-        """Runs source on every rank; ``result`` of each, or Failed."""
+        """Run source on every rank; return ``result`` of each, or Failed."""
         self.start(source, **given)
-        return self.answers()
+        return self.results()
 
     def run(self, source: str, **given: Any) -> list[Any]:
-        """As attempt, where no rank may fail."""
-        answers = self.attempt(source, **given)
-        failed = {rank: answer for rank, answer in enumerate(answers) if isinstance(answer, Failed)}
+        """Run source on every rank, none of which may fail."""
+        results = self.attempt(source, **given)
+        failed = {rank: result for rank, result in enumerate(results) if isinstance(result, Failed)}
         assert not failed, "\n".join(f"rank {r}: {f.kind}: {f.text}" for r, f in failed.items())
-        return answers
+        return results
 
     def kill(self, rank: int, number: int = signal.SIGKILL) -> None:
         os.kill(self.ranks[rank].process.pid, number)
@@ -149,31 +150,31 @@ class Ranks:
             rank.end()
 
 
-def leaves_nothing(ranks: Ranks) -> bool:
-    """Whether the folder in which the ranks met is gone."""
-    return ranks.carrier == "servers" or not folder_of(ranks.job).exists()
+def is_clean(ranks: Ranks) -> bool:
+    """Return True if the job directory has been removed."""
+    return ranks.backend == "servers" or not directory_of(ranks.job).exists()
 
 
-def folder_of(job: str) -> pathlib.Path:
-    """The folder in which the ranks of a job meet."""
-    from npu_shim.distributed.shm import job_directory as folder
+def directory_of(job: str) -> pathlib.Path:
+    """Return the job directory."""
+    from npu_shim.distributed.shm.job_directory import job_directory
 
-    return pathlib.Path(folder.job_folder(job))
+    return pathlib.Path(job_directory(job))
 
 
 @pytest.fixture(params=["shm", "servers"])
-def carrier(request: Any) -> str:
-    """What carries the collectives of a test."""
+def backend(request: Any) -> str:
+    """Return the name of a collective backend."""
     return request.param
 
 
 @pytest.fixture
-def ranks_of(carrier: str) -> Iterator[Callable[..., Ranks]]:
-    """ranks_of(size, ...) starts ranks; they are ended, and what they leave behind is looked at, after the test."""
+def ranks_of(backend: str) -> Iterator[Callable[..., Ranks]]:
+    """Yield a function ranks_of(size, ...) that starts ranks. After the test they end, and their cleanup is checked."""
     started: list[Ranks] = []
 
     def start(size: int, join: bool = True, **options: Any) -> Ranks:
-        started.append(Ranks(size, carrier, **options))
+        started.append(Ranks(size, backend, **options))
         if join:
             assert started[-1].joined() == [None] * len(started[-1].ranks)
         return started[-1]
@@ -182,7 +183,7 @@ def ranks_of(carrier: str) -> Iterator[Callable[..., Ranks]]:
     for ranks in started:
         ranks.end()
     for ranks in started:
-        assert leaves_nothing(ranks) or all(r.process.exitcode == -signal.SIGKILL for r in ranks.ranks)
+        assert is_clean(ranks) or all(r.process.exitcode == -signal.SIGKILL for r in ranks.ranks)
 
 
 @pytest.fixture(
@@ -191,18 +192,18 @@ def ranks_of(carrier: str) -> Iterator[Callable[..., Ranks]]:
     ids="{0[1]} ranks on {0[0]}".format,
 )
 def ranks(request: Any) -> Iterator[Ranks]:
-    """Joined ranks with small slots, so that small tensors need several of them; all tests of a module use the same."""
-    carrier, size = request.param
-    made = Ranks(size, carrier, chunk_bytes=4096, stall_timeout_s=20)
+    """Yield joined ranks with small slots, so that small tensors need several; shared by the tests of a module."""
+    backend, size = request.param
+    made = Ranks(size, backend, chunk_bytes=4096, stall_timeout_s=20)
     assert made.joined() == [None] * size
     yield made
     made.end()
-    assert leaves_nothing(made)
+    assert is_clean(made)
 
 
-def wait_for(true: Callable[[], bool], timeout_s: float = 20.0) -> None:
-    """Returns when something is true."""
+def wait_for(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    """Return when a condition is true."""
     give_up = time.monotonic() + timeout_s
-    while not true():
-        assert time.monotonic() < give_up, "it did not come true"
+    while not condition():
+        assert time.monotonic() < give_up, "the condition did not become true"
         time.sleep(0.01)

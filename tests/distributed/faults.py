@@ -246,8 +246,8 @@ class Runner:
                 return False
             if code != kind.code or kind.says not in job.said():
                 raise Problem(f"exit code {code}, and {kind.code} with {kind.says!r} is right:\n{job.said()[-2000:]}")
-            if kind.code == 1 and f"rank {fault.rank} did not come within" not in job.said() + self._logs(folder):
-                raise Problem(f"nobody says that rank {fault.rank} did not come:\n{job.said()[-2000:]}")
+            if kind.code == 1 and f"rank {fault.rank} did not join within" not in job.said() + self._logs(folder):
+                raise Problem(f"nobody says that rank {fault.rank} did not join:\n{job.said()[-2000:]}")
             return True
         finally:
             job.wipe()

@@ -1,4 +1,4 @@
-"""A rank that does what its parent tells it: Python source through a pipe, results back."""
+"""A rank that runs Python source from its parent process and returns the results through a pipe."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ npu_shim.install()
 from npu_shim.hccl import hccl_ops
 from npu_shim.distributed.ranks import create_group, destroy_group
 
-def evaluate(way, build):
-    # build() gives tensors; their values, made in one of three ways
-    if way == "eager":
+def evaluate(mode, build):
+    # build() returns tensors; return their values, computed in one of three modes
+    if mode == "eager":
         return [np.asarray(t) for t in build()]
-    if way == "function":
+    if mode == "function":
         return [np.asarray(t) for t in tf.function(build)()]
     with tf.Graph().as_default():
         fetches = build()
@@ -37,20 +37,22 @@ def evaluate(way, build):
 def main(
     pipe: Connection, rank: int, size: int, job: str, options: dict[str, Any], environment: dict[str, str]
 ) -> None:
-    """Joins, says whether it worked, and serves.
+    """Join the job, report the result, and run the parent's requests.
 
     Args:
         pipe: to the parent.
-        rank, size, job: who this is.
+        rank: of this process.
+        size: number of ranks.
+        job: name of the job.
         options: for join().
-        environment: variables that are set first.
+        environment: variables to set first.
     """
     os.environ.update(environment)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     try:
         _serve(pipe, rank, size, job, dict(options))
     finally:
-        atexit._run_exitfuncs()  # which a process of multiprocessing leaves out
+        atexit._run_exitfuncs()  # which multiprocessing skips
 
 
 def _serve(pipe: Connection, rank: int, size: int, job: str, options: dict[str, Any]) -> None:
@@ -60,14 +62,14 @@ def _serve(pipe: Connection, rank: int, size: int, job: str, options: dict[str, 
 
     names = {"np": np, "collectives": collectives, "rank": rank, "size": size}
     try:
-        if options.pop("tensorflow", False):  # the environment says who this is; the first collective joins
+        if options.pop("tensorflow", False):  # the environment has rank and job; the first collective joins
             exec(TENSORFLOW, names)
         else:
-            carrier = importlib.import_module(f"npu_shim.distributed.{options.pop('carrier')}")
-            names["join"] = functools.partial(carrier.join, rank, size, job, **options)
-            names["engine"] = engine = names["join"]()
-            names["world"] = engine.world
-            names["until_waiting"] = functools.partial(_until_waiting, engine.world._members)
+            module = importlib.import_module(f"npu_shim.distributed.{options.pop('backend')}")
+            names["join"] = functools.partial(module.join, rank, size, job, **options)
+            names["backend"] = backend = names["join"]()
+            names["world"] = backend.world
+            names["wait_for_pending"] = functools.partial(_wait_for_pending, backend.world._backend)
     except Exception as error:
         pipe.send(("error", type(error).__name__, str(error)))
         return
@@ -86,14 +88,14 @@ def _serve(pipe: Connection, rank: int, size: int, job: str, options: dict[str, 
             pipe.send(("error", type(error).__name__, str(error)))
 
 
-def _until_waiting(members: Any, other: int) -> None:
-    """Returns when another rank is in a collective that this one has not reached, however late it comes."""
-    while not _keys_awaited(members, other):
+def _wait_for_pending(group: Any, other: int) -> None:
+    """Return when another rank is in a collective that this rank has not reached."""
+    while not _pending_keys(group, other):
         time.sleep(0.01)
 
 
-def _keys_awaited(members: Any, other: int) -> list[str]:
-    if hasattr(members, "_turns"):
-        return list(members._turns._lanes._keys_of(other))
-    with members._office.lock:
-        return list(members._office.awaited(members._group, other))
+def _pending_keys(group: Any, other: int) -> list[str]:
+    if hasattr(group, "_scheduler"):
+        return list(group._scheduler.announcements.keys_of(other))
+    with group._office.lock:
+        return list(group._office.awaited(group._group, other))

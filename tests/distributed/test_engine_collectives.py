@@ -221,9 +221,9 @@ def test_groups_are_apart(ranks):
     """Each rank is in the group of its parity, in the one of all but the first, and in the reversed world."""
     n = ranks.size
     got = ranks.run("""
-        parity = engine.group("parity %d" % (rank % 2), list(range(rank % 2, size, 2)))
-        back = engine.group("back", list(range(size))[::-1])
-        rest = engine.group("rest", list(range(1, size))) if rank else None
+        parity = backend.group("parity %d" % (rank % 2), list(range(rank % 2, size, 2)))
+        back = backend.group("back", list(range(size))[::-1])
+        rest = backend.group("rest", list(range(1, size))) if rank else None
         x = np.float32([rank + 1])
         result = [parity.allreduce(x, key="p"), back.allgather(x, key="b"),
                   rest.broadcast(x, root=size - 2, key="r") if rest else None, (back.rank, back.size, back.ranks)]
@@ -240,16 +240,16 @@ def test_a_group_can_be_dropped_and_made_again(ranks):
     got = ranks.run("""
         result = []
         for time in range(3):
-            group = engine.group("again", range(size))
+            group = backend.group("again", range(size))
             result.append(group.allreduce(np.int32([time + rank]), key="k")[0])
-            engine.drop("again", range(size))
+            backend.drop("again", range(size))
         """)
     assert got == [[t * ranks.size + sum(range(ranks.size)) for t in range(3)]] * ranks.size
 
 
 def test_a_group_of_one_rank_needs_nobody(ranks):
     got = ranks.run("""
-        alone = engine.group("alone %d" % rank, [rank])
+        alone = backend.group("alone %d" % rank, [rank])
         x = np.float32([[1, 2], [3, rank]])
         result = [alone.allreduce(x, key="a"), alone.allgather(x, key="g"), alone.reduce_scatter(x, key="s"),
                   alone.broadcast(x, root=0, key="b"), alone.alltoallvc(x[0], [[2]], key="c")]
@@ -304,8 +304,8 @@ def test_ranks_that_ask_for_different_things_are_told_on_every_rank(ranks, what)
     assert {g.kind for g in got} == {"Mismatch"} and len(texts) == 1
     text = texts.pop()
     assert re.search(
-        rf"^k: rank 0 \(process \d+\) asks for .*{first}.*, rank {ranks.size - 1} \(process \d+\) for "
-        rf".*{second}.*: it must be the same on every rank",
+        rf"^k: rank 0 \(process \d+\) requests .*{first}.*, rank {ranks.size - 1} \(process \d+\) "
+        rf"requests .*{second}.*\. Make the same call on every rank\.",
         text,
     ), text
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='next'))") == [ranks.size] * ranks.size
@@ -319,25 +319,25 @@ def test_counts_that_do_not_fit_are_told_on_every_rank(ranks):
         result = world.alltoallv(np.zeros(size), counts, np.arange(size), expects, begins, key="v")
         """)
     assert {g.kind for g in got} == {"Mismatch"} and len({g.text for g in got}) == 1
-    assert "v: rank 0 of the group sends 1 numbers to rank 1, which expects 2" in got[0].text
+    assert "v: rank 0 of the group sends 1 elements to rank 1, which expects 2" in got[0].text
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='next'))") == [ranks.size] * ranks.size
 
 
 WRONG = {
     "world.allreduce(np.zeros(2), 'mean', key='w')": ("ValueError", "reduction='mean' is not allowed"),
     "world.allreduce(np.zeros(2, bool), key='w')": ("TypeError", "type bool cannot be reduced"),
-    "world.allreduce(np.array(['a']), key='w')": ("TypeError", "cannot go to other ranks"),
-    "world.allreduce([np.zeros(2), np.zeros(2, int)], key='w')": ("TypeError", "must have one type"),
+    "world.allreduce(np.array(['a']), key='w')": ("TypeError", "cannot be sent to other ranks"),
+    "world.allreduce([np.zeros(2), np.zeros(2, int)], key='w')": ("TypeError", "Cast them to one type."),
     "world.allreduce(np.zeros(2), key='w', out=np.zeros(3))": ("ValueError", "out does not fit"),
     "world.broadcast(np.zeros(2), root=size, key='w')": ("ValueError", "are 0 to "),
-    "world.reduce_scatter(np.zeros(size + 1), key='w')": ("ValueError", "axis 0 must divide by their number"),
-    "world.send(np.zeros(2), dest=rank, tag=0)": ("ValueError", "it is this rank itself"),
+    "world.reduce_scatter(np.zeros(size + 1), key='w')": ("ValueError", "Make axis 0 a multiple of "),
+    "world.send(np.zeros(2), dest=rank, tag=0)": ("ValueError", "it is this rank. Name another one."),
     "world.alltoallv(np.zeros(2), [1], [0], [1], [0], key='w')": ("ValueError", "one number for each of"),
     "world.alltoallv(np.zeros(1), [1] * size, range(size), [1] * size, range(size), key='w')": (
         "ValueError",
         "within 1 ",
     ),
-    "engine.group('w', [(rank + 1) % size])": ("ValueError", "it must have this rank"),
+    "backend.group('w', [(rank + 1) % size])": ("ValueError", "Name this rank and others of 0 to "),
 }
 
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from npu_shim.distributed.addresses import free_base_port
-from tests.distributed.conftest import Failed, folder_of
+from tests.distributed.conftest import Failed, directory_of
 
 FOREVER = """
     import itertools
@@ -37,7 +37,7 @@ def test_a_rank_that_is_killed_while_they_work_is_named_by_the_others(ranks_of, 
     ranks.kill(victim)
     for other in ranks.ranks:
         if other.rank != victim:
-            answer = other.answer()
+            answer = other.result()
             assert answer.kind == "PeerLost" and f"rank {victim} (process {pid(ranks, victim)})" in answer.text
 
 
@@ -51,10 +51,10 @@ def test_a_rank_that_is_killed_while_they_meet_is_named_by_the_others(ranks_of, 
     ranks.kill(victim)
     for other in ranks.ranks:
         if other.rank != victim:
-            answer = other.answer()
+            answer = other.result()
             if answer is None:  # all had come; then it is seen in the first collective
-                other.tell("world.barrier(key='first')", {})
-                answer = other.answer()
+                other.send("world.barrier(key='first')", {})
+                answer = other.result()
             assert isinstance(answer, Failed) and f"rank {victim}" in answer.text, answer
 
 
@@ -64,58 +64,56 @@ def test_the_error_names_rank_process_and_collective(ranks_of):
     time.sleep(0.3)
     ranks.kill(2)
     for rank in (0, 1):
-        answer = ranks.ranks[rank].answer()
+        answer = ranks.ranks[rank].result()
         assert answer.kind == "PeerLost"
         assert f"rank 2 (process {pid(ranks, 2)}) died" in answer.text
 
 
 def test_after_a_loss_every_later_collective_says_the_same(ranks_of):
     ranks = ranks_of(2)
-    ranks.ranks[0].tell("world.allreduce(np.ones(3), key='a')", {})
+    ranks.ranks[0].send("world.allreduce(np.ones(3), key='a')", {})
     ranks.kill(1)
-    first = ranks.ranks[0].answer()
-    assert first.text == (
-        f"a (allreduce sum of float64[3]) cannot be carried out: rank 1 (process {pid(ranks, 1)}) died."
-    )
-    ranks.ranks[0].tell("world.broadcast(np.ones(3), root=0, key='b')", {})
-    assert ranks.ranks[0].answer(1) == first
+    first = ranks.ranks[0].result()
+    assert first.text == (f"a (allreduce sum of float64[3]) cannot complete: rank 1 (process {pid(ranks, 1)}) died.")
+    ranks.ranks[0].send("world.broadcast(np.ones(3), root=0, key='b')", {})
+    assert ranks.ranks[0].result(1) == first
 
 
 def test_a_rank_that_ends_is_told_from_one_that_dies(ranks_of):
     ranks = ranks_of(2)
     ranks.ranks[1].end()
-    ranks.ranks[0].tell("world.allreduce(np.ones(3), key='loss')", {})
-    text = ranks.ranks[0].answer().text
-    assert f"rank 1 (process {pid(ranks, 1)}) has ended (its script is over)" in text
+    ranks.ranks[0].send("world.allreduce(np.ones(3), key='loss')", {})
+    text = ranks.ranks[0].result().text
+    assert f"rank 1 (process {pid(ranks, 1)}) has exited (its script finished)" in text
 
 
 def test_a_rank_that_ends_with_an_error_leaves_its_reason(ranks_of):
     ranks = ranks_of(2)
-    ranks.ranks[0].tell("world.allreduce(np.ones(3), key='loss')", {})
-    ranks.ranks[1].tell(
+    ranks.ranks[0].send("world.allreduce(np.ones(3), key='loss')", {})
+    ranks.ranks[1].send(
         """if True:
         import sys
         sys.last_value = FileNotFoundError(2, "No such file", "train.csv")
-        engine.close()
+        backend.close()
         """,
         {},
     )
-    text = ranks.ranks[0].answer().text
-    assert "has ended with FileNotFoundError: [Errno 2] No such file: 'train.csv'" in text
+    text = ranks.ranks[0].result().text
+    assert "has exited with FileNotFoundError: [Errno 2] No such file: 'train.csv'" in text
 
 
-def test_an_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_root, carrier):
+def test_an_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_root, backend):
     """The real thing: a script that joins and raises."""
     import subprocess
     import sys
 
     script = tmp_path / "script.py"
-    how = {"shm": "", "servers": f", addresses={[f'127.0.0.1:{free_base_port(2) + r}' for r in range(2)]}"}[carrier]
+    how = {"shm": "", "servers": f", addresses={[f'127.0.0.1:{free_base_port(2) + r}' for r in range(2)]}"}[backend]
     script.write_text(
-        f"import sys\nfrom npu_shim.distributed import {carrier}\nimport numpy as np\n"
-        f"rank = int(sys.argv[1])\nengine = {carrier}.join(rank, 2, sys.argv[2]{how})\n"
+        f"import sys\nfrom npu_shim.distributed import {backend}\nimport numpy as np\n"
+        f"rank = int(sys.argv[1])\nbackend = {backend}.join(rank, 2, sys.argv[2]{how})\n"
         "if rank:\n    open('/no/such/data.csv')\n"
-        "engine.world.allreduce(np.ones(2), key='loss')\n"
+        "backend.world.allreduce(np.ones(2), key='loss')\n"
     )
     job = f"test-{os.getpid()}-script"
     env = {**os.environ, "PYTHONPATH": str(repo_root)}
@@ -127,24 +125,24 @@ def test_an_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_ro
     ]
     errors = [process.communicate(timeout=60)[1] for process in done]
     assert [process.returncode for process in done] == [1, 1]
-    assert "has ended with FileNotFoundError: [Errno 2] No such file or directory: '/no/such/data.csv'" in errors[0]
-    assert not folder_of(job).exists()
+    assert "has exited with FileNotFoundError: [Errno 2] No such file or directory: '/no/such/data.csv'" in errors[0]
+    assert not directory_of(job).exists()
 
 
 def test_a_stall_names_who_waits_for_what_and_who_has_not_come(ranks_of):
     """Rank 2 waits for another tensor, rank 1 is in no collective."""
     ranks = ranks_of(3, stall_timeouts=[1, 60, 60])
-    ranks.ranks[2].tell("world.allgather(np.ones(3), key='gradient of b')", {})
-    ranks.ranks[0].tell("until_waiting(2)\nworld.allreduce(np.ones(3), key='gradient of w')", {})
-    answers = [ranks.ranks[rank].answer() for rank in (0, 2)]
-    ranks.ranks[1].tell("world.allreduce(np.ones(3), key='gradient of w')", {})  # when it is over
-    for answer in answers + [ranks.ranks[1].answer()]:
+    ranks.ranks[2].send("world.allgather(np.ones(3), key='gradient of b')", {})
+    ranks.ranks[0].send("wait_for_pending(2)\nworld.allreduce(np.ones(3), key='gradient of w')", {})
+    answers = [ranks.ranks[rank].result() for rank in (0, 2)]
+    ranks.ranks[1].send("world.allreduce(np.ones(3), key='gradient of w')", {})  # when it is over
+    for answer in answers + [ranks.ranks[1].result()]:
         assert answer == Failed(
             "Stalled",
             (
-                "gradient of w (allreduce sum of float64[3]) waited 1 s. It was reached by rank 0 (process "
-                f"{pid(ranks, 0)}), and not by:\n  rank 1 (process {pid(ranks, 1)}), which is in no collective\n"
-                f"  rank 2 (process {pid(ranks, 2)}), which waits for gradient of b"
+                "gradient of w (allreduce sum of float64[3]) stalled for 1 s. Reached by rank 0 (process "
+                f"{pid(ranks, 0)}). Not reached by:\n  rank 1 (process {pid(ranks, 1)}), in no collective\n"
+                f"  rank 2 (process {pid(ranks, 2)}), waiting for gradient of b"
             ),
         )
 
@@ -153,12 +151,12 @@ def test_ranks_that_wait_for_each_other_are_told_so(ranks_of):
     ranks = ranks_of(2, stall_timeouts=[60, 1])
     answers = ranks.attempt("""
         if rank == 1:
-            until_waiting(0)
+            wait_for_pending(0)
         for key in ('ab', 'ba')[rank]:
             world.allreduce(np.ones(3), key=key)
         """)
     for answer in answers:
-        assert answer.kind == "Stalled" and "The ranks wait for each other: each is in a collective" in answer.text
+        assert answer.kind == "Stalled" and "Deadlock: each rank waits in a collective" in answer.text
 
 
 def test_a_rank_that_is_stopped_is_named(ranks_of):
@@ -166,20 +164,20 @@ def test_a_rank_that_is_stopped_is_named(ranks_of):
     ranks.start(FOREVER, sizes=[100_000])
     time.sleep(0.3)
     ranks.kill(1, signal.SIGSTOP)
-    answer = ranks.ranks[0].answer()
+    answer = ranks.ranks[0].result()
     ranks.kill(1, signal.SIGCONT)
     assert answer.kind == "Stalled" and f"rank 1 (process {pid(ranks, 1)})" in answer.text
-    assert ranks.ranks[1].answer() == answer
+    assert ranks.ranks[1].result() == answer
 
 
 def test_a_rank_that_does_not_come_is_named(ranks_of):
     ranks = ranks_of(3, join=False, only=[0, 2], connect_timeout_s=5)
     for answer in ranks.joined():
-        assert answer.kind == "Stalled" and answer.text.startswith("rank 1 did not come within 5 s")
-        assert ranks.carrier == "shm" or ": nobody listens at 127.0.0.1:" in answer.text
+        assert answer.kind == "Stalled" and answer.text.startswith("rank 1 did not join within 5 s")
+        assert ranks.backend == "shm" or ": nobody listens at 127.0.0.1:" in answer.text
 
 
-@pytest.mark.parametrize("carrier", ["servers"])
+@pytest.mark.parametrize("backend", ["servers"])
 def test_why_a_rank_gave_up_is_told_by_one_that_only_looks_when_it_has_left(ranks_of):
     port = free_base_port(3)
     answers = ranks_of(2).attempt(
@@ -195,13 +193,13 @@ def test_why_a_rank_gave_up_is_told_by_one_that_only_looks_when_it_has_left(rank
         """,
         addresses=[f"127.0.0.1:{port + rank}" for rank in range(3)],
     )
-    assert answers[0] == answers[1] and answers[0].text.startswith("rank 2 did not come within 1 s")
+    assert answers[0] == answers[1] and answers[0].text.startswith("rank 2 did not join within 1 s")
 
 
 def test_without_rank_0_the_others_say_so(ranks_of):
     ranks = ranks_of(3, join=False, only=[1, 2], connect_timeout_s=1)
     for answer in ranks.joined():
-        assert answer.kind == "Stalled" and re.match("ranks? 0(, [12])? did not come within 1 s", answer.text)
+        assert answer.kind == "Stalled" and re.match("ranks? 0(, [12])? did not join within 1 s", answer.text)
 
 
 def test_ranks_may_come_late(ranks_of):
@@ -219,7 +217,7 @@ def test_ranks_that_were_started_for_different_sizes_say_so(ranks_of):
     mine, theirs = first.joined()[0], second.joined()[0]
     assert mine == theirs and mine.kind == "Mismatch"
     assert mine.text == (
-        f"rank 0 (process {pid(first, 0)}) was started for 2 ranks, rank 1 (process {pid(second, 0)}) for 3: give "
+        f"rank 0 (process {pid(first, 0)}) was started for 2 ranks, rank 1 (process {pid(second, 0)}) for 3. Give "
         "every rank the same RANK_SIZE and rank table."
     )
 
@@ -230,8 +228,8 @@ def test_a_second_process_of_the_same_rank_and_job_is_refused(ranks_of):
     second = ranks_of(2, join=False, job=ranks.job)
     for rank, answer in enumerate(second.joined()):
         assert answer.kind == "RankTaken"
-        if ranks.carrier == "shm":
-            told = f"rank {rank} of job {ranks.job!r} runs already (process {pid(ranks, rank)} holds "
+        if ranks.backend == "shm":
+            told = f"rank {rank} of job {ranks.job!r} is already running (process {pid(ranks, rank)} holds "
             assert answer.text.startswith(told) and "set another JOB_ID" in answer.text
         else:
             assert re.match(
@@ -245,7 +243,7 @@ def test_a_second_process_of_the_same_rank_and_job_is_refused(ranks_of):
 def test_a_process_cannot_join_twice(ranks_of):
     ranks = ranks_of(2)
     answers = ranks.attempt("join()")
-    told = {"shm": "this process itself", "servers": "Address already in use"}[ranks.carrier]
+    told = {"shm": "this process itself", "servers": "Address already in use"}[ranks.backend]
     assert all(a.kind == "RankTaken" and told in a.text for a in answers)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
@@ -263,14 +261,14 @@ def test_a_new_run_begins_while_the_old_one_is_dying(ranks_of):
     assert new.joined() + chief.joined() == [None, None]
 
 
-@pytest.mark.parametrize("carrier", ["shm"])
+@pytest.mark.parametrize("backend", ["shm"])
 def test_what_a_job_that_was_killed_as_a_whole_leaves_is_empty_and_goes_with_the_next(ranks_of, tmp_path):
     ranks = ranks_of(2, base=str(tmp_path))  # where no other job of this user tidies up
     ranks.run("world.allreduce(np.ones(1_000_000), key='k')")
     for rank in range(2):
         ranks.kill(rank)
         ranks.ranks[rank].process.join()
-    left = tmp_path / folder_of(ranks.job).name
+    left = tmp_path / directory_of(ranks.job).name
     assert sorted(p.name for p in left.iterdir()) == ["rank_0", "rank_1"]
     assert all(p.stat().st_size < 200 for p in left.iterdir())
     ranks_of(2, base=str(tmp_path))  # another job
@@ -294,16 +292,16 @@ def test_a_forked_child_neither_keeps_nor_ends_the_job(ranks_of):
     child = ranks.run("""
         result = os.fork()
         if not result:
-            engine.close()
+            backend.close()
             time.sleep(60)
             os._exit(0)
         """)[1]
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
     ranks.kill(1)
-    ranks.ranks[0].tell("world.barrier(key='b')", {})
-    assert f"rank 1 (process {pid(ranks, 1)}) died" in ranks.ranks[0].answer().text  # though its child lives
-    ranks.ranks[0].tell("os.kill(result, 9)", {})
-    ranks.ranks[0].answer()
+    ranks.ranks[0].send("world.barrier(key='b')", {})
+    assert f"rank 1 (process {pid(ranks, 1)}) died" in ranks.ranks[0].result().text  # though its child lives
+    ranks.ranks[0].send("os.kill(result, 9)", {})
+    ranks.ranks[0].result()
     os.kill(child, signal.SIGKILL)
 
 
@@ -314,35 +312,37 @@ def test_ctrl_c_in_one_rank_is_told_to_the_others(ranks_of):
             if rank < 2:
                 world.allreduce(np.ones(3), key='a')
             else:
-                until_waiting(0), until_waiting(1)
+                wait_for_pending(0), wait_for_pending(1)
         except KeyboardInterrupt:
             result = "interrupted"
         """)
-    assert ranks.ranks[2].answer() is None
+    assert ranks.ranks[2].result() is None
     ranks.kill(0, signal.SIGINT)
-    assert ranks.ranks[0].answer() == "interrupted"
-    answer = ranks.ranks[1].answer()
+    assert ranks.ranks[0].result() == "interrupted"
+    answer = ranks.ranks[1].result()
     assert f"a (allreduce sum of float64[3]): rank 0 (process {pid(ranks, 0)}) failed: KeyboardInterrupt" in answer.text
 
 
-@pytest.mark.parametrize("carrier", ["shm"])
+@pytest.mark.parametrize("backend", ["shm"])
 def test_too_little_shared_memory_is_an_error_and_not_a_crash(ranks_of):
     """The slots asked for are larger than any machine's memory."""
     ranks = ranks_of(2, join=False, chunk_bytes=1 << 40)
     texts = {a.text for a in ranks.joined()}
-    assert len(texts) == 1 and re.search(r"2 ranks share 41943\d\d MB of memory, which is not there", texts.pop())
+    assert len(texts) == 1 and re.search(
+        r"2 ranks need 41943\d\d MB of shared memory, which is not available", texts.pop()
+    )
 
 
-def test_the_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
+def test_the_directory_of_another_user_is_not_used(tmp_path, monkeypatch):
     from npu_shim.distributed.collectives.errors import CollectiveError
-    from npu_shim.distributed.shm import rank_lock as locks
+    from npu_shim.distributed.shm import rank_lock
 
     (tmp_path / "link").symlink_to(tmp_path)
-    with pytest.raises(CollectiveError, match="must be a folder of user"):
-        locks.make_folder(str(tmp_path / "link"))
+    with pytest.raises(CollectiveError, match="is not a directory of user"):
+        rank_lock.make_directory(str(tmp_path / "link"))
 
 
-@pytest.mark.parametrize("carrier", ["servers"])
+@pytest.mark.parametrize("backend", ["servers"])
 def test_a_proxy_for_the_web_is_not_asked(ranks_of):
     ranks = ranks_of(2, environment={"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"})
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
@@ -355,14 +355,14 @@ def test_a_job_id_may_be_anything(ranks_of):
 
 SERVER_FAILS = """
     from npu_shim import _tf
-    post, failed = engine._office._post, []
+    post, failed = backend._office._post, []
     def get():
         failed.append(post)
         raise _tf.tf.errors.AbortedError(None, None, "given up")
     """
 
 
-@pytest.mark.parametrize("carrier", ["servers"])
+@pytest.mark.parametrize("backend", ["servers"])
 def test_a_server_that_gives_up_waiting_for_messages_is_asked_again(ranks_of):
     ranks = ranks_of(2)
     assert (
@@ -377,7 +377,7 @@ def test_a_server_that_gives_up_waiting_for_messages_is_asked_again(ranks_of):
     )
 
 
-@pytest.mark.parametrize("carrier", ["servers"])
+@pytest.mark.parametrize("backend", ["servers"])
 def test_a_rank_that_can_take_in_no_messages_says_why(ranks_of):
     ranks = ranks_of(2)
     got = ranks.attempt(
@@ -398,7 +398,7 @@ HOST_IS_SILENT = """
     import time
     from npu_shim import _tf
     from npu_shim.distributed.servers import peers
-    post, probe, asked = engine._office._post, peers.probe, []
+    post, probe, asked = backend._office._post, peers.probe, []
     really_put = post.put
     def silent(address):
         asked.append(address)
@@ -411,7 +411,7 @@ HOST_IS_SILENT = """
     """
 
 
-@pytest.mark.parametrize("carrier", ["servers"])
+@pytest.mark.parametrize("backend", ["servers"])
 def test_letters_to_a_host_that_does_not_answer_for_a_while_are_not_lost(ranks_of):
     ranks = ranks_of(2)
     assert (
@@ -425,7 +425,7 @@ def test_letters_to_a_host_that_does_not_answer_for_a_while_are_not_lost(ranks_o
     )
 
 
-@pytest.mark.parametrize("carrier", ["servers"])
+@pytest.mark.parametrize("backend", ["servers"])
 def test_a_rank_that_ends_does_not_wait_for_a_host_that_does_not_answer(ranks_of):
     ranks = ranks_of(2)
     seconds, _ = ranks.run(
@@ -433,10 +433,10 @@ def test_a_rank_that_ends_does_not_wait_for_a_host_that_does_not_answer(ranks_of
         + HOST_IS_SILENT
         + """
     peers.probe = lambda address: peers.SILENT
-    sent = engine._office.send(1, 99)
+    sent = backend._office.send(1, 99)
     assert not sent(0.5)
     begin = time.monotonic()
-    engine.close()
+    backend.close()
     result = time.monotonic() - begin
     """
     )

@@ -28,7 +28,7 @@ RUN = """
                 return world.send(x, dest=second, tag=root) or []
             return [world.receive(x.shape, x.dtype, source=first, tag=root)] if rank == second else []
         if kind == "parity":
-            return [engine.group("parity", range(rank % 2, size, 2)).allreduce(x, key=key)]
+            return [backend.group("parity", range(rank % 2, size, 2)).allreduce(x, key=key)]
         return world.barrier(key=key) or []
     chance = random.Random(seed * 100 + rank)
     result = []

@@ -31,7 +31,7 @@ def trained(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
 @pytest.mark.parametrize("way", WAYS)
 def test_two_ranks_train_the_cnn_as_one_process(way: str, trained: dict[int, list[dict[str, Any]]]) -> None:
     (one,), two = ([found[way] for found in trained[ranks]] for ranks in (1, 2))
-    assert two[0] == two[1] and two[2] == two[3]  # bit by bit, by either carrier
+    assert two[0] == two[1] and two[2] == two[3]  # bit by bit, by either backend
     assert len(one["losses"]) == 50 and one["losses"][-1] < 0.7 * one["losses"][0]
     for rank in two[::2]:
         np.testing.assert_allclose(rank["losses"], one["losses"], rtol=2e-4)

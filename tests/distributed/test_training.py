@@ -29,15 +29,15 @@ def environment() -> dict[str, str]:
     return made
 
 
-def launched(ranks: int, *command: str, folder: pathlib.Path, carrier: str = "") -> str:
+def launched(ranks: int, *command: str, folder: pathlib.Path, backend: str = "") -> str:
     """What the first of several ranks of a script prints, and what the launcher says.
 
     Args:
         ranks, command: what to launch.
         folder: for the logs.
-        carrier: what carries the collectives; as the environment says, when empty.
+        backend: the collective backend; by default the one of the environment.
     """
-    env = {**environment(), **({"NPU_SHIM_COLLECTIVES": carrier} if carrier else {})}
+    env = {**environment(), **({"NPU_SHIM_COLLECTIVES": backend} if backend else {})}
     done = subprocess.run(
         [
             sys.executable,
@@ -61,9 +61,9 @@ def launched(ranks: int, *command: str, folder: pathlib.Path, carrier: str = "")
     return done.stdout
 
 
-def forked(ranks: int, *command: str, folder: pathlib.Path, carrier: str = "") -> str:
+def forked(ranks: int, *command: str, folder: pathlib.Path, backend: str = "") -> str:
     """The same without the launcher, in processes that need not import TensorFlow; what the first rank prints."""
-    env = {**environment(), **({"NPU_SHIM_COLLECTIVES": carrier} if carrier else {})}
+    env = {**environment(), **({"NPU_SHIM_COLLECTIVES": backend} if backend else {})}
     return forks.run_ranks(ranks, *command, folder=folder / f"logs_{ranks}", environ=env)
 
 
@@ -80,11 +80,11 @@ def trained_keras(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
 
 
 def results(script: str, ways: list[str], tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
-    """What one process has come to, and under 2 what two ranks have, by one carrier and then by the other."""
+    """What one process has come to, and under 2 what two ranks have, by one backend and then by the other."""
     found: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
-    for ranks, carrier in (1, "shm"), (2, "shm"), (2, "tensorflow"):
+    for ranks, backend in (1, "shm"), (2, "shm"), (2, "tensorflow"):
         folder = tmp_path_factory.mktemp("ranks")
-        forked(ranks, str(SCRIPTS / script), str(folder), *ways, folder=folder, carrier=carrier)
+        forked(ranks, str(SCRIPTS / script), str(folder), *ways, folder=folder, backend=backend)
         found[ranks] += [json.loads((folder / f"rank_{rank}_of_{ranks}.json").read_text()) for rank in range(ranks)]
     return found
 
@@ -112,9 +112,9 @@ def test_keras_trains_on_ranks_as_on_one_process(way: str, trained_keras: dict[i
     assert one["loss"][-1] < one["loss"][0]
 
 
-@pytest.mark.parametrize("carrier", ["shm", "tensorflow"])
-def test_many_collectives_run_in_whatever_order_and_names_may_differ(carrier: str, tmp_path: pathlib.Path) -> None:
-    assert "all of them" in launched(2, str(SCRIPTS / "many.py"), folder=tmp_path, carrier=carrier)
+@pytest.mark.parametrize("backend", ["shm", "tensorflow"])
+def test_many_collectives_run_in_whatever_order_and_names_may_differ(backend: str, tmp_path: pathlib.Path) -> None:
+    assert "all of them" in launched(2, str(SCRIPTS / "many.py"), folder=tmp_path, backend=backend)
 
 
 def test_an_estimator_trains_on_ranks_as_on_one_process_whatever_the_steps_per_run(tmp_path_factory: Any) -> None:

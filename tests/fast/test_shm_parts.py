@@ -1,4 +1,4 @@
-"""The parts of the collectives in shared memory that need no second process."""
+"""The parts of the shared memory backend that need no second process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from npu_shim.distributed.collectives import reductions
-from npu_shim.distributed.collectives.buffer_list import Pieces
-from npu_shim.distributed.collectives.buffer_pool import ALIGNMENT, Memory, empty
-from npu_shim.distributed.shm import job_directory as folders, rank_lock as locks, rendezvous as meeting
-from npu_shim.distributed.shm.reducing import split
+from npu_shim.distributed.collectives.buffer_list import BufferList
+from npu_shim.distributed.collectives.buffer_pool import ALIGNMENT, BufferPool, empty
+from npu_shim.distributed.shm import job_directory as jobs, rank_lock, rendezvous
+from npu_shim.distributed.shm.algorithms import split_chunk
 from npu_shim.distributed.shm.segment import Layout, Segment, _full_fence
 
 
@@ -22,19 +22,19 @@ def from_bits(bits):
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_bfloat16_is_the_nearest_and_the_even_one_between_two(value):
-    """Against the two neighbours, in float64."""
+def test_bfloat16_rounds_to_nearest_ties_to_even(value):
+    """Compare with both neighbors in float64."""
     low = int(np.float32(value).view(np.uint32)) >> 16
     got = int(reductions._to_bfloat16(np.float32([value]))[0])
     assert got in (low, low + 1)
     below, above = (float(x) for x in from_bits([low, low + 1]))
-    if math.isinf(above):  # beyond the largest: half way to where the next one would be
+    if math.isinf(above):  # beyond the largest finite value: the step to the next value continues
         above = below * 2 - float(from_bits([low - 1])[0])
     nearer = abs(float(np.float32(value)) - below) - abs(float(np.float32(value)) - above)
     assert got == (low if nearer < 0 or (nearer == 0 and low % 2 == 0) else low + 1)
 
 
-def test_every_bfloat16_survives_the_way_through_float32():
+def test_every_bfloat16_round_trips_through_float32():
     bits = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
     back = reductions._to_bfloat16(reductions._from_bfloat16(bits))
     numbers = ~np.isnan(from_bits(bits))
@@ -44,14 +44,14 @@ def test_every_bfloat16_survives_the_way_through_float32():
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "int32"])
 @pytest.mark.parametrize("reduction", reductions.REDUCTIONS)
-def test_one_input_is_its_own_reduction(name, reduction):
+def test_reduction_of_one_input_is_the_input(name, reduction):
     x = np.arange(5, dtype=np.uint16 if name == "bfloat16" else name)
     out = np.empty_like(x)
     reductions.combiner(reduction, name)([x], out)
     assert (out == x).all()
 
 
-def test_infinities_and_nan_travel_without_a_warning(recwarn):
+def test_infinities_and_nan_propagate_without_a_warning(recwarn):
     out = np.empty(4, np.float32)
     reductions.combiner("sum", "float32")(
         [np.float32([np.inf, np.inf, np.nan, 3e38]), np.float32([1, -np.inf, 1, 3e38])], out
@@ -64,28 +64,28 @@ def test_infinities_and_nan_travel_without_a_warning(recwarn):
 
 @settings(max_examples=200)
 @given(st.lists(st.integers(0, 9), max_size=8), st.data())
-def test_pieces_are_one_array(sizes, data):
+def test_buffer_list_behaves_like_the_concatenated_array(sizes, data):
     arrays = [np.arange(size) + 100 * i for i, size in enumerate(sizes)]
     joined = np.concatenate(arrays) if arrays else np.zeros(0, int)
-    pieces = Pieces(arrays)
-    assert pieces.count == len(joined)
+    buffers = BufferList(arrays)
+    assert buffers.count == len(joined)
     begin = data.draw(st.integers(0, len(joined)))
     end = data.draw(st.integers(begin, len(joined)))
     into = np.full(end - begin, -1)
-    pieces.read(begin, end, into)
+    buffers.read(begin, end, into)
     assert (into == joined[begin:end]).all()
-    whole = pieces.whole(begin, end)
-    assert whole is None or (whole == joined[begin:end]).all()
+    view = buffers.view(begin, end)
+    assert view is None or (view == joined[begin:end]).all()
     if len(arrays) == 1 and end > begin:
-        assert whole is not None
-    pieces.write(begin, end, -into)
+        assert view is not None
+    buffers.write(begin, end, -into)
     joined[begin:end] *= -1
     assert not arrays or (np.concatenate(arrays) == joined).all()
 
 
 @given(st.integers(0, 10_000), st.integers(1, 9), st.sampled_from([1, 2, 4, 8]))
-def test_parts_of_a_chunk_cover_it_and_begin_at_cache_lines(count, size, itemsize):
-    parts = split(count, size, itemsize)
+def test_parts_of_a_chunk_cover_it_and_start_at_cache_lines(count, size, itemsize):
+    parts = split_chunk(count, size, itemsize)
     assert len(parts) == size and parts[0][0] == 0 and parts[-1][1] == count
     assert all(a[1] == b[0] for a, b in zip(parts, parts[1:]))
     assert all(low * itemsize % 64 == 0 or low == count for low, _ in parts)
@@ -104,87 +104,87 @@ def address(arrays):
     return arrays[0].ctypes.data
 
 
-def test_memory_is_used_again_when_nobody_has_a_part_of_it():
-    memory, wanted = Memory(), [(1 << 19, FLOATS), (3, np.dtype(np.int64)), (5, FLOATS)]
-    first = memory.arrays(wanted)
+def test_block_is_reused_when_no_array_refers_to_it():
+    pool, wanted = BufferPool(), [(1 << 19, FLOATS), (3, np.dtype(np.int64)), (5, FLOATS)]
+    first = pool.allocate(wanted)
     assert [(a.size, a.dtype, a.ctypes.data % ALIGNMENT) for a in first] == [(n, d, 0) for n, d in wanted]
     used, kept = address(first), first[1].reshape(1, 3)
     del first
-    second = memory.arrays(wanted)
+    second = pool.allocate(wanted)
     assert not np.may_share_memory(second[0], kept) and not np.may_share_memory(second[1], kept)
     del kept
-    third = memory.arrays(wanted)
+    third = pool.allocate(wanted)
     assert address(third) == used
     third[0][:], second[0][:] = 1, 2
     assert (third[0] == 1).all()
 
 
-def test_memory_a_little_too_large_is_used_and_much_too_large_is_not():
-    memory = Memory()
-    used = address(memory.arrays([(1 << 20, FLOATS)]))
-    assert address(memory.arrays([(900_000, FLOATS)])) == used
-    small = memory.arrays([(1 << 18, FLOATS)])
-    assert address(memory.arrays([(1 << 20, FLOATS)])) == used != address(small)
+def test_slightly_larger_block_is_reused_and_much_larger_block_is_not():
+    pool = BufferPool()
+    used = address(pool.allocate([(1 << 20, FLOATS)]))
+    assert address(pool.allocate([(900_000, FLOATS)])) == used
+    small = pool.allocate([(1 << 18, FLOATS)])
+    assert address(pool.allocate([(1 << 20, FLOATS)])) == used != address(small)
 
 
-def test_no_more_memory_is_kept_than_allowed():
-    memory = Memory(most_bytes=3 << 20)
+def test_pool_stays_below_its_limit():
+    pool = BufferPool(max_bytes=3 << 20)
     for count in (1 << 18, 1 << 19, 3 << 18):
-        memory.arrays([(count - 100, FLOATS)])
-    assert sum(block.size for block in memory._blocks.values()) <= 3 << 20
-    held = [memory.arrays([(3 << 17, FLOATS)]) for _ in range(4)]
-    assert len({address(each) for each in held}) == 4 and len(memory._blocks) == 1
+        pool.allocate([(count - 100, FLOATS)])
+    assert sum(block.size for block in pool._blocks.values()) <= 3 << 20
+    held = [pool.allocate([(3 << 17, FLOATS)]) for _ in range(4)]
+    assert len({address(each) for each in held}) == 4 and len(pool._blocks) == 1
 
 
-def test_texts_are_cut_to_their_room_between_characters():
+def test_long_text_is_truncated_between_characters():
     segment = Segment.private(Layout(1, 4096))
     segment.write_text(segment.rank_text(0), "ä" * 2000)
     assert segment.read_text(segment.rank_text(0)) == "ä" * 511
     assert segment.words[segment.page(0)] == 0
 
 
-def test_the_fence_of_other_machines_can_be_passed():
+def test_fence_of_other_processors_returns():
     assert _full_fence() is None
 
 
-def test_slots_fit_into_what_is_free(tmp_path, monkeypatch):
+def test_slots_fit_into_free_memory(tmp_path, monkeypatch):
     class Status:
         f_frsize, f_bavail = 4096, (8 << 20) // 4096
 
     monkeypatch.setattr(os, "statvfs", lambda path: Status)
-    assert meeting.chunk_for(2, str(tmp_path)) == 512 << 10  # 2 halves of 2 ranks are a quarter of 8 MB
+    assert rendezvous.chunk_bytes_for(2, str(tmp_path)) == 512 << 10  # 2 halves of 2 ranks are a quarter of 8 MB
     Status.f_bavail = 1
-    assert meeting.chunk_for(2, str(tmp_path)) == 64 << 10
+    assert rendezvous.chunk_bytes_for(2, str(tmp_path)) == 64 << 10
     Status.f_bavail = 1 << 40
-    assert meeting.chunk_for(2, str(tmp_path)) == 2 << 20
-    assert meeting.chunk_for(64, str(tmp_path)) == 512 << 10
+    assert rendezvous.chunk_bytes_for(2, str(tmp_path)) == 2 << 20
+    assert rendezvous.chunk_bytes_for(64, str(tmp_path)) == 512 << 10
 
 
-def test_jobs_have_folders_of_their_own(tmp_path):
-    assert folders.job_folder("a", str(tmp_path)) != folders.job_folder("b", str(tmp_path))
-    assert folders.job_folder("a/b", str(tmp_path)).startswith(str(tmp_path) + "/npu_shim-")
+def test_each_job_has_its_own_directory(tmp_path):
+    assert jobs.job_directory("a", str(tmp_path)) != jobs.job_directory("b", str(tmp_path))
+    assert jobs.job_directory("a/b", str(tmp_path)).startswith(str(tmp_path) + "/npu_shim-")
 
 
-def test_a_lock_file_is_made_held_and_removed(tmp_path):
+def test_lock_file_is_created_held_and_removed(tmp_path):
     path = tmp_path / "job" / "rank_3"
-    lock = locks.RankLock(str(path))
+    lock = rank_lock.RankLock(str(path))
     lock.publish("s-0123")
     assert path.read_bytes().endswith(b"s-0123\n")
-    assert locks.take_stale(str(path)) is None
-    lock.give_back()
-    lock.give_back()
-    assert not path.exists() and locks.holder(str(path)) is None
+    assert rank_lock.acquire_stale(str(path)) is None
+    lock.release()
+    lock.release()
+    assert not path.exists() and rank_lock.find_holder(str(path)) is None
 
 
-def test_tidying_removes_what_nobody_holds_and_nothing_else(tmp_path):
-    folder = tmp_path / "npu_shim-0-x"
-    folder.mkdir()
-    (folder / "rank_1").write_bytes(b"0123456789abcdef 1\n")
-    (folder / "s-1").write_bytes(b"")
-    folders.tidy(str(folder))
-    assert not folder.exists()
-    lock = locks.RankLock(str(folder / "rank_1"))
-    (folder / "s-1").write_bytes(b"")
-    folders.tidy(str(folder))
-    assert (folder / "rank_1").exists() and (folder / "s-1").exists()
-    lock.give_back()
+def test_clean_up_removes_only_files_of_dead_ranks(tmp_path):
+    directory = tmp_path / "npu_shim-0-x"
+    directory.mkdir()
+    (directory / "rank_1").write_bytes(b"0123456789abcdef 1\n")
+    (directory / "s-1").write_bytes(b"")
+    jobs.clean_up(str(directory))
+    assert not directory.exists()
+    lock = rank_lock.RankLock(str(directory / "rank_1"))
+    (directory / "s-1").write_bytes(b"")
+    jobs.clean_up(str(directory))
+    assert (directory / "rank_1").exists() and (directory / "s-1").exists()
+    lock.release()

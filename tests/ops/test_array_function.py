@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from npu_shim._tf_numpy_function import array_function
-from npu_shim.distributed.collectives.buffer_pool import Memory
+from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from tests.control_flow import control_flow_v2
 
 v1 = tf.compat.v1
@@ -36,11 +36,11 @@ def test_arrays_of_every_type_go_in_and_come_out(shape):
 
 def test_nothing_is_copied_and_memory_comes_back():
     """What goes in lies where the variable has it; what comes out of Memory's one block returns there."""
-    memory, seen, made = Memory(), set(), set()
+    pool, seen, made = BufferPool(), set(), set()
 
     def function(array):
         seen.add(array.ctypes.data)
-        (result,) = memory.arrays([(array.size, array.dtype)])
+        (result,) = pool.allocate([(array.size, array.dtype)])
         made.add(result.ctypes.data)
         result[...] = array + 1
         return [result]

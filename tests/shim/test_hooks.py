@@ -166,7 +166,7 @@ WRONG = [
     (lambda: npu.set_split_strategy_by_size([50, 40]), ValueError, "sum to 100"),
     (lambda: hccl_ops.allreduce(1.0, "mean"), ValueError, "reduction='mean' is not allowed"),
     (lambda: hccl_ops.allreduce(1.0, "sum", fusion=2), ValueError, "fusion_id=-1 is not allowed with fusion=2"),
-    (lambda: hccl_ops.broadcast(tf.constant(1), 0), TypeError, r"it must be a list. Write \[tensor\]"),
+    (lambda: hccl_ops.broadcast(tf.constant(1), 0), TypeError, r"is not allowed. Pass a list: \[tensor\]"),
     (lambda: hccl_ops.broadcast([1], 1), ValueError, "root_rank=1 is not allowed"),
     (lambda: hccl_ops.allgather(1.0, 2), ValueError, "rank_size=2 is not allowed"),
 ]

@@ -1,47 +1,48 @@
-"""What is handed to a collective: checked, flat, and said in words that ranks can compare."""
+"""Tensors of a collective: checked, flattened, and described in text that ranks can compare."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any, Sequence, Union
+from typing import List, Sequence, TypeVar, Union, cast
 
 import numpy as np
 
-from npu_shim.distributed.collectives.buffer_pool import Memory
+from npu_shim.distributed.collectives.buffer_pool import BufferPool
 from npu_shim.distributed.collectives.reductions import BFLOAT16
 
 Tensors = Union[np.ndarray, Sequence[np.ndarray]]
+OneOrList = TypeVar("OneOrList", np.ndarray, List[np.ndarray])
 _BITS16 = np.dtype(np.uint16)
 
 
 class Array:
     """A tensor of a collective.
 
-    ``flat`` holds its numbers in a row, those of bfloat16 as their bits, and ``type_name`` says what they are.
+    ``flat`` has its elements in one dimension, bfloat16 as bits. ``type_name`` is their type.
 
     Args:
-        value: anything NumPy makes an array of.
-        type_name: 'bfloat16' when value holds the bits of such numbers; else the type is that of value.
+        value: anything that NumPy converts to an array.
+        type_name: 'bfloat16' if value has the bits of bfloat16 numbers; by default the type of value.
     Raises:
-        TypeError: value has no numbers.
+        TypeError: value is not numeric.
     """
 
-    def __init__(self, value: Any, type_name: str | None = None) -> None:
+    def __init__(self, value: np.ndarray, type_name: str | None = None) -> None:
         array = np.asarray(value)
         self.shape: tuple[int, ...] = array.shape
         self.dtype = array.dtype
-        name = _name_of(array.dtype)
+        name = _numeric_name(array.dtype)
         self.type_name = type_name or name
         if type_name is not None and (type_name != BFLOAT16 or array.dtype.itemsize != 2):
             raise TypeError(
-                f"type_name={type_name!r} is not allowed for an array of {array.dtype}: it may be "
-                "'bfloat16' for an array of uint16."
+                f"type_name={type_name!r} is not allowed for an array of {array.dtype}. Use 'bfloat16' with an array "
+                "of uint16."
             )
         flat = (array if array.flags.c_contiguous else np.ascontiguousarray(array)).reshape(-1)
         self.flat = flat.view(_BITS16) if self.type_name == BFLOAT16 else flat
 
-    def shaped(self, flat: np.ndarray, shape: Sequence[int] | None = None) -> np.ndarray:
-        """A flat result as an array of this tensor's type, and of its shape unless another is given."""
+    def restore(self, flat: np.ndarray, shape: Sequence[int] | None = None) -> np.ndarray:
+        """Return a flat result with the type of this tensor, and with its shape unless another one is given."""
         typed = flat if flat.dtype is self.dtype else flat.view(self.dtype)
         return typed.reshape(self.shape if shape is None else shape)
 
@@ -50,52 +51,53 @@ class Array:
 
 
 @functools.lru_cache(maxsize=None)
-def _name_of(dtype: np.dtype) -> str:
+def _numeric_name(dtype: np.dtype) -> str:
     if dtype.hasobject or dtype.kind in "USMm":
-        raise TypeError(f"a tensor of type {dtype} cannot go to other ranks: only numbers can.")
+        raise TypeError(f"a tensor of type {dtype} cannot be sent to other ranks. Send numbers only.")
     return dtype.name
 
 
-def said(arrays: Sequence[Array]) -> str:
-    """The types and shapes of tensors, the number of them first, as a message may have no room for all."""
+def describe(arrays: Sequence[Array]) -> str:
+    """Return types and shapes of tensors, their number first, as long texts are cut."""
     texts = [str(array) for array in arrays]
     return texts[0] if len(texts) == 1 else f"{len(texts)} tensors, " + ", ".join(texts)
 
 
-def arrays_of(tensors: Tensors, type_name: str | None = None) -> list[Array]:
-    """One tensor, or several, as a list."""
-    return [Array(tensor, type_name) for tensor in (tensors if isinstance(tensors, (list, tuple)) else [tensors])]
+def to_arrays(tensors: Tensors, type_name: str | None = None) -> list[Array]:
+    """Return one tensor, or several, as a list."""
+    listed = tensors if isinstance(tensors, (list, tuple)) else [np.asarray(tensors)]
+    return [Array(tensor, type_name) for tensor in listed]
 
 
-def results_for(arrays: list[Array], memory: Memory, out: Tensors | None = None) -> list[np.ndarray]:
-    """Flat arrays for results: new ones, or those that the caller gave.
+def allocate_results(arrays: list[Array], pool: BufferPool, out: Tensors | None = None) -> list[np.ndarray]:
+    """Return flat arrays for the results: from the pool, or the caller's own.
 
     Raises:
-        ValueError: these do not fit.
+        ValueError: the caller's arrays do not fit.
     """
     if out is None:
-        return memory.arrays([(array.flat.size, array.flat.dtype) for array in arrays])
-    given: list[Any] = list(out) if isinstance(out, (list, tuple)) else [out]
+        return pool.allocate([(array.flat.size, array.flat.dtype) for array in arrays])
+    given: list[np.ndarray] = list(out) if isinstance(out, (list, tuple)) else [np.asarray(out)]
     if len(given) != len(arrays) or any(
         g.shape != a.shape or g.dtype != a.dtype or not g.flags.c_contiguous or np.may_share_memory(g, a.flat)
         for g, a in zip(given, arrays)
     ):
         raise ValueError(
-            "out does not fit: it must be contiguous arrays of the tensors' shapes and types that do not overlap them."
+            "out does not fit. Pass contiguous arrays with the tensors' shapes and types that do not overlap them."
         )
     return [g.reshape(-1).view(a.flat.dtype) for g, a in zip(given, arrays)]
 
 
-def dtype_of(arrays: list[Array]) -> np.dtype:
-    """The type in which tensors that travel together are in memory; of none, any."""
+def common_dtype(arrays: list[Array]) -> np.dtype:
+    """Return the in-memory type of tensors that are sent together; any type for an empty list."""
     return arrays[0].flat.dtype if arrays else np.dtype(np.float32)
 
 
-def type_of(arrays: list[Array]) -> str:
-    """The name of their type."""
+def common_type_name(arrays: list[Array]) -> str:
+    """Return the type name of tensors that are sent together; any type for an empty list."""
     return arrays[0].type_name if arrays else "float32"
 
 
-def like(tensors: Tensors, results: list[np.ndarray]) -> Any:
-    """Results as the tensors were given: one, or a list."""
-    return results if isinstance(tensors, (list, tuple)) else results[0]
+def restore_structure(tensors: OneOrList, results: list[np.ndarray]) -> OneOrList:
+    """Return the results as the tensors were passed: one array, or a list."""
+    return cast(OneOrList, results if isinstance(tensors, (list, tuple)) else results[0])

@@ -1,4 +1,4 @@
-"""Several arrays as if they were one, without joining them."""
+"""A list of arrays that is addressed like one array, without a copy."""
 
 from __future__ import annotations
 
@@ -8,61 +8,61 @@ from typing import Sequence
 import numpy as np
 
 
-class Pieces:
-    """Flat arrays of one type, one after the other; positions count numbers from the first."""
+class BufferList:
+    """Flat arrays of one type, one after the other. Offsets count elements from the start of the first array."""
 
     def __init__(self, arrays: Sequence[np.ndarray]) -> None:
         self._arrays = [array for array in arrays if array.size]
-        self._begins: list[int] = []
+        self._offsets: list[int] = []
         self.count = 0
         for array in self._arrays:
-            self._begins.append(self.count)
+            self._offsets.append(self.count)
             self.count += array.size
 
-    def whole(self, begin: int, end: int) -> np.ndarray | None:
-        """The numbers from begin to end as a view, None where they are not all of one array."""
+    def view(self, begin: int, end: int) -> np.ndarray | None:
+        """Return the elements from begin to end as one view; None if they span several arrays or are none."""
         if begin == end:
             return None
-        index = bisect.bisect_right(self._begins, begin) - 1
-        at = self._begins[index]
+        index = bisect.bisect_right(self._offsets, begin) - 1
+        offset = self._offsets[index]
         array = self._arrays[index]
-        return array[begin - at : end - at] if end - at <= array.size else None
+        return array[begin - offset : end - offset] if end - offset <= array.size else None
 
-    def parts(self, begin: int, end: int) -> list[np.ndarray]:
-        """The numbers from begin to end as views, one for each array that has some of them."""
+    def views(self, begin: int, end: int) -> list[np.ndarray]:
+        """Return the elements from begin to end as views, one for each array that has some of them."""
         if begin == end:
             return []
-        index = bisect.bisect_right(self._begins, begin) - 1
-        first = begin - self._begins[index]
+        index = bisect.bisect_right(self._offsets, begin) - 1
+        first = begin - self._offsets[index]
         found = [self._arrays[index][first : first + end - begin]]
-        at = begin + found[0].size
-        while at < end:
+        offset = begin + found[0].size
+        while offset < end:
             index += 1
             array = self._arrays[index]
-            found.append(array if array.size <= end - at else array[: end - at])
-            at += array.size
+            found.append(array if array.size <= end - offset else array[: end - offset])
+            offset += array.size
         return found
 
-    def read(self, begin: int, end: int, into: np.ndarray) -> None:
-        """Copies the numbers from begin to end into an array of that length."""
-        join(self.parts(begin, end), into)
+    def read(self, begin: int, end: int, target: np.ndarray) -> None:
+        """Copy the elements from begin to end into an array of that length."""
+        concatenate_into(self.views(begin, end), target)
 
     def write(self, begin: int, end: int, source: np.ndarray) -> None:
-        """Copies an array to the numbers from begin to end."""
-        part_from(source, self.parts(begin, end))
+        """Copy an array to the elements from begin to end."""
+        split_into(source, self.views(begin, end))
 
 
-def join(parts: Sequence[np.ndarray], into: np.ndarray) -> None:
-    """Copies flat arrays, one after the other, into one as long as all of them."""
+def concatenate_into(parts: Sequence[np.ndarray], target: np.ndarray) -> None:
+    """Copy flat arrays, one after the other, into an array of their total length."""
     if len(parts) == 1:
-        into[...] = parts[0]
+        target[...] = parts[0]
     elif parts:
-        np.concatenate(parts, out=into)
+        np.concatenate(parts, out=target)
 
 
-def part_from(source: np.ndarray, parts: Sequence[np.ndarray]) -> None:
-    """Copies a flat array into several, one after the other."""
-    at = 0
+def split_into(source: np.ndarray, parts: Sequence[np.ndarray]) -> None:
+    """Copy a flat array into several arrays, one after the other."""
+    offset = 0
     for part in parts:
-        part[...] = source[at : at + part.size]
-        at += part.size
+        part[...] = source[offset : offset + part.size]
+        offset += part.size

@@ -1,36 +1,114 @@
-"""What can go wrong between ranks. Every text names the ranks, their processes and the collective."""
+"""Errors between ranks and their messages. Each message names the ranks, their processes and the collective."""
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING, Sequence
+
+if TYPE_CHECKING:
+    import numpy as np
+
 
 class CollectiveError(RuntimeError):
-    """A collective could not be carried out; the subclasses say why."""
+    """A collective failed; the subclasses give the reason."""
 
 
 class RankTaken(CollectiveError):
-    """Another process is this rank of this job already."""
+    """Another process already is this rank of this job."""
 
 
 class PeerLost(CollectiveError):
-    """A rank died, ended or failed while others needed it."""
+    """A rank died, exited or failed while others needed it."""
 
 
 class Stalled(CollectiveError):
-    """Ranks did not come within the time that they were given."""
+    """A rank did not reach a collective within the timeout."""
 
 
 class Mismatch(CollectiveError):
-    """The ranks do not ask for the same: sizes of the job, kinds, types or shapes differ."""
+    """The ranks request different things: job sizes, operations, types or shapes differ."""
 
 
 _KINDS = (CollectiveError, RankTaken, PeerLost, Stalled, Mismatch)
 
 
-def code_of(error: CollectiveError) -> int:
-    """The kind of an error as a number above 0, for memory that other ranks read."""
+def error_code(error: CollectiveError) -> int:
+    """Return the class of an error as a number above 0, for memory that other ranks read."""
     return 1 + _KINDS.index(type(error))
 
 
-def error_of(code: int, text: str) -> CollectiveError:
-    """The error of code_of(), with its text."""
+def error_from_code(code: int, text: str) -> CollectiveError:
+    """Return the error with this error_code() and text."""
     return _KINDS[code - 1](text)
+
+
+def exit_reason() -> str:
+    """Return how this process exits, for the ranks that still need it."""
+    error = getattr(sys, "last_value", None)
+    if error is None:
+        return "has exited (its script finished)"
+    return f"has exited with {type(error).__name__}: {error}"
+
+
+def mismatch_text(key: str, first: tuple[str, str], other: tuple[str, str]) -> str:
+    """Return the message for two ranks whose requests differ.
+
+    Args:
+        key: the key of the collective.
+        first: name and request of one rank.
+        other: name and request of another rank.
+    """
+    return f"{key}: {first[0]} requests {first[1]}, {other[0]} requests {other[1]}. Make the same call on every rank."
+
+
+def stall_text(
+    collective: str,
+    waited_s: float,
+    present: Sequence[str],
+    missing: Sequence[tuple[str, Sequence[str]]],
+    unresponsive: str,
+) -> str:
+    """Return the message for a collective that timed out.
+
+    Args:
+        collective: its key and request.
+        waited_s: seconds.
+        present: names of the ranks that reached it.
+        missing: names of the ranks that did not, each with the keys of the collectives it waits for.
+        unresponsive: name of the rank that schedules the group, for the case that every rank reached the collective.
+    """
+    lines = [f"{collective} stalled for {waited_s:g} s. Reached by {', '.join(present)}. Not reached by:"]
+    for name, keys in missing:
+        lines.append(f"  {name}, {'waiting for ' + ', '.join(keys) if keys else 'in no collective'}")
+    if not missing:
+        lines.append(f"  no rank, but {unresponsive}, which schedules the group, does not respond")
+    elif all(keys for _, keys in missing):
+        lines.append(
+            "Deadlock: each rank waits in a collective that another rank has not reached. Call the collectives in the "
+            "same order on every rank, or use one thread for each (npu_shim.session_config sizes a session's threads)."
+        )
+    return "\n".join(lines)
+
+
+def check_counts(key: str, counts: np.ndarray) -> np.ndarray:
+    """Check that every rank expects the counts that the others send.
+
+    Args:
+        key: the key of the collective.
+        counts: [size, 2 * size]; the send counts of each rank, then its receive counts.
+    Returns:
+        [size, size]; row i has the number of elements that rank i sends to each rank.
+    Raises:
+        Mismatch: the counts differ; the text is the same on every rank.
+    """
+    size = len(counts)
+    sent, expected = counts[:, :size], counts[:, size:].T
+    wrong = (sent != expected).nonzero()
+    if len(wrong[0]):
+        source, target = int(wrong[0][0]), int(wrong[1][0])
+        raise Mismatch(
+            f"{key}: rank {source} of the group sends {sent[source, target]} elements to rank {target}, which expects "
+            f"{expected[source, target]}. Make send_counts[{target}] of rank {source} equal to recv_counts[{source}] "
+            f"of rank {target}."
+        )
+    return sent

@@ -1,4 +1,4 @@
-"""By what a collective is known, and what is compared of it."""
+"""Keys of collectives and digests of requests."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ TOKEN_BYTES, DIGEST_BYTES = 8, 16
 
 
 def name_of(key: str) -> str:
-    """The part of a key that ranks know a collective by: what follows LABEL is for people."""
+    """Return the part of a key that identifies the collective; the text after LABEL is for messages only."""
     return key.split(LABEL, 1)[0]
 
 
 def token_of(key: str, count: int) -> int:
-    """What the count-th use of a key is known by; never 0."""
+    """Return the number, never 0, that identifies the count-th use of a key."""
     raw = hashlib.blake2b(name_of(key).encode("utf-8"), digest_size=TOKEN_BYTES, salt=struct.pack("<Q", count)).digest()
     return int.from_bytes(raw, "little") or 1
 
 
-def digest_of(asked: str) -> bytes:
-    """What ranks compare of what they ask for."""
-    return hashlib.blake2b(asked.encode("utf-8"), digest_size=DIGEST_BYTES).digest()
+def digest_of(request: str) -> bytes:
+    """Return the digest by which ranks compare their requests."""
+    return hashlib.blake2b(request.encode("utf-8"), digest_size=DIGEST_BYTES).digest()

@@ -1,136 +1,156 @@
-"""The collectives of a group of ranks, as they are called."""
+"""The collective operations of a process group."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 import numpy as np
 
 from npu_shim.distributed.collectives.arrays import (
     Array,
+    OneOrList,
     Tensors,
-    arrays_of,
-    dtype_of,
-    like,
-    results_for,
-    said,
-    type_of,
+    allocate_results,
+    common_dtype,
+    common_type_name,
+    describe,
+    restore_structure,
+    to_arrays,
 )
-from npu_shim.distributed.collectives.buffer_list import Pieces
-from npu_shim.distributed.collectives.buffer_pool import Memory, empty
-from npu_shim.distributed.collectives.counts import agreed
+from npu_shim.distributed.collectives.buffer_list import BufferList
+from npu_shim.distributed.collectives.buffer_pool import BufferPool, empty
+from npu_shim.distributed.collectives.checks import Counts, check_count_matrix, check_segments
+from npu_shim.distributed.collectives.errors import check_counts
 from npu_shim.distributed.collectives.op_key import digest_of
 from npu_shim.distributed.collectives.reductions import check_reduction, combiner
-from npu_shim.distributed.collectives.transport import Exchange, Members
+from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 
-_MOST_REMEMBERED = 1024
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+_MAX_CACHED_DIGESTS = 1024
 
 
-class Group:
-    """Ranks that communicate. Every member calls the same collectives with the same keys, in any order, on any thread.
+class ProcessGroup:
+    """Ranks that run collectives together.
 
-    A collective is known by its ``key``: the n-th use of a key on one rank meets
-    the n-th use on the others. What is asked (kind, types, shapes, reduction,
-    root) has to be the same on all of them. What follows " @ " in a key is for
-    people: it is part of messages, and may be another on each rank.
+    Every member calls the same collectives with the same keys, in any order and
+    on any thread. The n-th use of a ``key`` on one rank matches the n-th use on
+    the others. The request (operation, types, shapes, reduction, root) must be
+    the same on every rank. The text after " @ " in a key is a label for messages
+    and may differ between ranks.
 
-    All collectives raise TypeError or ValueError for arguments that are wrong
-    here, before another rank hears of them; Mismatch, on every rank, when the
-    ranks ask for different things; PeerLost or Stalled when a rank does not come.
+    Every collective raises TypeError or ValueError for wrong arguments on this
+    rank before it contacts another rank; Mismatch, on every rank, if the requests
+    differ; PeerLost or Stalled if a rank does not take part.
 
     Attributes:
-        name: the group's.
-        ranks: the world ranks of its members, in the group's order.
-        rank: this process's number in the group.
-        size: how many members there are.
+        name: name of the group.
+        ranks: the world ranks of its members, in the order of the group.
+        rank: the rank of this process in the group.
+        size: number of members.
     """
 
     def __init__(
-        self, name: str, ranks: Sequence[int], members: Members, pair: Callable[[int, int], Group], memory: Memory
+        self,
+        name: str,
+        ranks: Sequence[int],
+        backend: GroupBackend,
+        pair: Callable[[int, int], ProcessGroup],
+        pool: BufferPool,
     ) -> None:
-        self.name, self.ranks, self.rank, self.size = name, tuple(ranks), members.place, members.size
-        self._members, self._pair, self._memory = members, pair, memory
+        self.name, self.ranks, self.rank, self.size = name, tuple(ranks), backend.rank, backend.size
+        self._backend, self._pair, self._pool = backend, pair, pool
         self._digests: dict[str, bytes] = {}
 
     def allreduce(
         self,
-        tensors: Tensors,
+        tensors: OneOrList,
         reduction: str = "sum",
         *,
         key: str,
         type_name: str | None = None,
         out: Tensors | None = None,
-    ) -> Any:
-        """Reduces tensors over all ranks; every rank gets the same result, bit by bit.
+    ) -> OneOrList:
+        """Reduce tensors over all ranks; every rank gets the same bits.
 
         Args:
-            tensors: an array of any shape, or a list of arrays of one type, which travel together.
+            tensors: an array of any shape, or a list of arrays of one type, which form one message.
             reduction: 'sum', 'prod', 'max' or 'min'.
-            key: the collective's name.
-            type_name: 'bfloat16' when the arrays hold the bits of such numbers as uint16.
-            out: contiguous arrays for the result, which do not overlap tensors; new ones when None.
+            key: the key of the collective.
+            type_name: 'bfloat16' if the arrays have the bits of bfloat16 numbers as uint16.
+            out: contiguous arrays for the results, which do not overlap tensors; new arrays when None.
         Returns:
-            An array, or a list of them.
+            An array, or a list of arrays.
         """
-        arrays = arrays_of(tensors, type_name)
-        results = results_for(arrays, self._memory, out)
-        asked = self._reduction(f"allreduce {reduction}", reduction, arrays)
-        dtype, combine = dtype_of(arrays), combiner(reduction, type_of(arrays))
+        arrays = to_arrays(tensors, type_name)
+        results = allocate_results(arrays, self._pool, out)
+        request = self._reduction(f"allreduce {reduction}", reduction, arrays)
+        dtype, combine = common_dtype(arrays), combiner(reduction, common_type_name(arrays))
         self._run(
             key,
-            asked,
-            lambda exchange: exchange.allreduce(Pieces([a.flat for a in arrays]), Pieces(results), dtype, combine),
+            request,
+            lambda transport: transport.allreduce(
+                BufferList([a.flat for a in arrays]), BufferList(results), dtype, combine
+            ),
         )
-        return like(tensors, [array.shaped(result) for array, result in zip(arrays, results)])
+        return restore_structure(tensors, [array.restore(result) for array, result in zip(arrays, results)])
 
     def reduce(
-        self, tensors: Tensors, reduction: str = "sum", *, root: int, key: str, type_name: str | None = None
-    ) -> Any:
-        """As allreduce, but only the root gets the result; the others get their own tensors back.
+        self, tensors: OneOrList, reduction: str = "sum", *, root: int, key: str, type_name: str | None = None
+    ) -> OneOrList:
+        """Reduce tensors to the root rank; other ranks get their own tensors back.
 
         Args:
-            tensors, reduction, key, type_name: as for allreduce.
-            root: the root's number in the group.
+            tensors: as for allreduce.
+            reduction: as for allreduce.
+            root: the root rank in the group.
+            key: the key of the collective.
+            type_name: as for allreduce.
         """
-        arrays = arrays_of(tensors, type_name)
-        asked = self._reduction(f"reduce {reduction} to rank {self._member(root, 'root')}", reduction, arrays)
-        results = results_for(arrays, self._memory) if self.rank == root else [array.flat for array in arrays]
-        out = Pieces(results) if self.rank == root else None
-        dtype, combine = dtype_of(arrays), combiner(reduction, type_of(arrays))
+        arrays = to_arrays(tensors, type_name)
+        request = self._reduction(f"reduce {reduction} to rank {self._member(root, 'root')}", reduction, arrays)
+        results = allocate_results(arrays, self._pool) if self.rank == root else [array.flat for array in arrays]
+        out = BufferList(results) if self.rank == root else None
+        dtype, combine = common_dtype(arrays), combiner(reduction, common_type_name(arrays))
         self._run(
-            key, asked, lambda exchange: exchange.allreduce(Pieces([a.flat for a in arrays]), out, dtype, combine)
+            key,
+            request,
+            lambda transport: transport.allreduce(BufferList([a.flat for a in arrays]), out, dtype, combine),
         )
-        return like(tensors, [array.shaped(result) for array, result in zip(arrays, results)])
+        return restore_structure(tensors, [array.restore(result) for array, result in zip(arrays, results)])
 
     def reduce_scatter(
         self, tensor: np.ndarray, reduction: str = "sum", *, key: str, type_name: str | None = None
     ) -> np.ndarray:
-        """Reduces a tensor over all ranks; rank r gets the r-th part of axis 0.
+        """Reduce a tensor over all ranks; rank r gets block r of axis 0.
 
         Args:
             tensor: [size * d0, ...].
-            reduction, key, type_name: as for allreduce.
+            reduction: as for allreduce.
+            key: the key of the collective.
+            type_name: as for allreduce.
         Returns:
             [d0, ...].
         """
         array = Array(tensor, type_name)
-        asked = self._reduction(f"reduce_scatter {reduction}", reduction, [array])
+        request = self._reduction(f"reduce_scatter {reduction}", reduction, [array])
         if not array.shape or array.shape[0] % self.size:
             raise ValueError(
-                f"{key}: a tensor of shape {list(array.shape)} cannot be scattered over {self.size} "
-                "ranks: axis 0 must divide by their number."
+                f"{key}: a tensor of shape {list(array.shape)} cannot be scattered over {self.size} ranks. Make axis "
+                f"0 a multiple of {self.size}."
             )
         out = empty(array.flat.size // self.size, array.flat.dtype)
         combine = combiner(reduction, array.type_name)
-        self._run(key, asked, lambda exchange: exchange.reduce_scatter(array.flat, out, combine))
-        return array.shaped(out, (array.shape[0] // self.size,) + array.shape[1:])
+        self._run(key, request, lambda transport: transport.reduce_scatter(array.flat, out, combine))
+        return array.restore(out, (array.shape[0] // self.size,) + array.shape[1:])
 
     def allgather(self, tensor: np.ndarray, *, key: str) -> np.ndarray:
-        """Joins the tensors of all ranks along axis 0, in their order.
+        """Concatenate the tensors of all ranks along axis 0, in rank order.
 
         Args:
             tensor: [d0, ...], the same shape on every rank; a scalar counts as [1].
-            key: the collective's name.
+            key: the key of the collective.
         Returns:
             [size * d0, ...].
         """
@@ -139,178 +159,150 @@ class Group:
         self._run(
             key,
             f"allgather of {array}",
-            lambda exchange: exchange.allgather(array.flat, out.reshape(self.size, array.flat.size)),
+            lambda transport: transport.allgather(array.flat, out.reshape(self.size, array.flat.size)),
         )
         shape = array.shape or (1,)
-        return array.shaped(out, (self.size * shape[0],) + shape[1:])
+        return array.restore(out, (self.size * shape[0],) + shape[1:])
 
-    def broadcast(self, tensors: Tensors, *, root: int, key: str) -> Any:
-        """Gives every rank the root's tensors.
+    def broadcast(self, tensors: OneOrList, *, root: int, key: str) -> OneOrList:
+        """Copy the tensors of the root rank to every rank.
 
         Args:
-            tensors: an array, or a list of arrays of any types, which travel together; only types and shapes count on
-                ranks other than the root.
-            root: the root's number in the group.
-            key: the collective's name.
+            tensors: an array, or a list of arrays of any types, which form one message. On other ranks than the root
+                only their types and shapes matter.
+            root: the root rank in the group.
+            key: the key of the collective.
         Returns:
-            An array, or a list of them.
+            An array, or a list of arrays.
         """
-        arrays = arrays_of(tensors)
+        arrays = to_arrays(tensors)
         is_root = self.rank == self._member(root, "root")
         results = [array.flat if is_root else empty(array.flat.size, array.flat.dtype) for array in arrays]
-        data = Pieces([result.view(np.uint8) for result in results])
-        asked = f"broadcast from rank {root} of {said(arrays)}"
-        self._run(key, asked, lambda exchange: exchange.broadcast(data, root))
-        return like(tensors, [array.shaped(result) for array, result in zip(arrays, results)])
+        data = BufferList([result.view(np.uint8) for result in results])
+        request = f"broadcast from rank {root} of {describe(arrays)}"
+        self._run(key, request, lambda transport: transport.broadcast(data, root))
+        return restore_structure(tensors, [array.restore(result) for array, result in zip(arrays, results)])
 
     def send(self, tensor: np.ndarray, *, dest: int, tag: int) -> None:
-        """Sends a tensor to one rank; returns when that rank has received it.
+        """Send a tensor to one rank; return when that rank has received it.
 
         Args:
             tensor: of any shape and type.
-            dest: the receiver's number in the group.
-            tag: the same for the receiver.
+            dest: the rank of the receiver in the group.
+            tag: the tag that the receiver passes.
         """
         self._to_pair(dest, "dest", self.rank, tag, tensor)
 
-    def receive(self, shape: Sequence[int], dtype: Any, *, source: int, tag: int) -> np.ndarray:
-        """Receives the tensor that a rank sends with the same tag.
+    def receive(self, shape: Sequence[int], dtype: DTypeLike, *, source: int, tag: int) -> np.ndarray:
+        """Receive the tensor that a rank sends with the same tag.
 
         Args:
-            shape, dtype: of the tensor that is sent.
-            source: the sender's number in the group.
-            tag: the same for the sender.
+            shape: of the tensor.
+            dtype: of the tensor.
+            source: the rank of the sender in the group.
+            tag: the tag that the sender passes.
         """
         return self._to_pair(source, "source", source, tag, np.empty(tuple(shape), dtype))
 
     def alltoallv(
         self,
         send_data: np.ndarray,
-        send_counts: Any,
-        send_displacements: Any,
-        receive_counts: Any,
-        receive_displacements: Any,
+        send_counts: Counts,
+        send_displacements: Counts,
+        receive_counts: Counts,
+        receive_displacements: Counts,
         *,
         key: str,
     ) -> np.ndarray:
-        """Sends a piece of a flat tensor to each rank, and puts what the others send into one.
+        """Send a segment of a flat tensor to each rank, and receive one from each.
 
         Args:
             send_data: [n].
-            send_counts, send_displacements: [size]; how many numbers each rank gets, and where in send_data they begin.
-            receive_counts, receive_displacements: [size]; how many numbers each rank sends, and where they go.
-            key: the collective's name.
+            send_counts: [size]; the number of elements for each rank.
+            send_displacements: [size]; their offsets in send_data.
+            receive_counts: [size]; the number of elements from each rank.
+            receive_displacements: [size]; their offsets in the result.
+            key: the key of the collective.
         Returns:
-            [sum(receive_counts)]; what no piece covers is 0.
+            [sum(receive_counts)]; 0 where no segment lies.
         """
         array = Array(send_data)
-        counts_out, at_out = self._places(key, "send", send_counts, send_displacements, array.flat.size)
+        counts_out, offsets_out = check_segments(
+            key, "send", send_counts, send_displacements, self.size, array.flat.size
+        )
         total = int(np.sum(receive_counts))
-        counts_in, at_in = self._places(key, "recv", receive_counts, receive_displacements, total)
+        counts_in, offsets_in = check_segments(key, "recv", receive_counts, receive_displacements, self.size, total)
         out = empty(total, array.flat.dtype)
         out[...] = 0
 
-        def work(exchange: Exchange) -> None:
-            told = np.empty((self.size, 2 * self.size), np.int64)
-            exchange.allgather(np.concatenate([counts_out, counts_in]), told)
-            exchange.all_to_all(array.flat, out, agreed(key, told), at_out.tolist(), at_in.tolist())
+        def work(transport: Transport) -> None:
+            counts = np.empty((self.size, 2 * self.size), np.int64)
+            transport.allgather(np.concatenate([counts_out, counts_in]), counts)
+            transport.all_to_all(array.flat, out, check_counts(key, counts), offsets_out.tolist(), offsets_in.tolist())
 
         self._run(key, f"alltoallv of {array.type_name}", work)
-        return array.shaped(out, (total,))
+        return array.restore(out, (total,))
 
-    def alltoallvc(self, send_data: np.ndarray, send_count_matrix: np.ndarray, *, key: str) -> np.ndarray:
-        """As alltoallv, with the counts of all ranks known to each, and the pieces one after the other.
+    def alltoallvc(
+        self, send_data: np.ndarray, send_count_matrix: np.ndarray | Sequence[Sequence[int]], *, key: str
+    ) -> np.ndarray:
+        """Run alltoallv with the counts of all ranks known to each, and contiguous segments.
 
         Args:
             send_data: [n].
-            send_count_matrix: [size, size]; row i has the numbers that rank i sends to each.
-            key: the collective's name.
+            send_count_matrix: [size, size]; row i has the number of elements that rank i sends to each rank.
+            key: the key of the collective.
         Returns:
-            [sum of this rank's column].
+            [sum of the column of this rank].
         """
         array = Array(send_data)
-        counts = np.asarray(send_count_matrix, np.int64)
-        if counts.shape != (self.size, self.size) or (counts.size and counts.min() < 0):
-            raise ValueError(
-                f"{key}: send_count_matrix={counts.tolist()} is not allowed: it must have {self.size} "
-                f"rows of {self.size} counts, none negative."
-            )
+        counts = check_count_matrix(key, send_count_matrix, self.size)
         row, column = counts[self.rank], counts[:, self.rank]
-        _, at_out = self._places(key, "send", row, np.cumsum(row) - row, array.flat.size)
+        _, offsets_out = check_segments(key, "send", row, np.cumsum(row) - row, self.size, array.flat.size)
         out = empty(int(column.sum()), array.flat.dtype)
         self._run(
             key,
             f"alltoallvc of {array.type_name} with {counts.tolist()}",
-            lambda exchange: exchange.all_to_all(
-                array.flat, out, counts, at_out.tolist(), (np.cumsum(column) - column).tolist()
+            lambda transport: transport.all_to_all(
+                array.flat, out, counts, offsets_out.tolist(), (np.cumsum(column) - column).tolist()
             ),
         )
-        return array.shaped(out, (out.size,))
+        return array.restore(out, (out.size,))
 
     def barrier(self, *, key: str) -> None:
-        """Returns when every rank has called it."""
-        self._run(key, "barrier", lambda exchange: exchange.meet())
+        """Return when every rank has called it."""
+        self._run(key, "barrier", lambda transport: transport.barrier())
 
-    def _run(self, key: str, asked: str, work: Callable[[Exchange], None]) -> None:
-        digest = self._digests.get(asked)
+    def _run(self, key: str, request: str, work: Callable[[Transport], None]) -> None:
+        digest = self._digests.get(request)
         if digest is None:
-            if len(self._digests) >= _MOST_REMEMBERED:
+            if len(self._digests) >= _MAX_CACHED_DIGESTS:
                 self._digests.clear()
-            digest = self._digests[asked] = digest_of(asked)
-        self._members.run(key, asked, digest, work)
+            digest = self._digests[request] = digest_of(request)
+        self._backend.run(key, request, digest, work)
 
     def _reduction(self, what: str, reduction: str, arrays: list[Array]) -> str:
         for name in {array.type_name for array in arrays} or {"float32"}:
             check_reduction(reduction, name)
         if len({array.type_name for array in arrays}) > 1:
-            raise TypeError(f"tensors that are reduced together must have one type, but these have {said(arrays)}.")
-        return f"{what} of {said(arrays)}"
+            raise TypeError(
+                f"tensors of one reduction have different types ({describe(arrays)}). Cast them to one type."
+            )
+        return f"{what} of {describe(arrays)}"
 
     def _member(self, rank: int, name: str) -> int:
         if not 0 <= rank < self.size:
-            raise ValueError(f"{name}={rank!r} is not allowed: ranks of group {self.name!r} are 0 to {self.size - 1}.")
+            raise ValueError(
+                f"{name}={rank!r} is not allowed. The ranks of group {self.name!r} are 0 to {self.size - 1}."
+            )
         return rank
 
     def _to_pair(self, other: int, name: str, sender: int, tag: int, tensor: np.ndarray) -> np.ndarray:
         if self._member(other, name) == self.rank:
-            raise ValueError(f"{name}={other} is not allowed: it is this rank itself.")
+            raise ValueError(f"{name}={other} is not allowed: it is this rank. Name another one.")
         low, high = sorted((self.rank, other))
         return self._pair(low, high).broadcast(
             tensor,
             root=int(sender == high),
             key=f"{self.name}: send from rank {sender} to rank {low + high - sender} with sr_tag {tag}",
-        )
-
-    def _places(
-        self, key: str, side: str, counts: Any, displacements: Any, total: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        count, at = np.asarray(counts, np.int64), np.asarray(displacements, np.int64)
-        if count.shape != (self.size,) or at.shape != (self.size,):
-            raise ValueError(
-                f"{key}: {side}_counts and {side}_displacements have shapes {list(count.shape)} and "
-                f"{list(at.shape)}, but must have one number for each of {self.size} ranks."
-            )
-        if count.min() < 0 or at.min() < 0 or (at + count).max() > total:
-            raise ValueError(
-                f"{key}: {side}_counts={count.tolist()} and {side}_displacements={at.tolist()} are not "
-                f"allowed: the pieces must lie within {total} numbers."
-            )
-        return count, at
-
-
-def check_members(name: str, members: Sequence[int], rank: int, size: int) -> None:
-    """Refuses a group that cannot be.
-
-    Args:
-        name: the group's.
-        members: their world ranks.
-        rank: this process's.
-        size: of the world.
-    Raises:
-        ValueError: they are not ranks of this job, or this one is not among them.
-    """
-    if len(set(members)) != len(members) or rank not in members or not set(members) <= set(range(size)):
-        raise ValueError(
-            f"ranks={list(members)} is not allowed for group {name!r} on rank {rank}: it must have this rank "
-            f"and others of 0 to {size - 1}, each once."
         )

@@ -1,8 +1,8 @@
-"""What the ranks can reduce: number types and reductions.
+"""Reductions: element types and operations.
 
-float16 and bfloat16 are added up in float32, in the order of the ranks, and
-rounded once at the end. NumPy knows bfloat16 only through other packages, so it
-is treated as its 16 bits, which are the upper half of a float32.
+float16 and bfloat16 are accumulated in float32, in rank order, and rounded once
+at the end. NumPy has no bfloat16, so the code works on its 16 bits, which are the
+upper half of a float32.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ import numpy as np
 
 REDUCTIONS: dict[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 BFLOAT16 = "bfloat16"
-_BLOCK = 1 << 15  # numbers at a time, so that their float32 forms stay in the cache
+_BLOCK = 1 << 15  # elements per step, so that their float32 copies stay in the cache
 
 
 def check_reduction(reduction: str, name: str) -> None:
-    """Lets only numbers and known reductions through.
+    """Check a reduction and its element type.
 
     Raises:
-        ValueError, TypeError: what is not allowed, and what is.
+        ValueError: the reduction is unknown.
+        TypeError: the type cannot be reduced.
     """
     if reduction not in REDUCTIONS:
-        raise ValueError(f"reduction={reduction!r} is not allowed: it must be one of {', '.join(REDUCTIONS)}.")
+        raise ValueError(f"reduction={reduction!r} is not allowed. Use one of {', '.join(REDUCTIONS)}.")
     if name != BFLOAT16 and np.dtype(name).kind not in "iuf":
-        raise TypeError(f"a tensor of type {name} cannot be reduced: cast it to an integer or floating type.")
+        raise TypeError(f"a tensor of type {name} cannot be reduced. Cast it to an integer or floating-point type.")
 
 
 def combiner(reduction: str, name: str) -> Callable[[Sequence[np.ndarray], np.ndarray], None]:
-    """A function ``combine(inputs, out)`` that reduces flat arrays in their order.
+    """Return a function ``combine(inputs, out)`` that reduces flat arrays in their order.
 
-    out may be the first or second input, not a later one. Arrays of bfloat16 are given as their bits (uint16).
+    out may be the first or second input, but no later one. bfloat16 arrays are passed as bits (uint16).
     """
     function = REDUCTIONS[reduction]
     if name == BFLOAT16:
@@ -45,7 +46,7 @@ def _directly(function: np.ufunc, inputs: Sequence[np.ndarray], out: np.ndarray)
     if len(inputs) == 1:
         out[...] = inputs[0]
         return
-    with np.errstate(all="ignore"):  # infinities and NaN travel as they do in any other sum
+    with np.errstate(all="ignore"):  # infinities and NaN propagate as in any other sum
         function(inputs[0], inputs[1], out=out)
         for more in inputs[2:]:
             function(out, more, out=out)
@@ -80,7 +81,7 @@ def _from_bfloat16(bits: np.ndarray) -> np.ndarray:
 
 
 def _to_bfloat16(wide: np.ndarray) -> np.ndarray:
-    """To the nearest, ties to even, as hardware rounds; a NaN stays one."""
+    """Round to the nearest, ties to even, as hardware does; a NaN stays a NaN."""
     bits = wide.view(np.uint32)
     rounded = (bits + (((bits >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF))) >> np.uint32(16)
     nan = np.isnan(wide)

@@ -1,4 +1,4 @@
-"""What an engine has to offer: ranks that come to a collective together, and ways to exchange numbers then."""
+"""The interface that a collective backend implements: process groups, and data transport within one collective."""
 
 from __future__ import annotations
 
@@ -7,83 +7,84 @@ from typing import Callable, Sequence, TypeVar
 
 import numpy as np
 
-from npu_shim.distributed.collectives.buffer_list import Pieces
+from npu_shim.distributed.collectives.buffer_list import BufferList
 
 T = TypeVar("T")
 Combine = Callable[[Sequence[np.ndarray], np.ndarray], None]
 
 
-class Exchange(abc.ABC):
-    """One collective for which all ranks of a group have come, or will. All arrays are flat.
+class Transport(abc.ABC):
+    """Data transport within one collective. All arrays are flat.
 
-    Every rank calls the same methods, with the sizes that all have agreed on.
+    Every rank of the group calls the same methods, with sizes that all ranks agree on.
     """
 
     @abc.abstractmethod
-    def allreduce(self, source: Pieces, out: Pieces | None, dtype: np.dtype, combine: Combine) -> None:
-        """Reduces numbers over all ranks, with the same bits for everyone.
+    def allreduce(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combine) -> None:
+        """Reduce elements over all ranks; every rank gets the same bits.
 
         Args:
-            source: this rank's numbers.
-            out: where the result goes, of the same length; None where this rank does not need it.
-            dtype: the type in which they are in memory.
-            combine: reduces arrays in the order of the ranks, see reductions.combiner.
+            source: the elements of this rank.
+            out: the destination, of the same length; None if this rank does not need the result.
+            dtype: the type of the elements in memory.
+            combine: reduces arrays in rank order, see reductions.combiner.
         """
 
     @abc.abstractmethod
     def reduce_scatter(self, source: np.ndarray, out: np.ndarray, combine: Combine) -> None:
-        """Reduces as many blocks as there are ranks; rank r gets block r.
+        """Reduce one block per rank; rank r gets block r.
 
         Args:
-            source: size * out.size numbers.
-            out: this rank's block of the result.
-            combine: reduces arrays.
+            source: size * out.size elements.
+            out: the block of this rank.
+            combine: reduces arrays in rank order.
         """
 
     @abc.abstractmethod
     def allgather(self, source: np.ndarray, out: np.ndarray) -> None:
-        """Copies every rank's numbers to every rank; out is [size, source.size]."""
+        """Copy the elements of every rank to every rank; out is [size, source.size]."""
 
     @abc.abstractmethod
-    def broadcast(self, data: Pieces, root: int) -> None:
-        """Copies the root's bytes to every rank: its are read, the others' written."""
+    def broadcast(self, data: BufferList, root: int) -> None:
+        """Copy the bytes of the root rank to every rank: read ``data`` on the root, write it elsewhere."""
 
     @abc.abstractmethod
     def all_to_all(
         self, source: np.ndarray, out: np.ndarray, counts: np.ndarray, send_at: Sequence[int], receive_at: Sequence[int]
     ) -> None:
-        """Copies a piece of each rank's numbers to each rank.
+        """Copy a segment from each rank to each rank.
 
         Args:
-            source, out: numbers.
-            counts: [size, size]; counts[i, j] numbers go from rank i to rank j.
-            send_at: where in source the piece for each rank begins.
-            receive_at: where in out the piece of each rank goes.
+            source: the elements that this rank sends.
+            out: the elements that it receives.
+            counts: [size, size]; counts[i, j] elements go from rank i to rank j.
+            send_at: the offset in source of the segment for each rank.
+            receive_at: the offset in out of the segment of each rank.
         """
 
     @abc.abstractmethod
-    def meet(self) -> None:
-        """Returns when every rank has called it."""
+    def barrier(self) -> None:
+        """Return when every rank has called it."""
 
 
-class Members(abc.ABC):
-    """The ranks of a group as one of them sees them: ``size`` of them, this one with number ``place``."""
+class GroupBackend(abc.ABC):
+    """A process group as its backend sees it: ``size`` ranks, of which this process is number ``rank``."""
 
     size: int
-    place: int
+    rank: int
 
     @abc.abstractmethod
-    def run(self, key: str, asked: str, digest: bytes, work: Callable[[Exchange], T]) -> T:
-        """Takes part in a collective.
+    def run(self, key: str, request: str, digest: bytes, work: Callable[[Transport], T]) -> T:
+        """Run one collective.
 
         Args:
-            key: its name, the same on every rank; the n-th use of a key here meets the n-th of every other rank.
-            asked: what this rank asks for, for messages.
-            digest: of asked; it has to be the same on every rank.
-            work: exchanges the numbers.
+            key: its name, the same on every rank; the n-th use of a key here matches the n-th use on every other rank.
+            request: the operation with its types and shapes, for messages.
+            digest: the digest of request, which must be the same on every rank.
+            work: transports the data.
         Returns:
-            What work returns.
+            The result of work.
         Raises:
-            Mismatch: the ranks ask for different things; the group goes on.
-            PeerLost, Stalled: the group cannot go on; every later call raises as well.
+            Mismatch: the requests of the ranks differ; the group stays usable.
+            PeerLost, Stalled: the group is broken; every later call raises, too.
         """

@@ -2,8 +2,8 @@
 
 ::
 
-    engine = join(rank, size, job="train-7", addresses=["10.0.0.1:60000", "10.0.0.2:60001"])
-    total = engine.world.allreduce(gradients, "sum", key="gradients")
+    backend = join(rank, size, job="train-7", addresses=["10.0.0.1:60000", "10.0.0.2:60001"])
+    total = backend.world.allreduce(gradients, "sum", key="gradients")
 
 Each rank runs a server with a queue. What a rank has to say to another it puts
 into that one's queue, with a session of TensorFlow's distributed runtime; there is
@@ -19,6 +19,6 @@ The servers believe whoever reaches them: use them in a network that you trust.
 
 from __future__ import annotations
 
-from npu_shim.distributed.servers.engine import Engine, join
+from npu_shim.distributed.servers.engine import Backend, join
 
-__all__ = ["Engine", "join"]
+__all__ = ["Backend", "join"]

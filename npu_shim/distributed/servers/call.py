@@ -7,11 +7,10 @@ from typing import Callable, Sequence
 
 import numpy as np
 
-from npu_shim.distributed.collectives.buffer_list import Pieces
+from npu_shim.distributed.collectives.buffer_list import BufferList
 from npu_shim.distributed.collectives.buffer_pool import empty
-from npu_shim.distributed.collectives.errors import Mismatch, PeerLost, Stalled
-from npu_shim.distributed.collectives.reports import difference, stall
-from npu_shim.distributed.collectives.transport import Combine, Exchange
+from npu_shim.distributed.collectives.errors import Mismatch, PeerLost, Stalled, mismatch_text, stall_text
+from npu_shim.distributed.collectives.transport import Combine, Transport
 from npu_shim.distributed.servers import letters
 from npu_shim.distributed.servers.office import Announcement, Office, announced
 
@@ -21,7 +20,7 @@ _LOOK_EVERY_S, _LONGEST_LOOK_S = 0.25, 1.5
 _BYTES = np.dtype(np.uint8)
 
 
-class Call(Exchange):
+class Call(Transport):
     """A collective that this rank is in.
 
     Each rank announces it to every other one, few numbers with it. Where there are
@@ -61,7 +60,7 @@ class Call(Exchange):
 
     # ---- the collectives
 
-    def allreduce(self, source: Pieces, out: Pieces | None, dtype: np.dtype, combine: Combine) -> None:
+    def allreduce(self, source: BufferList, out: BufferList | None, dtype: np.dtype, combine: Combine) -> None:
         if self._is_small(source.count * dtype.itemsize):
             own = self._view(source, 0, source.count, dtype)
             gathered = [each.view(dtype) for each in self._gather(own)]
@@ -119,7 +118,7 @@ class Call(Exchange):
             for begin, end in self._steps(0, source.size, source.dtype):
                 out[other, begin:end] = self._receive(other).view(source.dtype)
 
-    def broadcast(self, data: Pieces, root: int) -> None:
+    def broadcast(self, data: BufferList, root: int) -> None:
         is_root = self._place == root
         if self._is_small(data.count):
             gathered = self._gather(self._view(data, 0, data.count, _BYTES) if is_root else None)
@@ -155,7 +154,7 @@ class Call(Exchange):
             ):
                 out[begin:end] = self._receive(other).view(out.dtype)
 
-    def meet(self) -> None:
+    def barrier(self) -> None:
         self._gather()
 
     def finish(self) -> None:
@@ -179,7 +178,9 @@ class Call(Exchange):
         for place, theirs in enumerate(everyone):
             if theirs.digest != everyone[0].digest:
                 raise Mismatch(
-                    difference(everyone[0].key, (self._name(0), everyone[0].asked), (self._name(place), theirs.asked))
+                    mismatch_text(
+                        everyone[0].key, (self._name(0), everyone[0].asked), (self._name(place), theirs.asked)
+                    )
                 )
         self._agreed = True
         return [theirs.payload for theirs in everyone]
@@ -200,9 +201,15 @@ class Call(Exchange):
         return parts.pop(key)
 
     def _combine(
-        self, inputs: Sequence[np.ndarray], out: Pieces | None, begin: int, end: int, dtype: np.dtype, combine: Combine
+        self,
+        inputs: Sequence[np.ndarray],
+        out: BufferList | None,
+        begin: int,
+        end: int,
+        dtype: np.dtype,
+        combine: Combine,
     ) -> np.ndarray:
-        whole = None if out is None else out.whole(begin, end)
+        whole = None if out is None else out.view(begin, end)
         result = empty(end - begin, dtype) if whole is None else whole
         if end > begin:
             combine(inputs, result)
@@ -210,8 +217,8 @@ class Call(Exchange):
                 out.write(begin, end, result)
         return result
 
-    def _view(self, pieces: Pieces, begin: int, end: int, dtype: np.dtype) -> np.ndarray:
-        numbers = pieces.whole(begin, end)
+    def _view(self, pieces: BufferList, begin: int, end: int, dtype: np.dtype) -> np.ndarray:
+        numbers = pieces.view(begin, end)
         if numbers is None:
             numbers = empty(end - begin, dtype)
             pieces.read(begin, end, numbers)
@@ -275,7 +282,7 @@ class Call(Exchange):
         error: Exception | None = None
         lost = [peers.all[rank].lost for rank in ranks if peers.all[rank].gone]
         if lost:
-            error = PeerLost(f"{self._what} cannot be carried out: {lost[0]}.")
+            error = PeerLost(f"{self._what} cannot complete: {lost[0]}.")
         elif over:
             error = Stalled(self._stalled(sorted(absent)))
         with self._office.lock:
@@ -296,7 +303,7 @@ class Call(Exchange):
         here = [self._name(place) for place in range(self._size) if place not in absent]
         with self._office.lock:
             waits = [(self._name(place), self._office.awaited(self._group, self._ranks[place])) for place in absent]
-        return stall(self._what, self._timeout_s, here, waits, "") + cut_off
+        return stall_text(self._what, self._timeout_s, here, waits, "") + cut_off
 
 
 def _split(count: int, size: int) -> list[tuple[int, int]]:

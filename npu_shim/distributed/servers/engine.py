@@ -13,12 +13,12 @@ from typing import Callable, Sequence, TypeVar
 import numpy as np
 
 from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
-from npu_shim.distributed.collectives.buffer_pool import Memory
-from npu_shim.distributed.collectives.ending import how_it_ended
-from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled
+from npu_shim.distributed.collectives.buffer_pool import BufferPool
+from npu_shim.distributed.collectives.checks import check_members
+from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled, exit_reason
 from npu_shim.distributed.collectives.op_key import name_of, token_of
-from npu_shim.distributed.collectives.process_group import Group, check_members
-from npu_shim.distributed.collectives.transport import Exchange, Members
+from npu_shim.distributed.collectives.process_group import ProcessGroup
+from npu_shim.distributed.collectives.transport import GroupBackend, Transport
 from npu_shim.distributed.servers import peers as peers_module
 from npu_shim.distributed.servers.call import Call
 from npu_shim.distributed.servers.office import MEETING, Announcement, Office
@@ -33,29 +33,29 @@ _ANSWERS = {
 }
 
 
-class Engine:
-    """This process as a rank of a job; ``world`` is the group of all ranks. join() makes it."""
+class Backend:
+    """This process as a rank of a job; ``world`` is the group of all ranks. Created by join()."""
 
     def __init__(
-        self, office: Office, size: int, stall_timeout_s: float, chunk_bytes: int, world_name: str, memory: Memory
+        self, office: Office, size: int, stall_timeout_s: float, chunk_bytes: int, world_name: str, pool: BufferPool
     ) -> None:
         self.rank, self.size = office.rank, size
         self._office, self._stall_timeout_s, self._chunk_bytes = office, stall_timeout_s, chunk_bytes
         self._pid, self._closed = os.getpid(), False
-        self._opening, self._memory = threading.Lock(), memory
-        self._groups: dict[tuple[str, tuple[int, ...]], Group] = {}
+        self._opening, self._pool = threading.Lock(), pool
+        self._groups: dict[tuple[str, tuple[int, ...]], ProcessGroup] = {}
         self._times: dict[tuple[str, tuple[int, ...]], int] = defaultdict(int)
         self.world = self.group(world_name, range(size))
         atexit.register(self.close)
 
-    def group(self, name: str, ranks: Sequence[int]) -> Group:
+    def group(self, name: str, ranks: Sequence[int]) -> ProcessGroup:
         """The group of some ranks.
 
         Args:
             name: the group's.
             ranks: world ranks of its members, this one among them, in the order of the group.
         Returns:
-            A Group; the same one until drop().
+            A ProcessGroup; the same one until drop().
         Raises:
             ValueError: the ranks are not ranks of this job, or this one is not among them.
         """
@@ -78,42 +78,42 @@ class Engine:
         if self._closed or os.getpid() != self._pid:  # a forked child is no rank
             return
         self._closed = True
-        self._office.leave(how_it_ended(), _LEAVE_S)
+        self._office.leave(exit_reason(), _LEAVE_S)
 
-    def _made(self, name: str, members: tuple[int, ...], time_: int) -> Group:
+    def _made(self, name: str, members: tuple[int, ...], time_: int) -> ProcessGroup:
         told = hashlib.blake2b(repr((name, members, time_)).encode("utf-8"), digest_size=8).digest()
         sending = Sending(
             self._office, int.from_bytes(told, "little"), members, self._chunk_bytes, self._stall_timeout_s
         )
 
-        def pair(low: int, high: int) -> Group:
+        def pair(low: int, high: int) -> ProcessGroup:
             return self.group(f"{name} {low}-{high}", (members[low], members[high]))
 
-        return Group(name, members, sending, pair, self._memory)
+        return ProcessGroup(name, members, sending, pair, self._pool)
 
 
-class Sending(Members):
+class Sending(GroupBackend):
     """The members of a group that send each other letters; any number of collectives at a time."""
 
     def __init__(self, office: Office, group: int, ranks: tuple[int, ...], chunk_bytes: int, timeout_s: float) -> None:
-        self.size, self.place = len(ranks), ranks.index(office.rank)
+        self.size, self.rank = len(ranks), ranks.index(office.rank)
         self._office, self._group, self._ranks = office, group, ranks
         self._chunk_bytes, self._timeout_s = chunk_bytes, timeout_s
         self._lock = threading.Lock()
         self._counts: dict[str, int] = defaultdict(int)
         self._pid = os.getpid()
 
-    def run(self, key: str, asked: str, digest: bytes, work: Callable[[Exchange], T]) -> T:
+    def run(self, key: str, request: str, digest: bytes, work: Callable[[Transport], T]) -> T:
         if os.getpid() != self._pid:
             raise CollectiveError(
-                f"{key}: this process was forked from a rank and is none itself: communicate in the rank's own process."
+                f"{key}: this process was forked from a rank. Run collectives in the rank's own process."
             )
         self._office.check(self._group)
         with self._lock:
             count = self._counts[name_of(key)]
             self._counts[name_of(key)] += 1
         token = token_of(key, count)
-        mine = Announcement(digest, key, asked, np.empty(0, np.uint8))
+        mine = Announcement(digest, key, request, np.empty(0, np.uint8))
         call = Call(self._office, self._group, self._ranks, token, mine, self._chunk_bytes, self._timeout_s)
         try:
             result = work(call)
@@ -126,7 +126,7 @@ class Sending(Members):
                 error
                 if isinstance(error, CollectiveError)
                 else CollectiveError(
-                    f"{key} ({asked}): {self._office.peers.me.name} failed: {type(error).__name__}: {error}"
+                    f"{key} ({request}): {self._office.peers.me.name} failed: {type(error).__name__}: {error}"
                 )
             )
             self._office.tell_broken(self._group, self._ranks, told)
@@ -145,8 +145,8 @@ def join(
     stall_timeout_s: float = COLLECTIVE_TIMEOUT_S,
     chunk_bytes: int = CHUNK_BYTES,
     world_name: str = "world",
-    kept_bytes: int | None = None,
-) -> Engine:
+    pool_bytes: int | None = None,
+) -> Backend:
     """Meets the other ranks of a job.
 
     Args:
@@ -157,9 +157,9 @@ def join(
         stall_timeout_s: how long a collective waits for a rank that lives and does not come.
         chunk_bytes: the largest piece in which numbers travel.
         world_name: name of the group of all ranks, for messages.
-        kept_bytes: how much memory stays for the next results at most; see Memory when None.
+        pool_bytes: how much memory stays for the next results at most; see BufferPool when None.
     Returns:
-        An Engine.
+        A Backend.
     Raises:
         ValueError: the numbers are not allowed.
         RankTaken, Mismatch, PeerLost, Stalled: the ranks did not meet.
@@ -177,7 +177,7 @@ def join(
             office.tell_broken(MEETING, range(size), error)
         office.leave(f"could not begin ({error})", _GIVE_UP_S)
         raise
-    return Engine(office, size, stall_timeout_s, chunk_bytes, world_name, Memory(kept_bytes))
+    return Backend(office, size, stall_timeout_s, chunk_bytes, world_name, BufferPool(pool_bytes))
 
 
 def _meet(office: Office, timeout_s: float) -> None:
@@ -202,10 +202,10 @@ def _meet(office: Office, timeout_s: float) -> None:
         gone = [peer.lost for peer in office.peers.others if peer.gone]
         if gone:
             # Read again: one that refuses says so before it leaves.
-            raise office.refusal or PeerLost(f"{gone[0]} before all ranks had come")
+            raise office.refusal or PeerLost(f"{gone[0]} before all ranks had joined")
         if time.monotonic() > give_up:
             names = ", ".join(str(peer.rank) for peer in unknown)
             where = ", ".join(f"{_ANSWERS[peers_module.probe(peer.address)]} {peer.address}" for peer in unknown)
             raise Stalled(
-                f"rank{'s' if len(unknown) > 1 else ''} {names} did not come within {timeout_s:g} s: {where}."
+                f"rank{'s' if len(unknown) > 1 else ''} {names} did not join within {timeout_s:g} s: {where}."
             )

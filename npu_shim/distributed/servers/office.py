@@ -11,7 +11,7 @@ from typing import Any, Callable, NamedTuple, Sequence, cast
 
 import numpy as np
 
-from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, code_of, error_of
+from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, error_code, error_from_code
 from npu_shim.distributed.servers import letters, peers as peers_module
 from npu_shim.distributed.servers.letters import Letter
 from npu_shim.distributed.servers.outbox import Outbox
@@ -104,7 +104,7 @@ class Office:
             self._wake(group)
         for rank in members:
             if rank != self.rank:
-                self.send(rank, letters.BROKEN, letters.of_text(str(error)), group, part=code_of(error))
+                self.send(rank, letters.BROKEN, letters.of_text(str(error)), group, part=error_code(error))
 
     def leave(self, how: str, timeout_s: float) -> None:
         """Tells everybody that this rank ends, and stops taking in letters. Nobody waits for hosts that do not answer."""
@@ -221,7 +221,7 @@ class Office:
             found.parts[letter.sender, letter.part] = letter.body
             found.changed.notify_all()
         elif letter.kind == letters.BROKEN:
-            error = error_of(letter.part, letters.text_of(letter.body))
+            error = error_from_code(letter.part, letters.text_of(letter.body))
             if letter.group == MEETING:
                 self.refusal = self.refusal or error
                 self.greeted.notify_all()
@@ -266,13 +266,13 @@ class Office:
         if first_job != other_job:
             return Mismatch(
                 f"rank {first} (process {first_process}) is of job {first_job!r}, rank {other} (process "
-                f"{other_process}) of job {other_job!r}: give every rank the same JOB_ID, and each job ports "
+                f"{other_process}) of job {other_job!r}. Give every rank the same JOB_ID, and each job ports "
                 "of its own (HCCL_IF_BASE_PORT)."
             )
         if first_size != other_size:
             return Mismatch(
                 f"rank {first} (process {first_process}) was started for {first_size} ranks, rank {other} "
-                f"(process {other_process}) for {other_size}: give every rank the same RANK_SIZE and rank table."
+                f"(process {other_process}) for {other_size}. Give every rank the same RANK_SIZE and rank table."
             )
         return None
 

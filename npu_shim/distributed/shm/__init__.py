@@ -1,16 +1,16 @@
-"""Collectives among the processes of one host, through shared memory, with NumPy and nothing else.
+"""The collective backend for the processes of one host: shared memory, with NumPy only.
 
 ::
 
-    engine = join(rank, size, job="train-7")
-    total = engine.world.allreduce(gradients, "sum", key="gradients")
+    backend = join(rank, size, job="train-7")
+    total = backend.world.allreduce(gradients, "sum", key="gradients")
 
-It needs no network and no TensorFlow. A rank that dies, ends or stalls makes the
-others raise an error that names it.
+It needs no network and no TensorFlow. If a rank dies, exits or stalls, the others
+raise an error that names it.
 """
 
 from __future__ import annotations
 
-from npu_shim.distributed.shm.backend import Engine, join
+from npu_shim.distributed.shm.backend import Backend, join
 
-__all__ = ["Engine", "join"]
+__all__ = ["Backend", "join"]

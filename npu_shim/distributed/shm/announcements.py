@@ -1,8 +1,8 @@
-"""What each rank has announced that it wants to take part in, for the others to see.
+"""The announcements of a group: the collectives that each rank is ready to run, visible to the others.
 
-An announcement is a token in one of the rank's lanes, made of the collective's
-key and of how often the key was used, and a record: what is asked for. Tokens are
-looked for by value, as ranks use their lanes in different orders.
+An announcement is a token in the rank's table (from the collective's key and the
+number of its uses) and a record with the request. Ranks fill their tables in
+different orders, so tokens are found by value.
 """
 
 from __future__ import annotations
@@ -11,95 +11,96 @@ import struct
 import threading
 import time
 
+from npu_shim.distributed.collectives.errors import mismatch_text, stall_text
 from npu_shim.distributed.collectives.op_key import DIGEST_BYTES
-from npu_shim.distributed.collectives.reports import difference, stall
 from npu_shim.distributed.shm.liveness import Peers
-from npu_shim.distributed.shm.segment import LANES, RECORD_BYTES, TOKENS, WORD, Segment, fence
+from npu_shim.distributed.shm.segment import ENTRIES, RECORD_BYTES, TOKENS, WORD, Segment, fence
 
-_KEY_ROOM = 200  # bytes of a record for the key; the rest is for what is asked
+_KEY_BYTES = 200  # bytes of a record for the key; the rest is for the request
 
 
-class Call:
-    """A thread's wish to take part in a collective."""
+class PendingCollective:
+    """A collective that a thread of this rank wants to run."""
 
-    def __init__(self, token: int, key: str, asked: str, digest: bytes, lane: int) -> None:
-        self.token, self.key, self.asked, self.digest, self.lane = token, key, asked, digest, lane
-        self.packed = struct.pack("<Q", token)
+    def __init__(self, token: int, key: str, request: str, digest: bytes, entry: int) -> None:
+        self.token, self.key, self.request, self.digest, self.entry = token, key, request, digest, entry
+        self.packed_token = struct.pack("<Q", token)
         self.since = time.monotonic()
-        self.has_turn = False
-        self.wake = threading.Lock()  # taken = sleep
-        self.wake.acquire()
+        self.is_scheduled = False
+        self.sleeping = threading.Lock()  # held while the thread sleeps
+        self.sleeping.acquire()
 
 
-class Lanes:
-    """The announcements of a group's ranks; ``place`` is this one's number."""
+class Announcements:
+    """The announcements of a group's ranks; ``rank`` is the rank of this process in the group."""
 
-    def __init__(self, segment: Segment, place: int, peers: Peers) -> None:
-        self._segment, self._place, self._peers = segment, place, peers
-        self._others = [other for other in range(segment.layout.size) if other != place]
-        self._mine = segment.page(place) + TOKENS
+    def __init__(self, segment: Segment, rank: int, peers: Peers) -> None:
+        self._segment, self._rank, self._peers = segment, rank, peers
+        self._others = [other for other in range(segment.layout.size) if other != rank]
+        self._own_tokens = segment.page(rank) + TOKENS
 
-    def announce(self, call: Call) -> None:
-        """Shows the others what a thread of this rank wants."""
-        segment, at = self._segment, self._segment.record_at(self._place, call.lane)
-        segment.memory[at : at + DIGEST_BYTES] = call.digest
-        segment.write_text(at + DIGEST_BYTES, call.key, _KEY_ROOM)
-        segment.write_text(at + DIGEST_BYTES + _KEY_ROOM, call.asked, RECORD_BYTES - DIGEST_BYTES - _KEY_ROOM)
+    def announce(self, pending: PendingCollective) -> None:
+        """Show the other ranks that a thread of this rank is ready."""
+        segment, at = self._segment, self._segment.record_at(self._rank, pending.entry)
+        segment.memory[at : at + DIGEST_BYTES] = pending.digest
+        segment.write_text(at + DIGEST_BYTES, pending.key, _KEY_BYTES)
+        segment.write_text(at + DIGEST_BYTES + _KEY_BYTES, pending.request, RECORD_BYTES - DIGEST_BYTES - _KEY_BYTES)
         fence()
-        segment.words[self._mine + call.lane] = call.token
+        segment.words[self._own_tokens + pending.entry] = pending.token
 
-    def withdraw(self, call: Call) -> None:
-        """Takes it back."""
-        self._segment.words[self._mine + call.lane] = 0
+    def withdraw(self, pending: PendingCollective) -> None:
+        """Remove an announcement of this rank."""
+        self._segment.words[self._own_tokens + pending.entry] = 0
 
-    def lanes_of(self, call: Call) -> list[int] | None:
-        """In which lane each other rank announced it; None while one has not."""
-        lanes = []
+    def find_all(self, pending: PendingCollective) -> list[int] | None:
+        """Return the table entry of each other rank for a collective; None while one has not announced it."""
+        entries = []
         for other in self._others:
-            lane = self.lane_of(other, call.packed)
-            if lane < 0:
+            entry = self.find(other, pending.packed_token)
+            if entry < 0:
                 return None
-            lanes.append(lane)
+            entries.append(entry)
         fence()
-        return lanes
+        return entries
 
-    def lane_of(self, other: int, packed: bytes) -> int:
-        """In which lane another rank announced a token; -1 when it has not."""
+    def find(self, other: int, packed_token: bytes) -> int:
+        """Return the table entry in which another rank announced a token; -1 if it has not."""
         begin = self._segment.tokens_at(other)
         at = begin - 1
         while True:
-            at = self._segment.memory.find(packed, at + 1, begin + LANES * WORD)
+            at = self._segment.memory.find(packed_token, at + 1, begin + ENTRIES * WORD)
             if at < 0 or (at - begin) % WORD == 0:
                 return -1 if at < 0 else (at - begin) // WORD
 
-    def difference(self, call: Call, lanes: list[int]) -> str:
-        """What the ranks ask differently; empty when they agree."""
+    def mismatch(self, pending: PendingCollective, entries: list[int]) -> str:
+        """Return the message for requests that differ; empty if all ranks agree."""
         memory = self._segment.memory
-        for other, lane in zip(self._others, lanes):
-            at = self._segment.record_at(other, lane)
-            if memory[at : at + DIGEST_BYTES] != call.digest:
-                theirs = self._segment.read_text(at + DIGEST_BYTES + _KEY_ROOM)
-                return difference(
-                    call.key, (self._peers.name(self._place), call.asked), (self._peers.name(other), theirs)
+        for other, entry in zip(self._others, entries):
+            at = self._segment.record_at(other, entry)
+            if memory[at : at + DIGEST_BYTES] != pending.digest:
+                theirs = self._segment.read_text(at + DIGEST_BYTES + _KEY_BYTES)
+                return mismatch_text(
+                    pending.key, (self._peers.name(self._rank), pending.request), (self._peers.name(other), theirs)
                 )
         return ""
 
-    def report(self, call: Call, waited_s: float) -> str:
-        """Who waits for which collective, and who has not come."""
-        absent = [other for other in self._others if self.lane_of(other, call.packed) < 0]
-        here = sorted({self._place, *self._others} - set(absent))
-        return stall(
-            f"{call.key} ({call.asked})",
+    def stall(self, pending: PendingCollective, waited_s: float) -> str:
+        """Return the message for a collective that timed out."""
+        missing = [other for other in self._others if self.find(other, pending.packed_token) < 0]
+        present = sorted({self._rank, *self._others} - set(missing))
+        return stall_text(
+            f"{pending.key} ({pending.request})",
             waited_s,
-            [self._peers.name(place) for place in here],
-            [(self._peers.name(place), self._keys_of(place)) for place in absent],
+            [self._peers.name(rank) for rank in present],
+            [(self._peers.name(rank), self.keys_of(rank)) for rank in missing],
             self._peers.name(0),
         )
 
-    def _keys_of(self, other: int) -> list[str]:
+    def keys_of(self, other: int) -> list[str]:
+        """Return the keys that another rank has announced."""
         tokens = self._segment.page(other) + TOKENS
         return [
-            self._segment.read_text(self._segment.record_at(other, lane) + DIGEST_BYTES)
-            for lane in range(LANES)
-            if self._segment.words[tokens + lane]
+            self._segment.read_text(self._segment.record_at(other, entry) + DIGEST_BYTES)
+            for entry in range(ENTRIES)
+            if self._segment.words[tokens + entry]
         ]

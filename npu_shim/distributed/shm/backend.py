@@ -1,4 +1,4 @@
-"""Joins this process to the ranks of its job on this host."""
+"""The shared memory backend: connects this process with the other ranks of its job on this host."""
 
 from __future__ import annotations
 
@@ -9,122 +9,124 @@ import threading
 from typing import Sequence
 
 from npu_shim._env import COLLECTIVE_TIMEOUT_S, CONNECT_TIMEOUT_S
-from npu_shim.distributed.collectives.buffer_pool import Memory
-from npu_shim.distributed.collectives.ending import how_it_ended
-from npu_shim.distributed.collectives.process_group import Group, check_members
-from npu_shim.distributed.shm import job_directory as folders, rendezvous as meeting, segment as seg
-from npu_shim.distributed.shm.barrier import Floor
+from npu_shim.distributed.collectives.buffer_pool import BufferPool
+from npu_shim.distributed.collectives.checks import check_members
+from npu_shim.distributed.collectives.errors import exit_reason
+from npu_shim.distributed.collectives.process_group import ProcessGroup
+from npu_shim.distributed.shm import job_directory as jobs, rendezvous, segment as layout
+from npu_shim.distributed.shm.algorithms import SharedMemoryGroup
+from npu_shim.distributed.shm.barrier import Barrier
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.rank_lock import RankLock
-from npu_shim.distributed.shm.scheduler import Turns
+from npu_shim.distributed.shm.scheduler import Scheduler
 from npu_shim.distributed.shm.segment import Layout, Segment, fence
-from npu_shim.distributed.shm.slots import Sharing
 
-_PAIR_CHUNK = 512 << 10
+_PAIR_CHUNK_BYTES = 512 << 10
 
 
-class Engine:
-    """This process as a rank of a job; ``world`` is the group of all ranks. join() makes it."""
+class Backend:
+    """This process as a rank of a job; ``world`` is the group of all ranks. Created by join()."""
 
     def __init__(
         self,
-        folder: str,
+        directory: str,
         lock: RankLock,
         world: Segment,
         rank: int,
         stall_timeout_s: float,
         world_name: str,
-        memory: Memory,
+        pool: BufferPool,
     ) -> None:
         self.rank, self.size = rank, world.layout.size
-        self._folder, self._lock, self._segment, self._stall_timeout_s = folder, lock, world, stall_timeout_s
+        self._directory, self._lock, self._segment, self._stall_timeout_s = directory, lock, world, stall_timeout_s
         self._pid, self._closed = os.getpid(), False
-        self._opening, self._memory = threading.Lock(), memory
-        self._groups: dict[tuple[str, tuple[int, ...]], _Opened] = {}
-        self._times: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._opening, self._pool = threading.Lock(), pool
+        self._groups: dict[tuple[str, tuple[int, ...]], _OpenGroup] = {}
+        self._generations: dict[tuple[str, tuple[int, ...]], int] = {}
         self.world = self._group_on(world, world_name, list(range(self.size)))
         atexit.register(self.close)
 
-    def group(self, name: str, ranks: Sequence[int]) -> Group:
-        """The group of some ranks; the first call waits until every member has called it.
+    def group(self, name: str, ranks: Sequence[int]) -> ProcessGroup:
+        """Return the group of some ranks; the first call waits until every member has called it.
 
         Args:
-            name: the group's.
+            name: name of the group.
             ranks: world ranks of its members, this one among them, in the order of the group.
         Returns:
-            A Group; the same one until drop().
+            A ProcessGroup; the same one until drop().
         Raises:
-            ValueError: the ranks are not ranks of this job, or this one is not among them.
-            PeerLost, Stalled: a member does not come.
+            ValueError: the ranks are not ranks of this job, or this rank is not among them.
+            PeerLost, Stalled: a member does not join.
         """
         members = tuple(ranks)
         check_members(name, members, self.rank, self.size)
         return self._open(name, members, self._segment.layout.chunk_bytes)
 
     def drop(self, name: str, ranks: Sequence[int]) -> None:
-        """Forgets a group; its memory is freed when its last collective is over."""
+        """Forget a group; its memory is freed after its last collective."""
         with self._opening:
             self._groups.pop((name, tuple(ranks)), None)
 
     def close(self) -> None:
-        """Leaves the job: others who need this rank are told so. Done at the end of the process by itself."""
+        """Leave the job, and show the ranks that still need this one why. Runs at process exit, too."""
         atexit.unregister(self.close)
-        if self._closed or os.getpid() != self._pid:  # a forked child is no rank
+        if self._closed or os.getpid() != self._pid:  # a forked child is not a rank
             return
         self._closed = True
-        self._segment.write_text(self._segment.rank_text(self.rank), how_it_ended())
+        self._segment.write_text(self._segment.rank_text(self.rank), exit_reason())
         fence()
-        self._segment.words[self._segment.page(self.rank) + seg.RANK_STATE] = seg.LEFT
-        self._lock.give_back()
-        folders.tidy(self._folder)
+        self._segment.words[self._segment.page(self.rank) + layout.RANK_STATE] = layout.LEFT
+        self._lock.release()
+        jobs.clean_up(self._directory)
 
-    def _open(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> Group:
+    def _open(self, name: str, members: tuple[int, ...], chunk_bytes: int) -> ProcessGroup:
         with self._opening:
             opened = self._groups.get((name, members))
             if opened is None:
-                time = self._times[name, members] = self._times.get((name, members), 0) + 1
-                opened = self._groups[name, members] = _Opened(time)
+                generation = self._generations[name, members] = self._generations.get((name, members), 0) + 1
+                opened = self._groups[name, members] = _OpenGroup(generation)
         with opened.lock:  # not self._opening: another group may be opened while this one waits
             if opened.group is None:
-                opened.group = self._group_on(self._meet(name, members, opened.time, chunk_bytes), name, list(members))
+                segment = self._rendezvous(name, members, opened.generation, chunk_bytes)
+                opened.group = self._group_on(segment, name, list(members))
         return opened.group
 
-    def _meet(self, name: str, members: tuple[int, ...], time: int, chunk_bytes: int) -> Segment:
+    def _rendezvous(self, name: str, members: tuple[int, ...], generation: int, chunk_bytes: int) -> Segment:
         if len(members) == 1:
             return Segment.private(Layout(1, chunk_bytes))
         world = self._segment
-        run = world.words[world.page(0) + seg.LIFE]
-        told = hashlib.blake2b(repr((run, name, members, time)).encode("utf-8"), digest_size=12).hexdigest()
-        peers = Peers(self._folder, world, list(members), self.rank)
-        return meeting.open_group(
-            folders.segment_path(self._folder, told),
+        run = world.words[world.page(0) + layout.INCARNATION]
+        identity = repr((run, name, members, generation)).encode("utf-8")
+        peers = Peers(self._directory, world, list(members), self.rank)
+        return rendezvous.open_group(
+            jobs.segment_path(self._directory, hashlib.blake2b(identity, digest_size=12).hexdigest()),
             list(members),
             members.index(self.rank),
-            self._lock.life,
-            meeting.Clock(self._stall_timeout_s),
-            peers.lost,
+            self._lock.incarnation,
+            rendezvous.Deadline(self._stall_timeout_s),
+            peers.find_lost,
             chunk_bytes,
         )
 
-    def _group_on(self, segment: Segment, name: str, members: list[int]) -> Group:
-        peers = Peers(self._folder, self._segment, members, self.rank)
-        place = members.index(self.rank)
-        floor = Floor(segment, place, peers, self._stall_timeout_s)
-        turns = Turns(segment, place, peers, floor, self._stall_timeout_s)
+    def _group_on(self, segment: Segment, name: str, members: list[int]) -> ProcessGroup:
+        peers = Peers(self._directory, self._segment, members, self.rank)
+        group_rank = members.index(self.rank)
+        barrier = Barrier(segment, group_rank, peers, self._stall_timeout_s)
+        scheduler = Scheduler(segment, group_rank, peers, barrier, self._stall_timeout_s)
 
-        def pair(low: int, high: int) -> Group:
-            return self._open(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK)
+        def pair(low: int, high: int) -> ProcessGroup:
+            return self._open(f"{name} {low}-{high}", (members[low], members[high]), _PAIR_CHUNK_BYTES)
 
-        return Group(name, members, Sharing(turns, floor), pair, self._memory)
+        return ProcessGroup(name, members, SharedMemoryGroup(scheduler, barrier), pair, self._pool)
 
 
-class _Opened:
-    """A group that is being opened, or is open; the n-th of its name."""
+class _OpenGroup:
+    """A group that is open or being opened; ``generation`` counts the groups of the same name and members."""
 
-    def __init__(self, time: int) -> None:
-        self.time = time
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
         self.lock = threading.Lock()
-        self.group: Group | None = None
+        self.group: ProcessGroup | None = None
 
 
 def join(
@@ -136,43 +138,44 @@ def join(
     stall_timeout_s: float = COLLECTIVE_TIMEOUT_S,
     chunk_bytes: int | None = None,
     world_name: str = "world",
-    kept_bytes: int | None = None,
+    pool_bytes: int | None = None,
     base: str | None = None,
-) -> Engine:
-    """Meets the other ranks of a job on this host.
+) -> Backend:
+    """Connect with the other ranks of a job on this host.
 
     Args:
-        rank, size: this process's number and how many there are.
-        job: what tells this job from others of this user on this host.
-        connect_timeout_s: how long to wait for the others to start.
-        stall_timeout_s: how long a collective waits for a rank that lives and does not come.
-        chunk_bytes: size of a slot, by rank 0's choice; by the number of ranks and the free memory when None.
+        rank: the rank of this process.
+        size: number of ranks.
+        job: identifies the job among the jobs of this user on this host.
+        connect_timeout_s: how long to wait for the other ranks to join.
+        stall_timeout_s: how long a collective waits for a live rank.
+        chunk_bytes: size of a slot, as rank 0 chooses it; when None, from the number of ranks and the free memory.
         world_name: name of the group of all ranks, for messages.
-        kept_bytes: how much memory stays for the next results at most; see Memory when None.
-        base: where the job's folder goes; /dev/shm, or without it the folder for temporary files, when None.
+        pool_bytes: memory limit of the buffer pool; see BufferPool when None.
+        base: parent of the job directory; when None, /dev/shm, or the directory for temporary files without it.
     Returns:
-        An Engine.
+        A Backend.
     Raises:
-        ValueError: the numbers are not allowed.
-        RankTaken, Mismatch, PeerLost, Stalled: the ranks did not meet.
+        ValueError: an argument is not allowed.
+        RankTaken, Mismatch, PeerLost, Stalled: the rendezvous failed.
     """
     if not 0 <= rank < size:
-        raise ValueError(f"rank={rank} and size={size} are not allowed: rank must be 0 to size - 1.")
-    if chunk_bytes is not None and (chunk_bytes < seg.PAGE or chunk_bytes % seg.PAGE):
-        raise ValueError(f"chunk_bytes={chunk_bytes} is not allowed: it must be a multiple of {seg.PAGE}.")
-    folder = folders.job_folder(job, base)
-    clock = meeting.Clock(connect_timeout_s)
+        raise ValueError(f"rank={rank} and size={size} are not allowed. Use a rank of 0 to size - 1.")
+    if chunk_bytes is not None and (chunk_bytes < layout.PAGE or chunk_bytes % layout.PAGE):
+        raise ValueError(f"chunk_bytes={chunk_bytes} is not allowed. Use a multiple of {layout.PAGE}.")
+    directory = jobs.job_directory(job, base)
+    deadline = rendezvous.Deadline(connect_timeout_s)
     if rank == 0:
-        folders.tidy_other_jobs(folder)
-    lock = folders.lock_rank(folder, rank, job)
+        jobs.clean_up_other_jobs(directory)
+    lock = jobs.lock_rank(directory, rank, job)
     try:
         world = (
-            meeting.open_world(folder, lock, size, chunk_bytes, clock)
+            rendezvous.create_world(directory, lock, size, chunk_bytes, deadline)
             if rank == 0
-            else meeting.join_world(folder, lock, rank, size, clock)
+            else rendezvous.join_world(directory, lock, rank, size, deadline)
         )
     except BaseException:
-        lock.give_back()
-        folders.tidy(folder)
+        lock.release()
+        jobs.clean_up(directory)
         raise
-    return Engine(folder, lock, world, rank, stall_timeout_s, world_name, Memory(kept_bytes))
+    return Backend(directory, lock, world, rank, stall_timeout_s, world_name, BufferPool(pool_bytes))

@@ -1,73 +1,114 @@
-"""Where the ranks of a group exchange data, and how they keep step.
+"""The barrier of a group, and the data slots that it guards.
 
-Each rank has a slot in each of two halves. Ranks write their own slot, meet, and
-read the others'; then they turn to the other half. One meeting per half is
-enough: who writes a half again has met the others in the other half since, so
-that they have read it. For that the half is kept from one collective to the next.
+Each rank has a slot in each of two halves. The ranks write their own slot, pass
+the barrier, and read the other slots; then they switch to the other half. One
+barrier per half is enough: a rank that writes a half again has passed the barrier
+of the other half since, so every rank has finished reading. The current half
+therefore carries over from one collective to the next.
 """
 
 from __future__ import annotations
+
+import os
+import select
+import time
+from typing import Callable
 
 import numpy as np
 
 from npu_shim.distributed.collectives.errors import PeerLost, Stalled
 from npu_shim.distributed.shm.liveness import Peers
 from npu_shim.distributed.shm.segment import Segment, fence
-from npu_shim.distributed.shm.waiting import wait_until
 
 _SPINS = 1000
+_CHECK_INTERVAL_S = 0.05
+_FIRST_SLEEP_S, _MAX_SLEEP_S = 2e-5, 1e-3
+_YIELDS_PER_SLEEP = 4
 
 
-class Floor:
-    """The slots of a group, used by one collective at a time.
+class Barrier:
+    """The barrier and slots of a group, used by one collective at a time.
 
-    ``size`` is the number of ranks, ``place`` this rank's number, ``chunk`` the bytes of a slot.
+    ``size`` is the number of ranks, ``rank`` the rank of this process in the group, ``chunk_bytes`` the size of a slot.
     """
 
-    def __init__(self, segment: Segment, place: int, peers: Peers, timeout_s: float) -> None:
-        self.size, self.place, self.chunk = segment.layout.size, place, segment.layout.chunk_bytes
-        self.meetings = 0
+    def __init__(self, segment: Segment, rank: int, peers: Peers, timeout_s: float) -> None:
+        self.size, self.rank, self.chunk_bytes = segment.layout.size, rank, segment.layout.chunk_bytes
+        self.passes = 0
         self._segment, self._peers, self._timeout_s = segment, peers, timeout_s
         self._words = segment.words
         counters = segment.counters()
-        self._mine = counters[place]
-        self._others = [(index, other) for other, index in enumerate(counters) if other != place]
+        self._own_index = counters[rank]
+        self._others = [(index, other) for other, index in enumerate(counters) if other != rank]
         self._half = 0
 
     def slots(self, dtype: np.dtype, count: int) -> list[np.ndarray]:
-        """Every rank's slot of this half as ``count`` numbers."""
+        """Return the slots of all ranks in the current half as ``count`` elements each."""
         half, needed = self._segment.slots[self._half], count * dtype.itemsize
         return [half[rank, :needed].view(dtype) for rank in range(self.size)]
 
-    def turn(self) -> None:
-        """Goes to the other half."""
+    def switch_half(self) -> None:
+        """Use the other half from now on."""
         self._half ^= 1
 
-    def meet(self) -> None:
-        """Returns when every rank has come here; what they wrote before can then be read.
+    def wait(self) -> None:
+        """Return when every rank has called it; data that they wrote before can then be read.
 
         Raises:
-            PeerLost, Stalled: a rank does not come.
+            PeerLost, Stalled: a rank does not reach the barrier.
         """
-        self.meetings += 1
-        words, number = self._words, self.meetings
+        self.passes += 1
+        words, number = self._words, self.passes
         fence()
-        words[self._mine] = number
+        words[self._own_index] = number
         for index, other in self._others:
             if words[index] < number:
                 wait_until(lambda: words[index] >= number, lambda waited_s: self._check(waited_s, index, other), _SPINS)
         fence()
 
     def _check(self, waited_s: float, index: int, other: int) -> None:
-        number = self.meetings
-        error = self._peers.broken(self._segment)
+        number = self.passes
+        error = self._peers.find_failure(self._segment)
         if error is None:
-            lost = self._peers.lost()
+            lost = self._peers.find_lost()
             if lost:
                 error = PeerLost(f"{lost} in the middle of a collective.")
             elif waited_s > self._timeout_s:
                 error = Stalled(
                     f"{self._peers.name(other)} stopped in the middle of a collective for {self._timeout_s:g} s."
                 )
-        if error is not None and self._words[index] < number:  # else it came before it was lost
+        if error is not None and self._words[index] < number:  # else the rank passed before it was lost
             raise error
+
+
+def wait_until(ready: Callable[[], bool], check: Callable[[float], None], spins: int) -> None:
+    """Return when ``ready()`` is true: spin first, as most waits are short, then sleep.
+
+    There may be more ranks than cores, and other threads of this process may wait
+    for the interpreter lock. Each spin yields the core, and every fourth also
+    releases the interpreter lock, which sched_yield does not do. (time.sleep(0)
+    does both, but in Python 3.11 it sleeps for the kernel's timer slack of 50
+    microseconds.)
+
+    Args:
+        ready: a cheap condition, as it is evaluated often.
+        check: called about every 50 ms with the seconds waited; raises an error to end the wait.
+        spins: number of spins before the first sleep.
+    """
+    for spin in range(spins):
+        if ready():
+            return
+        if spin % _YIELDS_PER_SLEEP:
+            os.sched_yield()
+        else:
+            select.select((), (), (), 0)
+    began = time.monotonic()
+    next_check = began + _CHECK_INTERVAL_S
+    pause = _FIRST_SLEEP_S
+    while not ready():
+        now = time.monotonic()
+        if now >= next_check:
+            check(now - began)
+            next_check = now + _CHECK_INTERVAL_S
+        time.sleep(pause)
+        pause = min(pause * 1.5, _MAX_SLEEP_S)

@@ -1,4 +1,4 @@
-"""The folder in which the ranks of a job meet: where it is, what is in it, and how it goes away."""
+"""The job directory: where the ranks of a job on one host meet, what it contains, and its removal."""
 
 from __future__ import annotations
 
@@ -9,88 +9,88 @@ import tempfile
 import time
 
 from npu_shim.distributed.collectives.errors import RankTaken
-from npu_shim.distributed.shm import rank_lock as locks
+from npu_shim.distributed.shm import rank_lock
 from npu_shim.distributed.shm.rank_lock import RankLock
 
-_PATIENCE_S = 0.05
+_RETRY_FOR_S = 0.05
 
 
-def job_folder(job: str, base: str | None = None) -> str:
-    """The folder in which the ranks of a job meet."""
+def job_directory(job: str, base: str | None = None) -> str:
+    """Return the path of the directory in which the ranks of a job meet."""
     if base is None:
         base = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else tempfile.gettempdir()
-    told = hashlib.blake2b(job.encode("utf-8"), digest_size=8).hexdigest()
-    return os.path.join(base, f"npu_shim-{os.getuid()}-{told}")
+    digest = hashlib.blake2b(job.encode("utf-8"), digest_size=8).hexdigest()
+    return os.path.join(base, f"npu_shim-{os.getuid()}-{digest}")
 
 
-def lock_path(folder: str, rank: int) -> str:
-    """The lock file of a rank of the world."""
-    return os.path.join(folder, f"rank_{rank}")
+def lock_path(directory: str, rank: int) -> str:
+    """Return the path of the lock file of a world rank."""
+    return os.path.join(directory, f"rank_{rank}")
 
 
-def segment_path(folder: str, name: str) -> str:
-    """Where a segment has its name while ranks gather; tidy() knows such names."""
-    return os.path.join(folder, f"s-{name}")
+def segment_path(directory: str, name: str) -> str:
+    """Return the path of a segment during the rendezvous; clean_up() recognizes such names."""
+    return os.path.join(directory, f"s-{name}")
 
 
-def tidy(folder: str) -> None:
-    """Removes what dead ranks left in a job's folder, and the folder, when no rank of the job lives.
+def clean_up(directory: str) -> None:
+    """Remove what dead ranks left in a job directory, and the directory, if no rank of the job is alive.
 
-    It holds the lock of rank 0 meanwhile, without whom a new run does not begin.
+    It holds the lock of rank 0 meanwhile, so that no new run of the job can start.
     """
-    found = sorted({lock_path(folder, 0)} | set(glob.glob(os.path.join(glob.escape(folder), "rank_*"))))
-    taken: dict[str, int] = {}
+    found = sorted({lock_path(directory, 0)} | set(glob.glob(os.path.join(glob.escape(directory), "rank_*"))))
+    acquired: dict[str, int] = {}
     try:
         for path in found:
-            fd = _take(path, _PATIENCE_S if path == found[0] else 0)
+            fd = _acquire(path, _RETRY_FOR_S if path == found[0] else 0)
             if fd is None:
                 return
-            taken[path] = fd
-        for path in glob.glob(os.path.join(glob.escape(folder), "s-*")):
+            acquired[path] = fd
+        for path in glob.glob(os.path.join(glob.escape(directory), "s-*")):
             unlink(path)
     finally:
-        for path, fd in taken.items():
-            locks.drop_stale(fd, path, remove=len(taken) == len(found) or os.fstat(fd).st_size == 0)
+        for path, fd in acquired.items():
+            rank_lock.release_stale(fd, path, remove=len(acquired) == len(found) or os.fstat(fd).st_size == 0)
     try:
-        os.rmdir(folder)
-    except OSError:  # somebody has come again, or tidies it up as well
+        os.rmdir(directory)
+    except OSError:  # a rank has joined again, or cleans up as well
         return
 
 
-def _take(path: str, patience_s: float) -> int | None:
-    """Tries again for a while: of ranks that leave together, one may only be looking whether it is the last."""
-    give_up = time.monotonic() + patience_s
+def _acquire(path: str, retry_for_s: float) -> int | None:
+    """Acquire a stale lock with retries: a rank that leaves at the same time may hold it to clean up as well."""
+    give_up = time.monotonic() + retry_for_s
     while True:
-        fd = locks.take_stale(path)
+        fd = rank_lock.acquire_stale(path)
         if fd is not None or time.monotonic() >= give_up or not os.path.isdir(os.path.dirname(path)):
             return fd
         time.sleep(0.002)
 
 
-def tidy_other_jobs(folder: str) -> None:
-    """Tidies the folders of jobs of this user that are over."""
-    for other in glob.glob(os.path.join(os.path.dirname(folder), f"npu_shim-{os.getuid()}-*")):
-        if other != folder:
-            tidy(other)
+def clean_up_other_jobs(directory: str) -> None:
+    """Clean up the directories of this user's finished jobs."""
+    for other in glob.glob(os.path.join(os.path.dirname(directory), f"npu_shim-{os.getuid()}-*")):
+        if other != directory:
+            clean_up(other)
 
 
-def lock_rank(folder: str, rank: int, job: str) -> RankLock:
-    """Takes this rank's lock.
+def lock_rank(directory: str, rank: int, job: str) -> RankLock:
+    """Acquire the lock of this rank.
 
     Raises:
         RankTaken: another process is this rank of this job.
     """
     try:
-        return RankLock(lock_path(folder, rank))
+        return RankLock(lock_path(directory, rank))
     except RankTaken as error:
         raise RankTaken(
-            f"rank {rank} of job {job!r} runs already ({error}): end it, or set another JOB_ID for this "
-            "job on every rank."
+            f"rank {rank} of job {job!r} is already running ({error}). End it, or set another JOB_ID for this job on "
+            "every rank."
         ) from None
 
 
 def unlink(path: str) -> None:
-    """Removes a file that may be gone already."""
+    """Remove a file that may not exist."""
     try:
         os.unlink(path)
     except FileNotFoundError:

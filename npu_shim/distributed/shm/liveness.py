@@ -1,62 +1,62 @@
-"""Who of the ranks still lives: the others need to know while they wait, and why one does not."""
+"""Liveness of the ranks: which of them are alive, and the reason if one is not."""
 
 from __future__ import annotations
 
-from npu_shim.distributed.collectives.errors import CollectiveError, code_of, error_of
-from npu_shim.distributed.shm import rank_lock as locks
+from npu_shim.distributed.collectives.errors import CollectiveError, error_code, error_from_code
+from npu_shim.distributed.shm import rank_lock
 from npu_shim.distributed.shm.job_directory import lock_path
-from npu_shim.distributed.shm.segment import BROKEN, LEFT, LIFE, PID, RANK_STATE, Segment, fence
+from npu_shim.distributed.shm.segment import BROKEN, INCARNATION, LEFT, PID, RANK_STATE, Segment, fence
 
 
-def break_group(group: Segment, member: int, error: CollectiveError) -> None:
-    """Tells the other members that this one cannot go on, and why."""
-    group.write_text(group.rank_text(member), str(error))
+def mark_failed(group: Segment, rank: int, error: CollectiveError) -> None:
+    """Show the other members that this rank of the group cannot continue, and why."""
+    group.write_text(group.rank_text(rank), str(error))
     fence()
-    group.words[group.page(member) + RANK_STATE] = BROKEN + code_of(error)
+    group.words[group.page(rank) + RANK_STATE] = BROKEN + error_code(error)
 
 
 class Peers:
     """The ranks of a group as one of them sees them.
 
     Args:
-        folder: where the world's lock files are.
-        world: the world's segment, in which a rank writes that it left.
-        members: world ranks of the group, in the group's order.
-        me: this process's world rank.
+        directory: the job directory with the lock files.
+        world: the segment of the world group, in which a rank writes that it left.
+        members: world ranks of the group, in the order of the group.
+        own_rank: the world rank of this process.
     """
 
-    def __init__(self, folder: str, world: Segment, members: list[int], me: int) -> None:
-        self._folder, self._world, self._members, self._me = folder, world, members, me
+    def __init__(self, directory: str, world: Segment, members: list[int], own_rank: int) -> None:
+        self._directory, self._world, self._members, self._own_rank = directory, world, members, own_rank
 
     def name(self, member: int) -> str:
-        """'rank 3 (process 4711)'; ranks are those of the world."""
+        """Return a name such as 'rank 3 (process 4711)', with the world rank."""
         rank = self._members[member]
         return f"rank {rank} (process {self._world.words[self._world.page(rank) + PID]})"
 
-    def broken(self, group: Segment) -> CollectiveError | None:
-        """The error with which another member left a collective, in its own words: it knows the reason."""
+    def find_failure(self, group: Segment) -> CollectiveError | None:
+        """Return the error that made another member leave a collective, with its own text."""
         for member, rank in enumerate(self._members):
             state = group.words[group.page(member) + RANK_STATE]
-            if rank != self._me and state > BROKEN:
+            if rank != self._own_rank and state > BROKEN:
                 fence()
-                return error_of(state - BROKEN, group.read_text(group.rank_text(member)))
+                return error_from_code(state - BROKEN, group.read_text(group.rank_text(member)))
         return None
 
-    def lost(self) -> str | None:
-        """Says which member died or ended; None while all live."""
+    def find_lost(self) -> str | None:
+        """Return which member died or exited, with the reason; None while all are alive."""
         for member, rank in enumerate(self._members):
-            if rank != self._me:
-                text = self._lost(member, rank)
+            if rank != self._own_rank:
+                text = self._loss(member, rank)
                 if text:
                     return text
         return None
 
-    def _lost(self, member: int, rank: int) -> str | None:
+    def _loss(self, member: int, rank: int) -> str | None:
         page = self._world.page(rank)
-        alive = locks.holder(lock_path(self._folder, rank))
+        holder = rank_lock.find_holder(lock_path(self._directory, rank))
         if self._world.words[page + RANK_STATE] == LEFT:
             fence()
             return f"{self.name(member)} {self._world.read_text(self._world.rank_text(rank))}"
-        if alive is None or alive.life != self._world.words[page + LIFE]:
+        if holder is None or holder.incarnation != self._world.words[page + INCARNATION]:
             return f"{self.name(member)} died"
         return None

@@ -1,9 +1,9 @@
-"""A lock file per rank: held while the process lives, so that its end is seen however it came.
+"""Lock files: each rank holds one while its process is alive, so others see its end, whatever the cause.
 
-The locks are POSIX record locks and not those of ``flock``: the kernel drops
-them with the process that took them, and a forked child does not inherit them.
-Their weak side is that a process loses its lock when it closes *any* descriptor
-of that file, so nothing here opens a file whose lock this process holds.
+The locks are POSIX record locks and not ``flock`` locks: the kernel releases them
+with the process, and a forked child does not inherit them. One weakness: a process
+loses its lock when it closes *any* descriptor of that file, so this module never
+opens a file whose lock this process holds.
 """
 
 from __future__ import annotations
@@ -23,48 +23,48 @@ _PUBLISHED_AT = 64
 _RECORD = re.compile(rb"^([0-9a-f]{16}) (\d+)\n\0*(?:([\w-]+)\n)?$")
 _RETRY_S = 0.01
 
-# The lock files that a process holds, with its id, as a forked child has the table and not the locks. It is global as
-# the locks are: they belong to the process.
+# The lock files that this process holds, by path, with its process id: a forked child inherits the table but not the
+# locks. The table is global because the locks belong to the process.
 _held: dict[str, int] = {}
 
 
 @dataclass(frozen=True)
 class Holder:
-    """The live process behind a lock file; ``published`` is what it wrote for the others."""
+    """The live process that holds a lock file; ``published`` is the name that it wrote for the others."""
 
-    life: int
+    incarnation: int
     pid: int
     published: str | None
 
 
 class RankLock:
-    """This process's lock; ``life`` is a random number that tells it from earlier processes of the same rank."""
+    """The lock of this process; ``incarnation`` is a random number that differs from earlier processes of the rank."""
 
-    def __init__(self, path: str, patience_s: float = 1.0) -> None:
-        """Takes the lock.
+    def __init__(self, path: str, timeout_s: float = 1.0) -> None:
+        """Acquire the lock.
 
         Args:
-            path: of the lock file; its folder is made.
-            patience_s: how long to wait for one who only tidies up.
+            path: of the lock file; its directory is created.
+            timeout_s: how long to wait for a process that holds the lock to clean up.
         Raises:
             RankTaken: another process holds it.
         """
         self.path = path
-        self.life = secrets.randbits(64) | 1
+        self.incarnation = secrets.randbits(64) | 1
         if _is_mine(path):
-            raise RankTaken(f"{path} is held by this process itself: it has joined this job as this rank already.")
-        self._fd = _take(path, patience_s)
+            raise RankTaken(f"{path} is held by this process itself. A process can join a job only once.")
+        self._fd = _acquire(path, timeout_s)
         self._pid = os.getpid()
         _held[path] = self._pid
         os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, b"%016x %d\n" % (self.life, self._pid), 0)
+        os.pwrite(self._fd, b"%016x %d\n" % (self.incarnation, self._pid), 0)
 
     def publish(self, text: str) -> None:
-        """Lets the others read a name; once."""
+        """Write a name for the other ranks, once."""
         os.pwrite(self._fd, text.encode() + b"\n", _PUBLISHED_AT)
 
-    def give_back(self) -> None:
-        """Removes the file and drops the lock, in this order: whoever opened it meanwhile sees that it is gone."""
+    def release(self) -> None:
+        """Remove the file, then release the lock: a process that opened it meanwhile sees that it was removed."""
         if self._fd < 0 or self._pid != os.getpid():
             return
         if _is_at(self._fd, self.path):
@@ -74,8 +74,8 @@ class RankLock:
         del _held[self.path]
 
 
-def holder(path: str) -> Holder | None:
-    """The live process that holds a lock file of another rank, None when there is none."""
+def find_holder(path: str) -> Holder | None:
+    """Return the live process that holds the lock file of another rank; None if there is none."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -92,8 +92,8 @@ def holder(path: str) -> Holder | None:
         os.close(fd)
 
 
-def take_stale(path: str) -> int | None:
-    """Takes a lock that no live process holds, to tidy up; a descriptor for drop_stale, or None."""
+def acquire_stale(path: str) -> int | None:
+    """Acquire a lock that no live process holds, to clean up. Return a descriptor for release_stale, or None."""
     if _is_mine(path):
         return None
     try:
@@ -106,20 +106,20 @@ def take_stale(path: str) -> int | None:
     return None
 
 
-def drop_stale(fd: int, path: str, remove: bool) -> None:
-    """Ends what take_stale began, with or without the file."""
+def release_stale(fd: int, path: str, remove: bool) -> None:
+    """Release a lock from acquire_stale; ``remove`` deletes the file first."""
     if remove:
         os.unlink(path)
     os.close(fd)
 
 
-def _take(path: str, patience_s: float) -> int:
-    give_up = time.monotonic() + patience_s
+def _acquire(path: str, timeout_s: float) -> int:
+    give_up = time.monotonic() + timeout_s
     while True:
-        make_folder(os.path.dirname(path))
+        make_directory(os.path.dirname(path))
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        except FileNotFoundError:  # the last rank of an earlier job has just removed the folder
+        except FileNotFoundError:  # the last rank of an earlier job has just removed the directory
             continue
         if _try_lock(fd):
             if _is_at(fd, path):
@@ -133,11 +133,11 @@ def _take(path: str, patience_s: float) -> int:
         time.sleep(_RETRY_S)
 
 
-def make_folder(path: str) -> None:
-    """Makes a folder of this user's alone.
+def make_directory(path: str) -> None:
+    """Create a directory that only this user can access.
 
     Raises:
-        CollectiveError: there is something of somebody else's.
+        CollectiveError: the path exists and is not a directory of this user.
     """
     try:
         os.mkdir(path, 0o700)
@@ -145,9 +145,9 @@ def make_folder(path: str) -> None:
         try:
             status = os.lstat(path)
         except FileNotFoundError:
-            return make_folder(path)
+            return make_directory(path)
         if status.st_uid != os.getuid() or not os.path.isdir(path) or os.path.islink(path):
-            raise CollectiveError(f"{path} must be a folder of user {os.getuid()}, but it is not: remove it.")
+            raise CollectiveError(f"{path} is not a directory of user {os.getuid()}. Remove it.")
 
 
 def _is_mine(path: str) -> bool:
@@ -163,7 +163,7 @@ def _try_lock(fd: int) -> bool:
 
 
 def _is_locked(fd: int) -> bool:
-    """Whether another process holds it, asked without taking it, which could look like a holder to a third."""
+    """Return True if another process holds the lock. A test by acquiring it could mislead a third process."""
     answer = fcntl.fcntl(fd, fcntl.F_GETLK, _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0))
     return _FLOCK.unpack(answer)[0] != fcntl.F_UNLCK
 

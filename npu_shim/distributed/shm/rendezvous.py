@@ -1,11 +1,11 @@
-"""How the ranks of a job on one host find each other and agree on one piece of shared memory.
+"""The rendezvous of the ranks of a job on one host: they find each other and agree on a shared memory segment.
 
-1. Each rank locks its file ``rank_<r>`` in the job's folder for as long as it lives.
-2. Rank 0 makes a segment with a random name and publishes the name in its lock file.
-3. The others map the segment of a *living* rank 0 in which their place is free,
-   so a job that is just dying is not joined, and write who they are.
-4. When all are there rank 0 removes the segment's name and only then takes its
-   memory: nothing but empty files can be left behind, even by kill -9.
+1. Each rank locks its file ``rank_<r>`` in the job directory while it is alive.
+2. Rank 0 creates a segment with a random name and publishes the name in its lock file.
+3. The other ranks map the segment of a *live* rank 0 in which their own page is
+   free, so they never join a job that is ending, and register themselves.
+4. When all ranks have registered, rank 0 removes the segment's name and only then
+   allocates its memory: even kill -9 leaves nothing but empty files.
 """
 
 from __future__ import annotations
@@ -15,123 +15,141 @@ import secrets
 import time
 from typing import Callable
 
-from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled, code_of, error_of
-from npu_shim.distributed.shm import rank_lock as locks, segment as seg
+from npu_shim.distributed.collectives.errors import (
+    CollectiveError,
+    Mismatch,
+    PeerLost,
+    Stalled,
+    error_code,
+    error_from_code,
+)
+from npu_shim.distributed.shm import rank_lock, segment as layout
 from npu_shim.distributed.shm.job_directory import lock_path, segment_path, unlink
-from npu_shim.distributed.shm.rank_lock import RankLock
+from npu_shim.distributed.shm.rank_lock import Holder, RankLock
 from npu_shim.distributed.shm.segment import Layout, Segment, fence
 
-_LONGEST_PAUSE_S = 0.02
-_SHARE_OF_FREE = 4  # at most a quarter of what is free
-_SEGMENT_BYTES, _SMALLEST_CHUNK, _LARGEST_CHUNK = 64 << 20, 64 << 10, 2 << 20
+_MAX_PAUSE_S = 0.02
+_FREE_MEMORY_SHARE = 4  # at most a quarter of the free memory
+_SEGMENT_BYTES, _MIN_CHUNK_BYTES, _MAX_CHUNK_BYTES = 64 << 20, 64 << 10, 2 << 20
 
 
-class Clock:
-    """The time that the ranks have to come; ``describe`` says who has not."""
+class Deadline:
+    """The time limit of a rendezvous."""
 
     def __init__(self, timeout_s: float) -> None:
         self.timeout_s = timeout_s
         self._began = time.monotonic()
         self._pause = 0.0005
 
-    def tick(self, describe: Callable[[], str]) -> None:
-        """One pause of the wait.
+    def pause(self, describe: Callable[[], str]) -> None:
+        """Sleep for a moment.
 
+        Args:
+            describe: returns which ranks did not join, for the error.
         Raises:
-            Stalled: the time is over.
+            Stalled: the time limit is over.
         """
         if time.monotonic() - self._began > self.timeout_s:
             raise Stalled(f"{describe()} within {self.timeout_s:g} s.")
         time.sleep(self._pause)
-        self._pause = min(self._pause * 1.3, _LONGEST_PAUSE_S)
+        self._pause = min(self._pause * 1.3, _MAX_PAUSE_S)
 
 
-def open_world(folder: str, lock: RankLock, size: int, chunk_bytes: int | None, clock: Clock) -> Segment:
-    """Rank 0: makes the world's segment and waits until all have come."""
+def create_world(directory: str, lock: RankLock, size: int, chunk_bytes: int | None, deadline: Deadline) -> Segment:
+    """Create the segment of the world group and wait until all ranks have registered. Rank 0 calls this."""
     name = secrets.token_hex(8)
-    path = segment_path(folder, name)
-    world = Segment.create(path, Layout(size, chunk_bytes or chunk_for(size, folder)))
+    path = segment_path(directory, name)
+    world = Segment.create(path, Layout(size, chunk_bytes or chunk_bytes_for(size, directory)))
     try:
-        _sit_down(world, 0, lock.life)
+        _register(world, 0, lock.incarnation)
         lock.publish(name)
-        _roll_call(world, path, clock, lambda: _died_early(folder, world), list(range(size)))
+        _await_members(world, path, deadline, lambda: _died_early(directory, world), list(range(size)))
     finally:
         unlink(path)
     return world
 
 
-def join_world(folder: str, lock: RankLock, rank: int, size: int, clock: Clock) -> Segment:
-    """Any other rank: joins rank 0's segment."""
+def join_world(directory: str, lock: RankLock, rank: int, size: int, deadline: Deadline) -> Segment:
+    """Join the segment of rank 0. Every other rank calls this."""
     while True:
-        found = locks.holder(lock_path(folder, 0))
-        world = _segment_of(folder, found, rank, size)
+        root = rank_lock.find_holder(lock_path(directory, 0))
+        world = _segment_of(directory, root, rank, size)
         if world is not None:
             break
-        old = f" (process {found.pid} is rank 0 of an earlier run that has not ended: end it)" if found else ""
-        clock.tick(lambda: f"rank 0 did not come{old}")
-    _sit_down(world, rank, lock.life)
-    chief = world.words[world.page(0) + seg.LIFE]
+        old = f" (process {root.pid} is rank 0 of an earlier run that has not ended. End it)" if root else ""
+        deadline.pause(lambda: f"rank 0 did not join{old}")
+    _register(world, rank, lock.incarnation)
+    root_incarnation = world.words[world.page(0) + layout.INCARNATION]
 
-    def lost() -> str | None:
-        now = locks.holder(lock_path(folder, 0))
-        return None if now is not None and now.life == chief else "rank 0 died before all ranks had come"
+    def find_lost() -> str | None:
+        now = rank_lock.find_holder(lock_path(directory, 0))
+        if now is not None and now.incarnation == root_incarnation:
+            return None
+        return "rank 0 died before all ranks had joined"
 
-    await_ready(world, clock, lost, list(range(size)))
+    _await_ready(world, deadline, find_lost, list(range(size)))
     return world
 
 
-def _segment_of(folder: str, chief: locks.Holder | None, rank: int, size: int) -> Segment | None:
-    if chief is None or chief.published is None:
+def _segment_of(directory: str, root: Holder | None, rank: int, size: int) -> Segment | None:
+    if root is None or root.published is None:
         return None
     try:
-        world = Segment.open(segment_path(folder, chief.published))
+        world = Segment.open(segment_path(directory, root.published))
     except FileNotFoundError:
         return None
     if world.layout.size != size:
         text = (
-            f"rank 0 (process {chief.pid}) was started for {world.layout.size} ranks, rank {rank} (process "
-            f"{os.getpid()}) for {size}: give every rank the same RANK_SIZE and rank table."
+            f"rank 0 (process {root.pid}) was started for {world.layout.size} ranks, rank {rank} (process "
+            f"{os.getpid()}) for {size}. Give every rank the same RANK_SIZE and rank table."
         )
         error = Mismatch(text)
-        refuse(world, error)
+        _reject(world, error)
         raise error
-    # Rank 0's own word is set last before it publishes; a place that is taken is of an earlier run.
-    return None if world.words[world.page(rank) + seg.LIFE] else world
+    # Rank 0 registers before it publishes the name; a page that is in use belongs to an earlier run.
+    return None if world.words[world.page(rank) + layout.INCARNATION] else world
 
 
-def refuse(segment: Segment, error: CollectiveError) -> None:
-    """Tells the rank that sets this segment up that it will not be complete, and why."""
-    segment.write_text(seg.REFUSAL_TEXT, str(error))
+def _reject(segment: Segment, error: CollectiveError) -> None:
+    """Show the rank that sets up this segment that the group cannot be complete, and why."""
+    segment.write_text(layout.SETUP_TEXT, str(error))
     fence()
-    segment.words[seg.REFUSED] = code_of(error)
+    segment.words[layout.REJECTED] = error_code(error)
 
 
-def _sit_down(segment: Segment, rank: int, life: int) -> None:
+def _register(segment: Segment, rank: int, incarnation: int) -> None:
     page = segment.page(rank)
-    segment.words[page + seg.PID] = os.getpid()
+    segment.words[page + layout.PID] = os.getpid()
     fence()
-    segment.words[page + seg.LIFE] = life
+    segment.words[page + layout.INCARNATION] = incarnation
 
 
 def open_group(
-    path: str, members: list[int], place: int, life: int, clock: Clock, lost: Callable[[], str | None], chunk_bytes: int
+    path: str,
+    members: list[int],
+    group_rank: int,
+    incarnation: int,
+    deadline: Deadline,
+    find_lost: Callable[[], str | None],
+    chunk_bytes: int,
 ) -> Segment:
-    """A group's segment: its first member makes it, the others map it.
+    """Return the segment of a group: its first member creates it, the others map it.
 
     Args:
-        path: of the segment; every member derives the same.
+        path: of the segment; every member derives the same one.
         members: world ranks.
-        place: this rank's number in the group.
-        life: this process's random number.
-        lost: says which member is gone, None while all live.
+        group_rank: the rank of this process in the group.
+        incarnation: of this process.
+        deadline: time limit.
+        find_lost: returns which member died or exited; None while all are alive.
         chunk_bytes: size of a slot.
     """
-    if place == 0:
+    if group_rank == 0:
         group = Segment.create(path + ".new", Layout(len(members), chunk_bytes))
         try:
-            _sit_down(group, 0, life)
+            _register(group, 0, incarnation)
             os.rename(path + ".new", path)
-            _roll_call(group, path, clock, lost, members)
+            _await_members(group, path, deadline, find_lost, members)
         finally:
             unlink(path)
         return group
@@ -140,79 +158,89 @@ def open_group(
             group = Segment.open(path)
             break
         except FileNotFoundError:
-            text = lost()
+            text = find_lost()
             if text:
                 raise PeerLost(text)
-            clock.tick(lambda: f"rank {members[0]} did not make the group of ranks {members}")
-    _sit_down(group, place, life)
-    await_ready(group, clock, lost, members)
+            deadline.pause(lambda: f"rank {members[0]} did not create the group of ranks {members}")
+    _register(group, group_rank, incarnation)
+    _await_ready(group, deadline, find_lost, members)
     return group
 
 
-def _roll_call(segment: Segment, path: str, clock: Clock, lost: Callable[[], str | None], members: list[int]) -> None:
+def _await_members(
+    segment: Segment, path: str, deadline: Deadline, find_lost: Callable[[], str | None], members: list[int]
+) -> None:
+    """Wait until all members have registered, and allocate the memory."""
     try:
         while True:
-            missing, text = absent(segment), lost()
-            if segment.words[seg.REFUSED]:  # read last: who refuses says so before it ends
+            missing, text = _missing(segment), find_lost()
+            if segment.words[layout.REJECTED]:  # read last: a rank rejects before it exits
                 fence()
-                raise error_of(segment.words[seg.REFUSED], segment.read_text(seg.REFUSAL_TEXT))
+                raise error_from_code(segment.words[layout.REJECTED], segment.read_text(layout.SETUP_TEXT))
             if not missing:
                 break
             if text:
                 raise PeerLost(text)
-            clock.tick(lambda: f"{ranks([members[place] for place in absent(segment)])} did not come")
+            deadline.pause(lambda: f"{_ranks_text(segment, members)} did not join")
         unlink(path)
         segment.reserve()
     except CollectiveError as error:
-        segment.write_text(seg.REFUSAL_TEXT, str(error))
+        segment.write_text(layout.SETUP_TEXT, str(error))
         fence()
-        segment.words[seg.STATE] = seg.FAILED + code_of(error)
+        segment.words[layout.STATE] = layout.FAILED + error_code(error)
         raise
     fence()
-    segment.words[seg.STATE] = seg.READY
+    segment.words[layout.STATE] = layout.READY
 
 
-def await_ready(segment: Segment, clock: Clock, lost: Callable[[], str | None], members: list[int]) -> None:
-    """Waits until the rank that sets the segment up says that all have come."""
+def _await_ready(segment: Segment, deadline: Deadline, find_lost: Callable[[], str | None], members: list[int]) -> None:
+    """Wait until the rank that sets up the segment has seen all members."""
     try:
-        while segment.words[seg.STATE] == seg.SETTING_UP:
-            text = lost()
-            if text and segment.words[seg.STATE] == seg.SETTING_UP:
+        while segment.words[layout.STATE] == layout.SETTING_UP:
+            text = find_lost()
+            if text and segment.words[layout.STATE] == layout.SETTING_UP:
                 raise PeerLost(text)
-            clock.tick(lambda: f"{ranks([members[place] for place in absent(segment)]) or 'the set-up'} did not come")
+            deadline.pause(
+                lambda: (
+                    f"{_ranks_text(segment, members)} did not join"
+                    if _missing(segment)
+                    else f"rank {members[0]} did not complete the setup"
+                )
+            )
     except CollectiveError as error:
-        refuse(segment, error)
+        _reject(segment, error)
         raise
     fence()
-    state = segment.words[seg.STATE]
-    if state != seg.READY:
-        raise error_of(state - seg.FAILED, segment.read_text(seg.REFUSAL_TEXT))
+    state = segment.words[layout.STATE]
+    if state != layout.READY:
+        raise error_from_code(state - layout.FAILED, segment.read_text(layout.SETUP_TEXT))
 
 
-def absent(segment: Segment) -> list[int]:
-    """The places of a segment that nobody has taken yet."""
-    return [place for place in range(segment.layout.size) if not segment.words[segment.page(place) + seg.LIFE]]
+def _missing(segment: Segment) -> list[int]:
+    """Return the ranks of a group that have not registered yet."""
+    return [rank for rank in range(segment.layout.size) if not segment.words[segment.page(rank) + layout.INCARNATION]]
 
 
-def ranks(numbers: list[int]) -> str:
-    """'rank 3' or 'ranks 1, 3'."""
-    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}" if numbers else ""
+def _ranks_text(segment: Segment, members: list[int]) -> str:
+    """Return 'rank 3' or 'ranks 1, 3' for the members that have not registered yet; empty if all have."""
+    missing = [members[rank] for rank in _missing(segment)]
+    return f"rank{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}" if missing else ""
 
 
-def chunk_for(size: int, folder: str) -> int:
-    """Bytes of a slot: large enough to make the meetings cheap, small enough for the caches and the memory there is."""
-    status = os.statvfs(folder)
-    room = min(_SEGMENT_BYTES, status.f_bavail * status.f_frsize // _SHARE_OF_FREE)
-    chunk = max(_SMALLEST_CHUNK, min(_LARGEST_CHUNK, room // (2 * size)))
-    return chunk // seg.PAGE * seg.PAGE
+def chunk_bytes_for(size: int, directory: str) -> int:
+    """Return the size of a slot: large enough to make barriers cheap, small enough for the caches and free memory."""
+    status = os.statvfs(directory)
+    available = min(_SEGMENT_BYTES, status.f_bavail * status.f_frsize // _FREE_MEMORY_SHARE)
+    chunk = max(_MIN_CHUNK_BYTES, min(_MAX_CHUNK_BYTES, available // (2 * size)))
+    return chunk // layout.PAGE * layout.PAGE
 
 
-def _died_early(folder: str, world: Segment) -> str | None:
+def _died_early(directory: str, world: Segment) -> str | None:
     for rank in range(1, world.layout.size):
-        life = world.words[world.page(rank) + seg.LIFE]
-        if life:
-            now = locks.holder(lock_path(folder, rank))
-            if now is None or now.life != life:
-                process = world.words[world.page(rank) + seg.PID]
-                return f"rank {rank} (process {process}) died before all ranks had come"
+        incarnation = world.words[world.page(rank) + layout.INCARNATION]
+        if incarnation:
+            now = rank_lock.find_holder(lock_path(directory, rank))
+            if now is None or now.incarnation != incarnation:
+                process = world.words[world.page(rank) + layout.PID]
+                return f"rank {rank} (process {process}) died before all ranks had joined"
     return None

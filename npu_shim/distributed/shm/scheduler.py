@@ -1,12 +1,12 @@
-"""One collective of a group at a time, in an order that all its ranks share.
+"""The scheduler of a group: one collective at a time, in an order that all ranks share.
 
-A rank's threads come in any order, and each announces what it wants (lanes.py).
-The group's first rank looks for a collective that every rank has announced,
-compares what they ask for, and gives it the next *go number*. On each rank the
-thread with that collective then has its turn; the next go number is given after it.
+The threads of a rank announce their collectives in any order (announcements.py).
+The first rank of the group finds a collective that every rank has announced,
+compares the requests, and gives it the next *sequence number*. Each rank then runs
+that collective on the thread that announced it; the next sequence number follows.
 
-Of the threads of a process that wait, one looks at the memory for all of them,
-and the one whose turn it is does the work; the others sleep.
+Of the waiting threads of a process, one polls the memory for all of them, and the
+thread of the scheduled collective does the work. The others sleep.
 """
 
 from __future__ import annotations
@@ -19,198 +19,187 @@ from typing import Callable, TypeVar
 
 from npu_shim.distributed.collectives.errors import CollectiveError, Mismatch, PeerLost, Stalled
 from npu_shim.distributed.collectives.op_key import name_of, token_of
-from npu_shim.distributed.shm import segment as seg
-from npu_shim.distributed.shm.announcements import Call, Lanes
-from npu_shim.distributed.shm.barrier import Floor
-from npu_shim.distributed.shm.liveness import Peers, break_group
-from npu_shim.distributed.shm.segment import LANES, Segment, fence
-from npu_shim.distributed.shm.waiting import wait_until
+from npu_shim.distributed.shm import segment as layout
+from npu_shim.distributed.shm.announcements import Announcements, PendingCollective
+from npu_shim.distributed.shm.barrier import Barrier, wait_until
+from npu_shim.distributed.shm.liveness import Peers, mark_failed
+from npu_shim.distributed.shm.segment import Segment, fence
 
 T = TypeVar("T")
 _SPINS = 300
 
 
-class Turns:
+class Scheduler:
     """The collectives of one group as one of its ranks sees them."""
 
-    def __init__(self, segment: Segment, place: int, peers: Peers, floor: Floor, timeout_s: float) -> None:
-        self._segment, self._place, self._peers, self._floor = segment, place, peers, floor
+    def __init__(self, segment: Segment, rank: int, peers: Peers, barrier: Barrier, timeout_s: float) -> None:
+        self._segment, self._rank, self._peers, self._barrier = segment, rank, peers, barrier
         self._timeout_s = timeout_s
         self._words = segment.words
-        self._lanes = Lanes(segment, place, peers)
+        self.announcements = Announcements(segment, rank, peers)
         self._lock = threading.Lock()
-        self._calls: OrderedDict[int, Call] = OrderedDict()
+        self._pending: OrderedDict[int, PendingCollective] = OrderedDict()
         self._counts: dict[str, int] = {}
-        self._free = list(range(LANES))
+        self._free = list(range(layout.ENTRIES))
         self._freed = threading.Condition(self._lock)
-        self._looking = False  # one thread looks at the memory, or has its turn
-        self._go = 0
+        self._polling = False  # one thread polls the memory, or runs its collective
+        self._sequence = 0
         self._pid = os.getpid()
-        self._winner: Call | None = None
-        self._broken: CollectiveError | None = None
+        self._scheduled: PendingCollective | None = None
+        self._failure: CollectiveError | None = None
 
-    def run(self, key: str, asked: str, digest: bytes, work: Callable[[], T]) -> T:
-        """Takes part in a collective.
-
-        Args:
-            key: its name, the same on every rank; the n-th use of a key here meets the n-th of every other rank.
-            asked: what this rank asks for, for messages.
-            digest: of asked; it has to be the same on every rank.
-            work: moves the data when it is this collective's turn.
-        Returns:
-            What work returns.
-        Raises:
-            Mismatch: the ranks ask for different things; the group goes on.
-            PeerLost, Stalled: the group cannot go on; every later call raises as well.
-        """
-        call = self._announce(key, asked, digest)
+    def run(self, key: str, request: str, digest: bytes, work: Callable[[], T]) -> T:
+        """Run one collective. See GroupBackend.run; ``work`` runs when the collective is scheduled."""
+        pending = self._announce(key, request, digest)
         try:
-            self._await_turn(call)
-            self._raise_difference()
-            met = self._floor.meetings
+            self._await_schedule(pending)
+            self._raise_mismatch()
+            passes = self._barrier.passes
             result = work()
-            if self._floor.meetings == met:  # the next go number may only come when all have seen this one
-                self._floor.meet()
+            if self._barrier.passes == passes:  # every rank must see this sequence number before the next one
+                self._barrier.wait()
             return result
         except Mismatch:
             raise
         except BaseException as error:
-            self._break(error, call)
+            self._fail(error, pending)
             raise
         finally:
-            self._leave(call)
+            self._finish(pending)
 
     # ---- announcing
 
-    def _announce(self, key: str, asked: str, digest: bytes) -> Call:
+    def _announce(self, key: str, request: str, digest: bytes) -> PendingCollective:
         if os.getpid() != self._pid:
             raise CollectiveError(
-                f"{key}: this process was forked from a rank and is none itself: communicate in the rank's own process."
+                f"{key}: this process was forked from a rank. Run collectives in the rank's own process."
             )
         with self._lock:
-            self._check_whole()
+            self._raise_failure()
             name = name_of(key)
             count = self._counts.get(name, 0)
             self._counts[name] = count + 1
             while not self._free:
                 if not self._freed.wait(self._timeout_s):
-                    raise Stalled(f"{key}: all {LANES} collectives that a rank can wait for at a time wait for others.")
-                self._check_whole()
-            call = Call(token_of(key, count), key, asked, digest, self._free.pop())
-            self._calls[call.token] = call
-        self._lanes.announce(call)
-        return call
+                    raise Stalled(f"{key}: all {layout.ENTRIES} announcements of this rank wait for other ranks.")
+                self._raise_failure()
+            pending = PendingCollective(token_of(key, count), key, request, digest, self._free.pop())
+            self._pending[pending.token] = pending
+        self.announcements.announce(pending)
+        return pending
 
-    def _leave(self, call: Call) -> None:
-        self._lanes.withdraw(call)
+    def _finish(self, pending: PendingCollective) -> None:
+        self.announcements.withdraw(pending)
         with self._lock:
-            del self._calls[call.token]
-            self._free.append(call.lane)
+            del self._pending[pending.token]
+            self._free.append(pending.entry)
             self._freed.notify()
-            if call.has_turn or self._broken:
-                self._hand_on()
+            if pending.is_scheduled or self._failure:
+                self._wake_next()
 
-    def _hand_on(self) -> None:
-        """Lets the longest waiting thread look at the memory from now on."""
-        if self._broken:
-            for call in self._calls.values():
-                _wake(call)
-        elif self._calls:
-            _wake(next(iter(self._calls.values())))
+    def _wake_next(self) -> None:
+        """Make the longest waiting thread the one that polls; wake every thread after a failure."""
+        if self._failure:
+            for pending in self._pending.values():
+                _wake(pending)
+        elif self._pending:
+            _wake(self._oldest())
         else:
-            self._looking = False
+            self._polling = False
 
-    # ---- waiting for the turn
+    # ---- waiting for the schedule
 
-    def _await_turn(self, call: Call) -> None:
+    def _await_schedule(self, pending: PendingCollective) -> None:
         with self._lock:
-            looks, self._looking = not self._looking, True
+            polls, self._polling = not self._polling, True
         while True:
-            if not looks:
-                call.wake.acquire()
-                self._check_whole()
-            if call.has_turn:
+            if not polls:
+                pending.sleeping.acquire()
+                self._raise_failure()
+            if pending.is_scheduled:
                 return
-            self._winner = None
-            wait_until(self._see_go, self._check, _SPINS)
-            winner = self._winner
-            assert winner is not None
-            winner.has_turn = True
-            if winner is call:
+            self._scheduled = None
+            wait_until(self._poll, self._check, _SPINS)
+            scheduled = self._scheduled
+            assert scheduled is not None
+            scheduled.is_scheduled = True
+            if scheduled is pending:
                 return
-            _wake(winner)
-            looks = False
+            _wake(scheduled)
+            polls = False
 
-    def _see_go(self) -> bool:
+    def _poll(self) -> bool:
+        """Return True if a collective is scheduled; on the first rank of the group, schedule one."""
         words = self._words
-        if words[seg.GO_NUMBER] == self._go:
-            if self._place or not self._give_go():
+        if words[layout.SCHEDULED_NUMBER] == self._sequence:
+            if self._rank or not self._schedule_next():
                 return False
         fence()
-        self._winner = self._calls.get(words[seg.GO_TOKEN])
-        if self._winner is None:
+        self._scheduled = self._pending.get(words[layout.SCHEDULED_TOKEN])
+        if self._scheduled is None:
             raise CollectiveError(
-                "the shared memory of the ranks is damaged: a collective was begun that this rank did not ask for."
+                "the shared memory is damaged: a collective is scheduled that this rank did not announce."
             )
-        self._go += 1
+        self._sequence += 1
         return True
 
-    def _give_go(self) -> bool:
-        """The first rank: gives the next go number to a collective that every rank has announced."""
-        for call in list(self._calls.values()):
-            lanes = self._lanes.lanes_of(call)
-            if lanes is not None:
-                text = self._lanes.difference(call, lanes)
+    def _schedule_next(self) -> bool:
+        """Give the next sequence number to a collective that every rank has announced."""
+        for pending in list(self._pending.values()):
+            entries = self.announcements.find_all(pending)
+            if entries is not None:
+                text = self.announcements.mismatch(pending, entries)
                 if text:
-                    self._segment.write_text(seg.GO_TEXT, text, seg.PAGE - seg.GO_TEXT)
-                self._words[seg.GO_VERDICT] = bool(text)
-                self._words[seg.GO_TOKEN] = call.token
+                    self._segment.write_text(layout.MISMATCH_TEXT, text, layout.PAGE - layout.MISMATCH_TEXT)
+                self._words[layout.SCHEDULED_IS_MISMATCH] = bool(text)
+                self._words[layout.SCHEDULED_TOKEN] = pending.token
                 fence()
-                self._words[seg.GO_NUMBER] = self._go + 1
+                self._words[layout.SCHEDULED_NUMBER] = self._sequence + 1
                 return True
         return False
 
-    def _raise_difference(self) -> None:
-        if self._words[seg.GO_VERDICT]:
-            text = self._segment.read_text(seg.GO_TEXT)
-            self._floor.meet()  # all have read it
+    def _raise_mismatch(self) -> None:
+        if self._words[layout.SCHEDULED_IS_MISMATCH]:
+            text = self._segment.read_text(layout.MISMATCH_TEXT)
+            self._barrier.wait()  # every rank has read it
             raise Mismatch(text)
 
-    # ---- when it does not go on
+    # ---- failures
 
     def _check(self, waited_s: float) -> None:
-        self._check_whole()
-        call = self._oldest()
-        error = self._peers.broken(self._segment)
+        self._raise_failure()
+        pending = self._oldest()
+        error = self._peers.find_failure(self._segment)
         if error is None:
-            lost = self._peers.lost()
+            lost = self._peers.find_lost()
             if lost:
-                error = PeerLost(f"{call.key} ({call.asked}) cannot be carried out: {lost}.")
-            elif time.monotonic() - call.since > self._timeout_s:
-                error = Stalled(self._lanes.report(call, self._timeout_s))
-        if error is not None and self._words[seg.GO_NUMBER] == self._go:  # else it came before they were lost
+                error = PeerLost(f"{pending.key} ({pending.request}) cannot complete: {lost}.")
+            elif time.monotonic() - pending.since > self._timeout_s:
+                error = Stalled(self.announcements.stall(pending, self._timeout_s))
+        if error is not None and self._words[layout.SCHEDULED_NUMBER] == self._sequence:  # else it was scheduled before
             raise error
 
-    def _oldest(self) -> Call:
-        return next(iter(list(self._calls.values())))
+    def _oldest(self) -> PendingCollective:
+        return next(iter(list(self._pending.values())))
 
-    def _check_whole(self) -> None:
-        if self._broken:
-            raise type(self._broken)(str(self._broken))
+    def _raise_failure(self) -> None:
+        if self._failure:
+            raise type(self._failure)(str(self._failure))
 
-    def _break(self, error: BaseException, call: Call) -> None:
-        """Ends the group here, and tells the other ranks why."""
+    def _fail(self, error: BaseException, pending: PendingCollective) -> None:
+        """Stop the group on this rank, and show the other ranks why."""
         if not isinstance(error, CollectiveError):
             error = CollectiveError(
-                f"{call.key} ({call.asked}): {self._peers.name(self._place)} failed: {type(error).__name__}: {error}"
+                f"{pending.key} ({pending.request}): {self._peers.name(self._rank)} failed: "
+                f"{type(error).__name__}: {error}"
             )
         with self._lock:
-            if self._broken:
+            if self._failure:
                 return
-            self._broken = error
-        break_group(self._segment, self._place, error)
+            self._failure = error
+        mark_failed(self._segment, self._rank, error)
 
 
-def _wake(call: Call) -> None:
-    if call.wake.locked():
-        call.wake.release()
+def _wake(pending: PendingCollective) -> None:
+    if pending.sleeping.locked():
+        pending.sleeping.release()

@@ -1,13 +1,13 @@
-"""The shared memory of a group of ranks: where each word, text and slot is.
+"""The shared memory segment of a group: the layout of its words, texts and slots.
 
-All that is read without a lock is a 64-bit word on its own: the machine writes
-an aligned word whole. Texts and data are written before the word that announces
-them and read after it.
+Only single 64-bit words are read without a lock: the hardware writes an aligned
+word atomically. Texts and data are written before the word that announces them,
+and read after it.
 
 =============  ==========================================================
-header         version, sizes, state; why the set-up failed; the go record
-rank pages     who the rank is, its state, its counter, its announcements
-records        what each announcement asks for
+header         version, sizes, state; the setup error; the schedule
+rank pages     each rank's process, state, barrier counter and announcements
+records        the request of each announcement
 slots          [2 halves][rank][chunk]: the data
 =============  ==========================================================
 """
@@ -28,24 +28,24 @@ PAGE = 4096
 WORD = 8
 MAGIC = 0x6E70755F73686D31
 VERSION = 2
-LANES = 1024  # collectives that one rank can have announced at a time
+ENTRIES = 1024  # announcements of one rank at a time
 RECORD_BYTES = 512
-_RANK_BYTES = PAGE + LANES * WORD
+_RANK_BYTES = PAGE + ENTRIES * WORD
 
 # Words of the header
 _MAGIC, _VERSION, _SIZE, _CHUNK = range(4)
-STATE, REFUSED = 8, 9
-GO_NUMBER, GO_TOKEN, GO_VERDICT = 16, 17, 18
-REFUSAL_TEXT, GO_TEXT = 1024, 2048
+STATE, REJECTED = 8, 9
+SCHEDULED_NUMBER, SCHEDULED_TOKEN, SCHEDULED_IS_MISMATCH = 16, 17, 18
+SETUP_TEXT, MISMATCH_TEXT = 1024, 2048
 TEXT_BYTES = 1024
-# Words of a rank's pages; the counter and the announcements have cache lines of their own
-LIFE, PID, RANK_STATE = range(3)
+# Words of a rank's pages; the counter and the announcements have their own cache lines
+INCARNATION, PID, RANK_STATE = range(3)
 COUNTER = 16
 RANK_TEXT = 1024  # byte
 TOKENS = PAGE // WORD
 
-SETTING_UP, READY, FAILED = 0, 1, 2  # STATE; FAILED + the error's code
-PRESENT, LEFT, BROKEN = 0, 1, 2  # RANK_STATE; BROKEN + the error's code
+SETTING_UP, READY, FAILED = 0, 1, 2  # STATE; FAILED + error_code()
+PRESENT, LEFT, BROKEN = 0, 1, 2  # RANK_STATE; BROKEN + error_code()
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,17 @@ class Layout:
 
     @property
     def records_at(self) -> int:
-        """Byte where the records begin."""
+        """Return the byte offset of the records."""
         return PAGE + self.size * _RANK_BYTES
 
     @property
     def slots_at(self) -> int:
-        """Byte where the slots begin."""
-        return self.records_at + self.size * LANES * RECORD_BYTES
+        """Return the byte offset of the slots."""
+        return self.records_at + self.size * ENTRIES * RECORD_BYTES
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of the whole segment."""
+        """Return the size of the segment in bytes."""
         return self.slots_at + 2 * self.size * self.chunk_bytes
 
 
@@ -84,12 +84,12 @@ class Segment:
 
     @classmethod
     def private(cls, layout: Layout) -> Segment:
-        """The segment of a group of one rank: memory of this process."""
+        """Return a segment in private memory, for a group of one rank."""
         return cls(-1, layout)
 
     @classmethod
     def create(cls, path: str, layout: Layout) -> Segment:
-        """Makes a segment; its memory is only taken by reserve()."""
+        """Create a segment; reserve() allocates its memory."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         os.ftruncate(fd, layout.total_bytes)
         made = cls(fd, layout)
@@ -102,70 +102,70 @@ class Segment:
 
     @classmethod
     def open(cls, path: str) -> Segment:
-        """Maps a segment that another rank made.
+        """Map a segment that another rank created.
 
         Raises:
-            FileNotFoundError: it is not there, or not any more.
-            Mismatch: another version of this package made it.
+            FileNotFoundError: it does not exist, or is incomplete.
+            Mismatch: another version of npu_shim created it.
         """
         fd = os.open(path, os.O_RDWR)
         try:
             head = np.frombuffer(os.pread(fd, 4 * WORD, 0), np.uint64)
-            if len(head) < 4 or head[_MAGIC] != MAGIC:  # not yet written in full
+            if len(head) < 4 or head[_MAGIC] != MAGIC:  # not completely written yet
                 raise FileNotFoundError(path)
             if head[_VERSION] != VERSION:
                 raise Mismatch(
-                    f"the other ranks' npu_shim shares memory in form {head[_VERSION]}, this one in form "
-                    f"{VERSION}: install the same npu_shim for every rank."
+                    f"the other ranks use version {head[_VERSION]} of the shared memory layout, this rank version "
+                    f"{VERSION}. Install the same npu_shim for every rank."
                 )
             return cls(fd, Layout(int(head[_SIZE]), int(head[_CHUNK])))
         finally:
             os.close(fd)
 
     def reserve(self) -> None:
-        """Takes the memory now: taken page by page, a full file system would kill the process with SIGBUS.
+        """Allocate the memory now: on demand, a full file system would kill the process with SIGBUS.
 
         Raises:
-            CollectiveError: there is not enough.
+            CollectiveError: there is not enough memory.
         """
         try:
             os.posix_fallocate(self._unreserved, 0, self.layout.total_bytes)
         except OSError as error:
             raise CollectiveError(
-                f"{self.layout.size} ranks share {self.layout.total_bytes >> 20} MB of memory, which is not there "
-                f"({error.strerror}): free some, or enlarge it (in a container: --shm-size)."
+                f"{self.layout.size} ranks need {self.layout.total_bytes >> 20} MB of shared memory, which is not "
+                f"available ({error.strerror}). Free some, or enlarge it (in a container: --shm-size)."
             ) from error
         finally:
             os.close(self._unreserved)
 
     def page(self, rank: int) -> int:
-        """Index of the first word of a rank's pages."""
+        """Return the index of the first word of a rank's pages."""
         return (PAGE + rank * _RANK_BYTES) // WORD
 
     def counters(self) -> list[int]:
-        """Index of each rank's counter."""
+        """Return the index of each rank's barrier counter."""
         return [self.page(rank) + COUNTER for rank in range(self.layout.size)]
 
     def tokens_at(self, rank: int) -> int:
-        """Byte where a rank's announcements begin."""
+        """Return the byte offset of a rank's announcements."""
         return (self.page(rank) + TOKENS) * WORD
 
-    def record_at(self, rank: int, lane: int) -> int:
-        """Byte where the record of an announcement begins."""
-        return self.layout.records_at + (rank * LANES + lane) * RECORD_BYTES
+    def record_at(self, rank: int, entry: int) -> int:
+        """Return the byte offset of the record of an announcement."""
+        return self.layout.records_at + (rank * ENTRIES + entry) * RECORD_BYTES
 
-    def write_text(self, at: int, text: str, room: int = TEXT_BYTES) -> None:
-        """Writes a text at a byte, cut to the room there is; the word that announces it is written afterwards."""
-        raw = text.encode("utf-8")[: room - 2]
+    def write_text(self, at: int, text: str, max_bytes: int = TEXT_BYTES) -> None:
+        """Write a text at a byte offset, truncated to max_bytes. The caller announces it afterwards."""
+        raw = text.encode("utf-8")[: max_bytes - 2]
         self.memory[at : at + 2 + len(raw)] = len(raw).to_bytes(2, "little") + raw
 
     def read_text(self, at: int) -> str:
-        """A text that write_text wrote."""
+        """Read a text that write_text wrote."""
         count = int.from_bytes(self.memory[at : at + 2], "little")
         return self.memory[at + 2 : at + 2 + count].decode("utf-8", "ignore")
 
     def rank_text(self, rank: int) -> int:
-        """Byte of the text in which a rank says why it ended or failed."""
+        """Return the byte offset of the text in which a rank writes why it exited or failed."""
         return self.page(rank) * WORD + RANK_TEXT
 
 
@@ -173,8 +173,8 @@ _first, _second = threading.Lock(), threading.Lock()
 
 
 def _full_fence() -> None:
-    # Releasing a lock keeps what is before it before; taking one keeps what is after it after. Between the release
-    # of the first and the taking of the second both are locks of this thread, and those are never swapped.
+    # Accesses before a lock's release stay before it, and accesses after an acquisition stay after it. The release of
+    # the first lock and the acquisition of the second, by the same thread, are never reordered.
     with _first:
         pass
     with _second:
@@ -182,8 +182,8 @@ def _full_fence() -> None:
 
 
 def _no_fence() -> None:
-    """x86 shows other cores the stores of one core in their order, and reads in order."""
+    """Do nothing: x86 keeps the order of stores and of loads."""
 
 
-# Between data and the word that announces it. The form for other machines is not tested on any (no ARM at hand).
+# Orders data and the word that announces it. The version for other processors is not tested on one.
 fence = _no_fence if platform.machine() in ("x86_64", "AMD64", "i686", "i386") else _full_fence

@@ -41,12 +41,12 @@ def gradient(step, weights):
 
 if len(sys.argv) > 3 and int(sys.argv[3]) == RANK:
     time.sleep(float(sys.argv[4]))
-engine = shm.join(RANK, SIZE, ENV.job_id, connect_timeout_s=ENV.connect_timeout_s, stall_timeout_s=ENV.collective_timeout_s)
+backend = shm.join(RANK, SIZE, ENV.job_id, connect_timeout_s=ENV.connect_timeout_s, stall_timeout_s=ENV.collective_timeout_s)
 given = restored() if RANK == 0 else [np.int64(0), np.zeros(2000), np.zeros(2000)]
-begin, weights, speed = engine.world.broadcast(given, root=0, key='state')
+begin, weights, speed = backend.world.broadcast(given, root=0, key='state')
 weights, speed = weights.copy(), speed.copy()
 for step in range(int(begin), STEPS):
-    speed = 0.9 * speed + engine.world.allreduce(gradient(step, weights), 'sum', key='gradient') / SIZE
+    speed = 0.9 * speed + backend.world.allreduce(gradient(step, weights), 'sum', key='gradient') / SIZE
     weights -= 0.1 * speed
     if RANK == 0 and (step + 1) % 5 == 0:
         save(step + 1, weights, speed)

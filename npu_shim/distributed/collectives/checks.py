@@ -1,0 +1,71 @@
+"""Argument checks of collectives."""
+
+from __future__ import annotations
+
+from typing import Sequence, Union
+
+import numpy as np
+
+Counts = Union[np.ndarray, Sequence[int]]
+
+
+def check_members(name: str, members: Sequence[int], rank: int, size: int) -> None:
+    """Check the members of a group.
+
+    Args:
+        name: name of the group.
+        members: their world ranks.
+        rank: the world rank of this process.
+        size: the world size.
+    Raises:
+        ValueError: the members are not ranks of this job, or this rank is not among them.
+    """
+    if len(set(members)) != len(members) or rank not in members or not set(members) <= set(range(size)):
+        raise ValueError(
+            f"ranks={list(members)} is not allowed for group {name!r} on rank {rank}. Name this rank and others of 0 "
+            f"to {size - 1}, each once."
+        )
+
+
+def check_segments(
+    key: str, side: str, counts: Counts, displacements: Counts, size: int, total: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the counts and offsets of the segments of one side of an all-to-all as int64 [size].
+
+    Args:
+        key: the key of the collective.
+        side: 'send' or 'recv'.
+        counts: the number of elements for each rank.
+        displacements: the offset of the segment for each rank.
+        size: the size of the group.
+        total: the number of elements on this side.
+    Raises:
+        ValueError: the shapes are wrong, or a segment is out of range.
+    """
+    count, offset = np.asarray(counts, np.int64), np.asarray(displacements, np.int64)
+    if count.shape != (size,) or offset.shape != (size,):
+        raise ValueError(
+            f"{key}: {side}_counts and {side}_displacements have shapes {list(count.shape)} and {list(offset.shape)}. "
+            f"Pass one number for each of {size} ranks."
+        )
+    if count.min() < 0 or offset.min() < 0 or (offset + count).max() > total:
+        raise ValueError(
+            f"{key}: {side}_counts={count.tolist()} and {side}_displacements={offset.tolist()} are not allowed. Keep "
+            f"the segments within {total} elements."
+        )
+    return count, offset
+
+
+def check_count_matrix(key: str, matrix: np.ndarray | Sequence[Sequence[int]], size: int) -> np.ndarray:
+    """Return the counts of an all-to-all as int64 [size, size].
+
+    Raises:
+        ValueError: the shape is wrong, or a count is negative.
+    """
+    counts = np.asarray(matrix, np.int64)
+    if counts.shape != (size, size) or (counts.size and counts.min() < 0):
+        raise ValueError(
+            f"{key}: send_count_matrix={counts.tolist()} is not allowed. Pass {size} rows of {size} counts, none "
+            "negative."
+        )
+    return counts
