@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 import convert_tf2npu.files.copying
-import convert_tf2npu.project.project
+import convert_tf2npu.project.source_files
 import pytest
 from convert_tf2npu.cli.progress import Progress
 from convert_tf2npu.main import main
@@ -476,7 +476,7 @@ def test_a_file_that_cannot_be_read_is_named_and_missing(project, tmp_path, monk
             raise PermissionError(13, "Permission denied", str(path))
         return open(path, *arguments, **more)
 
-    for module in (convert_tf2npu.project.project, convert_tf2npu.files.copying):
+    for module in (convert_tf2npu.project.source_files, convert_tf2npu.files.copying):
         monkeypatch.setattr(module, "open", no_open, raising=False)
     assert main(["-i", str(project), "-o", str(tmp_path / "out")]) == 2
     out, err = capsys.readouterr()

@@ -13,7 +13,7 @@ from convert_tf2npu.engine import converter as convert_module
 from convert_tf2npu.engine.converter import Converter, project_of
 from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.project import project as project_module
-from convert_tf2npu.project.module_cache import AtHand
+from convert_tf2npu.project.module_cache import LRU
 from convert_tf2npu.project.project import Project
 from convert_tf2npu.syntax.source import SourceError, check_readable
 
@@ -178,7 +178,7 @@ def test_what_is_known_of_files_goes_without_the_collector(tmp_path: pathlib.Pat
         assert all(converter.convert(path.read_bytes(), str(path)).new for path in paths)
         known = [weakref.ref(module.names) for module in map(project.module, map(str, paths)) if module]
         assert len(known) == 12 and all(names() is not None for names in known)
-        project._at_hand = AtHand(1)
+        project._store._modules = LRU(1)
         assert sum(names() is not None for names in known) <= 4  # which caches of functions hold
     finally:
         gc.enable()

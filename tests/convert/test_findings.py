@@ -12,7 +12,7 @@ import pytest
 from convert_tf2npu.cli.config import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.rules.registry import Registry
-from convert_tf2npu.semantics import resolver as names_module
+from convert_tf2npu.tf_api import npu_init_exports
 from convert_tf2npu.tf_api.support import AVOID_IN_2, SUPPORT, names_of
 
 RULE_OF_KIND = {
@@ -128,7 +128,7 @@ def test_what_the_list_for_tensorflow_2_excludes(maker: Any, name: str, note_cod
 
 def test_the_made_module_is_the_one_that_is_used(maker: Any) -> None:
     lines = "\n".join(maker.module_lines(SUPPORT, AVOID_IN_2)) + "\n"
-    here = pathlib.Path(names_module.__file__).parents[1] / "tf_api" / "support.py"
+    here = pathlib.Path(npu_init_exports.__file__).parents[1] / "tf_api" / "support.py"
     assert here.read_text(encoding="utf-8") == lines
 
 
@@ -141,7 +141,7 @@ def test_a_finding_names_only_what_npu_shim_has(rule: Any) -> None:
     ours = set(
         re.findall(r"(?<!\.)\b(npu_[a-z_]+|NPU[A-Z][A-Za-z]+|hccl_ops|get_(?:npu_)?(?:local_)?rank_\w+)\b", text)
     )
-    assert ours - {"npu_shim", "npu_init"} <= names_module.STAR
+    assert ours - {"npu_shim", "npu_init"} <= npu_init_exports.STAR
 
 
 @pytest.mark.parametrize("rule", TELLING, ids=[r.code for r in TELLING])

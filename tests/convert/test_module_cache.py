@@ -1,65 +1,55 @@
-"""Which modules stay in memory when there is no place for all."""
+"""The cache drops the least recently used values when their weights exceed the limit."""
 
 from __future__ import annotations
 
 import pytest
-from convert_tf2npu.project.module_cache import AtHand
-from convert_tf2npu.project.project import Module, Project
-
-NODES = 40  # about, of each module
-
-
-def module(path: str) -> Module:
-    return Project().understand(b"x = f(y, z)\n" * (NODES // 6), "/" + path)
+from convert_tf2npu.project.module_cache import LRU
 
 
 @pytest.mark.parametrize(
-    "reads,left",
+    "uses,left",
     [
         ("a b c", "b c"),
         ("a b +a c", "a c"),
-        ("?a ?b ?c", "b c"),
-        ("?a b c", "a c"),
-        ("?a b c d", "a d"),
-        ("a ?b ?c", "a c"),
-        ("?a b a c", "a c"),
-        ("?a a b c", "b c"),
+        ("a b a c", "a c"),
+        ("a b +c c", "b c"),
+        ("a b c d", "c d"),
     ],
     ids=[
-        "the longest unused goes first",
-        "what is used stays",
-        "also of those that are asked for",
+        "the least recently used goes first",
         "what is asked for stays",
-        "and stays",
-        "in half of the place",
-        "what is converted is as new",
-        "what was converted is asked for no more",
+        "what is added again stays",
+        "a question without an answer changes nothing",
+        "one after the other",
     ],
 )
-def test_what_is_most_likely_to_be_asked_for_stays(reads: str, left: str) -> None:
-    """``?`` marks what is read because somebody asks, ``+`` what is used and not read."""
-    size = len(module("a").names.parents)
-    kept = AtHand(2 * size)
+def test_the_least_recently_used_value_is_dropped(uses: str, left: str) -> None:
+    """``+`` marks a question, all others are additions."""
+    kept: LRU[str, str] = LRU(20)
     gone: list[str] = []
-    for read in reads.split():
-        if read.startswith("+"):
-            assert kept.get("/" + read[1:])
+    for use in uses.split():
+        if use.startswith("+"):
+            assert kept.get(use[1:]) == (use[1:].upper() if use[1:] in kept else None)
             continue
-        gone += [each.path[1:] for each in kept.keep(module(read.lstrip("?")), read.startswith("?"))]
-    assert [path for path in "abcd" if "/" + path in kept] == left.split()
-    assert set(gone) | set(left.split()) == set(reads.replace("?", "").replace("+", "").split())
+        gone += kept.put(use, use.upper(), 10)
+    assert [key for key in "abcd" if key in kept] == left.split()
+    assert sorted(gone) == sorted(set(uses.replace("+", "").upper().split()) - set(left.upper().split()))
 
 
-def test_half_of_the_place_is_for_those_that_were_converted() -> None:
-    size = len(module("a").names.parents)
-    kept = AtHand(4 * size)
-    for number in range(4):
-        kept.keep(module(f"asked{number}"), True)
-    gone = [each.path for path in "abc" for each in kept.keep(module(path), False)]
-    assert gone == ["/asked0", "/asked1", "/a"]
+def test_a_large_value_drops_several() -> None:
+    kept: LRU[str, int] = LRU(30)
+    assert [kept.put(key, number, 10) for number, key in enumerate("abc")] == [[], [], []]
+    assert kept.put("d", 3, 25) == [0, 1, 2]
 
 
-def test_one_module_stays_however_large_it_is() -> None:
-    kept = AtHand(1)
-    assert [each.path for path in "ab" for each in kept.keep(module(path), True)] == ["/a"]
-    assert "/b" in kept and kept.get("/a") is None
+def test_a_value_of_the_same_key_is_replaced_with_its_weight() -> None:
+    kept: LRU[str, int] = LRU(30)
+    kept.put("a", 1, 25)
+    assert kept.put("a", 2, 10) == [] and kept.get("a") == 2
+    assert kept.put("b", 3, 20) == [] and "a" in kept
+
+
+def test_one_value_stays_however_large_it_is() -> None:
+    kept: LRU[str, int] = LRU(1)
+    assert kept.put("a", 1, 10) == [] and kept.put("b", 2, 20) == [1]
+    assert "b" in kept and kept.get("a") is None

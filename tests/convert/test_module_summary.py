@@ -8,10 +8,13 @@ import pickle
 import pytest
 from convert_tf2npu.cli.config import Settings
 from convert_tf2npu.engine.converter import Converter
-from convert_tf2npu.project import project as project_module
-from convert_tf2npu.project.module_cache import AtHand
-from convert_tf2npu.project.module_summary import Outline, outline
-from convert_tf2npu.project.project import Module, Project
+from convert_tf2npu.project import module_store
+from convert_tf2npu.project.module_cache import LRU
+from convert_tf2npu.project.module_store import ModuleStore
+from convert_tf2npu.project.module_summary import ModuleSummary, summary
+from convert_tf2npu.project.project import Project
+from convert_tf2npu.semantics.module_index import Module
+from convert_tf2npu.semantics.resolved_name import ResolvedName
 
 OTHER = "import tensorflow as tf\nfrom tensorflow import keras\nclass Base(tf.Session):\n    pass\n"
 MODULES = {
@@ -58,10 +61,11 @@ def test_it_says_what_the_module_says(what: str, tmp_path: pathlib.Path) -> None
     read, let_go = (project_of(tmp_path, MODULES[what]) for _ in range(2))
     path = tmp_path / "made.py"
     module = module_of(read, path)
-    let_go.outline(str(path))
-    let_go._at_hand = AtHand(1)
+    let_go._store.summary(str(path))
+    let_go._store._modules = LRU(1)
     for name in NAMES:
-        assert let_go.attribute(str(path), name) == read.attribute(str(path), name), name
+        made = ResolvedName("", str(path))
+        assert let_go.attribute(made, name) == read.attribute(made, name), name
         assert let_go.starred(str(path), name) == read.starred(str(path), name), name
         assert let_go.binds(str(path), name) == (name in module.names.module.bindings), name
 
@@ -80,15 +84,15 @@ def test_it_says_what_the_module_says(what: str, tmp_path: pathlib.Path) -> None
 )
 def test_it_offers_what_the_module_offers(text: str, offered: str, tmp_path: pathlib.Path) -> None:
     names = module_of(project_of(tmp_path, text), tmp_path / "made.py").names
-    kept = outline(names)
+    kept = summary(names)
     assert [name for name in ("_a", "b", "c") if kept.offers(name)] == offered.split()
     assert [name for name in ("_a", "b", "c") if names.offers(name)] == offered.split()
 
 
 def test_it_is_small_and_can_be_handed_to_other_processes(tmp_path: pathlib.Path) -> None:
     text = "import tensorflow as tf\n" + "".join(f"def f{n}(x):\n    return tf.nn.relu(x)\n" for n in range(100))
-    kept = outline(module_of(project_of(tmp_path, text), tmp_path / "made.py").names)
-    assert type(kept) is Outline and pickle.loads(pickle.dumps(kept)) == kept
+    kept = summary(module_of(project_of(tmp_path, text), tmp_path / "made.py").names)
+    assert type(kept) is ModuleSummary and pickle.loads(pickle.dumps(kept)) == kept
     assert len(pickle.dumps(kept)) < len(text) // 2
 
 
@@ -105,15 +109,15 @@ def test_files_that_ask_each_other_are_read_once(
         path.write_text("import tensorflow as tf\nfrom kinds import Kind, make\nmade = Kind(), make(), tf.zeros(1)\n")
     paths = [str(tmp_path / "kinds.py"), str(tmp_path / "other.py")] + [str(path) for path in users]
     read: list[str] = []
-    understand = Project.understand
+    understand = ModuleStore.understand
 
-    def understood(self: Project, raw: bytes, path: str = "", asked: bool = False) -> Module | None:
-        if path not in self._at_hand:
+    def understood(self: ModuleStore, raw: bytes, path: str) -> Module:
+        if path not in self:
             read.append(path)
-        return understand(self, raw, path, asked)
+        return understand(self, raw, path)
 
-    monkeypatch.setattr(Project, "understand", understood)
-    monkeypatch.setattr(project_module, "_NODES_AT_HAND", 1)  # so that no two trees are in memory
+    monkeypatch.setattr(ModuleStore, "understand", understood)
+    monkeypatch.setattr(module_store, "_MOST_NODES", 1)  # so that no two trees are in memory
     converter = Converter(Settings(), Project(paths))
     made = [converter.convert(path.read_bytes(), str(path)).new for path in users]
     assert [new is not None and b"Kind(config=npu_config_proto())" in new for new in made] == [config] * len(users)

@@ -6,11 +6,12 @@ import ast
 import os
 
 import pytest
-from convert_tf2npu.semantics.resolver import STAR, Names
+from convert_tf2npu.semantics.resolver import Resolver
+from convert_tf2npu.tf_api.npu_init_exports import STAR
 
 
 def name_of_last_call(text: str) -> str | None:
-    names = Names(ast.parse(text))
+    names = Resolver(ast.parse(text))
     call = max(names.calls, key=lambda c: (c.node.lineno, c.node.col_offset))
     return names.resolve(call.node.func, call.where)
 
@@ -203,7 +204,7 @@ def test_every_call_function_and_class_of_the_standard_library_is_recorded_once(
     for name in files[::2]:
         with open(os.path.join(folder, name), "rb") as stream:
             tree = ast.parse(stream.read())
-        names = Names(tree)
+        names = Resolver(tree)
         recorded = (
             [c.node for c in names.calls] + [f.node for f in names.functions] + [node for node, _ in names.classes]
         )

@@ -7,7 +7,7 @@ import ast
 import pytest
 from convert_tf2npu.rewrite.call_edits import loses_comment
 from convert_tf2npu.rewrite.removal import remove_arguments, remove_names, remove_statements
-from convert_tf2npu.semantics.resolver import Names
+from convert_tf2npu.semantics.resolver import Resolver
 from convert_tf2npu.syntax.source import Source
 
 STATEMENTS: dict[str, tuple[str, str]] = {
@@ -36,7 +36,7 @@ STATEMENTS: dict[str, tuple[str, str]] = {
 def test_a_statement(before: str, after: str) -> None:
     source = Source(before.encode())
     gone = [n for n in ast.walk(source.tree) if isinstance(n, ast.Expr) and getattr(n.value, "id", "") == "gone"]
-    new = source.edited(remove_statements(source, Names(source.tree), gone)).decode()
+    new = source.edited(remove_statements(source, Resolver(source.tree), gone)).decode()
     assert new == after
     ast.parse(new)
 

@@ -17,8 +17,6 @@ from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.engine.shares import Shares, equal
 from convert_tf2npu.engine.workers import converted
 from convert_tf2npu.files.errors import UsageError
-from convert_tf2npu.project import import_graph
-from convert_tf2npu.project.import_graph import concerned, importers, reached, read_imports
 
 
 def given(shares: Shares, order: list[int]) -> dict[int, list[range]]:
@@ -131,35 +129,6 @@ def test_processes_come_to_what_one_comes_to(
     assert not asked
     assert dict(converted(paths, converting, 3)) == one and set(asked) == {(os.getpid(), n) for n in range(3)}
     assert sorted(one) == list(range(len(paths))) and sum(result.new is not None for result in one.values()) == 12
-
-
-@pytest.mark.parametrize("jobs", [2, 3, 50])
-def test_processes_read_the_imports_that_one_reads(
-    jobs: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(import_graph, "_WORTH_A_PROCESS", 1)
-    monkeypatch.setattr(parts, "may_fork", lambda: True)
-    chosen = random.Random(jobs)
-    paths = [tmp_path / (f"part{number // 7}") / (f"m{number}.py") for number in range(40)]
-    for path in paths:
-        path.parent.mkdir(exist_ok=True)
-        others = [chosen.choice(paths) for _ in range(3)]
-        path.write_text(
-            "".join(f"import {other.parent.name}.{other.stem}\n" for other in others)
-            + chosen.choice(["", "", "import tensorflow as tf\n"])
-        )
-    package = tmp_path / "part0" / "__init__.py"
-    project = project_of(Settings(), [str(path) for path in paths + [package, tmp_path / "gone.py"]])
-    package.write_text("")
-    one = concerned(project), dict(importers(project)), [reached(project, path) for path in project.paths]
-    for known in (concerned, reached):
-        known.cache_clear()
-    begun: list[int] = []
-    real = parts.start
-    monkeypatch.setattr(parts, "start", lambda *what: (begun.append(1), real(*what))[1])
-    read_imports(project, jobs)
-    assert (concerned(project), dict(importers(project)), [reached(project, path) for path in project.paths]) == one
-    assert len(begun) == min(jobs, 43) - 1 and one[0].reaching and len(one[1]) > 20
 
 
 def test_a_process_that_ends_while_it_reads_imports_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,17 +8,15 @@ the card leave such code alone.
 from __future__ import annotations
 
 import ast
-import functools
 import os
 import re
-from typing import Iterator
+from typing import Iterable, Iterator
 
 from ..project.context import Context
-from ..project.import_graph import reached
 from ..semantics.call_sites import users
 from ..semantics.model import Call
-from ..semantics.resolver import Names
-from ..semantics.types import DATASET, Types
+from ..semantics.module_index import Names
+from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
 
 # The methods and functions of tf.data that take a function and run it on the host.
@@ -47,28 +45,24 @@ def runs_on_card(context: Context, node: ast.AST) -> bool:
     """Whether nothing says that an expression belongs to input, serving or a test."""
     names = context.names
     around = next((parent for parent in names.ancestors(node) if isinstance(parent, _TELLING)), None)
-    known = _on_card(names)
-    if around not in known:
-        known[around] = not _on_host(node, names, set())
-    return known[around]
+    return names.once(_is_on_card, around)
 
 
-@functools.lru_cache(maxsize=1)
-def _on_card(names: Names) -> dict[ast.AST | None, bool]:
-    """Whether what is in a function or class of a file, or in none, runs on the card, as far as that was asked."""
-    return {}
+def _is_on_card(names: Names, around: ast.AST | None) -> bool:
+    """Return True if the code of a function or class, or of the module, runs on the card as far as names show."""
+    return not _on_host([] if around is None else [around, *names.ancestors(around)], names, set())
 
 
 def in_map_function(context: Context, node: ast.AST) -> bool:
     """Whether an expression certainly runs inside tf.data, for each element."""
-    certain, _ = _host_functions(context.names, context.types)
+    certain, _ = context.names.once(_host_functions)
     return any(parent in certain for parent in context.names.ancestors(node))
 
 
 def in_test(context: Context, node: ast.AST) -> bool:
     """Whether an expression belongs to a test."""
     return (
-        _beside(context.names)
+        context.names.once(_is_beside)
         and "test" in _words(os.path.basename(context.names.path))
         or any(isinstance(parent, ast.ClassDef) and _is_test(parent) for parent in context.names.ancestors(node))
     )
@@ -88,7 +82,7 @@ def _updating(names: Names) -> Iterator[Names]:
     """A file, and those of the project that it imports and that may update variables."""
     yield names
     if names.project and names.path:
-        for path in sorted(reached(names.project, names.path) - {names.path}):
+        for path in sorted(names.project.reached(names.path) - {names.path}):
             raw = names.project.raw(path)
             module = names.project.module(path) if any(word.encode() in raw for word in _UPDATES) else None
             if module is not None:
@@ -126,8 +120,7 @@ def function_of(context: Context, node: ast.AST) -> ast.AST:
     return next((p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)), context.names.tree)
 
 
-@functools.lru_cache(maxsize=4)
-def _beside(names: Names) -> bool:
+def _is_beside(names: Names) -> bool:
     """Whether a file, by its name and folder, is a test or prepares data."""
     folder, name = os.path.split(names.path)
     words = _words(os.path.splitext(name)[0])
@@ -146,8 +139,7 @@ def _is_test(node: ast.ClassDef) -> bool:
     return node.name.endswith(("Test", "TestCase")) or any(base.endswith(("Test", "TestCase")) for base in bases)
 
 
-@functools.lru_cache(maxsize=4)
-def _host_functions(names: Names, types: Types) -> tuple[frozenset[ast.AST], frozenset[ast.AST]]:
+def _host_functions(names: Names) -> tuple[frozenset[ast.AST], frozenset[ast.AST]]:
     """The functions that tf.data runs for certain, and those that something called map runs."""
     definitions: dict[str, list[ast.AST]] = {}
     for function in names.functions:
@@ -162,7 +154,8 @@ def _host_functions(names: Names, types: Types) -> tuple[frozenset[ast.AST], fro
                 likely.update(_handed(value, definitions))
             continue
         sure = (names.resolve(call.node.func, call.where) or "").startswith(_DATA) or (
-            isinstance(call.node.func, ast.Attribute) and types.of(call.node.func.value, call.where) == DATASET
+            isinstance(call.node.func, ast.Attribute)
+            and names.types.of(call.node.func.value, call.where) == Type.DATASET
         )
         for value in call.node.args + [k.value for k in call.node.keywords]:
             for found in _handed(value, definitions):
@@ -178,13 +171,18 @@ def _python_of(word: str, call: Call) -> list[ast.expr]:
     return [k.value for k in call.node.keywords if k.arg and _INPUTS.match(k.arg)]
 
 
-def _on_host(node: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
-    """Whether something says that code belongs to input, serving or a test; ``seen`` are the functions
-    whose uses are being looked at."""
-    if _beside(names):
+def _on_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]) -> bool:
+    """Return True if code belongs to input, serving or a test.
+
+    Args:
+        around: the nodes around it, the innermost first.
+        names: name resolution in its module.
+        seen: the functions whose uses are being checked.
+    """
+    if names.once(_is_beside):
         return True
-    certain, likely = _host_functions(names, names.types)
-    for parent in names.ancestors(node):
+    certain, likely = names.once(_host_functions)
+    for parent in around:
         if parent in likely or parent in certain:
             return True
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -217,7 +215,7 @@ def _used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
                 if _is_handed_over(mention, user):
                     return True
                 used.append((mention, user))
-    return bool(used) and all(_on_host(mention, user, seen) for mention, user in used)
+    return bool(used) and all(_on_host(user.ancestors(mention), user, seen) for mention, user in used)
 
 
 def _is_handed_over(mention: ast.AST, names: Names) -> bool:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-import functools
 import os
 from typing import AbstractSet, Iterator, NamedTuple
 
 from ..project.context import Context
-from ..project.import_graph import importers, reached
-from ..project.project import Project
 from ..rewrite.insertion import SETTINGS, is_main_guard
 from ..semantics.model import Call
-from ..semantics.resolver import Names
+from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.version_evidence import had_gelu
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
@@ -60,8 +57,7 @@ def facts_of(names: Names) -> Facts:
     )
 
 
-@functools.lru_cache(maxsize=65536)
-def facts(project: Project, path: str) -> Facts | None:
+def facts(project: ModuleIndex, path: str) -> Facts | None:
     """The facts of a file of a project; None where it cannot be read."""
     module = project.module(path) if project.concerns(project.raw(path), path) else None
     return facts_of(module.names) if module else None
@@ -72,13 +68,13 @@ def program(context: Context) -> Iterator[Facts]:
     names = context.names
     yield facts_of(names)
     if names.project and names.path:
-        yield from facts_in(names.project, reached(names.project, names.path) - {names.path})
+        yield from facts_in(names.project, names.project.reached(names.path) - {names.path})
 
 
-def facts_in(project: Project, paths: AbstractSet[str]) -> Iterator[Facts]:
+def facts_in(project: ModuleIndex, paths: AbstractSet[str]) -> Iterator[Facts]:
     """The facts of some files, as far as these can be read."""
     for path in paths:
-        found = facts(project, path)
+        found = project.once(facts, path)
         if found is not None:
             yield found
 
@@ -90,7 +86,7 @@ def is_started(context: Context) -> bool:
         return not names.path or os.path.realpath(names.path) == os.path.realpath(context.main)
     if any(is_main_guard(statement) for statement in names.tree.body):
         return True
-    if names.project and names.path and names.path in importers(names.project):
+    if names.project and names.path and names.project.importers(names.path):
         return False
     return any(_is_work(names, call) or _starts(names, call) for call in _calls_at_top(names))
 
@@ -115,7 +111,8 @@ def _starts(names: Names, call: Call) -> bool:
     if not isinstance(call.where.statement, ast.Expr):
         return False
     own = names.module.bindings.get(function.id, ()) if isinstance(function, ast.Name) else ()
-    return ":" in (names.resolve(function, call.where) or "") or any(b.kind in ("def", "import") for b in own)
+    name = names.named(function, call.where)
+    return (name is not None and name.is_definition) or any(b.kind in ("def", "import") for b in own)
 
 
 def _needs_switch(names: Names) -> bool:

@@ -13,7 +13,7 @@ import operator
 from typing import Callable
 
 from ..semantics.model import Function, Where
-from ..semantics.resolver import Names
+from ..semantics.module_index import Names
 from ..syntax.expressions import constant
 
 _POINTS = (-3.1, -2.0, -1.3, -0.5, -0.01, 0.0, 0.4, 1.0, 1.7, 2.5, 3.3)

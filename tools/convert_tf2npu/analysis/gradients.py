@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-import functools
 from typing import Iterator, NamedTuple
 
-from ..project.project import Project
 from ..semantics.call_sites import handed
 from ..semantics.model import Binding, Where
-from ..semantics.resolver import Names, element
+from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.scopes import own_returns
 from ..semantics.signatures import bind
 from ..semantics.value_flow import origins
-from ..syntax.expressions import is_none
+from ..syntax.expressions import element, is_none
 from .optimizers import AROUND, NPU, role
 
 GRADIENTS = (
@@ -86,8 +84,7 @@ def applied(names: Names) -> list[Applied]:
     return found
 
 
-@functools.lru_cache(maxsize=1)
-def applied_in(project: Project) -> dict[str, list[Applied]]:
+def applied_in(project: ModuleIndex) -> dict[str, list[Applied]]:
     """Every call of apply_gradients in the files of a project."""
     found: dict[str, list[Applied]] = {}
     for path in project.paths:

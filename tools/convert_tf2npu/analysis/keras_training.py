@@ -8,7 +8,7 @@ from typing import Iterator
 from ..project.context import Context
 from ..rewrite.insertion import is_main_guard
 from ..semantics.model import Call
-from ..semantics.types import MODEL
+from ..semantics.tf_types import Type
 from .device_placement import in_test
 
 TRAINING_METHODS = frozenset({"fit", "fit_generator", "train_on_batch"})
@@ -26,7 +26,7 @@ def first_training(context: Context) -> Call | None:
     if sets_session(context):
         return None
     for call in _training_calls(context):
-        if context.types.of(call.node.func.value, call.where) == MODEL:  # type: ignore[attr-defined]
+        if context.types.of(call.node.func.value, call.where) == Type.MODEL:  # type: ignore[attr-defined]
             return call
     return None
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from typing import NamedTuple, Tuple
 
-from ..project.project import Project
 from ..semantics.model import Where
-from ..semantics.resolver import Names
+from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.signatures import bind
-from ..semantics.tf_types import KERAS_OPTIMIZER, OPTIMIZER, inherited, made_by
+from ..semantics.tf_types import Type, inherited, made_by
 from ..semantics.value_flow import Origin, origins
 from ..syntax.expressions import constant, last_part
 from ..tf_api.canonical_names import canonical
@@ -72,9 +70,9 @@ class Class(NamedTuple):
 def role(call: ast.Call, where: Where, names: Names) -> str | None:
     """What a call does with optimizers: MADE, AROUND, AVERAGING, or None where it does nothing, or where it
     cannot be told."""
-    name = names.resolve(call.func, where)
-    if name is not None and ":" not in name:
-        return _role_of_name(name, call)
+    name = names.named(call.func, where)
+    if name is not None and not name.is_definition:
+        return _role_of_name(canonical(name.dotted) if not name.path else name.text, call)
     if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):  # contrib.opt().Adam(...)
         homes = {origin.resolve() for origin in origins(call.func.value, where, names)}
         found = {_role_of_name(canonical(f"{home}.{call.func.attr}"), call) for home in homes if home} - {None}
@@ -103,7 +101,7 @@ def is_optimizer_class(name: str) -> bool:
     if last in _NO_CLASSES or name in _AROUND or name in _AVERAGING:
         return False
     return (
-        made_by(name) in (OPTIMIZER, KERAS_OPTIMIZER)
+        made_by(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
         or name.startswith(_MORE)
         and last[:1].isupper()
         and ".schedules." not in name
@@ -129,7 +127,7 @@ def _role_of_callee(origin: Origin, call: ast.Call) -> str | None:
 def is_subclass(its_class: Class) -> bool:
     """Whether a class of the project is made from one of TensorFlow's optimizers."""
     return any(
-        inherited(name) in (OPTIMIZER, KERAS_OPTIMIZER) or is_optimizer_class(name)
+        inherited(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER) or is_optimizer_class(name)
         for name in its_class.names.ancestry(its_class.node)
     )
 
@@ -156,24 +154,22 @@ def taken(names: Names) -> dict[Key, str]:
     Returns:
         what each of them does with optimizers itself, by the key of its origin.
     """
-    found = dict(_taken_in(names))
+    found = dict(names.once(_taken_in))
     if names.project is not None and names.path:
-        found.update(_averaged_in_project(names.project))
+        found.update(names.project.once(_averaged_in_project))
     return found
 
 
-@functools.lru_cache(maxsize=1)
-def _averaged_in_project(project: Project) -> dict[Key, str]:
+def _averaged_in_project(project: ModuleIndex) -> dict[Key, str]:
     found: dict[Key, str] = {}
     for path in project.paths:
         if path.endswith((".py", ".pyw")) and _AVERAGING_WORDS.search(project.raw(path)):
             module = project.module(path)
             if module is not None:
-                found.update(_taken_in(module.names))
+                found.update(module.names.once(_taken_in))
     return found
 
 
-@functools.lru_cache(maxsize=4)
 def _taken_in(names: Names) -> dict[Key, str]:
     found: dict[Key, str] = {}
     for call in names.calls:

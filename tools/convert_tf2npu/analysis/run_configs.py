@@ -6,9 +6,10 @@ import ast
 
 from ..project.context import Context
 from ..semantics.model import Where
+from ..semantics.module_index import AnyType
 from ..semantics.scopes import own_returns
 from ..semantics.signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind
-from ..semantics.types import NPU_RUN_CONFIG, PREPARED
+from ..semantics.tf_types import Type
 from ..syntax.expressions import is_none
 from .strategies import turned
 
@@ -24,16 +25,16 @@ def foreign_arguments(context: Context, call: ast.Call, where: Where) -> set[str
     )
 
 
-def becomes(context: Context, node: ast.AST | None, where: Where) -> str | None:
+def becomes(context: Context, node: ast.AST | None, where: Where) -> AnyType | None:
     """The kind of run configuration that an expression will be.
 
     Returns:
-        ``NPU_RUN_CONFIG``, ``PREPARED`` (by ``npu_run_config_init``), or None for a plain or unknown one.
+        ``Type.NPU_RUN_CONFIG``, ``Type.PREPARED_RUN_CONFIG`` (by ``npu_run_config_init``), or None for a plain or unknown one.
     """
     return _same(_kinds(context, node, where, set()))
 
 
-def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int]) -> set[str | None]:
+def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int]) -> set[AnyType | None]:
     """The kinds that an expression may be; none more where it is what is being looked at already."""
     if id(node) in seen:
         return set()
@@ -49,15 +50,15 @@ def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int])
             bound = bind(node, RUN_CONFIG)
             if bound.hidden or bound.unknown:
                 return {None}
-            return {PREPARED if foreign_arguments(context, node, where) else NPU_RUN_CONFIG}
+            return {Type.PREPARED_RUN_CONFIG if foreign_arguments(context, node, where) else Type.NPU_RUN_CONFIG}
         if isinstance(node.func, ast.Attribute) and node.func.attr == "replace":
             return _kinds(context, node.func.value, where, seen)
         made = context.names.definition(node.func, where)
         if made and isinstance(made[0], ast.FunctionDef) and made[1] is context.names:
             return {k for r in own_returns(made[0]) for k in _kinds(context, r.value, context.names.places[r], seen)}
     kind = context.types.of(node, where)
-    return {kind if kind in (NPU_RUN_CONFIG, PREPARED) else None}
+    return {kind if kind in (Type.NPU_RUN_CONFIG, Type.PREPARED_RUN_CONFIG) else None}
 
 
-def _same(kinds: set[str | None]) -> str | None:
+def _same(kinds: set[AnyType | None]) -> AnyType | None:
     return kinds.pop() if len(kinds) == 1 else None

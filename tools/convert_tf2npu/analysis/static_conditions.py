@@ -11,8 +11,7 @@ from typing import Iterator
 
 from ..semantics.call_sites import handed
 from ..semantics.model import Binding, Where
-from ..semantics.resolver import Names
-from ..semantics.types import Instance
+from ..semantics.module_index import ClassDefinition, Instance, Names
 from ..syntax.expressions import constant
 
 _MODE_KEYS = ("tensorflow.estimator.ModeKeys.", "tensorflow.contrib.learn.ModeKeys.")
@@ -79,7 +78,7 @@ def _held(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]
     owner = names.owner(node.value, where)
     made = names.types.of(node.value, where) if owner is None else None
     if isinstance(made, Instance):
-        owner = made.owner, made.names
+        owner = ClassDefinition(made.owner, made.names)
     held = owner[1].held(owner[0], node.attr) if owner else []
     return bool(held) and all(_bound(other, b, None, asked) for b, other in held)
 

@@ -7,8 +7,9 @@ from typing import Iterator
 
 from ..project.context import Context
 from ..semantics.model import Where
-from ..semantics.resolver import Names
+from ..semantics.module_index import Names
 from ..semantics.signatures import RUN_CONFIG, Bound, bind
+from ..semantics.tf_types import Type
 from ..semantics.value_flow import origins
 
 REPLICAS, SERVERS, TPU = "trains synchronous replicas", "uses parameter servers", "requires a TPU"
@@ -81,7 +82,7 @@ def bound_configuration(context: Context, call: ast.Call, where: Where) -> Bound
             context.resolve(call.func, where) in _CONFIGS
             or isinstance(call.func, ast.Attribute)
             and call.func.attr == "replace"
-            and context.types.of(call.func.value, where) in _CONFIGS | {None}
+            and context.types.of(call.func.value, where) in (None, Type.RUN_CONFIG, Type.NPU_RUN_CONFIG)
         ):
             return bind(call, RUN_CONFIG)
     return None

@@ -15,7 +15,7 @@ import re
 from typing import NamedTuple, Sequence
 
 from ..semantics.mentions import Mention, mentions
-from ..semantics.resolver import Names
+from ..semantics.module_index import Names
 from ..syntax.expressions import constant, last_name
 from .phase_words import (
     EVAL,

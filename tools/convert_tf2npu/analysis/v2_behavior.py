@@ -10,10 +10,9 @@ import ast
 from typing import NamedTuple
 
 from ..project.context import Context
-from ..project.import_graph import reached
 from ..rewrite.insertion import line_before
 from ..rewrite.npu_imports import statement_behind
-from ..semantics.resolver import Names
+from ..semantics.module_index import Names
 from ..syntax.source import Edit
 from ..tf_api.v1_fate import V1
 from .entry_points import facts_in, is_started, program
@@ -82,7 +81,7 @@ def _early_import(context: Context, own: bool) -> ast.stmt | None:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             paths: set[str] = set()
             for place in _imported(context, statement):
-                paths |= reached(project, place)
+                paths |= project.reached(place)
             if any(f.works_on_import if own else f.lifted for f in facts_in(project, paths)):
                 return statement
     return None
@@ -98,7 +97,7 @@ def _imported(context: Context, statement: ast.stmt) -> list[str]:
         base = "." * statement.level + (statement.module or "")
         dotted = [base] + [base + ("" if base.endswith(".") else ".") + a.name for a in statement.names]
     assert names.project
-    found = [names.project.files.find(name, names.path) for name in dotted]
+    found = [names.project.find(name, names.path) for name in dotted]
     return [path for path in found if path]
 
 

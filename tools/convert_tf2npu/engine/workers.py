@@ -9,7 +9,6 @@ from typing import Iterator, Sequence, Tuple
 
 from ..cli.config import Settings
 from ..files.errors import UsageError
-from ..project.import_graph import read_imports
 from ..project.project import Project
 from .converter import Converter
 from .processes import Channel, Process, may_fork, start
@@ -42,7 +41,7 @@ def converted(paths: Sequence[str], converting: Converting, jobs: int) -> Iterat
         return
     if may_fork():
         with _collector_at_rest():
-            read_imports(converting[1], jobs)  # once, and not by each process for itself
+            converting[1].imports.concerned  # read once, and not by each process for itself
     with held_back(), _Pool(paths, converting, jobs) as pool:  # an exception while they are started would leave some
         for result in pool.results():
             yield result
@@ -64,7 +63,7 @@ def _collector_at_rest() -> Iterator[None]:
 def convert_path(converter: Converter, path: str) -> FileResult:
     """Convert the file at a path; the edits by which are not asked for again."""
     try:
-        raw = converter.project.read(path)
+        raw = converter.project.files.read(path)
     except OSError as error:
         return failed(error.strerror or str(error))
     result = converter.convert(raw, path)._replace(edits=())

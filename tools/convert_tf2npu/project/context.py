@@ -6,8 +6,7 @@ import ast
 from typing import NamedTuple
 
 from ..semantics.model import Where
-from ..semantics.resolver import Names
-from ..semantics.types import Types
+from ..semantics.module_index import Names, Types
 from ..syntax.source import Source
 
 

@@ -1,4 +1,4 @@
-"""Which file of a project a module is, as the files of a folder import it."""
+"""The module finder: from the dotted name of a module to its file in the project, as another file imports it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 from typing import Collection
 
 _FRAMEWORKS = ("tensorflow", "keras", "horovod")
-_FOLDERS_AT_HAND = 256  # for whose files it is known where modules are; they are converted folder by folder
+_MOST_FOLDERS = 256  # whose answers are kept; files are converted folder by folder
 
 
-class ModuleFiles:
-    """The Python files of a project, by the modules that they are.
+class ModuleFinder:
+    """The Python files of a project by the names of their modules.
 
     Args:
-        paths: the whole path of each.
+        paths: the absolute path of each.
     """
 
     def __init__(self, paths: Collection[str]) -> None:
@@ -26,19 +26,19 @@ class ModuleFiles:
         self._found: dict[str, dict[str, str | None]] = {}  # by folder and module
 
     def may_be(self, name: str) -> bool:
-        """Whether the first part of a dotted name may be a module of the project."""
+        """Return True if the first part of a dotted name may be a module of the project."""
         return name in self._tops
 
     def find(self, module: str, importer: str) -> str | None:
-        """The file of a module, as a file of the project imports it.
+        """Return the file of a module, as a file of the project imports it.
 
         Args:
-            module: its dotted name, with leading dots where it is relative.
+            module: its dotted name, with leading dots if it is relative.
             importer: the path of the importing file.
         """
         cut = importer.rfind(os.sep)
         folder = importer[: cut if cut > 0 else cut + 1]
-        if folder not in self._found and len(self._found) >= _FOLDERS_AT_HAND:
+        if folder not in self._found and len(self._found) >= _MOST_FOLDERS:
             self._found.clear()
         found = self._found.setdefault(folder, {})
         if module not in found:
@@ -46,7 +46,7 @@ class ModuleFiles:
         return found[module]
 
     def search(self, module: str, folder: str) -> str | None:
-        """The file of a module, as files of a folder import it."""
+        """Return the file of a module, as the files of a folder import it."""
         dots = len(module) - len(module.lstrip("."))
         parts = [part for part in module[dots:].split(".") if part]
         if parts and parts[-1] not in self._last:
@@ -58,19 +58,19 @@ class ModuleFiles:
         if not parts or not self.may_be(parts[0]):
             return None
         own = folder
-        while True:  # the script's own folder, then those that may be on the path above it
+        while True:  # the script's own folder, then those above it, which may be on sys.path
             found = self.inside(folder, parts)
             if (
                 found
                 and parts[0] in _FRAMEWORKS
                 and os.path.join(own, "").startswith(os.path.join(folder, parts[0], ""))
             ):
-                found = None  # a folder that is only called so, of which the file knows nothing
+                found = None  # a folder of the same name above the file, not the framework
             above = os.path.dirname(folder)
             if found or folder == above:
                 return found
             folder = above
 
     def inside(self, folder: str, parts: list[str]) -> str | None:
-        """The file of a module in a folder, by the parts of its dotted name there."""
+        """Return the file of a module in a folder, by the parts of its dotted name."""
         return self._by_place.get("/".join([folder.rstrip("/")] + parts))

@@ -1,32 +1,34 @@
-"""What remains of a module of the project when its tree is let go: what its names are to those that import it.
+"""The summary of a module: what its names refer to for the files that import it.
 
-Most questions that files ask about each other are answered by it. So a large project is read once, though its trees do
-not fit into memory. It is one text and holds nothing else, so that it is small and can be handed to other processes.
+The summary stays when the module's tree is dropped and answers most questions that files ask about each other. So a large
+project is parsed once, though its trees do not fit into memory. A summary is small, because it consists of one string.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 from ..semantics.model import Binding
-from ..semantics.resolver import agreed, is_named
+from ..semantics.module_index import Names
+from ..semantics.resolved_name import ResolvedName, agreed
+from ..semantics.resolver import needs_tree
 from ..syntax.expressions import constant, is_none
-
-if TYPE_CHECKING:
-    from ..semantics.resolver import Names
 
 DEFINED, CLASS, _IMPORTED, _NOTHING, _UNKNOWN, _IN_TREE = "dcin?t"
 _LINE, _NAME, _NEXT = "\n", "\t", "\r"
 _ALL = "*"
 
 
-class Outline(NamedTuple):
+class ModuleSummary(NamedTuple):
     """The names of one module.
 
-    ``text`` has a line for each: the name, a tab, and what binds it, parted by returns: a letter, behind that of an
-    import the dotted name. ``offered`` are the names of ``__all__``, in lines too, ``*`` for all that there are, or None
-    where it has none.
+    Attributes:
+        path: its file.
+        text: a line for each name: the name, a tab, and its bindings, separated by carriage returns. A binding is a
+            letter; an import has its dotted name after it.
+        stars: the modules of its star imports.
+        offered: the names of ``__all__`` as lines, ``*`` for all names, or None without ``__all__``.
     """
 
     path: str
@@ -35,7 +37,7 @@ class Outline(NamedTuple):
     offered: str | None
 
     def bindings(self, name: str) -> list[str]:
-        """What binds a name; nothing where the module has no such name."""
+        """Return the bindings of a name; none if the module has no such name."""
         start = self.text.find(_LINE + name + _NAME)
         if start < 0:
             return []
@@ -43,20 +45,22 @@ class Outline(NamedTuple):
         return self.text[start : self.text.index(_LINE, start)].split(_NEXT)
 
     def offers(self, name: str) -> bool:
-        """Whether a star import of the module brings a name that it binds."""
+        """Return True if a star import of the module exports a name that it binds."""
         if self.offered is None:
             return not name.startswith("_")
         return self.offered == _ALL or _LINE + name + _LINE in self.offered
 
-    def exported(self, name: str, follow: Callable[[str, str], str | None]) -> tuple[bool, str | None]:
-        """What a name that the module binds is to others, see :meth:`names.Names.exported`.
+    def exported(
+        self, name: str, follow: Callable[[str, str], ResolvedName | None]
+    ) -> tuple[bool, ResolvedName | None]:
+        """Return what a name of the module is to others, see :meth:`Names.exported`.
 
         Args:
             name: the name.
-            follow: tells what an imported name is, by its dotted name and the importing file.
+            follow: resolves an imported name, given its dotted name and the importing file.
 
         Returns:
-            whether the outline tells it, and what it tells.
+            True and the name, or False if only the tree can answer.
         """
         bindings = self.bindings(name)
         if _IN_TREE in bindings:
@@ -64,19 +68,19 @@ class Outline(NamedTuple):
         found = {self._named(name, each, follow) for each in bindings if len(bindings) == 1 or each != _NOTHING}
         return True, agreed(found)
 
-    def _named(self, name: str, binding: str, follow: Callable[[str, str], str | None]) -> str | None:
+    def _named(self, name: str, binding: str, follow: Callable[[str, str], ResolvedName | None]) -> ResolvedName | None:
         if binding.startswith(_IMPORTED):
             return follow(binding[1:], self.path)
-        return f"{self.path}:{name}" if binding in (DEFINED, CLASS) else None
+        return ResolvedName(name, self.path) if binding in (DEFINED, CLASS) else None
 
 
-def outline(names: Names) -> Outline:
-    """The outline of a module."""
+def summary(names: Names) -> ModuleSummary:
+    """Return the summary of a module."""
     lines = [
         name + _NAME + _NEXT.join(_kind(each, names) for each in bindings)
         for name, bindings in names.module.bindings.items()
     ]
-    return Outline(
+    return ModuleSummary(
         names.path,
         _LINE + "".join(line + _LINE for line in lines),
         tuple(star.module for star in names.stars),
@@ -92,7 +96,7 @@ def _kind(binding: Binding, names: Names) -> str:
         return (DEFINED if binding.kind == "def" else CLASS) if at_top else _UNKNOWN
     if binding.kind == "value" and is_none(binding.node):
         return _NOTHING
-    return _IN_TREE if is_named(binding) else _UNKNOWN
+    return _IN_TREE if needs_tree(binding) else _UNKNOWN
 
 
 def _offered(bindings: list[Binding]) -> str | None:

@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from typing import Iterable
 
-from ..semantics.scopes import Scopes
+from ..semantics.module_index import Names
 from ..syntax.expressions import constant
 from ..syntax.source import Edit, Source, comments_of
 
@@ -125,7 +125,7 @@ def loses_comment(source: Source, edits: Iterable[Edit]) -> bool:
     return any(source.comments(edit.start, edit.end) != comments_of(edit.new) for edit in edits)
 
 
-def broken_string(source: Source, scopes: Scopes, edit: Edit) -> ast.AST | None:
+def broken_string(source: Source, scopes: Names, edit: Edit) -> ast.AST | None:
     """The f-string that new text inside it may end: text with quotes, or with what f-strings refuse before
     Python 3.12, which may be the one that runs the script."""
     if any(char in edit.new for char in "'\"\\\r\n#"):

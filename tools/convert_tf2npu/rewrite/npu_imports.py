@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 from typing import Iterable, Sequence
 
-from ..semantics.resolver import STAR, Names
+from ..semantics.module_index import Names
 from ..syntax.expressions import constant
 from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical
+from ..tf_api.npu_init_exports import STAR
 from .change import Change
 
 MODULE = "npu_shim.npu_init"

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import AbstractSet, Collection, Iterable
 
-from ..semantics.scopes import Scopes
+from ..semantics.module_index import Names
 from ..syntax.source import Edit, Source
 from .call_edits import argument_start, outer_end, values_of
 
@@ -14,7 +14,7 @@ _LONGEST = 100
 _TO_LINTER = re.compile(r"#[ \t]*(?:pylint:|noqa\b|isort:|yapf:|type:[ \t]*ignore)[^#\r\n]*(?=[\r\n]|\Z)")
 
 
-def remove_statements(source: Source, scopes: Scopes, gone: Iterable[ast.stmt]) -> list[Edit]:
+def remove_statements(source: Source, scopes: Names, gone: Iterable[ast.stmt]) -> list[Edit]:
     """Take statements out, each with its line; a comment behind it stays, unless it speaks to a linter alone.
 
     Where nothing else is left in a block, ``pass`` stands there.
@@ -37,7 +37,7 @@ def remove_statements(source: Source, scopes: Scopes, gone: Iterable[ast.stmt]) 
     return edits
 
 
-def block_of(scopes: Scopes, statement: ast.stmt) -> list[ast.stmt]:
+def block_of(scopes: Names, statement: ast.stmt) -> list[ast.stmt]:
     """The statements of the block in which a statement stands."""
     for _, value in ast.iter_fields(scopes.parents[statement]):
         if isinstance(value, list) and any(item is statement for item in value):

@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any, Iterator, Pattern, Sequence
 
-from ..project.project import names_roots
+from ..project.source_files import names_frameworks
 from ..semantics.model import Call
 from ..syntax.expressions import last_part
 from .base import HOOKS, Context, Finding, Result, Rule
@@ -86,7 +86,7 @@ class Registry:
     @property
     def words_of_others(self) -> frozenset[str]:
         """The last parts of the names outside of all frameworks whose calls rules check."""
-        return frozenset(last_part(name) for name in self._by_call if not names_roots(name.encode("ascii")))
+        return frozenset(last_part(name) for name in self._by_call if not names_frameworks(name.encode("ascii")))
 
     def by_code(self, code: str) -> Rule | None:
         """Return the rule with a code, or None."""

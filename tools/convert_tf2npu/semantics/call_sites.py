@@ -1,4 +1,4 @@
-"""What the calls of a function in the project hand to its parameters."""
+"""Call sites: the values that the calls in the project pass to the parameters of a function."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import re
 from typing import NamedTuple
 
 from .model import Binding, Where
-from .resolver import Names
+from .module_index import Names
+from .resolved_name import ResolvedName
 
 _STAR = re.compile(rb"import[ \t]*\*")
 
 
 class Handed(NamedTuple):
-    """A value that a call hands to a parameter: the expression, its place, the names of its module."""
+    """A value that a call passes to a parameter: the expression, its place, the names of its module."""
 
     value: ast.expr
     where: Where
@@ -21,15 +22,15 @@ class Handed(NamedTuple):
 
 
 def handed(parameter: Binding, names: Names) -> list[Handed] | None:
-    """What all calls in the project hand to a parameter of a function, or of the ``__init__`` of a class.
+    """Return the values that all calls in the project pass to a parameter of a function, or of ``__init__`` of a class.
 
     Args:
         parameter: the binding of the parameter.
         names: of the module of the function.
 
     Returns:
-        None where that is not all: the function is used otherwise than by calls of its name, or never,
-        or a call hides its arguments.
+        the values; None if they are not all: the function is not only called by its name, or never called, or a call
+        hides its arguments.
     """
     function = parameter.where.scope.node
     if not isinstance(function, ast.FunctionDef) or parameter.kind != "arg":
@@ -51,7 +52,7 @@ def handed(parameter: Binding, names: Names) -> list[Handed] | None:
 
 
 class Called(NamedTuple):
-    """What is called: a function, or a class with its ``__init__``; with the names of its module."""
+    """A function that is called, or a class with its ``__init__``, with the names of its module."""
 
     target: ast.FunctionDef | ast.ClassDef
     function: ast.FunctionDef
@@ -59,27 +60,25 @@ class Called(NamedTuple):
 
 
 def users(names: Names, name: str) -> list[Names] | None:
-    """The other modules of the project that may use something that a module defines.
+    """Return the other modules of the project that may use something that a module defines.
 
     Args:
         names: of the module.
         name: of a function or class in it.
 
     Returns:
-        those that import it, or a module that passes it on, and hold the word; None where one of them
-        cannot be read.
+        those that import it, or a module that exports it too, and contain the word; None if one of them cannot be
+        read.
     """
     project = names.project
     if project is None or names.path not in project.paths:
         return []
-    from ..project.import_graph import importers  # which stands on projects, as these stand on names
-
     literal = name.encode("utf-8")
-    word = re.compile(rb"%s(?<!\w%s)\b" % (2 * (re.escape(literal),)))  # what starts with a text is looked for fast
+    word = re.compile(rb"%s(?<!\w%s)\b" % (2 * (re.escape(literal),)))  # a search for a fixed prefix is fast
     found: list[Names] = []
     seen, todo = {names.path}, [names.path]
     while todo:
-        for path in importers(project).get(todo.pop(), ()):
+        for path in project.importers(todo.pop()):
             raw = b"" if path in seen else project.raw(path)
             seen.add(path)
             if not (literal in raw and word.search(raw) or b"*" in raw and _STAR.search(raw)):
@@ -88,13 +87,13 @@ def users(names: Names, name: str) -> list[Names] | None:
             if module is None:
                 return None
             found.append(module.names)
-            if module.names.exported(name) == f"{names.path}:{name}":
+            if module.names.exported(name) == ResolvedName(name, names.path):
                 todo.append(path)
     return found
 
 
 def _values(parameter: Binding, called: Called, user: Names) -> list[Handed] | None:
-    """What the calls in one module hand to a parameter; None where that is not to be seen."""
+    """Return the values that the calls in one module pass to a parameter; None if they are not visible."""
     function = called.function
     parameters = [a.arg for a in function.args.args + function.args.kwonlyargs]
     if called.target is not function:
@@ -127,18 +126,18 @@ def _values(parameter: Binding, called: Called, user: Names) -> list[Handed] | N
 
 
 def means(node: ast.AST, where: Where, user: Names, called: Called) -> bool:
-    """Whether a mention of the name of what is called may mean it."""
+    """Return True if a mention of the name of a function or class may refer to it."""
     if user is called.names and isinstance(node, ast.Name):
         return any(b.node is called.target for b in user.lookup(node.id, where) or ())
-    found = user.spelled(node, where)
+    found = user.named(node, where)
     if found is None:
         defined = user.definition(node, where)
         return defined is None or defined[0] is called.target
-    return found == f"{called.names.path}:{called.target.name}"
+    return found == ResolvedName(called.target.name, called.names.path)
 
 
 def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
-    """The defaults of a function's parameters."""
+    """Return the defaults of the parameters of a function."""
     args, made = function.args, {}
     for arg, default in zip(reversed(args.args), reversed(args.defaults)):
         made[arg.arg] = default

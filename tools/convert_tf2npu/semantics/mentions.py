@@ -1,4 +1,4 @@
-"""Where a function, a method, or a function inside another one is called or handed on, in all files."""
+"""Mentions: the expressions in all files that call a function or pass it to other code."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Iterable, Iterator, NamedTuple
 
 from .call_sites import Called, means, users
 from .model import Where
-from .resolver import Names
+from .module_index import Names
 
 
 class Mention(NamedTuple):
-    """Where a function may be meant: the name or attribute, its place, the names of its module."""
+    """An expression that may refer to a function: the name or attribute, its place, the names of its module."""
 
     node: ast.AST
     where: Where
@@ -21,16 +21,16 @@ class Mention(NamedTuple):
 
 
 def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
-    """Where a function of the project is called or handed on, as far as names tell.
+    """Return the expressions that call a function of the project or pass it to other code, as far as names show.
 
-    What may be a method of another class that has the same name is among them.
+    Methods of other classes that have the same name are among them.
 
     Args:
         function: a function, a method, or a function inside another one.
         names: of its module.
 
     Returns:
-        None where a file that may use it cannot be read.
+        the mentions; None if a file that may use the function cannot be read.
     """
     parent = names.parents.get(function)
     of_class = isinstance(parent, ast.ClassDef)
@@ -50,23 +50,21 @@ def mentions(function: ast.FunctionDef, names: Names) -> list[Mention] | None:
             if function in user.ancestors(node) or of_class and isinstance(node, ast.Name):
                 continue  # it calls itself; or a bare name, which is no method
             where = user.place(user.parents[node] if isinstance(user.parents[node], ast.Call) else node)
-            exact = of_class or isinstance(node, ast.Name) or user.spelled(node, where) is not None
+            exact = of_class or isinstance(node, ast.Name) or user.named(node, where) is not None
             if exact and means(node, where, user, called):
                 found.append(Mention(node, where, user))
     return found
 
 
 def _that_know(names: Names, word: str) -> Iterator[Names | None]:
-    """The other modules that import a module, by whatever way, and hold a word as an attribute, one after the other,
-    for all of them may not fit into memory; None for one that cannot be read."""
+    """Yield the other modules that import a module, directly or not, and read an attribute of a name; None for one that
+    cannot be read. All of them together may not fit into memory."""
     project = names.project
     if project is None or names.path not in project.paths:
         return
-    from ..project.import_graph import bringing  # which stands on projects, as these stand on names
-
     literal = word.encode("utf-8")
     attribute = re.compile(rb"\.\s*%s\b" % re.escape(literal))
-    others = bringing(project, [names.path])
+    others = project.bringing([names.path])
     for path in project.paths:
         raw = project.raw(path) if path != names.path and path in others else b""
         if literal in raw and attribute.search(raw):

@@ -1,4 +1,4 @@
-"""What a walk over a module records: its scopes, what binds names in them, and where calls and functions stand."""
+"""The data of name resolution: scopes, bindings, places, calls, functions, and the plan for lifting a file."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Scope:
 class Where(NamedTuple):
     """The place of a statement: its scope, its path there, the innermost statement.
 
-    Scopes belong to the names of their module. A place only points to its scope, because what is bound in a scope has
-    places in it: a circle, that only the garbage collector would take apart.
+    A module's names own its scopes. A place has only a weak reference to its scope: a scope holds bindings, and these
+    hold places, so a strong reference would make a cycle that keeps a module in memory until the garbage collector runs.
     """
 
     scope_ref: Callable[[], Scope | None]
@@ -45,13 +45,17 @@ class Where(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """One thing that binds a name or an attribute.
+    """One binding of a name or an attribute.
 
-    ``kind`` is ``import`` (``target`` is the dotted name), ``value`` (``node`` is the expression
-    assigned), ``part`` (``node`` is an expression that is unpacked, ``target`` the place in it, as in
-    ``1.0`` for ``b`` of ``a, (b, c) = node``), ``with`` (``node`` is the expression entered), ``def``,
-    ``class``, ``arg`` (``node`` is the definition) or ``other`` (a loop variable, ``del`` ...: not
-    followed).
+    ``kind`` is one of
+
+    * ``import``: ``target`` is the dotted name;
+    * ``value``: ``node`` is the assigned expression;
+    * ``part``: ``node`` is an expression that is unpacked, ``target`` the position in it, as in ``1.0`` for ``b`` of
+      ``a, (b, c) = node``;
+    * ``with``: ``node`` is the expression of the with statement;
+    * ``def``, ``class``, ``arg``: ``node`` is the definition;
+    * ``other``: a loop variable, ``del`` and the like, which resolution does not follow.
     """
 
     kind: str
@@ -61,7 +65,7 @@ class Binding(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What an assignment puts into an attribute."""
+    """An assignment to an attribute."""
 
     target: ast.Attribute
     binding: Binding
@@ -75,7 +79,7 @@ class Star(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call and the place where it stands."""
+    """A call and its place."""
 
     node: ast.Call
     where: Where
@@ -87,3 +91,19 @@ class Function(NamedTuple):
     node: FunctionNode
     where: Where
     scope: Scope
+
+
+class Lift(NamedTuple):
+    """The plan for lifting a file to tf.compat.v1.
+
+    Attributes:
+        statements: the imports that import from ``tensorflow.compat.v1`` instead.
+        star: the star import after which ``tf`` is imported, because it exports the plain one.
+        instead: the import directly before ``star`` that is removed, because ``star`` replaces it.
+        parts: the import of parts of TensorFlow after which ``tf`` is imported, because these parts move there.
+    """
+
+    statements: tuple[ast.stmt, ...] = ()
+    star: Star | None = None
+    instead: ast.stmt | None = None
+    parts: ast.stmt | None = None

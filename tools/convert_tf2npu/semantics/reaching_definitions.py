@@ -1,12 +1,30 @@
-"""Which of the bindings of a name can have run last before a use of it."""
+"""Reaching definitions: the bindings of a name that can be the last to run before a use of it."""
 
 from __future__ import annotations
 
-from .model import Binding, Path
+from .model import Binding, Path, Scope, Where
+
+
+def lookup(name: str, where: Where) -> list[Binding] | None:
+    """Return the bindings of a name that can reach a place; None if nothing binds it."""
+    scope: Scope | None = where.scope
+    first = True
+    while scope is not None:
+        bindings = scope.bindings.get(name)
+        if bindings is not None and (first or not scope.is_class):
+            if not first or len(bindings) == 1 and not scope.is_class:
+                return bindings
+            found = reaching(bindings, where.path)
+            if found or not scope.is_class:  # in a class, a name that is not bound yet is that of the outer scope
+                return found or bindings
+        if not scope.is_comprehension:
+            first = False
+        scope = scope.parent
+    return None
 
 
 def reaching(bindings: list[Binding], use: Path) -> list[Binding]:
-    """The bindings that can reach a use in the same scope; none where all of them come after it."""
+    """Return the bindings that can reach a use in the same scope; none if all of them come after it."""
     found = [b for b in bindings if not b.where.path]  # arguments
     for depth in range(len(use) - 1, -1, -1):
         block, index, loop = use[depth]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .module_index import AnyType
 from .signatures import SESSION
-from .types import SESSION_MANAGER, SUPERVISOR
+from .tf_types import Type
 
 _CREATOR = ("scaffold", "master", "config", "checkpoint_dir", "checkpoint_filename_with_path")
 _EVALUATE = ("initial_op", "initial_op_feed_dict")
@@ -151,13 +152,13 @@ _MANAGER = (
     "config",
 )
 _PREPARE = ("master", "config", "wait_for_checkpoint", "max_wait_secs", "start_standard_services")
-METHODS_OF: dict[str, dict[str, tuple[str, ...]]] = {
-    SUPERVISOR: {
+METHODS_OF: dict[AnyType | None, dict[str, tuple[str, ...]]] = {
+    Type.SUPERVISOR: {
         "managed_session": ("master", "config", "start_standard_services", "close_summary_writer"),
         "prepare_or_wait_for_session": _PREPARE,
         "PrepareSession": _PREPARE,
     },
-    SESSION_MANAGER: {
+    Type.SESSION_MANAGER: {
         "prepare_session": ("master", "init_op") + _MANAGER + ("init_feed_dict", "init_fn"),
         "recover_session": ("master",) + _MANAGER,
         "wait_for_session": ("master", "config", "max_wait_secs"),

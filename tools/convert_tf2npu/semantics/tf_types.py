@@ -1,27 +1,34 @@
-"""The types that rules ask for, and which of TensorFlow's functions and classes make them."""
+"""The types that rules ask for, and the functions and classes of TensorFlow that make them."""
 
 from __future__ import annotations
 
+import enum
 import functools
 from typing import Iterable
 
 from ..syntax.expressions import last_part
 
-DATASET = "tensorflow.data.Dataset"
-RUN_CONFIG = "tensorflow.estimator.RunConfig"
-NPU_RUN_CONFIG = "npu_shim.npu_init.NPURunConfig"
-CONFIG_PROTO = "tensorflow.ConfigProto"
-NPU_CONFIG = "a session configuration for the NPU"
-MODEL = "tensorflow.keras.Model"
-SUPERVISOR = "tensorflow.train.Supervisor"
-SESSION_MANAGER = "tensorflow.train.SessionManager"
-PREPARED = "a run configuration prepared for the NPU"
-ESTIMATOR = "tensorflow.estimator.Estimator"
-OPTIMIZER = "tensorflow.train.Optimizer"
-KERAS_OPTIMIZER = "tensorflow.keras.optimizers.Optimizer"
-GRAPH = "tensorflow.Graph"
-SESSION = "tensorflow.Session"
-TEST_CASE = "tensorflow.test.TestCase"
+
+class Type(enum.Enum):
+    """The types that rules ask for. The value is the class's canonical name, or a description where there is none."""
+
+    DATASET = "tensorflow.data.Dataset"
+    RUN_CONFIG = "tensorflow.estimator.RunConfig"
+    NPU_RUN_CONFIG = "npu_shim.npu_init.NPURunConfig"
+    PREPARED_RUN_CONFIG = "a run configuration prepared for the NPU"
+    CONFIG_PROTO = "tensorflow.ConfigProto"
+    NPU_CONFIG = "a session configuration for the NPU"
+    MODEL = "tensorflow.keras.Model"
+    SUPERVISOR = "tensorflow.train.Supervisor"
+    SESSION_MANAGER = "tensorflow.train.SessionManager"
+    ESTIMATOR = "tensorflow.estimator.Estimator"
+    OPTIMIZER = "tensorflow.train.Optimizer"
+    KERAS_OPTIMIZER = "tensorflow.keras.optimizers.Optimizer"
+    GRAPH = "tensorflow.Graph"
+    SESSION = "tensorflow.Session"
+    TEST_CASE = "tensorflow.test.TestCase"
+    IN_PROGRESS = "being inferred"  # of an expression that depends on itself; a join ignores it
+
 
 _DATASET_MAKERS = frozenset(
     "tensorflow.data." + name
@@ -47,13 +54,13 @@ ignore_errors interleave map map_with_legacy_function padded_batch prefetch ragg
 rejection_resample repeat scan shard shuffle skip snapshot sparse_batch take take_while unbatch unique
 window with_options""".split()
 )
-# Methods that only a dataset has, among what scripts hand to their functions.
+# Methods that no other object has that scripts pass to their functions.
 ONLY_DATASETS = frozenset(
     """
 flat_map interleave make_initializable_iterator make_one_shot_iterator padded_batch prefetch shard
 with_options""".split()
 )
-# What makes the functions that a dataset's method apply takes.
+# Calls that make the functions that the method apply of a dataset takes.
 TRANSFORMATIONS = frozenset(
     f"tensorflow.{module}.{name}"
     for module in ("data.experimental", "contrib.data")
@@ -63,7 +70,7 @@ dense_to_sparse_batch enumerate_dataset group_by_reducer group_by_window ignore_
 map_and_batch_with_legacy_function padded_batch_and_drop_remainder parallel_interleave prefetch_to_device
 rejection_resample scan shuffle_and_repeat sloppy_interleave snapshot take_while unbatch unique""".split()
 )
-# The Estimators that TensorFlow brings, with a model of their own, or of contrib.learn.
+# The Estimators of TensorFlow with a model of their own, and those of contrib.learn.
 READY_MADE = frozenset(
     "tensorflow.estimator." + name
     for name in """
@@ -97,7 +104,7 @@ _ESTIMATORS = READY_MADE | {
 }
 RUN_CONFIGS = frozenset(
     {
-        RUN_CONFIG,
+        "tensorflow.estimator.RunConfig",
         "tensorflow.estimator.tpu.RunConfig",
         "tensorflow.contrib.tpu.RunConfig",
         "tensorflow.tpu.RunConfig",
@@ -111,64 +118,73 @@ Model Sequential models.load_model models.clone_model models.model_from_json mod
 models.model_from_config Model.from_config Sequential.from_config utils.multi_gpu_model
 experimental.LinearModel experimental.WideDeepModel""".split()
 ) | {"tensorflow.contrib.tpu.keras_to_tpu_model", "tensorflow.contrib.saved_model.load_keras_model"}
-_RETURNS: dict[str, str] = {
-    "npu_shim.npu_init.NPURunConfig": NPU_RUN_CONFIG,
-    "npu_shim.npu_init.npu_run_config_init": PREPARED,
-    "tensorflow.ConfigProto": CONFIG_PROTO,
-    "npu_shim.npu_init.npu_config_proto": NPU_CONFIG,
-    "npu_shim.session_config": NPU_CONFIG,
-    "tensorflow.train.Supervisor": SUPERVISOR,
-    "tensorflow.train.SessionManager": SESSION_MANAGER,
-    "tensorflow.Graph": GRAPH,
-    "tensorflow.get_default_graph": GRAPH,
-    "tensorflow.Session": SESSION,
-    "tensorflow.InteractiveSession": SESSION,
-    "tensorflow.get_default_session": SESSION,
-    "tensorflow.keras.backend.get_session": SESSION,
+_RETURNS: dict[str, Type] = {
+    "npu_shim.npu_init.NPURunConfig": Type.NPU_RUN_CONFIG,
+    "npu_shim.npu_init.npu_run_config_init": Type.PREPARED_RUN_CONFIG,
+    "tensorflow.ConfigProto": Type.CONFIG_PROTO,
+    "npu_shim.npu_init.npu_config_proto": Type.NPU_CONFIG,
+    "npu_shim.session_config": Type.NPU_CONFIG,
+    "tensorflow.train.Supervisor": Type.SUPERVISOR,
+    "tensorflow.train.SessionManager": Type.SESSION_MANAGER,
+    "tensorflow.Graph": Type.GRAPH,
+    "tensorflow.get_default_graph": Type.GRAPH,
+    "tensorflow.Session": Type.SESSION,
+    "tensorflow.InteractiveSession": Type.SESSION,
+    "tensorflow.get_default_session": Type.SESSION,
+    "tensorflow.keras.backend.get_session": Type.SESSION,
 }
-_FAMILIES: tuple[tuple[Iterable[str], str], ...] = (
-    (_DATASET_MAKERS, DATASET),
-    (_ESTIMATORS, ESTIMATOR),
-    (RUN_CONFIGS, RUN_CONFIG),
-    (_MODELS, MODEL),
+_FAMILIES: tuple[tuple[Iterable[str], Type], ...] = (
+    (_DATASET_MAKERS, Type.DATASET),
+    (_ESTIMATORS, Type.ESTIMATOR),
+    (RUN_CONFIGS, Type.RUN_CONFIG),
+    (_MODELS, Type.MODEL),
 )
-for _names, _kind in _FAMILIES:
-    _RETURNS.update((name, _kind) for name in _names)
+for _names, _type in _FAMILIES:
+    _RETURNS.update((name, _type) for name in _names)
 # The methods of one type that return the same or another one.
-METHODS: dict[tuple[str, str], str] = {
-    (RUN_CONFIG, "replace"): RUN_CONFIG,
-    (NPU_RUN_CONFIG, "replace"): NPU_RUN_CONFIG,
-    (PREPARED, "replace"): PREPARED,
-    (GRAPH, "as_default"): GRAPH,
-    (SESSION, "as_default"): SESSION,
+METHODS: dict[tuple[Type, str], Type] = {
+    (Type.RUN_CONFIG, "replace"): Type.RUN_CONFIG,
+    (Type.NPU_RUN_CONFIG, "replace"): Type.NPU_RUN_CONFIG,
+    (Type.PREPARED_RUN_CONFIG, "replace"): Type.PREPARED_RUN_CONFIG,
+    (Type.GRAPH, "as_default"): Type.GRAPH,
+    (Type.SESSION, "as_default"): Type.SESSION,
 }
-METHODS.update(((DATASET, method), DATASET) for method in DATASET_METHODS)
-ATTRIBUTES: dict[tuple[str, str], str] = {(SESSION, "graph"): GRAPH, (SUPERVISOR, "session_manager"): SESSION_MANAGER}
-# What an object is as its own context manager.
-ENTERED: frozenset[str] = frozenset({GRAPH, SESSION})
+METHODS.update(((Type.DATASET, method), Type.DATASET) for method in DATASET_METHODS)
+ATTRIBUTES: dict[tuple[Type, str], Type] = {
+    (Type.SESSION, "graph"): Type.GRAPH,
+    (Type.SUPERVISOR, "session_manager"): Type.SESSION_MANAGER,
+}
+# Objects that a with statement binds to themselves.
+ENTERED: frozenset[Type] = frozenset({Type.GRAPH, Type.SESSION})
 _OPTIMIZER_HOMES = ("tensorflow.train.", "tensorflow.contrib.opt.", "tensorflow.train.experimental.")
 
 
 @functools.lru_cache(maxsize=4096)
-def made_by(name: str) -> str | None:
-    """The type of what a call of a dotted name returns, or None."""
+def made_by(name: str) -> Type | None:
+    """Return the type of the result of a call of a dotted name, or None."""
     found = _RETURNS.get(name)
     if found or not name.startswith("tensorflow."):
         return found
     home, _, last = name.rpartition(".")
     if last[:1].isupper():
         if home == "tensorflow.keras.applications" or home.startswith("tensorflow.keras.applications."):
-            return MODEL
+            return Type.MODEL
         if home == "tensorflow.keras.optimizers":
-            return KERAS_OPTIMIZER
+            return Type.KERAS_OPTIMIZER
         if last.endswith("Optimizer") and home + "." in _OPTIMIZER_HOMES:
-            return OPTIMIZER
+            return Type.OPTIMIZER
     return None
 
 
+# Classes that make no object of their own that rules ask for, but classes derive from them and parameters have them.
+_BASES: dict[str, Type] = {kind.value: kind for kind in (Type.TEST_CASE, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)}
+# Classes that an annotation means itself.
+ANNOTATED: dict[str, Type] = {**_BASES, **{kind.value: kind for kind in (Type.DATASET, Type.SESSION, Type.GRAPH)}}
+
+
 @functools.lru_cache(maxsize=1024)
-def inherited(name: str) -> str | None:
-    """The type of the objects of a class that is made from a class by a dotted name, or None."""
-    if name in (TEST_CASE, OPTIMIZER, KERAS_OPTIMIZER):
-        return name
+def inherited(name: str) -> Type | None:
+    """Return the type of the objects of a class that derives from a class of a dotted name, or None."""
+    if name in _BASES:
+        return _BASES[name]
     return made_by(name) if last_part(name)[:1].isupper() else None

@@ -1,8 +1,7 @@
-"""What an expression evaluates to, as far as the source tells.
+"""Type inference for expressions, as far as the source shows their types.
 
-Types are names: a TensorFlow class (``tensorflow.data.Dataset``, ``tensorflow.estimator.RunConfig``,
-``tensorflow.keras.Model`` ...), one of npu_shim, an :class:`Instance` of a class of the project, or None
-for "not known". All bindings that reach a use must agree; one unknown binding makes the whole unknown.
+A type is a :class:`Type`, an :class:`Instance` of a class of the project, or None for unknown. All bindings that reach a
+use must agree; one unknown binding makes the result unknown.
 """
 
 from __future__ import annotations
@@ -11,79 +10,28 @@ import ast
 import weakref
 from typing import Iterable
 
-from ..syntax.expressions import constant, is_none
+from ..syntax.expressions import constant, element, is_none
 from .call_sites import handed
 from .model import Binding, Function, Where
-from .resolver import Names, element
+from .module_index import AnyType, ClassDefinition, Definition, Instance, Names, Types
 from .scopes import own_returns
-from .tf_types import (
-    ATTRIBUTES,
-    CONFIG_PROTO,
-    DATASET,
-    ENTERED,
-    ESTIMATOR,
-    GRAPH,
-    KERAS_OPTIMIZER,
-    METHODS,
-    MODEL,
-    NPU_CONFIG,
-    NPU_RUN_CONFIG,
-    ONLY_DATASETS,
-    OPTIMIZER,
-    PREPARED,
-    RUN_CONFIG,
-    SESSION,
-    SESSION_MANAGER,
-    SUPERVISOR,
-    TEST_CASE,
-    TRANSFORMATIONS,
-    inherited,
-    made_by,
-)
-
-__all__ = [
-    "CONFIG_PROTO",
-    "DATASET",
-    "ESTIMATOR",
-    "GRAPH",
-    "KERAS_OPTIMIZER",
-    "MODEL",
-    "NPU_CONFIG",
-    "NPU_RUN_CONFIG",
-    "OPTIMIZER",
-    "PREPARED",
-    "RUN_CONFIG",
-    "SESSION",
-    "SESSION_MANAGER",
-    "SUPERVISOR",
-    "TEST_CASE",
-    "Instance",
-    "Types",
-]
-_LOOP = "being inferred"
+from .tf_types import ANNOTATED, ATTRIBUTES, ENTERED, METHODS, ONLY_DATASETS, TRANSFORMATIONS, Type, inherited, made_by
 
 
-class Instance(str):
-    """The type of the objects of a class of the project that is made from none of TensorFlow's."""
-
-    owner: ast.ClassDef
-    names: Names
-
-
-class Types:
-    """Types of the expressions of one module.
+class TypeInference(Types):
+    """Type inference for the expressions of one module.
 
     Args:
-        names: its names.
+        names: name resolution in it; it owns this object.
     """
 
     def __init__(self, names: Names) -> None:
-        self._names_ref = weakref.ref(names)  # which hold these types
+        self._names_ref = weakref.ref(names)
         names.types = self
-        self._memo: dict[tuple[int, int], str | None] = {}
-        self._asked: list[tuple[object, str]] = []  # the definitions being looked into
-        self._arguments: dict[int, str | None] = {}
-        self._instances: dict[ast.ClassDef, str] = {}
+        self._memo: dict[tuple[int, int], AnyType | None] = {}
+        self._asked: list[tuple[object, str]] = []  # the definitions that are being inferred
+        self._arguments: dict[int, AnyType | None] = {}
+        self._instances: dict[ast.ClassDef, AnyType] = {}
         self._functions: dict[ast.AST, Function] = {f.node: f for f in names.functions}
         self._as_datasets: set[tuple[int, str]] | None = None
 
@@ -92,67 +40,65 @@ class Types:
         return self._names_ref()  # type: ignore[return-value]
 
     def let_go(self) -> None:
-        """Forget what was asked so far, with the modules that it is about."""
         self._memo.clear()
         self._arguments.clear()
         self._instances.clear()
 
-    def of(self, node: ast.AST | None, where: Where) -> str | None:
-        """The type of an expression at a place, or None."""
-        found = self._of(node, where)
-        return None if found == _LOOP else found
+    def of(self, node: ast.AST | None, where: Where) -> AnyType | None:
+        found = self.inferred(node, where)
+        return None if found is Type.IN_PROGRESS else found
 
-    def _of(self, node: ast.AST | None, where: Where) -> str | None:
+    def inferred(self, node: ast.AST | None, where: Where) -> AnyType | None:
         if node is None:
             return None
         key = (id(node), id(where.scope))
         if key in self._memo:
             return self._memo[key]
-        self._memo[key] = _LOOP  # a name that depends on itself adds nothing to the join
-        found: str | None = None
+        self._memo[key] = Type.IN_PROGRESS  # a name that depends on itself adds nothing to the join
+        found: AnyType | None = None
         if isinstance(node, ast.Call):
             found = self._call(node, where)
         elif isinstance(node, ast.Name):
-            found = self._of_bindings(self._names.lookup(node.id, where) or ())
+            found = self.joined(self._names.lookup(node.id, where) or ())
         elif isinstance(node, ast.Attribute):
             found = self._attribute(node, where)
         elif isinstance(node, ast.IfExp):
-            found = _join([self._of(part, where) for part in (node.body, node.orelse) if not is_none(part)])
+            found = _join([self.inferred(part, where) for part in (node.body, node.orelse) if not is_none(part)])
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            found = _join([self._of(part, where) for part in node.values if not is_none(part)])
-        if found == _LOOP:
+            found = _join([self.inferred(part, where) for part in node.values if not is_none(part)])
+        if found is Type.IN_PROGRESS:
             del self._memo[key]
         else:
             self._memo[key] = found
         return found
 
-    def _call(self, node: ast.Call, where: Where) -> str | None:
+    def _call(self, node: ast.Call, where: Where) -> AnyType | None:
         found = made_by(self._names.resolve(node.func, where) or "")
         if found:
             return found
         definition = self._names.definition(node.func, where)
         if definition is None and isinstance(node.func, ast.Attribute):
-            owner = self._of(node.func.value, where)
-            if owner == _LOOP:
-                return _LOOP
+            owner = self.inferred(node.func.value, where)
+            if owner is Type.IN_PROGRESS:
+                return Type.IN_PROGRESS
             if owner is None and node.func.attr == "apply" and self._transforms(node.args, where):
-                return DATASET
+                return Type.DATASET
             if not isinstance(owner, Instance):
-                return METHODS.get((owner or "", node.func.attr))
+                return METHODS.get((owner, node.func.attr)) if owner else None
             methods = owner.names.held(owner.owner, node.func.attr)
-            if len(methods) == 1 and methods[0][0].kind == "def" and methods[0][0].node is not None:
-                definition = methods[0][0].node, methods[0][1]
+            if len(methods) == 1 and methods[0].binding.kind == "def" and methods[0].binding.node is not None:
+                definition = Definition(methods[0].binding.node, methods[0].names)
         return self._made_by_definition(definition, "") if definition else None
 
     def _transforms(self, arguments: list[ast.expr], where: Where) -> bool:
-        """Whether a method gets what only a dataset takes, a transformation of tf.data."""
+        """Return True if the one argument of a method is a transformation of tf.data, which only a dataset takes."""
         return (
             len(arguments) == 1
             and isinstance(arguments[0], ast.Call)
             and self._names.resolve(arguments[0].func, where) in TRANSFORMATIONS
         )
 
-    def _made_by_definition(self, definition: tuple[ast.AST, Names], part: str) -> str | None:
+    def _made_by_definition(self, definition: Definition, part: str) -> AnyType | None:
         node, names = definition
         if isinstance(node, ast.ClassDef):
             return names.types.instance(node) if not part else None
@@ -160,44 +106,43 @@ class Types:
             return names.types.result(node, part)
         return None
 
-    def _of_bindings(self, bindings: Iterable[Binding]) -> str | None:
-        # Nothing can be called on None: where a method is, the value is what else it may be.
+    def joined(self, bindings: Iterable[Binding]) -> AnyType | None:
+        # None has no methods: if one is called, the value is one of the others.
         return _join([self.binding(b) for b in bindings if not (b.kind == "value" and is_none(b.node))])
 
-    def binding(self, binding: Binding) -> str | None:
-        """The type of what a binding of this module binds."""
+    def binding(self, binding: Binding) -> AnyType | None:
         if binding.kind == "value":
-            return self._of(binding.node, binding.where)
+            return self.inferred(binding.node, binding.where)
         if binding.kind == "arg":
             key = id(binding.node)
             if key not in self._arguments:
-                self._arguments[key] = _LOOP
+                self._arguments[key] = Type.IN_PROGRESS
                 self._arguments[key] = self._argument(binding)
             return self._arguments[key]
         if binding.kind == "part" and isinstance(binding.node, ast.Call):
             definition = self._names.definition(binding.node.func, binding.where)
             return self._made_by_definition(definition, binding.target) if definition else None
         if binding.kind == "with":
-            found = self._of(binding.node, binding.where)
+            found = self.inferred(binding.node, binding.where)
             return found if found in ENTERED else None
         project = self._names.project
         origin = project.origin(binding.target, self._names.path) if project and binding.kind == "import" else None
         return self._of_module(origin[0], origin[1][0]) if origin and len(origin[1]) == 1 else None
 
-    def _of_module(self, path: str, name: str) -> str | None:
-        """The type of what a module of the project binds."""
+    def _of_module(self, path: str, name: str) -> AnyType | None:
+        """Return the type of what a module of the project binds to a name."""
         if (path, name) in self._asked or self._names.project is None:
-            return _LOOP
+            return Type.IN_PROGRESS
         module = self._names.project.module(path)
         if module is None:
             return None
         self._asked.append((path, name))
         try:
-            return module.types._of_bindings(module.names.module.bindings.get(name, ()))
+            return module.types.joined(module.names.module.bindings.get(name, ()))
         finally:
             self._asked.pop()
 
-    def _argument(self, binding: Binding) -> str | None:
+    def _argument(self, binding: Binding) -> AnyType | None:
         owner = self._names.first_argument_of(binding)
         if owner is not None:
             return self.instance(owner)
@@ -207,11 +152,15 @@ class Types:
         if annotation is not None:
             return self._annotated(annotation, where)
         if self._used_as_dataset(binding):
-            return DATASET
+            return Type.DATASET
         values = handed(binding, self._names)
-        return _join([v.names.types._of(v.value, v.where) for v in values if not is_none(v.value)]) if values else None
+        return (
+            _join([v.names.types.inferred(v.value, v.where) for v in values if not is_none(v.value)])
+            if values
+            else None
+        )
 
-    def _annotated(self, annotation: ast.AST, where: Where) -> str | None:
+    def _annotated(self, annotation: ast.AST, where: Where) -> AnyType | None:
         text = constant(annotation)
         if text and isinstance(text[0], str):
             try:
@@ -226,20 +175,16 @@ class Types:
                 if not isinstance(annotation.slice, ast.Attribute)
                 else annotation.slice
             )
-        name = self._names.resolve(annotation, where) or ""
-        if name in (DATASET, SESSION, GRAPH, TEST_CASE, OPTIMIZER, KERAS_OPTIMIZER):
-            return name
-        if ":" in name or not name:
+        found = self._names.named(annotation, where)
+        if found is None or found.is_definition:
             definition = self._names.definition(annotation, where)
-            return (
-                self._made_by_definition(definition, "")
-                if definition and isinstance(definition[0], ast.ClassDef)
-                else None
-            )
-        return inherited(name)
+            is_class = definition is not None and isinstance(definition.node, ast.ClassDef)
+            return self._made_by_definition(definition, "") if definition and is_class else None
+        name = self._names.resolve(annotation, where) or ""
+        return ANNOTATED.get(name) or inherited(name)
 
     def _used_as_dataset(self, binding: Binding) -> bool:
-        """Whether a parameter's function calls a method on it that only datasets have."""
+        """Return True if a function calls a method on its parameter that only datasets have."""
         if self._as_datasets is None:
             self._as_datasets = set()
             for call in self._names.calls:
@@ -252,41 +197,32 @@ class Types:
                     self._as_datasets.add((id(call.where.scope), root.id))
         return (id(binding.where.scope), getattr(binding.node, "arg", "")) in self._as_datasets
 
-    def _attribute(self, node: ast.Attribute, where: Where) -> str | None:
+    def _attribute(self, node: ast.Attribute, where: Where) -> AnyType | None:
         # self.model = tf.keras.Model(...) anywhere in the class
         owner = self._names.owner(node.value, where)
         if owner is None:
-            base = self._names.spelled(node.value, where) or ""
-            if base.startswith("/") and ":" not in base:
-                return self._of_module(base, node.attr)
-            found = self._of(node.value, where)
+            base = self._names.named(node.value, where)
+            if base and base.is_module_of_project:
+                return self._of_module(base.path, node.attr)
+            found = self.inferred(node.value, where)
             if not isinstance(found, Instance):
-                return _LOOP if found == _LOOP else ATTRIBUTES.get((found or "", node.attr))
-            owner = found.owner, found.names
-        held = owner[1].held(owner[0], node.attr)
+                return found if found in (None, Type.IN_PROGRESS) else ATTRIBUTES.get((found, node.attr))
+            owner = ClassDefinition(found.owner, found.names)
+        held = owner.names.held(owner.node, node.attr)
         return _join([names.types.binding(b) for b, names in held if not (b.kind == "value" and is_none(b.node))])
 
-    def instance(self, owner: ast.ClassDef) -> str:
-        """The type of the objects of a class of this module."""
+    def instance(self, owner: ast.ClassDef) -> AnyType:
         if owner not in self._instances:
             kinds = {inherited(name) for name in self._names.ancestry(owner)} - {None}
-            made: str | None = kinds.pop() if len(kinds) == 1 else None
+            made: AnyType | None = kinds.pop() if len(kinds) == 1 else None
             if made is None:
-                number = list(self._names.class_scopes).index(owner)
-                made = Instance("%s:%s:%d" % (self._names.path, owner.name, number))
-                made.owner, made.names = owner, self._names
+                made = Instance(owner, self._names, list(self._names.class_scopes).index(owner))
             self._instances[owner] = made
         return self._instances[owner]
 
-    def result(self, function: ast.AST, part: str = "") -> str | None:
-        """The type of what a function of this module returns.
-
-        Args:
-            function: the function.
-            part: the place of an element where it returns tuples, as in ``1.0``; else empty.
-        """
+    def result(self, function: ast.AST, part: str = "") -> AnyType | None:
         if (function, part) in self._asked:
-            return _LOOP
+            return Type.IN_PROGRESS
         self._asked.append((function, part))
         try:
             values = [
@@ -294,15 +230,15 @@ class Types:
                 for r in own_returns(function)
                 if r.value is not None and not is_none(r.value)
             ]
-            return _join([self._of(value, self._names.places[r]) for value, r in values if not is_none(value)])
+            return _join([self.inferred(value, self._names.places[r]) for value, r in values if not is_none(value)])
         finally:
             self._asked.pop()
 
 
-def _join(types: Iterable[str | None]) -> str | None:
-    """The one type that all have; those still being inferred do not count."""
+def _join(types: Iterable[AnyType | None]) -> AnyType | None:
+    """Return the one type that all have; types that are still being inferred do not count."""
     found = set(types)
-    if found == {_LOOP}:
-        return _LOOP
-    found.discard(_LOOP)
+    if found == {Type.IN_PROGRESS}:
+        return Type.IN_PROGRESS
+    found.discard(Type.IN_PROGRESS)
     return found.pop() if len(found) == 1 else None

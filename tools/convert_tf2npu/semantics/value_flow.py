@@ -1,7 +1,7 @@
-"""Where the value of an expression can come from, through names, functions, attributes and files.
+"""Data flow: the expressions that a value can come from, through names, functions, attributes and files.
 
-A type (:mod:`infer`) is what all origins have in common; who has to act on each of them, as on every
-optimizer that a function may return, asks for them one by one.
+A type (:mod:`types`) is common to all origins. A rule that acts on each origin, as on every optimizer that a function may
+return, asks for them one by one.
 """
 
 from __future__ import annotations
@@ -9,17 +9,22 @@ from __future__ import annotations
 import ast
 from typing import Iterator, NamedTuple
 
-from ..syntax.expressions import is_none
+from ..syntax.expressions import element, is_none
 from .call_sites import handed
 from .model import Binding, Where
-from .resolver import Names, element
+from .module_index import HeldBinding, Names
 from .scopes import own_returns
 from .signatures import bind
 
 
 class Origin(NamedTuple):
-    """An expression that is no mere name for another one, with its place and the names of its module: a
-    call of something outside the project, a literal, a definition, or a name of which no more is known."""
+    """The end of a data flow: a call of something outside the project, a literal, a definition, or an unknown name.
+
+    Attributes:
+        node: the expression.
+        where: its place.
+        names: the names of its module.
+    """
 
     node: ast.AST
     where: Where
@@ -27,18 +32,18 @@ class Origin(NamedTuple):
 
     @property
     def key(self) -> tuple[str, int]:
-        """By what it is known, where it is a call, however often its file is read."""
+        """The identity of a call, the same each time its file is read."""
         assert isinstance(self.node, ast.Call)
         return self.names.key(self.node)
 
     def resolve(self) -> str | None:
-        """The canonical dotted name of what a name stands for, or of what a call calls."""
+        """Return the canonical dotted name of the expression, or of the function that it calls."""
         node = self.node.func if isinstance(self.node, ast.Call) else self.node
         return self.names.resolve(node, self.where)
 
 
 def origins(node: ast.AST, where: Where, names: Names) -> list[Origin]:
-    """Every expression that the value of an expression can come from; None as a value is left out.
+    """Return every expression that the value of an expression can come from, except None.
 
     Args:
         node: the expression.
@@ -53,7 +58,7 @@ def origins(node: ast.AST, where: Where, names: Names) -> list[Origin]:
 
 
 class _Search:
-    """One search; what depends on itself adds nothing."""
+    """One search; an expression that depends on itself adds nothing."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[int, int]] = set()
@@ -89,7 +94,7 @@ class _Search:
             yield from self.of(node, where, names)
 
     def _binding(self, binding: Binding, names: Names, use: ast.AST) -> Iterator[Origin]:
-        """The origins of what a binding binds; the use itself where nothing is known of it."""
+        """Yield the origins of what a binding binds, or the use itself if they are unknown."""
         if binding.kind == "value" and binding.node is not None:
             yield from self.of(binding.node, binding.where, names)
         elif binding.kind in ("def", "class") and binding.node is not None:
@@ -121,19 +126,19 @@ class _Search:
 
     def _attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[Origin]:
         owner = names.owner(node.value, where)
-        held = owner[1].held(owner[0], node.attr) if owner else []
+        held = owner.names.held(owner.node, node.attr) if owner else []
         if not held and names.project is not None:
-            path = names.spelled(node.value, where) or ""
-            module = names.project.module(path) if path in names.project.paths else None
+            base = names.named(node.value, where)
+            module = names.project.module(base.path) if base and base.is_module_of_project else None
             if module is not None:
-                held = [(b, module.names) for b in module.names.module.bindings.get(node.attr, ())]
+                held = [HeldBinding(b, module.names) for b in module.names.module.bindings.get(node.attr, ())]
         for binding, its_names in held:
             yield from self._binding(binding, its_names, node)
         if not held:
             yield Origin(node, where, names)
 
     def _member(self, node: ast.Subscript, where: Where, names: Names) -> Iterator[Origin]:
-        """Any member of a literal dictionary, list or tuple."""
+        """Yield the origins of all members of a literal dictionary, list or tuple."""
         for origin in list(self.of(node.value, where, names)):
             if isinstance(origin.node, ast.Dict):
                 members = origin.node.values
@@ -147,7 +152,7 @@ class _Search:
     def _call(
         self, node: ast.Call, part: str, where: Where, names: Names, use: ast.AST | None = None
     ) -> Iterator[Origin]:
-        """What a function of the project returns, or a part of it; else the call itself."""
+        """Yield the origins of the result of a function of the project, or of a part of it; else the call itself."""
         found = names.definition(node.func, where)
         function = found[0] if found else None
         returns = own_returns(function) if isinstance(function, ast.FunctionDef) else []
@@ -168,7 +173,7 @@ class _Search:
     def _argument(
         self, node: ast.Call, function: ast.AST | None, value: ast.AST | None, place: Where, names: Names
     ) -> ast.expr | None:
-        """What this call hands to the parameter that a function only passes on."""
+        """Return the argument of a call whose parameter the function returns unchanged."""
         if not isinstance(value, ast.Name) or not isinstance(function, ast.FunctionDef):
             return None
         bindings = names.lookup(value.id, place) or []

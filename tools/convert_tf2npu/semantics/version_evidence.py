@@ -6,8 +6,9 @@ import ast
 from typing import AbstractSet
 
 from ..tf_api.v1_fate import rest_of
-from .resolver import Names
-from .types import DATASET, Types
+from .module_index import Names
+from .tf_types import Type
+from .types import TypeInference
 
 _EAGER = frozenset({"GradientTape", "function", "config.run_functions_eagerly"})
 
@@ -31,8 +32,8 @@ def is_eager(names: Names, used: AbstractSet[str]) -> bool:
         for call in names.calls
     ):
         return True
-    types = Types(names)
+    types = TypeInference(names)
     return any(
-        isinstance(statement, (ast.For, ast.AsyncFor)) and types.of(statement.iter, where) == DATASET
+        isinstance(statement, (ast.For, ast.AsyncFor)) and types.of(statement.iter, where) == Type.DATASET
         for statement, where in names.places.items()
     )

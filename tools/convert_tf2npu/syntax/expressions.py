@@ -1,4 +1,4 @@
-"""Small questions about one expression: its literal value, None, and the last part of the name it spells."""
+"""Small questions about one expression: its literal value, its elements, and the last part of the name it spells."""
 
 from __future__ import annotations
 
@@ -34,3 +34,17 @@ def last_name(node: ast.AST) -> str:
 def last_part(dotted: str | None) -> str:
     """Return ``c`` of the dotted name ``a.b.c``."""
     return (dotted or "").rpartition(".")[2]
+
+
+def element(node: ast.AST | None, part: str) -> ast.AST | None:
+    """Return a part of a tuple by its position, as in ``1.0``; the whole for an empty position; None if there is no such
+    part in the source."""
+    for index in part.split(".") if part else ():
+        if (
+            not isinstance(node, (ast.Tuple, ast.List))
+            or len(node.elts) <= int(index)
+            or any(isinstance(e, ast.Starred) for e in node.elts)
+        ):
+            return None
+        node = node.elts[int(index)]
+    return node

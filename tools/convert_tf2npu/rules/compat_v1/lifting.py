@@ -11,11 +11,9 @@ import ast
 import re
 from typing import Iterator, NamedTuple
 
-from ...project.import_graph import taken
-from ...project.project import Project
 from ...rewrite.removal import block_of
-from ...semantics.model import Binding, Scope, Star, Where
-from ...semantics.resolver import Names
+from ...semantics.model import Binding, Lift, Scope, Star, Where
+from ...semantics.module_index import ModuleIndex, Names
 from ...semantics.version_evidence import had_gelu, is_eager
 from ...syntax.source import Edit, Source
 from ...syntax.suppressions import ignored
@@ -52,21 +50,6 @@ class Use(NamedTuple):
     name: str
 
 
-class Lift(NamedTuple):
-    """How a file is lifted.
-
-    ``statements`` are the imports that import from ``tensorflow.compat.v1`` instead; ``star`` is the star import
-    behind which ``tf`` is imported, because it brings the plain one, and ``instead`` the import right before it that
-    goes, because it was to bring it. ``parts`` is an import of parts of TensorFlow behind which ``tf`` is imported,
-    because these move to where it has them.
-    """
-
-    statements: tuple[ast.stmt, ...] = ()
-    star: Star | None = None
-    instead: ast.stmt | None = None
-    parts: ast.stmt | None = None
-
-
 class _Import(NamedTuple):
     """What one import statement binds to a name of TensorFlow."""
 
@@ -90,7 +73,7 @@ class _Import(NamedTuple):
         )
 
 
-def lift(project: Project, source: Source, names: Names) -> None:
+def lift(project: ModuleIndex, source: Source, names: Names) -> None:
     """Decide it for a file, and let its names mean what they will.
 
     Args:
@@ -98,7 +81,7 @@ def lift(project: Project, source: Source, names: Names) -> None:
         source: the file.
         names: its names; they get ``lift`` and ``by_name``.
     """
-    others = taken(project).get(names.path, frozenset()) if names.path else frozenset()
+    others = project.taken(names.path) if names.path else frozenset()
     imports = [i for i in _imports(names, _BESIDE) if i.binding.node and not ignored(source, i.binding.node, CODE)]
     of_contrib = [i for i in _imports(names, _BESIDE - {"contrib"}) if i.binding.target.startswith(_CONTRIB)]
     used = list(uses(names))

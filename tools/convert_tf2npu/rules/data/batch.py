@@ -152,7 +152,7 @@ from typing import Iterator
 from ...analysis.last_batch import StaticBatch, judge
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ...semantics.types import DATASET
+from ...semantics.tf_types import Type
 from ..base import Context, Result
 
 CODE = "NPU109"
@@ -166,5 +166,5 @@ METHODS = frozenset(_SIGNATURES)
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     node = call.node
     assert isinstance(node.func, ast.Attribute)
-    if context.types.of(node.func.value, call.where) == DATASET:
+    if context.types.of(node.func.value, call.where) == Type.DATASET:
         yield from judge(context, call, bind(node, _SIGNATURES[node.func.attr]), StaticBatch(), node.func.value)

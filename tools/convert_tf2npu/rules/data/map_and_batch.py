@@ -106,7 +106,7 @@ from ...analysis.datasets import around
 from ...analysis.last_batch import StaticBatch, judge
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ...semantics.types import DATASET
+from ...semantics.tf_types import Type
 from ..base import Context, Result
 from ..compat_v1.contrib.plan import moves
 
@@ -170,7 +170,7 @@ _BUCKETS = StaticBatch(pad="npu_shim.data.pad_last_batch(%s, batch_size=N)")
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(call.node.func, ast.Attribute)
-    if context.types.of(call.node.func.value, call.where) == DATASET:
+    if context.types.of(call.node.func.value, call.where) == Type.DATASET:
         yield from judge(context, call, bind(call.node, _BUCKET), _BUCKETS, call.node.func.value)
 
 

@@ -96,7 +96,7 @@ from typing import Iterator
 
 from ...rewrite.call_edits import one_minus, rename, rename_keyword
 from ...semantics.model import Call
-from ...semantics.resolver import Names
+from ...semantics.module_index import Names
 from ...semantics.signatures import DROPOUT_V1, DROPOUT_V2, bind
 from ...syntax.source import Edit
 from ...tf_api.canonical_names import is_only_version2, is_version1

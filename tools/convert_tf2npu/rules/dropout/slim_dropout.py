@@ -77,9 +77,8 @@ import ast
 from typing import Iterator
 
 from ...analysis.dropouts import Dropout, convert
-from ...project.import_graph import importers
 from ...semantics.model import Call
-from ...semantics.resolver import Names
+from ...semantics.module_index import Names
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
@@ -148,7 +147,7 @@ def _in_unknown_scope(names: Names) -> bool:
         path = todo.pop()
         if b"arg_scope" in project.raw(path):
             return True
-        more = [other for other in importers(project).get(path, ()) if other not in seen]
+        more = [other for other in project.importers(path) if other not in seen]
         seen.update(more)
         todo += more
     return False

@@ -74,7 +74,7 @@ from typing import Iterator, NamedTuple
 from ...analysis.phase_words import TRAIN, phases_in
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ...semantics.types import SESSION
+from ...semantics.tf_types import Type
 from ...syntax.expressions import constant, last_name
 from ..base import Context, Finding, Result
 
@@ -97,7 +97,9 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(function, ast.Attribute)
     bound = bind(call.node, _SIGNATURES[function.attr])
     feeds = _dict(context, call, bound.args.get("feed_dict"))
-    if feeds is None or not ("feed_dict" in bound.keywords or context.types.of(function.value, call.where) == SESSION):
+    if feeds is None or not (
+        "feed_dict" in bound.keywords or context.types.of(function.value, call.where) == Type.SESSION
+    ):
         return
     cuts = [(key, _cut(context, call, value)) for key, value in zip(feeds.keys, feeds.values) if key is not None]
     found = [(key, cut) for key, cut in cuts if cut is not None]

@@ -57,7 +57,7 @@ from typing import Iterator
 from ...analysis.last_batch import stays_on_host
 from ...semantics.model import Call, Where
 from ...semantics.signatures import bind
-from ...semantics.types import DATASET
+from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
@@ -81,7 +81,7 @@ _RECOMPILES = "dynamic batch length: the NPU recompiles for each new length"
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(call.node.func, ast.Attribute)
-    if context.types.of(call.node.func.value, call.where) != DATASET:
+    if context.types.of(call.node.func.value, call.where) != Type.DATASET:
         return
     if call.node.func.attr != "padded_batch":
         yield from check_call(context, call, None)

@@ -106,7 +106,7 @@ from ...analysis.run_configs import becomes
 from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
 from ...semantics.model import Call
 from ...semantics.signatures import ESTIMATOR, bind
-from ...semantics.types import NPU_RUN_CONFIG, PREPARED
+from ...semantics.tf_types import Type
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
@@ -128,9 +128,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     uses = ["NPUEstimator"]
     if config is not None and bound.given("config"):
         kind = becomes(context, config, call.where)
-        if kind == PREPARED:
+        if kind == Type.PREPARED_RUN_CONFIG:
             return
-        if kind != NPU_RUN_CONFIG:
+        if kind != Type.NPU_RUN_CONFIG:
             yield Change(
                 call.node,
                 "run configuration of Estimator prepared for the NPU",

@@ -87,9 +87,9 @@ from typing import Iterator
 from ...analysis.run_configs import foreign_arguments
 from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
 from ...semantics.model import Call, Where
-from ...semantics.resolver import Names
+from ...semantics.module_index import Names
 from ...semantics.signatures import RUN_CONFIG, Bound, bind
-from ...semantics.tf_types import RUN_CONFIG as RUN_CONFIG_CLASS, RUN_CONFIGS
+from ...semantics.tf_types import RUN_CONFIGS
 from ...syntax.expressions import constant, is_none
 from ...syntax.source import Edit, Source
 from ..base import Change, Context, Finding, Result
@@ -100,7 +100,7 @@ CALLS = RUN_CONFIGS
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     source = context.source
-    if name != RUN_CONFIG_CLASS:
+    if name != "tensorflow.estimator.RunConfig":
         yield from _without_summaries(context, call)
         return
     if _prepared(context.names, call.node, call.where):

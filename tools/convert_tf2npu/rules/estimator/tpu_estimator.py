@@ -99,7 +99,7 @@ from ...rewrite.call_edits import add_argument, holds_together, rename, wrap
 from ...rewrite.removal import remove_statements
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ...semantics.types import PREPARED
+from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
@@ -152,7 +152,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         uses.append("npu_run_config_init")
     else:
         missing = []
-        if becomes(context, config, call.where) != PREPARED:
+        if becomes(context, config, call.where) != Type.PREPARED_RUN_CONFIG:
             edits += wrap(source, config, "npu_run_config_init(run_config=", ")")
             uses.append("npu_run_config_init")
     for argument in _OFF:

@@ -7,7 +7,7 @@ from typing import Callable, NamedTuple, Union
 
 from ...rewrite.call_edits import inside, rename
 from ...rewrite.npu_imports import name_of_tensorflow
-from ...semantics.resolver import Names
+from ...semantics.module_index import Names
 from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import constant
 from ...syntax.source import Edit, Source

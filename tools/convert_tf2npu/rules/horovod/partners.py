@@ -6,13 +6,10 @@ imports, directly or through others, have to keep it too.
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
-from ...project.import_graph import bringing, reached
-from ...project.project import Project
 from ...rewrite.npu_imports import taken
-from ...semantics.resolver import Names
+from ...semantics.module_index import ModuleIndex, Names
 from ...syntax.source import Source
 from ...syntax.suppressions import ignored
 from ..base import Context
@@ -32,7 +29,7 @@ def obstacle_elsewhere(context: Context, code: str) -> Obstacle | None:
     names = context.names
     if names.project is None or names.path not in names.project.paths:
         return None
-    return _obstacles(names.project, code).get(names.path)
+    return names.project.once(_obstacles, code).get(names.path)
 
 
 def own_obstacle(source: Source, names: Names, made: Plan, code: str) -> Obstacle | None:
@@ -49,8 +46,7 @@ def own_obstacle(source: Source, names: Names, made: Plan, code: str) -> Obstacl
     return None
 
 
-@functools.lru_cache(maxsize=1)
-def _obstacles(project: Project, code: str) -> dict[str, Obstacle]:
+def _obstacles(project: ModuleIndex, code: str) -> dict[str, Obstacle]:
     """Return the obstacle for each file that has to keep Horovod because of another file."""
     own: dict[str, Obstacle | None] = {}
     for path in _with_horovod(project):
@@ -73,18 +69,18 @@ def _obstacles(project: Project, code: str) -> dict[str, Obstacle]:
     return found
 
 
-def _with_horovod(project: Project) -> list[str]:
+def _with_horovod(project: ModuleIndex) -> list[str]:
     """Return the files that may use Horovod: those that name it, and those that import such a file."""
     naming = {path for path in project.paths if path.endswith((".py", ".pyw")) and b"horovod" in project.raw(path)}
-    users = bringing(project, naming) if naming else frozenset()
+    users = project.bringing(naming) if naming else frozenset()
     return [path for path in project.paths if path in users and path.endswith((".py", ".pyw"))]
 
 
-def _groups(project: Project, files: set[str]) -> list[set[str]]:
+def _groups(project: ModuleIndex, files: set[str]) -> list[set[str]]:
     """Return the sets of files that train together."""
     groups: list[set[str]] = []
-    users = bringing(project, files)
-    for together in (set(reached(project, path) & files) for path in project.paths if path in users):
+    users = project.bringing(files)
+    for together in (set(project.reached(path) & files) for path in project.paths if path in users):
         if together:
             touching = [group for group in groups if group & together]
             groups = [group for group in groups if not group & together]

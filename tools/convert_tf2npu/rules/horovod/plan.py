@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...rewrite.call_edits import broken_string, rename
 from ...rewrite.removal import remove_names, remove_statements
 from ...semantics.call_sites import users
-from ...semantics.resolver import Names
+from ...semantics.module_index import Names
 from ...syntax.source import Edit, Source
 from ..base import Context, Finding
 from .calls import GETTERS, File, Turn, Turned, is_option, turn_call

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...rewrite.call_edits import rename
 from ...rewrite.insertion import at_end, is_main_guard
 from ...rewrite.removal import block_of
-from ...semantics.resolver import Names
+from ...semantics.module_index import Names
 from ..base import Context, Finding
 from .calls import Turn, Turned
 

@@ -6,7 +6,8 @@ import ast
 from typing import Iterator, NamedTuple
 
 from ...semantics.model import Where
-from ...semantics.resolver import Names
+from ...semantics.module_index import Names
+from ...semantics.resolved_name import ResolvedName
 from ...tf_api.canonical_names import canonical
 
 _OTHER = "another horovod"
@@ -117,8 +118,8 @@ def _imported(node: ast.AST) -> Iterator[str]:
 
 
 def _followed(names: Names, imported: str) -> str | None:
-    name = names.project.follow(imported, names.path) if names.project else imported
-    return canonical(name) if name else None
+    name = names.project.follow(imported, names.path) if names.project else ResolvedName(imported)
+    return canonical(name.dotted) if name and not name.path else None
 
 
 def _uses_others(names: Names) -> bool:

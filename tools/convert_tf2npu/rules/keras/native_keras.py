@@ -34,6 +34,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...semantics.model import Binding
+from ...semantics.resolved_name import ResolvedName
 from ..base import Context, Finding, Result
 
 CODE = "NPU228"
@@ -63,5 +64,5 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _is_native(context: Context, binding: Binding) -> bool:
     names = context.names
-    target = names.project.follow(binding.target, names.path) if names.project else binding.target
-    return target is not None and (target == "keras" or target.startswith("keras."))
+    target = names.project.follow(binding.target, names.path) if names.project else ResolvedName(binding.target)
+    return target is not None and not target.path and target.dotted.partition(".")[0] == "keras"

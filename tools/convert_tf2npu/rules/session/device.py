@@ -113,7 +113,7 @@ from typing import Iterator
 
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
-from ...semantics.types import GRAPH
+from ...semantics.tf_types import Type
 from ...syntax.expressions import constant, last_name
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
@@ -207,7 +207,7 @@ def _is_scope(context: Context, call: Call) -> bool:
     return (
         context.resolve(function, call.where) in CALLS
         or isinstance(function, ast.Attribute)
-        and context.types.of(function.value, call.where) == GRAPH
+        and context.types.of(function.value, call.where) == Type.GRAPH
     )
 
 

@@ -214,7 +214,7 @@ from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
 from ...semantics.session_signatures import FUNCTIONS, METHODS_OF
 from ...semantics.signatures import bind
-from ...semantics.types import NPU_CONFIG
+from ...semantics.tf_types import Type
 from ...syntax.expressions import is_none, last_name, last_part
 from ..base import Change, Context, Finding, Result
 
@@ -231,7 +231,10 @@ def check_file(context: Context) -> Iterator[Result]:
     own = {
         node.name for node, _ in names.classes if node.name in words and not names.ancestry(node).isdisjoint(FUNCTIONS)
     }
-    elsewhere = {name for name in dict.fromkeys(context.called.values()) if _makes_session(context, name)}
+    first: dict[str, Call] = {}
+    for call in names.calls if context.called else ():
+        first.setdefault(context.called.get(call.node, ""), call)
+    elsewhere = {name for name, call in first.items() if name and _makes_session(context, call)}
     for call in names.calls if own or elsewhere else ():
         if context.called.get(call.node) in elsewhere or last_name(call.node.func) in own:
             found = names.definition(call.node.func, call.where)
@@ -240,11 +243,12 @@ def check_file(context: Context) -> Iterator[Result]:
                     yield from _config(context, call.node, call, FUNCTIONS[base], found[0].name)
 
 
-def _makes_session(context: Context, name: str) -> bool:
-    """Whether a name is that of a class of the project that is made from one of TensorFlow's sessions."""
-    path, _, inner = name.partition(":")
-    project = context.names.project
-    return bool(inner) and project is not None and not project.ancestry(path, inner).isdisjoint(FUNCTIONS)
+def _makes_session(context: Context, call: Call) -> bool:
+    """Return True if a call makes an object of a class of the project that derives from a session of TensorFlow."""
+    name, project = context.names.named(call.node.func, call.where), context.names.project
+    if name is None or not name.is_definition or project is None:
+        return False
+    return not project.ancestry(name.path, name.dotted).isdisjoint(FUNCTIONS)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -263,7 +267,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if function.attr == "__init__":
         yield from _base(context, call, function.value)
         return
-    signature = METHODS_OF.get(context.types.of(function.value, call.where) or "", {}).get(function.attr)
+    signature = METHODS_OF.get(context.types.of(function.value, call.where), {}).get(function.attr)
     if signature:
         yield from _config(context, call.node, call, signature, function.attr)
 
@@ -278,7 +282,7 @@ def _config(context: Context, node: ast.Call, call: Call, signature: tuple[str, 
     if config is not None:
         if is_none(config):
             yield Change(call.node, message, (rename(source, config, "npu_config_proto()"),), ("npu_config_proto",))
-        elif context.types.of(config, call.where) != NPU_CONFIG:
+        elif context.types.of(config, call.where) != Type.NPU_CONFIG:
             yield Change(
                 call.node, message, wrap(source, config, "npu_config_proto(config_proto=", ")"), ("npu_config_proto",)
             )

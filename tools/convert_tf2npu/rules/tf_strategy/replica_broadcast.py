@@ -57,7 +57,7 @@ from ...analysis.device_placement import in_test, trains
 from ...analysis.eager import uses_eager
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call
-from ...semantics.types import MODEL, SESSION
+from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ..base import Context, Finding, Result
 
@@ -105,14 +105,14 @@ def _fix(context: Context, call: Call, updates: bool) -> str | None:
     if not isinstance(function, ast.Attribute) or function.attr not in _METHODS:
         return None
     owner = context.types.of(function.value, call.where)
-    if owner == MODEL and function.attr == "train_on_batch":
+    if owner == Type.MODEL and function.attr == "train_on_batch":
         return f"Before the loop run {broadcast} in the Keras session"
     if function.attr in _SUPERVISED and updates and owner is not None:
         return f"Unfinalize the graph and run {broadcast}"
     if (
         updates
         and function.attr == "run"
-        and owner in (None, SESSION)
+        and owner in (None, Type.SESSION)
         and node.args
         and any(
             isinstance(o.node, ast.Call) and o.resolve() in _INITIALIZERS

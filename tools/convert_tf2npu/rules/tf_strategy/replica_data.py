@@ -63,7 +63,7 @@ from ...analysis.phase_words import TRAIN
 from ...analysis.strategies import are_made
 from ...analysis.train_phase import phase_of
 from ...semantics.model import Call
-from ...semantics.types import DATASET
+from ...semantics.tf_types import Type
 from ..base import Context, Finding, Result
 
 CODE = "NPU252"
@@ -101,7 +101,7 @@ def _message(context: Context, call: Call) -> str | None:
     name = context.resolve(node.func, call.where) or ""
     if (
         not name.startswith(("tensorflow.data.", "tensorflow.contrib.data."))
-        or context.types.of(node, call.where) != DATASET
+        or context.types.of(node, call.where) != Type.DATASET
         or name.endswith((".zip", ".sample_from_datasets", ".choose_from_datasets"))
     ):
         return None

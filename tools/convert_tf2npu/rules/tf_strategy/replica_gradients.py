@@ -73,9 +73,10 @@ from ...analysis.eager import uses_eager
 from ...analysis.gradients import BY_HAND, BY_TAPE, GRADIENTS, UNKNOWN, Applied, Source, applied, applied_in
 from ...rewrite.call_edits import wrap
 from ...semantics.call_sites import users
-from ...semantics.resolver import Names
+from ...semantics.module_index import Names
+from ...semantics.resolved_name import ResolvedName
 from ...semantics.signatures import bind
-from ...semantics.tf_types import KERAS_OPTIMIZER, OPTIMIZER
+from ...semantics.tf_types import Type
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU305"
@@ -146,7 +147,7 @@ def _undecided(context: Context, everything: list[Applied]) -> dict[int, str]:
 def _may_apply(context: Context, each: Applied) -> bool:
     function = each.call.func
     assert isinstance(function, ast.Attribute)
-    return context.types.of(function.value, each.where) in (None, OPTIMIZER, KERAS_OPTIMIZER)
+    return context.types.of(function.value, each.where) in (None, Type.OPTIMIZER, Type.KERAS_OPTIMIZER)
 
 
 def _elsewhere(context: Context) -> list[Applied]:
@@ -154,7 +155,7 @@ def _elsewhere(context: Context) -> list[Applied]:
     project, path = context.names.project, context.names.path
     if project is None or not path or path not in project.paths:
         return []
-    return [each for other, those in applied_in(project).items() if other != path for each in those]
+    return [each for other, those in project.once(applied_in).items() if other != path for each in those]
 
 
 def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
@@ -188,12 +189,12 @@ def _problem(source: Source, each: Applied) -> str | None:
     ):
         return None
     others = users(names, function.name)
-    itself = f"{names.path}:{function.name}"
+    itself = ResolvedName(function.name, names.path)
     mentions = [
         m
         for user in [names] + list(others or [])
         for m in user.mentions(function.name)
-        if user.spelled(m, user.place(m)) in (None, itself)
+        if user.named(m, user.place(m)) in (None, itself)
     ]
     if others is None or len(mentions) > 1:
         return f"{function.name} may be called for gradients that are not applied"

@@ -76,8 +76,9 @@ from ...analysis.device_placement import in_test, trains
 from ...analysis.eager import uses_eager
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
+from ...semantics.module_index import AnyType
 from ...semantics.signatures import bind
-from ...semantics.types import ESTIMATOR, MODEL
+from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import is_none, last_part
 from ..base import Change, Context, Finding, Result
@@ -101,10 +102,10 @@ _FUNCTIONS: dict[str, tuple[str, ...]] = {
     _MONITORED: ("master", "is_chief", "checkpoint_dir", "scaffold", "hooks"),
     "tensorflow.contrib.training.train": ("train_op", "logdir", "master", "is_chief", "scaffold", "hooks"),
 }
-_METHODS: dict[tuple[str, str], tuple[str, ...]] = {
-    (ESTIMATOR, "train"): ("input_fn", "hooks", "steps", "max_steps", "saving_listeners"),
-    (MODEL, "fit"): ("x", "y", "batch_size", "epochs", "verbose", "callbacks"),
-    (MODEL, "fit_generator"): ("generator", "steps_per_epoch", "epochs", "verbose", "callbacks"),
+_METHODS: dict[tuple[AnyType | None, str], tuple[str, ...]] = {
+    (Type.ESTIMATOR, "train"): ("input_fn", "hooks", "steps", "max_steps", "saving_listeners"),
+    (Type.MODEL, "fit"): ("x", "y", "batch_size", "epochs", "verbose", "callbacks"),
+    (Type.MODEL, "fit_generator"): ("generator", "steps_per_epoch", "epochs", "verbose", "callbacks"),
 }
 _BROADCASTS = frozenset(
     "npu_shim.npu_init." + name
@@ -124,9 +125,11 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if context.distributed != "tf_strategy" or not isinstance(function, ast.Attribute):
         return
     kind = context.types.of(function.value, call.where)
-    signature = _METHODS.get((kind or "", function.attr))
+    signature = _METHODS.get((kind, function.attr))
     if signature is not None:
-        yield from _appended(context, call, "hooks" if kind == ESTIMATOR else "callbacks", signature, function.attr)
+        yield from _appended(
+            context, call, "hooks" if kind == Type.ESTIMATOR else "callbacks", signature, function.attr
+        )
     elif kind is None and function.attr == "train" and any(k.arg == "input_fn" for k in call.node.keywords):
         yield Finding(
             call.node,

@@ -77,8 +77,7 @@ from ...analysis.optimizers import WRAPPER, role
 from ...rewrite.call_edits import add_argument, wrap
 from ...semantics.model import Call
 from ...semantics.signatures import bind
-from ...semantics.tf_types import made_by
-from ...semantics.types import MODEL, OPTIMIZER
+from ...semantics.tf_types import Type, made_by
 from ...semantics.value_flow import Origin, origins
 from ...syntax.expressions import constant, last_part
 from ..base import Change, Context, Finding, Result
@@ -115,7 +114,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     if (
         context.distributed != "tf_strategy"
         or not isinstance(function, ast.Attribute)
-        or context.types.of(function.value, call.where) != MODEL
+        or context.types.of(function.value, call.where) != Type.MODEL
         or in_test(context, call.node)
         or uses_eager(context)
     ):
@@ -192,7 +191,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 
 def _is_class(origin: Origin) -> bool:
     name = origin.resolve() if isinstance(origin.node, (ast.Name, ast.Attribute)) else None
-    return made_by(name or "") == OPTIMIZER
+    return made_by(name or "") == Type.OPTIMIZER
 
 
 def _has_tf_optimizer(context: Context) -> bool:
@@ -202,12 +201,13 @@ def _has_tf_optimizer(context: Context) -> bool:
         if (
             isinstance(function, ast.Attribute)
             and function.attr == "compile"
-            and context.types.of(function.value, call.where) == MODEL
+            and context.types.of(function.value, call.where) == Type.MODEL
         ):
             value = bind(call.node, _COMPILE).args.get("optimizer")
             made = origins(value, call.where, context.names) if value is not None else []
             if made and all(
-                context.types.of(o.node, o.where) == OPTIMIZER or made_by(o.resolve() or "") == OPTIMIZER for o in made
+                context.types.of(o.node, o.where) == Type.OPTIMIZER or made_by(o.resolve() or "") == Type.OPTIMIZER
+                for o in made
             ):
                 return True
     return False

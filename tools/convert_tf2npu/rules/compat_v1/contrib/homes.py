@@ -10,7 +10,7 @@ import ast
 from typing import Iterable, NamedTuple
 
 from ....semantics.model import Where
-from ....semantics.resolver import Names
+from ....semantics.module_index import Names
 from ....syntax.expressions import last_part
 from ....tf_api.canonical_names import canonical
 from ....tf_api.v1_fate import rest_of

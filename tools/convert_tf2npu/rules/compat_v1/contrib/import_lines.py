@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ....rewrite.removal import remove_statements
-from ....semantics.scopes import Scopes
+from ....semantics.module_index import Names
 from ....syntax.source import Edit, Source
 from ....tf_api.v1_fate import V1
 from .homes import is_importable
@@ -24,19 +24,19 @@ def import_from(home: str, local: str) -> str:
     return line if last == local else f"{line} as {local}"
 
 
-def rewritten(source: Source, scopes: Scopes, statement: ast.stmt, lines: dict[str, str]) -> Edit:
+def rewritten(source: Source, names: Names, statement: ast.stmt, lines: dict[str, str]) -> Edit:
     """Return the edit that imports some names from elsewhere, or removes them.
 
     Args:
         source: the file.
-        scopes: its scopes.
+        names: name resolution in it.
         statement: the import, or the assignment that binds a module to a name.
         lines: for each local name that moves, the statement that binds it; "" if the name is removed.
     """
     kept = _kept(statement, lines)
     new = _merged(([kept] if kept else []) + sorted({line for line in lines.values() if line}))
     if not new:
-        return remove_statements(source, scopes, [statement])[0]
+        return remove_statements(source, names, [statement])[0]
     start = source.start(statement)
     indent = source.text[source.line_start(start) : start]
     between = source.newline + indent if not indent.strip() else "; "

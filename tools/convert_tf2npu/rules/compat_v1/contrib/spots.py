@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, Sequence
 
-from ....project.import_graph import taken
 from ....rewrite.call_edits import loses_comment
 from ....semantics.model import Binding, Scope
 from ....syntax.source import Edit
@@ -139,5 +138,5 @@ def _arguments(context: Context, use: Use, call: ast.expr, home: Home) -> list[E
 def is_taken(context: Context, site: Site) -> bool:
     """Return True if other files may use the name that a site binds."""
     project, path = context.names.project, context.names.path
-    others = taken(project).get(path, frozenset()) if project and path else frozenset()
+    others = project.taken(path) if project and path else frozenset()
     return site.scope is context.names.module and bool(others & {site.local, "*"})

@@ -1,0 +1,119 @@
+"""The modules of a run: files after parsing and analysis, kept in memory as long as they fit.
+
+A file is parsed when it is converted, or when another file asks for a definition in it. A summary remains of each module
+that is dropped. It answers most questions of the files that import it, so that hardly any file is parsed twice and a
+further file takes a few kilobytes of memory.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Callable
+
+from ..semantics.module_index import Module, Names
+from ..syntax.source import SourceError
+from .module_cache import LRU
+from .module_summary import ModuleSummary, summary
+from .source_files import SourceFiles
+
+_MOST_NODES = 150_000  # of trees in memory; each takes about 600 bytes with the analysis of it
+_MOST_SUMMARIES = 16_000_000  # characters
+# If the garbage collector is switched off, it runs once for so many characters. It has little to do, because modules
+# forget what they know of each other when they are dropped.
+_COLLECTED = 60_000_000
+
+
+class ModuleStore:
+    """The modules of a run by path.
+
+    Args:
+        files: the files.
+        analyse: parses and analyses a file, which may raise SourceError.
+    """
+
+    def __init__(self, files: SourceFiles, analyse: Callable[[bytes, str], Module]) -> None:
+        self._files = files
+        self._analyse = analyse
+        self._modules: LRU[str, Module] = LRU(_MOST_NODES)
+        self._summaries: LRU[str, ModuleSummary] = LRU(_MOST_SUMMARIES)
+        self._unreadable: set[str] = set()
+        self._dropped: list[weakref.ReferenceType[Names]] = []  # and not settled yet
+        self._analysed = 0  # characters since the garbage collector last ran
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._modules
+
+    def is_unreadable(self, path: str) -> bool:
+        """Return True if a file could not be read."""
+        return path in self._unreadable
+
+    def understand(self, raw: bytes, path: str) -> Module:
+        """Return the module of a file's bytes.
+
+        Args:
+            raw: the bytes.
+            path: its absolute path; empty for code without a file.
+
+        Raises:
+            SourceError: they are not Python 3.
+        """
+        known = self._modules.get(path) if path else None
+        if known is not None and known.source.raw == raw:
+            return known
+        module = self._analyse(raw, path)
+        if path:
+            self._keep(module)
+        return module
+
+    def module(self, path: str) -> Module | None:
+        """Return the module of a file of the project; None if it cannot be read."""
+        known = self._modules.get(path)
+        if known is not None:
+            return known
+        if path in self._unreadable:
+            return None
+        try:
+            return self.understand(self._files.read(path), path)
+        except (OSError, SourceError, RecursionError):
+            self._unreadable.add(path)  # reported when the file itself is converted
+            return None
+
+    def summary(self, path: str) -> ModuleSummary | None:
+        """Return the summary of a module, whose tree may have been dropped; None if it cannot be read."""
+        known = self._summaries.get(path)
+        if known is not None:
+            return known
+        module = self.module(path)
+        return self._summarize(module) if module else None
+
+    def settle(self) -> None:
+        """Let dropped modules forget what they know of each other, which keeps them in memory.
+
+        Call it between two files, when no question is being answered.
+        """
+        for reference in self._dropped:
+            names = reference()
+            if names is not None:
+                names.let_go()
+                names.types.let_go()
+        self._dropped.clear()
+
+    def summary_of_dropped(self, path: str) -> ModuleSummary | None:
+        """Return the summary of a module whose tree is not in memory, if there is one."""
+        return self._summaries.get(path) if path not in self._modules else None
+
+    def _summarize(self, module: Module) -> ModuleSummary:
+        made = summary(module.names)
+        self._summaries.put(module.path, made, len(made.text))
+        return made
+
+    def _keep(self, module: Module) -> None:
+        self._analysed += len(module.source.text)
+        if self._analysed > _COLLECTED and not gc.isenabled():
+            self._analysed = 0
+            gc.collect()
+        for old in self._modules.put(module.path, module, len(module.names.parents)):
+            self._dropped.append(weakref.ref(old.names))
+            if old.path not in self._summaries:
+                self._summarize(old)

@@ -1,0 +1,59 @@
+"""Questions about the position of nodes in the tree of a module."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ..syntax.walk import walked
+from .model import Where
+from .scopes import Scopes
+
+
+class Positions:
+    """The positions of the nodes of one module.
+
+    Args:
+        scopes: the walk over the module.
+        path: its file.
+    """
+
+    def __init__(self, scopes: Scopes, path: str) -> None:
+        self._scopes = scopes
+        self._path = path
+        self._mentions: dict[str, list[ast.AST]] | None = None
+        self._call_places: dict[ast.AST, Where] | None = None
+        self._call_numbers: dict[ast.AST, int] | None = None
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield the nodes around a node, the innermost first."""
+        parents = self._scopes.parents
+        parent = parents.get(node)
+        while parent is not None:
+            yield parent
+            parent = parents.get(parent)
+
+    def mentions(self, word: str) -> list[ast.AST]:
+        """Return the expressions that read a name or an attribute of that name."""
+        if self._mentions is None:
+            self._mentions = {}
+            for node in walked(self._scopes.tree):
+                if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                    self._mentions.setdefault(node.id if isinstance(node, ast.Name) else node.attr, []).append(node)
+        return self._mentions.get(word, [])
+
+    def key(self, call: ast.Call) -> tuple[str, int]:
+        """Return the file of a call of this module and its number there, the same each time the file is read."""
+        if self._call_numbers is None:
+            self._call_numbers = {each.node: number for number, each in enumerate(self._scopes.calls)}
+        return self._path, self._call_numbers[call]
+
+    def place(self, node: ast.AST) -> Where:
+        """Return the place of an expression; for a non-call inside a lambda, the place of the statement."""
+        if self._call_places is None:
+            self._call_places = {call.node: call.where for call in self._scopes.calls}
+        for around in [node] + list(self.ancestors(node)):
+            found = self._call_places.get(around) or self._scopes.places.get(around)
+            if found:
+                return found
+        return Where(self._scopes.module.ref, (), None)

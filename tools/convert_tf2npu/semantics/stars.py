@@ -1,0 +1,73 @@
+"""Star imports: the names that they bring."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Iterable
+
+from ..tf_api.canonical_names import canonical
+from ..tf_api.npu_init_exports import STAR
+from .model import Binding, Scope, Star
+from .module_index import ModuleIndex
+from .resolved_name import ResolvedName
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+def from_star(name: str, stars: Iterable[str], project: ModuleIndex | None, path: str) -> ResolvedName | None:
+    """Return what the star imports of a module bind a name to, or None.
+
+    Args:
+        name: the name.
+        stars: the modules from which everything is imported.
+        project: the index of the project.
+        path: the file of the importing module.
+    """
+    if name in _BUILTINS:
+        return None
+    for star in stars:
+        if canonical(star) == "npu_shim.npu_init" and name in STAR:
+            return ResolvedName("tensorflow" if name == "tf" else "npu_shim.npu_init." + name)
+    known: set[ResolvedName | None] = set()
+    for star in stars:
+        module = project.find(star, path) if project else None
+        if module and project:
+            found = project.starred(module, name)
+            if found:
+                known.add(found)
+        elif star.split(".")[0] in ("tensorflow", "tensorflow_estimator"):
+            known.add(ResolvedName(star + "." + name))
+        elif canonical(star) != "npu_shim.npu_init":
+            known.add(None)  # a module that is not known here
+    return known.pop() if len(known) == 1 else None
+
+
+def later_stars(
+    name: ResolvedName,
+    word: str,
+    bindings: list[Binding],
+    module: Scope,
+    stars: list[Star],
+    project: ModuleIndex | None,
+    path: str,
+) -> set[ResolvedName | None]:
+    """Return what a name of a module can refer to if star imports of the project after its bindings bind it too.
+
+    Args:
+        name: what the bindings of the module itself make it.
+        word: the name as it is written.
+        bindings: its bindings.
+        module: the module's scope.
+        stars: the star imports of the module.
+        project: the index of the project.
+        path: the file of the module.
+    """
+    found: set[ResolvedName | None] = {name}
+    if not project or any(b.where.scope is not module for b in bindings):
+        return found
+    last = max(getattr(b.where.statement, "lineno", 0) for b in bindings)
+    for star in stars:
+        source = project.find(star.module, path) if star.node.lineno > last else None
+        if source and project.binds(source, word):
+            found.add(project.starred(source, word))
+    return found
