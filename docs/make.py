@@ -19,8 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "tools")]
 
 import schema_page  # noqa: E402
-from convert_tf2npu.rules.base import Rule
-from convert_tf2npu.rules.registry import Registry
+from convert_tf2npu.rules.base import Rule  # noqa: E402
+from convert_tf2npu.rules.registry import Registry  # noqa: E402
 
 from npu_shim.options import page as options_page  # noqa: E402
 

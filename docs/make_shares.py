@@ -1,8 +1,8 @@
 """Measure the migration tool on public TensorFlow 1 code, for the table of docs/public-code.md.
 
-``python docs/make_shares.py`` downloads the packages of public_code.txt with pip (two megabytes; nothing of them is
-imported), migrates each in memory without ``-d`` and ``--compat-v1``, counts what becomes of its TensorFlow calls, and
-writes the table. ``--check`` exits 1 when a share in the page is more than one point away from what is measured.
+``python docs/make_shares.py`` downloads the packages of public_code.txt with pip (two megabytes; none of them is
+imported), converts each in memory without ``-d`` and ``--compat-v1``, counts its TensorFlow calls by result, and writes
+the table. ``--check`` exits 1 if a share in the page differs by more than one point.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TOLERANCE = 1  # point
 
 
 class Row(NamedTuple):
-    """What was counted in one package, or in all of them."""
+    """The counts of one package, or of all of them."""
 
     name: str
     files: int
@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
     @property
     def shares(self) -> list[float]:
-        """How many of a hundred calls are fine, rewritten, and left to the user."""
+        """The percentages of calls that are fine, rewritten, and need a manual change."""
         return [100 * part / (self.calls.total or 1) for part in self.calls]
 
 
@@ -47,13 +47,13 @@ def fetch(folder: str) -> dict[str, str]:
     """Download and unpack the packages.
 
     Args:
-        folder: an empty folder, where they go.
+        folder: an empty folder for them.
 
     Returns:
-        the folder of each, by its name and version.
+        The folder of each package by its name and version.
 
     Raises:
-        RuntimeError: pip cannot get them, or not with the content that public_code.txt says.
+        RuntimeError: pip cannot download them, or their hashes differ from public_code.txt.
     """
     done = subprocess.run(
         [
@@ -77,9 +77,8 @@ def fetch(folder: str) -> dict[str, str]:
     )
     if done.returncode:
         raise RuntimeError(
-            "pip cannot get the packages of {}; is PyPI reached from here? It said:\n{}".format(
-                PACKAGES, done.stdout.decode("utf-8", "replace")[-2000:]
-            )
+            f"pip cannot download the packages of {PACKAGES}. Check the access to PyPI and the hashes. pip printed:\n"
+            + done.stdout.decode("utf-8", "replace")[-2000:]
         )
     with open(PACKAGES) as stream:
         names = re.findall(r"^([\w.-]+==[\w.]+)", stream.read(), re.MULTILINE)
@@ -107,13 +106,13 @@ def _unpack(archive: str, folder: str) -> None:
 
 
 def convert(source: str, arguments: Sequence[str] = ()) -> Run:
-    """Convert a package in memory, with more arguments of the command or none."""
+    """Convert a package in memory, with further arguments of the command."""
     args = parser().parse_args(["-i", source] + list(arguments))
     return convert_source(source, rule_settings(args, Config()))
 
 
 def rows(runs: dict[str, Run]) -> list[Row]:
-    """The rows of the table: each package by its name, and all of them."""
+    """Return the rows of the table: one for each package, and one for all of them."""
     found = [
         Row(name, len(run.results), Calls.sum(result.calls for _, result in run.results)) for name, run in runs.items()
     ]
@@ -121,9 +120,9 @@ def rows(runs: dict[str, Run]) -> list[Row]:
 
 
 def table(measured: list[Row]) -> str:
-    """The rows as Markdown."""
+    """Return the rows as Markdown."""
     lines = [
-        "| package | Python files | TensorFlow calls | fine | rewritten | left to you |",
+        "| package | Python files | TensorFlow calls | fine | rewritten | need a manual change |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for row in measured:
@@ -133,33 +132,30 @@ def table(measured: list[Row]) -> str:
 
 
 def stale(measured: list[Row]) -> list[str]:
-    """What the page says otherwise than was measured."""
+    """Return a message for each row of the page that differs from the measurement."""
     with open(PAGE, encoding="utf-8") as stream:
         page = stream.read()
     found: list[str] = []
     for row in measured:
         written = re.search(
-            r"^\| {} \|.*?\|.*?{}".format(re.escape(row.name), r"\| \d+ \(([\d.]+) %\) " * 3), page, re.MULTILINE
+            rf"^\| {re.escape(row.name)} \|.*?\|.*?" + r"\| \d+ \(([\d.]+) %\) " * 3, page, re.MULTILINE
         )
         if written is None:
             found.append(f"{row.name} is not in the table")
         elif any(abs(float(said) - share) > _TOLERANCE for said, share in zip(written.groups(), row.shares)):
-            found.append(
-                "{}: the page says {} %, measured are {} %".format(
-                    row.name, " / ".join(written.groups()), " / ".join(f"{share:.1f}" for share in row.shares)
-                )
-            )
+            shares = " / ".join(f"{share:.1f}" for share in row.shares)
+            found.append(f"{row.name}: the page has {' / '.join(written.groups())} %, the measurement {shares} %")
     return found
 
 
 def main(argv: list[str]) -> int:
-    """Write the table, or check the one that is there."""
+    """Write the table, or check the present one."""
     with tempfile.TemporaryDirectory() as folder:
         measured = rows({name: convert(path) for name, path in fetch(folder).items()})
     if "--check" in argv:
         wrong = stale(measured)
         for line in wrong:
-            print(f"docs/public-code.md: {line}; run python docs/make_shares.py")
+            print(f"docs/public-code.md: {line}. Run python docs/make_shares.py.")
         return 1 if wrong else 0
     with open(PAGE, encoding="utf-8") as stream:
         page = stream.read()
