@@ -15,6 +15,9 @@ Graph = Any  # tf.Graph
 DType = Any  # tf.DType, or what tf.as_dtype takes
 TensorShape = Any  # tf.TensorShape, or what it is made of
 Dataset = Any  # tf.data.Dataset, of TensorFlow 1 or 2
+Queue = Any  # tf.queue.QueueBase
+RNNCell = Any  # tf.compat.v1.nn.rnn_cell.RNNCell
+VariableScope = Any  # tf.compat.v1.VariableScope, or its name
 Session = Any  # tf.compat.v1.Session
 FeedDict = Dict[Any, Any]  # tensor, or its name, to value
 Fetches = Any  # what session.run takes: tensors, ops, names, nested
@@ -35,6 +38,7 @@ Saver = Any  # tf.compat.v1.train.Saver
 EventWriter = Any  # tf.compat.v1.summary.FileWriter
 WarmStartSettings = Any  # tf.estimator.WarmStartSettings
 Strategy = Any  # tf.distribute.Strategy
+KerasLayer = Any  # tf.keras.layers.Layer
 KerasModel = Any  # tf.keras.Model
 Optimizer = Any  # tf.compat.v1.train.Optimizer or a Keras optimizer
 

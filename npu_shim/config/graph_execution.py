@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim import _tf, _tf_graph
 from npu_shim.config.nested import ExperimentalConfig
 from npu_shim.ops.node_attributes import ops_of
 
+if TYPE_CHECKING:
+    from npu_shim._types import Fetches
+
 _MODES = ("lazy_recompile", "dynamic_execute")
 
 
 def set_graph_exec_config(
-    fetch: Any,
+    fetch: Fetches,
     dynamic_input: bool = False,
     dynamic_graph_execute_mode: str = "dynamic_execute",
     dynamic_inputs_shape_range: str | None = None,
     is_train_graph: bool = False,
     experimental_config: ExperimentalConfig | None = None,
-) -> Any:
-    """Says how the graph behind a fetch is to run on the card. No effect on the CPU.
+) -> Fetches:
+    """Set how the graph behind a fetch runs on the NPU. No effect on the CPU.
 
     Args:
         fetch: an op, a tensor, a tensor's name, or a list of ops and tensors.
-        dynamic_input: its inputs change their shape.
+        dynamic_input: True if its inputs have dynamic shapes.
         dynamic_graph_execute_mode: 'lazy_recompile' or 'dynamic_execute'.
         dynamic_inputs_shape_range: ranges of those shapes.
-        is_train_graph: it trains.
+        is_train_graph: True if the graph trains.
         experimental_config: an ExperimentalConfig.
     Returns:
         The fetch; for a name, its tensor.
     Raises:
-        ValueError: another mode, fetch or config.
-        KeyError: no tensor has the name.
+        ValueError: if the mode, fetch or config is not allowed.
+        KeyError: if no tensor has the name.
     """
     if dynamic_graph_execute_mode not in _MODES:
         raise ValueError(
-            f"dynamic_graph_execute_mode={dynamic_graph_execute_mode!r} is not allowed: it must be one of {', '.join(_MODES)}."
+            f"dynamic_graph_execute_mode={dynamic_graph_execute_mode!r} is not allowed: it must be one of "
+            f"{', '.join(_MODES)}."
         )
     if experimental_config is not None and not isinstance(experimental_config, ExperimentalConfig):
         raise ValueError(f"experimental_config={experimental_config!r} must be an ExperimentalConfig or None.")

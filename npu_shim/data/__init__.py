@@ -1,4 +1,4 @@
-"""Static shapes for input pipelines: drop, pad or count what does not fill a batch."""
+"""Static shapes for input pipelines: drop, pad or count partial batches."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""Where a tf.data pipeline makes its batches, and of what size."""
+"""Find the batching steps of a tf.data pipeline, and give elements a static batch dimension."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from npu_shim import _tf, _tf_data
+
+if TYPE_CHECKING:
+    from npu_shim._types import Dataset, Operation, Structure, Tensor, TensorShape
 
 tf = _tf.tf
 
@@ -33,97 +36,97 @@ _KEEPS_SOME = ("Take", "Skip", "Shard", "Filter", "TakeWhile", "IgnoreErrors")
 
 
 class Batching(NamedTuple):
-    """One step of a pipeline that makes batches.
+    """One batching step of a pipeline.
 
     Attributes:
         size: examples in a full batch.
-        examples: the tf.data.Dataset of single examples that it reads.
-        all_used: whether every batch of it comes out of the pipeline.
+        examples: the tf.data.Dataset of single examples that the step reads.
+        all_used: True if the pipeline returns every batch of the step.
     """
 
     size: int
-    examples: Any
+    examples: Dataset
     all_used: bool
 
 
-def find_batching(dataset: Any) -> list[Batching] | None:
-    """The batching steps behind a dataset, all of one size and in the order in which they are read.
+def find_batching(dataset: Dataset) -> list[Batching] | None:
+    """Return the batching steps of a pipeline, in the order in which they are read; all have one size.
 
-    Of datasets that are zipped, and so read in step, it is the first one's.
+    For zipped datasets, the steps of the first dataset are returned.
 
     Returns:
-        None when the steps, their size, or what follows them cannot be known.
+        The steps, or None if they, their size, or the steps after them are unknown.
     """
     kind = _tf_data.dataset_kind(dataset)
     if kind in _BATCHES:
         size = _tf_data.dataset_batch_size(dataset)
         return None if size is None else [Batching(size, _tf_data.dataset_inputs(dataset)[0], True)]
     found: list[Batching] = []
-    for one in _tf_data.dataset_inputs(dataset) if kind in _KEEPS_ALL + _KEEPS_SOME else []:
-        behind = find_batching(one)
-        if behind is None or (found and found[0].size != behind[0].size):
+    for source in _tf_data.dataset_inputs(dataset) if kind in _KEEPS_ALL + _KEEPS_SOME else []:
+        steps = find_batching(source)
+        if steps is None or (found and found[0].size != steps[0].size):
             return None
         if not found or kind == "Concatenate":
-            found += behind
+            found += steps
     if kind in _KEEPS_SOME:
-        found = [one._replace(all_used=False) for one in found]
+        found = [step._replace(all_used=False) for step in found]
     return found or None
 
 
-def check_dataset(dataset: Any) -> None:
-    """Raises TypeError for what is no tf.data.Dataset."""
+def check_dataset(dataset: object) -> None:
+    """Raise TypeError if the argument is not a tf.data.Dataset."""
     if not isinstance(dataset, (tf.compat.v2.data.Dataset, _tf.v1.data.Dataset)):
         raise TypeError(f"dataset={dataset!r} is {type(dataset).__name__}, but must be a tf.data.Dataset.")
 
 
-def is_open(shape: Any) -> bool:
-    """True for a dense shape whose first dimension is not known."""
+def is_dynamic(shape: TensorShape) -> bool:
+    """Return True for a dense shape with an unknown first dimension."""
     if not isinstance(shape, tf.TensorShape) or not shape.rank:
         return False
     return tf.compat.dimension_value(shape[0]) is None
 
 
-def has_open_batch(dataset: Any) -> bool:
-    """Whether a dense component of the elements has an unknown first dimension."""
+def has_dynamic_batch(dataset: Dataset) -> bool:
+    """Return True if a dense component of the elements has an unknown first dimension."""
     shapes, _, classes = _tf_data.element_structure(dataset)
-    return any(c is tf.Tensor and is_open(s) for s, c in zip(tf.nest.flatten(shapes), tf.nest.flatten(classes)))
+    return any(c is tf.Tensor and is_dynamic(s) for s, c in zip(tf.nest.flatten(shapes), tf.nest.flatten(classes)))
 
 
-def as_element(dataset: Any, components: tuple[Any, ...]) -> Any:
-    """What ``map`` hands to its function, put together as one element again."""
+def as_element(dataset: Dataset, components: tuple[Structure, ...]) -> Structure:
+    """Return the arguments that ``map`` passes to its function as one element."""
     shapes = _tf_data.element_structure(dataset)[0]
     return tf.nest.pack_sequence_as(shapes, tf.nest.flatten(components, expand_composites=False))
 
 
-def open_sizes(element: Any) -> list[Any]:
-    """The first dimensions, as scalar tensors, of an element's components that leave theirs open."""
-    return [tf.shape(t)[0] for t in tf.nest.flatten(element) if isinstance(t, tf.Tensor) and is_open(t.shape)]
+def dynamic_sizes(element: Structure) -> list[Tensor]:
+    """Return the first dimensions, as int32 scalar tensors, of the components with a dynamic first dimension."""
+    return [tf.shape(t)[0] for t in tf.nest.flatten(element) if isinstance(t, tf.Tensor) and is_dynamic(t.shape)]
 
 
-def check_sizes(counts: list[Any], size: int, smallest: int) -> Any:
-    """An op that fails where the first dimensions of a batch are not one number of examples.
+def check_sizes(counts: Sequence[Tensor], size: int, smallest: int) -> Operation:
+    """Return an op that fails if the first dimensions of a batch differ or are out of range.
 
     Args:
-        counts: from open_sizes.
-        size: of a full batch.
-        smallest: what is allowed.
+        counts: int32 scalars from dynamic_sizes.
+        size: examples in a full batch; the largest allowed value.
+        smallest: the smallest allowed value.
     """
-    alike = tf.reduce_all([tf.equal(count, counts[0]) for count in counts])
+    equal = tf.reduce_all([tf.equal(count, counts[0]) for count in counts])
     return _tf.v1.debugging.Assert(
-        tf.reduce_all([alike, counts[0] <= size, counts[0] >= smallest]),
+        tf.reduce_all([equal, counts[0] <= size, counts[0] >= smallest]),
         [
-            f"npu_shim: a map after batch({size}) changes the batch dimension, so smaller batches cannot be told. "
+            f"npu_shim: a map after batch({size}) changes the batch dimension, which hides partial batches. "
             f"Write batch({size}, drop_remainder=True) and give the map's results static shapes. First dimensions:",
             tf.stack(counts),
         ],
     )
 
 
-def with_batch_dimension(element: Any, size: int) -> Any:
-    """The element, where every first dimension that is open is the known one."""
+def with_batch_dimension(element: Structure, size: int) -> Structure:
+    """Return the element with every dynamic first dimension set to ``size``."""
 
-    def fix(tensor: Any) -> Any:
-        if isinstance(tensor, tf.Tensor) and is_open(tensor.shape):
+    def fix(tensor: Tensor) -> Tensor:
+        if isinstance(tensor, tf.Tensor) and is_dynamic(tensor.shape):
             tensor = tf.identity(tensor)
             tensor.set_shape([size] + tensor.shape.as_list()[1:])
         return tensor

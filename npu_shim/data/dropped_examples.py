@@ -1,24 +1,27 @@
-"""Counts, while training runs, what a static batch dimension drops of input whose size nobody knows before."""
+"""Count, during training, the examples that a static batch dimension drops from input of unknown size."""
 
 from __future__ import annotations
 
 import atexit
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npu_shim import _tf
 
+if TYPE_CHECKING:
+    from npu_shim._types import Session, Tensor
+
 tf = _tf.tf
 _COLLECTION = "npu_shim/dropped"
 
 
-class Dropped:
-    """The examples of the smaller batches that were left out.
+class DroppedExamples:
+    """A counter of the examples in dropped partial batches.
 
     Args:
-        size: examples of a full batch.
+        size: examples in a full batch.
     """
 
     def __init__(self, size: int) -> None:
@@ -26,14 +29,14 @@ class Dropped:
         self._lock = threading.Lock()  # tf.data calls from its own threads
         self._batches = self._examples = 0
         _tf.v1.add_to_collection(_COLLECTION, self)
-        atexit.register(self.tell)
+        atexit.register(self.report)
 
-    def unless_full(self, full: Any, count: Any) -> Any:
-        """``full``, a bool scalar; where it is False, ``count`` examples have been dropped."""
-        return _tf.v1.cond(full, lambda: tf.constant(True), lambda: self._counted(count))
+    def unless_full(self, full: Tensor, count: Tensor) -> Tensor:
+        """Return ``full``, a bool scalar; if it is False at run time, count ``count`` dropped examples."""
+        return _tf.v1.cond(full, lambda: tf.constant(True), lambda: self._add_op(count))
 
-    def _counted(self, count: Any) -> Any:
-        def add(examples: Any) -> Any:
+    def _add_op(self, count: Tensor) -> Tensor:
+        def add(examples: np.ndarray) -> np.bool_:
             with self._lock:
                 self._batches += 1
                 self._examples += int(examples)
@@ -43,29 +46,25 @@ class Dropped:
         counted.set_shape([])
         return counted
 
-    def tell(self) -> None:
-        """One log line with what was dropped since it was told last."""
+    def report(self) -> None:
+        """Log the number of examples dropped since the last report, in one line."""
         with self._lock:
             batches, examples, self._batches, self._examples = self._batches, self._examples, 0, 0
         if batches:
             _tf.logging.info(
-                "npu_shim: dropped %s example%s in %s smaller batch%s of the training input (batch size %d).",
-                f"{examples:,}",
-                "" if examples == 1 else "s",
-                f"{batches:,}",
-                "" if batches == 1 else "es",
-                self._size,
+                f"npu_shim: dropped {examples:,} example{'' if examples == 1 else 's'} in {batches:,} partial "
+                f"batch{'' if batches == 1 else 'es'} of the training input (batch size {self._size})."
             )
 
 
-class DroppedHook(_tf.SessionRunHook):
-    """Tells at the end of training what was dropped."""
+class DroppedExamplesHook(_tf.SessionRunHook):
+    """Report the dropped examples at the end of training."""
 
     def begin(self) -> None:
-        """Looks up who counts in this graph."""
-        self._counts: list[Dropped] = _tf.v1.get_collection(_COLLECTION)
+        """Find the counters of this graph."""
+        self._counters: list[DroppedExamples] = _tf.v1.get_collection(_COLLECTION)
 
-    def end(self, session: Any) -> None:
-        """Tells it."""
-        for one in self._counts:
-            one.tell()
+    def end(self, session: Session) -> None:
+        """Report."""
+        for counter in self._counters:
+            counter.report()

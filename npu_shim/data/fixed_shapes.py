@@ -1,51 +1,54 @@
-"""Selections with a fixed shape, for ops whose result is as long as the data decide.
+"""Selections with a static shape, for ops whose result has a dynamic shape.
 
-The card compiles a graph for each shape it meets. These keep the shape: what is
-chosen stands in front, the rest is padding, and a mask says which is which.
-They are the same on the card and on the CPU, and gradients flow to what is
-chosen as they do through the op that they stand for.
+The NPU recompiles a graph for each new shape. These functions keep the shape:
+the selected entries come first, the rest is padding, and a mask marks the
+selected entries. Results are the same on the NPU and the CPU. Gradients flow to
+the selected entries, as in the op that each function replaces.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from npu_shim import _tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor
 
 tf = _tf.tf
 
 
 class Selection(NamedTuple):
-    """values: [size, ...]; valid: bool [size], True for the entries that are real."""
+    """values: [size, ...]; valid: bool [size], True for real entries, False for padding."""
 
-    values: Any
-    valid: Any
+    values: Tensor
+    valid: Tensor
 
 
 class Distinct(NamedTuple):
-    """values: [size]; valid: bool [size]; index: int32 [n], the place in values of each input."""
+    """values: [size]; valid: bool [size]; index: int32 [n], the position in values of each input."""
 
-    values: Any
-    valid: Any
-    index: Any
+    values: Tensor
+    valid: Tensor
+    index: Tensor
 
 
-def masked_select(values: Any, mask: Any, size: int | None = None, fill: Any = 0) -> Selection:
-    """``tf.boolean_mask(values, mask)`` with a fixed number of rows.
+def masked_select(values: Tensor, mask: Tensor, size: int | None = None, fill: float = 0) -> Selection:
+    """Return ``tf.boolean_mask(values, mask)`` with a static number of rows.
 
-    values[i] for the i with mask[i], in order; then ``fill`` up to ``size``.
-    Rows beyond ``size`` are left out. A mean of what is chosen is
+    values[i] for each i with mask[i], in order; then ``fill`` up to ``size``.
+    Rows beyond ``size`` are dropped. The mean of the selected values is
     ``tf.reduce_sum(selection.values) / tf.reduce_sum(tf.cast(mask, values.dtype))``.
 
     Args:
         values: tensor [n, ...].
         mask: bool tensor [n].
-        size: how many rows the result has, at most n; n by default, which loses nothing.
-        fill: number for the rows that are padding.
+        size: number of rows of the result, at most n; n by default, which drops nothing.
+        fill: value of the padding rows.
     Returns:
         A Selection of values [size, ...].
     Raises:
-        ValueError: n is not known, size is not from 1 to n, or mask is not [n].
+        ValueError: if n is unknown, size is not in 1..n, or mask is not [n].
     """
     values, mask = tf.convert_to_tensor(values), tf.convert_to_tensor(mask)
     count = _length(mask, "mask")
@@ -59,16 +62,16 @@ def masked_select(values: Any, mask: Any, size: int | None = None, fill: Any = 0
     return Selection(selected, valid)
 
 
-def masked_where(condition: Any, size: int | None = None) -> Selection:
-    """``tf.where(condition)``, the places where it holds, with a fixed number of rows.
+def masked_where(condition: Tensor, size: int | None = None) -> Selection:
+    """Return ``tf.where(condition)``, the indices of True entries, with a static number of rows.
 
     Args:
-        condition: bool tensor of a fixed shape.
-        size: how many rows the result has; all places by default.
+        condition: bool tensor of static shape.
+        size: number of rows of the result; the number of entries by default.
     Returns:
         A Selection of int64 values [size, rank of condition]; padding is 0.
     Raises:
-        ValueError: the shape is not known, or size is not from 1 to the number of places.
+        ValueError: if the shape is unknown, or size is not in 1..number of entries.
     """
     condition = tf.convert_to_tensor(condition)
     flat = tf.reshape(condition, [-1])
@@ -81,47 +84,47 @@ def masked_where(condition: Any, size: int | None = None) -> Selection:
     return Selection(rows, valid)
 
 
-def top_k_mask(values: Any, k: Any) -> Any:
-    """The mask of the k largest entries of the last dimension, for a k that is computed in the graph.
+def top_k_mask(values: Tensor, k: Tensor) -> Tensor:
+    """Return the mask of the k largest entries of the last dimension, for a k that is a tensor.
 
-    mask[..., i] holds where fewer than k entries are larger than values[..., i]
-    or equal to it and stand before it: exactly min(k, n) are True, the ones that
-    ``tf.nn.top_k(values, k)`` gives. A sum of those is
+    mask[..., i] is True if fewer than k entries are larger than values[..., i],
+    or equal to it and before it. Exactly min(k, n) entries are True: those that
+    ``tf.nn.top_k(values, k)`` returns. Their sum is
     ``tf.reduce_sum(values * tf.cast(mask, values.dtype), -1)``.
 
     Args:
         values: numeric tensor [..., n].
         k: int tensor, a scalar or [...].
     Returns:
-        A bool tensor of the shape of values.
+        A bool tensor with the shape of values.
     Raises:
-        ValueError: n is not known.
+        ValueError: if n is unknown.
     """
     values, k = tf.convert_to_tensor(values), tf.convert_to_tensor(k)
     count = tf.compat.dimension_value(values.shape[-1])
     if count is None:
         raise ValueError(
-            f"values has shape {values.shape}, but its last dimension must be known: pad it to a fixed length."
+            f"values has shape {values.shape}, but its last dimension must be static. Pad it to a fixed length."
         )
     order = tf.nn.top_k(tf.stop_gradient(values), count).indices
     rank = tf.nn.top_k(-order, count).indices  # the inverse permutation
     return tf.cast(rank, k.dtype) < k[..., None]
 
 
-def unique_padded(values: Any, size: int | None = None) -> Distinct:
-    """``tf.unique(values)`` with a fixed number of values.
+def unique_padded(values: Tensor, size: int | None = None) -> Distinct:
+    """Return ``tf.unique(values)`` with a static number of values.
 
-    The distinct values in the order in which they first appear; padding is
-    values[0]. ``tf.gather(result.values, result.index)`` is values where size
-    is large enough.
+    The distinct values are in order of first appearance; padding is values[0].
+    ``tf.gather(result.values, result.index)`` equals values if size is large
+    enough.
 
     Args:
         values: numeric tensor [n].
-        size: how many values the result has; n by default, which loses nothing.
+        size: number of values of the result; n by default, which drops nothing.
     Returns:
         A Distinct.
     Raises:
-        ValueError: n is not known, or size is not from 1 to n.
+        ValueError: if n is unknown, or size is not in 1..n.
     """
     values = tf.convert_to_tensor(values)
     count = _length(values, "values")
@@ -138,20 +141,20 @@ def unique_padded(values: Any, size: int | None = None) -> Distinct:
     return Distinct(tf.gather(values, places), valid, index)
 
 
-def _first(mask: Any, count: int, size: int) -> Any:
-    """The first ``size`` places where a mask holds, and which of them are real."""
+def _first(mask: Tensor, count: int, size: int) -> tuple[Tensor, Tensor]:
+    """Return the first ``size`` places where a mask is True, and a bool for each: True if it is real."""
     place = tf.range(count)
-    # Keys that differ: places where the mask holds come first, each set in order.
+    # Distinct keys: places where the mask is True come first, both groups in order.
     keys = tf.where(mask, count - place, -place)
     places = tf.nn.top_k(keys, size).indices
     return places, tf.range(size) < tf.reduce_sum(tf.cast(mask, tf.int32))
 
 
-def _length(tensor: Any, name: str) -> int:
+def _length(tensor: Tensor, name: str) -> int:
     length = tf.compat.dimension_value(tensor.shape[0]) if tensor.shape.ndims == 1 else None
     if length is None:
         raise ValueError(
-            f"{name} has shape {tensor.shape}, but must be one dimension of known length: pad it to a fixed "
+            f"{name} has shape {tensor.shape}, but must have one dimension of static length. Pad it to a fixed "
             "length, as with batch(n, drop_remainder=True)."
         )
     return length

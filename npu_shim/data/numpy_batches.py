@@ -1,37 +1,39 @@
-"""Batches of one size out of NumPy arrays, for loops that feed a session."""
+"""Batches of one size from NumPy arrays, for loops that feed a session."""
 
 from __future__ import annotations
 
-from typing import Any, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Iterator, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from npu_shim._types import Structure
 
 
 class PaddedBatch(NamedTuple):
     """Rows for one ``session.run``.
 
     Attributes:
-        rows: arrays of batch_size rows, nested as the arrays were given.
-        real: how many of them, from the first on, are real; the others repeat the last real one.
+        rows: arrays of batch_size rows, nested like the given arrays.
+        real: number of real rows, which come first; the others repeat the last real row.
     """
 
-    rows: Any
+    rows: Structure
     real: int
 
 
-def padded_batches(arrays: Any, batch_size: int) -> Iterator[PaddedBatch]:
-    """Cuts arrays into batches that all have one size: the last one is padded.
+def padded_batches(arrays: Structure, batch_size: int) -> Iterator[PaddedBatch]:
+    """Split arrays into batches of one size; the last one is padded.
 
-    A loop that feeds slices of an array feeds a smaller one at the end, and
-    the card compiles the graph once more for it. With this one it does not::
+    A loop that feeds slices of an array feeds a partial batch at the end, for
+    which the NPU recompiles the graph. This loop avoids it::
 
         for batch, real in npu_shim.data.padded_batches({x: images, y: labels}, 100):
             scores = sess.run(predictions, feed_dict=batch)[:real]
 
-    The rows that are added repeat the last real row. What a graph computes over
-    a whole batch (a mean loss) counts them; fetch one value for each row, cut
-    it by ``[:real]`` and average that, or feed ``np.arange(batch_size) < real``
-    as weights.
+    The added rows repeat the last real row. A value over a whole batch, such as
+    a mean loss, includes them. Fetch one value for each row, cut it by
+    ``[:real]`` and average, or feed ``np.arange(batch_size) < real`` as weights.
 
     Args:
         arrays: an array, or a tuple, list or dict of them, all with the same
@@ -41,8 +43,8 @@ def padded_batches(arrays: Any, batch_size: int) -> Iterator[PaddedBatch]:
         PaddedBatch(rows, real), in the order of the rows. A full batch is a
         view of the arrays.
     Raises:
-        TypeError: arrays hold something without rows.
-        ValueError: batch_size is not positive, or the arrays differ in their number of rows, or have none.
+        TypeError: if an element of arrays has no rows.
+        ValueError: if batch_size is not positive, or the arrays have no rows or different numbers of rows.
     """
     if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
         raise ValueError(f"batch_size={batch_size!r} is not allowed: it must be an int of at least 1.")
@@ -50,14 +52,14 @@ def padded_batches(arrays: Any, batch_size: int) -> Iterator[PaddedBatch]:
     return _batches(arrays, examples, int(batch_size))
 
 
-def _batches(arrays: Any, examples: int, size: int) -> Iterator[PaddedBatch]:
+def _batches(arrays: Structure, examples: int, size: int) -> Iterator[PaddedBatch]:
     for start in range(0, examples, size):
         real = min(size, examples - start)
         yield PaddedBatch(_cut(arrays, start, real, size), real)
 
 
-def _parts(arrays: Any) -> list[tuple[str, Any]]:
-    """The arrays one level down, each with its place in words."""
+def _parts(arrays: Structure) -> list[tuple[str, Structure]]:
+    """Return the elements one level down, each with its index as text."""
     if isinstance(arrays, dict):
         return [(f"[{key!r}]", value) for key, value in arrays.items()]
     if isinstance(arrays, (tuple, list)):
@@ -65,8 +67,8 @@ def _parts(arrays: Any) -> list[tuple[str, Any]]:
     return []
 
 
-def _counts(arrays: Any, place: str) -> dict[str, int]:
-    """Rows by place."""
+def _counts(arrays: Structure, place: str) -> dict[str, int]:
+    """Return the number of rows of each array by its place."""
     if isinstance(arrays, (dict, tuple, list)):
         found: dict[str, int] = {}
         for name, value in _parts(arrays):
@@ -74,19 +76,19 @@ def _counts(arrays: Any, place: str) -> dict[str, int]:
         return found
     shape = getattr(arrays, "shape", ())
     if not shape:
-        raise TypeError(f"{place}={arrays!r} is {type(arrays).__name__} and has no rows: give an array.")
+        raise TypeError(f"{place}={arrays!r} is {type(arrays).__name__}, which has no rows. Pass an array.")
     return {place: int(shape[0])}
 
 
-def _rows(arrays: Any) -> int:
+def _rows(arrays: Structure) -> int:
     counts = _counts(arrays, "arrays")
     if not counts or len(set(counts.values())) > 1 or 0 in counts.values():
-        said = ", ".join(f"{place} has {count:,}" for place, count in counts.items()) or "they are empty"
-        raise ValueError(f"arrays must have one number of rows, at least 1, but {said}.")
+        found = ", ".join(f"{place} has {count:,}" for place, count in counts.items()) or "they are empty"
+        raise ValueError(f"arrays must have one number of rows, at least 1, but {found}.")
     return next(iter(counts.values()))
 
 
-def _cut(arrays: Any, start: int, real: int, size: int) -> Any:
+def _cut(arrays: Structure, start: int, real: int, size: int) -> Structure:
     if isinstance(arrays, dict):
         return {key: _cut(value, start, real, size) for key, value in arrays.items()}
     if isinstance(arrays, (tuple, list)):

@@ -1,20 +1,23 @@
-"""How many examples of an epoch do not fill a batch."""
+"""Count the examples of an epoch that do not fill a batch."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from npu_shim import _tf_data
 from npu_shim.data.batching import check_dataset, find_batching
 
+if TYPE_CHECKING:
+    from npu_shim._types import Dataset
+
 
 class Remainder(NamedTuple):
-    """The examples of one pass over the data; None for a number that is not known.
+    """The examples of one pass over the data; a number that is unknown is None.
 
     Attributes:
         batch_size: examples in a full batch.
-        examples: examples of one pass; None too when they never end.
-        left_over: examples in smaller batches: what ``drop_remainder=True`` drops in each pass.
+        examples: examples of one pass; also None if the dataset is infinite.
+        left_over: examples in partial batches, which ``drop_remainder=True`` drops in each pass.
         padding: rows that ``pad_last_batch`` adds in each pass.
     """
 
@@ -25,7 +28,7 @@ class Remainder(NamedTuple):
 
     def __str__(self) -> str:
         if self.batch_size is None:
-            return "the batch size cannot be found"
+            return "the batch size is unknown"
         if self.left_over is None:
             return f"batches of {self.batch_size:,}, of an unknown number of examples"
         if self.examples is None:
@@ -36,23 +39,23 @@ class Remainder(NamedTuple):
         )
 
 
-def count_remainder(dataset: Any, read: bool = False) -> Remainder:
-    """Counts what one pass over a batched dataset leaves over.
+def count_remainder(dataset: Dataset, read: bool = False) -> Remainder:
+    """Count the examples in partial batches of one pass over a batched dataset.
 
     ``left_over = examples mod batch_size``, summed over concatenated parts.
-    Steps behind the batching (``take``, ``skip``, ``shard``, ``filter``) are
-    not counted in: it is about the examples that go into the batches. With
-    ``repeat`` before ``batch`` one pass is all the epochs together.
+    The examples are those that go into the batches: steps after the batching
+    (``take``, ``skip``, ``shard``, ``filter``) do not change the result. With
+    ``repeat`` before ``batch``, one pass is all epochs together.
 
     Args:
-        dataset: a tf.data.Dataset of batches, as ``batch`` and its like make it.
-        read: where TensorFlow does not know the number of examples (of files,
-            a generator, behind a ``filter``), read them once to count them.
-            That takes as long as one epoch of reading.
+        dataset: a tf.data.Dataset of batches from ``batch`` or a similar step.
+        read: read all examples once to count them if TensorFlow does not know
+            their number (from files, a generator, or after a ``filter``). It
+            takes as long as one epoch of reading.
     Returns:
-        A Remainder; ``print`` shows it in words.
+        A Remainder; ``print`` shows it as a sentence.
     Raises:
-        TypeError: dataset is no tf.data.Dataset.
+        TypeError: if dataset is not a tf.data.Dataset.
     """
     check_dataset(dataset)
     batching = find_batching(dataset)
@@ -60,10 +63,10 @@ def count_remainder(dataset: Any, read: bool = False) -> Remainder:
         return Remainder(None, None, None, None)
     size = batching[0].size
     examples = left_over = padding = 0
-    for one in batching:
-        count = _tf_data.cardinality(one.examples)
+    for step in batching:
+        count = _tf_data.cardinality(step.examples)
         if count == _tf_data.UNKNOWN_CARDINALITY and read:
-            count = _tf_data.count_elements(one.examples)
+            count = _tf_data.count_elements(step.examples)
         if count == _tf_data.INFINITE_CARDINALITY:
             return Remainder(size, None, 0, 0)
         if count < 0:

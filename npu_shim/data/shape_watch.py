@@ -1,4 +1,4 @@
-"""Tells when shapes change from run to run: the card compiles a graph for each combination it sees."""
+"""Report shapes that change from run to run: the NPU recompiles a graph for each combination of shapes."""
 
 from __future__ import annotations
 
@@ -7,136 +7,154 @@ import collections
 import functools
 import os
 import sys
-import traceback
-from typing import Any, Callable, Counter, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Counter, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
 from npu_shim import _patches, _tf, _tf_session
 
+if TYPE_CHECKING:
+    from npu_shim._types import FeedDict, Fetches, Graph, Operation, Session
+
 tf = _tf.tf
 
-_SHOWN = 4  # shapes of one source in the summary
-_OWN = tuple(
+_MAX_SHAPES_SHOWN = 4  # of one source, in the summary
+_LIBRARY_FOLDERS = tuple(
     os.path.dirname(os.path.abspath(module.__file__ or "")) + os.sep for module in (tf, sys.modules["npu_shim"])
 )
 Shape = Tuple[int, ...]
 
 
 class _Source(NamedTuple):
-    """What gives shapes: the placeholders of one kind of run, or an iterator."""
+    """A source of shapes: the placeholders that are fed together, or an iterator."""
 
-    graph: Any
+    graph: Graph
     kind: str
     names: tuple[str, ...]
 
+    def __str__(self) -> str:
+        if self.kind == "fed":
+            return f"the feed of {', '.join(name.rpartition(':')[0] for name in self.names)}"
+        return f"the iterator {self.names[0]}"
+
 
 class ShapeWatch:
-    """Counts the distinct shapes that sessions are fed and that iterators yield.
+    """Count the distinct shapes that sessions are fed and that iterators return.
 
     Placeholders are counted by the set that is fed together, iterators by
-    ``get_next``; tensors whose static shape is fully known are passed over.
-    Steps inside a loop in the graph are seen by their last one. What runs
-    through ``session.make_callable``, as Keras does, is not seen.
+    ``get_next``. Tensors with a static shape are not counted. Of the steps
+    inside a loop in the graph, only the last one is counted. Runs through
+    ``session.make_callable``, as in Keras, are not counted.
     """
 
     def __init__(self) -> None:
-        self._seen: dict[_Source, Counter[tuple[Shape, ...]]] = collections.defaultdict(collections.Counter)
-        self._where: dict[_Source, str] = {}
-        self._watched: dict[Any, list[Any]] = {}
+        self._counts: dict[_Source, Counter[tuple[Shape, ...]]] = collections.defaultdict(collections.Counter)
+        self._lines: dict[_Source, str] = {}
+        self._iterator_outputs: dict[tuple[Graph, tuple[str, ...]], list[list[Any]]] = {}
 
     def changes(self) -> list[tuple[str, dict[tuple[Shape, ...], int]]]:
-        """What changed its shapes: pairs of a text that names it and the counts of its shapes."""
-        return [(_told(source), dict(counts)) for source, counts in self._seen.items() if len(counts) > 1]
+        """Return the sources whose shapes changed, as pairs of a name and the count of each shape."""
+        return [(str(source), dict(counts)) for source, counts in self._counts.items() if len(counts) > 1]
 
     def summary(self) -> str:
-        """The counts as text; empty where no shape changed."""
-        changed = [source for source, counts in self._seen.items() if len(counts) > 1]
+        """Return the counts as text, or an empty string if no shape changed."""
+        changed = [source for source, counts in self._counts.items() if len(counts) > 1]
         lines = []
         for source in changed:
-            counts = self._seen[source].most_common()
+            counts = self._counts[source].most_common()
             shown = ", ".join(
-                f"{_shapes(shapes)} {count:,} {'time' if count == 1 else 'times'}" for shapes, count in counts[:_SHOWN]
+                f"{_shapes_text(shapes)} {count:,} {'time' if count == 1 else 'times'}"
+                for shapes, count in counts[:_MAX_SHAPES_SHOWN]
             )
-            more = f" and {len(counts) - _SHOWN:,} more" if len(counts) > _SHOWN else ""
-            lines.append(f"  {_told(source)}: {len(counts):,} shapes: {shown}{more} ({self._where[source]})")
+            hidden = len(counts) - _MAX_SHAPES_SHOWN
+            more = f" and {hidden:,} more" if hidden > 0 else ""
+            lines.append(f"  {source}: {len(counts):,} shapes: {shown}{more} ({self._lines[source]})")
         if not lines:
             return ""
-        compiled = sum(len(self._seen[source]) for source in changed)
-        return "\n".join([f"npu_shim: shapes that change; a card would compile {compiled:,} graphs for them:"] + lines)
+        compiled = sum(len(self._counts[source]) for source in changed)
+        return "\n".join([f"npu_shim: dynamic shapes. The NPU would compile {compiled:,} graphs for them:"] + lines)
 
     def run(
-        self, session: Any, run: Callable[..., Any], fetches: Any, feed_dict: Any, options: Any, metadata: Any
+        self,
+        session: Session,
+        run: Callable[..., Any],
+        fetches: Fetches,
+        feed_dict: FeedDict | None,
+        options: object,
+        metadata: object,
     ) -> Any:
-        """Does ``run`` for a session, and looks at its shapes."""
-        watched = self._iterators(session, fetches)
-        values = run(
-            session, {"user": fetches, "watched": watched} if watched else fetches, feed_dict, options, metadata
-        )
+        """Call ``run`` for a session, and count its shapes. Return the fetched values."""
+        iterators = self._iterators(session, fetches)
+        fetched = {"user": fetches, "iterators": iterators} if iterators else fetches
+        values = run(session, fetched, feed_dict, options, metadata)
         if feed_dict:
-            self._see_fed(session, feed_dict)
-        if not watched:
+            self._count_fed(session, feed_dict)
+        if not iterators:
             return values
-        for outputs, got in zip(watched, values["watched"]):
-            self._see(_Source(session.graph, "iterator", (outputs[0].op.name,)), tuple(_shape(v) for v in got))
+        for outputs, arrays in zip(iterators, values["iterators"]):
+            op = outputs[0].op
+            self._count(_Source(session.graph, "iterator", (op.name,)), tuple(_shape(a) for a in arrays), op)
         return values["user"]
 
-    def _see_fed(self, session: Any, feed_dict: Any) -> None:
-        fed = {}
+    def _count_fed(self, session: Session, feed_dict: FeedDict) -> None:
+        shapes, ops = {}, {}
         for key, value in feed_dict.items():
             tensor = session.graph.as_graph_element(tf.compat.as_str(key)) if isinstance(key, (str, bytes)) else key
             if isinstance(tensor, tf.Tensor) and not tensor.shape.is_fully_defined():
-                fed[tensor.name] = _shape(value)
-        if fed:
-            names = tuple(sorted(fed))
-            self._see(_Source(session.graph, "fed", names), tuple(fed[name] for name in names))
+                shapes[tensor.name], ops[tensor.name] = _shape(value), tensor.op
+        if shapes:
+            names = tuple(sorted(shapes))
+            self._count(_Source(session.graph, "fed", names), tuple(shapes[name] for name in names), ops[names[0]])
 
-    def _iterators(self, session: Any, fetches: Any) -> list[list[Any]]:
-        """The outputs of the iterators behind some fetches whose shapes are not known."""
-        asked = [
-            one if isinstance(one, tf.Operation) else one.op for one in _tf_session.fetched_elements(session, fetches)
-        ]
-        key = (session.graph, tuple(op.name for op in asked))
-        if key not in self._watched:
-            found = [op for op in _ancestors(asked) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
-            self._watched[key] = [list(op.outputs) for op in found if session.graph.is_fetchable(op) and _is_open(op)]
-        return self._watched[key]
+    def _iterators(self, session: Session, fetches: Fetches) -> list[list[Any]]:
+        """Return the outputs of the iterators behind the fetches whose shapes are not static."""
+        elements = _tf_session.fetched_elements(session, fetches)
+        ops = [element if isinstance(element, tf.Operation) else element.op for element in elements]
+        key = (session.graph, tuple(op.name for op in ops))
+        if key not in self._iterator_outputs:
+            found = [op for op in _ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+            self._iterator_outputs[key] = [
+                list(op.outputs) for op in found if session.graph.is_fetchable(op) and _is_dynamic(op)
+            ]
+        return self._iterator_outputs[key]
 
-    def _see(self, source: _Source, shapes: tuple[Shape, ...]) -> None:
-        counts = self._seen[source]
+    def _count(self, source: _Source, shapes: tuple[Shape, ...], op: Operation) -> None:
+        counts = self._counts[source]
         counts[shapes] += 1
-        if source not in self._where:
-            self._where[source] = _users_line()
+        if source not in self._lines:
+            self._lines[source] = _definition_line(op)
         elif len(counts) == 2 and counts[shapes] == 1:
             before = next(iter(counts))
             _tf.logging.warning(
-                "npu_shim: %s: %s gives %s after %s. A card would compile the graph again for each new shape; give it a "
-                "fixed one (batch(n, drop_remainder=True), npu_shim.data). Said once; all shapes are counted.",
-                _users_line(),
-                _told(source),
-                _shapes(shapes),
-                _shapes(before),
+                f"npu_shim: {self._lines[source]}: the shape of {source} changed from {_shapes_text(before)} to "
+                f"{_shapes_text(shapes)}, and the NPU recompiles for each new shape. Use static shapes: "
+                "batch(n, drop_remainder=True), npu_shim.data. Reported once."
             )
 
 
 def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
-    """Begins to watch the shapes of all sessions, until npu_shim.uninstall().
+    """Watch the shapes of all sessions until npu_shim.uninstall().
 
-    The first change of each source is a warning that names the line of the
-    user's script; a summary with all counts is logged when the process ends.
-    Values, fetches and errors of ``session.run`` stay as they are. It is on
-    under ``npu-shim run``.
+    The first change of each source is logged as a warning, with the line that
+    defines the placeholder or iterator. Values, fetches and errors of
+    ``session.run`` do not change. ``npu-shim run`` watches by default.
 
     Args:
-        summary_at_exit: log the summary when the process ends.
+        summary_at_exit: log a summary with all counts when the process ends.
     Returns:
-        The watch, which can be asked for its counts.
+        The ShapeWatch with the counts.
     """
     watch = ShapeWatch()
 
     def watched(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
-        def run(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        def run(
+            self: Session,
+            fetches: Fetches,
+            feed_dict: FeedDict | None = None,
+            options: object = None,
+            run_metadata: object = None,
+        ) -> Any:
             return watch.run(self, original, fetches, feed_dict, options, run_metadata)
 
         return run
@@ -153,21 +171,21 @@ def _log_summary(watch: ShapeWatch) -> None:
         _tf.logging.warning("%s", text)
 
 
-def _is_open(op: Any) -> bool:
-    """Whether an iterator's shapes may change, and its values can be fetched."""
+def _is_dynamic(op: Operation) -> bool:
+    """Return True if the shapes of an iterator may change and its values can be fetched."""
     return any(not output.shape.is_fully_defined() for output in op.outputs) and not any(
         output.dtype in (tf.variant, tf.resource) for output in op.outputs
     )
 
 
-def _ancestors(ops: list[Any]) -> list[Any]:
-    found: dict[Any, None] = {}
-    waiting = list(ops)
-    while waiting:
-        op = waiting.pop()
+def _ancestors(ops: Sequence[Operation]) -> list[Operation]:
+    found: dict[Operation, None] = {}
+    stack = list(ops)
+    while stack:
+        op = stack.pop()
         if op not in found:
             found[op] = None
-            waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+            stack += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
     return list(found)
 
 
@@ -178,19 +196,14 @@ def _shape(value: Any) -> Shape:
     return tuple(shape) if shape is not None else np.shape(value)
 
 
-def _shapes(shapes: tuple[Shape, ...]) -> str:
+def _shapes_text(shapes: tuple[Shape, ...]) -> str:
     return ", ".join(str(list(shape)) for shape in shapes)
 
 
-def _told(source: _Source) -> str:
-    if source.kind == "fed":
-        return f"what is fed to {', '.join(name.rpartition(':')[0] for name in source.names)}"
-    return f"the iterator {source.names[0]}"
-
-
-def _users_line() -> str:
-    """The innermost line outside TensorFlow and this package."""
-    for frame in reversed(traceback.extract_stack()):
-        if not os.path.abspath(frame.filename).startswith(_OWN):
-            return f"{frame.filename}:{frame.lineno}"
+def _definition_line(op: Operation) -> str:
+    """Return the innermost line outside TensorFlow and this package that created an op; TensorFlow records it."""
+    for frame in reversed(list(op.traceback)):
+        path, line = frame[0], frame[1]
+        if not os.path.abspath(path).startswith(_LIBRARY_FOLDERS):
+            return f"{path}:{line}"
     return "an unknown line"

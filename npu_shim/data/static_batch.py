@@ -1,14 +1,14 @@
-"""A static batch dimension for training input: the NPU compiles for shapes it knows.
+"""A static batch dimension for training input, without which the NPU recompiles for each batch size.
 
-A dataset that was batched without ``drop_remainder`` ends with a smaller batch
-and therefore has an unknown batch dimension. ``enforce_static_batch`` gives it
-a known one: the full batches stay as they are, in content, order and
-randomness, and each smaller one is left out.
+A dataset that is batched without ``drop_remainder`` ends with a partial batch.
+Therefore its batch dimension is dynamic. ``enforce_static_batch`` makes it
+static: full batches keep their content, order and randomness, and partial
+batches are dropped.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim import _tf, _tf_data
 from npu_shim.data.batching import (
@@ -16,114 +16,109 @@ from npu_shim.data.batching import (
     as_element,
     check_dataset,
     check_sizes,
+    dynamic_sizes,
     find_batching,
-    has_open_batch,
-    is_open,
-    open_sizes,
+    has_dynamic_batch,
+    is_dynamic,
     with_batch_dimension,
 )
-from npu_shim.data.dropped_examples import Dropped
+from npu_shim.data.dropped_examples import DroppedExamples
+
+if TYPE_CHECKING:
+    from npu_shim._types import Dataset, Structure, Tensor
 
 tf = _tf.tf
 
 
-def enforce_static_batch(dataset: Any) -> Any:
-    """Returns the dataset with a static batch dimension; smaller batches are dropped.
+def enforce_static_batch(dataset: Dataset) -> Dataset:
+    """Return the dataset with a static batch dimension; partial batches are dropped.
 
     Works on ``batch``, ``padded_batch`` and ``map_and_batch`` followed by
     ``repeat``, ``shuffle``, ``prefetch``, ``cache``, ``take``, ``skip``,
     ``shard``, ``filter``, ``zip``, ``concatenate`` or a ``map`` that keeps the
-    batch dimension. A dataset that is static already is returned as it is; one
-    whose batch size cannot be found is too, with one log line that says so.
+    batch dimension. A dataset that is static already is returned unchanged, and
+    so is a dataset of unknown batch size, with a warning in the log.
 
-    Of data whose size is known a log line says at once what is dropped; of
-    others it is counted while they are read, and said when training ends.
-
-    The same on the card and on the CPU.
+    If the size of the data is known, a log line reports at once how many
+    examples are dropped. Otherwise they are counted while they are read, and
+    reported when training ends. The result is the same on the NPU and the CPU.
 
     Args:
         dataset: a tf.data.Dataset (of TF 1 or 2) whose elements are batches.
     Returns:
         A tf.data.Dataset with the same full batches.
     Raises:
-        TypeError: dataset is no tf.data.Dataset.
-        ValueError: the dataset is known to have fewer examples than one batch.
-        tf.errors.InvalidArgumentError: while it runs, when a ``map`` after
-            ``batch`` turned out to change the batch dimension.
+        TypeError: if dataset is not a tf.data.Dataset.
+        ValueError: if the dataset is known to have fewer examples than one batch.
+        tf.errors.InvalidArgumentError: at run time, if a ``map`` after
+            ``batch`` changes the batch dimension.
     """
     check_dataset(dataset)
-    if not has_open_batch(dataset):
+    if not has_dynamic_batch(dataset):
         return dataset
     batching = find_batching(dataset)
     if batching is None:
         _tf.logging.warning(
-            "npu_shim: the batch size of the training input cannot be found (%s), so its batch dimension stays "
-            "unknown. Write batch(n, drop_remainder=True).",
-            _tf_data.dataset_kind(dataset),
+            f"npu_shim: the batch dimension of the training input stays dynamic: no batch size found in "
+            f"{_tf_data.dataset_kind(dataset)}. Write batch(n, drop_remainder=True)."
         )
         return dataset
     size = batching[0].size
-    for one in batching:
-        _say_what_is_dropped(one)
-    unknown = any(_tf_data.cardinality(one.examples) == _tf_data.UNKNOWN_CARDINALITY for one in batching)
-    full = _only_full(dataset, size, Dropped(size) if unknown else None)
+    for step in batching:
+        _report_dropped(step)
+    unknown = any(_tf_data.cardinality(step.examples) == _tf_data.UNKNOWN_CARDINALITY for step in batching)
+    full = _only_full(dataset, size, DroppedExamples(size) if unknown else None)
 
     @tf.autograph.experimental.do_not_convert
-    def fix(*element: Any) -> Any:
+    def fix(*element: Structure) -> Structure:
         return with_batch_dimension(as_element(full, element), size)
 
     return full.map(fix)
 
 
-def tell_open_batch(tensors: Any) -> None:
-    """One log line where an input_fn gave tensors, and not a dataset, whose batch dimension is not known.
+def warn_dynamic_batch(tensors: Structure) -> None:
+    """Log a warning if an input_fn returned tensors (not a dataset) with a dynamic batch dimension.
 
     Args:
-        tensors: what the input_fn returned, nested.
+        tensors: the nested tensors that the input_fn returned.
     """
-    is_open_one = [t for t in tf.nest.flatten(tensors) if isinstance(t, tf.Tensor) and is_open(t.shape)]
-    if is_open_one:
+    dynamic = [t for t in tf.nest.flatten(tensors) if isinstance(t, tf.Tensor) and is_dynamic(t.shape)]
+    if dynamic:
         _tf.logging.warning(
-            "npu_shim: the training input_fn gives tensors, and the batch dimension of %s %s is not known: a card compiles "
-            "the graph for each size it meets. Return the dataset instead of its iterator's tensors, or write batch(n, "
-            "drop_remainder=True).",
-            is_open_one[0].name,
-            is_open_one[0].shape,
+            f"npu_shim: the training input_fn returns {dynamic[0].name} with a dynamic batch dimension: "
+            f"{dynamic[0].shape}. Return the dataset instead of tensors, or write batch(n, drop_remainder=True)."
         )
 
 
-def _say_what_is_dropped(batching: Batching) -> None:
-    """One log line with the count where it is known.
+def _report_dropped(batching: Batching) -> None:
+    """Log the number of dropped examples in one line, if it is known.
 
     Raises:
-        ValueError: there is not one full batch.
+        ValueError: if there is no full batch.
     """
     size = batching.size
     examples = _tf_data.cardinality(batching.examples)
     if examples < 0:
-        _tf.logging.info("npu_shim: batch size %d made static; a smaller last batch is dropped.", size)
+        _tf.logging.info(f"npu_shim: batch size {size} made static; a partial last batch is dropped.")
         return
     if examples < size:
         raise ValueError(
-            f"The training input has {examples:,} examples, fewer than one batch of {size:,}: no full batch is left. "
+            f"The training input has {examples:,} examples, fewer than one batch of {size:,}. "
             f"Use a batch size of at most {examples:,}, or repeat() before batch()."
         )
     if examples % size:
         _tf.logging.info(
-            "npu_shim: batch size %d made static; drops %s%s of %s examples per epoch.",
-            size,
-            "" if batching.all_used else "up to ",
-            f"{examples % size:,}",
-            f"{examples:,}",
+            f"npu_shim: batch size {size} made static; drops {'' if batching.all_used else 'up to '}"
+            f"{examples % size:,} of {examples:,} examples per epoch."
         )
 
 
-def _only_full(dataset: Any, size: int, dropped: Dropped | None) -> Any:
-    """Keeps the elements whose open dimensions are all ``size``; ``dropped`` counts the others."""
+def _only_full(dataset: Dataset, size: int, dropped: DroppedExamples | None) -> Dataset:
+    """Keep the elements whose dynamic dimensions are all ``size``; ``dropped`` counts the others."""
 
     @tf.autograph.experimental.do_not_convert
-    def is_full(*element: Any) -> Any:
-        counts = open_sizes(element)
+    def is_full(*element: Structure) -> Tensor:
+        counts = dynamic_sizes(element)
         with tf.control_dependencies([check_sizes(counts, size, smallest=0)]):
             full = tf.equal(counts[0], size)
         return full if dropped is None else dropped.unless_full(full, counts[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from npu_shim import _tf, _tf_data
-from npu_shim.data.batching import has_open_batch
+from npu_shim.data.batching import has_dynamic_batch
 from npu_shim.data.padding import MASK, mask_of, pad_last_batch
 from npu_shim.data.remainder import count_remainder
 from npu_shim.data.static_batch import enforce_static_batch
@@ -28,7 +28,7 @@ def evaluation_input(dataset: Any, how: str, tell: bool) -> Any:
     Raises:
         ValueError: 'pad', and the features are no dict; or as in pad_last_batch.
     """
-    if has_open_batch(dataset):
+    if has_dynamic_batch(dataset):
         if how == "drop":
             dataset = enforce_static_batch(dataset)
         elif how == "pad":

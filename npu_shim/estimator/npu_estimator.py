@@ -12,8 +12,8 @@ from npu_shim.config.graph_passes import for_this_device
 from npu_shim.config.parameter_map import find_entry
 from npu_shim.config.placeholder import needs_estimator
 from npu_shim.config.run_config import NPURunConfig, from_run_config
-from npu_shim.data.dropped_examples import DroppedHook
-from npu_shim.data.static_batch import enforce_static_batch, tell_open_batch
+from npu_shim.data.dropped_examples import DroppedExamplesHook
+from npu_shim.data.static_batch import enforce_static_batch, warn_dynamic_batch
 from npu_shim.distributed.world import world_size
 from npu_shim.estimator import eval_batches as evaluation, step_intervals
 from npu_shim.estimator.hooks import SetIterationsVarHook
@@ -195,7 +195,7 @@ if _API is not None:
                 result = super()._call_input_fn(input_fn, mode, input_context)
             if not isinstance(result, (_tf.tf.data.Dataset, _tf.v1.data.Dataset)):
                 if mode == _API.ModeKeys.TRAIN:
-                    tell_open_batch(result)
+                    warn_dynamic_batch(result)
                 return result
             if mode == _API.ModeKeys.TRAIN:
                 return enforce_static_batch(result)
@@ -275,7 +275,7 @@ if _API is not None:
             return spec
 
         def _training_hooks(self, spec: Any) -> list[Any]:
-            hooks = _host_hooks(spec) + [DroppedHook()]
+            hooks = _host_hooks(spec) + [DroppedExamplesHook()]
             if world_size() > 1 and not self.config.horovod_mode:
                 hooks.append(NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id))
                 if not self._saves_itself and not any(

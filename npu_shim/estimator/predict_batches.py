@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator
 
 from npu_shim import _tf, _tf_data
-from npu_shim.data.batching import has_open_batch
+from npu_shim.data.batching import has_dynamic_batch
 from npu_shim.data.padding import padded_with_mask
 from npu_shim.estimator.row_graph import depends, mixing_op
 
@@ -44,7 +44,7 @@ class RealRows(_tf.SessionRunHook):
 
         What is no dataset, or has a batch dimension already, or cannot be padded, comes back as it is.
         """
-        if not isinstance(dataset, (tf.compat.v2.data.Dataset, _tf.v1.data.Dataset)) or not has_open_batch(dataset):
+        if not isinstance(dataset, (tf.compat.v2.data.Dataset, _tf.v1.data.Dataset)) or not has_dynamic_batch(dataset):
             return dataset
         structure = _tf_data.element_structure(dataset)[0]
         if isinstance(structure, tuple):

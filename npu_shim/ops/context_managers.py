@@ -1,23 +1,26 @@
-"""Context managers around work on the device. On the CPU there is no device to profile or to clean."""
+"""The vendor's context managers for profiling and for freeing graphs. On the CPU they do nothing."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npu_shim import _device, _tf
 
+if TYPE_CHECKING:
+    from types import TracebackType
+
 
 class Profiler:
-    """Profiles what runs on the card between start and stop, or inside ``with``.
+    """Profile the NPU between start and stop, or inside ``with``.
 
-    On the CPU nothing is profiled, and one log line says so.
+    On the CPU it logs one line and profiles nothing.
 
     Args:
         level: 'L0', 'L1' or 'L2'.
-        aic_metrics: what to count on the cores.
-        output_path: directory for the result.
+        aic_metrics: metrics of the AI cores.
+        output_path: directory for the results.
     Raises:
-        ValueError: an argument is no text, or level another one.
+        ValueError: if an argument is not a str, or level is not allowed.
     """
 
     def __init__(self, *, level: str = "L0", aic_metrics: str = "", output_path: str = "") -> None:
@@ -33,14 +36,14 @@ class Profiler:
             )
 
     def start(self) -> None:
-        """Begins."""
+        """Start profiling."""
         if self._vendor is not None:
             self._vendor.start()
         else:
             _tf.logging.info("npu_shim: there is no NPU here, so Profiler records nothing.")
 
     def stop(self) -> None:
-        """Ends."""
+        """Stop profiling."""
         if self._vendor is not None:
             self._vendor.stop()
 
@@ -48,12 +51,14 @@ class Profiler:
         self.start()
         return self
 
-    def __exit__(self, exe_type: Any, exe_val: Any, exc_tb: Any) -> None:
+    def __exit__(
+        self, exe_type: type[BaseException] | None, exe_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
         self.stop()
 
 
 class ScopedGraphManager:
-    """Frees the card's graphs that were made inside ``with``, at its end. On the CPU there are none."""
+    """Free the NPU's graphs that were created inside ``with`` at its end. On the CPU there are none."""
 
     def __init__(self) -> None:
         self._vendor: Any | None = None
@@ -61,12 +66,12 @@ class ScopedGraphManager:
             self._vendor = _device.vendor("npu_bridge.scoped_graph_manager.scoped_graph_manager").ScopedGraphManager()
 
     def start(self) -> None:
-        """Begins."""
+        """Start tracking graphs."""
         if self._vendor is not None:
             self._vendor.start()
 
     def stop(self) -> None:
-        """Frees the graphs made since start."""
+        """Free the graphs that were created since start."""
         if self._vendor is not None:
             self._vendor.stop()
 
@@ -74,5 +79,7 @@ class ScopedGraphManager:
         self.start()
         return self
 
-    def __exit__(self, exe_type: Any, exe_val: Any, exc_tb: Any) -> None:
+    def __exit__(
+        self, exe_type: type[BaseException] | None, exe_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
         self.stop()

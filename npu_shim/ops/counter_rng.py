@@ -1,27 +1,30 @@
-"""Random bits by place: a hash of (key, place), so that the same mask can be made again and is never stored.
+"""Counter-based random bits: a hash of (key, position), so that a mask is recomputed instead of stored.
 
-    h = place * c0 + k1;  h ^= h >> 16;  h *= c1;  h ^= h >> 15;  h += k2;  h *= c2;  h ^= h >> 16   (mod 2^32)
+    h = position * c0 + k1;  h ^= h >> 16;  h *= c1;  h ^= h >> 15;  h += k2;  h *= c2;  h ^= h >> 16   (mod 2^32)
 
-k1 and k2 are mixed from the two words of the key. Of one key, places from 0 to
-2^32 - 1 have bits of their own.
+k1 and k2 are hashes of the two words of the key. For one key, the positions 0 to
+2^32 - 1 have different bits: each step is a bijection.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim import _tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor
 
 tf = _tf.tf
 
 
-def new_key(seed: int | None) -> Any:
-    """Two random int32, others each time the graph runs; seeds act as in every random op of TensorFlow."""
+def new_key(seed: int | None) -> Tensor:
+    """Return a random key, int32 [2], new in each run of the graph; seeds act as in TensorFlow's random ops."""
     return tf.random.uniform([2], minval=-(1 << 31), maxval=(1 << 31) - 1, dtype=tf.int32, seed=seed)
 
 
-def bits(key: Any, count: Any) -> Any:
-    """Random int32 for the places 0 to count - 1; all its values are as likely.
+def bits(key: Tensor, count: Tensor) -> Tensor:
+    """Return uniform random int32 [count] for the positions 0 to count - 1.
 
     Args:
         key: int32 [2].
@@ -35,20 +38,20 @@ def bits(key: Any, count: Any) -> Any:
     return _fold(h, 16)
 
 
-def _mix(h: Any) -> Any:
+def _mix(h: Tensor) -> Tensor:
     h = _fold(h, 16) * _word(0x7FEB352D)
     h = _fold(h, 15) * _word(0x846CA68B)
     return _fold(h, 16)
 
 
-def _fold(h: Any, shift: int) -> Any:
+def _fold(h: Tensor, shift: int) -> Tensor:
     unsigned = tf.bitwise.right_shift(tf.bitcast(h, tf.uint32), tf.constant(shift, tf.uint32))
     return _xor(h, tf.bitcast(unsigned, tf.int32))
 
 
-def _xor(a: Any, b: Any) -> Any:
+def _xor(a: Tensor, b: Tensor) -> Tensor:
     return tf.bitwise.bitwise_xor(a, b)
 
 
-def _word(value: int) -> Any:
+def _word(value: int) -> Tensor:
     return tf.constant(value - (1 << 32) if value >> 31 else value, tf.int32)

@@ -1,39 +1,42 @@
-"""Keras Dropout layers of the whole process through npu_ops.dropout, until uninstall()."""
+"""Run the Keras Dropout layers of this process through npu_ops.dropout, until npu_shim.uninstall()."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim import _patches, _tf, _tf_graph
 from npu_shim.ops.dropout import dropout
 
+if TYPE_CHECKING:
+    from npu_shim._types import KerasLayer, Tensor
+
 
 def switch_keras_dropout() -> None:
-    """Makes every Keras Dropout layer use npu_ops.dropout; npu_shim.uninstall() takes it back.
+    """Make every Keras Dropout layer use npu_ops.dropout; npu_shim.uninstall() restores Keras.
 
-    A layer with a noise_shape, and any layer outside graph mode, is left to Keras.
+    A layer with a noise_shape and a layer in eager mode still run Keras' own code.
 
     Raises:
-        RuntimeError: this Keras has no graph mode (Keras 3, TF 2.16 and later).
+        RuntimeError: if this Keras has no graph mode (Keras 3, TF 2.16 and later).
     """
     if not _tf.has_keras_sessions():
         raise RuntimeError(
-            f"npu_convert_dropout needs graph-mode Keras, which the Keras 3 of TensorFlow {_tf.tf.__version__} does not "
-            f"have; the last TensorFlow that has it is {_tf.LAST_TF_WITH_ESTIMATOR}."
+            f"npu_convert_dropout needs graph-mode Keras, which the Keras 3 of TensorFlow {_tf.tf.__version__} does "
+            f"not have; the last TensorFlow that has it is {_tf.LAST_TF_WITH_ESTIMATOR}."
         )
     _patches.replace_attribute(_tf.v1.keras.layers.Dropout, "call", _make_call)
 
 
-def dropout_call(self: Any, inputs: Any, training: Any = None) -> Any:
-    """``Dropout.call`` by npu_ops.dropout.
+def dropout_call(self: KerasLayer, inputs: Tensor, training: bool | Tensor | None = None) -> Tensor:
+    """Run ``Dropout.call`` through npu_ops.dropout.
 
     Args:
         self: the layer; its ``rate`` is the probability to DROP.
         inputs: float tensor.
-        training: bool or tensor; Keras's learning phase when None.
+        training: bool or bool tensor; Keras's learning phase if None.
     Returns:
-        A tensor like inputs.
+        A tensor with the shape and type of inputs.
     """
     if training is None:
         training = _tf.keras_backend().learning_phase()
@@ -44,9 +47,9 @@ def dropout_call(self: Any, inputs: Any, training: Any = None) -> Any:
     )
 
 
-def _make_call(original: Callable) -> Callable:
+def _make_call(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def call(self: Any, inputs: Any, training: Any = None) -> Any:
+    def call(self: KerasLayer, inputs: Tensor, training: bool | Tensor | None = None) -> Tensor:
         if self.noise_shape or _tf.tf.executing_eagerly():
             return original(self, inputs, training=training)
         return dropout_call(self, inputs, training)

@@ -1,20 +1,23 @@
-"""Marks on single ops and tensors for the NPU's compiler. On the CPU nothing reads them."""
+"""Node attributes of single ops for the NPU's compiler. The CPU ignores them."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim import _tf, _tf_graph
+
+if TYPE_CHECKING:
+    from npu_shim._types import Fetches, Graph, Operation, Session, Tensor, Variable
 
 tf = _tf.tf
 
 
-def keep_tensors_dtypes(graph: Any, input_tensors: Sequence[str]) -> None:
-    """The ops that make the named tensors keep their type under mixed precision. No effect on the CPU.
+def keep_tensors_dtypes(graph: Graph, input_tensors: Sequence[str]) -> None:
+    """Keep the type of the ops that produce the named tensors under mixed precision. No effect on the CPU.
 
     Raises:
-        ValueError: graph is no tf.Graph, or input_tensors no list or tuple.
-        KeyError: no tensor has the name.
+        ValueError: if graph is not a tf.Graph, or input_tensors is not a list or tuple.
+        KeyError: if no tensor has the name.
     """
     if not isinstance(graph, tf.Graph):
         raise ValueError(f"graph={graph!r} is not allowed: it must be a tf.Graph.")
@@ -24,38 +27,38 @@ def keep_tensors_dtypes(graph: Any, input_tensors: Sequence[str]) -> None:
         _tf_graph.set_op_attr(graph.get_tensor_by_name(name).op, "_keep_dtype", 1)
 
 
-def set_op_tensor_max_range(tensor: Any, max_shape: str) -> None:
-    """The largest shape of an op's result. No effect on the CPU."""
-    _mark(tensor, _op_max_shape=max_shape)
+def set_op_tensor_max_range(tensor: Tensor, max_shape: str) -> None:
+    """Set the largest shape of an op's result. No effect on the CPU."""
+    _set_attributes(tensor, _op_max_shape=max_shape)
 
 
-def set_op_tensor_max_size(tensor: Any, max_size: int) -> None:
-    """The largest size of an op's result. No effect on the CPU."""
-    _mark(tensor, _op_max_size=int(max_size))
+def set_op_tensor_max_size(tensor: Tensor, max_size: int) -> None:
+    """Set the largest size of an op's result. No effect on the CPU."""
+    _set_attributes(tensor, _op_max_size=int(max_size))
 
 
-def set_op_input_tensor_multi_dims(tensor: Any, input_shape: str, input_dims: str) -> None:
-    """Profiles of an op's inputs. No effect on the CPU."""
-    _mark(tensor, _subgraph_multi_dims_input_shape=input_shape, _subgraph_multi_dims_input_dims=input_dims)
+def set_op_input_tensor_multi_dims(tensor: Tensor, input_shape: str, input_dims: str) -> None:
+    """Set the shape profiles of an op's inputs. No effect on the CPU."""
+    _set_attributes(tensor, _subgraph_multi_dims_input_shape=input_shape, _subgraph_multi_dims_input_dims=input_dims)
 
 
-def variable_initializer_in_host(var_list: Sequence[Any]) -> Any:
-    """The op that initialises variables, on the host."""
+def variable_initializer_in_host(var_list: Sequence[Variable]) -> Operation:
+    """Return the op that initializes variables on the host."""
     return _tf.v1.variables_initializer(var_list, name="var_in_host")
 
 
-def npu_compile(sess: Any, *fetches: Any) -> None:
-    """Runs fetches once, so that the card's compiler does its work before it is timed."""
+def npu_compile(sess: Session, *fetches: Fetches) -> None:
+    """Run fetches once, so that the NPU compiles them before they are timed."""
     sess.run(fetches)
 
 
-def _mark(tensor: Any, **attributes: Any) -> None:
+def _set_attributes(tensor: Tensor, **attributes: bool | int | str) -> None:
     for op in ops_of(tensor, "tensor"):
         for name, value in attributes.items():
             _tf_graph.set_op_attr(op, name, value)
 
 
-def ops_of(fetch: Any, name: str) -> list[Any]:
+def ops_of(fetch: Fetches, name: str) -> list[Operation]:
     """Return the ops of one op or tensor, or of a list of them.
 
     Raises:

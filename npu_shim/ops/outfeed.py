@@ -1,90 +1,93 @@
-"""Channels on which a graph hands tensors to the host while it runs.
+"""Channels on which a graph sends tensors to the host while it runs.
 
-On the card a channel leaves the device; on the CPU it is a queue in the graph
-that holds any number of elements, so that nothing waits and nothing is lost.
+On the NPU a channel leaves the device. On the CPU it is a queue in the graph
+with unlimited capacity, so that no op blocks and no element is lost.
 """
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim import _device, _tf, _tf_graph
+
+if TYPE_CHECKING:
+    from npu_shim._types import DType, Operation, Queue, Tensor, TensorShape
 
 tf = _tf.tf
 _CHANNELS = "npu_shim/outfeed_channels"  # a graph's collection of its queues
 LOG_CHANNEL = "_npu_log"
 
 
-def outfeed_enqueue_op(channel_name: str, inputs: Sequence[Any], name: Any = None) -> Any:
-    """Puts tensors on a channel.
+def outfeed_enqueue_op(channel_name: str, inputs: Sequence[Tensor], name: str | None = None) -> Operation:
+    """Enqueue tensors on a channel.
 
     Args:
-        channel_name: of the channel.
-        inputs: a list of tensors of any shapes; one element of the channel.
-        name: of the op.
+        channel_name: name of the channel.
+        inputs: a list of tensors of any shapes and types; one element of the channel.
+        name: name of the op.
     Returns:
-        The Operation that does so when it runs.
+        The Operation that enqueues the element.
     Raises:
-        ValueError: the channel carries other types already.
+        ValueError: if the channel carries other types already.
     """
     if _device.device().is_npu:
         return _device.vendor("npu_bridge.estimator.npu_ops").outfeed_enqueue_op(channel_name, inputs, name)
-    tensors = [_value(tf.convert_to_tensor(one)) for one in inputs]
-    return channel(channel_name, [one.dtype for one in tensors]).enqueue(tensors, name=name)
+    tensors = [_copy_of_reference(tf.convert_to_tensor(tensor)) for tensor in inputs]
+    return channel(channel_name, [tensor.dtype for tensor in tensors]).enqueue(tensors, name=name)
 
 
-def _value(tensor: Any) -> Any:
-    """What a reference variable holds now: the queue would keep its memory, which the next step changes."""
+def _copy_of_reference(tensor: Tensor) -> Tensor:
+    """Copy the value of a reference variable: the queue would share its memory, which the next step changes."""
     return tf.raw_ops.DeepCopy(x=tensor) if _tf_graph.is_reference(tensor) else tensor
 
 
 def outfeed_dequeue_op(
-    channel_name: str, output_types: Sequence[Any], output_shapes: Sequence[Any], name: Any = None
-) -> list[Any]:
-    """Takes one element from a channel; waits until there is one.
+    channel_name: str, output_types: Sequence[DType], output_shapes: Sequence[TensorShape], name: str | None = None
+) -> list[Tensor]:
+    """Dequeue one element from a channel; blocks until there is one.
 
     Args:
-        channel_name: of the channel.
-        output_types: the types of its tensors.
-        output_shapes: their shapes.
-        name: of the op.
+        channel_name: name of the channel.
+        output_types: types of its tensors.
+        output_shapes: shapes of its tensors.
+        name: name of the op.
     Returns:
-        A list of tensors. When they run and the channel is closed and empty:
+        A list of tensors. At run time, if the channel is closed and empty:
         tf.errors.OutOfRangeError.
     Raises:
-        ValueError: the channel carries other types already.
+        ValueError: if the channel carries other types already.
     """
     if _device.device().is_npu:
         return _device.vendor("npu_bridge.estimator.npu_ops").outfeed_dequeue_op(
             channel_name, output_types, output_shapes, name
         )
-    taken = channel(channel_name, output_types).dequeue(name=name)
-    tensors = taken if isinstance(taken, (list, tuple)) else [taken]
+    element = channel(channel_name, output_types).dequeue(name=name)
+    tensors = element if isinstance(element, (list, tuple)) else [element]
     for tensor, shape in zip(tensors, output_shapes):
         tensor.set_shape(shape)
     return list(tensors)
 
 
-def channel(name: str, types: Sequence[Any]) -> Any:
-    """The queue of a channel in the default graph, made where there is none.
+def channel(name: str, types: Sequence[DType]) -> Queue:
+    """Return the queue of a channel in the default graph; create it if there is none.
 
     Raises:
-        ValueError: it carries other types.
+        ValueError: if it carries other types.
     """
-    wanted = [tf.as_dtype(one) for one in types]
-    found = existing_channel(name)
-    if found is None:
+    dtypes = [tf.as_dtype(dtype) for dtype in types]
+    queue = existing_channel(name)
+    if queue is None:
         with tf.control_dependencies(None):
-            found = _tf.v1.FIFOQueue(-1, wanted, shared_name="outfeed/" + name)
-        _tf.v1.add_to_collection(_CHANNELS, (name, found))
-    if found.dtypes != wanted:
+            queue = _tf.v1.FIFOQueue(-1, dtypes, shared_name="outfeed/" + name)
+        _tf.v1.add_to_collection(_CHANNELS, (name, queue))
+    if queue.dtypes != dtypes:
         raise ValueError(
-            f"channel {name!r} carries {[t.name for t in found.dtypes]}, not {[t.name for t in wanted]}: use "
+            f"channel {name!r} carries {[t.name for t in queue.dtypes]}, not {[t.name for t in dtypes]}: use "
             "the same types on both ends, or another channel."
         )
-    return found
+    return queue
 
 
-def existing_channel(name: str) -> Any:
-    """The queue of a channel in the default graph, None where there is none."""
+def existing_channel(name: str) -> Queue | None:
+    """Return the queue of a channel in the default graph, or None if there is none."""
     return dict(_tf.v1.get_collection(_CHANNELS)).get(name)

@@ -1,35 +1,41 @@
-"""Recurrent networks over a static number of steps."""
+"""Recurrent networks over a static number of time steps."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim import _tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import DType, RNNCell, Structure, Tensor, VariableScope
 
 tf = _tf.tf
 
 
 def npu_dynamic_rnn(
-    cell: Any,
-    inputs: Any,
-    initial_state: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any | None = None,
-) -> tuple[Any, Any]:
-    """Runs an RNN cell over time, unrolled, as the NPU needs it; the same on the card and on the CPU.
+    cell: RNNCell,
+    inputs: Tensor,
+    initial_state: Structure | None = None,
+    dtype: DType | None = None,
+    sequence_length: Tensor | None = None,
+    scope: VariableScope | None = None,
+) -> tuple[Tensor, Structure]:
+    """Run an RNN cell over time, unrolled, as the NPU needs it.
+
+    The result is the same on the NPU and the CPU: that of
+    tf.compat.v1.nn.static_rnn.
 
     Args:
         cell: an RNN cell of tf.compat.v1.nn.rnn_cell.
-        inputs: tensor [T, B, ...] with a static T: time comes first.
-        initial_state: the cell's first state; zeros of dtype when None.
-        dtype: of that state; needed when initial_state is None.
-        sequence_length: int vector [B]; after its length a row's outputs are zero and its state stands still.
+        inputs: tensor [T, B, ...] with a static T; time comes first.
+        initial_state: first state of the cell; zeros of dtype if None.
+        dtype: type of the initial state; required if initial_state is None.
+        sequence_length: int vector [B]. After its length, the outputs of a row are zero and its state is constant.
         scope: variable scope.
     Returns:
         (outputs [T, B, H], final state).
     Raises:
-        ValueError: T is not static.
+        ValueError: if T is not static.
     """
     inputs = tf.convert_to_tensor(inputs)
     if tf.compat.dimension_value(inputs.shape[0]) is None:

@@ -1,7 +1,7 @@
-"""Scopes that mark the ops made inside them for the NPU's compiler.
+"""Scopes that set attributes for the NPU's compiler on the ops created inside.
 
-Each puts a node attribute (or a name) on the ops. The card's compiler reads
-it; on the CPU nothing does, and no number changes.
+Each sets a node attribute, or a name, on the ops. The NPU's compiler reads it.
+The CPU ignores it, and no number changes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from npu_shim._checks import check_positive_int
 
 
 class NpuExecutePlacement(enum.Enum):
-    """Where npu_variable_scope places variables."""
+    """The unit of the chip on which npu_variable_scope places variables."""
 
     ALL = "all"
     CUBE = "cube"
@@ -24,16 +24,16 @@ class NpuExecutePlacement(enum.Enum):
     HOST = "host"
 
 
-def without_npu_compile_scope() -> ContextManager:
-    """Ops inside stay on the host; needs mix_compile_mode on the card. No effect on the CPU."""
+def without_npu_compile_scope() -> ContextManager[None]:
+    """Run ops on the host; needs mix_compile_mode on the NPU. No effect on the CPU."""
     return _tf_graph.attr_scope({"_without_npu_compile": True})
 
 
-def npu_variable_scope(placement: NpuExecutePlacement = NpuExecutePlacement.ALL) -> ContextManager:
-    """Places variables on a part of the chip. No effect on the CPU.
+def npu_variable_scope(placement: NpuExecutePlacement = NpuExecutePlacement.ALL) -> ContextManager[None]:
+    """Place variables on a unit of the chip. No effect on the CPU.
 
     Raises:
-        ValueError: placement is no NpuExecutePlacement.
+        ValueError: if placement is not an NpuExecutePlacement.
     """
     if not isinstance(placement, NpuExecutePlacement):
         names = ", ".join(str(p) for p in NpuExecutePlacement)
@@ -41,56 +41,56 @@ def npu_variable_scope(placement: NpuExecutePlacement = NpuExecutePlacement.ALL)
     return _tf_graph.attr_scope({"_variable_placement": placement.value})
 
 
-def keep_dtype_scope() -> ContextManager:
-    """Ops inside keep their type under mixed precision. No effect on the CPU, which has none."""
+def keep_dtype_scope() -> ContextManager[None]:
+    """Keep the type of ops under mixed precision. No effect on the CPU, which has none."""
     return _tf_graph.attr_scope({"_keep_dtype": 1})
 
 
-def npu_stage_scope(stage: int) -> ContextManager:
-    """Puts ops into a stage of a pipeline. No effect on the CPU."""
+def npu_stage_scope(stage: int) -> ContextManager[None]:
+    """Assign ops to a pipeline stage. No effect on the CPU."""
     return _tf_graph.attr_scope({"_stage_level": int(stage)})
 
 
-def npu_mem_type_scope() -> ContextManager:
-    """Puts the results of ops into another kind of memory. No effect on the CPU."""
+def npu_mem_type_scope() -> ContextManager[None]:
+    """Place the results of ops in another memory type. No effect on the CPU."""
     return _tf_graph.attr_scope({"_output_memory_type": 1})
 
 
-def npu_weight_prefetch_scope(buffer_pool_id: int = 0, buffer_pool_size: int = 536870912) -> ContextManager:
-    """Fetches weights ahead through a buffer of so many bytes. No effect on the CPU."""
+def npu_weight_prefetch_scope(buffer_pool_id: int = 0, buffer_pool_size: int = 536870912) -> ContextManager[None]:
+    """Prefetch weights through a buffer of ``buffer_pool_size`` bytes. No effect on the CPU."""
     return _tf_graph.attr_scope({"_buffer_pool_id": int(buffer_pool_id), "_buffer_pool_size": int(buffer_pool_size)})
 
 
-def op_specified_engine_scope(engine_name: str, kernel_lib_name: str) -> ContextManager:
-    """Runs ops on a named engine with a named kernel library. No effect on the CPU."""
+def op_specified_engine_scope(engine_name: str, kernel_lib_name: str) -> ContextManager[None]:
+    """Run ops on a named engine with a named kernel library. No effect on the CPU."""
     return _tf_graph.attr_scope({"_specified_engine_name": engine_name, "_specified_kernel_lib_name": kernel_lib_name})
 
 
-def npu_qos_label_scope(label: int) -> ContextManager:
-    """Labels ops for the quality of service. No effect on the CPU."""
+def npu_qos_label_scope(label: int) -> ContextManager[None]:
+    """Label ops for quality of service. No effect on the CPU."""
     return _tf_graph.attr_scope({"_qos_service_label": int(label)})
 
 
-def subgraph_multi_dims_scope(index: int) -> ContextManager:
-    """Makes ops a subgraph with profiles of its own. No effect on the CPU."""
+def subgraph_multi_dims_scope(index: int) -> ContextManager[None]:
+    """Make ops a subgraph with its own shape profiles. No effect on the CPU."""
     return _tf_graph.attr_scope({"_subgraph_multi_dims_index": int(index)})
 
 
-def npu_optimizer_scope() -> ContextManager:
-    """Marks the ops of an optimizer. No effect on the CPU."""
+def npu_optimizer_scope() -> ContextManager[None]:
+    """Mark ops as part of the optimizer. No effect on the CPU."""
     return _tf_graph.attr_scope({"_optimizer": True})
 
 
-def npu_recompute_scope() -> ContextManager:
-    """Recomputes results in the backward pass to save memory on the card. A name scope on the CPU."""
+def npu_recompute_scope() -> ContextManager[None]:
+    """Recompute results in the backward pass to save memory on the NPU. A name scope on the CPU."""
     return _tf.v1.name_scope("NpuRecompute")
 
 
-def npu_graph_slice_scope(slice_num: int | None = None) -> ContextManager:
-    """Cuts the graph into slices on the card. A name scope on the CPU.
+def npu_graph_slice_scope(slice_num: int | None = None) -> ContextManager[None]:
+    """Split the graph into slices on the NPU. A name scope on the CPU.
 
     Raises:
-        TypeError, ValueError: slice_num is no int of at least 1.
+        TypeError, ValueError: if slice_num is not an int of at least 1.
     """
     if slice_num is None:
         return _tf.v1.name_scope("NpuGraphSlicing")
@@ -98,26 +98,26 @@ def npu_graph_slice_scope(slice_num: int | None = None) -> ContextManager:
     return _tf.v1.name_scope(f"SliceNum-{slice_num}-NpuGraphSlicing")
 
 
-def disable_autofuse() -> ContextManager:
-    """Keeps ops from being fused. No effect on the CPU."""
+def disable_autofuse() -> ContextManager[None]:
+    """Do not fuse ops. No effect on the CPU."""
     return _tf_graph.attr_scope({"_disable_autofuse_scope": True})
 
 
-def limit_core_num_scope(op_aicore_num: str = "0", op_vectorore_num: str = "0") -> ContextManager:
-    """Limits the cores ops run on; at least one number must be given. No effect on the CPU.
+def limit_core_num_scope(op_aicore_num: str = "0", op_vectorore_num: str = "0") -> ContextManager[None]:
+    """Limit the number of cores for ops; at least one number must be given. No effect on the CPU.
 
     Args:
-        op_aicore_num, op_vectorore_num: a positive number as text; "0" is no limit.
+        op_aicore_num, op_vectorore_num: a positive number as a string; "0" is no limit.
     Raises:
-        ValueError: another text, or both "0".
+        ValueError: if an argument is another string, or both are "0".
     """
-    given: dict = {}
+    given: dict[str, bool | int | str] = {}
     for name, attribute, value in (
         ("op_aicore_num", "_op_aicore_num", op_aicore_num),
         ("op_vectorore_num", "_op_vectorcore_num", op_vectorore_num),
     ):
         if not isinstance(value, str) or not value.isdigit():
-            raise ValueError(f"{name}={value!r} is not allowed: it must be a positive number as text, like '8'.")
+            raise ValueError(f"{name}={value!r} is not allowed: it must be a positive number as a string, like '8'.")
         if int(value):
             given[attribute] = value
     if not given:

@@ -1,22 +1,25 @@
-"""``npu_unary_ops``: the object scripts call ``npu_unary_ops.gelu(x)`` on."""
+"""``npu_unary_ops``: the object on which scripts call ``npu_unary_ops.gelu(x)``."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, NoReturn
 
 from npu_shim._lazy_names import NotInThisRelease
 
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor
+
 
 class UnaryOps:
-    """The vendor has a module of generated ops here; of them, gelu is part of this release."""
+    """The vendor's module of generated ops, of which gelu is part of this release."""
 
-    def gelu(self, features: Any, name: str | None = None) -> Any:
-        """Gelu in tanh form: npu_shim.ops.gelu.gelu."""
+    def gelu(self, features: Tensor, name: str | None = None) -> Tensor:
+        """Return gelu in tanh form; see npu_shim.ops.gelu.gelu."""
         from npu_shim.ops.gelu import gelu
 
         return gelu(features, name)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
         raise NotInThisRelease(

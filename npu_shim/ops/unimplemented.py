@@ -1,11 +1,12 @@
-"""The vendor's functions that are not in this release, by module: each is there, and says so when it is called.
+"""Signatures of the vendor's functions that are not in this release, by module.
 
-A default that is a TensorFlow type on the card is None in these signatures.
+Each function can be imported, and raises NotInThisRelease when it is called. A
+default that is a TensorFlow type in the vendor's package is None here.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Callable, NoReturn
 
 from npu_shim._lazy_names import not_in_this_release
 
@@ -171,9 +172,9 @@ SIGNATURES: dict[str, dict[str, str]] = {
     },
 }
 
-_INSTEAD = "Write it in TensorFlow's own ops, or run it on a card with the vendor's package."
+_INSTEAD = "Write it in TensorFlow's own ops, or run it on an NPU with the vendor's package."
 
 
-def function(module: str, name: str) -> Callable[..., Any]:
-    """A function of a module."""
+def function(module: str, name: str) -> Callable[..., NoReturn]:
+    """Return a function of a module that raises NotInThisRelease."""
     return not_in_this_release(f"{module}.{name}", SIGNATURES[module][name], _INSTEAD)

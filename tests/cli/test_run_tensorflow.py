@@ -119,8 +119,8 @@ def test_shapes_that_change_are_told_with_the_line_of_the_script(
     (tmp_path / "train.py").write_text(SHAPES)
     done = run(tmp_path, "-m", "npu_shim", "run", *options, "train.py")
     assert [line for line in done.stdout.splitlines() if line in ("8.0", "6.0")] == ["8.0", "8.0", "6.0"], done.stdout
-    assert ("train.py:9: what is fed to x gives [3, 2] after [4, 2]" in done.stdout) == told
-    assert ("a card would compile 2 graphs for them" in done.stdout) == told
+    assert ("train.py:6: the shape of the feed of x changed from [4, 2] to [3, 2]" in done.stdout) == told
+    assert ("The NPU would compile 2 graphs for them" in done.stdout) == told
 
 
 def test_child_processes_train_migrated_too(tmp_path: pathlib.Path) -> None:

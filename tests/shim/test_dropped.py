@@ -27,12 +27,12 @@ def test_what_is_dropped_is_counted_while_it_is_read(log, passes):
             while True:
                 sess.run(element)
         for counts in v1.get_collection("npu_shim/dropped"):
-            counts.tell()
-            counts.tell()  # is told once
+            counts.report()
+            counts.report()  # reports once
     left = 65 * passes % 16
     told = [m for m in log() if m.startswith("npu_shim: dropped")]
     assert told == [
-        f"npu_shim: dropped {2 * left} examples in 2 smaller batches of the training input (batch size 16)."
+        f"npu_shim: dropped {2 * left} examples in 2 partial batches of the training input (batch size 16)."
     ]
 
 
@@ -84,4 +84,4 @@ def test_the_count_is_told_when_training_ends(has_estimator, tmp_path, log):
     if not has_estimator:
         return
     NPUEstimator(model_fn, str(tmp_path), NPURunConfig()).train(lambda: of_unknown_size().map(lambda x: (x, x)))
-    assert [m for m in log() if "dropped 1 example in 1 smaller batch of the training input" in m]
+    assert [m for m in log() if "dropped 1 example in 1 partial batch of the training input" in m]

@@ -370,5 +370,5 @@ GIVEN = {
 @pytest.mark.parametrize("input_fn, told", GIVEN.values(), ids=GIVEN)
 def test_tensors_without_a_known_batch_dimension_are_told(input_fn, told, tmp_path, log):
     NPUEstimator(classifier(False), str(tmp_path), NPURunConfig()).train(input_fn, steps=1)
-    said = [line for line in log() if "the training input_fn gives tensors" in line]
+    said = [line for line in log() if "the training input_fn returns" in line]
     assert len(said) == told and all("Return the dataset instead" in line for line in said)

@@ -112,7 +112,7 @@ def test_unique_padded(values, dtype):
 WRONG = [
     (
         lambda: data.masked_select(tf.zeros([4]), tf.zeros([2, 2], tf.bool)),
-        "mask has shape .*, but must be one dimension",
+        "mask has shape .*, but must have one dimension",
     ),
     (
         lambda: data.masked_select(tf.zeros([4]), tf.zeros([4], tf.bool), size=5),
@@ -120,9 +120,9 @@ WRONG = [
     ),
     (
         lambda: data.masked_select(tf.zeros([4]), v1.placeholder(tf.bool, [None])),
-        "of known length: pad it to a fixed length",
+        "of static length. Pad it to a fixed length",
     ),
-    (lambda: data.top_k_mask(v1.placeholder(tf.float32, [None]), 2), "its last dimension must be known"),
+    (lambda: data.top_k_mask(v1.placeholder(tf.float32, [None]), 2), "its last dimension must be static"),
     (lambda: data.unique_padded(tf.range(3), size=0), "size=0 is not allowed"),
     (lambda: data.bucket_by_length(None, None, [4, 2], 2), r"lengths=\[4, 2\] is not allowed"),
     (
@@ -182,5 +182,5 @@ def test_bucket_by_length(drop):
 
 
 def test_a_sequence_longer_than_all_lengths_is_an_error():
-    with pytest.raises(tf.errors.OpError, match="lengths up to 8, but a sequence of the data is longer"):
+    with pytest.raises(tf.errors.OpError, match="lengths up to 8, but the data have a longer sequence"):
         batches(lambda: data.bucket_by_length(sequences([3, 9]), lambda x, _: tf.shape(x)[0], [4, 8], 1))

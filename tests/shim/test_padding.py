@@ -214,7 +214,7 @@ def test_what_cannot_be_padded(make, text):
 WRONG = {
     "a batch size that cannot be found": (
         lambda: pad(numbers(4).interleave(lambda i: numbers().batch(4), 2)),
-        r"cannot be found \(Interleave\). Give it: pad_last_batch\(dataset, batch_size=100\)",
+        r"No batch size found in Interleave. Pass it: pad_last_batch\(dataset, batch_size=100\)",
     ),
     "a batch size of none": (lambda: pad(numbers().batch(4), batch_size=0), "batch_size=0 is not allowed"),
     "a batch size that is no number": (
@@ -223,7 +223,7 @@ WRONG = {
     ),
     "a name that is taken": (
         lambda: pad(pad(tf.data.Dataset.from_tensor_slices({"x": x}).batch(4))),
-        "mask='is_real_example' is not allowed: the features have an entry",
+        "mask='is_real_example' is not allowed: the features already have an entry",
     ),
 }
 

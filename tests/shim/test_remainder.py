@@ -54,7 +54,7 @@ WORDS = [
     (Remainder(100, 1017, 17, 83), "1,017 examples in batches of 100: 17 left over, 83 rows of padding"),
     (Remainder(100, None, 0, 0), "batches of 100, without end"),
     (Remainder(100, None, None, None), "batches of 100, of an unknown number of examples"),
-    (Remainder(None, None, None, None), "the batch size cannot be found"),
+    (Remainder(None, None, None, None), "the batch size is unknown"),
 ]
 
 
@@ -112,7 +112,7 @@ WRONG = [
     (lambda: padded_batches((a, a[:3]), 2), ValueError, r"arrays\[0\] has 5, arrays\[1\] has 3"),
     (lambda: padded_batches({"x": a[:0]}, 2), ValueError, r"at least 1, but arrays\['x'\] has 0"),
     (lambda: padded_batches([], 2), ValueError, "but they are empty"),
-    (lambda: padded_batches([1, 2], 2), TypeError, r"arrays\[0\]=1 is int and has no rows: give an array"),
+    (lambda: padded_batches([1, 2], 2), TypeError, r"arrays\[0\]=1 is int, which has no rows. Pass an array"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Shapes that change from run to run are told once, with the user's line, and counted."""
+"""Shapes that change from run to run are reported once, with the line of the definition, and counted."""
 
 from __future__ import annotations
 
@@ -31,17 +31,19 @@ def line_of(text):
 
 def test_fed_shapes(watch, log):
     with tf.Graph().as_default(), v1.Session() as sess:
-        x, rate = v1.placeholder(tf.float32, [None, 3], "x"), v1.placeholder(tf.float32, [], "rate")
+        x = v1.placeholder(tf.float32, [None, 3], "x")  # the line that is reported
+        rate = v1.placeholder(tf.float32, [], "rate")
         y = tf.reduce_sum(x) * rate
         for rows in (4, 4, 2, 4, 1):
-            assert sess.run(y, {x: np.ones([rows, 3]), rate: 2.0}) == 6 * rows  # the line that is told
+            assert sess.run(y, {x: np.ones([rows, 3]), rate: 2.0}) == 6 * rows
         sess.run(y, {"x:0": [[1, 2, 3]], rate: 1.0})
     ((told, counts),) = watch.changes()
-    assert told == "what is fed to x" and counts == {((4, 3),): 3, ((2, 3),): 1, ((1, 3),): 2}
-    (warned,) = [m for m in log() if "compile the graph again" in m]
-    assert line_of("# the line that is told") in warned and "what is fed to x gives [2, 3] after [4, 3]" in warned
+    assert told == "the feed of x" and counts == {((4, 3),): 3, ((2, 3),): 1, ((1, 3),): 2}
+    (warned,) = [m for m in log() if "recompiles" in m]
+    assert line_of("# the line that is reported") in warned
+    assert "the shape of the feed of x changed from [4, 3] to [2, 3]" in warned
     assert "x: 3 shapes: [4, 3] 3 times, [1, 3] 2 times, [2, 3] 1 time" in watch.summary()
-    assert "a card would compile 3 graphs" in watch.summary()
+    assert "The NPU would compile 3 graphs" in watch.summary()
 
 
 @pytest.mark.parametrize("drop", [True, False])
@@ -78,7 +80,7 @@ def test_it_sees_through_monitored_sessions_and_changes_no_signature(watch):
         y = tf.reduce_sum(x)
         with v1.train.MonitoredSession() as sess:
             assert [sess.run(y, feed_dict={x: [1.0] * n}) for n in (1, 2)] == [1, 2]
-    assert [told for told, _ in watch.changes()] == ["what is fed to x"]
+    assert [told for told, _ in watch.changes()] == ["the feed of x"]
 
 
 def test_uninstall_ends_it(watch):
@@ -105,4 +107,4 @@ print("the end")
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(repo_root)}
     )
     assert done.stdout == "the end\n", done.stderr
-    assert "what is fed to x: 3 shapes: [1] 1 time, [2] 1 time, [3] 1 time (<string>:8)" in done.stderr
+    assert "the feed of x: 3 shapes: [1] 1 time, [2] 1 time, [3] 1 time (<string>:6)" in done.stderr

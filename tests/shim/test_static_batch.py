@@ -121,7 +121,7 @@ def test_a_batch_size_that_cannot_be_known_is_said_and_nothing_is_changed(make, 
         dataset = make()
         assert enforce_static_batch(dataset) is dataset
     (said,) = log()
-    assert "batch size of the training input cannot be found" in said and "drop_remainder=True" in said
+    assert "the batch dimension of the training input stays dynamic" in said and "drop_remainder=True" in said
 
 
 COUNTS = {
@@ -130,14 +130,14 @@ COUNTS = {
         ["batch size 100 made static; drops 17 of 1,017 examples per epoch."],
     ),
     "nothing to drop": (lambda: numbers(96).batch(32), []),
-    "endless": (lambda: numbers().repeat().batch(32), ["batch size 32 made static; a smaller last batch is dropped."]),
+    "endless": (lambda: numbers().repeat().batch(32), ["batch size 32 made static; a partial last batch is dropped."]),
     "filtered": (
         lambda: numbers().filter(lambda i: i > 3).batch(32),
-        ["batch size 32 made static; a smaller last batch is dropped."],
+        ["batch size 32 made static; a partial last batch is dropped."],
     ),
     "from a placeholder": (
         lambda: tf.data.Dataset.from_tensor_slices(v1.placeholder(tf.float32, [None])).batch(8),
-        ["batch size 8 made static; a smaller last batch is dropped."],
+        ["batch size 8 made static; a partial last batch is dropped."],
     ),
 }
 
@@ -151,7 +151,7 @@ def test_one_log_line_counts_what_is_dropped(make, said, log):
 
 def test_fewer_examples_than_one_batch_are_refused():
     with tf.Graph().as_default(), pytest.raises(
-        ValueError, match=r"has 70 examples, fewer than one batch of 128: no full batch is left.*at most 70"
+        ValueError, match=r"has 70 examples, fewer than one batch of 128. Use a batch size of at most 70"
     ):
         enforce_static_batch(numbers().batch(128))
 
