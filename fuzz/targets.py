@@ -14,7 +14,7 @@ import tokenize
 import warnings
 from typing import Any, Callable
 
-from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.cli.toml_subset import TomlError, read_table
 from convert_tf2npu.engine.converter import Converter, FileResult
 from convert_tf2npu.files.extensions import NOTEBOOK

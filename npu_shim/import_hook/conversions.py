@@ -77,8 +77,8 @@ class Conversions:
 
     def _converter(self, paths: list[str]) -> Converter:
         """Return a converter. It holds syntax trees of the files, so keep it only as long as needed."""
-        from convert_tf2npu.cli.config import Settings
         from convert_tf2npu.engine.converter import Converter, project_of
+        from convert_tf2npu.engine.settings import Settings
 
         settings = Settings(**self.settings)
         return Converter(settings, project_of(settings, paths, filter(self.files.is_excluded, paths)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.results import Calls, FileResult
 

@@ -377,9 +377,9 @@ def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
         (io.StringIO(), "xterm", False),
     ):
         monkeypatch.setenv("TERM", kind)
-        progress = Progress(4, stream)
+        progress = Progress(stream)
         progress._next_s = 0.0
-        progress.step()
+        progress.show(1, 4)
         progress.close()
         assert ("[#######.......................] 1 of 4 files" in stream.getvalue()) is shown
         assert stream.getvalue().endswith("\r\x1b[K") is shown
@@ -457,10 +457,10 @@ def test_a_run_that_is_ended_takes_away_what_is_half_made(project, tmp_path) -> 
     make(project, {"z.py": ""})
     tools = str(pathlib.Path(convert_tf2npu.__file__).parent.parent)
     code = (
-        "import os, signal, sys\nfrom convert_tf2npu import main; from convert_tf2npu.files import tree\n"
-        "build = tree._build\n"
+        "import os, signal, sys\nfrom convert_tf2npu import main; from convert_tf2npu.files import writer\n"
+        "build = writer.build\n"
         "def ended(*a):\n    build(*a)\n    os.kill(os.getpid(), signal.SIGTERM)\n"
-        "tree._build = ended\n"
+        "writer.build = ended\n"
         'sys.exit(main.main(["-i", "src", "-o", "out"]))\n'
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=str(tmp_path), env=dict(os.environ, PYTHONPATH=tools))

@@ -8,7 +8,7 @@ import weakref
 from typing import Any
 
 import pytest
-from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine import converter as convert_module
 from convert_tf2npu.engine.converter import Converter, project_of
 from convert_tf2npu.engine.results import FileResult

@@ -9,8 +9,7 @@ import stat
 from typing import Callable, Dict, Tuple
 
 import pytest
-from convert_tf2npu.engine import parts
-from convert_tf2npu.files import copying as building, tree
+from convert_tf2npu.files import tree, writer
 from convert_tf2npu.files.staging import Staging
 from convert_tf2npu.main import main
 
@@ -52,13 +51,13 @@ def out(source: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
 def prepared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """The files that each run prepares."""
     seen: list[tuple[str, ...]] = []
-    real = tree._build
+    real = writer.build
 
     def build(source: str, listed: tree.Tree, *more: object) -> list[str]:
         seen.append(tuple(entry.relative for entry in listed.entries))
         return real(source, listed, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tree, "_build", build)
+    monkeypatch.setattr(writer, "build", build)
     return seen
 
 
@@ -166,34 +165,3 @@ def test_another_run_to_the_same_folder_is_waited_for_although_nothing_differs(s
         assert main(["-i", str(source), "-o", str(out)]) == 2
         assert "another run is writing to" in capsys.readouterr().err
     assert main(["-i", str(source), "-o", str(out)]) == 0
-
-
-@pytest.mark.parametrize("files", [1, 40])
-def test_two_processes_prepare_what_one_does(files: int, source, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(building, "_WORTH_TWO", 2)
-    monkeypatch.setattr(parts, "may_fork", lambda: True)
-    begun: list[int] = []
-    real = parts.start
-    monkeypatch.setattr(parts, "start", lambda *what: (begun.append(1), real(*what))[1])
-    for number in range(files):
-        (source / "part" / (f"more{number}.py")).write_text(SCRIPT)
-    for jobs in ("1", "2"):
-        assert main(["-i", str(source), "-o", str(tmp_path / jobs), "-j", jobs, "--no-cache"]) == 0
-    one, two = ({name: each[1:] for name, each in state(tmp_path / jobs).items()} for jobs in ("1", "2"))
-    assert one == two and begun == [1]
-
-
-def test_what_the_second_process_cannot_write_ends_the_run(source, tmp_path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(building, "_WORTH_TWO", 2)
-    monkeypatch.setattr(parts, "may_fork", lambda: True)
-    main_process = os.getpid()
-    for what, said in (
-        (lambda: os._exit(3), "was ended from outside; nothing was written"),
-        (lambda: os.readlink(str(source)), "cannot be written: Invalid argument"),
-    ):
-        real = building._copy
-        with monkeypatch.context() as patch:
-            patch.setattr(building, "_copy", lambda *given: real(*given) if os.getpid() == main_process else what())
-            assert main(["-i", str(source), "-o", str(tmp_path / "out"), "-j", "2", "--no-cache"]) == 2
-        assert said in capsys.readouterr().err
-        assert [path.name for path in tmp_path.iterdir()] == ["src"]

@@ -6,7 +6,7 @@ import re
 import sys
 
 import pytest
-from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.syntax.source import Source
 

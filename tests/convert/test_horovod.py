@@ -6,7 +6,7 @@ import ast
 import pathlib
 
 import pytest
-from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import CHANGE, FINDING, Converter
 from convert_tf2npu.main import main
 

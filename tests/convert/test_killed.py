@@ -15,7 +15,7 @@ import pytest
 from convert_tf2npu.files import staging
 from convert_tf2npu.files.errors import UsageError
 from convert_tf2npu.files.staging import Staging
-from convert_tf2npu.files.tree import staging_in_place
+from convert_tf2npu.files.writer import staging_in_place
 from convert_tf2npu.main import main
 
 SCRIPT = "import tensorflow as tf\ntf.Session()\n"
@@ -270,7 +270,10 @@ def test_a_worker_that_is_killed_gives_one_clear_error(source: pathlib.Path) -> 
     os.kill(workers_of(run)[0], signal.SIGKILL)
     error = run.communicate(timeout=60)[1].decode()
     assert run.returncode == 2 and len(error.splitlines()) == 1
-    assert "memory ran out; nothing was written; try again with -j 1" in error
+    assert (
+        "a worker process was killed, probably because memory ran out. Nothing was written; try again with -j 1"
+        in error
+    )
     assert [p.name for p in source.parent.iterdir()] == ["src"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import Converter
 
 TF = "import tensorflow as tf\n"

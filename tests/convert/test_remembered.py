@@ -11,8 +11,8 @@ from typing import Any, Callable
 
 import convert_tf2npu
 import pytest
-from convert_tf2npu.cli.config import Settings
-from convert_tf2npu.engine import remembered, workers
+from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.engine import pool, remembered
 from convert_tf2npu.engine.remembered import Memory, question
 from convert_tf2npu.engine.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed
 from convert_tf2npu.engine.run import Exclude, convert_source
@@ -44,13 +44,13 @@ def memory(tmp_path: pathlib.Path) -> Memory:
 def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of the files that were converted, and not remembered."""
     seen: list[str] = []
-    real = workers.converted
+    real = pool.converted
 
     def converted(paths: list[str], *more: Any) -> Any:
         seen.extend(os.path.basename(path) for path in paths)
         return real(paths, *more)
 
-    monkeypatch.setattr(workers, "converted", converted)
+    monkeypatch.setattr(pool, "converted", converted)
     return seen
 
 
@@ -143,14 +143,14 @@ def test_a_damaged_entry_is_none(damage: str, source, tmp_path, memory, conversi
 
 
 def test_a_file_that_changes_during_the_run_is_not_remembered(source, memory, monkeypatch) -> None:
-    real = workers.converted
+    real = pool.converted
 
     def converted(paths: list[str], *more: Any) -> Any:
         yield from real(paths, *more)
         (source / "plain.py").write_text("x = 3\n")
 
     with monkeypatch.context() as patch:
-        patch.setattr(workers, "converted", converted)
+        patch.setattr(pool, "converted", converted)
         convert_source(str(source), Settings(), memory=memory)
     (source / "plain.py").write_text(FILES["plain.py"])
     asked = question([], [str(source / "plain.py")])

@@ -7,7 +7,7 @@ import textwrap
 from typing import Iterator
 
 import pytest
-from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter, FileResult
 from convert_tf2npu.rules.base import Rule
 from convert_tf2npu.rules.registry import Registry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter
 
 HEAD = "import tensorflow as tf\n"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
-from convert_tf2npu.cli.config import Settings
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter
 
 HEAD, LIFTED = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\n"

@@ -18,8 +18,8 @@ if not __package__:  # run by its path: the package's folder is not on the path,
 
 from convert_tf2npu.cli.arguments import conflict, parser  # noqa: E402
 from convert_tf2npu.cli.config import ConfigError  # noqa: E402
-from convert_tf2npu.engine.signals import ENDING  # noqa: E402
 from convert_tf2npu.files.errors import UsageError  # noqa: E402
+from convert_tf2npu.files.signals import ENDING  # noqa: E402
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -7,7 +7,8 @@ import functools
 import os
 import sys
 
-from .config import Config, Settings, check_codes, check_jobs
+from ..engine.settings import Settings
+from .config import Config, check_codes, check_jobs
 
 
 def parser() -> argparse.ArgumentParser:

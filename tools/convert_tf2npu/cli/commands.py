@@ -13,6 +13,7 @@ from ..report import text
 from ..report.terminal import Terminal
 from .arguments import notes, rule_settings
 from .config import find_config
+from .progress import Progress
 
 if TYPE_CHECKING:
     from ..report.writers import Reports
@@ -47,14 +48,19 @@ def migrate(args: argparse.Namespace) -> int:
     if args.in_place:
         recover_in_place(args.input)
     settings = rule_settings(args, config)
-    run = convert_source(
-        args.input,
-        settings,
-        args.jobs or config.jobs or 0,
-        exclude,
-        list_calls=bool(args.report),
-        memory=Memory(cache_folder()) if args.cache else None,
-    )
+    progress = Progress(sys.stderr)
+    try:
+        run = convert_source(
+            args.input,
+            settings,
+            args.jobs or config.jobs or 0,
+            exclude,
+            list_calls=bool(args.report),
+            memory=Memory(cache_folder()) if args.cache else None,
+            progress=progress.show,
+        )
+    finally:
+        progress.close()
     # The reports compare with files that --in-place replaces; they get their names last.
     code = 2 if run.unreadable else 1 if args.check and run.said else 0
     reports = _reports(run, args.report, code, settings.compat_v1) if args.report else None

@@ -18,25 +18,6 @@ class ConfigError(Exception):
     """A configuration that cannot be used."""
 
 
-class Settings(NamedTuple):
-    """Which rules act: codes or their beginnings; an empty ``select`` means all.
-
-    ``distributed`` is the way of training on many devices that is turned over to the NPU: ``horovod``,
-    ``tf_strategy``, or nothing. ``compat_v1`` lifts scripts of TensorFlow 1 to tf.compat.v1; ``main`` is the path of their entry
-    script, where the user names it.
-    """
-
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    distributed: str = ""
-    compat_v1: bool = False
-    main: str = ""
-
-    def enabled(self, code: str) -> bool:
-        """Whether a rule acts."""
-        return (not self.select or code.startswith(self.select)) and not (self.ignore and code.startswith(self.ignore))
-
-
 class Config(NamedTuple):
     """What a pyproject.toml says; None where it says nothing.
 

@@ -1,4 +1,4 @@
-"""A progress bar, for a person at a terminal and for nobody else."""
+"""A progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -7,40 +7,35 @@ import time
 from typing import TextIO
 
 _WIDTH = 30
-_WAIT_S = 0.5  # what is done by then needs no bar
+_WAIT_S = 0.5  # a shorter run needs no bar
 _STEP_S = 0.1
 
 
 class Progress:
-    """How much of a run is done; silent where the stream is no terminal, or one that cannot take a line back.
+    """The share of a run that is done. It draws nothing unless the stream is a terminal that can rewrite a line.
 
     Args:
-        total: the number of files.
-        stream: where the bar is drawn, standard error as a rule.
+        stream: where to draw, usually standard error.
     """
 
-    def __init__(self, total: int, stream: TextIO) -> None:
-        self._total = total
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._done = 0
         self._shown = False
         self._active = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._next_s = time.monotonic() + _WAIT_S
 
-    def step(self) -> None:
-        """One more file is done."""
-        self._done += 1
+    def show(self, done: int, total: int) -> None:
+        """Draw the bar again, unless it was drawn a moment ago."""
         if self._active and time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + _STEP_S
-            filled = _WIDTH * self._done // self._total
-            self._stream.write(
-                "\r[%s%s] %d of %d files" % ("#" * filled, "." * (_WIDTH - filled), self._done, self._total)
-            )
+            filled = _WIDTH * done // total
+            bar = "#" * filled + "." * (_WIDTH - filled)
+            self._stream.write(f"\r[{bar}] {done} of {total} files")
             self._stream.flush()
             self._shown = True
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

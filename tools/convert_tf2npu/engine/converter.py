@@ -10,7 +10,7 @@ import ast
 from itertools import chain
 from typing import Any, Iterable, NamedTuple, TypeVar
 
-from ..cli.config import Settings
+from .settings import Settings
 from ..files.extensions import NOTEBOOK
 from ..project.project import Project
 from ..rewrite.call_edits import broken_string, loses_comment

@@ -10,17 +10,13 @@ none. They are written beside their place and moved there, so that runs at the s
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
 from typing import Any, Iterable, NamedTuple, Sequence
 
 from .results import PASSING, UNTOUCHED, FileResult, of_plain, plain
-
-try:
-    from _blake2 import blake2b  # of hashlib, which also loads OpenSSL: a tenth of a run that has nothing to do
-except ImportError:
-    from hashlib import blake2b
 
 _MOST_ENTRIES, _MOST_BYTES = 64, 256_000_000
 _PIECE_BYTES = 1 << 20
@@ -45,7 +41,7 @@ def question(options: Sequence[object], paths: Iterable[str]) -> Question | None
     Returns:
         None where one of them cannot be read.
     """
-    made = blake2b(digest_size=32)
+    made = hashlib.blake2b(digest_size=32)
     changed_ns: list[int] = []
     _add(made, repr((sys.version, sys.getrecursionlimit(), tuple(options))).encode("utf-8", "surrogatepass"))
     try:
@@ -162,7 +158,7 @@ class Memory:
 
 
 def _checksum(content: Iterable[bytes]) -> bytes:
-    made = blake2b(digest_size=32)
+    made = hashlib.blake2b(digest_size=32)
     for piece in content:
         made.update(piece)
     return made.hexdigest().encode("ascii")

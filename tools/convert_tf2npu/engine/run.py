@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import os
-import sys
-from typing import NamedTuple, Sequence
+from contextlib import closing
+from typing import Callable, NamedTuple, Sequence
 
-from ..cli.config import Settings
-from ..cli.progress import Progress
 from ..files.globs import matches
-from ..files.tree import Entry, Tree, check_target, read_tree, staging_in_place, write_in_place, write_tree
+from ..files.tree import Entry, Tree, read_tree
+from ..files.writer import check_target, staging_in_place, write_in_place, write_tree
 from .remembered import Memory, Question, question
 from .results import FileResult
+from .settings import Settings
 
 # Below this many files starting processes costs more than it saves.
 _WORTH_PROCESSES = 64
+Progress = Callable[[int, int], None]  # is called with the number of converted files and of all files
 
 
 class Exclude(NamedTuple):
-    """Files of a folder that stay as they are: patterns, and the folder that they start from."""
+    """Files of a folder that the run does not convert: patterns, and the folder that they start from."""
 
     patterns: tuple[str, ...] = ()
     folder: str = ""
 
 
 class Run(NamedTuple):
-    """What a run found: the source, its files, what becomes of each script and notebook, those that the user
-    excluded, and how many processes it may have."""
+    """The source of a run, its files, the result of each script and notebook, and the excluded files."""
 
     source: str
     tree: Tree
     results: tuple[tuple[Entry, FileResult], ...]
     excluded: tuple[str, ...] = ()
-    jobs: int = 1
 
     @property
     def new(self) -> dict[str, bytes]:
@@ -41,13 +40,17 @@ class Run(NamedTuple):
 
     @property
     def said(self) -> bool:
-        """Whether anything was said."""
+        """Return True if there is any diagnostic."""
         return any(result.diagnostics for _, result in self.results)
 
     @property
     def unreadable(self) -> bool:
-        """Whether a script or notebook could not be read."""
+        """Return True if a script or notebook could not be read."""
         return any(result.unreadable for _, result in self.results)
+
+
+def _no_progress(done: int, total: int) -> None:
+    """Show nothing."""
 
 
 def convert_source(
@@ -57,6 +60,7 @@ def convert_source(
     exclude: Exclude = Exclude(),
     list_calls: bool = False,
     memory: Memory | None = None,
+    progress: Progress = _no_progress,
 ) -> Run:
     """Convert a file or all scripts and notebooks of a folder, in memory.
 
@@ -64,9 +68,10 @@ def convert_source(
         source: a path.
         settings: which rules act.
         jobs: processes; 0 for as many as pay off.
-        exclude: which files of a folder are not converted; a file that is named itself always is.
-        list_calls: whether the results list the calls of TensorFlow, for a report.
-        memory: what runs before found; without it nothing is remembered.
+        exclude: the files of a folder that are not converted; a file given as the source always is.
+        list_calls: list the TensorFlow calls in the results, for a report.
+        memory: the results of earlier runs; None to neither use nor keep any.
+        progress: is called after each file.
 
     Raises:
         UsageError: there is no such file or folder.
@@ -82,30 +87,26 @@ def convert_source(
         return question(options, [e.path for e in everything]) if memory else None
 
     def run_of(results: Sequence[FileResult]) -> Run:
-        return Run(source, tree, tuple(zip(entries, results)), tuple(sorted(excluded)), jobs)
+        return Run(source, tree, tuple(zip(entries, results)), tuple(sorted(excluded)))
 
-    if jobs == 0:
-        jobs = 1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1
     asked = ask()
     known = memory.recall(asked) if memory and asked else None
     if known is not None:
         return run_of(known)
-    from .converter import project_of  # and with it all that understands scripts
-    from .workers import converted
+    from .converter import project_of  # only here: a remembered run needs neither rules nor processes
+    from .pool import converted
 
     project = project_of(settings, [e.path for e in everything], [e.path for e in everything if e.relative in excluded])
-    progress = Progress(len(entries), sys.stderr)
-    try:
-        found: dict[int, FileResult] = {}
-        for number, result in converted([e.path for e in entries], (settings, project, list_calls), jobs):
+    jobs = jobs or (1 if len(entries) < _WORTH_PROCESSES else os.cpu_count() or 1)
+    found: dict[int, FileResult] = {}
+    with closing(converted([e.path for e in entries], (settings, project, list_calls), jobs)) as results:
+        for number, result in results:
             found[number] = result
-            progress.step()
-    finally:
-        progress.close()
-    results = [found[number] for number in range(len(entries))]
-    if memory and asked and ask() == asked:  # else files have changed meanwhile
-        memory.keep(asked, results)
-    return run_of(results)
+            progress(len(found), len(entries))
+    in_order = [found[number] for number in range(len(entries))]
+    if memory and asked and ask() == asked:  # no file has changed in the meantime
+        memory.keep(asked, in_order)
+    return run_of(in_order)
 
 
 def _excluded(source: str, entries: list[Entry], exclude: Exclude) -> dict[str, None]:
@@ -120,25 +121,25 @@ def _excluded(source: str, entries: list[Entry], exclude: Exclude) -> dict[str, 
 
 
 def write(run: Run, target: str, force: bool) -> list[str]:
-    """Write the migrated copy of a run's source; see :func:`tree.write_tree`."""
+    """Write the migrated copy of a run's source; see :func:`convert_tf2npu.files.writer.write_tree`."""
     check_target(run.source, target)
-    return write_tree(run.source, run.tree, run.new, target, force, run.jobs)
+    return write_tree(run.source, run.tree, run.new, target, force)
 
 
 def replace(run: Run, force: bool) -> None:
-    """Change the source where it is.
+    """Change the source in place.
 
     Raises:
-        UsageError: it lies in a git work tree with changes that are not committed.
+        UsageError: it lies in a git work tree with uncommitted changes.
     """
     if not force:
-        from ..files.git_status import refuse_uncommitted  # which runs git
+        from ..files.git_status import refuse_uncommitted  # only here: it runs git
 
         refuse_uncommitted(run.source, [entry.path for entry, result in run.results if result.new is not None])
     write_in_place(run.source, run.tree, run.new)
 
 
 def recover_in_place(source: str) -> None:
-    """Undo what a run that was killed did to a source, before it is read."""
+    """Undo the unfinished changes of a killed run, before the source is read."""
     if os.path.exists(source):
         staging_in_place(source).recover()

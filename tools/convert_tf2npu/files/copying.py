@@ -1,42 +1,36 @@
-"""Preparing a copy of a source, by two processes where there are many files: most of the time goes into making them."""
+"""Prepare a migrated copy of a source, and compare a source with a copy that exists."""
 
 from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Sequence
+from typing import IO, Iterator, Sequence
 
-if TYPE_CHECKING:
-    from .tree import Entry, Tree
+from .tree import Entry, Tree
 
-_WORTH_TWO = 200  # files
+_PIECE_BYTES = 1 << 20
 
 
-def build(source: str, tree: Tree, new: dict[str, bytes], building: str, single: bool, jobs: int) -> list[str]:
+def build(source: str, tree: Tree, new: dict[str, bytes], building: str, single: bool) -> list[str]:
     """Prepare a copy.
 
     Args:
         source: the folder, or the one file.
-        tree: what it holds.
+        tree: its files and folders.
         new: new bytes by relative path.
         building: the folder to make.
-        single: whether the source is one file, and a link to one is followed.
-        jobs: processes that there may be.
+        single: True if the source is one file; a link to one is followed.
 
     Returns:
-        the relative paths of the files that cannot be read.
+        the relative paths of the unreadable files.
 
     Raises:
-        OSError: something cannot be written.
-        UsageError: the second process was ended.
+        OSError: a file cannot be written.
     """
     os.mkdir(building)
     for folder in tree.folders:
         os.mkdir(os.path.join(building, folder))
-    if jobs > 1 and len(tree.entries) >= _WORTH_TWO:
-        missing = _by_two(tree.entries, new, building, single)
-    else:
-        missing = _copy(tree.entries, new, building, single)
+    missing = _copy(tree.entries, new, building, single)
     if not single:
         for folder in reversed(tree.folders):
             copy_mode(os.path.join(source, folder), os.path.join(building, folder))
@@ -50,16 +44,8 @@ def copy_mode(path: str, other: str) -> None:
         os.chmod(other, mode)
 
 
-def _by_two(entries: Sequence[Entry], new: dict[str, bytes], building: str, single: bool) -> list[str]:
-    from ..engine.parts import in_parts  # with all that processes need
-
-    half = len(entries) // 2
-    first, second = in_parts(_copy, [(each, new, building, single) for each in (entries[:half], entries[half:])])
-    return first + second
-
-
 def _copy(entries: Sequence[Entry], new: dict[str, bytes], building: str, single: bool) -> list[str]:
-    from shutil import copy2  # which a run that writes nothing does without
+    from shutil import copy2  # only here: a run that writes nothing does not need it
 
     missing: list[str] = []
     for entry in entries:
@@ -84,3 +70,87 @@ def _can_be_read(path: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def missing_in_same(tree: Tree, new: dict[str, bytes], target: str, single: bool) -> list[str] | None:
+    """Compare a target with the copy that would be written to it.
+
+    Args:
+        tree: the source.
+        new: new bytes of some of its files, by relative path.
+        target: the folder of the copy.
+        single: True if the source is one file; a link to one is followed.
+
+    Returns:
+        the relative paths of the unreadable files, which are no part of the copy; None if the target lacks a file or
+        has another one in its place.
+    """
+    missing: list[str] = []
+    if any(not os.path.isdir(os.path.join(target, folder)) for folder in ("",) + tree.folders) or any(
+        differing(tree, new, target, single, missing)
+    ):
+        return None
+    return missing
+
+
+def differing(tree: Tree, new: dict[str, bytes], target: str, single: bool, missing: list[str]) -> Iterator[Entry]:
+    """Return the files of a copy that a target lacks, or has with another content, mode or link target.
+
+    Args:
+        tree, new, target, single: see :func:`missing_in_same`.
+        missing: receives the relative paths of the unreadable files.
+    """
+    for entry in tree.entries:
+        place = os.path.join(target, entry.relative)
+        if entry.is_link and not single:
+            same = os.path.islink(place) and os.readlink(place) == os.readlink(entry.path)
+        elif entry.relative in new:
+            content = new[entry.relative]
+            same = _is_file(place, stat.S_IMODE(os.stat(entry.path).st_mode), len(content)) and _holds(place, content)
+        else:
+            try:
+                stream = open(entry.path, "rb", buffering=0)
+            except OSError:
+                missing.append(entry.relative)
+                continue
+            with stream:
+                found = os.fstat(stream.fileno())
+                same = _is_file(place, stat.S_IMODE(found.st_mode), found.st_size) and _hold_same(stream, place)
+        if not same:
+            yield entry
+
+
+def are_same(one: str, other: str) -> bool:
+    """Return True if two paths are links with one target, or files of the same mode and content."""
+    if not os.path.lexists(other) or os.path.islink(one) != os.path.islink(other):
+        return False
+    if os.path.islink(one):
+        return os.readlink(one) == os.readlink(other)
+    if not os.path.isfile(other) or os.stat(one).st_mode != os.stat(other).st_mode:
+        return False
+    with open(one, "rb", buffering=0) as stream:
+        return _hold_same(stream, other)
+
+
+def _is_file(path: str, mode: int, size: int) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == mode and found.st_size == size
+
+
+def _holds(path: str, content: bytes) -> bool:
+    with open(path, "rb", buffering=0) as stream:
+        return stream.read() == content
+
+
+def _hold_same(one: IO[bytes], path: str) -> bool:
+    """Return True if the rest of an open file equals the content of another one."""
+    with open(path, "rb", buffering=0) as other:
+        while True:
+            piece = one.read(_PIECE_BYTES)
+            if piece != other.read(_PIECE_BYTES):
+                return False
+            if not piece:
+                return True

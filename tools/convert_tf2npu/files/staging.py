@@ -11,7 +11,7 @@ import os
 from types import TracebackType
 from typing import IO
 
-from ..engine.signals import held_back
+from .signals import held_back
 from .errors import UsageError
 from .transaction import undo
 

@@ -6,7 +6,7 @@ import errno
 import os
 from typing import Iterable, NamedTuple, Sequence
 
-from ..engine.signals import held_back
+from .signals import held_back
 from .errors import UsageError
 
 _KEPT = ".old"

@@ -1,4 +1,4 @@
-"""Signals that end a run, held back where an exception in the midst of things would do harm."""
+"""Signals that end a run, blocked where an exception in the middle of a change would do harm."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import signal
 from typing import Iterator
 
-# Of a person at the terminal, of who ends the process, of a terminal that is closed; the last is not known everywhere.
+# Ctrl-C, a request to end, and a closed terminal. Not every system has the last one.
 ENDING: list[signal.Signals] = [signal.SIGINT, signal.SIGTERM] + [
     getattr(signal, name) for name in ("SIGHUP",) if hasattr(signal, name)
 ]
@@ -14,7 +14,7 @@ ENDING: list[signal.Signals] = [signal.SIGINT, signal.SIGTERM] + [
 
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
-    """Until the end of the block, no such signal is acted on."""
+    """Block these signals until the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING) if hasattr(signal, "pthread_sigmask") else None
     try:
         yield
@@ -24,14 +24,14 @@ def held_back() -> Iterator[None]:
 
 
 def act_on_held_back() -> None:
-    """Act now, and only now, on a signal that was held back."""
+    """Handle a blocked signal now, then block again."""
     if hasattr(signal, "pthread_sigmask"):
         before = signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def leave_to_parent() -> None:
-    """In a process that another one has started and ends: do nothing on Ctrl-C, and end at once on other signals."""
+    """In a worker process: ignore Ctrl-C, which the parent handles, and end at once on the other signals."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in ENDING[1:]:
         if signal.getsignal(number) is not signal.SIG_IGN:

@@ -1,0 +1,27 @@
+"""The settings that decide which rules act."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Settings(NamedTuple):
+    """The rules that act, and what they do.
+
+    Attributes:
+        select: codes or their beginnings; an empty tuple selects every rule.
+        ignore: codes or their beginnings of rules that do not act.
+        distributed: the distributed training that the rules convert: ``horovod``, ``tf_strategy``, or nothing.
+        compat_v1: lift scripts of TensorFlow 1 to tf.compat.v1.
+        main: the path of the entry script, or nothing.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    distributed: str = ""
+    compat_v1: bool = False
+    main: str = ""
+
+    def enabled(self, code: str) -> bool:
+        """Return True if the rule acts."""
+        return (not self.select or code.startswith(self.select)) and not (self.ignore and code.startswith(self.ignore))
