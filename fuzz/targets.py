@@ -14,9 +14,9 @@ import tokenize
 import warnings
 from typing import Any, Callable
 
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.cli.toml_subset import TomlError, read_table
 from convert_tf2npu.engine.converter import Converter, FileResult
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.files.extensions import NOTEBOOK
 from convert_tf2npu.syntax.ipython_magics import python_of
 from convert_tf2npu.syntax.py37.node_ends import add_ends

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.results import Calls, FileResult
+from convert_tf2npu.engine.settings import Settings
 
 TF = "import tensorflow as tf\n"
 

@@ -7,8 +7,8 @@ import textwrap
 from typing import Any
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import CHANGE, Converter
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.project.project import Project
 
 HEAD = "import tensorflow as tf\n"

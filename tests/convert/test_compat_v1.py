@@ -6,8 +6,8 @@ import json
 import pathlib
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 
 LIFTING = Converter(Settings(select=("NPU100",), compat_v1=True))

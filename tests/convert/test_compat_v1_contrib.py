@@ -5,8 +5,8 @@ from __future__ import annotations
 import pathlib
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 from convert_tf2npu.rules.compat_v1.contrib.advice import advice
 from convert_tf2npu.rules.compat_v1.contrib.homes import HOMES

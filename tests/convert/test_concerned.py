@@ -8,10 +8,10 @@ import weakref
 from typing import Any
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine import converter as convert_module
 from convert_tf2npu.engine.converter import Converter, project_of
 from convert_tf2npu.engine.results import FileResult
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.project import project as project_module
 from convert_tf2npu.project.module_cache import LRU
 from convert_tf2npu.project.project import Project

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.engine.settings import Settings
 
 HEAD = "import tensorflow as tf\nfrom tensorflow.contrib.tpu import CrossShardOptimizer\n"
 CONVERTER = Converter(Settings(select=("NPU111",)))

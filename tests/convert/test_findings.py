@@ -9,8 +9,8 @@ import textwrap
 from typing import Any
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.tf_api import npu_init_exports
 from convert_tf2npu.tf_api.support import AVOID_IN_2, SUPPORT, names_of

@@ -6,8 +6,8 @@ import re
 import sys
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.syntax.source import Source
 
 HEAD = "import tensorflow as tf\n"

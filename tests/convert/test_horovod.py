@@ -6,8 +6,8 @@ import ast
 import pathlib
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import CHANGE, FINDING, Converter
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 
 HEAD = "import tensorflow as tf\nimport horovod.tensorflow as hvd\n"

@@ -12,8 +12,8 @@ import sys
 
 import convert_tf2npu.syntax.source as source_module
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import CHANGE, FINDING, Converter
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 from convert_tf2npu.project.project import Project
 

@@ -7,8 +7,8 @@ import json
 from typing import Any, Iterator
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import Converter, FileResult
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 from convert_tf2npu.report.explanation import blocks
 from convert_tf2npu.rules.registry import Registry

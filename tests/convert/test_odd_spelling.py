@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
 
 TF = "import tensorflow as tf\n"
 STAR = "from npu_shim.npu_init import *\n"

@@ -11,11 +11,11 @@ from typing import Any, Callable
 
 import convert_tf2npu
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine import pool, remembered
 from convert_tf2npu.engine.remembered import Memory, question
 from convert_tf2npu.engine.results import PASSING, ApiCall, Calls, Diagnostic, FileResult, failed
 from convert_tf2npu.engine.run import Exclude, convert_source
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 
 FILES = {

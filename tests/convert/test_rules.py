@@ -7,8 +7,8 @@ import textwrap
 from typing import Iterator
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter, FileResult
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.rules.base import Rule
 from convert_tf2npu.rules.registry import Registry
 

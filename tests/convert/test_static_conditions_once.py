@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.engine.settings import Settings
 
 HEAD, LIFTED = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\n"
 STAR = "from npu_shim.npu_init import *\n"

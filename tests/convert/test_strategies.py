@@ -8,9 +8,9 @@ import pathlib
 from typing import Any
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.engine.run import convert_source
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 
 TF = "import tensorflow as tf\n"

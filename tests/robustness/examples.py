@@ -6,8 +6,8 @@ import ast
 import sys
 from typing import Iterator, NamedTuple
 
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.report.explanation import blocks
 from convert_tf2npu.rules.base import Rule
 from convert_tf2npu.rules.registry import Registry

@@ -15,8 +15,8 @@ import warnings
 from typing import Any
 
 from composing import Script, alone, composed, encoded, without_import
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import CHANGE, Converter, FileResult
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.syntax.source import Source
 from examples import COMPOSABLE, EXAMPLES, RULES, Example

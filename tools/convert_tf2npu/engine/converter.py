@@ -10,7 +10,6 @@ import ast
 from itertools import chain
 from typing import Any, Iterable, NamedTuple, TypeVar
 
-from .settings import Settings
 from ..files.extensions import NOTEBOOK
 from ..project.project import Project
 from ..rewrite.call_edits import broken_string, loses_comment
@@ -38,6 +37,7 @@ from .results import (
     by_place,
     failed,
 )
+from .settings import Settings
 
 __all__ = ["CHANGE", "ERROR", "FINDING", "Converter", "Diagnostic", "FileResult"]
 # The tree of such a file would take gigabytes; people do not write so much, programs do.

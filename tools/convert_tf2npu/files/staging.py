@@ -11,8 +11,8 @@ import os
 from types import TracebackType
 from typing import IO
 
-from .signals import held_back
 from .errors import UsageError
+from .signals import held_back
 from .transaction import undo
 
 try:

@@ -6,8 +6,8 @@ import errno
 import os
 from typing import Iterable, NamedTuple, Sequence
 
-from .signals import held_back
 from .errors import UsageError
+from .signals import held_back
 
 _KEPT = ".old"
 
