@@ -6,8 +6,8 @@ import pathlib
 import pickle
 
 import pytest
-from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.project import module_store
 from convert_tf2npu.project.module_cache import LRU
 from convert_tf2npu.project.module_store import ModuleStore

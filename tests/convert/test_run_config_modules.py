@@ -85,7 +85,10 @@ def test_summaries_that_the_script_asks_for_stay_its_own() -> None:
 def test_seconds_between_checkpoints_are_told_in_a_job_of_several_devices(distributed: str, told: int) -> None:
     text = HEAD + "c = tf.estimator.RunConfig(save_checkpoints_secs=600)\n"
     result = Converter(Settings(distributed=distributed)).convert(text.encode())
-    assert len([d for d in result.diagnostics if "Replace save_checkpoints_secs with save_checkpoints_steps" in d.message]) == told
+    assert (
+        len([d for d in result.diagnostics if "Replace save_checkpoints_secs with save_checkpoints_steps" in d.message])
+        == told
+    )
 
 
 HIDDEN = {
