@@ -1,9 +1,10 @@
-"""Make convert_tf2npu/tf_api/support.py: which calls the vendor's support lists warn of, by kind.
+"""Make convert_tf2npu/tf_api/support.py: the calls that the vendor's support lists warn about, by kind.
 
-``python tools/make_api_support.py LIST115.json LIST26.json > tools/convert_tf2npu/tf_api/support.py`` where the lists for
-TensorFlow 1.15 and 2.6 map API names to ``status`` and ``note_code``. Most of the list needs no word to the user: what is
-supported, what rules rewrite, what has no effect. What does is put into the kinds below, and where the
-list contradicts itself or the documentation the choice is made here, once, with its reason.
+    python tools/make_api_support.py LIST115.json LIST26.json > tools/convert_tf2npu/tf_api/support.py
+
+The lists for TensorFlow 1.15 and 2.6 map API names to ``status`` and ``note_code``. Most names need no finding: they
+are supported, or rules rewrite them, or they have no effect. The others get one of the kinds below. If a list
+contradicts itself or the documentation, this file decides and gives the reason.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import sys
 from typing import Iterable, Iterator
 
-# The list's note codes that are worth a word, as the kinds of the tool.
+# The note codes of the list that need a finding, and their kinds.
 _KINDS = {
     "eager": "eager",
     "tpu_only": "tpu",
@@ -22,39 +23,38 @@ _KINDS = {
     "avoid": "unclear",
     "under_analysis": "unverified",
 }
-# Families that the list only calls deprecated, because they are part of tf.contrib. They work no
-# better than their namesakes outside it; the names in brackets are those that do run anywhere.
+# Families that the list only marks as deprecated, because they are part of tf.contrib. They have the limits of the same
+# names outside of it. The names in parentheses run on all devices.
 _FAMILIES = {
     "tf.contrib.cudnn_rnn.": ("gpu", ("CudnnCompatibleGRUCell", "CudnnCompatibleLSTMCell")),
     "tf.contrib.nccl.": ("gpu", ()),
     "tf.contrib.tpu.": ("tpu", ("RunConfig", "TPUConfig", "TPUEstimatorSpec", "InputPipelineConfig")),
 }
 _DECIDED: dict[str, str | None] = {
-    # A question and two switches of Python's behaviour; in a graph they do no harm.
+    # A query and two switches of Python's behavior. They are harmless in a graph.
     "tf.executing_eagerly": None,
     "tf.enable_tensor_equality": None,
     "tf.enable_v2_tensorshape": None,
     "tf.contrib.eager.enable_eager_execution": "eager",
     "tf.contrib.eager.enable_remote_eager_execution": "eager",
     "tf.config.run_functions_eagerly": "eager",
-    # The list calls it harmless; Keras refuses it where there are not as many GPUs.
+    # The list marks it as harmless, but Keras raises an error if there are fewer GPUs.
     "tf.keras.utils.multi_gpu_model": "gpu",
-    # Modules, which nobody calls, and what a rule rewrites.
+    # Modules, which are not called, and calls that a rule rewrites.
     "tf.tpu.core": None,
     "tf.tpu.experimental": None,
     "tf.lite.experimental.nn": None,
     "tf.tpu.CrossShardOptimizer": None,
     "tf.contrib.tpu.CrossShardOptimizer": None,
     "tf.contrib.tpu.TPUEstimator": None,
-    # Supported says the status, avoid says the note. These are made of ordinary operations, so that
-    # the status is right.
+    # The status says supported, the note says avoid. These consist of ordinary operations, so the status is right.
     "tf.math.reduce_euclidean_norm": None,
     "tf.nn.separable_conv2d": None,
     "tf.signal.hamming_window": None,
     "tf.signal.hann_window": None,
     "tf.signal.overlap_and_add": None,
     "tf.feature_column.shared_embedding_columns": None,
-    # The same functions are supported without a note by their older names, tf.sparse_add and so on.
+    # The same functions have older names (tf.sparse_add), which are supported without a note.
     "tf.sparse.add": None,
     "tf.sparse.mask": None,
     "tf.sparse.reduce_max": None,
@@ -62,19 +62,19 @@ _DECIDED: dict[str, str | None] = {
     "tf.sparse.segment_mean": None,
     "tf.sparse.segment_sum": None,
     "tf.sparse.split": None,
-    # They only configure a TPUEstimator, which runs without a TPU.
+    # These only configure a TPUEstimator, which runs without a TPU.
     "tf.estimator.tpu.InputPipelineConfig": None,
     "tf.estimator.tpu.TPUConfig": None,
     "tf.estimator.tpu.TPUEstimatorSpec": None,
     "tf.estimator.tpu.experimental.EmbeddingConfigSpec": "tpu",
-    # A rule hands loss scaling to the NPU's classes.
+    # A rule replaces loss scaling with the NPU's classes.
     "tf.train.experimental.MixedPrecisionLossScaleOptimizer": None,
     # Under analysis without a note.
     "tf.random.experimental.Generator": "unverified",
     "tf.random.experimental.create_rng_state": "unverified",
     "tf.random.experimental.get_global_generator": "unverified",
     "tf.random.experimental.set_global_generator": "unverified",
-    # Tables are a restriction of their own (rules/restriction_lookup.py).
+    # Lookup tables have their own rule (rules/restriction/lookup_tables.py).
     "tf.lookup.StaticVocabularyTable": "table",
     "tf.lookup.TextFileInitializer": None,
     "tf.lookup.TextFileIndex": None,
@@ -88,8 +88,8 @@ _DECIDED: dict[str, str | None] = {
     "tf.contrib.lookup.index_table_from_tensor": "table",
     "tf.contrib.lookup.index_to_string_table_from_file": "table",
     "tf.contrib.lookup.index_to_string_table_from_tensor": "table",
-    # Input queues: the list calls some supported, some deprecated; the documentation excludes them
-    # all. Queues as such (tf.FIFOQueue) are often not for input, and the list supports them.
+    # Input queues: the list marks some as supported, some as deprecated. The documentation excludes all of them.
+    # Other queues (tf.FIFOQueue) are often not for input, and the list supports them.
     "tf.FixedLengthRecordReader": "queue",
     "tf.TFRecordReader": "queue",
     "tf.TextLineReader": "queue",
@@ -107,7 +107,7 @@ _DECIDED: dict[str, str | None] = {
     "tf.train.shuffle_batch_join": "queue",
     "tf.train.slice_input_producer": "queue",
     "tf.train.string_input_producer": "queue",
-    # The list supports is_finite under tf.math and excludes it under tf: one function, one answer.
+    # The list supports is_finite under tf.math and excludes it under tf, but both are the same function.
     "tf.is_finite": "finite",
     "tf.is_inf": "finite",
     "tf.is_nan": "finite",
@@ -118,15 +118,15 @@ _DECIDED: dict[str, str | None] = {
     "tf.debugging.is_inf": "finite",
     "tf.debugging.is_nan": "finite",
 }
-# Excluded for TensorFlow 2.6, although nothing is wrong with them: a rule hands loss scaling to the NPU's classes, and
-# who asks for a TPU, asks under a condition.
-_MADE_RIGHT = frozenset(
+# Excluded for TensorFlow 2.6, but harmless: a rule replaces loss scaling with the NPU's classes, and scripts resolve a
+# TPU only under a condition.
+_HARMLESS = frozenset(
     {
         "tf.compat.v1.train.experimental.enable_mixed_precision_graph_rewrite",
         "tf.compat.v1.distribute.cluster_resolver.TPUClusterResolver",
     }
 )
-# Horovod's names that have a counterpart on the NPU; rules of their own deal with these.
+# Names of Horovod that are supported on the NPU. Other rules handle them.
 _HOROVOD_KNOWN = frozenset(
     """Compression allgather allreduce alltoall broadcast broadcast_variables
 broadcast_global_variables shutdown is_initialized DistributedGradientTape""".split()
@@ -134,7 +134,7 @@ broadcast_global_variables shutdown is_initialized DistributedGradientTape""".sp
 
 
 def kind_of(name: str, row: dict[str, str]) -> str | None:
-    """The kind of one name of the list; None where nothing is to be said of it."""
+    """Return the kind of a name of the list, or None if it needs no finding."""
     if name in _DECIDED:
         return _DECIDED[name]
     for prefix, (kind, fine) in _FAMILIES.items():
@@ -148,33 +148,33 @@ def kind_of(name: str, row: dict[str, str]) -> str | None:
 
 
 def canonical_name(name: str) -> str:
-    """How the tool spells a name of the list."""
+    """Return the canonical spelling of a name of the list."""
     name = name.partition("(")[0]
     root, _, rest = name.partition(".")
     return {"hvd": "horovod", "tf": "tensorflow"}[root] + "." + rest
 
 
 def advised_against(rows: dict[str, dict[str, str]], table: dict[str, str]) -> dict[str, None]:
-    """The names of tf.compat.v1 that the list for TensorFlow 2.6 alone excludes.
+    """Return the names of tf.compat.v1 that only the list for TensorFlow 2.6 excludes.
 
     Args:
-        rows: of that list.
-        table: the kinds that are known already.
+        rows: the rows of this list.
+        table: the kinds of the names known from the other list.
     """
     compat = "tf.compat.v1."
     found = {
         canonical_name("tf." + name[len(compat) :]): None
         for name, row in rows.items()
-        if name.startswith(compat) and row.get("note_code") == "avoid" and name not in _MADE_RIGHT
+        if name.startswith(compat) and row.get("note_code") == "avoid" and name not in _HARMLESS
     }
     return {name: None for name in found if name not in table}
 
 
 def module_lines(table: dict[str, str], avoid: Iterable[str]) -> Iterator[str]:
-    """The lines of the module."""
-    yield '"""What the vendor\'s support lists for TensorFlow 1.15 and 2.6 warn of: a kind for each call.'
+    """Yield the lines of the module."""
+    yield '"""The calls that the vendor\'s support lists for TensorFlow 1.15 and 2.6 warn about, with a kind for each.'
     yield ""
-    yield "Made by tools/make_api_support.py, where each choice is explained; do not edit."
+    yield "Made by tools/make_api_support.py, which explains each choice; do not edit."
     yield '"""'
     yield "from __future__ import annotations"
     yield ""
@@ -184,7 +184,7 @@ def module_lines(table: dict[str, str], avoid: Iterable[str]) -> Iterator[str]:
     for name in sorted(table):
         yield f"    {name!r}: {table[name]!r},"
     yield "}"
-    yield "# What the list for TensorFlow 2.6 excludes, and that for 1.15 does not."
+    yield "# The names that only the list for TensorFlow 2.6 excludes."
     yield "AVOID_IN_2: FrozenSet[str] = frozenset({"
     for name in sorted(avoid):
         yield f"    {name!r},"
@@ -192,15 +192,15 @@ def module_lines(table: dict[str, str], avoid: Iterable[str]) -> Iterator[str]:
     yield ""
     yield ""
     yield "def names_of(kind: str) -> FrozenSet[str]:"
-    yield '    """The names of one kind."""'
+    yield '    """Return the names of a kind."""'
     yield "    return frozenset(name for name, its in SUPPORT.items() if its == kind)"
 
 
 def support_table(rows: dict[str, dict[str, str]]) -> dict[str, str]:
-    """The kind of each name that has one, by its canonical spelling.
+    """Return the kinds of names by their canonical spelling.
 
     Args:
-        rows: name -> row of the vendor's list.
+        rows: the rows of the vendor's list by name.
     """
     table: dict[str, str] = {}
     decided = {name: {"status": "decided"} for name in _DECIDED}

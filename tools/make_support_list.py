@@ -1,9 +1,10 @@
-"""Make convert_tf2npu/report/support_list.json: how far the vendor supports each name of TensorFlow.
+"""Make convert_tf2npu/report/support_list.json: the vendor's support status of each name of TensorFlow.
 
 ``python tools/make_support_list.py LIST115.json LIST26.json > tools/convert_tf2npu/report/support_list.json``
-where each list, that for TensorFlow 1.15 and that for 2.6, maps API names to ``status``. The tool spells each
-name without ``compat.v1``: of the first list such names are left out, in the second they are what scripts of
-TensorFlow 1 call. Where a finding is told, make_api_support.py decides, and what it says comes first.
+
+The lists for TensorFlow 1.15 and 2.6 map API names to ``status``. The tool spells each name without ``compat.v1``. The
+script drops such names of the first list. In the second list they are the names that TensorFlow 1 scripts call. The
+table of make_api_support.py, which decides about findings, takes precedence over this list.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Iterator
 
 from make_api_support import canonical_name
 
-# The list's statuses, as the tool calls them; see report/support.py for what they mean.
+# The statuses of the list and their names in the tool; report/support.py explains them.
 _STATUSES = {
     "supported_no_change": "supported",
     "supported_after_tool_migration": "migrated",
@@ -24,8 +25,8 @@ _STATUSES = {
     "under_analysis": "unexamined",
     "unsupported_avoid": "unsupported",
 }
-# Where the tool knows better: a question and two switches of Python's behaviour that do nothing in a graph,
-# and an optimizer that a rule takes off.
+# Corrections: a query and two switches of Python's behavior without effect in a graph, and an optimizer that a rule
+# removes.
 _DECIDED = {
     "tf.executing_eagerly": "ignored",
     "tf.enable_tensor_equality": "ignored",
@@ -36,12 +37,12 @@ _DECIDED = {
 
 
 def statuses(rows: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
-    """Each name without ``compat.v1``, and its status."""
+    """Yield each name without ``compat.v1``, and its status."""
     for name, row in rows.items():
         if row["status"] not in _STATUSES or name.startswith("tf.compat."):
             continue
         of_v1 = rows.get("tf.compat.v1." + name[3:], row)["status"]
-        # The two are one function as a rule; what one of them is examined for holds for both.
+        # Usually both are the same function, so the verified status of one holds for both.
         status = row["status"] if of_v1 in ("under_analysis", "compatible") else of_v1
         yield name, _DECIDED.get(name, _STATUSES[status])
     for name, row in rows.items():
@@ -51,7 +52,7 @@ def statuses(rows: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def support_list(rows: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """Status -> module -> the last words of its names, with blanks between them."""
+    """Return the last parts of the names, joined by spaces, by status and module."""
     found: dict[str, dict[str, list[str]]] = {}
     for name, status in statuses(rows):
         module, _, last = canonical_name(name).rpartition(".")

@@ -1,13 +1,13 @@
-"""Make convert_tf2npu/v1_names.py: what became of the names of TensorFlow 1 in TensorFlow 2.
+"""Make convert_tf2npu/tf_api/v1_tables.py: the fate of the names of TensorFlow 1 in TensorFlow 2.
 
-Each TensorFlow tells what it has, that of TensorFlow 1.15 first, because the others are asked about its names::
+Each version of TensorFlow dumps its names. TensorFlow 1.15 is first, because the others look for its names::
 
     PYTHON115 tools/make_v1_names.py dump > 1.json
     PYTHON26  tools/make_v1_names.py dump 1.json > 26.json      (the same for 2.15 and 2.21)
     python tools/make_v1_names.py table 1.json 26.json 215.json 221.json > tools/convert_tf2npu/tf_api/v1_tables.py
 
-Names are written without their root: ``nn.dropout`` is ``tf.nn.dropout`` in TensorFlow 1, and in TensorFlow 2
-both ``tf.nn.dropout`` and ``tf.compat.v1.nn.dropout``, which are two functions.
+Names have no root: ``nn.dropout`` is ``tf.nn.dropout`` in TensorFlow 1, and in TensorFlow 2 both ``tf.nn.dropout`` and
+``tf.compat.v1.nn.dropout``, which are two functions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import types
 import warnings
 from typing import Any, Iterable, Iterator
 
-# Parts of TensorFlow's implementation that scripts import from; the others serve itself and its tests.
+# Private packages of TensorFlow that scripts import from. The others are for TensorFlow itself and its tests.
 _IMPLEMENTATION = (
     "client",
     "data",
@@ -40,18 +40,18 @@ _IMPLEMENTATION = (
     "util",
 )
 _NO_SCRIPT_NEEDS = ("test", "gen_", "serialization", "kernel", "benchmark", "deprecation", "debug_mode")
-# Modules of tf.contrib that are gone as a whole, or have names of others by accident only.
+# Modules of tf.contrib that were removed as a whole, or that have names of other modules only by accident.
 _WHOLE = ("slim", "quantization", "grid_rnn", "specs", "learn", "labeled_tensor", "tensor_forest", "keras")
-# In TensorFlow 2.16 and later Keras is another one, and Estimator is gone: nothing is learnt from that.
+# TensorFlow 2.16 and later have Keras 3 and no Estimator, so these names are not compared there.
 _NOT_AFTER_2_15 = ("keras", "estimator", "losses", "metrics", "optimizers", "initializers", "layers", "nn.rnn_cell")
 
 
-# --- what one TensorFlow has ---------------------------------------------------------------------------------
+# --- the names of one TensorFlow ---------------------------------------------------------------------------------
 def dump(asked: dict[str, Any] | None) -> dict[str, Any]:
-    """What the TensorFlow of this Python has.
+    """Return the names of the TensorFlow of this Python.
 
     Args:
-        asked: what TensorFlow 1.15 has, whose implementation is looked for here; None in TensorFlow 1.15.
+        asked: the dump of TensorFlow 1.15, whose private names are looked up here; None in TensorFlow 1.15.
     """
     import tensorflow as tf
 
@@ -67,7 +67,7 @@ def dump(asked: dict[str, Any] | None) -> dict[str, Any]:
             for n in plain
             if n in v1 and not isinstance(v1[n], types.ModuleType) and not any(f is v1[n] for f in _unwrapped(plain[n]))
         ),
-        # parts of the implementation that are seen once they have been imported
+        # private modules are attributes only after their import
         "beside": sorted(
             n
             for n, o in plain.items()
@@ -93,7 +93,7 @@ def dump(asked: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _public(root: types.ModuleType) -> Iterator[tuple[str, Any]]:
-    """The names below a root, with what they are; only modules made for the public are gone into."""
+    """Yield the names below a root with their values. Only public modules are searched."""
     todo: list[tuple[str, types.ModuleType]] = [("", root)]
     seen: set[int] = {id(root)}
     while todo:
@@ -103,7 +103,7 @@ def _public(root: types.ModuleType) -> Iterator[tuple[str, Any]]:
                 continue
             try:
                 value = getattr(module, name)
-            except Exception:  # lazily loaded parts that are not there
+            except Exception:  # a lazily loaded part that is missing
                 continue
             dotted = prefix + name
             if dotted.startswith(("compat.v1", "compat.v2", "contrib")):
@@ -115,7 +115,7 @@ def _public(root: types.ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _unwrapped(value: Any) -> Iterator[Any]:
-    """A function and what it wraps: TensorFlow 2.12 and later wrap some, for a mode that is off by default."""
+    """Yield a function and the functions that it wraps. TensorFlow 2.12 and later wrap some of them."""
     yield value
     while isinstance(value, types.FunctionType) and "__wrapped__" in vars(value):
         value = vars(value)["__wrapped__"]
@@ -125,7 +125,7 @@ def _unwrapped(value: Any) -> Iterator[Any]:
 def _dir(module: types.ModuleType) -> list[str]:
     try:
         return sorted(dir(module))
-    except Exception:  # a lazily loaded module that is not there
+    except Exception:  # a lazily loaded module that is missing
         return []
 
 
@@ -146,7 +146,7 @@ def _imported(name: str) -> types.ModuleType | None:
 
 
 def _parameters(value: Any) -> list[Any] | None:
-    """The positional parameters of a function or class, whether it takes more, and others by name."""
+    """Return the positional parameters of a callable, two flags for * and **, and the keyword-only parameters."""
     from tensorflow.python.util import tf_inspect
 
     try:
@@ -179,7 +179,7 @@ def _by_object(plain: dict[str, Any]) -> dict[int, list[str]]:
 
 
 def _private(plain: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The modules of the implementation, with what each defines and the public name of that, if any."""
+    """Yield the private modules with the names that each defines, and the public names of these, if any."""
     known = _by_object(plain)
     for part in _IMPLEMENTATION:
         package = _imported("tensorflow.python." + part)
@@ -211,18 +211,18 @@ def _defined(value: Any) -> str:
 def _has(module: str, name: str) -> bool:
     try:
         return hasattr(importlib.import_module(module), name)
-    except Exception:  # modules that load others only when they are asked for something
+    except Exception:  # modules that load others on attribute access
         return False
 
 
 def _contrib(plain: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """The names of tf.contrib that are objects of TensorFlow's core, with their names there."""
+    """Yield the names of tf.contrib that are objects of TensorFlow's core, with their names there."""
     import tensorflow.contrib as contrib  # type: ignore[import]
 
     known = _by_object(plain)
     for info in pkgutil.iter_modules(contrib.__path__):
         module = None if info.name in _WHOLE else _imported("tensorflow.contrib." + info.name)
-        module = getattr(contrib, info.name, module) if module else None  # of some it is another one
+        module = getattr(contrib, info.name, module) if module else None  # for some it is another module
         for name, value in _contrib_names(module, info.name, 2) if module else ():
             if id(value) in known:
                 yield name, known[id(value)]
@@ -239,9 +239,9 @@ def _contrib_names(module: types.ModuleType, prefix: str, depth: int) -> Iterato
             yield from _contrib_names(value, prefix + "." + name, depth - 1)
 
 
-# --- what all of them together say ---------------------------------------------------------------------------
+# --- the comparison of all versions ---------------------------------------------------------------------------
 def lifted(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
-    """The names that TensorFlow 2 has under compat.v1 only, or as something else without it."""
+    """Return the names that are only under compat.v1 in TensorFlow 2, or have another meaning outside of it."""
     found = set()
     for version in new:
         plain, v1, differs = set(version["plain"]), set(version["v1"]), set(version["differs"])
@@ -252,7 +252,7 @@ def lifted(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
 
 
 def missing(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
-    """Those among the lifted names that TensorFlow 2 has not at all without compat.v1."""
+    """Return the lifted names that TensorFlow 2 does not have outside of compat.v1."""
     return _topmost(
         {
             name
@@ -265,7 +265,7 @@ def missing(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
 
 
 def only_in_2(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
-    """The names that TensorFlow 2 has without compat.v1 only."""
+    """Return the names that TensorFlow 2 has only outside of compat.v1."""
     return _topmost(
         {
             name
@@ -277,7 +277,7 @@ def only_in_2(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
 
 
 def gone(old: dict[str, Any], new: list[dict[str, Any]]) -> list[str]:
-    """The names that TensorFlow 2 has not at all."""
+    """Return the names that TensorFlow 2 removed."""
     return _topmost(
         {
             name
@@ -303,7 +303,7 @@ def _topmost(names: set[str]) -> list[str]:
 
 
 def changed(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, tuple[int, str]]:
-    """The functions whose arguments changed: how many may still be positional, and which names are gone."""
+    """Return the functions whose arguments changed: the number that may stay positional, and the removed names."""
     found: dict[str, tuple[int, str]] = {}
     for name, (before, more, _, only_named) in old["parameters"].items():
         before = [p for p in before if p != "_sentinel"]
@@ -324,7 +324,7 @@ def changed(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, tuple[i
 
 
 def homes(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, str]:
-    """Where each name of tf.contrib lives that is an object of TensorFlow's core."""
+    """Return the names in TensorFlow's core of the objects that tf.contrib has too."""
     everywhere = set.intersection(*(set(v["v1"]) for v in new if _has_estimator(v)))
     found: dict[str, str] = {}
     for name, places in old["contrib"].items():
@@ -336,7 +336,7 @@ def homes(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def private_gone(old: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, str]:
-    """What is gone of each module of the implementation; ``name=home`` where it has a public name."""
+    """Return the names removed from each private module, as ``name=public`` if there is a public name."""
     everywhere = set.intersection(*(set(v["v1"]) for v in new))
     found: dict[str, str] = {}
     for module, names in sorted(old["private"].items()):
@@ -372,14 +372,12 @@ def _pairs(name: str, comment: str, pairs: dict[str, Any], kind: str) -> Iterato
 
 
 def module_lines(old: dict[str, Any], new: list[dict[str, Any]]) -> Iterator[str]:
-    """The lines of the module."""
+    """Yield the lines of the module."""
     modules = set.intersection(set(old["modules"]), *(set(v["modules"]) for v in new if _has_estimator(v)))
-    yield '"""What became of the names of TensorFlow {} in TensorFlow {}.'.format(
-        old["version"], ", ".join(v["version"] for v in new)
-    )
+    versions = ", ".join(v["version"] for v in new)
+    yield f'"""The fate of the names of TensorFlow {old["version"]} in TensorFlow {versions}.'
     yield ""
-    yield "Made by tools/make_v1_names.py; do not edit. Names stand without their root; what is said of a module"
-    yield "holds for all that is in it."
+    yield "Made by tools/make_v1_names.py; do not edit. Names have no root. A module stands for all of its names."
     yield '"""'
     yield "from __future__ import annotations"
     yield ""
@@ -388,28 +386,31 @@ def module_lines(old: dict[str, Any], new: list[dict[str, Any]]) -> Iterator[str
     yield from _words("MISSING", "TensorFlow 2 has them under tf.compat.v1 only.", missing(old, new))
     yield from _words(
         "DIFFERENT",
-        "TensorFlow 2 has them under tf.compat.v1, and something else of that name without it.",
+        "TensorFlow 2 has them under tf.compat.v1, and another object of the same name outside of it.",
         sorted(set(lifted(old, new)) - set(missing(old, new))),
     )
     yield from _words("ONLY_IN_2", "TensorFlow 2 has them, but not under tf.compat.v1.", only_in_2(old, new))
-    yield from _words("GONE", "One of the later TensorFlows has them no more.", gone(old, new))
+    yield from _words("GONE", "A later version of TensorFlow removed them.", gone(old, new))
     yield from _words(
         "MODULES",
-        "What can be imported as a module below tensorflow.compat.v1, with all that belongs to it.",
+        "The modules below tensorflow.compat.v1 that can be imported in all versions.",
         sorted(modules),
     )
     yield from _pairs(
         "CHANGED",
-        "How many arguments may still be given without their names, and the names that are gone.",
+        "The number of arguments that may stay positional, and the removed argument names.",
         changed(old, new),
         "Tuple[int, str]",
     )
     yield from _pairs(
-        "CONTRIB", "Names of tf.contrib for what TensorFlow's core has under another name.", homes(old, new), "str"
+        "CONTRIB",
+        "Names of tf.contrib for objects that TensorFlow's core has under another name.",
+        homes(old, new),
+        "str",
     )
     yield from _pairs(
         "PRIVATE",
-        "What is gone of TensorFlow's implementation; name=home where it is public, too.",
+        "Names removed from private modules, as name=public if there is a public name.",
         private_gone(old, new),
         "str",
     )
@@ -423,7 +424,7 @@ def main() -> int:
         with open(path, encoding="utf-8") as stream:
             tables.append(json.load(stream))
     if sys.argv[1:2] == ["dump"] and len(tables) < 2:
-        out, sys.stdout = sys.stdout, io.StringIO()  # what TensorFlow prints is no part of the table
+        out, sys.stdout = sys.stdout, io.StringIO()  # output of TensorFlow must not get into the table
         made = dump(tables[0] if tables else None)
         json.dump(made, out)
         return 0

@@ -150,7 +150,7 @@ def test_kinds_can_be_left_out(open_page) -> None:
 def test_a_rule_can_be_chosen(open_page) -> None:
     page = open_page()
     page.locator("#rule").select_option("NPU106")
-    assert shown(page, ".item .title") == ["Use the NPU's dropout operator", "train.py"]
+    assert shown(page, ".item .title") == ["Replace tf.nn.dropout with the NPU operator", "train.py"]
     assert shown(page, ".expand") == ["tf.nn.dropout"]
 
 
@@ -216,8 +216,8 @@ def test_a_row_can_be_linked_to(open_page) -> None:
     page = open_page("#api-tensorflow.where")
     assert page.locator(".spots:visible li.finding").count() == 2
     assert page.locator(".spots:visible p").inner_text() == (
-        "with limits: runs on the NPU within limits; a finding stands where they matter. "
-        "NPU230: tf.where with a condition alone."
+        "with limits: runs on the NPU with limits; findings report where they matter. "
+        "NPU230: tf.where with a condition only."
     )
     page.wait_for_function('document.activeElement.textContent === "tf.where"')
 

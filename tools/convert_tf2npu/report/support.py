@@ -1,7 +1,7 @@
-"""How far the NPU supports a call of TensorFlow or Horovod: a status, and what follows from it.
+"""The support status of calls of TensorFlow and Horovod on the NPU.
 
-The facts are the vendor's lists for TensorFlow 1.15 and 2.6 (support_list.json); where a rule of the tool
-knows better (``api_support``), the rule is right.
+The data are the vendor's lists for TensorFlow 1.15 and 2.6 (support_list.json). The tables of the rules
+(``tf_api.support``) take precedence over the lists.
 """
 
 from __future__ import annotations
@@ -16,43 +16,40 @@ from ..tf_api.support import SUPPORT
 
 _LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "support_list.json")
 
-TF1, TF2 = "1.15", "2.6"  # the versions of which there are lists
+TF1, TF2 = "1.15", "2.6"  # the versions that have a list
 
 
 class Status(NamedTuple):
-    """A status: its short name for people, and what follows from it."""
+    """A status: its label and its advice."""
 
     label: str
     advice: str
 
 
-# What needs a thought comes first.
+# Sorted by urgency.
 STATUSES: dict[str, Status] = {
     "unsupported": Status("not supported", "does not run on the NPU"),
-    "limited": Status("with limits", "runs on the NPU within limits; a finding stands where they matter"),
+    "limited": Status("with limits", "runs on the NPU with limits; findings report where they matter"),
     "unclear": Status(
         "contradictory",
-        "the vendor's list says both that it is supported and that it is to "
-        "be avoided; run one step with it on a card before a long training",
+        "the support information is contradictory; run one step with it on an NPU before a long training",
     ),
     "unexamined": Status(
-        "not examined", "the vendor has not examined it; run one step with it on a card before a long training"
+        "not verified", "the vendor has not verified it; run one step with it on an NPU before a long training"
     ),
     "unlisted": Status(
         "not listed",
-        "not in the vendor's list: a private part of TensorFlow, a package of "
-        "its own, or of another version; it runs as far as the operations it is made of do",
+        "not in the vendor's list: a private name, another package or another version; it runs if its operations do",
     ),
     "deprecated": Status(
         "deprecated",
-        "TensorFlow has given it up and the vendor does not examine it; it "
-        "runs as far as the operations it is made of do; prefer its successor, if any",
+        "deprecated in TensorFlow and not verified by the vendor; it runs if its operations do; prefer its successor",
     ),
-    "ignored": Status("no effect", "may stay, and does nothing on the NPU"),
-    "migrated": Status("after migration", "runs on the NPU once the migration has rewritten what needs it"),
-    "supported": Status("supported", "runs on the NPU as it is"),
+    "ignored": Status("no effect", "can stay; it has no effect on the NPU"),
+    "migrated": Status("after migration", "runs on the NPU after the conversion"),
+    "supported": Status("supported", "runs on the NPU without changes"),
 }
-# What the kinds of api_support mean here.
+# The statuses of the kinds of tf_api.support.
 _KINDS = {
     "eager": "unsupported",
     "tpu": "unsupported",
@@ -65,17 +62,17 @@ _KINDS = {
     "unclear": "unclear",
     "unverified": "unexamined",
 }
-# Ordinary Python under a name of TensorFlow.
+# Plain Python under a name of TensorFlow.
 _PYTHON = ("tensorflow.flags.", "tensorflow.app.")
 
 
 def status_of(name: str, codes: tuple[str, ...] = (), tensorflow: str = TF1) -> str:
-    """The status of a call, a key of :data:`STATUSES`.
+    """Return the status of a call, a key of :data:`STATUSES`.
 
     Args:
-        name: its canonical name; without a family, as in ``.batch``, it is known only to the rules.
-        codes: the rules that spoke of such calls.
-        tensorflow: which list is asked, :data:`TF1` or :data:`TF2`.
+        name: the canonical name; a name without a root, as ``.batch``, is known only to the rules.
+        codes: the rules that rewrote or reported such calls.
+        tensorflow: the list to use, :data:`TF1` or :data:`TF2`.
     """
     if not name.partition(".")[0]:
         return "migrated" if all(code.startswith(("NPU1", "NPU3")) for code in codes) else "limited"
@@ -85,10 +82,10 @@ def status_of(name: str, codes: tuple[str, ...] = (), tensorflow: str = TF1) -> 
         return "supported"
     if name in SUPPORT:
         return _KINDS[SUPPORT[name]]
-    listed = _listed(TF1 if name.startswith("horovod.") else tensorflow)  # which only the first list has
+    listed = _listed(TF1 if name.startswith("horovod.") else tensorflow)  # Horovod is only in the first list
     owner, _, last = name.rpartition(".")
     if name not in listed and last and last_part(owner)[:1].isupper():
-        return status_of(owner, codes, tensorflow)  # of a method, that of its class
+        return status_of(owner, codes, tensorflow)  # a method has the status of its class
     return listed.get(name, "unlisted")
 
 

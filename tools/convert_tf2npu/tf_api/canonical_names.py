@@ -1,7 +1,7 @@
-"""One spelling for each TensorFlow name, whatever path a script reached it by.
+"""The canonical spelling of each TensorFlow name, independent of how a script imports it.
 
-``tensorflow.compat.v1.Session``, ``tensorflow.python.client.session.Session`` and
-``tensorflow.Session`` are one thing; rules name it ``tensorflow.Session``.
+``tensorflow.compat.v1.Session``, ``tensorflow.python.client.session.Session`` and ``tensorflow.Session`` are the same
+object. Rules name it ``tensorflow.Session``.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ _MOVED = (
     ("tensorflow.tpu", "tensorflow.estimator.tpu"),
     ("tensorflow.contrib.data", "tensorflow.data.experimental"),
 )
-# Where Google's own repository has TensorFlow; its scripts take it from there or, where that fails, from the package.
+# The path of TensorFlow in Google's repository. Its scripts try this path first and then the package.
 _GOOGLES = "google3.third_party.tensorflow"
-# The package whose public interface npu_shim has; scripts ported to it by hand are already ported.
+# The package whose public interface npu_shim has. Scripts that use it are already ported.
 _VENDOR = {"npu_bridge": "npu_shim"}
 
 
 @functools.lru_cache(maxsize=65536)
 def canonical(name: str) -> str:
-    """The one spelling of a dotted name.
+    """Return the canonical spelling of a dotted name.
 
     Args:
-        name: a dotted path as the script's imports give it, e.g. ``tensorflow.compat.v1.Session``.
+        name: a dotted name as imported, for example ``tensorflow.compat.v1.Session``.
 
     Returns:
-        the spelling the rules use, e.g. ``tensorflow.Session``; other names come back unchanged.
+        The spelling that rules use, for example ``tensorflow.Session``. Other names are returned unchanged.
     """
     head, _, rest = name.partition(".")
     if head in _VENDOR:
         name = _VENDOR[head] + ("." + rest if rest else "")
     if name.startswith("npu_shim."):
-        # The same objects live in npu_init and in the modules that the vendor gave them.
+        # npu_init and the vendor's module paths have the same objects.
         last = name.rsplit(".", 1)[1]
         return name if last == "npu_init" else _npu_name(name)
     if head == "horovod":
-        # One interface under several paths; those of other frameworks keep theirs.
+        # One interface under several paths. The interfaces of other frameworks keep their paths.
         for prefix in ("horovod.tensorflow.keras", "horovod.tensorflow", "horovod.keras"):
             if name == prefix or name.startswith(prefix + "."):
                 return "horovod" + name[len(prefix) :]
@@ -52,21 +52,23 @@ def canonical(name: str) -> str:
     elif head not in ("tensorflow", "tensorflow_estimator"):
         return name
     version = _version_of(name)
-    while version:  # compat.v1 has a compat.v1, too
+    while version:  # compat.v1 has a compat.v1 too
         name = "tensorflow" + name[len(version) :]
         version = _version_of(name)
     return SAME.get(public(name), public(name))
 
 
 def _version_of(name: str) -> str:
-    """The versioned module that a name starts with, or nothing."""
+    """Return the versioned module at the start of a name, or ""."""
     return next((v for v in _VERSIONED if name == v or name.startswith(v + ".")), "")
 
 
 @functools.lru_cache(maxsize=4096)
 def home(name: str) -> str:
-    """Where a canonical name lives in the TensorFlow that has it last, for names that moved there from
-    contrib: scripts import them from the one place or, where that fails, from the other."""
+    """Return the new location of a canonical name that moved out of contrib; other names are returned unchanged.
+
+    Scripts try one location and then the other.
+    """
     for old, new in _MOVED:
         if name == old or name.startswith(old + "."):
             return new + name[len(old) :]
@@ -86,12 +88,12 @@ def _npu_name(name: str) -> str:
 
 
 def is_version1(name: str) -> bool:
-    """Whether a name as spelled belongs to the TensorFlow 1 interface for certain."""
+    """Return True if a name as spelled is certainly in the TensorFlow 1 interface."""
     return name.startswith(("tensorflow.compat.v1.", "tensorflow._api.v1.", "tensorflow.python."))
 
 
 def is_only_version2(name: str) -> bool:
-    """Whether a name as spelled is in the plain interface of TensorFlow 2 and was not in that of 1."""
+    """Return True if a name as spelled is in the interface of TensorFlow 2 and not in that of TensorFlow 1."""
     return name.startswith("tensorflow.optimizers.") or name in (
         "tensorflow.random.set_seed",
         "tensorflow.summary.create_file_writer",

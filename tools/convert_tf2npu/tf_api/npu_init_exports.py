@@ -1,4 +1,4 @@
-"""What a star import of npu_shim.npu_init binds (the vendor's interface)."""
+"""The names that a star import of npu_shim.npu_init binds (the vendor's interface)."""
 
 from __future__ import annotations
 

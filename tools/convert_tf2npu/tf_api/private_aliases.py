@@ -1,11 +1,10 @@
-"""Where TensorFlow's names are public: the modules of its implementation that scripts import from, and names
-that live in two public places."""
+"""The public names of TensorFlow's private modules, and names that are public in two places."""
 
 from __future__ import annotations
 
 import re
 
-# The modules of the implementation whose names are public in one place.
+# Private modules whose names are all public in one module.
 _MODULES = {
     "tensorflow.core.protobuf.config_pb2": "tensorflow",
     "tensorflow.core.protobuf.rewriter_config_pb2.RewriterConfig": "tensorflow.RewriterConfig",
@@ -68,10 +67,10 @@ _FAMILIES = tuple(
         (r"tensorflow\.python\.keras\.optimizer_v[12]\.\w+", "tensorflow.keras.optimizers."),
     )
 )
-# Packages whose other names are public by the same path.
+# Packages whose other names are public under the same path.
 _PACKAGES = (("tensorflow.python.data.", "tensorflow.data."), ("tensorflow.python.keras.", "tensorflow.keras."))
 _CLASS = re.compile(r"[A-Z]")
-# Names that live in two public places; the left one is written as the right one.
+# Names that are public in two places, and their canonical spelling.
 SAME = {
     "tensorflow.math.tanh": "tensorflow.tanh",
     "tensorflow.nn.tanh": "tensorflow.tanh",
@@ -100,13 +99,13 @@ SAME = {
 
 
 def public(name: str) -> str:
-    """The public name of one that may be of TensorFlow's implementation.
+    """Return the public name of a name that may be private.
 
     Args:
-        name: a dotted path, e.g. ``tensorflow.python.client.session.Session``.
+        name: a dotted name, for example ``tensorflow.python.client.session.Session``.
 
     Returns:
-        e.g. ``tensorflow.Session``; public names come back unchanged.
+        The public name, for example ``tensorflow.Session``. Public names are returned unchanged.
     """
     if ".python." not in name and ".core." not in name and not name.startswith("tensorflow_estimator."):
         return name
@@ -115,7 +114,7 @@ def public(name: str) -> str:
         found = _MODULES.get(".".join(parts[:cut]))
         if found:
             return ".".join([found] + parts[cut:])
-    # The first class in it: what follows are its attributes.
+    # The parts after the first class are its attributes.
     end = next((i for i, part in enumerate(parts) if _CLASS.match(part)), len(parts) - 1) + 1
     whole = ".".join(parts[:end])
     for pattern, new in _FAMILIES:

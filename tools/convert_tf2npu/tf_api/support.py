@@ -1,6 +1,6 @@
-"""What the vendor's support lists for TensorFlow 1.15 and 2.6 warn of: a kind for each call.
+"""The calls that the vendor's support lists for TensorFlow 1.15 and 2.6 warn about, with a kind for each.
 
-Made by tools/make_api_support.py, where each choice is explained; do not edit.
+Made by tools/make_api_support.py, which explains each choice; do not edit.
 """
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ SUPPORT: Dict[str, str] = {
     'tensorflow.train.slice_input_producer': 'queue',
     'tensorflow.train.string_input_producer': 'queue',
 }
-# What the list for TensorFlow 2.6 excludes, and that for 1.15 does not.
+# The names that only the list for TensorFlow 2.6 excludes.
 AVOID_IN_2: FrozenSet[str] = frozenset({
     'tensorflow.data.experimental.OptionalStructure',
     'tensorflow.estimator.Head',
@@ -175,5 +175,5 @@ AVOID_IN_2: FrozenSet[str] = frozenset({
 
 
 def names_of(kind: str) -> FrozenSet[str]:
-    """The names of one kind."""
+    """Return the names of a kind."""
     return frozenset(name for name, its in SUPPORT.items() if its == kind)

@@ -1,4 +1,4 @@
-"""What became of a name of TensorFlow 1 in TensorFlow 2."""
+"""The fate of names of TensorFlow 1 in TensorFlow 2."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from .v1_tables import DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
 
 V1 = "tensorflow.compat.v1"
 LIFTED = MISSING | DIFFERENT
-# What becomes of a name: it is in compat.v1 only, is something else there, is in TensorFlow 2 only (and not in
-# compat.v1), is nowhere, or was part of tf.contrib. Of all others nothing is to be said.
+# The fates of a name: it is only in compat.v1; it has another meaning there; it is only in TensorFlow 2 and not in
+# compat.v1; it was removed; it was part of tf.contrib; it means the same in both.
 ONLY_IN_V1, OTHERWISE, NEW, NOWHERE, OF_CONTRIB, SAME = "v1", "otherwise", "new", "nowhere", "contrib", ""
 _TABLES = ((NOWHERE, GONE), (NEW, ONLY_IN_2), (ONLY_IN_V1, MISSING), (OTHERWISE, DIFFERENT))
 _ABOVE: frozenset[str] = frozenset(
@@ -18,13 +18,13 @@ _ABOVE: frozenset[str] = frozenset(
 
 
 def rest_of(name: str) -> str:
-    """``nn.dropout`` of ``tensorflow.nn.dropout`` and of ``tensorflow.compat.v1.nn.dropout``."""
+    """Return ``nn.dropout`` for ``tensorflow.nn.dropout`` and ``tensorflow.compat.v1.nn.dropout``."""
     return (name[len(V1) :] if name == V1 or name.startswith(V1 + ".") else name).partition(".")[2]
 
 
 @functools.lru_cache(maxsize=65536)
 def became(name: str) -> str:
-    """What became of a dotted name of TensorFlow 1, as the constants of this module say it."""
+    """Return the fate of a dotted name of TensorFlow 1, one of the constants of this module."""
     parts = rest_of(name).split(".")
     if parts[0] == "contrib":
         return OF_CONTRIB
@@ -33,22 +33,22 @@ def became(name: str) -> str:
 
 
 def is_lifted(name: str) -> bool:
-    """Whether a dotted name means in TensorFlow 2 what it meant before only under compat.v1."""
+    """Return True if a dotted name keeps its meaning in TensorFlow 2 only under compat.v1."""
     return became(name) in (ONLY_IN_V1, OTHERWISE)
 
 
 def holds_lifted(name: str) -> bool:
-    """Whether a module, or what else a dotted name means, is lifted or holds something that is."""
+    """Return True if a dotted name, or a name below it, is lifted."""
     return is_lifted(name) or rest_of(name) in _ABOVE
 
 
 def is_module(name: str) -> bool:
-    """Whether ``tensorflow.compat.v1`` has a module that can be imported by the rest of a dotted name."""
+    """Return True if the rest of a dotted name is an importable module of ``tensorflow.compat.v1``."""
     rest = rest_of(name)
     return not rest or rest in MODULES
 
 
 def lifted(name: str) -> str:
-    """A dotted name as it is spelled below compat.v1."""
+    """Return a dotted name as it is spelled below compat.v1."""
     rest = name.partition(".")[2]
     return V1 + "." + rest if rest else V1

@@ -1,7 +1,6 @@
-"""What became of the names of TensorFlow 1.15.5 in TensorFlow 2.6.5, 2.15.1, 2.21.0.
+"""The fate of the names of TensorFlow 1.15.5 in TensorFlow 2.6.5, 2.15.1, 2.21.0.
 
-Made by tools/make_v1_names.py; do not edit. Names stand without their root; what is said of a module
-holds for all that is in it.
+Made by tools/make_v1_names.py; do not edit. Names have no root. A module stands for all of its names.
 """
 from __future__ import annotations
 
@@ -144,7 +143,7 @@ unsorted_segment_max unsorted_segment_mean unsorted_segment_min unsorted_segment
 unsorted_segment_sum user_ops variable_axis_size_partitioner variable_op_scope variable_scope variables_initializer
 variance_scaling_initializer verify_tensor_all_finite where_v2 wrap_function write_file zeta
 '''.split())
-# TensorFlow 2 has them under tf.compat.v1, and something else of that name without it.
+# TensorFlow 2 has them under tf.compat.v1, and another object of the same name outside of it.
 DIFFERENT: FrozenSet[str] = frozenset('''
 DeviceSpec Variable VariableAggregation argmax argmin assert_equal assert_greater assert_less assert_rank
 autograph.to_code autograph.to_graph batch_to_space boolean_mask case cond constant constant_initializer
@@ -283,7 +282,7 @@ summary.write train.CheckpointView train.TrackableView types.experimental.Atomic
 types.experimental.ConcreteFunction types.experimental.GenericFunction types.experimental.PolymorphicFunction
 types.experimental.SupportsTracingProtocol types.experimental.TraceType types.experimental.distributed
 '''.split())
-# One of the later TensorFlows has them no more.
+# A later version of TensorFlow removed them.
 GONE: FrozenSet[str] = frozenset('''
 config.experimental_list_devices data.experimental.MapVectorizationOptions data.experimental.StatsAggregator
 data.experimental.StatsOptions data.experimental.bytes_produced_stats data.experimental.latency_stats
@@ -294,7 +293,7 @@ keras.experimental.terminate_keras_multiprocessing_pools keras.mixed_precision.e
 keras.utils.convert_all_kernels_in_model keras.utils.multi_gpu_model keras.wrappers
 lite.experimental.get_potentially_supported_ops lite.experimental.nn pywrap_tensorflow
 '''.split())
-# What can be imported as a module below tensorflow.compat.v1, with all that belongs to it.
+# The modules below tensorflow.compat.v1 that can be imported in all versions.
 MODULES: FrozenSet[str] = frozenset('''
 audio autograph autograph.experimental bitwise compat config config.experimental config.optimizer config.threading
 data data.experimental debugging distribute distribute.cluster_resolver distribute.experimental distributions dtypes
@@ -315,7 +314,7 @@ saved_model.main_op saved_model.signature_constants saved_model.signature_def_ut
 saved_model.utils sets signal sparse spectral strings summary sysconfig test tpu tpu.experimental train
 train.experimental train.queue_runner user_ops version xla xla.experimental
 '''.split())
-# How many arguments may still be given without their names, and the names that are gone.
+# The number of arguments that may stay positional, and the removed argument names.
 CHANGED: Dict[str, Tuple[int, str]] = {
     'OptionalSpec': (1, 'value_structure'),
     'RaggedTensor': (1, 'cached_nrows cached_row_lengths cached_value_rowids row_splits'),
@@ -375,7 +374,7 @@ CHANGED: Dict[str, Tuple[int, str]] = {
     'tensor_scatter_sub': (3, ''),
     'tpu.experimental.StochasticGradientDescentParameters': (1, ''),
 }
-# Names of tf.contrib for what TensorFlow's core has under another name.
+# Names of tf.contrib for objects that TensorFlow's core has under another name.
 CONTRIB: Dict[str, str] = {
     'autograph.Feature': 'autograph.experimental.Feature',
     'autograph.do_not_convert': 'autograph.experimental.do_not_convert',
@@ -508,7 +507,7 @@ CONTRIB: Dict[str, str] = {
     'util.make_ndarray': 'make_ndarray',
     'util.make_tensor_proto': 'make_tensor_proto',
 }
-# What is gone of TensorFlow's implementation; name=home where it is public, too.
+# Names removed from private modules, as name=public if there is a public name.
 PRIVATE: Dict[str, str] = {
     'tensorflow.python.data.experimental.ops.distribute_options':
         'DistributeOptions=data.experimental.DistributeOptions',
