@@ -259,7 +259,7 @@ EVIDENCE = {
 
 
 @pytest.mark.parametrize("text, wanted", EVIDENCE.values(), ids=list(EVIDENCE))
-def test_what_a_batch_feeds(text: str, wanted: str) -> None:
+def test_the_phase_of_a_batch(text: str, wanted: str) -> None:
     assert verdict(text) == wanted
 
 
@@ -410,7 +410,7 @@ def test_calls_in_other_files(files: dict[str, str], words: str, project: Any, t
     assert (result.new is not None) == (words == TRAINING)
 
 
-def test_methods_are_found_through_what_imports_their_module(project: Any, tmp_path: pathlib.Path) -> None:
+def test_methods_are_found_through_the_importers_of_their_module(project: Any, tmp_path: pathlib.Path) -> None:
     text = HEAD + "class Images:\n    def batches(self, subset):\n        return tf.data.Dataset.range(9).batch(4)\n"
     converter = project(
         {

@@ -1,4 +1,4 @@
-"""A CrossShardOptimizer goes with the TPU, unless something around it asks for the TPU."""
+"""A CrossShardOptimizer is removed, unless a condition around it asks for the TPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize("text,expected", list(LEFT_OUT.values()), ids=list(LEFT_OUT))
-def test_it_is_left_out(text: str, expected: str) -> None:
+def test_the_wrapper_is_removed(text: str, expected: str) -> None:
     new = CONVERTER.convert((HEAD + text).encode()).new
     assert new is not None and new.decode() == HEAD + expected
 
@@ -33,11 +33,11 @@ def test_it_is_left_out(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "condition", ["FLAGS.use_tpu", "not is_tpu_free", "xla.is_xla_compiled()", 'x and params["TPU"]']
 )
-def test_it_stays_where_the_tpu_is_asked_for(condition: str) -> None:
+def test_a_condition_for_the_tpu_keeps_it(condition: str) -> None:
     result = CONVERTER.convert((HEAD + f"if {condition}:\n    opt = CrossShardOptimizer(opt)\n").encode())
     assert result.new is None and result.diagnostics == ()
 
 
-def test_hidden_arguments_are_told() -> None:
+def test_hidden_arguments_are_reported() -> None:
     result = CONVERTER.convert((HEAD + "opt = CrossShardOptimizer(**arguments)\n").encode())
     assert result.new is None and [d.kind for d in result.diagnostics] == [FINDING]

@@ -1,4 +1,4 @@
-"""What runs on the host is not told as if it ran on the card, in whatever file of the project it is used."""
+"""Code that runs on the host gets no findings about the device, in whatever file it is used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DATASET = "dataset = tf.data.TFRecordDataset(files)\n"
 
 
 def codes(files: dict[str, str], folder: pathlib.Path) -> str:
-    """The codes of the findings in the first of some files."""
+    """Return the codes of the findings in the first file."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ ON_HOST: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.parametrize("files", list(ON_HOST.values()), ids=list(ON_HOST))
-def test_a_function_runs_on_the_host_that_is(files: dict[str, str], tmp_path: pathlib.Path) -> None:
+def test_a_function_runs_on_the_host_if_it_is(files: dict[str, str], tmp_path: pathlib.Path) -> None:
     assert codes({"ops.py": OPS, **files}, tmp_path) == ""
 
 
@@ -82,10 +82,10 @@ ON_CARD: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.parametrize("files", list(ON_CARD.values()), ids=list(ON_CARD))
-def test_a_function_may_run_on_the_card_that_is(files: dict[str, str], tmp_path: pathlib.Path) -> None:
+def test_a_function_may_run_on_the_device_if_it_is(files: dict[str, str], tmp_path: pathlib.Path) -> None:
     assert codes({"ops.py": OPS, **files}, tmp_path) == "NPU231"
 
 
-def test_functions_that_use_each_other_are_looked_at_once(tmp_path: pathlib.Path) -> None:
+def test_functions_that_use_each_other_are_checked_once(tmp_path: pathlib.Path) -> None:
     ops = HEAD + "import use\ndef keep(x):\n    use.more(x)\n    return tf.boolean_mask(x, x > 0)\n"
     assert codes({"ops.py": ops, "use.py": "import ops\ndef more(x):\n    return ops.keep(x)\n"}, tmp_path) == "NPU231"

@@ -1,4 +1,4 @@
-"""Dropout that only drops while it trains: who decides whether it does."""
+"""Dropout that drops only in training: static conditions and conditions that may be tensors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DECIDED = {
 
 
 @pytest.mark.parametrize("test", list(DECIDED.values()), ids=list(DECIDED))
-def test_what_python_decides_is_converted(test: str) -> None:
+def test_a_static_condition_is_converted(test: str) -> None:
     new = Converter().convert((HEAD + LAYER % test).encode()).new
     choice = "" if test == "True" else f" if ({test}) else x" if " if " in test else f" if {test} else x"
     assert new is not None and new.decode().endswith(f"y = npu_ops.dropout(x, 0.6){choice}\n")
@@ -41,7 +41,7 @@ VARIABLES = {
 
 
 @pytest.mark.parametrize("text", list(VARIABLES.values()), ids=list(VARIABLES))
-def test_what_holds_a_bool_is_followed(text: str) -> None:
+def test_a_name_that_holds_a_bool_is_followed(text: str) -> None:
     new = Converter().convert((HEAD + text % LAYER % "training").encode()).new
     assert new is not None and "y = npu_ops.dropout(x, 0.6) if training else x\n" in new.decode()
 
@@ -135,11 +135,11 @@ SLIM_STAYS: dict[str, str] = {
 def test_slim_dropout_that_is_not_converted_is_reported_with_the_fix(text: str) -> None:
     result = Converter().convert((HEAD + text).encode())
     assert result.new is None
-    told = [d.message for d in result.diagnostics if d.code == "NPU118"]
-    assert len(told) == 1 and "write npu_ops.dropout(" in told[0].lower()
+    found = [d.message for d in result.diagnostics if d.code == "NPU118"]
+    assert len(found) == 1 and "write npu_ops.dropout(" in found[0].lower()
 
 
-def test_a_scope_in_a_file_that_brings_this_one_in_may_be_around_a_call(tmp_path: pathlib.Path) -> None:
+def test_a_scope_in_an_importing_file_may_apply_to_a_call(tmp_path: pathlib.Path) -> None:
     net = HEAD + "def net(x):\n    return slim.dropout(x, 0.5)\n"
     files = {"net.py": net, "use.py": "import net\n", "main.py": "import use\n"}
     for name, text in files.items():
@@ -150,7 +150,7 @@ def test_a_scope_in_a_file_that_brings_this_one_in_may_be_around_a_call(tmp_path
     assert Converter(project=Project(paths)).convert(net.encode(), paths[0]).new is None
 
 
-def test_a_test_that_other_files_hand_over_is_followed(tmp_path: pathlib.Path) -> None:
+def test_a_condition_that_other_files_pass_is_followed(tmp_path: pathlib.Path) -> None:
     net = HEAD + "def net(x, training):\n    return tf.layers.dropout(x, 0.5, training=training)\n"
     use = "import tensorflow as tf\nfrom net import net\nnet(x, training=mode == tf.estimator.ModeKeys.TRAIN)\n"
     for name, text in (("net.py", net), ("use.py", use)):

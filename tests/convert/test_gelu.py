@@ -1,4 +1,4 @@
-"""The ways in which people write gelu, and what only looks like it."""
+"""Gelu in many notations, and functions that only resemble it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ READY = {
 
 
 @pytest.mark.parametrize("text,new", list(READY.items()))
-def test_the_form_that_tensorflow_has_is_converted_where_it_is_the_tanh_form(text: str, new: str) -> None:
+def test_gelu_of_tensorflow_is_converted_if_it_is_the_tanh_form(text: str, new: str) -> None:
     assert new in convert(text + "\n")
 
 
@@ -122,12 +122,12 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("text,told", list(OTHERS.values()), ids=list(OTHERS))
-def test_what_is_no_gelu_in_its_tanh_form_stays(text: str, told: bool) -> None:
+@pytest.mark.parametrize("text,reported", list(OTHERS.values()), ids=list(OTHERS))
+def test_other_functions_are_not_converted(text: str, reported: bool) -> None:
     result = Converter().convert((HEAD + text).encode())
-    if told is not None:
+    if reported is not None:
         assert result.new is None
-        assert [d.kind for d in result.diagnostics if d.code == "NPU108"] == [FINDING] * told
+        assert [d.kind for d in result.diagnostics if d.code == "NPU108"] == [FINDING] * reported
     else:  # the function stays; the formula in it, of a local name, is what it says
         assert b"def gelu(*args):\n    x = args[0]\n    return npu_unary_ops.gelu(x)" in (result.new or b"")
 

@@ -1,4 +1,4 @@
-"""Run configurations of all homes, and the arguments that mean something else on a card."""
+"""Run configurations of all modules, and arguments that the NPU does not support."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ FOREIGN = ["device_fn=place", 'protocol="grpc"', "train_distribute=s", "eval_dis
 
 
 @pytest.mark.parametrize("argument", FOREIGN)
-def test_arguments_without_a_meaning_on_a_card_are_kept_with_the_class_that_takes_them(argument: str) -> None:
+def test_a_run_config_with_an_unsupported_argument_keeps_its_class(argument: str) -> None:
     text = HEAD + f"c = tf.estimator.RunConfig({argument})\n" + USE
     new = Converter().convert(text.encode()).new
     assert (
@@ -74,20 +74,20 @@ def test_arguments_without_a_meaning_on_a_card_are_kept_with_the_class_that_take
     assert b"NPURunConfig(" not in new and Converter().convert(new).new is None
 
 
-def test_summaries_that_the_script_asks_for_stay_its_own() -> None:
+def test_summaries_that_the_script_sets_are_kept() -> None:
     for text in ("c = tf.contrib.tpu.RunConfig(save_summary_steps=0)\n", "c = tf.contrib.tpu.RunConfig(**kw)\n"):
         assert Converter().convert((HEAD + text).encode()).new is None
     result = Converter().convert((HEAD + "c = tf.contrib.tpu.RunConfig(save_summary_steps=100)\n").encode())
     assert result.new is None and [(d.code, d.kind) for d in result.diagnostics] == [("NPU102", FINDING)]
 
 
-@pytest.mark.parametrize("distributed,told", [("", 0), ("horovod", 1), ("tf_strategy", 1)])
-def test_seconds_between_checkpoints_are_told_in_a_job_of_several_devices(distributed: str, told: int) -> None:
+@pytest.mark.parametrize("distributed,reported", [("", 0), ("horovod", 1), ("tf_strategy", 1)])
+def test_seconds_between_checkpoints_are_reported_in_a_distributed_job(distributed: str, reported: int) -> None:
     text = HEAD + "c = tf.estimator.RunConfig(save_checkpoints_secs=600)\n"
     result = Converter(Settings(distributed=distributed)).convert(text.encode())
     assert (
         len([d for d in result.diagnostics if "Replace save_checkpoints_secs with save_checkpoints_steps" in d.message])
-        == told
+        == reported
     )
 
 
@@ -99,6 +99,6 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("text", list(HIDDEN.values()), ids=list(HIDDEN))
-def test_hidden_arguments_are_told(text: str) -> None:
+def test_hidden_arguments_are_reported(text: str) -> None:
     result = Converter().convert((HEAD + text).encode())
     assert result.new is None and [d.kind for d in result.diagnostics] == [FINDING]

@@ -1,4 +1,4 @@
-"""What a RunConfig says of saving it says as an NPURunConfig too."""
+"""An NPURunConfig saves checkpoints as the RunConfig did."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD = "import tensorflow as tf\n"
         ("", ""),
     ],
 )
-def test_none_means_that_nothing_is_saved(before: str, after: str) -> None:
+def test_none_disables_checkpoints(before: str, after: str) -> None:
     converter = Converter()
     new = converter.convert((HEAD + f"c = tf.estimator.RunConfig({before})\n").encode()).new
     assert new is not None and f"c = NPURunConfig({after})\n" in new.decode()

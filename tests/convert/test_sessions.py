@@ -1,4 +1,4 @@
-"""Every way in which a script makes a session, and every way in which it configures one."""
+"""All ways to create a session, and all ways to configure one."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ CONVERTED: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("text,part", list(CONVERTED.values()), ids=list(CONVERTED))
-def test_it_gets_the_configuration_for_the_npu(text: str, part: str) -> None:
+def test_a_session_gets_the_npu_configuration(text: str, part: str) -> None:
     converter = Converter()
     result = converter.convert((HEAD + text + "\n").encode())
     assert result.new is not None and part in result.new.decode(), result
@@ -163,7 +163,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("text", list(TOLD.values()), ids=list(TOLD))
-def test_what_cannot_be_reached_is_told(text: str) -> None:
+def test_a_hidden_configuration_is_reported(text: str) -> None:
     result = Converter().convert((HEAD + text + "\n").encode())
     assert result.new is None
     assert [(d.code, d.kind) for d in result.diagnostics if d.code in ("NPU101", "NPU204")] == [
@@ -189,6 +189,6 @@ UNTOUCHED = {
 
 
 @pytest.mark.parametrize("text", list(UNTOUCHED.values()), ids=list(UNTOUCHED))
-def test_what_needs_none_stays(text: str) -> None:
+def test_other_calls_are_not_changed(text: str) -> None:
     result = Converter().convert((HEAD + text + "\n").encode())
     assert result.new is None and [d for d in result.diagnostics if d.code in ("NPU101", "NPU204")] == []

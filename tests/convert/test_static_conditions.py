@@ -1,4 +1,4 @@
-"""Which conditions Python decides, so that dropout may be put under them."""
+"""Conditions that Python evaluates while the graph is built, so that dropout may depend on them."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ def turned_over(text: str) -> bool:
 
 
 @pytest.mark.parametrize("before,condition", list(DECIDED.values()), ids=list(DECIDED))
-def test_python_decides(before: str, condition: str) -> None:
+def test_a_condition_is_static(before: str, condition: str) -> None:
     assert turned_over(before + DROP % condition)
 
 
 @pytest.mark.parametrize("before,condition", list(OPEN.values()), ids=list(OPEN))
-def test_it_stays_open(before: str, condition: str) -> None:
+def test_a_condition_is_not_static(before: str, condition: str) -> None:
     assert not turned_over(before + DROP % condition)
 
 
 @pytest.mark.parametrize("body,expected", list(FUNCTIONS.values()), ids=list(FUNCTIONS))
-def test_an_argument_is_no_tensor_where_its_function_tests_it(body: str, expected: bool) -> None:
+def test_an_argument_that_its_function_tests_is_no_tensor(body: str, expected: bool) -> None:
     name = "self.training" if "self.training" in body else "training"
     text = "def f(self, x, training):\n" + body + "    " + DROP % name + "    return y\n"
     assert turned_over(text + "f(None, x, flag)\n") == expected
 
 
-def test_a_function_that_calls_itself_is_decided_by_those_that_call_it() -> None:
+def test_a_recursive_function_is_static_if_its_callers_are() -> None:
     text = "def f(x, training):\n    if x:\n        f(x, training)\n    " + DROP % "training" + "    return y\n"
     assert turned_over(text + "f(x, True)\n")
     assert not turned_over(text + "f(x, flag)\n")

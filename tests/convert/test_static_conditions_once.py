@@ -1,5 +1,7 @@
-"""What one run decides, the next one decides, too: what is read of a file outlasts what is replaced in it, and a
-comment, a line end or a bracket in an odd place keeps no rule from doing all of its work, or from telling."""
+"""A second run decides as the first one did, and odd comments, line ends and brackets stop no rule.
+
+The evidence that a file shows survives the conversion of the file.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ V1, HOROVOD, STRATEGY = dict(compat_v1=True), dict(distributed="horovod"), dict(
 
 
 class Case(NamedTuple):
-    """A script and what becomes of it; ``after`` is nothing where it stays."""
+    """A script and its converted form; ``after`` is empty if it does not change."""
 
     settings: dict[str, object]
     before: str
@@ -243,6 +245,6 @@ TOLD: dict[str, tuple[dict[str, object], str]] = {
 
 
 @pytest.mark.parametrize("settings,text", list(TOLD.values()), ids=list(TOLD))
-def test_a_comment_in_the_way_is_told(settings: dict[str, object], text: str) -> None:
+def test_a_comment_in_the_call_is_reported(settings: dict[str, object], text: str) -> None:
     found = Converter(Settings(**settings)).convert((HEAD + text).encode())  # type: ignore[arg-type]
     assert [d for d in found.diagnostics if d.kind == FINDING and "comment" in d.message]

@@ -1,5 +1,8 @@
-"""Strategies of tf.distribute become ranks with -d tf_strategy: each optimizer is wrapped once, each gradient
-averaged once, all ranks start alike; what is not certain stays and is told."""
+"""Strategies of tf.distribute are replaced with ranks by -d tf_strategy.
+
+Each optimizer is wrapped once, each gradient is averaged once, and all ranks start from the same variables. Code that
+cannot be converted for certain is reported.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ WRAPPED = "npu_distributed_optimizer_wrapper(%s)"
 
 
 def convert(text: str, select: str = "") -> tuple[str, list[str]]:
-    """The new text, or the old one, without the import, and what is told, by code."""
+    """Return the new text, or the old one, without the import, and the codes of the findings."""
     converter = Converter(Settings((select,), distributed="tf_strategy")) if select else WITH
     result = converter.convert((TF + text).encode())
     assert not result.unreadable, result.diagnostics
@@ -48,7 +51,7 @@ STEPPING = [
 
 
 @pytest.mark.parametrize("call", STEPPING)
-def test_a_strategy_that_trains_in_step_becomes_that_of_the_npu(call: str) -> None:
+def test_a_strategy_with_synchronous_replicas_is_replaced(call: str) -> None:
     assert convert(f"s = {call}\nwith s.scope():\n    f(s.num_replicas_in_sync)\n") == (
         f"s = {NPU_STRATEGY}\nwith s.scope():\n    f(s.num_replicas_in_sync)\n",
         [],
@@ -66,7 +69,7 @@ def test_a_strategy_that_trains_in_step_becomes_that_of_the_npu(call: str) -> No
         ("kind = tf.distribute.MirroredStrategy\n", "kind()"),
     ],
 )
-def test_it_is_found_by_other_paths(head: str, call: str) -> None:
+def test_a_strategy_is_found_by_other_paths(head: str, call: str) -> None:
     assert convert(head + f"x({call})\n")[0].endswith(f"x({NPU_STRATEGY})\n")
 
 
@@ -79,12 +82,12 @@ def test_it_is_found_by_other_paths(head: str, call: str) -> None:
         "tf.contrib.distribute.TPUStrategy(r)",
     ],
 )
-def test_other_strategies_stay_and_are_told(call: str) -> None:
-    text, told = convert(f"s = {call}\nc = tf.estimator.RunConfig(train_distribute=s)\n", "NPU302")
-    assert text == f"s = {call}\nc = tf.estimator.RunConfig(train_distribute=s)\n" and told == ["NPU302"] * 2
+def test_other_strategies_are_reported(call: str) -> None:
+    text, reported = convert(f"s = {call}\nc = tf.estimator.RunConfig(train_distribute=s)\n", "NPU302")
+    assert text == f"s = {call}\nc = tf.estimator.RunConfig(train_distribute=s)\n" and reported == ["NPU302"] * 2
 
 
-def test_a_strategy_used_eagerly_is_told() -> None:
+def test_a_strategy_used_eagerly_is_reported() -> None:
     text = "s = tf.distribute.MirroredStrategy()\n@tf.function\ndef step(x):\n    return s.run(f, (x,))\n"
     assert convert(text, "NPU302") == (text, ["NPU302"])
 
@@ -146,9 +149,9 @@ def test_a_run_configuration_has_the_strategy_of_the_npu(before: str, after: str
     ],
     ids=["of a parameter", "with a remote cluster"],
 )
-def test_a_strategy_that_may_be_another_stays_and_is_told(text: str) -> None:
-    new, told = convert(text)
-    assert "NPU302" in told
+def test_a_strategy_of_unknown_kind_is_reported(text: str) -> None:
+    new, reported = convert(text)
+    assert "NPU302" in reported
     assert "NPURunConfig" not in new and "npu_run_config_init(run_config=tf.estimator.RunConfig(" in new
 
 
@@ -165,7 +168,7 @@ def test_a_strategy_is_replaced_wherever_it_goes(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [CONFIGS[name][0] for name in CONFIGS], ids=list(CONFIGS))
-def test_without_the_option_strategies_stay_and_are_told(text: str) -> None:
+def test_without_the_option_strategies_are_reported(text: str) -> None:
     result = Converter().convert((TF + text).encode())
     new = (result.new or text.encode()).decode()
     assert "npu_strategy" not in new and new.count("MirroredStrategy") == text.count("MirroredStrategy")
@@ -286,12 +289,12 @@ COMPILE = "m = tf.keras.Sequential()\nm.compile(%s)\n"
         ("'adam' if a else 'sgd'", WRAPPED % "'adam' if a else 'sgd'"),
     ],
 )
-def test_compile_gets_an_optimizer_that_averages_in_its_place(before: str, after: str) -> None:
+def test_compile_gets_an_averaging_optimizer(before: str, after: str) -> None:
     assert convert(COMPILE % before, "NPU30") == (COMPILE % after, [])
 
 
 @pytest.mark.parametrize("given", ["FLAGS.optimizer", "make_optimizer()", "**arguments"])
-def test_compile_with_an_optimizer_out_of_sight_is_told(given: str) -> None:
+def test_compile_with_an_optimizer_created_elsewhere_is_reported(given: str) -> None:
     assert convert(COMPILE % given, "NPU30") == (COMPILE % given, ["NPU304"])
 
 
@@ -319,7 +322,7 @@ def test_other_things_called_compile_and_fit_stay(text: str) -> None:
         "m = tf.keras.Sequential()\ne = tf.keras.estimator.model_to_estimator(m)\n",
     ],
 )
-def test_optimizers_made_out_of_sight_are_told(text: str) -> None:
+def test_optimizers_created_by_other_code_are_reported(text: str) -> None:
     assert convert(text, "NPU304") == (text, ["NPU304"])
 
 
@@ -332,9 +335,9 @@ def test_optimizers_made_out_of_sight_are_told(text: str) -> None:
         "e = tf.keras.estimator.model_to_estimator(m)\n",
     ],
 )
-def test_optimizers_made_in_sight_are_wrapped_there(text: str) -> None:
-    new, told = convert(text, "NPU30")
-    assert told == [] and new.count("npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(") == 1
+def test_visible_optimizers_are_wrapped_where_they_are_created(text: str) -> None:
+    new, reported = convert(text, "NPU30")
+    assert reported == [] and new.count("npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(") == 1
 
 
 # --- gradients -----------------------------------------------------------------------
@@ -401,18 +404,18 @@ def test_other_gradients_stay(text: str) -> None:
         "stored",
     ],
 )
-def test_gradients_that_cannot_be_traced_stay_and_are_told(text: str) -> None:
+def test_gradients_that_cannot_be_traced_are_reported(text: str) -> None:
     assert convert(text, "NPU305") == (text, ["NPU305"])
 
 
-def test_a_told_gradient_says_what_to_write() -> None:
+def test_the_finding_on_a_gradient_contains_the_fix() -> None:
     result = WITH.convert((TF + "a = tf.gradients(l, v)\nself.o.apply_gradients(zip(f, v))\n").encode())
     assert any(
         "self.o.apply_gradients(zip(npu_allreduce(gradients), variables))" in d.message for d in result.diagnostics
     )
 
 
-def test_gradients_of_a_tape_are_told() -> None:
+def test_gradients_of_a_tape_are_reported() -> None:
     text = "with tf.GradientTape() as tape:\n    l = f()\ng = tape.gradient(l, v)\no.apply_gradients(zip(g, v))\n"
     assert convert(text, "NPU305") == (text, ["NPU305"])
 
@@ -424,7 +427,7 @@ def test_an_optimizer_that_only_applies_averaged_gradients_is_not_wrapped() -> N
     assert convert(both % (ADAM, GRADIENTS), "NPU30") == (both % (WRAPPED % ADAM, AVERAGED), [])
 
 
-# --- hooks, callbacks, and what is told of them ---------------------------------------
+# --- hooks, callbacks, and findings on them ---------------------------------------
 
 E = "e = tf.estimator.Estimator(f)\n"
 APPEND = "npu_hooks_append(hooks_list=%s)"
@@ -463,7 +466,7 @@ HOOKED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("before,after", list(HOOKED.values()), ids=list(HOOKED))
-def test_all_ranks_start_alike(before: str, after: str) -> None:
+def test_all_ranks_start_from_the_same_variables(before: str, after: str) -> None:
     assert convert(before, "NPU306") == (after, [])
 
 
@@ -475,7 +478,7 @@ def test_a_session_without_arguments_gets_two() -> None:
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,reported",
     [
         ("def f(e):\n    e.train(input_fn=i)\n", ["NPU306"]),
         ("def f(e):\n    e.train(i)\n", []),
@@ -484,15 +487,15 @@ def test_a_session_without_arguments_gets_two() -> None:
         ("thomas.train(7)\n", []),
     ],
 )
-def test_what_may_be_an_estimator_is_told(text: str, told: list[str]) -> None:
-    assert convert(text, "NPU306") == (text, told)
+def test_a_possible_estimator_is_reported(text: str, reported: list[str]) -> None:
+    assert convert(text, "NPU306") == (text, reported)
 
 
 LOOP = "with tf.Session() as sess:\n    sess.run(%s)\n    sess.run(train_op)\n"
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,reported",
     [
         (LOOP % "tf.global_variables_initializer()", ["NPU251"]),
         (
@@ -508,12 +511,12 @@ LOOP = "with tf.Session() as sess:\n    sess.run(%s)\n    sess.run(train_op)\n"
         ),
     ],
 )
-def test_a_loop_is_told_where_to_hand_variables_round(text: str, told: list[str]) -> None:
-    assert convert(text, "NPU251")[1] == told
+def test_a_loop_without_a_broadcast_is_reported(text: str, reported: list[str]) -> None:
+    assert convert(text, "NPU251")[1] == reported
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,reported",
     [
         ("def train_input_fn():\n    return tf.data.TFRecordDataset(f)\n", ["NPU252"]),
         (
@@ -526,8 +529,8 @@ def test_a_loop_is_told_where_to_hand_variables_round(text: str, told: list[str]
         ("s = tf.distribute.MirroredStrategy()\ndef train_input_fn():\n    return tf.data.TFRecordDataset(f)\n", []),
     ],
 )
-def test_data_of_which_each_rank_needs_its_part_are_told(text: str, told: list[str]) -> None:
-    assert convert(text, "NPU252")[1] == told
+def test_unsharded_data_is_reported(text: str, reported: list[str]) -> None:
+    assert convert(text, "NPU252")[1] == reported
 
 
 @pytest.mark.parametrize(
@@ -564,7 +567,7 @@ def run(folder: pathlib.Path, files: dict[str, str]) -> dict[str, str]:
     return {name: (folder / "out" / name).read_text() for name in files}
 
 
-def test_a_helper_in_another_file_makes_the_strategy(tmp_path: pathlib.Path) -> None:
+def test_a_strategy_from_a_helper_in_another_file_is_replaced(tmp_path: pathlib.Path) -> None:
     made = run(
         tmp_path,
         {
@@ -579,12 +582,14 @@ def test_a_helper_in_another_file_makes_the_strategy(tmp_path: pathlib.Path) -> 
     assert "config = NPURunConfig(train_distribute=strategy, model_dir=d)\n" in made["train.py"]
 
 
-@pytest.mark.parametrize("made,told", [("tf.distribute.MirroredStrategy()", 0), ("tf.distribute.ReduceOp.SUM", 1)])
-def test_a_strategy_of_another_file_parts_the_data(made: str, told: int, tmp_path: pathlib.Path, capsys: Any) -> None:
+@pytest.mark.parametrize("made,reported", [("tf.distribute.MirroredStrategy()", 0), ("tf.distribute.ReduceOp.SUM", 1)])
+def test_a_strategy_of_another_file_shards_the_data(
+    made: str, reported: int, tmp_path: pathlib.Path, capsys: Any
+) -> None:
     (tmp_path / "data.py").write_text(TF + "def train_input_fn():\n    return tf.data.TFRecordDataset(f)\n")
     (tmp_path / "train.py").write_text(TF + f"import data\nstrategy = {made}\n")
     assert main(["-i", str(tmp_path), "-d", "tf_strategy", "--select", "NPU252"]) == 0
-    assert capsys.readouterr().err.count("NPU252 left") == told
+    assert capsys.readouterr().err.count("NPU252 left") == reported
 
 
 def test_an_optimizer_of_another_file_is_wrapped_where_it_is_made(tmp_path: pathlib.Path) -> None:
@@ -608,7 +613,7 @@ def test_an_optimizer_that_another_file_wraps_stays(tmp_path: pathlib.Path) -> N
     assert run(tmp_path, files) == files
 
 
-def test_an_own_class_of_another_file_is_known(tmp_path: pathlib.Path) -> None:
+def test_an_optimizer_class_of_another_file_is_known(tmp_path: pathlib.Path) -> None:
     made = run(
         tmp_path,
         {
@@ -645,7 +650,7 @@ def test_the_fix_for_one_rank_that_saves_is_an_expression(folder: str, words: st
     assert [d.message.partition(". Pass ")[2] for d in result.diagnostics] == [words]
 
 
-def test_an_optimizer_in_another_file_makes_a_loop_a_training(tmp_path: pathlib.Path) -> None:
+def test_a_loop_with_an_optimizer_in_another_file_is_training(tmp_path: pathlib.Path) -> None:
     (tmp_path / "model.py").write_text(TF + "def step(loss):\n    return tf.train.AdamOptimizer().minimize(loss)\n")
     loop = "with tf.Session() as sess:\n    sess.run(tf.global_variables_initializer())\n    sess.run(op)\n"
     (tmp_path / "train.py").write_text(TF + "from model import step\nop = step(x)\n" + loop)
