@@ -1,8 +1,7 @@
-"""Start a script on several ranks: one process each, on cards or on the CPU.
+"""Start a script on several ranks, one process each, on NPUs or on the CPU.
 
-All end well, or all are ended: the first rank that fails is named with its
-traceback, its exit code is the command's, and nothing is left running, even
-when the command itself is killed.
+If a rank fails, the command prints its traceback, ends the other ranks, and exits
+with its exit code. No process is left running, even if the command is killed.
 """
 
 from __future__ import annotations
@@ -17,87 +16,100 @@ from typing import NamedTuple
 
 from npu_shim import _device, _env
 from npu_shim.cli import USAGE_ERROR, show
-from npu_shim.distributed.ranktable import writer as ranktable_write
-from npu_shim.launching.cards import table_of_this_host
+from npu_shim.distributed.ranktable import writer
+from npu_shim.launching.assignment import assign_local_ranks, assign_server_ranks
 from npu_shim.launching.job import TIMED_OUT, Job
-from npu_shim.launching.plan import RankProcess, Seat, processes, share_cores, share_threads
-from npu_shim.launching.waiting import WAIT_SECONDS, NotCompleted, completed_table
-from npu_shim.launching.who import seats_of_one_host, seats_of_server
+from npu_shim.launching.local_table import local_table_text
+from npu_shim.launching.plan import RankProcess, RankSlot, processes, share_cores, share_threads
+from npu_shim.launching.table_wait import TABLE_TIMEOUT_S, TableTimeout, wait_for_table
 
 _INTERRUPTED = 130  # 128 + the signal's number, as when ranks run
 
 
-class _Who(NamedTuple):
-    """The ranks of this host, the number of all, the path of the rank table, and its text where it has to be written."""
+class _Assignment(NamedTuple):
+    """The ranks of this host.
 
-    seats: list[Seat]
-    size: int
+    Attributes:
+        slots: their ranks and devices.
+        world_size: number of ranks on all hosts.
+        table: path of the rank table.
+        text: its text, if the command must write it.
+    """
+
+    slots: list[RankSlot]
+    world_size: int
     table: str | None = None
     text: str | None = None
 
 
 def main(arguments: list[str]) -> int:
-    """Starts the ranks of this host and waits for them.
+    """Start the ranks of this host and wait for them.
 
     Args:
-        arguments: options, the script or ``-m`` and the module, and the script's own arguments.
+        arguments: options, the script or ``-m`` and the module, and the arguments of the script.
     Returns:
-        0 when all ranks ended with 0, else what Job.run() says; 2 on wrong usage.
+        The result of Job.run(); 2 for wrong usage.
     """
     args = _parser().parse_args(arguments)
     try:
         command = _command(args)
-        given = args.job_id or os.environ.get("JOB_ID", "").strip()
+        given = args.job_id or _variable("JOB_ID")
         job_id = given or f"launch-{int(time.time())}-{os.getpid()}"
         _env.read({"JOB_ID": job_id})
         log_dir = args.log_dir or os.path.join("npu_shim_logs", job_id)
-        who = _who(args, log_dir)
-        if not given and len(who.seats) < who.size:
-            job_id = _job_of_table(str(who.table))
+        assignment = _assign(args, log_dir)
+        if not given and len(assignment.slots) < assignment.world_size:
+            job_id = _job_of_table(str(assignment.table))
         available = sorted(os.sched_getaffinity(0))
-        cores = share_cores(available, len(who.seats)) if args.bind_cores else None
-        threads = None if _device.look().is_npu else share_threads(available, len(who.seats))
+        cores = share_cores(available, len(assignment.slots)) if args.bind_cores else None
+        threads = None if _device.look().is_npu else share_threads(available, len(assignment.slots))
     except (OSError, ValueError) as error:
-        _say(f"error: {error}")
+        _report(f"error: {error}")
         return USAGE_ERROR
-    except NotCompleted as error:
-        _say(f"error: {error}")
+    except TableTimeout as error:
+        _report(f"error: {error}")
         return TIMED_OUT
-    except KeyboardInterrupt:  # while it waited for a rank table
+    except KeyboardInterrupt:  # while it waited for the rank table
         return _INTERRUPTED
-    plan = processes(who.seats, who.size, command, job_id, log_dir, who.table, cores, threads=threads)
+    plan = processes(
+        assignment.slots, assignment.world_size, command, job_id, log_dir, assignment.table, cores, threads=threads
+    )
     if args.dry_run:
         lines = [process.as_shell() for process in plan]
-        if who.text is not None:
-            lines.insert(0, f"printf %s {shlex.quote(who.text)} > {shlex.quote(str(who.table))}")
+        if assignment.text is not None:
+            lines.insert(0, f"printf %s {shlex.quote(assignment.text)} > {shlex.quote(str(assignment.table))}")
         return show("\n".join(lines))
-    return _run(plan, args, log_dir, who)
+    return _run(plan, args, log_dir, assignment)
 
 
 def _job_of_table(path: str) -> str:
-    """A name to which the launchers of all hosts come that have the same rank table."""
+    """Return a job id that is the same on all hosts with the same rank table."""
     with open(path, "rb") as file:
         return "table-" + hashlib.blake2b(file.read(), digest_size=8).hexdigest()
 
 
-def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, who: _Who) -> int:
+def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assignment: _Assignment) -> int:
     try:
         os.makedirs(log_dir, exist_ok=True)
-        if who.text is not None:
-            ranktable_write.write(who.text, str(who.table))
+        if assignment.text is not None:
+            writer.write(assignment.text, str(assignment.table))
     except OSError as error:
-        _say(f"error: --log-dir {log_dir} cannot be made: {error.strerror}. Name a folder that can be written to.")
+        _report(f"error: --log-dir {log_dir} cannot be created: {error.strerror}. Name a writable folder.")
         return USAGE_ERROR
-    here = f"{len(plan)} ranks" if len(plan) == who.size else f"ranks {plan[0].rank} to {plan[-1].rank} of {who.size}"
-    _say(f"job {plan[0].environment['JOB_ID']}: {here}, logs in {log_dir}; what follows is rank {plan[0].rank}'s")
+    here = (
+        f"{len(plan)} ranks"
+        if len(plan) == assignment.world_size
+        else f"ranks {plan[0].rank} to {plan[-1].rank} of {assignment.world_size}"
+    )
+    _report(f"job {plan[0].environment['JOB_ID']}: {here}, logs in {log_dir}; showing rank {plan[0].rank}")
     begin = time.monotonic()
-    code = Job(plan, _say, sys.stdout.buffer, args.timeout, args.max_restarts).run()
+    code = Job(plan, _report, sys.stdout.buffer, args.timeout, args.max_restarts).run()
     if not code:
-        _say(f"all {len(plan)} ranks are done after {time.monotonic() - begin:.0f} s")
+        _report(f"all {len(plan)} ranks finished after {time.monotonic() - begin:.0f} s")
     return code
 
 
-def _say(line: str) -> None:
+def _report(line: str) -> None:
     print(f"npu-shim launch: {line}", file=sys.stderr, flush=True)
 
 
@@ -106,51 +118,56 @@ def _parser() -> argparse.ArgumentParser:
         prog="npu-shim launch",
         usage="%(prog)s (--ranks N | --ranktable FILE) [options] (script.py | -m module) ...",
         allow_abbrev=False,
-        description="Starts one process per rank and waits for them. Each rank finds JOB_ID, RANK_ID, RANK_SIZE, "
-        "ASCEND_DEVICE_ID, DEVICE_ID and, with a rank table, RANK_TABLE_FILE in its environment, and writes to a log of "
-        "its own; what the first of them says is shown as well. Options stand before the script, those of the script "
-        "behind it. Exit code: 0 when all ranks ended so, else that of the rank which failed first, 128 + N when signal "
-        "N ended it or the command, 124 when the time was up, 126 when a rank could not be started, 2 on wrong usage.",
+        description="Start one process per rank and wait for them. Each rank gets JOB_ID, RANK_ID, RANK_SIZE, "
+        "ASCEND_DEVICE_ID, DEVICE_ID and, with a rank table, RANK_TABLE_FILE in its environment, and writes its own "
+        "log. "
+        "The terminal shows the output of the first rank. Options of this command come before the script, options of "
+        "the "
+        "script after it. Exit codes: 0 if all ranks exit with 0; otherwise the code of the first rank that failed; "
+        "128 + N if signal N ended that rank or this command; 124 after a timeout; 126 if a rank cannot start; 2 for "
+        "wrong usage.",
     )
-    who = made.add_mutually_exclusive_group()
-    who.add_argument("--ranks", type=_positive, metavar="N", help="this many ranks, all on this host")
-    who.add_argument(
-        "--ranktable", metavar="FILE", help="the ranks that this file names for this host; by default RANK_TABLE_FILE"
+    ranks = made.add_mutually_exclusive_group()
+    ranks.add_argument("--ranks", type=_positive, metavar="N", help="number of ranks, all on this host")
+    ranks.add_argument(
+        "--ranktable",
+        metavar="FILE",
+        help="start the ranks of this host in this rank table; by default RANK_TABLE_FILE",
     )
     made.add_argument(
         "--server-index",
         type=_not_negative,
         metavar="K",
-        help="which server of the rank table this host is, from 0; by default it is found by its address",
+        help="index of this host in the rank table, from 0; by default found by its address",
     )
     made.add_argument(
         "--table-timeout",
         type=_seconds,
-        default=WAIT_SECONDS,
+        default=TABLE_TIMEOUT_S,
         metavar="SECONDS",
-        help=f"how long to wait for a rank table whose status is 'initializing'; by default {WAIT_SECONDS:g}",
+        help=f"how long to wait while the status of the rank table is 'initializing'; by default {TABLE_TIMEOUT_S:g}",
     )
     made.add_argument(
-        "--devices", type=_devices, metavar="I,J,...", help="with --ranks: the device of each rank; by default 0 to N-1"
+        "--devices", type=_devices, metavar="I,J,...", help="the device of each rank, with --ranks; by default 0 to N-1"
     )
     made.add_argument(
         "--log-dir",
         metavar="DIR",
-        help="folder for the logs, rank_0.log and so on, which are appended to; by default npu_shim_logs/JOB_ID",
+        help="folder for the logs rank_0.log and so on, which grow with each run; by default npu_shim_logs/JOB_ID",
     )
-    made.add_argument("--job-id", metavar="ID", help="name of the job, by default JOB_ID or a new one")
-    made.add_argument("--bind-cores", action="store_true", help="give each rank processors of its own")
-    made.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job when it has not ended by then")
+    made.add_argument("--job-id", metavar="ID", help="name of the job; by default JOB_ID or a new name")
+    made.add_argument("--bind-cores", action="store_true", help="bind each rank to its own processors")
+    made.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
     made.add_argument(
         "--max-restarts",
         type=_not_negative,
         default=0,
         metavar="N",
-        help="when a rank fails, start all "
-        "again, at most so often; a script that restores its last checkpoint goes on from there",
+        help="restart all ranks after a failure, at most N times; a script that restores its last checkpoint continues "
+        "from there",
     )
-    made.add_argument("--dry-run", action="store_true", help="print what would be started, as lines for a shell")
-    made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
+    made.add_argument("--dry-run", action="store_true", help="print the commands as shell lines, and start nothing")
+    made.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, like python -m")
     made.add_argument("script", nargs=argparse.REMAINDER, help="the script and its arguments")
     return made
 
@@ -159,31 +176,36 @@ def _command(args: argparse.Namespace) -> list[str]:
     if args.module:
         return [sys.executable, "-m", *args.module]
     if not args.script:
-        raise ValueError("what shall be run? Give a script, or -m and a module, behind the options.")
+        raise ValueError("no script is given. Pass a script, or -m and a module, after the options.")
     if not os.path.exists(args.script[0]):
-        raise ValueError(f"{args.script[0]!r} does not exist: give the path of a script, or -m and a module.")
+        raise ValueError(f"{args.script[0]!r} does not exist. Pass the path of a script, or -m and a module.")
     return [sys.executable, *args.script]
 
 
-def _who(args: argparse.Namespace, log_dir: str) -> _Who:
+def _assign(args: argparse.Namespace, log_dir: str) -> _Assignment:
     if args.ranks is not None:
         if args.server_index is not None:
-            raise ValueError("--server-index goes with --ranktable: with --ranks all ranks are on this host.")
-        seats = seats_of_one_host(args.ranks, args.devices)
+            raise ValueError("--server-index needs --ranktable: with --ranks all ranks are on this host.")
+        slots = assign_local_ranks(args.ranks, args.devices)
         if args.ranks > 1 and _device.look().is_npu:
-            return _Who(seats, args.ranks, os.path.join(log_dir, "rank_table.json"), table_of_this_host(seats))
-        return _Who(seats, args.ranks)
-    path = args.ranktable or os.environ.get("RANK_TABLE_FILE", "").strip()
+            return _Assignment(slots, args.ranks, os.path.join(log_dir, "rank_table.json"), local_table_text(slots))
+        return _Assignment(slots, args.ranks)
+    path = args.ranktable or _variable("RANK_TABLE_FILE")
     if not path:
         raise ValueError(
-            "how many ranks? Give --ranks N for this host alone, or --ranktable FILE "
-            "(npu-shim ranktable make writes one)."
+            "the number of ranks is unknown. Pass --ranks N for this host alone, or --ranktable FILE "
+            "(npu-shim ranktable make creates one)."
         )
     if args.devices is not None:
-        raise ValueError("--devices goes with --ranks: a rank table names the devices itself.")
-    table = completed_table(path, 0 if args.dry_run else args.table_timeout, _say)
-    pod_name = os.environ.get("POD_NAME", "").strip()
-    return _Who(seats_of_server(table, args.server_index, path, pod_name), table.size, path)
+        raise ValueError("--devices needs --ranks: a rank table has its own devices.")
+    table = wait_for_table(path, 0 if args.dry_run else args.table_timeout, _report)
+    slots = assign_server_ranks(table, args.server_index, path, _variable("POD_NAME"))
+    return _Assignment(slots, table.size, path)
+
+
+def _variable(name: str) -> str:
+    """Return an environment variable without surrounding spaces; an empty string if it is not set."""
+    return _env.process_environ().get(name, "").strip()
 
 
 def _positive(text: str) -> int:

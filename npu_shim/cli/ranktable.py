@@ -1,6 +1,6 @@
 """Make, check, show or convert rank tables: which rank runs on which device of which server.
 
-Every dialect is read: server_list, and the older forms of group_list.
+The command reads every dialect: server_list, and the older forms of group_list.
 """
 
 from __future__ import annotations
@@ -10,25 +10,35 @@ import dataclasses
 import json
 import os
 import sys
-from typing import Sequence
+from typing import Callable, Sequence
 
+from npu_shim import _env
 from npu_shim.cli import USAGE_ERROR, show
 from npu_shim.distributed.addresses import is_this_host
-from npu_shim.distributed.ranktable import generate as ranktable_make, model as ranktable, writer as ranktable_write
-from npu_shim.distributed.ranktable.model import DIALECTS, SERVER_LIST, Problem, RankTable, RankTableError, counted
-from npu_shim.distributed.ranktable.validate import ATLAS_910, PRODUCTS, examine
+from npu_shim.distributed.ranktable import generate, writer
+from npu_shim.distributed.ranktable.model import (
+    DIALECTS,
+    SERVER_LIST,
+    Problem,
+    RankTable,
+    RankTableError,
+    counted,
+    errors,
+)
+from npu_shim.distributed.ranktable.reader import examine, read, read_text
+from npu_shim.distributed.ranktable.validate import ATLAS_910, PRODUCTS
 
-FOUND = 1
-_ANY = "cpu"  # in place of a product: no cards, so none of their rules
+PROBLEMS_FOUND = 1
+_CPU = "cpu"  # instead of a product: no device rules
 
 
 def main(arguments: list[str]) -> int:
-    """Does one of make, check, show, convert.
+    """Run make, check, show or convert.
 
     Args:
-        arguments: which of them, and its own.
+        arguments: the command and its arguments.
     Returns:
-        0; 1 where ``check`` found something; 2 for wrong usage, or files that cannot be read, parsed or written.
+        0; 1 if ``check`` finds a problem; 2 for wrong usage, or a file that cannot be read, parsed or written.
     """
     args = _parser().parse_args(arguments)
     try:
@@ -40,56 +50,56 @@ def main(arguments: list[str]) -> int:
 
 
 def _make(args: argparse.Namespace) -> int:
-    hosts = ranktable_make.parse_hosts(args.hosts)
+    hosts = generate.parse_hosts(args.hosts)
     names = [host.name for host in hosts]
     addresses = _addresses(args.hccn or [], names)
-    table, made_up = ranktable_make.make(hosts, addresses)
-    table, _ = ranktable_write.converted(table, args.dialect)
-    if made_up:
-        _tell(
-            f"the device_ip of {', '.join(made_up)} are made up, which is enough without cards. With cards give each "
-            f"host's {ranktable_make.HCCN_CONF}: --hccn HOST=FILE."
+    table, placeholders = generate.generate(hosts, addresses)
+    table, _ = writer.convert(table, args.dialect)
+    if placeholders:
+        _report(
+            f"the device_ip of {', '.join(placeholders)} are placeholders, which work on the CPU only. For NPUs pass "
+            f"each host's {generate.HCCN_CONF}: --hccn HOST=FILE."
         )
-    return _put(table, args)
+    return _output(table, args)
 
 
 def _addresses(given: Sequence[str], names: Sequence[str]) -> dict[str, dict[int, str]]:
-    """The addresses of the devices of those hosts whose hccn.conf is named, or is here."""
+    """Return the device addresses of the hosts whose hccn.conf is passed, or is on this machine."""
     files: dict[str, str] = {}
-    if os.path.exists(ranktable_make.HCCN_CONF):
-        files.update((name, ranktable_make.HCCN_CONF) for name in names if is_this_host(name))
+    if os.path.exists(generate.HCCN_CONF):
+        files.update((name, generate.HCCN_CONF) for name in names if is_this_host(name))
     for one in given:
         name, _, path = one.rpartition("=")
         if not name and len(names) > 1:
-            raise ValueError(f"--hccn {one}: there are {len(names)} hosts; say whose it is: --hccn {names[0]}={one}.")
+            raise ValueError(f"--hccn {one}: there are {len(names)} hosts. Name the host: --hccn {names[0]}={one}.")
         name = name.strip("[]") or names[0]
         if name not in names:
-            raise ValueError(f"--hccn {one}: {name} is none of the hosts {', '.join(names)}. Name one of --hosts.")
+            raise ValueError(f"--hccn {one}: {name} is not one of the hosts {', '.join(names)}. Name one of --hosts.")
         files[name] = path
     for name, path in files.items():
-        _tell(f"the devices of {name} are those of {path}.")
-    return {name: ranktable_make.read_hccn(ranktable.text_of(path), path) for name, path in files.items()}
+        _report(f"using the devices of {name} from {path}.")
+    return {name: generate.read_hccn(read_text(path), path) for name, path in files.items()}
 
 
 def _check(args: argparse.Namespace) -> int:
-    table, problems = examine(ranktable.text_of(args.file), None if args.product == _ANY else args.product)
+    table, problems = examine(read_text(args.file), None if args.product == _CPU else args.product)
     if args.json:
         listed = [dataclasses.asdict(problem) for problem in problems]
         return show(json.dumps({"file": args.file, "problems": listed}, indent=2), _code(table, problems))
     lines = [f"{args.file}: {problem.severity}: {problem}" for problem in problems]
     if not problems and table is not None:
-        lines = [f"{args.file}: {_summary(table)}; nothing to say against it"]
+        lines = [f"{args.file}: {_summary(table)}; no problems found"]
     return show("\n".join(lines), _code(table, problems))
 
 
 def _code(table: RankTable | None, problems: Sequence[Problem]) -> int:
     if table is None and all(problem.path.startswith("line ") for problem in problems):
-        return USAGE_ERROR  # no JSON at all
-    return FOUND if problems else 0
+        return USAGE_ERROR  # not JSON
+    return PROBLEMS_FOUND if problems else 0
 
 
 def _show(args: argparse.Namespace) -> int:
-    table = ranktable.read(args.file)
+    table = read(args.file)
     if args.json:
         return show(json.dumps(dataclasses.asdict(table), indent=2))
     rows = [("rank", "server", "device", "device_ip")] + [
@@ -102,13 +112,13 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _convert(args: argparse.Namespace) -> int:
-    table, problems = examine(ranktable.text_of(args.file))
+    table, problems = examine(read_text(args.file))
     if table is None:
-        raise RankTableError(args.file, ranktable.errors(iter(problems)))
-    made, left_out = ranktable_write.converted(table, args.to)
-    if left_out:
-        _tell(f"the dialect {args.to} has no {', '.join(left_out)}; left out.")
-    return _put(made, args)
+        raise RankTableError(args.file, errors(problems))
+    made, dropped = writer.convert(table, args.to)
+    if dropped:
+        _report(f"dropped {', '.join(dropped)}: the dialect {args.to} has no such keys.")
+    return _output(made, args)
 
 
 def _summary(table: RankTable) -> str:
@@ -117,14 +127,14 @@ def _summary(table: RankTable) -> str:
     return f"{counted(table.size, 'rank')} on {counted(servers, 'server')}, {table.dialect}{version}, {table.status}"
 
 
-def _put(table: RankTable, args: argparse.Namespace) -> int:
-    """Prints a table, or writes it: the whole file or nothing."""
-    text = ranktable_write.text(table)
+def _output(table: RankTable, args: argparse.Namespace) -> int:
+    """Print a table, or write the whole file or nothing."""
+    text = writer.render(table)
     if args.output is None:
         return show(text.rstrip("\n"))
-    if os.path.exists(args.output) and not args.force and ranktable.text_of(args.output) != text:
-        return _fail(f"{args.output} is there already and differs. Write another file, or use --force.")
-    ranktable_write.write(text, args.output)
+    if os.path.exists(args.output) and not args.force and read_text(args.output) != text:
+        return _fail(f"{args.output} already exists and differs. Write another file, or use --force.")
+    writer.write(text, args.output)
     return 0
 
 
@@ -133,7 +143,7 @@ def _fail(text: str) -> int:
     return USAGE_ERROR
 
 
-def _tell(text: str) -> None:
+def _report(text: str) -> None:
     print(f"npu-shim ranktable: {text}", file=sys.stderr)
 
 
@@ -141,59 +151,58 @@ def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="npu-shim ranktable",
         allow_abbrev=False,
-        description="Makes, checks, shows or converts rank tables. Exit codes: 0 done; 1 check found something; 2 "
-        "wrong usage, or a file that cannot be read, parsed or written.",
+        description="Make, check, show or convert rank tables. Exit codes: 0 done; 1 check found a problem; 2 wrong usage "
+        "or a file that cannot be read, parsed or written.",
     )
     verbs = made.add_subparsers(dest="what", metavar="make|check|show|convert")
     verbs.required = True
-    form = "the form to write; server_list by default"
-    make = _verb(verbs, "make", _make, "write a table for hosts and their devices")
+    dialect = "the dialect to write; by default server_list"
+    make = _verb(verbs, "make", _make, "write a rank table for hosts and their devices")
     make.add_argument(
         "--hosts",
         default="127.0.0.1",
-        help="HOST:COUNT or HOST:FIRST-LAST of each host, as in "
-        "10.0.0.1:8,10.0.0.2:8; ranks are numbered in this order. Without a count, or without --hosts "
-        "for this host alone, the devices are those of its hccn.conf",
+        help="HOST:COUNT or HOST:FIRST-LAST of each host, such as 10.0.0.1:8,10.0.0.2:8; ranks are numbered in "
+        "this order. Without a count the devices come from the hccn.conf of the host; by default this host alone",
     )
     make.add_argument(
         "--hccn",
         action="append",
         metavar="[HOST=]FILE",
-        help="a copy of a host's "
-        f"{ranktable_make.HCCN_CONF}, which has the addresses of its devices; may be given for each "
-        "host. By default this machine's, for the host that is this machine",
+        help=f"a copy of a host's {generate.HCCN_CONF} with the addresses of its devices, once per host; by default "
+        "the file of this machine for the host that is this machine",
     )
-    make.add_argument("--dialect", choices=DIALECTS, default=SERVER_LIST, help=form)
-    check = _verb(verbs, "check", _check, "find what is wrong in a file, with its place and what to write")
+    make.add_argument("--dialect", choices=DIALECTS, default=SERVER_LIST, help=dialect)
+    check = _verb(verbs, "check", _check, "list the problems of a file, with path and fix")
     check.add_argument(
         "--product",
-        choices=PRODUCTS + (_ANY,),
+        choices=PRODUCTS + (_CPU,),
         default=ATLAS_910,
-        help="whose rules for the devices "
-        "of a server count: Atlas training servers (910, by default), A2, A3, or cpu for none",
+        help="the product whose device rules apply: Atlas training servers (910, by default), A2, A3, or cpu for none",
     )
     view = _verb(verbs, "show", _show, "list the ranks of a file")
-    convert = _verb(verbs, "convert", _convert, "write a file in another form, without comments and stray commas")
+    convert = _verb(verbs, "convert", _convert, "write a file in another dialect, without comments and extra commas")
     for verb in (check, view, convert):
-        own = os.environ.get("RANK_TABLE_FILE") or None
+        own = _env.process_environ().get("RANK_TABLE_FILE") or None
         verb.add_argument(
             "file",
             nargs="?" if own else None,
             default=own,
-            help="a rank table; by default the one that RANK_TABLE_FILE names",
+            help="a rank table; by default the file in RANK_TABLE_FILE",
         )
     for verb in (check, view):
         verb.add_argument("--json", action="store_true", help="as JSON")
-    convert.add_argument("--to", choices=DIALECTS, default=SERVER_LIST, help=form)
+    convert.add_argument("--to", choices=DIALECTS, default=SERVER_LIST, help=dialect)
     for verb in (make, convert):
-        verb.add_argument("-o", "--output", metavar="FILE", help="where to write; by default standard output")
+        verb.add_argument("-o", "--output", metavar="FILE", help="the file to write; by default standard output")
         verb.add_argument("--force", action="store_true", help="replace a file that differs")
     return made
 
 
-def _verb(verbs: argparse._SubParsersAction, name: str, run: object, what: str) -> argparse.ArgumentParser:
+def _verb(
+    verbs: argparse._SubParsersAction, name: str, run: Callable[[argparse.Namespace], int], summary: str
+) -> argparse.ArgumentParser:
     made: argparse.ArgumentParser = verbs.add_parser(
-        name, help=what, description=what[0].upper() + what[1:] + ".", allow_abbrev=False
+        name, help=summary, description=summary[0].upper() + summary[1:] + ".", allow_abbrev=False
     )
     made.set_defaults(run=run)
     return made

@@ -6,8 +6,9 @@ import re
 from typing import Any, Dict, Mapping
 
 from npu_shim import _env
-from npu_shim.distributed.ranktable import model as ranktable
-from npu_shim.distributed.ranktable.validate import ATLAS_910, examine
+from npu_shim.distributed.ranktable.model import RankTableError
+from npu_shim.distributed.ranktable.reader import examine, read, read_text
+from npu_shim.distributed.ranktable.validate import ATLAS_910
 from npu_shim.distributed.world import world, world_size
 
 # Variables of the vendor's runtime, of TensorFlow on the CPU, and of the search paths for both
@@ -108,12 +109,12 @@ def rank_table(environ: Mapping[str, str] | None = None) -> RankTableFacts | Non
         return None
     found: RankTableFacts = {"path": path, "error": None, "ranks": None, "servers": None, "warnings": []}
     try:
-        table = ranktable.read(path)
+        table = read(path)
         found["ranks"], found["servers"] = table.size, len({server.server_id for server in table.servers})
-        found["warnings"] = [str(problem) for problem in examine(ranktable.text_of(path), ATLAS_910)[1]]
+        found["warnings"] = [str(problem) for problem in examine(read_text(path), ATLAS_910)[1]]
     except OSError as problem:
         found["error"] = problem.strerror or str(problem)
-    except ranktable.RankTableError as problem:
+    except RankTableError as problem:
         found["error"] = problem.summary
     return found
 

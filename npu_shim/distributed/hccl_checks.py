@@ -53,7 +53,8 @@ def check_size(rank_size: int, group: str, name: str) -> None:
     size = group_size(group)
     if rank_size != size:
         raise ValueError(
-            f"{name}: rank_size={rank_size!r} is not allowed: group {group!r} has {size} rank{'' if size == 1 else 's'}. "
+            f"{name}: rank_size={rank_size!r} is not allowed: group {group!r} has {size} "
+            f"rank{'' if size == 1 else 's'}. "
             f"Pass {size}."
         )
 
@@ -84,6 +85,7 @@ def check_type(dtype: tf.DType, allowed: Types | None, name: str) -> tf.DType:
     if dtype == tf.string or (allowed is not None and dtype not in allowed):
         known = "numbers" if allowed is None else ", ".join(t.name for t in allowed)
         raise TypeError(
-            f"{name}: a tensor of type {dtype.name} is not allowed, on the NPU or on the CPU. Cast it to one of {known}."
+            f"{name}: a tensor of type {dtype.name} is not allowed, on the NPU or on the CPU. Cast it to one of "
+            f"{known}."
         )
     return dtype

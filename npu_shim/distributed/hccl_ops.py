@@ -238,7 +238,8 @@ def all_to_all_v_c(
     own = own_rank(group)
     if rank != own:
         raise ValueError(
-            f"hccl_ops.all_to_all_v_c: rank={rank!r} is not allowed: this process is rank {own} of group {group!r}. Pass {own}."
+            f"hccl_ops.all_to_all_v_c: rank={rank!r} is not allowed: this process is rank {own} of group {group!r}. "
+            f"Pass {own}."
         )
     return graph_ops.all_to_all_v_c(
         to_tensor(send_data, SENT_TYPES, "hccl_ops.all_to_all_v_c"), send_count_matrix, group

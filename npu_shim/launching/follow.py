@@ -1,4 +1,4 @@
-"""Shows on the terminal what a log file grows by."""
+"""Show the growth of a log file on the terminal."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import BinaryIO
 
 
 class Follower:
-    """Copies what is appended to a file.
+    """Copies the bytes that are appended to a file.
 
     Args:
         path: of the file.
-        begin: bytes of it that are not copied.
-        stream: where to.
+        begin: number of bytes to skip.
+        stream: the destination.
     """
 
     def __init__(self, path: str, begin: int, stream: BinaryIO) -> None:
         self._path = path
-        self._at = begin
+        self._position = begin
         self._stream = stream
 
     def copy(self) -> None:
-        """Copies what is new."""
+        """Copy the new bytes."""
         with open(self._path, "rb") as log:
-            log.seek(self._at)
+            log.seek(self._position)
             new = log.read()
         if new:
-            self._at += len(new)
+            self._position += len(new)
             try:
                 self._stream.write(new)
                 self._stream.flush()
-            except BrokenPipeError:  # nobody reads any more, and training goes on: the log has it all
+            except BrokenPipeError:  # the reader has closed the pipe; training continues, and the log is complete
                 self._stream = open(os.devnull, "wb")

@@ -1,9 +1,9 @@
-"""Ends what is left of a job when its launcher dies, however it dies.
+"""End the remaining processes of a job when its launcher dies, whatever the cause.
 
-A process of its own. Each rank says here, as the last thing before its program
-starts, which process group it leads; the launcher says which groups it has
-seen to the end. When the pipe closes, the launcher is gone: what is left is
-asked to end, and soon after made to. It runs as a plain file, so that it starts
+The guardian is a separate process. Each rank sends it the process group that it
+leads, just before its program starts; the launcher sends the groups that have
+ended. When the pipe closes, the launcher is dead: the guardian terminates the
+remaining groups, and kills them soon after. It runs as a plain file, so it starts
 in a few milliseconds.
 """
 
@@ -15,32 +15,32 @@ import sys
 import time
 from typing import Iterable
 
-ASK_SECONDS = 5.0
+TERMINATE_TIMEOUT_S = 5.0
 
 
 def _send(groups: Iterable[int], number: int) -> list[int]:
-    """Signals the groups; returns those that are still there."""
+    """Send a signal to the groups; return the groups that still exist."""
     left: list[int] = []
     for group in groups:
         try:
             os.killpg(group, number)
         except ProcessLookupError:
             continue
-        except PermissionError:  # of a dead process's number that somebody else has got since
+        except PermissionError:  # another user's process has the number of a dead one
             continue
         left.append(group)
     return left
 
 
 def main() -> None:
-    """Reads ``+GROUP`` and ``-GROUP`` lines until the pipe closes."""
+    """Read ``+GROUP`` and ``-GROUP`` lines until the pipe closes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     groups: set[int] = set()
     for line in sys.stdin:
         (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
     left = _send(groups, signal.SIGTERM)
-    end = time.monotonic() + ASK_SECONDS
+    end = time.monotonic() + TERMINATE_TIMEOUT_S
     while left and time.monotonic() < end:
         time.sleep(0.05)
         left = _send(left, 0)

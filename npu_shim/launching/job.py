@@ -1,8 +1,7 @@
-"""Runs the ranks of a job together: all end well, or all are ended."""
+"""Run the ranks of a job: all succeed, or the launcher ends them all."""
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,15 +9,16 @@ import time
 from contextlib import contextmanager
 from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
+from npu_shim import _env
 from npu_shim.launching import guardian
 from npu_shim.launching.follow import Follower
 from npu_shim.launching.plan import RankProcess
 from npu_shim.launching.rank import Rank
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2)
-TIMED_OUT, NOT_STARTED = 124, 126  # as the command timeout and the shell have it
-_POLL_SECONDS = 0.05
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+FORWARDED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
+TIMED_OUT, NOT_STARTED = 124, 126  # as in the timeout command and the shell
+_POLL_INTERVAL_S = 0.05
 RESTART_VARIABLE = "NPU_SHIM_RESTART"
 
 
@@ -26,57 +26,57 @@ class Job:
     """The ranks of this host.
 
     Args:
-        processes: what to start.
-        say: takes a line for the user.
-        output: where what the first of them says goes, besides its log.
-        timeout: seconds for all of it, restarts included; none for no limit.
-        max_restarts: how often all are started again after one has failed.
-        grace: seconds between asking a rank to end and making it.
-        environ: the launcher's variables.
+        processes: the processes to start.
+        report: prints a line for the user.
+        output: receives the output of the first rank, in addition to its log.
+        timeout: seconds for the job, restarts included; None for no limit.
+        max_restarts: maximum number of restarts after a rank has failed.
+        grace: seconds between terminating and killing a rank.
+        environ: the variables of the launcher; those of this process when None.
     """
 
     def __init__(
         self,
         processes: Sequence[RankProcess],
-        say: Callable[[str], None],
+        report: Callable[[str], None],
         output: BinaryIO,
         timeout: float | None = None,
         max_restarts: int = 0,
         grace: float = 10.0,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self._processes = processes
-        self._say = say
+        self._report = report
         self._output = output
         self._max_restarts = max_restarts
         self._grace = grace
-        self._environ = environ
+        self._environ = _env.process_environ() if environ is None else environ
         self._timeout = timeout
         self._begin = time.monotonic()
         self._signals: list[int] = []
         self._ranks: list[Rank] = []
 
     def run(self) -> int:
-        """Runs the job.
+        """Run the job.
 
         Returns:
-            0 when all ranks ended with 0. Else the code of the rank that failed first (128 + N when signal N ended
-            it), 128 + N when signal N ended the job, 124 when its time was up.
+            0 if all ranks exit with 0. Otherwise the exit code of the first rank that failed (128 + N if signal N
+            ended it), 128 + N if signal N ended the job, or 124 after a timeout.
         """
-        with self._signals_kept():
+        with self._collect_signals():
             for restarts in range(self._max_restarts + 1):
-                with _guarded() as pipe:
+                with _guardian() as pipe:
                     code, again = self._once(restarts, pipe)
                 if not again or restarts == self._max_restarts:
                     break
-                self._say(
-                    f"starting all {len(self._processes)} ranks again, restart {restarts + 1} of "
-                    f"{self._max_restarts}; they go on from their last checkpoint if the script restores it"
+                self._report(
+                    f"restarting all {len(self._processes)} ranks, restart {restarts + 1} of {self._max_restarts}; "
+                    "training continues from the last checkpoint if the script restores it"
                 )
         return code
 
     def _once(self, restarts: int, pipe: int) -> tuple[int, bool]:
-        """Starts all ranks and waits for their end: the exit code, and whether another try could help."""
+        """Start all ranks and wait for them. Return the exit code, and True if a restart may help."""
         environ = {**self._environ, RESTART_VARIABLE: str(restarts)}
         self._ranks = []
         try:
@@ -88,7 +88,7 @@ class Job:
                 self._ranks.append(Rank(process, environ, pipe, header))
             return self._watch(Follower(self._ranks[0].process.log, self._ranks[0].begin, self._output))
         except (OSError, subprocess.SubprocessError) as error:
-            self._say(f"rank {process.rank} cannot be started: {error}")
+            self._report(f"rank {process.rank} cannot start: {error}")
             return NOT_STARTED, False
         finally:
             self._end_all(signal.SIGTERM)
@@ -98,22 +98,22 @@ class Job:
             follower.copy()
             if self._signals:
                 number: int = self._signals.pop(0)
-                if number in PASSED_ON:
+                if number in FORWARDED_SIGNALS:
                     for rank in self._ranks:
                         rank.send(number)
                     continue
-                self._say(f"{signal.Signals(number).name}: passing it to all ranks")
+                self._report(f"{signal.Signals(number).name}: forwarding it to all ranks")
                 self._end_all(number)
                 follower.copy()
                 return 128 + number, False
             codes = [rank.poll() for rank in self._ranks]
             if any(codes):
-                # Once more: whom the one that was seen to fail has missed has ended before it.
+                # Poll again: the rank that caused this failure may have ended just before.
                 failed = [rank for rank in self._ranks if rank.poll()]
-                # Of several at once, one that a signal ended is the cause: the others miss it.
+                # Of several failures, a rank that a signal ended is the cause: the others lost it.
                 first = max(failed, key=lambda rank: bool(_signal_name((rank.code or 0) - 128)))
                 follower.copy()
-                self._report(first)
+                self._report_failure(first)
                 self._end_all(signal.SIGTERM)
                 follower.copy()
                 return first.code or 1, True
@@ -122,55 +122,55 @@ class Job:
                 return 0, False
             if self._timeout is not None and time.monotonic() - self._begin > self._timeout:
                 left = [rank.process.rank for rank in self._ranks if rank.poll() is None]
-                self._say(f"time is up after {self._timeout:g} s (--timeout): ending {_ranks(left)}, which still run")
+                self._report(f"timeout after {self._timeout:g} s (--timeout): ending {_ranks(left)}")
                 self._end_all(signal.SIGTERM)
                 follower.copy()
                 return TIMED_OUT, False
-            time.sleep(_POLL_SECONDS)
+            time.sleep(_POLL_INTERVAL_S)
 
-    def _report(self, rank: Rank) -> None:
+    def _report_failure(self, rank: Rank) -> None:
         code = rank.code or 0
         how = (
             f"was ended by {_signal_name(code - 128)}" if _signal_name(code - 128) else f"failed with exit code {code}"
         )
         others = [r.process.rank for r in self._ranks if r.poll() is None]
-        shown = rank is self._ranks[0]  # what it said stands above
-        self._say(
+        shown = rank is self._ranks[0]  # its output is shown already
+        self._report(
             f"rank {rank.process.rank} {how} after {time.monotonic() - self._begin:.0f} s"
             + (f"; ending {_ranks(others)}" if others else "")
             + f". Its log is {rank.process.log}"
             + ("" if shown else " and ends with:")
         )
-        for line in [] if shown else rank.last_words():
-            self._say("  " + line)
+        for line in [] if shown else rank.failure_output():
+            self._report("  " + line)
 
     def _end_all(self, number: int) -> None:
-        """Asks what still runs to end, and makes it after a while, or at once when another signal comes."""
+        """Terminate the running ranks, and kill them after a while, or at once after another signal."""
         left = [rank for rank in self._ranks if rank.poll() is None]
         for rank in left:
             rank.send(number)
         deadline = time.monotonic() + self._grace
-        while left and time.monotonic() < deadline and not any(s in ENDING for s in self._signals):
-            time.sleep(_POLL_SECONDS)
+        while left and time.monotonic() < deadline and not any(s in ENDING_SIGNALS for s in self._signals):
+            time.sleep(_POLL_INTERVAL_S)
             left = [rank for rank in left if rank.poll() is None]
         if left:
-            self._say(
+            self._report(
                 f"{_ranks([rank.process.rank for rank in left])} did not end and "
                 f"{'are' if len(left) > 1 else 'is'} killed"
             )
         for rank in left:
             rank.send(signal.SIGKILL)
         while any(rank.poll() is None for rank in left):
-            time.sleep(_POLL_SECONDS)
+            time.sleep(_POLL_INTERVAL_S)
 
     @contextmanager
-    def _signals_kept(self) -> Iterator[None]:
-        """While the job runs, signals are kept for its loop instead of ending the launcher."""
+    def _collect_signals(self) -> Iterator[None]:
+        """Collect signals for the loop of the job, instead of letting them end the launcher."""
         old: dict[int, object] = {}
-        for kept in ENDING + PASSED_ON:
-            # who starts the launcher with nohup means that a hangup shall end nothing
-            if signal.getsignal(kept) is not signal.SIG_IGN:
-                old[kept] = signal.signal(kept, lambda got, frame: self._signals.append(got))
+        for collected in ENDING_SIGNALS + FORWARDED_SIGNALS:
+            # under nohup, a hangup must not end the job
+            if signal.getsignal(collected) is not signal.SIG_IGN:
+                old[collected] = signal.signal(collected, lambda got, frame: self._signals.append(got))
         try:
             yield
         finally:
@@ -179,20 +179,20 @@ class Job:
 
 
 @contextmanager
-def _guarded() -> Iterator[int]:
-    """A guardian; gives the file number of the pipe to it."""
-    watching = subprocess.Popen(
+def _guardian() -> Iterator[int]:
+    """Run a guardian, and yield the file descriptor of the pipe to it."""
+    process = subprocess.Popen(
         [sys.executable, "-I", guardian.__file__],
         stdin=subprocess.PIPE,
         start_new_session=True,
         stdout=subprocess.DEVNULL,
     )
-    assert watching.stdin is not None
+    assert process.stdin is not None
     try:
-        yield watching.stdin.fileno()
+        yield process.stdin.fileno()
     finally:
-        watching.stdin.close()
-        watching.wait()
+        process.stdin.close()
+        process.wait()
 
 
 def _signal_name(number: int) -> str:

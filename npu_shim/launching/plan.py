@@ -1,4 +1,4 @@
-"""What is to be started: one process per rank, with its environment, cores and log."""
+"""The plan of a job: one process per rank, with its environment, cores and log."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import shlex
 from dataclasses import dataclass
 from typing import Mapping, Sequence
 
+from npu_shim import _env
 from npu_shim.distributed import addresses
 
-# Of another way to describe the job, or of another job: these would contradict what a rank is told here.
-_FOREIGN = (
+# Variables of another job, or of another description of the job: they would contradict the plan.
+_REMOVED = (
     "RANK_ID",
     "RANK_SIZE",
     "RANK_TABLE_FILE",
@@ -25,12 +26,12 @@ _FOREIGN = (
     "CM_WORKER_IP",
     "TF_CONFIG",
 )
-OP_THREADS = "TF_NUM_INTRAOP_THREADS"  # TensorFlow's: a session config that says something of it itself wins
+OP_THREADS = "TF_NUM_INTRAOP_THREADS"  # of TensorFlow; a session config with its own value has precedence
 
 
 @dataclass(frozen=True)
-class Seat:
-    """A rank's place: its number in the job and its device on this host."""
+class RankSlot:
+    """A rank of the job and its device on this host."""
 
     rank: int
     device: int
@@ -38,15 +39,15 @@ class Seat:
 
 @dataclass(frozen=True)
 class RankProcess:
-    """A process that is to be started.
+    """The process of a rank.
 
     Attributes:
-        rank: its number in the job.
+        rank: its rank.
         command: program and arguments.
-        environment: the variables that differ from the launcher's.
-        removed: the launcher's variables that it must not see.
-        cores: the processors it may use; all of the launcher's when empty.
-        log: the file for both its outputs.
+        environment: the variables that differ from those of the launcher.
+        removed: the variables of the launcher that it does not inherit.
+        cores: the processors that it may use; those of the launcher when empty.
+        log: the file for standard output and standard error.
     """
 
     rank: int
@@ -57,16 +58,16 @@ class RankProcess:
     log: str
 
     def full_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """All variables of the process.
+        """Return all variables of the process.
 
         Args:
-            environ: the launcher's.
+            environ: the variables of the launcher.
         """
         kept = {name: value for name, value in environ.items() if name not in self.removed}
         return {**kept, **self.environment}
 
     def as_shell(self) -> str:
-        """The line that starts the same process in a shell."""
+        """Return the shell command that starts the same process."""
         words = ["env"] + [f"-u {name}" for name in self.removed]
         words += [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
         if self.cores:
@@ -76,75 +77,76 @@ class RankProcess:
 
 
 def processes(
-    seats: Sequence[Seat],
+    slots: Sequence[RankSlot],
     world_size: int,
     command: Sequence[str],
     job_id: str,
     log_dir: str,
     rank_table: str | None = None,
     cores: Sequence[tuple[int, ...]] | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] | None = None,
     threads: int | None = None,
 ) -> list[RankProcess]:
-    """The processes of this host.
+    """Return the processes of this host.
 
     Args:
-        seats: the ranks that live here.
-        world_size: how many ranks the job has on all hosts.
+        slots: the ranks of this host.
+        world_size: number of ranks on all hosts.
         command: program and arguments, the same for each rank.
         job_id: name of the job.
         log_dir: the folder for the logs, ``rank_0.log`` and so on.
-        rank_table: path of the rank table, where there is one.
-        cores: the processors of each rank, in the order of seats; none to bind nothing.
-        environ: the launcher's variables.
-        threads: of TensorFlow, for a rank to part an op among; none for as many as TensorFlow takes.
+        rank_table: path of the rank table; None without one.
+        cores: the processors of each rank, in the order of slots; None to bind no rank.
+        environ: the variables of the launcher; those of this process when None.
+        threads: number of TensorFlow threads within an op; None for the default of TensorFlow.
     Returns:
-        One RankProcess for each seat, in the same order.
+        One RankProcess for each slot, in the same order.
     """
-    made: list[RankProcess] = []
-    ports = _ports(len(seats), world_size, environ)
-    for index, seat in enumerate(seats):
+    environ = _env.process_environ() if environ is None else environ
+    planned: list[RankProcess] = []
+    base_port = _base_port(len(slots), world_size, environ)
+    for index, slot in enumerate(slots):
         own = {
             "JOB_ID": job_id,
-            "RANK_ID": str(seat.rank),
+            "RANK_ID": str(slot.rank),
             "RANK_SIZE": str(world_size),
-            "ASCEND_DEVICE_ID": str(seat.device),
-            "DEVICE_ID": str(seat.device),
+            "ASCEND_DEVICE_ID": str(slot.device),
+            "DEVICE_ID": str(slot.device),
         }
         if rank_table:
             own["RANK_TABLE_FILE"] = os.path.abspath(rank_table)
-        if ports is not None:
-            own["HCCL_IF_BASE_PORT"] = str(ports)
+        if base_port is not None:
+            own["HCCL_IF_BASE_PORT"] = str(base_port)
         if threads is not None and not environ.get(OP_THREADS):
             own[OP_THREADS] = str(threads)
         if "PYTHONUNBUFFERED" not in environ:
-            own["PYTHONUNBUFFERED"] = "1"  # a log that lags behind is of no use when a rank hangs
-        made.append(
+            own["PYTHONUNBUFFERED"] = "1"  # buffered output would be missing from the log when a rank hangs
+        planned.append(
             RankProcess(
-                rank=seat.rank,
+                rank=slot.rank,
                 command=tuple(command),
                 environment=own,
-                removed=tuple(name for name in _FOREIGN if name in environ and name not in own),
+                removed=tuple(name for name in _REMOVED if name in environ and name not in own),
                 cores=tuple(cores[index]) if cores else (),
-                log=os.path.join(log_dir, f"rank_{seat.rank}.log"),
+                log=os.path.join(log_dir, f"rank_{slot.rank}.log"),
             )
         )
-    return made
+    return planned
 
 
-def _ports(local: int, world_size: int, environ: Mapping[str, str]) -> int | None:
-    """Ports for ranks that need some, so that jobs on one host do not meet; those of several hosts need the same ones."""
+def _base_port(local: int, world_size: int, environ: Mapping[str, str]) -> int | None:
+    """Return a free base port if all ranks are on this host, so jobs do not conflict; hosts of one job share a port."""
     if environ.get("NPU_SHIM_COLLECTIVES") != "tensorflow" or "HCCL_IF_BASE_PORT" in environ or local != world_size:
         return None
     return addresses.free_base_port(world_size)
 
 
 def share_cores(available: Sequence[int], count: int) -> list[tuple[int, ...]]:
-    """Processors for each of several processes: neighbours, as evenly as they go, each process at least one.
+    """Divide processors evenly among processes: adjacent ones, at least one for each process.
 
     Args:
         available: numbers of the processors.
-        count: of processes. Where there are more of them than processors, several share one.
+        count: number of processes. If there are more processes than processors, several share one.
     """
     total = len(available)
     return [
@@ -154,15 +156,15 @@ def share_cores(available: Sequence[int], count: int) -> list[tuple[int, ...]]:
 
 
 def share_threads(available: Sequence[int], count: int) -> int | None:
-    """Threads for each of several processes to part an op among, where all of them share the processors.
+    """Return the number of TensorFlow threads within an op for processes that share the processors.
 
-    TensorFlow takes one for each processor, so that the ranks together have
-    more than can run, and wait for each other in the middle of an op.
+    By default TensorFlow uses one per processor. Several ranks together then have
+    more threads than processors, and wait for each other in the middle of an op.
 
     Args:
         available: numbers of the processors.
-        count: of processes.
+        count: number of processes.
     Returns:
-        At least 1; None for a process that has the processors for itself.
+        At least 1; None for a single process.
     """
     return max(1, len(available) // count) if count > 1 else None

@@ -1,4 +1,4 @@
-"""A rank while it runs: its process, all that it starts, and its log."""
+"""A running rank: its processes and its log."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Mapping
 from npu_shim.launching.plan import RankProcess
 
 _TRACEBACK = "Traceback (most recent call last):"
-_MOST_LINES = 40
+_MAX_LINES = 40
 
 
 class Rank:
     """A started process.
 
     Args:
-        process: what to start.
-        environ: the launcher's variables.
-        guardian: file number of the pipe to the guardian.
-        header: first line of its part of the log; what it says follows from byte ``begin`` on.
+        process: the process to start.
+        environ: the variables of the launcher.
+        guardian: file descriptor of the pipe to the guardian.
+        header: first line of this run in the log; the output starts at byte ``begin``.
     Raises:
-        OSError: it cannot be started, or its log not be written.
+        OSError: the process cannot be started, or its log cannot be written.
     """
 
     def __init__(self, process: RankProcess, environ: Mapping[str, str], guardian: int, header: str) -> None:
@@ -33,9 +33,9 @@ class Rank:
             log.flush()
             self.begin = log.tell()
 
-            def before_it_runs() -> None:
-                # In the child, which leads a session of its own: the guardian must know of it even if the launcher
-                # is killed this very moment.
+            def prepare_child() -> None:
+                # Runs in the child, which leads its own session. The guardian must know the group even if the launcher
+                # is killed at this moment.
                 os.write(guardian, b"+%d\n" % os.getpid())
                 if process.cores:
                     os.sched_setaffinity(0, process.cores)
@@ -47,20 +47,20 @@ class Rank:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=before_it_runs,
+                preexec_fn=prepare_child,
             )
         self._guardian = guardian
         self.code: int | None = None
 
     @property
     def pid(self) -> int:
-        """Of its first process."""
+        """Return the id of its first process."""
         return self._popen.pid
 
     def poll(self) -> int | None:
-        """Its exit code, 128 + N when signal N ended it; None while it runs.
+        """Return its exit code, 128 + N if signal N ended it; None while it runs.
 
-        What it has started and left running ends with it.
+        Processes that it has started and that still run are killed.
         """
         if self.code is None:
             code = self._popen.poll()
@@ -70,38 +70,38 @@ class Rank:
             self.send(signal.SIGKILL)
             try:
                 os.write(self._guardian, b"-%d\n" % self.pid)
-            except BrokenPipeError:  # somebody has killed the guardian, and nobody needs to know any more
+            except BrokenPipeError:  # the guardian was killed
                 return self.code
         return self.code
 
     def send(self, number: int) -> None:
-        """Signals its processes, those that it has started too."""
+        """Send a signal to its processes, including those that it has started."""
         try:
             os.killpg(self.pid, number)
-        except ProcessLookupError:  # none is left
+        except ProcessLookupError:  # all have ended
             return
 
     def output(self) -> str:
-        """What it has said since it was started."""
+        """Return its output since it was started."""
         with open(self.process.log, "rb") as log:
             log.seek(self.begin)
             return log.read().decode("utf-8", "replace")
 
-    def last_words(self) -> list[str]:
-        """The traceback that it ended with, or else its last lines."""
+    def failure_output(self) -> list[str]:
+        """Return the traceback with which it ended, or its last lines."""
         lines = self.output().rstrip().splitlines()
         starts = [index for index, line in enumerate(lines) if line.startswith(_TRACEBACK)]
         if starts:
             chosen = lines[_first_of_chain(lines, starts) :]
-            if len(chosen) > _MOST_LINES:
-                middle = f"  ... {len(chosen) - _MOST_LINES} lines ..."
-                chosen = chosen[: _MOST_LINES // 4] + [middle] + chosen[-_MOST_LINES * 3 // 4 :]
+            if len(chosen) > _MAX_LINES:
+                middle = f"  ... {len(chosen) - _MAX_LINES} lines ..."
+                chosen = chosen[: _MAX_LINES // 4] + [middle] + chosen[-_MAX_LINES * 3 // 4 :]
             return chosen
         return lines[-10:]
 
 
 def _first_of_chain(lines: list[str], starts: list[int]) -> int:
-    """Where the last traceback begins, with those that it says it came from."""
+    """Return the first line of the last traceback, including the exceptions that caused it."""
     index = len(starts) - 1
     while index and re.match(
         r"(During handling of|The above exception was)",

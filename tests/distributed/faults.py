@@ -73,7 +73,7 @@ KINDS = {
     "rank terminated": Kind(signal.SIGTERM, True, 0, 143, "was ended by SIGTERM"),
     "launcher killed": Kind(signal.SIGKILL, False, 0, 137, ""),
     "launcher terminated": Kind(signal.SIGTERM, False, 0, 143, ""),
-    "rank late": Kind(None, True, 0, 0, "ranks are done"),
+    "rank late": Kind(None, True, 0, 0, "ranks finished"),
     "rank too late": Kind(None, True, 0, 1, "failed with exit code 1"),
 }
 _LATE_S, _TOO_LATE_S, _CONNECT_S = 1.5, 60.0, 4

@@ -18,7 +18,7 @@ import types
 import uuid
 from typing import Any, Mapping
 
-from npu_shim.launching.plan import RankProcess, Seat, processes as planned, share_threads
+from npu_shim.launching.plan import RankProcess, RankSlot, processes as planned, share_threads
 
 # Nothing has run in the process that is forked. These are read when TensorFlow and NumPy are imported.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", TF_CPP_MIN_LOG_LEVEL="3")
@@ -40,7 +40,7 @@ def run_ranks(
     """
     folder.mkdir(parents=True, exist_ok=True)
     plan = planned(
-        [Seat(rank, rank) for rank in range(ranks)],
+        [RankSlot(rank, rank) for rank in range(ranks)],
         ranks,
         command,
         f"forks-{uuid.uuid4().hex}",

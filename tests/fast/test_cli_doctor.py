@@ -118,7 +118,7 @@ def test_an_unreadable_rank_table_is_a_problem_only_with_several_ranks(doctor: A
         assert out.splitlines()[-2:] == [
             "Training cannot run here:",
             "  RANK_TABLE_FILE='/no/such.json' cannot be used: No such file or directory. "
-            "Correct it; npu-shim ranktable make writes one.",
+            "Correct it, or create one with npu-shim ranktable make.",
         ]
 
 
@@ -127,13 +127,13 @@ def test_a_rank_table_is_read_and_checked(doctor: Any, tmp_path: pathlib.Path) -
     code, out = doctor(RANK_TABLE_FILE=path, RANK_ID="1")
     assert code == 0
     assert f"  rank table        {path}: 2 ranks on 1 server" in out.splitlines()
-    assert f"note: RANK_TABLE_FILE={path!r}: $.server_list[0].device: devices 0, 5 of server 's' are of both" in out
+    assert f"note: RANK_TABLE_FILE={path!r}: $.server_list[0].device: devices 0, 5 of server 's' are in both" in out
     code, out = doctor(RANK_TABLE_FILE=path, RANK_ID="1", RANK_SIZE="4")
     assert code == 1
-    assert out.splitlines()[-1].startswith(f"  RANK_SIZE=4 contradicts RANK_TABLE_FILE={path!r}, which names 2 ranks")
+    assert out.splitlines()[-1].startswith(f"  RANK_SIZE=4 contradicts RANK_TABLE_FILE={path!r}, which has 2 ranks")
     code, out = doctor(RANK_TABLE_FILE=path, RANK_ID="2")
     assert code == 1
-    assert out.splitlines()[-1].startswith(f"  RANK_ID=2 is not in RANK_TABLE_FILE={path!r}, which names ranks 0 to 1")
+    assert out.splitlines()[-1].startswith(f"  RANK_ID=2 is not in RANK_TABLE_FILE={path!r}, which has the ranks 0 to 1")
 
 
 def test_a_tensorflow_without_estimator_is_a_note(doctor: Any) -> None:

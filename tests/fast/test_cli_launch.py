@@ -14,10 +14,11 @@ from typing import Any, Callable, Iterator, Sequence
 import pytest
 
 from npu_shim import _device, cli
-from npu_shim.distributed.ranktable import generate as ranktable_make, model as ranktable
-from npu_shim.launching.plan import OP_THREADS, Seat, processes, share_cores, share_threads
-from npu_shim.launching.waiting import NotCompleted, completed_table
-from npu_shim.launching.who import seats_of_one_host, seats_of_server
+from npu_shim.distributed.ranktable import generate
+from npu_shim.distributed.ranktable.reader import parse
+from npu_shim.launching.assignment import assign_local_ranks, assign_server_ranks
+from npu_shim.launching.plan import OP_THREADS, RankSlot, processes, share_cores, share_threads
+from npu_shim.launching.table_wait import TableTimeout, wait_for_table
 
 TWO_SERVERS = """{"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
  {"server_id": "%s", "device": [{"device_id": "4", "device_ip": "10.0.0.1", "rank_id": "0"},
@@ -30,7 +31,9 @@ MARK = "LAUNCH_TEST_MARK"
 # --- what is to be started -------------------------------------------------------
 def test_each_rank_is_told_its_place_and_nothing_of_another_job() -> None:
     outer = {"PATH": "/bin", "RANK_ID": "7", "CM_CHIEF_IP": "1.2.3.4", "POD_NAME": "x", "TF_CONFIG": "{}", "KEPT": "1"}
-    made = processes([Seat(2, 4), Seat(3, 5)], 4, ["python", "a.py"], "j", "logs", "table.json", [(0,), (1, 2)], outer)
+    made = processes(
+        [RankSlot(2, 4), RankSlot(3, 5)], 4, ["python", "a.py"], "j", "logs", "table.json", [(0,), (1, 2)], outer
+    )
     assert [p.log for p in made] == [os.path.join("logs", "rank_2.log"), os.path.join("logs", "rank_3.log")]
     assert [p.cores for p in made] == [(0,), (1, 2)]
     assert made[1].full_environment(outer) == {
@@ -46,7 +49,7 @@ def test_each_rank_is_told_its_place_and_nothing_of_another_job() -> None:
     }
     assert (
         "PYTHONUNBUFFERED"
-        not in processes([Seat(0, 0)], 1, ["x"], "j", "", environ={"PYTHONUNBUFFERED": ""})[0].environment
+        not in processes([RankSlot(0, 0)], 1, ["x"], "j", "", environ={"PYTHONUNBUFFERED": ""})[0].environment
     )
 
 
@@ -65,19 +68,19 @@ def test_ranks_on_the_same_processors_share_the_threads_of_ops(
 ) -> None:
     assert share_threads(available, count) == threads
     for said in ({}, {OP_THREADS: "5"}):
-        (made,) = processes([Seat(0, 0)], 1, ["a"], "j", "", environ=said, threads=threads)
+        (made,) = processes([RankSlot(0, 0)], 1, ["a"], "j", "", environ=said, threads=threads)
         wanted = said.get(OP_THREADS, threads and str(threads))
         assert made.full_environment(said).get(OP_THREADS) == wanted
 
 
 def test_ranks_that_need_ports_get_free_ones_unless_other_hosts_have_to_know_them() -> None:
     outer = {"NPU_SHIM_COLLECTIVES": "tensorflow"}
-    made = processes([Seat(0, 0), Seat(1, 1)], 2, ["a"], "j", "", environ=outer)
+    made = processes([RankSlot(0, 0), RankSlot(1, 1)], 2, ["a"], "j", "", environ=outer)
     ports = {process.environment["HCCL_IF_BASE_PORT"] for process in made}
     assert len(ports) == 1 and 1024 < int(ports.pop()) < 32768
-    for seats, size, more in ([Seat(0, 0)], 2, {}), ([Seat(0, 0)], 1, {"HCCL_IF_BASE_PORT": "7000"}):
+    for slots, size, more in ([RankSlot(0, 0)], 2, {}), ([RankSlot(0, 0)], 1, {"HCCL_IF_BASE_PORT": "7000"}):
         assert (
-            "HCCL_IF_BASE_PORT" not in processes(seats, size, ["a"], "j", "", environ={**outer, **more})[0].environment
+            "HCCL_IF_BASE_PORT" not in processes(slots, size, ["a"], "j", "", environ={**outer, **more})[0].environment
         )
 
 
@@ -95,46 +98,46 @@ def test_processors_are_shared_evenly(available: list[int], count: int, shares: 
 
 
 def test_the_ranks_of_this_host_are_those_of_its_server() -> None:
-    table = ranktable.parse(TWO_SERVERS % "127.0.0.1")
-    assert seats_of_server(table, None, "F") == [Seat(0, 4), Seat(1, 5)]
-    assert seats_of_server(table, 1, "F") == [Seat(2, 4), Seat(3, 5)]
-    assert seats_of_one_host(2, None) == [Seat(0, 0), Seat(1, 1)]
-    assert seats_of_one_host(2, [6, 4]) == [Seat(0, 6), Seat(1, 4)]
+    table = parse(TWO_SERVERS % "127.0.0.1")
+    assert assign_server_ranks(table, None, "F") == [RankSlot(0, 4), RankSlot(1, 5)]
+    assert assign_server_ranks(table, 1, "F") == [RankSlot(2, 4), RankSlot(3, 5)]
+    assert assign_local_ranks(2, None) == [RankSlot(0, 0), RankSlot(1, 1)]
+    assert assign_local_ranks(2, [6, 4]) == [RankSlot(0, 6), RankSlot(1, 4)]
 
 
 @pytest.mark.parametrize(
     "index, message",
     [
-        (2, r"--server-index 2 is not allowed: F names 2 servers \(10.8.8.8, 10.9.9.9\), which are numbers 0 to 1\."),
-        (None, r"none of them is seen to be this host\. Say which it is: --server-index K"),
+        (2, r"--server-index 2 is not allowed: F has 2 servers \(10.8.8.8, 10.9.9.9\)\. Pass 0 to 1\."),
+        (None, r"none of them is recognized as this host\. Pass --server-index K"),
     ],
 )
 def test_a_server_that_is_not_there(index: int | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        seats_of_server(ranktable.parse(TWO_SERVERS % "10.8.8.8"), index, "F")
+        assign_server_ranks(parse(TWO_SERVERS % "10.8.8.8"), index, "F")
 
 
 # --- wrong usage -----------------------------------------------------------------
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ("", "what shall be run?"),
-        ("--ranks 2", "what shall be run?"),
-        ("{script}", "how many ranks? Give --ranks N"),
+        ("", "no script is given."),
+        ("--ranks 2", "no script is given."),
+        ("{script}", "the number of ranks is unknown. Pass --ranks N"),
         ("--ranks 0 {script}", "'0' is not allowed: it must be at least 1"),
         ("--ranks two {script}", "'two' is not allowed: it must be an integer of at least 0"),
         ("--ranks 2 --ranktable x {script}", "not allowed with argument"),
         ("--ranks 2 missing.py", "'missing.py' does not exist"),
         ("--ranks 2 --nonsense a.py", "unrecognized arguments: --nonsense"),
         ("--ranks 2 --devices 1 {script}", "--devices 1 is not allowed with --ranks 2"),
-        ("--ranks 2 --devices 1,1 {script}", "name 2 different devices"),
-        ("--ranks 2 --server-index 0 {script}", "--server-index goes with --ranktable"),
-        ("--ranktable {table} --devices 0 {script}", "--devices goes with --ranks"),
+        ("--ranks 2 --devices 1,1 {script}", "Name 2 different devices"),
+        ("--ranks 2 --server-index 0 {script}", "--server-index needs --ranktable"),
+        ("--ranktable {table} --devices 0 {script}", "--devices needs --ranks"),
         ("--ranktable {script} {script}", "line 1, column 1: is not JSON"),
         ("--ranktable none.json {script}", "none.json"),
         ("--ranks 2 --timeout 0 {script}", "'0' is not allowed: it must be a number of seconds above 0"),
         ("--ranks 2 --job-id a/b {script}", "JOB_ID='a/b' is not allowed"),
-        ("--ranks 1 --log-dir {script}/x {script}", "cannot be made: Not a directory"),
+        ("--ranks 1 --log-dir {script}/x {script}", "cannot be created: Not a directory"),
     ],
 )
 def test_wrong_usage_is_one_error_and_starts_nothing(
@@ -159,7 +162,7 @@ def with_cards(monkeypatch: Any, tmp_path: pathlib.Path) -> pathlib.Path:
     """A host that seems to have cards, and the path of its hccn.conf."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_device, "look", lambda: _device.Device("npu", "for the test"))
-    monkeypatch.setattr(ranktable_make, "HCCN_CONF", str(tmp_path / "hccn.conf"))
+    monkeypatch.setattr(generate, "HCCN_CONF", str(tmp_path / "hccn.conf"))
     (tmp_path / "a.py").write_text('import os\nprint(open(os.environ["RANK_TABLE_FILE"]).read())')
     return tmp_path / "hccn.conf"
 
@@ -180,9 +183,10 @@ def test_on_cards_ranks_of_one_host_get_a_rank_table(with_cards: pathlib.Path, c
     assert cli.main(launch_it) == 0
     written = pathlib.Path("logs/rank_table.json").read_text()
     assert written == shown and written in pathlib.Path("logs/rank_1.log").read_text()
-    assert [
-        (device.rank, device.device_id, device.device_ip) for _, device in ranktable.parse(written).placements()
-    ] == [(0, 2, "192.168.100.102"), (1, 3, "192.168.100.103")]
+    assert [(device.rank, device.device_id, device.device_ip) for _, device in parse(written).placements()] == [
+        (0, 2, "192.168.100.102"),
+        (1, 3, "192.168.100.103"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -190,8 +194,8 @@ def test_on_cards_ranks_of_one_host_get_a_rank_table(with_cards: pathlib.Path, c
     [
         (
             None,
-            "on cards 2 ranks need a rank table, by which the cards find each other, and it cannot be made from {conf}: No "
-            "such file or directory. Set the addresses with hccn_tool, or give --ranktable FILE",
+            "2 ranks on NPUs need a rank table, which cannot be generated from {conf}: No such file or directory. Set "
+            "the addresses with hccn_tool, or pass --ranktable FILE",
         ),
         ("address_0=10.0.0.1", "its hccn.conf has no device 1; it has 0. Name only these."),
         ("nothing=1", "{conf} has no line address_N="),
@@ -209,18 +213,18 @@ def test_cards_whose_addresses_are_not_known(
 
 
 def test_a_pod_knows_its_ranks_by_its_name() -> None:
-    pods = ranktable.parse("""{"status": "completed", "group_count": "1", "group_list": [{"device_count": "4",
+    pods = parse("""{"status": "completed", "group_count": "1", "group_list": [{"device_count": "4",
         "group_name": "worker", "instance_count": "2", "instance_list": [
         {"pod_name": "job-0", "server_id": "10.0.0.1", "devices": [{"device_id": "0", "device_ip": "10.0.1.1"},
                                                                    {"device_id": "1", "device_ip": "10.0.1.2"}]},
         {"pod_name": "job-1", "server_id": "10.0.0.1", "devices": [{"device_id": "4", "device_ip": "10.0.1.3"},
                                                                    {"device_id": "5", "device_ip": "10.0.1.4"}]}]}]}""")
-    assert seats_of_server(pods, None, "F", "job-1") == [Seat(2, 4), Seat(3, 5)]
-    assert seats_of_server(pods, 0, "F", "job-1") == [Seat(0, 0), Seat(1, 1)]
-    with pytest.raises(ValueError, match="POD_NAME='x' is none of the pods of F, which are 'job-0', 'job-1'"):
-        seats_of_server(pods, None, "F", "x")
-    named = ranktable.parse(TWO_SERVERS % "127.0.0.1")  # a table without pods, on a platform that names its pods
-    assert seats_of_server(named, None, "F", "x") == [Seat(0, 4), Seat(1, 5)]
+    assert assign_server_ranks(pods, None, "F", "job-1") == [RankSlot(2, 4), RankSlot(3, 5)]
+    assert assign_server_ranks(pods, 0, "F", "job-1") == [RankSlot(0, 0), RankSlot(1, 1)]
+    with pytest.raises(ValueError, match="POD_NAME='x' is not a pod of F, which has 'job-0', 'job-1'"):
+        assign_server_ranks(pods, None, "F", "x")
+    named = parse(TWO_SERVERS % "127.0.0.1")  # a table without pods, on a platform that names its pods
+    assert assign_server_ranks(named, None, "F", "x") == [RankSlot(0, 4), RankSlot(1, 5)]
 
 
 # --- a rank table that is being written -------------------------------------------
@@ -241,9 +245,9 @@ def written_by_and_by(path: pathlib.Path, *texts: str) -> Callable[[float], None
 def test_a_rank_table_that_is_being_written_is_waited_for(tmp_path: pathlib.Path) -> None:
     path, done, said = tmp_path / "hccl.json", TWO_SERVERS % "127.0.0.1", []
     stages = ('{"status": "initializing"}', done.replace("completed", "initializing"), "", done[:100], done)
-    found = completed_table(str(path), 60, said.append, written_by_and_by(path, *stages))
-    assert found == ranktable.parse(done)
-    assert said == [f"{path} is 'initializing'; waiting for it to be completed, at most 60 s"]
+    found = wait_for_table(str(path), 60, said.append, written_by_and_by(path, *stages))
+    assert found == parse(done)
+    assert said == [f"{path} is 'initializing'; waiting until it is complete, at most 60 s"]
 
 
 @pytest.mark.parametrize(
@@ -255,9 +259,9 @@ def test_a_rank_table_that_is_being_written_is_waited_for(tmp_path: pathlib.Path
 )
 def test_a_rank_table_that_is_never_completed(stages: list[str], wrong: str, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "hccl.json"
-    with pytest.raises(NotCompleted) as error:
-        completed_table(str(path), 0.1, lambda line: None, written_by_and_by(path, *stages))
-    assert re.match(rf"{path} was not completed within 0\.1 s \(--table-timeout\): .*{wrong}", str(error.value))
+    with pytest.raises(TableTimeout) as error:
+        wait_for_table(str(path), 0.1, lambda line: None, written_by_and_by(path, *stages))
+    assert re.match(rf"{path} was not complete within 0\.1 s \(--table-timeout\): .*{wrong}", str(error.value))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +270,7 @@ def test_a_rank_table_that_is_never_completed(stages: list[str], wrong: str, tmp
 )
 def test_what_cannot_be_completed_is_not_waited_for(text: str, message: str, tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError, match=message):
-        completed_table(str(tmp_path / "t.json"), 60, lambda line: None, written_by_and_by(tmp_path / "t.json", text))
+        wait_for_table(str(tmp_path / "t.json"), 60, lambda line: None, written_by_and_by(tmp_path / "t.json", text))
 
 
 # --- jobs --------------------------------------------------------------------------
@@ -350,7 +354,7 @@ def test_all_ranks_end_well(launch: Any, tmp_path: pathlib.Path) -> None:
         JOB_ID="77",
     ).end()
     assert (done.returncode, done.stdout) == (0, "I am 0 of 3 [] True\n")
-    assert re.search(r"job 77: 3 ranks, logs in logs; .*\n.*all 3 ranks are done", done.stderr)
+    assert re.search(r"job 77: 3 ranks, logs in logs; .*\n.*all 3 ranks finished", done.stderr)
     for rank in range(3):
         header, line = (tmp_path / "logs" / f"rank_{rank}.log").read_text().splitlines()
         assert re.match(rf"== rank {rank} of job 77, \d{{4}}-", header)
@@ -445,7 +449,7 @@ def test_nothing_is_left_when_the_launcher_is_killed(launch: Any) -> None:
 def test_time_is_up(launch: Any) -> None:
     done = launch(WAIT, "--ranks", "2", "--timeout", "1").end()
     assert done.returncode == 124
-    assert "time is up after 1 s (--timeout): ending ranks 0, 1, which still run" in done.stderr
+    assert "timeout after 1 s (--timeout): ending ranks 0, 1" in done.stderr
 
 
 def test_restarts_until_it_works(launch: Any, tmp_path: pathlib.Path) -> None:
@@ -468,7 +472,7 @@ def test_a_rank_that_cannot_be_started(launch: Any, tmp_path: pathlib.Path) -> N
     (tmp_path / "logs" / "rank_1.log").mkdir(parents=True)
     job = launch(WAIT, "--ranks", "2")
     done = job.end()
-    assert done.returncode == 126 and "rank 1 cannot be started: " in done.stderr
+    assert done.returncode == 126 and "rank 1 cannot start: " in done.stderr
     assert job.left() == set()
 
 
@@ -513,7 +517,7 @@ def test_the_job_starts_when_its_table_is_completed(launch: Any, tmp_path: pathl
     (tmp_path / "t.json").write_text(WAITING)
     job = launch('print(rank, os.environ["RANK_SIZE"])', "--ranktable", "t.json")
     line = job.process.stderr.readline()
-    assert "t.json is 'initializing'; waiting for it to be completed, at most 600 s" in line
+    assert "t.json is 'initializing'; waiting until it is complete, at most 600 s" in line
     assert not (tmp_path / "logs").exists()
     (tmp_path / "new.json").write_text(TWO_SERVERS % "127.0.0.1")
     (tmp_path / "new.json").replace(tmp_path / "t.json")
@@ -524,7 +528,7 @@ def test_the_job_starts_when_its_table_is_completed(launch: Any, tmp_path: pathl
 def test_a_table_that_is_not_completed_in_time_or_is_not_waited_for(launch: Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "t.json").write_text(WAITING)
     late = launch("", "--ranktable", "t.json", "--table-timeout", "0.3").end()
-    assert late.returncode == 124 and "error: t.json was not completed within 0.3 s" in late.stderr
+    assert late.returncode == 124 and "error: t.json was not complete within 0.3 s" in late.stderr
     begin = time.monotonic()
     dry = launch("", "--ranktable", "t.json", "--dry-run").end()
     assert dry.returncode == 124 and dry.stdout == "" and time.monotonic() - begin < 30

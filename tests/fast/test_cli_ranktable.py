@@ -14,9 +14,8 @@ import pytest
 
 from npu_shim import cli
 from npu_shim.cli import ranktable as verb
-from npu_shim.distributed.ranktable import generate as ranktable_make
-from npu_shim.distributed.ranktable.model import parse, read
-from npu_shim.distributed.ranktable.validate import examine
+from npu_shim.distributed.ranktable import generate
+from npu_shim.distributed.ranktable.reader import examine, parse, read
 
 HCCN = """address_0=192.168.100.101
 netmask_0=255.255.255.0
@@ -32,7 +31,7 @@ def run(monkeypatch: Any, capsys: Any, tmp_path: pathlib.Path) -> Run:
     """run('make', ...) gives the exit code, the output and the lines of standard error; no hccn.conf is here."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RANK_TABLE_FILE", raising=False)
-    monkeypatch.setattr(ranktable_make, "HCCN_CONF", str(tmp_path / "hccn.conf"))
+    monkeypatch.setattr(generate, "HCCN_CONF", str(tmp_path / "hccn.conf"))
 
     def do(*arguments: str) -> tuple[int, str, list[str]]:
         try:
@@ -72,8 +71,8 @@ def test_hosts_and_counts(run: Run) -> None:
         (4, "fd00::1", 0, "192.168.100.5"),
     ]
     assert said == [
-        "the device_ip of 10.0.0.1, 10.0.0.2, fd00::1 are made up, which is enough without cards. With "
-        f"cards give each host's {ranktable_make.HCCN_CONF}: --hccn HOST=FILE."
+        "the device_ip of 10.0.0.1, 10.0.0.2, fd00::1 are placeholders, which work on the CPU only. For NPUs pass "
+        f"each host's {generate.HCCN_CONF}: --hccn HOST=FILE."
     ]
 
 
@@ -88,7 +87,7 @@ def test_addresses_that_are_made_up_are_all_different(run: Run) -> None:
 def test_the_devices_of_this_machine(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "hccn.conf").write_text(HCCN)
     code, out, said = run("make")
-    assert code == 0 and said == [f"the devices of 127.0.0.1 are those of {tmp_path / 'hccn.conf'}."]
+    assert code == 0 and said == [f"using the devices of 127.0.0.1 from {tmp_path / 'hccn.conf'}."]
     assert rows(out) == [
         (0, "127.0.0.1", 0, "192.168.100.101"),
         (1, "127.0.0.1", 1, "192.168.101.101"),
@@ -98,7 +97,7 @@ def test_the_devices_of_this_machine(run: Run, tmp_path: pathlib.Path) -> None:
     name = socket.gethostname()
     assert [row[1] for row in rows(run("make", "--hosts", f"{name},192.0.2.1:1")[1])] == [name] * 3 + ["192.0.2.1"]
     code, out, said = run("make", "--hosts", "192.0.2.1:2")  # another machine
-    assert code == 0 and rows(out)[0] == (0, "192.0.2.1", 0, "192.168.100.1") and "made up" in said[0]
+    assert code == 0 and rows(out)[0] == (0, "192.0.2.1", 0, "192.168.100.1") and "placeholders" in said[0]
 
 
 def test_copies_of_other_hosts_files(run: Run, tmp_path: pathlib.Path) -> None:
@@ -114,7 +113,7 @@ def test_copies_of_other_hosts_files(run: Run, tmp_path: pathlib.Path) -> None:
         ("fd00::2", 0, "192.168.100.12"),
         ("fd00::2", 1, "192.168.12.12"),
     ]
-    assert said == ["the devices of 10.0.0.1 are those of a.conf.", "the devices of fd00::2 are those of b.conf."]
+    assert said == ["using the devices of 10.0.0.1 from a.conf.", "using the devices of fd00::2 from b.conf."]
     assert run("make", "--hosts", "10.0.0.9", "--hccn", "a.conf")[1].count('"rank_id"') == 3
 
 
@@ -128,18 +127,19 @@ def test_a_dialect_to_make(dialect: str, run: Run) -> None:
 WRONG = [
     (
         ("make",),
-        "host 127.0.0.1: how many devices it has is not known. Write 127.0.0.1:8, or give its hccn.conf: --hccn "
+        "host 127.0.0.1: the number of devices is unknown. Write 127.0.0.1:8, or pass its hccn.conf: --hccn "
         "127.0.0.1=FILE.",
     ),
     (
         ("make", "--hosts", "10.0.0.1:8:8"),
-        "--hosts '10.0.0.1:8:8': '10.0.0.1:8:8' is not allowed: write HOST:COUNT as in 10.0.0.1:8, or HOST:FIRST-LAST as "
-        "in 10.0.0.1:4-7; an IPv6 address in brackets, [fd00::1]:8.",
+        "--hosts '10.0.0.1:8:8': '10.0.0.1:8:8' is not allowed. Write HOST:COUNT (10.0.0.1:8) or HOST:FIRST-LAST "
+        "(10.0.0.1:4-7), with IPv6 addresses in brackets ([fd00::1]:8).",
     ),
-    (("make", "--hosts", "a:1,,b:1"), "--hosts 'a:1,,b:1': '' is not allowed: write HOST:COUNT"),
+    (("make", "--hosts", "a:1,,b:1"), "--hosts 'a:1,,b:1': '' is not allowed. Write HOST:COUNT"),
     (
         ("make", "--hosts", "a:0"),
-        "--hosts 'a:0': 'a:0' names no device. Write 10.0.0.1:8 for devices 0 to 7, 10.0.0.1:4-7 for some of them.",
+        "--hosts 'a:0': 'a:0' names no device. Write 10.0.0.1:8 for devices 0 to 7, or 10.0.0.1:4-7 for devices 4 to "
+        "7.",
     ),
     (("make", "--hosts", "a:7-4"), "--hosts 'a:7-4': 'a:7-4' names no device."),
     (
@@ -148,7 +148,7 @@ WRONG = [
     ),
     (
         ("make", "--hosts", "a:99"),
-        "addresses can be made up for 126 hosts with 64 devices; for more give the hccn.conf of each host: --hccn "
+        "placeholder addresses exist for 126 hosts with 64 devices only. Pass the hccn.conf of each host: --hccn "
         "HOST=FILE.",
     ),
     (
@@ -157,26 +157,27 @@ WRONG = [
     ),
     (
         ("make", "--hosts", "a:1,b:1", "--hccn", "good.conf"),
-        "--hccn good.conf: there are 2 hosts; say whose it is: --hccn a=good.conf.",
+        "--hccn good.conf: there are 2 hosts. Name the host: --hccn a=good.conf.",
     ),
     (
         ("make", "--hosts", "a:1", "--hccn", "b=good.conf"),
-        "--hccn b=good.conf: b is none of the hosts a. Name one of --hosts.",
+        "--hccn b=good.conf: b is not one of the hosts a. Name one of --hosts.",
     ),
     (("make", "--hosts", "a:1", "--hccn", "no.conf"), "no.conf: No such file or directory"),
     (
         ("make", "--hosts", "a:1", "--hccn", "empty.conf"),
-        "empty.conf has no line address_N=..., so the devices of this host are not known. Set them with hccn_tool, or "
-        "count the devices: --hosts HOST:8.",
+        "empty.conf has no line address_N=..., so the devices of this host are unknown. Set the addresses with "
+        "hccn_tool, or give the number of devices: --hosts HOST:8.",
     ),
     (
         ("make", "--hosts", "a:1", "--hccn", "twice.conf"),
-        "twice.conf, line 2: address_0 is 10.0.0.2, and 10.0.0.1 further up. Keep the one that hccn_tool shows.",
+        "twice.conf, line 2: address_0 is 10.0.0.2, but 10.0.0.1 in an earlier line. Keep the one that hccn_tool "
+        "shows.",
     ),
     (("make", "--hosts", "a:1", "-o", "no/such/folder.json"), "no/such/folder.json.part: No such file or directory"),
     (
         ("make", "--hosts", "a:1", "-o", "twice.conf"),
-        "twice.conf is there already and differs. Write another file, or use --force.",
+        "twice.conf already exists and differs. Write another file, or use --force.",
     ),
     (("show", "none.json"), "none.json: No such file or directory"),
     (("show", "good.conf"), "good.conf: line 1, column 1: is not JSON: expecting value"),
@@ -184,7 +185,7 @@ WRONG = [
     (("convert", "broken.json"), "broken.json: $: has neither server_list nor group_list."),
     (
         ("convert", "mixed.json", "--to", "pod"),
-        "the dialect 'pod' has no rank ids: ranks follow the order of the file, but here they are 0, 2, 1 in that order. "
+        "the dialect 'pod' has no rank ids and numbers the ranks in file order, but here they are 0, 2, 1. "
         "Use the dialect 'server_list' or 'lab'.",
     ),
 ]
@@ -210,7 +211,7 @@ def test_a_good_table(run: Run) -> None:
     assert run("make", "--hosts", "10.0.0.1:8,10.0.0.2:8", "-o", "t.json")[:2] == (0, "")
     assert run("check", "t.json") == (
         0,
-        "t.json: 16 ranks on 2 servers, server_list 1.0, completed; nothing to say against it\n",
+        "t.json: 16 ranks on 2 servers, server_list 1.0, completed; no problems found\n",
         [],
     )
     code, out, _ = run("check", "t.json", "--json")
@@ -226,11 +227,11 @@ def test_what_is_wrong_is_listed_with_its_place(run: Run, tmp_path: pathlib.Path
         't.json: error: $.server_count: is \'1\', but there are 2 entries in server_list. Write "server_count": "2", '
         "or complete the list",
         "t.json: error: $.server_list[1].device[2].rank_id: rank 4 is given twice, first at "
-        "$.server_list[1].device[1].rank_id. 6 devices have ranks 0 to 5, each once; rank 5 is not there yet",
+        "$.server_list[1].device[1].rank_id. Use each rank from 0 to 5 once; rank 5 is missing",
         "t.json: warning: $.server_list[0].device: server '10.0.0.1' has 3 devices (0, 1, 2). Atlas training servers "
-        "(910) train on 1, 2, 4 or 8 of them",
+        "(910) use 1, 2, 4 or 8 devices",
         "t.json: warning: $.server_list[1].device: server '10.0.0.2' has 3 devices (0, 1, 2). Atlas training servers "
-        "(910) train on 1, 2, 4 or 8 of them",
+        "(910) use 1, 2, 4 or 8 devices",
     ]
     code, out, _ = run("check", "t.json", "--product", "cpu", "--json")
     assert code == 1 and [p["severity"] for p in json.loads(out)["problems"]] == ["error", "error"]
@@ -279,11 +280,11 @@ def test_there_and_back(run: Run, tmp_path: pathlib.Path) -> None:
     run("make", "--hosts", "10.0.0.1:2,10.0.0.2:2", "-o", "t.json")
     assert run("convert", "t.json", "--to", "lab", "-o", "lab.json") == (0, "", [])
     assert run("convert", "lab.json", "--to", "pod", "-o", "pod.json")[2] == [
-        "the dialect pod has no board_id, chip_info, deploy_mode, para_plane_nic_location, para_plane_nic_name, "
-        "para_plane_nic_num; left out."
+        "dropped board_id, chip_info, deploy_mode, para_plane_nic_location, para_plane_nic_name, para_plane_nic_num: "
+        "the dialect pod has no such keys."
     ]
     assert run("convert", "pod.json", "-o", "back.json")[2] == [
-        "the dialect server_list has no group_name, pod_name; left out."
+        "dropped group_name, pod_name: the dialect server_list has no such keys."
     ]
     assert (tmp_path / "back.json").read_text() == (tmp_path / "t.json").read_text()
     # the same again is no overwriting

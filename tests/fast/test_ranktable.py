@@ -8,18 +8,8 @@ from typing import Any, Callable
 
 import pytest
 
-from npu_shim.distributed.ranktable.model import (
-    LAB,
-    POD,
-    SERVER_LIST,
-    WARNING,
-    RankTableError,
-    SuperPod,
-    extra,
-    parse,
-    read,
-)
-from npu_shim.distributed.ranktable.validate import examine
+from npu_shim.distributed.ranktable.model import LAB, POD, SERVER_LIST, WARNING, RankTableError, SuperPod, extra
+from npu_shim.distributed.ranktable.reader import examine, parse, read
 
 TWO_SERVERS: dict[str, Any] = {
     "version": "1.0",
@@ -195,68 +185,70 @@ NOT_JSON = [
     (
         MANUAL,
         [
-            'line 2, column 24: is not JSON: it has a comment (// whether it can be used; "quoted"), and 2 more. JSON has no '
-            "comments, though the vendor's manual prints them; npu-shim ranktable convert writes the file without them",
-            "line 6, column 68: is not JSON: it has a comma after the last entry, and 2 more. Take away the comma before the "
-            "closing bracket; npu-shim ranktable convert writes the file without it",
+            'line 2, column 24: is not JSON: it has a comment (// whether it can be used; "quoted"), and 2 more. JSON '
+            "has no comments. Remove them, or run npu-shim ranktable convert",
+            "line 6, column 68: is not JSON: it has a comma after the last entry, and 2 more. Remove the comma before "
+            "the closing bracket, or run npu-shim ranktable convert",
         ],
     ),
-    ("", ["line 1, column 1: is not JSON: expecting value. The file is empty; npu-shim ranktable make writes one"]),
+    ("", ["line 1, column 1: is not JSON: expecting value. The file is empty. Run npu-shim ranktable make"]),
     (
         "\n{'version': '1.0'}",
         [
-            "line 2, column 2: is not JSON: expecting property name enclosed in double quotes in \"{'version': '1.0'}\". "
-            "JSON puts names in double quotes"
+            "line 2, column 2: is not JSON: expecting property name enclosed in double quotes in \"{'version': "
+            "'1.0'}\". "
+            "Write names in double quotes"
         ],
     ),
     (
         "{\n",
         [
-            "line 2, column 1: is not JSON: expecting property name enclosed in double quotes. Names stand in double quotes, "
-            "and after the last entry comes no comma"
+            "line 2, column 1: is not JSON: expecting property name enclosed in double quotes. Write names in double "
+            "quotes, and no comma after the last entry"
         ],
     ),
     (
         '{"a": [1}',
         [
-            "line 1, column 9: is not JSON: expecting ',' delimiter in '{\"a\": [1}'. Put a comma between entries, and close "
+            "line 1, column 9: is not JSON: expecting ',' delimiter in '{\"a\": [1}'. Put a comma between entries, "
+            "and close "
             "each bracket"
         ],
     ),
     (
         '{"a": 1, b: 2}',
         [
-            "line 1, column 10: is not JSON: expecting property name enclosed in double quotes in '{\"a\": 1, b: 2}'. Names "
-            "stand in double quotes, and after the last entry comes no comma"
+            "line 1, column 10: is not JSON: expecting property name enclosed in double quotes in '{\"a\": 1, b: 2}'. "
+            "Write names in double quotes, and no comma after the last entry"
         ],
     ),
     (
         "{} {}",
-        ["line 1, column 4: is not JSON: extra data in '{} {}'. Keep one object; what follows it belongs elsewhere"],
+        ["line 1, column 4: is not JSON: extra data in '{} {}'. Keep one object"],
     ),
     (
         '{"a": nothing}',
         [
-            "line 1, column 7: is not JSON: expecting value in '{\"a\": nothing}'. Correct it there; npu-shim ranktable make "
-            "writes a new one"
+            "line 1, column 7: is not JSON: expecting value in '{\"a\": nothing}'. Correct it, or run npu-shim "
+            "ranktable make for a new table"
         ],
     ),
-    ('{"a": NaN}', ["$: is not JSON: NaN is no number. Write a number there"]),
+    ('{"a": NaN}', ["$: is not JSON: NaN is not a number. Write a number"]),
     (
         '{"a": Infinity, // no number\n}',
         [
-            "line 1, column 17: is not JSON: it has a comment (// no number). JSON has no comments, though the vendor's manual "
-            "prints them; npu-shim ranktable convert writes the file without them",
-            "line 1, column 15: is not JSON: it has a comma after the last entry. Take away the comma before the closing "
-            "bracket; npu-shim ranktable convert writes the file without it",
-            "$: is not JSON: Infinity is no number. Write a number there",
+            "line 1, column 17: is not JSON: it has a comment (// no number). JSON has no comments. Remove them, or "
+            "run npu-shim ranktable convert",
+            "line 1, column 15: is not JSON: it has a comma after the last entry. Remove the comma before the closing "
+            "bracket, or run npu-shim ranktable convert",
+            "$: is not JSON: Infinity is not a number. Write a number",
         ],
     ),
     (
         '{"rank_id": "0", "rank_id": "1"}',
         ['$: the key \'rank_id\' is given twice in one object, as "0" and as "1". Keep one of them'],
     ),
-    ("[" * 100000, ["$: the brackets are nested too deeply. A rank table is not as deep; write it anew"]),
+    ("[" * 100000, ["$: the brackets are nested too deeply. Write a table with fewer levels"]),
 ]
 
 
@@ -295,18 +287,18 @@ def instances(data: Any) -> list[dict[str, Any]]:
 
 
 ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
-    (TWO_SERVERS, lambda d: Instead([d]), "$: is a list. A rank table is one object: { ... }"),
+    (TWO_SERVERS, lambda d: Instead([d]), "$: is a list. Write one object: { ... }"),
     (
         TWO_SERVERS,
         lambda d: Instead({"server_lst": []}),
-        "$: has neither server_list nor group_list, but server_lst. A rank table has a server_list (today's form) or a "
-        "group_list (older forms)",
+        "$: has neither server_list nor group_list, but server_lst. Add server_list (current form) or group_list "
+        "(older forms)",
     ),
     (
         TWO_SERVERS,
         lambda d: Instead({"rank_list": []}),
-        "$: has neither server_list nor group_list. A rank table has a server_list (today's form) or a group_list (older "
-        "forms); rank_list is the form of newer products, which TensorFlow does not train on",
+        "$: has neither server_list nor group_list. Add server_list (current form) or group_list (older forms); "
+        "rank_list belongs to newer products that do not support TensorFlow",
     ),
     (
         TWO_SERVERS,
@@ -316,16 +308,20 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
     (
         TWO_SERVERS,
         lambda d: d.update(status="done"),
-        "$.status: is 'done'. It is 'completed', or 'initializing' while the table is being made",
+        "$.status: is 'done'. Write 'completed'; 'initializing' marks an unfinished table",
     ),
-    (TWO_SERVERS, lambda d: d.update(status=None), '$.status: is null. It is a text: "..."'),
+    (TWO_SERVERS, lambda d: d.update(status=None), '$.status: is null. Write a string: "..."'),
     (
         TWO_SERVERS,
         lambda d: d.update(server_list=[]),
-        "$.server_list: is an empty list. It is a list of objects, one at least: [{ ... }]",
+        "$.server_list: is an empty list. Write a list of at least one object: [{ ... }]",
     ),
-    (TWO_SERVERS, lambda d: d.update(server_list={}), "$.server_list: is an object. It is a list of objects"),
-    (TWO_SERVERS, lambda d: d["server_list"].append(3), "$.server_list[2]: is 3. It is an object: { ... }"),
+    (
+        TWO_SERVERS,
+        lambda d: d.update(server_list={}),
+        "$.server_list: is an object. Write a list of at least one object",
+    ),
+    (TWO_SERVERS, lambda d: d["server_list"].append(3), "$.server_list[2]: is 3. Write an object: { ... }"),
     (
         TWO_SERVERS,
         lambda d: d.update(server_count="3"),
@@ -336,13 +332,14 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
     (
         TWO_SERVERS,
         lambda d: d["server_list"][1].update(server_id=""),
-        '$.server_list[1].server_id: is "". It is a text: "..."',
+        '$.server_list[1].server_id: is "". Write a string: "..."',
     ),
     (
         TWO_SERVERS,
         lambda d: d["server_list"][1].update(server_id="node_0"),
-        "$.server_list[1].server_id: 'node_0' is given twice, first at $.server_list[0].server_id. List all devices of a "
-        "server in one entry, or give each server a name of its own",
+        "$.server_list[1].server_id: 'node_0' is given twice, first at $.server_list[0].server_id. List all devices "
+        "of a "
+        "server in one entry, or rename a server",
     ),
     (
         TWO_SERVERS,
@@ -353,52 +350,50 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
     (
         TWO_SERVERS,
         lambda d: devices(d, 0)[1].update(rank_id="-1"),
-        "$.server_list[0].device[1].rank_id: is '-1'. It is a whole number, 0 or more, as in \"0\"",
+        "$.server_list[0].device[1].rank_id: is '-1'. Write an integer of at least 0, such as \"0\"",
     ),
     (
         TWO_SERVERS,
         lambda d: devices(d, 0)[1].update(rank_id=10**4000),
-        "$.server_list[0].device[1].rank_id: is '1000000000000000000000000000000000000000'. It is a whole number",
+        "$.server_list[0].device[1].rank_id: is '1000000000000000000000000000000000000000'. Write an integer",
     ),
     (
         TWO_SERVERS,
         lambda d: devices(d, 0)[1].update(device_id="x"),
-        "$.server_list[0].device[1].device_id: is 'x'. It is a whole",
+        "$.server_list[0].device[1].device_id: is 'x'. Write an integer",
     ),
     (
         TWO_SERVERS,
         lambda d: devices(d, 0)[1].update(device_id=1.5),
-        "$.server_list[0].device[1].device_id: is 1.5. It is a text",
+        "$.server_list[0].device[1].device_id: is 1.5. Write a string",
     ),
     (
         TWO_SERVERS,
         lambda d: devices(d, 1)[1].update(rank_id="2"),
-        "$.server_list[1].device[1].rank_id: rank 2 is given twice, first at $.server_list[1].device[0].rank_id. 4 "
-        "devices have ranks 0 to 3, each once; rank 3 is not there yet",
+        "$.server_list[1].device[1].rank_id: rank 2 is given twice, first at $.server_list[1].device[0].rank_id. Use "
+        "each rank from 0 to 3 once; rank 3 is missing",
     ),
     (
         TWO_SERVERS,
         lambda d: devices(d, 1)[1].update(rank_id="4"),
-        "$.server_list[1].device[1].rank_id: is rank 4, but there is no rank 3. 4 devices have ranks 0 to 3, each once; "
-        "number them without a gap",
+        "$.server_list[1].device[1].rank_id: is rank 4, but no device has rank 3. Use each rank from 0 to 3 once",
     ),
     (
         TWO_SERVERS,
         lambda d: devices(d, 1)[1].update(device_id="4"),
         "$.server_list[1].device[1].device_id: device 4 of server 'node_1' is given twice, first at "
-        "$.server_list[1].device[0].device_id. A device trains one rank; name another device",
+        "$.server_list[1].device[0].device_id. Name another device; each device runs one rank",
     ),
     (
         SUPER_PODS,
         lambda d: d["super_pod_list"][1]["server_list"][0].update(server_id="node_2"),
-        "$.super_pod_list[1].server_list[0].server_id: 'node_2' is no server of server_list. The servers are node_0, "
-        "node_1",
+        "$.super_pod_list[1].server_list[0].server_id: 'node_2' is not in server_list. Use one of node_0, node_1",
     ),
     (
         SUPER_PODS,
         lambda d: d["super_pod_list"][1]["server_list"].append({"server_id": "node_0"}),
         "$.super_pod_list[1].server_list[1].server_id: 'node_0' is given twice, first at "
-        "$.super_pod_list[0].server_list[0].server_id. A server is in one super-pod",
+        "$.super_pod_list[0].server_list[0].server_id. Keep it in one super-pod",
     ),
     (
         SUPER_PODS,
@@ -409,7 +404,7 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
     (
         ONE_EACH,
         lambda d: d.update(group_count="2", group_list=d["group_list"] * 2),
-        "$.group_list: has 2 groups. A job is one group; write a table for each job",
+        "$.group_list: has 2 groups. Write one table for each job",
     ),
     (
         ONE_EACH,
@@ -430,7 +425,7 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
     (
         ONE_EACH,
         lambda d: instances(d)[0]["devices"].append({"device_id": "2"}),
-        "$.group_list[0].instance_list[0].devices: has 2 devices. An instance with a rank_id has exactly one",
+        "$.group_list[0].instance_list[0].devices: has 2 devices. Keep one device in an instance with a rank_id",
     ),
     (
         ONE_EACH,
@@ -441,7 +436,7 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
         ONE_EACH,
         lambda d: instances(d)[1].update(rank_id="0"),
         "$.group_list[0].instance_list[1].rank_id: rank 0 is given twice, first at "
-        "$.group_list[0].instance_list[0].rank_id. 2 devices have ranks 0 to 1, each once; rank 1 is not there yet",
+        "$.group_list[0].instance_list[0].rank_id. Use each rank from 0 to 1 once; rank 1 is missing",
     ),
     (
         ONE_EACH,
@@ -458,7 +453,7 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
         PODS,
         lambda d: instances(d)[1].update(pod_name="ascend0"),
         "$.group_list[0].instance_list[1].pod_name: 'ascend0' is given twice, first at "
-        "$.group_list[0].instance_list[0].pod_name. A process knows its place by the name of its pod",
+        "$.group_list[0].instance_list[0].pod_name. Give each pod its own name",
     ),
     (
         PODS,
@@ -503,15 +498,15 @@ WARNINGS: list[tuple[dict[str, Any], Callable[[Any], Any], str, str]] = [
         TWO_SERVERS,
         lambda d: d.update(status="initializing"),
         "910",
-        "$.status: is 'initializing': the table is not ready. Use it when it is 'completed'",
+        "$.status: is 'initializing': the table is not ready. Wait until it is 'completed'",
     ),
     (TWO_SERVERS, lambda d: d.pop("version"), "910", '$: has no version. Write "version": "1.0"'),
-    (TWO_SERVERS, lambda d: d.update(version="3.0"), "910", "$.version: is '3.0'. It is one of '1.0', '1.2'"),
+    (TWO_SERVERS, lambda d: d.update(version="3.0"), "910", "$.version: is '3.0'. Write one of '1.0', '1.2'"),
     (
         TWO_SERVERS,
         lambda d: d.update(version="1.2"),
         "A3",
-        "$: has no super_pod_list, which version 1.2 is made for. Add it",
+        "$: has no super_pod_list, which version 1.2 needs. Add it",
     ),
     (
         SUPER_PODS,
@@ -530,27 +525,27 @@ WARNINGS: list[tuple[dict[str, Any], Callable[[Any], Any], str, str]] = [
         TWO_SERVERS,
         lambda d: devices(d, 1)[0].update(device_ip="10.1.0.2"),
         "910",
-        "$.server_list[1].device[0].device_ip: '10.1.0.2' is given twice, first at $.server_list[0].device[1].device_ip. "
-        "Each device has a port of its own: address_N in /etc/hccn.conf of the server",
+        "$.server_list[1].device[0].device_ip: '10.1.0.2' is given twice, first at "
+        "$.server_list[0].device[1].device_ip. "
+        "Copy the address of each device from address_N in /etc/hccn.conf of the server",
     ),
     (
         TWO_SERVERS,
         lambda d: devices(d, 1)[0].update(device_ip="10.1.0"),
         "910",
-        "$.server_list[1].device[0].device_ip: '10.1.0' is no IPv4 or IPv6 address. Write the address of the device's "
-        "port",
+        "$.server_list[1].device[0].device_ip: '10.1.0' is not an IPv4 or IPv6 address. Copy it from address_N",
     ),
     (
         TWO_SERVERS,
         lambda d: devices(d, 1)[0].pop("device_ip"),
         "910",
-        "$.server_list[1].device[0]: has no device_ip. Cards need it: address_N in /etc/hccn.conf of the server",
+        "$.server_list[1].device[0]: has no device_ip. NPUs need it. Copy address_N from /etc/hccn.conf of the server",
     ),
     (
         ONE_EACH,
         lambda d: instances(d)[1].update(pod_name="x"),
         "910",
-        "$.group_list[0].instance_list[1].pod_name: is no key of an instance. It is passed over; take it away",
+        "$.group_list[0].instance_list[1].pod_name: is not a key of an instance. It is ignored; remove it",
     ),
     (
         ONE_EACH,
@@ -562,53 +557,53 @@ WARNINGS: list[tuple[dict[str, Any], Callable[[Any], Any], str, str]] = [
         server(0, 1, 2),
         lambda d: None,
         "910",
-        "$.server_list[0].device: server 's' has 3 devices (0, 1, 2). Atlas training servers (910) train on 1, 2, 4 or 8 "
-        "of them",
+        "$.server_list[0].device: server 's' has 3 devices (0, 1, 2). Atlas training servers (910) use 1, 2, 4 or 8 "
+        "devices",
     ),
     (
         server(3, 4),
         lambda d: None,
         "910",
-        "$.server_list[0].device: devices 3, 4 of server 's' are of both rings. Devices 0-3 and 4-7 are a ring each on "
-        "Atlas training servers (910): take 2 of one",
+        "$.server_list[0].device: devices 3, 4 of server 's' are in both rings. Use 2 devices of one ring; Atlas "
+        "training servers (910) have the rings 0-3 and 4-7",
     ),
     (
         server(0, 1, 4, 5),
         lambda d: None,
         "910",
-        "$.server_list[0].device: devices 0, 1, 4, 5 of server 's' are of both rings. Devices 0-3 and 4-7 are a ring each "
-        "on Atlas training servers (910): take 4 of one",
+        "$.server_list[0].device: devices 0, 1, 4, 5 of server 's' are in both rings. Use 4 devices of one ring; "
+        "Atlas training servers (910) have the rings 0-3 and 4-7",
     ),
     (
         server(8),
         lambda d: None,
         "910",
-        "$.server_list[0].device: server 's' has a device 8. A server's devices are 0 to 7",
+        "$.server_list[0].device: server 's' has device 8. Use devices 0 to 7",
     ),
     (
         server(8),
         lambda d: None,
         "A2",
-        "$.server_list[0].device: server 's' has a device 8. A server's devices are 0 to 7",
+        "$.server_list[0].device: server 's' has device 8. Use devices 0 to 7",
     ),
     (
         PODS,
         lambda d: None,
         "910",
-        "$.group_list[0].instance_list[1].devices: server '10.0.0.2' has 1 device, and '10.0.0.1' 2. All servers of a job "
-        "give the same number",
+        "$.group_list[0].instance_list[1].devices: server '10.0.0.2' has 1 device, but '10.0.0.1' has 2. Use the same "
+        "number on every server",
     ),
     (
         ONE_EACH,
         lambda d: instances(d)[1]["devices"][0].update(device_id="7"),
         "910",
-        "$.group_list[0].instance_list: devices 0, 7 of server '10.0.0.1' are of both rings",
+        "$.group_list[0].instance_list: devices 0, 7 of server '10.0.0.1' are in both rings",
     ),
     (
         SUPER_PODS,
         lambda d: devices(d, 1).pop(),
         "A3",
-        "$.super_pod_list[1]: super-pod '1' has 1 device, and '0' 2. All super-pods of a job give the same number",
+        "$.super_pod_list[1]: super-pod '1' has 1 device, but '0' has 2. Use the same number in every super-pod",
     ),
 ]
 

@@ -8,19 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from npu_shim.distributed.ranktable.model import (
-    DIALECTS,
-    LAB,
-    POD,
-    SERVER_LIST,
-    Device,
-    RankTable,
-    Server,
-    SuperPod,
-    parse,
-)
-from npu_shim.distributed.ranktable.validate import PRODUCTS, examine
-from npu_shim.distributed.ranktable.writer import converted, document, text
+from npu_shim.distributed.ranktable.model import DIALECTS, LAB, POD, SERVER_LIST, Device, RankTable, Server, SuperPod
+from npu_shim.distributed.ranktable.reader import examine, parse
+from npu_shim.distributed.ranktable.validate import PRODUCTS
+from npu_shim.distributed.ranktable.writer import convert, render, to_json
 
 NAMES = st.text('s0.:/"\\\n é,#]}', min_size=1, max_size=6)
 VALUES: list[Any] = [
@@ -96,9 +87,9 @@ def tables(draw: Any, dialect: str) -> RankTable:
 @given(data=st.data())
 def test_what_is_read_from_what_was_written_is_the_same(dialect: str, data: Any) -> None:
     table = data.draw(tables(dialect))
-    written = text(table)
+    written = render(table)
     assert parse(written) == table
-    assert text(parse(written)) == written and json.loads(written) == document(table)
+    assert render(parse(written)) == written and json.loads(written) == to_json(table)
 
 
 @pytest.mark.parametrize("source", DIALECTS)
@@ -108,15 +99,15 @@ def test_what_is_read_from_what_was_written_is_the_same(dialect: str, data: Any)
 def test_another_dialect_has_the_same_ranks_on_the_same_devices(source: str, target: str, data: Any) -> None:
     table = data.draw(tables(source))
     if target == POD and source != POD and not in_order(table):
-        with pytest.raises(ValueError, match="the dialect 'pod' has no rank ids: ranks follow the order of the file"):
-            converted(table, target)
+        with pytest.raises(ValueError, match="the dialect 'pod' has no rank ids and numbers the ranks in file order"):
+            convert(table, target)
         return
-    made, left_out = converted(table, target)
-    assert made.dialect == target and parse(text(made)) == made
+    made, dropped = convert(table, target)
+    assert made.dialect == target and parse(render(made)) == made
     assert placed(made) == placed(table)
     if source == target:
-        assert made == table and left_out == ()
-    back, _ = converted(made, source)
+        assert made == table and dropped == ()
+    back, _ = convert(made, source)
     assert placed(back) == placed(table)
 
 
@@ -128,7 +119,7 @@ def placed(table: RankTable) -> list[tuple[int, str, int, Any]]:
 
 
 def in_order(table: RankTable) -> bool:
-    """Whether the ranks of each server follow each other."""
+    """Return True if the ranks of each server are consecutive."""
     return all(
         max(ranks) - min(ranks) == len(ranks) - 1
         for ranks in ([device.rank for device in server.devices] for server in table.servers)
@@ -151,7 +142,7 @@ def test_no_text_ends_in_anything_but_problems(written: str) -> None:
 @given(data=st.data())
 def test_no_damage_to_a_table_ends_in_anything_but_problems(data: Any) -> None:
     """One value anywhere in a table becomes another."""
-    made = document(data.draw(st.sampled_from(DIALECTS).flatmap(tables)))
+    made = to_json(data.draw(st.sampled_from(DIALECTS).flatmap(tables)))
     where: Any = made
     while True:
         key = data.draw(st.sampled_from(sorted(where, key=str) if isinstance(where, dict) else range(len(where))))
@@ -165,18 +156,18 @@ def test_no_damage_to_a_table_ends_in_anything_but_problems(data: Any) -> None:
 
 
 # --- what a dialect has no place for -------------------------------------------
-def test_what_is_left_out_is_named() -> None:
+def test_what_is_dropped_is_named() -> None:
     table = RankTable(
         (Server("s", (Device(0, 0, "10.0.0.1", "7"),), extras=(("host_ip", '"10.0.0.9"'),)),),
         SERVER_LIST,
         "1.2",
         super_pods=(SuperPod("0", ("s",)),),
     )
-    made, left_out = converted(table, LAB)
-    assert left_out == ("super_pod_list", "host_ip", "super_pod_id") and parse(text(made)) == made
+    made, dropped = convert(table, LAB)
+    assert dropped == ("super_pod_list", "host_ip", "super_pod_id") and parse(render(made)) == made
     assert dict(made.extras)["para_plane_nic_name"] == '["eth0"]' and dict(made.extras)["chip_info"] == '"910"'
-    back, left_out = converted(made, SERVER_LIST)
-    assert left_out == (
+    back, dropped = convert(made, SERVER_LIST)
+    assert dropped == (
         "board_id",
         "chip_info",
         "deploy_mode",
@@ -186,23 +177,23 @@ def test_what_is_left_out_is_named() -> None:
         "group_name",
     )
     assert back == RankTable((Server("s", (Device(0, 0, "10.0.0.1", "7"),)),), SERVER_LIST, "1.0")
-    assert converted(table, POD)[1] == ("super_pod_list", "host_ip", "super_device_id", "super_pod_id")
+    assert convert(table, POD)[1] == ("super_pod_list", "host_ip", "super_device_id", "super_pod_id")
 
 
 def test_pods_of_one_server_become_one_server() -> None:
     table = RankTable((Server("s", (Device(0, 0),), "a"), Server("s", (Device(1, 4),), "b")), POD)
-    assert converted(table, SERVER_LIST)[0].servers == (Server("s", (Device(0, 0), Device(1, 4))),)
+    assert convert(table, SERVER_LIST)[0].servers == (Server("s", (Device(0, 0), Device(1, 4))),)
 
 
 def test_a_dialect_that_is_none() -> None:
-    with pytest.raises(ValueError, match="dialect='json' is not allowed: it must be one of server_list, lab, pod"):
-        converted(RankTable((Server("s", (Device(0, 0),)),)), "json")
+    with pytest.raises(ValueError, match="dialect='json' is not allowed. Use one of server_list, lab, pod"):
+        convert(RankTable((Server("s", (Device(0, 0),)),)), "json")
 
 
 def test_each_line_is_one_device() -> None:
     table = RankTable((Server("s", (Device(0, 0, "10.0.0.1"), Device(1, 1, "10.0.0.2"))),), SERVER_LIST, "1.0")
     assert (
-        text(table)
+        render(table)
         == """{
   "version": "1.0",
   "status": "completed",

@@ -90,15 +90,15 @@ def test_workers_of_several_hosts_are_counted_but_not_numbered() -> None:
     assert world_size(environ) == 16
     with pytest.raises(
         ValueError,
-        match="CM_CHIEF_IP='10.0.0.1' with CM_WORKER_SIZE=16 leaves it to the cards to number"
-        ".*RANK_TABLE_FILE .npu-shim ranktable make writes one. and RANK_ID",
+        match="CM_CHIEF_IP='10.0.0.1' with CM_WORKER_SIZE=16 lets the NPUs number"
+        ".*export RANK_ID and RANK_TABLE_FILE .npu-shim ranktable make creates one.",
     ):
         world(environ)
 
 
 @pytest.mark.parametrize("device", [{}, {"ASCEND_DEVICE_ID": "8"}])
 def test_workers_of_one_host_are_numbered_by_their_device(device: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="there export ASCEND_DEVICE_ID as this process's number, 0 to 7"):
+    with pytest.raises(ValueError, match="There export ASCEND_DEVICE_ID as this process's rank, 0 to 7"):
         world({**CHIEF, "CM_WORKER_SIZE": "8", **device})
 
 
@@ -177,27 +177,27 @@ REFUSED = [
     (
         {"RANK_ID": "0", "RANK_SIZE": "8"},
         server_list([0, 1]),
-        "RANK_SIZE=8 contradicts RANK_TABLE_FILE='{}', which names 2 ranks. Export RANK_SIZE=2, unset it, or name the "
-        "table of this job.",
+        "RANK_SIZE=8 contradicts RANK_TABLE_FILE='{}', which has 2 ranks. Export RANK_SIZE=2, unset it, or use the "
+        "rank table of this job.",
     ),
-    ({"RANK_SIZE": "1"}, server_list([0, 1]), "RANK_SIZE=1 contradicts RANK_TABLE_FILE='{}', which names 2 ranks."),
+    ({"RANK_SIZE": "1"}, server_list([0, 1]), "RANK_SIZE=1 contradicts RANK_TABLE_FILE='{}', which has 2 ranks."),
     (
         {"RANK_ID": "2"},
         server_list([0, 1]),
-        "RANK_ID=2 is not in RANK_TABLE_FILE='{}', which names ranks 0 to 1. Export the RANK_ID of one of them.",
+        "RANK_ID=2 is not in RANK_TABLE_FILE='{}', which has the ranks 0 to 1. Export one of them as RANK_ID.",
     ),
     (
         {},
         server_list([0, 1]),
-        "RANK_TABLE_FILE='{}' names 2 ranks and needs RANK_ID, which is not set: export RANK_ID as this process's number, "
+        "RANK_TABLE_FILE='{}' has 2 ranks and needs RANK_ID, which is not set. Export RANK_ID as this process's rank, "
         "0 to 1.",
     ),
-    ({"RANK_SIZE": "2"}, server_list([0, 1]), "RANK_TABLE_FILE='{}' names 2 ranks and needs RANK_ID, which is not set"),
+    ({"RANK_SIZE": "2"}, server_list([0, 1]), "RANK_TABLE_FILE='{}' has 2 ranks and needs RANK_ID, which is not set"),
     (
         {"RANK_ID": "0"},
         server_list([0, 1], status="initializing"),
-        "RANK_TABLE_FILE='{}' has \"status\": 'initializing', but only a table that is 'completed' can be used. Start the "
-        "job when whoever writes it is done.",
+        "RANK_TABLE_FILE='{}' has \"status\": 'initializing', not 'completed'. Start the job when the table is "
+        "complete.",
     ),
     (
         {"RANK_ID": "0"},
@@ -208,21 +208,22 @@ REFUSED = [
     (
         {"RANK_ID": "8p"},
         pods(a=[0, 1], b=[0]),
-        "RANK_ID='8p' is not in RANK_TABLE_FILE='{}', which names 'a', 'b'. Export RANK_ID as this process's number, 0 to "
+        "RANK_ID='8p' is not in RANK_TABLE_FILE='{}', which has 'a', 'b'. Export RANK_ID as this process's rank, 0 to "
         "2, or RANK_ID as one of its pods.",
     ),
-    ({"RANK_ID": "8p"}, server_list([0, 1]), "RANK_ID='8p' is not in RANK_TABLE_FILE='{}', which names no pods."),
+    ({"RANK_ID": "8p"}, server_list([0, 1]), "RANK_ID='8p' is not in RANK_TABLE_FILE='{}', which has no pods."),
     (
         {"POD_NAME": "a"},
         pods(a=[0, 1]),
-        "POD_NAME='a' in RANK_TABLE_FILE='{}' has devices 0, 1, and this process's is not set: export DEVICE_ID as one of "
+        "POD_NAME='a' in RANK_TABLE_FILE='{}' has devices 0, 1; the device of this process is not set. Export "
+        "DEVICE_ID as one of "
         "them, or RANK_ID",
     ),
-    ({"POD_NAME": "a", "DEVICE_ID": "7"}, pods(a=[0, 1]), "has devices 0, 1, and this process's is 7"),
+    ({"POD_NAME": "a", "DEVICE_ID": "7"}, pods(a=[0, 1]), "has devices 0, 1; the device of this process is 7"),
     (
         {"POD_NAME": "a", "RANK_ID": "2"},
         pods(a=[0, 1], b=[0]),
-        "POD_NAME='a' and RANK_ID=2 contradict each other: in RANK_TABLE_FILE='{}' rank 2 is in the pod 'b'. Unset one of "
+        "POD_NAME='a' and RANK_ID=2 contradict each other: in RANK_TABLE_FILE='{}' rank 2 is in pod 'b'. Unset one of "
         "them.",
     ),
 ]
@@ -242,8 +243,8 @@ def test_a_table_that_is_not_there(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError) as caught:
         world_size({"RANK_TABLE_FILE": path})
     assert str(caught.value) == (
-        f"RANK_TABLE_FILE={path!r} cannot be used: No such file or directory. Correct it; "
-        "npu-shim ranktable make writes one."
+        f"RANK_TABLE_FILE={path!r} cannot be used: No such file or directory. Correct it, or create one with npu-shim "
+        "ranktable make."
     )
 
 

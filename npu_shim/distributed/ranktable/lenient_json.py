@@ -1,4 +1,4 @@
-"""From text to JSON; where it is none, the line and the reason, and the JSON without comments and stray commas."""
+"""Read JSON with comments and extra commas, and report each error with its line."""
 
 from __future__ import annotations
 
@@ -11,24 +11,21 @@ from npu_shim.distributed.ranktable.model import Problem
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(_STRING + r"|(?P<comment>//[^\n]*|/\*.*?\*/|\#[^\n]*)", re.DOTALL)
 _COMMA = re.compile(_STRING + r"|(?P<comma>,)(?=\s*[\]}])")
-_NO_COMMENTS = (
-    "JSON has no comments, though the vendor's manual prints them; npu-shim ranktable convert writes the "
-    "file without them"
-)
-_NO_LAST_COMMA = "Take away the comma before the closing bracket; npu-shim ranktable convert writes the file without it"
+_NO_COMMENTS = "JSON has no comments. Remove them, or run npu-shim ranktable convert"
+_NO_LAST_COMMA = "Remove the comma before the closing bracket, or run npu-shim ranktable convert"
 
 
-class _Refused(ValueError):
-    """What Python's reader of JSON lets pass: (what is wrong, what to do)."""
+class _Invalid(ValueError):
+    """An error that Python's JSON parser accepts: (description, fix)."""
 
 
 def load(text: str) -> tuple[Any, tuple[Problem, ...]]:
-    """Reads JSON, and what is JSON but for comments and commas before closing brackets.
+    """Read JSON that may have comments, and commas before closing brackets.
 
     Args:
-        text: of the whole file.
+        text: of the file.
     Returns:
-        (value, problems): the value is None where nothing can be made of the text; the problems name each line.
+        (value, problems). The value is None if the text is not JSON otherwise; the problems name the lines.
     """
     problems: list[Problem] = []
     plain = _without(_COMMENT, "comment", text, "has a comment", _NO_COMMENTS, problems)
@@ -37,19 +34,19 @@ def load(text: str) -> tuple[Any, tuple[Problem, ...]]:
         return json.loads(plain, object_pairs_hook=_object, parse_constant=_constant), tuple(problems)
     except json.JSONDecodeError as error:
         line = plain.split("\n")[error.lineno - 1].strip()
-        what = f"is not JSON: {_lowered(error.msg)}" + (f" in {_shortened(line)!r}" if line else "")
-        return None, (*problems, Problem(_place(error.lineno, error.colno), what, _advice(error.msg, plain)))
-    except _Refused as error:
+        what = f"is not JSON: {_lower_first(error.msg)}" + (f" in {_shorten(line)!r}" if line else "")
+        return None, (*problems, Problem(_position(error.lineno, error.colno), what, _advice(error.msg, plain)))
+    except _Invalid as error:
         what, advice = error.args
         return None, (*problems, Problem("$", what, advice))
-    except ValueError as error:  # a number of thousands of digits
-        return None, (*problems, Problem("$", f"is not JSON: {error}", "Write a number that is one"))
+    except ValueError as error:  # a number with thousands of digits
+        return None, (*problems, Problem("$", f"is not JSON: {error}", "Write a shorter number"))
     except RecursionError:
-        return None, (Problem("$", "the brackets are nested too deeply", "A rank table is not as deep; write it anew"),)
+        return None, (Problem("$", "the brackets are nested too deeply", "Write a table with fewer levels"),)
 
 
 def _without(pattern: re.Pattern[str], name: str, text: str, what: str, advice: str, problems: list[Problem]) -> str:
-    """The text with each match blanked out, so that lines and columns stay; the first is a problem."""
+    """Return the text with each match replaced by spaces, and report the first one."""
     found: list[tuple[int, str]] = []
 
     def blank(match: re.Match[str]) -> str:
@@ -63,9 +60,9 @@ def _without(pattern: re.Pattern[str], name: str, text: str, what: str, advice: 
         at, first = found[0]
         line = text.count("\n", 0, at) + 1
         column = at - (text.rfind("\n", 0, at) + 1) + 1
-        shown = f" ({_shortened(first)})" if name == "comment" else ""
+        shown = f" ({_shorten(first)})" if name == "comment" else ""
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        problems.append(Problem(_place(line, column), f"is not JSON: it {what}{shown}{more}", advice))
+        problems.append(Problem(_position(line, column), f"is not JSON: it {what}{shown}{more}", advice))
     return plain
 
 
@@ -73,9 +70,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in pairs:
         if key in made:
-            raise _Refused(
-                f"the key {key!r} is given twice in one object, as {_shortened(json.dumps(made[key]))} and "
-                f"as {_shortened(json.dumps(value))}",
+            raise _Invalid(
+                f"the key {key!r} is given twice in one object, as {_shorten(json.dumps(made[key]))} and "
+                f"as {_shorten(json.dumps(value))}",
                 "Keep one of them",
             )
         made[key] = value
@@ -83,30 +80,30 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> float:
-    raise _Refused(f"is not JSON: {name} is no number", "Write a number there")
+    raise _Invalid(f"is not JSON: {name} is not a number", "Write a number")
 
 
-def _place(line: int, column: int) -> str:
+def _position(line: int, column: int) -> str:
     return f"line {line}, column {column}"
 
 
 def _advice(message: str, text: str) -> str:
     if not text.strip():
-        return "The file is empty; npu-shim ranktable make writes one"
+        return "The file is empty. Run npu-shim ranktable make"
     if "'" in text and '"' not in text:
-        return "JSON puts names in double quotes"
+        return "Write names in double quotes"
     if message.startswith("Expecting ',' delimiter"):
         return "Put a comma between entries, and close each bracket"
     if message.startswith("Expecting property name"):
-        return "Names stand in double quotes, and after the last entry comes no comma"
+        return "Write names in double quotes, and no comma after the last entry"
     if message.startswith("Extra data"):
-        return "Keep one object; what follows it belongs elsewhere"
-    return "Correct it there; npu-shim ranktable make writes a new one"
+        return "Keep one object"
+    return "Correct it, or run npu-shim ranktable make for a new table"
 
 
-def _lowered(text: str) -> str:
+def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _shortened(text: str, most: int = 60) -> str:
+def _shorten(text: str, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."

@@ -1,20 +1,21 @@
-"""From a RankTable to the text of a file, in its own dialect or in another one."""
+"""Write a rank table, in its own dialect or another one."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-from typing import Any, Sequence
+from typing import Any, Dict, Sequence
 
 from npu_shim.distributed.ranktable.model import DIALECTS, LAB, POD, SERVER_LIST, Device, Extras, RankTable, Server
 
-# What readers of the dialect lab look for, beside the ranks
+JsonObject = Dict[str, Any]
+# The keys that readers of the dialect lab expect besides the ranks
 _LAB_KEYS = {"board_id": "0x0000", "chip_info": "910", "deploy_mode": "lab", "para_plane_nic_location": "device"}
 _POD_GROUP = "worker"
-_WIDTH = 120
-# Keys that say how a dialect is built, and nothing that another one could not say
-_STRUCTURE = (
+_LINE_LENGTH = 120
+# Keys that belong to the structure of a dialect; every dialect has their information
+_STRUCTURE_KEYS = (
     "version",
     "server_count",
     "server_list",
@@ -31,25 +32,25 @@ _STRUCTURE = (
 )
 
 
-def text(table: RankTable) -> str:
-    """The text of a file, in the table's dialect. Every number is a text, as all known files have it.
+def render(table: RankTable) -> str:
+    """Return the text of a file in the dialect of the table. Numbers are strings, as in all known files.
 
     Raises:
-        ValueError: the dialect cannot say which ranks there are.
+        ValueError: the dialect cannot represent the ranks.
     """
-    return _rendered(document(table), "") + "\n"
+    return _render(to_json(table), "") + "\n"
 
 
-def write(text_of_table: str, path: str) -> None:
-    """Writes the whole file, or nothing.
+def write(text: str, path: str) -> None:
+    """Write the whole file or nothing.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     part = f"{path}.part"
     try:
         with open(part, "w", encoding="utf-8") as stream:
-            stream.write(text_of_table)
+            stream.write(text)
         os.replace(part, path)
     except OSError:
         if os.path.exists(part):
@@ -57,13 +58,13 @@ def write(text_of_table: str, path: str) -> None:
         raise
 
 
-def document(table: RankTable) -> dict[str, Any]:
-    """The JSON value of a table, in its dialect.
+def to_json(table: RankTable) -> JsonObject:
+    """Return the JSON value of a table in its dialect.
 
     Raises:
-        ValueError: in the dialect ``pod`` ranks follow the order of the file, and the table's do not.
+        ValueError: the dialect is ``pod``, and the ranks do not follow the order of the file.
     """
-    made: dict[str, Any] = {} if table.version is None else {"version": table.version}
+    made: JsonObject = {} if table.version is None else {"version": table.version}
     made["status"] = table.status
     if table.dialect == SERVER_LIST:
         made.update(
@@ -87,27 +88,27 @@ def document(table: RankTable) -> dict[str, Any]:
     return {**made, **_values(table.extras)}
 
 
-def converted(table: RankTable, dialect: str) -> tuple[RankTable, tuple[str, ...]]:
-    """The same ranks on the same devices in another dialect.
+def convert(table: RankTable, dialect: str) -> tuple[RankTable, tuple[str, ...]]:
+    """Convert a table to another dialect.
 
     Args:
         table: any table.
         dialect: one of DIALECTS.
     Returns:
-        (table, left out): the second names what the dialect has no place for.
+        (table, dropped): the second has the keys that do not exist in the dialect.
     Raises:
-        ValueError: no such dialect, or one that cannot say which ranks there are.
+        ValueError: the dialect is unknown, or cannot represent the ranks.
     """
     if dialect not in DIALECTS:
-        raise ValueError(f"dialect={dialect!r} is not allowed: it must be one of {', '.join(DIALECTS)}.")
+        raise ValueError(f"dialect={dialect!r} is not allowed. Use one of {', '.join(DIALECTS)}.")
     if dialect == table.dialect:
         return table, ()
     made = {SERVER_LIST: _to_server_list, LAB: _to_lab, POD: _to_pods}[dialect](table)
-    document(made)  # raises where it cannot be written
-    return made, _left_out(table, made)
+    to_json(made)  # raises ValueError if the dialect cannot represent the ranks
+    return made, _dropped_keys(table, made)
 
 
-def _lab(table: RankTable) -> dict[str, Any]:
+def _lab(table: RankTable) -> JsonObject:
     devices = [(server, device) for server in table.servers for device in server.devices]
     return {
         "group_name": table.group_name or "",
@@ -122,14 +123,14 @@ def _lab(table: RankTable) -> dict[str, Any]:
     }
 
 
-def _pods(table: RankTable) -> dict[str, Any]:
+def _pods(table: RankTable) -> JsonObject:
     ranks = [device.rank for server in table.servers for device in server.devices]
     if ranks != list(range(len(ranks))):
         raise ValueError(
-            f"the dialect {POD!r} has no rank ids: ranks follow the order of the file, but here they are "
-            f"{', '.join(map(str, ranks))} in that order. Use the dialect {SERVER_LIST!r} or {LAB!r}."
+            f"the dialect {POD!r} has no rank ids and numbers the ranks in file order, but here they are "
+            f"{', '.join(map(str, ranks))}. Use the dialect {SERVER_LIST!r} or {LAB!r}."
         )
-    made: dict[str, Any] = {} if table.group_name is None else {"group_name": table.group_name}
+    made: JsonObject = {} if table.group_name is None else {"group_name": table.group_name}
     made.update(device_count=str(table.size), instance_count=str(len(table.servers)), **_values(table.group_extras))
     made["instance_list"] = [
         {
@@ -152,7 +153,7 @@ def _to_lab(table: RankTable) -> RankTable:
         sum(len(server.devices) for server in table.servers if server.server_id == name)
         for name in {server.server_id for server in table.servers}
     )
-    keys: dict[str, Any] = {
+    keys: JsonObject = {
         **_LAB_KEYS,
         "para_plane_nic_num": str(ports),
         "para_plane_nic_name": [f"eth{port}" for port in range(ports)],
@@ -162,7 +163,7 @@ def _to_lab(table: RankTable) -> RankTable:
 
 
 def _to_pods(table: RankTable) -> RankTable:
-    """Servers in the order of their ranks, each with a name for its pod."""
+    """Convert to pods: servers in the order of their ranks, each with a pod name."""
     servers = sorted(
         (
             Server(server.server_id, tuple(sorted(server.devices, key=lambda device: device.rank)))
@@ -182,29 +183,29 @@ def _to_pods(table: RankTable) -> RankTable:
 
 
 def _by_server(table: RankTable) -> tuple[Server, ...]:
-    """The servers, each once, without what only the table's own dialect has."""
+    """Return each server once, without the keys of the table's own dialect."""
     found: dict[str, list[Device]] = {}
     for server in table.servers:
         found.setdefault(server.server_id, []).extend(server.devices)
     return tuple(Server(server_id, tuple(devices)) for server_id, devices in found.items())
 
 
-def _left_out(table: RankTable, made: RankTable) -> tuple[str, ...]:
-    """The keys of a table that are not in what became of it."""
-    kept, had = _keys(document(made)), _keys(document(table))
-    return tuple(key for key in had if key not in kept and key not in _STRUCTURE)
+def _dropped_keys(table: RankTable, made: RankTable) -> tuple[str, ...]:
+    """Return the keys of a table that its converted form does not have."""
+    kept, had = _keys(to_json(made)), _keys(to_json(table))
+    return tuple(key for key in had if key not in kept and key not in _STRUCTURE_KEYS)
 
 
 def _keys(value: Any) -> dict[str, None]:
-    """All keys of all objects, in order of appearance."""
+    """Return all keys of all objects, in order of appearance."""
     found: dict[str, None] = {}
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         found.update(_keys(one))
     return {**(dict.fromkeys(value) if isinstance(value, dict) else {}), **found}
 
 
-def _device(device: Device) -> dict[str, Any]:
-    made: dict[str, Any] = {"device_id": str(device.device_id)}
+def _device(device: Device) -> JsonObject:
+    made: JsonObject = {"device_id": str(device.device_id)}
     if device.super_device_id is not None:
         made["super_device_id"] = device.super_device_id
     if device.device_ip is not None:
@@ -212,25 +213,29 @@ def _device(device: Device) -> dict[str, Any]:
     return {**made, **_values(device.extras)}
 
 
-def _values(extras: Extras) -> dict[str, Any]:
+def _values(extras: Extras) -> JsonObject:
     return {key: json.loads(value) for key, value in extras}
 
 
-def _rendered(value: Any, indent: str) -> str:
-    """JSON with whatever fits a line on one line."""
+def _render(value: Any, indent: str) -> str:
+    """Return JSON text with each value on one line if it fits."""
     short = json.dumps(value)
-    if not isinstance(value, (dict, list)) or not value or (len(indent + short) < _WIDTH and not _is_outer(value)):
+    if (
+        not isinstance(value, (dict, list))
+        or not value
+        or (len(indent + short) < _LINE_LENGTH and not _is_outer(value))
+    ):
         return short
     inner = indent + "  "
     items: Sequence[str]
     if isinstance(value, dict):
-        items = [f"{inner}{json.dumps(key)}: {_rendered(one, inner)}" for key, one in value.items()]
+        items = [f"{inner}{json.dumps(key)}: {_render(one, inner)}" for key, one in value.items()]
         return "{\n" + ",\n".join(items) + f"\n{indent}}}"
-    return "[\n" + ",\n".join(inner + _rendered(one, inner) for one in value) + f"\n{indent}]"
+    return "[\n" + ",\n".join(inner + _render(one, inner) for one in value) + f"\n{indent}]"
 
 
 def _is_outer(value: Any) -> bool:
-    """True where something inside would be hard to see on one line: objects in lists in objects."""
+    """Return True for objects in lists in objects, which are hard to read on one line."""
     return (
         isinstance(value, dict)
         and any(isinstance(one, list) and any(isinstance(item, dict) for item in one) for one in value.values())

@@ -107,7 +107,7 @@ class Office:
                 self.send(rank, letters.BROKEN, letters.of_text(str(error)), group, part=error_code(error))
 
     def leave(self, how: str, timeout_s: float) -> None:
-        """Tells everybody that this rank ends, and stops taking in letters. Nobody waits for hosts that do not answer."""
+        """Announce the exit of this rank to all, and stop receiving. Hosts that do not answer are not waited for."""
         self._leaving.set()
         sent = [self.send(peer.rank, letters.LEFT, letters.of_text(how)) for peer in self.peers.others]
         for each in sent:
@@ -166,7 +166,7 @@ class Office:
         return group in self._errors or self._deaf is not None
 
     def awaited(self, group: int, rank: int) -> list[str]:
-        """The keys of the collectives of a group in which a rank is and this one's threads are not done. Hold the lock."""
+        """Return the keys that a rank has announced in a group and this rank has not finished. Hold the lock."""
         return [found.announced[rank].key for found in self._calls[group].values() if rank in found.announced]
 
     def _take_in(self) -> None:

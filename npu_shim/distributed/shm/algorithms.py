@@ -98,7 +98,7 @@ class _ChunkReducer:
         self._scratch = empty(-(-step // barrier.size) + _CACHE_LINE_BYTES, dtype)
 
     def reduce(self, begin: int, count: int) -> None:
-        """Reduce ``count`` elements from ``begin``: write the parts of other ranks, reduce the own part, read theirs."""
+        """Reduce ``count`` elements from ``begin``: write other ranks' parts, reduce the own part, read theirs."""
         barrier, source, out = self._barrier, self._source, self._out
         slots = barrier.slots(self._dtype, count)
         parts = split_chunk(count, barrier.size, self._dtype.itemsize)

@@ -1,0 +1,81 @@
+"""Read rank tables of every dialect.
+
+``read(path)`` raises an error if a table cannot describe a job. ``examine(text)``
+returns every problem, warnings included, and raises no error.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from npu_shim.distributed.ranktable import lenient_json
+from npu_shim.distributed.ranktable.dialects import read_data
+from npu_shim.distributed.ranktable.model import Problem, RankTable, RankTableError, errors
+from npu_shim.distributed.ranktable.validate import validate
+
+
+def examine(text: str, product: str | None = None) -> tuple[RankTable | None, tuple[Problem, ...]]:
+    """Read a rank table and find its problems.
+
+    Args:
+        text: of the file.
+        product: one of PRODUCTS, whose rules for the devices of a server apply; None for the CPU.
+    Returns:
+        (table, problems). The table is None if the text does not describe one; comments and extra commas are accepted.
+        A problem is an 'error' if no runtime accepts it, and a 'warning' if only NPUs reject it.
+    """
+    data, syntax = lenient_json.load(text)
+    if data is None and syntax:
+        return None, syntax
+    reading = read_data(data)
+    found = (*reading.problems, *validate(reading, product))
+    return None if errors(found) else reading.table, (*syntax, *found)
+
+
+def parse(text: str, name: str = "rank table") -> RankTable:
+    """Read the text of a rank table.
+
+    Args:
+        text: JSON, of any dialect.
+        name: name of the table in errors.
+    Returns:
+        The table.
+    Raises:
+        RankTableError: it is not JSON, or does not describe a job.
+    """
+    table, problems = examine(text)
+    wrong = errors(problems)
+    if table is None or wrong:
+        raise RankTableError(name, wrong)
+    return table
+
+
+def read(path: str) -> RankTable:
+    """Read a file; an unchanged file is parsed once.
+
+    Raises:
+        OSError: the file cannot be read.
+        RankTableError: it has no valid rank table.
+    """
+    found = os.stat(path)
+    return _read(path, found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: str, *version: int) -> RankTable:
+    return parse(read_text(path), path)
+
+
+def read_text(path: str) -> str:
+    """Return the text of a file, with or without a byte order mark.
+
+    Raises:
+        OSError: the file cannot be read.
+        RankTableError: it is not text.
+    """
+    try:
+        with open(path, encoding="utf-8-sig") as stream:
+            return stream.read()
+    except UnicodeDecodeError as error:
+        raise RankTableError(path, (Problem("$", f"the file is not text ({error})", "Save it as UTF-8."),)) from error
