@@ -133,7 +133,9 @@ def test_a_rank_table_is_read_and_checked(doctor: Any, tmp_path: pathlib.Path) -
     assert out.splitlines()[-1].startswith(f"  RANK_SIZE=4 contradicts RANK_TABLE_FILE={path!r}, which has 2 ranks")
     code, out = doctor(RANK_TABLE_FILE=path, RANK_ID="2")
     assert code == 1
-    assert out.splitlines()[-1].startswith(f"  RANK_ID=2 is not in RANK_TABLE_FILE={path!r}, which has the ranks 0 to 1")
+    assert out.splitlines()[-1].startswith(
+        f"  RANK_ID=2 is not in RANK_TABLE_FILE={path!r}, which has the ranks 0 to 1"
+    )
 
 
 def test_a_tensorflow_without_estimator_is_a_note(doctor: Any) -> None:
