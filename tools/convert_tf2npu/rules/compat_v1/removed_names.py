@@ -11,7 +11,7 @@ reported. Notes on some replacements:
 
 * Normal initializers of ``tf.compat.v1`` truncate the distribution more exactly than those of tf.contrib. Their
   values are 0.3 % narrower.
-* tensorflow_addons supports TensorFlow up to 2.15.
+* tensorflow_addons supports TensorFlow up to 2.15. Its seq2seq module uses Keras cells.
 * ``index_table_from_file(file)`` is ``tf.lookup.StaticVocabularyTable(tf.lookup.TextFileInitializer(file, tf.string,
   tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER), num_oov_buckets)``.
 * ``index_table_from_tensor(words)`` is ``tf.lookup.StaticVocabularyTable(tf.lookup.KeyValueTensorInitializer(words,

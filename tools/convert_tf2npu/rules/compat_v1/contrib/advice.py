@@ -63,7 +63,7 @@ _MODULES = {
     "bayesflow": "Install tensorflow_probability and use its classes",
     "image": "Up to TensorFlow 2.15, use tensorflow_addons: tfa.image.%s",
     "mixed_precision": "Use NPULossScaleOptimizer and the loss scale managers of npu_shim",
-    "seq2seq": "Up to TensorFlow 2.15, use tensorflow_addons with Keras cells: tfa.seq2seq.%s",
+    "seq2seq": "Up to TensorFlow 2.15, use tensorflow_addons: tfa.seq2seq.%s",
     "summary": "Use tf.compat.v2.summary.%s with a step argument, or tf.summary with a FileWriter",
     "tensorboard": "Write from tensorboard.plugins import projector",
 }
@@ -96,5 +96,5 @@ def advice(name: str) -> str:
         return "Import each name from its new location"
     example = next((known for known in HOMES if known.startswith(name + ".")), None)
     if example:
-        return f"Import each name from its new location, as tf.{HOMES[example].name} for {example}"
+        return f"Import each name from its new location, as tf.{HOMES[example].name}"
     return f"Copy its source from tensorflow/contrib/{module} of TensorFlow 1.15, or remove it"
