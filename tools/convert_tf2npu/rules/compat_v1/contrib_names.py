@@ -89,7 +89,7 @@ from typing import Iterator, Sequence
 
 from ..base import Context, Result
 from .contrib.plan import plan
-from .contrib.spots import CODE
+from .contrib.contrib_uses import CODE
 
 __all__ = ["CODE", "NEEDS", "check_last"]
 NEEDS = {"compat_v1": True}

@@ -71,12 +71,12 @@ from ...tf_api.v1_tables import CHANGED, PRIVATE
 from ..base import Context, Finding, Result
 from .contrib.advice import advice
 from .contrib.plan import plan
-from .contrib.spots import below_contrib
+from .contrib.contrib_uses import below_contrib
 from .lifting import Use, uses, whole_call
 
 CODE = "NPU260"
 NEEDS = {"compat_v1": True}
-_INSTEAD = {
+_ADVICE = {
     "keras.utils.multi_gpu_model": "Train on several devices with -d horovod or -d tf_strategy",
     "keras.utils.HDF5Matrix": "Read the file with h5py",
     "keras.mixed_precision.experimental": "Set precision_mode_v2 on the NPU session",
@@ -104,7 +104,7 @@ _Removed = Tuple[ast.AST, str, str]
 
 
 def _all(context: Context, replaced: Sequence[tuple[int, int]]) -> Iterator[_Removed]:
-    for node, name, has_comment in plan(context, replaced).left:
+    for node, name, has_comment in plan(context, replaced).remaining:
         full = f"tf.contrib.{name}" if name else "tf.contrib"
         if has_comment:
             yield (
@@ -141,11 +141,11 @@ def _imported(context: Context, statement: ast.stmt) -> Iterator[_Removed]:
     for alias in statement.names:
         name = module + "." + alias.name
         if alias.name == "*" and below_contrib(module) is not None:
-            instead = advice(below_contrib(module) or "")
-            yield statement, name, f"{module} was removed in TensorFlow 2. {instead}"
+            fix = advice(below_contrib(module) or "")
+            yield statement, name, f"{module} was removed in TensorFlow 2. {fix}"
         elif rest_of(module).startswith("examples"):
-            instead = _INSTEAD.get(rest_of(module), _COPY)
-            yield statement, module, f"{module} was removed in TensorFlow 2. {instead}"
+            fix = _ADVICE.get(rest_of(module), _COPY)
+            yield statement, module, f"{module} was removed in TensorFlow 2. {fix}"
         elif module.startswith("tensorflow.python."):
             yield from _private(statement, name)
         elif became(name) == NOWHERE:
@@ -177,8 +177,8 @@ def _used(context: Context, use: Use) -> Iterator[_Removed]:
 
 
 def _removed(rest: str) -> str:
-    instead = next((text for name, text in _INSTEAD.items() if (rest + ".").startswith(name + ".")), _COPY)
-    return f"tf.{rest} was removed in TensorFlow 2. {instead}"
+    fix = next((text for name, text in _ADVICE.items() if (rest + ".").startswith(name + ".")), _COPY)
+    return f"tf.{rest} was removed in TensorFlow 2. {fix}"
 
 
 def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
@@ -187,8 +187,8 @@ def _private(node: ast.AST, name: str) -> Iterator[_Removed]:
     for word in PRIVATE.get(module, "").split():
         own, _, public = word.partition("=")
         if own == last:
-            instead = f"Use tf.{public}" if public else "Replace this private name with a public one"
-            yield node, name, f"{last} was removed from {module} in later versions of TensorFlow. {instead}"
+            fix = f"Use tf.{public}" if public else "Replace this private name with a public one"
+            yield node, name, f"{last} was removed from {module} in later versions of TensorFlow. {fix}"
 
 
 def _order(call: ast.Call, rest: str) -> str:

@@ -74,8 +74,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     parent = context.names.parents.get(call.node)
     around = (context.resolve(parent.func, call.where) or "") if isinstance(parent, ast.Call) else ""
     if name == _PARTITION:
-        instead = "tf.where(tf.equal(partitions, i), x, tf.zeros_like(x)) for each part i"
+        replacement = "tf.where(tf.equal(partitions, i), x, tf.zeros_like(x)) for each part i"
     else:
         reduced = _REDUCED.get(last_part(around)) if around.startswith("tensorflow.") else None
-        instead = reduced or "rows, valid = npu_shim.data.masked_select(x, mask, MOST) and mask what follows with valid"
-    yield Finding(call.node, f"dynamic number of rows: the NPU recompiles for each. Write {instead}")
+        replacement = reduced or "rows, valid = npu_shim.data.masked_select(x, mask, MOST) and mask what follows with valid"
+    yield Finding(call.node, f"dynamic number of rows: the NPU recompiles for each. Write {replacement}")

@@ -81,10 +81,10 @@ from ..base import Context, Finding, Result
 CODE = "NPU245"
 METHODS = frozenset({"run", "eval"})
 _SIGNATURES = {"run": ("fetches", "feed_dict"), "eval": ("feed_dict", "session")}
-_COST = "last partial batch: the NPU recompiles for it. "
+_RECOMPILES = "last partial batch: the NPU recompiles for it. "
 
 
-class _Cut(NamedTuple):
+class _Slice(NamedTuple):
     """A slice of an array: the array, the size of a slice, and the range or min that makes the last slice smaller."""
 
     whole: ast.expr
@@ -101,31 +101,31 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         "feed_dict" in bound.keywords or context.types.of(function.value, call.where) == Type.SESSION
     ):
         return
-    cuts = [(key, _cut(context, call, value)) for key, value in zip(feeds.keys, feeds.values) if key is not None]
-    found = [(key, cut) for key, cut in cuts if cut is not None]
+    slices = [(key, _slice_of(context, call, value)) for key, value in zip(feeds.keys, feeds.values) if key is not None]
+    found = [(key, piece) for key, piece in slices if piece is not None]
     if not found:
         return
     fetched = bound.args.get("fetches", function.value)
     if any(TRAIN in phases_in(word) or word in ("optimizer", "opt") for word in _names_in(fetched)):
-        yield Finding(call.node, f"{_COST}Drop it in training: {_full_range(context, found[0][1])}")
+        yield Finding(call.node, f"{_RECOMPILES}Drop it in training: {_full_range(context, found[0][1])}")
     else:
-        whole = ", ".join(f"{_text(context, key)}: {_text(context, cut.whole)}" for key, cut in found)
+        whole = ", ".join(f"{_text(context, key)}: {_text(context, piece.whole)}" for key, piece in found)
         size = _text(context, found[0][1].size)
         yield Finding(
             call.node,
-            f"{_COST}Write for feed, real in npu_shim.data.padded_batches({{{whole}}}, {size}): "
+            f"{_RECOMPILES}Write for feed, real in npu_shim.data.padded_batches({{{whole}}}, {size}): "
             "and keep [:real] of the results",
         )
 
 
-def _full_range(context: Context, cut: _Cut) -> str:
+def _full_range(context: Context, piece: _Slice) -> str:
     """Return the advice that drops the last partial batch: another range, or an earlier end of the loop."""
-    if len(cut.by.args) != 3:
+    if len(piece.by.args) != 3:
         return "end the loop before it"
-    size, stop = _text(context, cut.size), cut.by.args[1]
+    size, stop = _text(context, piece.size), piece.by.args[1]
     plain = isinstance(stop, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) or constant(stop) is not None
     end = _text(context, stop) if plain else f"({_text(context, stop)})"
-    return f"range({_text(context, cut.by.args[0])}, {end} - {size} + 1, {size})"
+    return f"range({_text(context, piece.by.args[0])}, {end} - {size} + 1, {size})"
 
 
 def _dict(context: Context, call: Call, node: ast.AST | None) -> ast.Dict | None:
@@ -136,7 +136,7 @@ def _dict(context: Context, call: Call, node: ast.AST | None) -> ast.Dict | None
     return node if isinstance(node, ast.Dict) else None
 
 
-def _cut(context: Context, call: Call, value: ast.expr) -> _Cut | None:
+def _slice_of(context: Context, call: Call, value: ast.expr) -> _Slice | None:
     """Return the slice in a fed value, or None if its last slice is not known to be smaller."""
     if not isinstance(value, ast.Subscript):
         return None
@@ -147,13 +147,13 @@ def _cut(context: Context, call: Call, value: ast.expr) -> _Cut | None:
         return None
     if _is_tested(context, value, {part.lower.id, getattr(part.upper, "id", part.lower.id)}):
         return None
-    upper = _of_name(context, call, part.upper)
+    upper = _value_of(context, call, part.upper)
     if isinstance(upper, ast.Call) and getattr(upper.func, "id", "") == "min" and len(upper.args) == 2:
         for argument in upper.args:
-            size = _added(argument, part.lower.id)
+            size = _summand(argument, part.lower.id)
             if size is not None:
-                return _Cut(value.value, size, upper)
-    size = _added(upper, part.lower.id)
+                return _Slice(value.value, size, upper)
+    size = _summand(upper, part.lower.id)
     ranged = _range_of(context, value, part.lower.id) if size is not None else None
     if (
         size is None
@@ -162,10 +162,10 @@ def _cut(context: Context, call: Call, value: ast.expr) -> _Cut | None:
         or _divides(context, call, ranged, size)
     ):
         return None
-    return _Cut(value.value, size, ranged)
+    return _Slice(value.value, size, ranged)
 
 
-def _of_name(context: Context, call: Call, node: ast.AST | None) -> ast.AST | None:
+def _value_of(context: Context, call: Call, node: ast.AST | None) -> ast.AST | None:
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, call.where) or []
         return (
@@ -178,7 +178,7 @@ def _of_name(context: Context, call: Call, node: ast.AST | None) -> ast.AST | No
     return node
 
 
-def _added(node: ast.AST | None, start: str) -> ast.expr | None:
+def _summand(node: ast.AST | None, start: str) -> ast.expr | None:
     """Return the summand of a name: ``size`` in ``start + size``."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         for one, other in ((node.left, node.right), (node.right, node.left)):
@@ -225,7 +225,7 @@ def _divides(context: Context, call: Call, ranged: ast.Call, size: ast.expr) -> 
     if None not in numbers:
         start, stop, step = [number[0] for number in numbers if number]
         return not step or (stop - start) % step == 0
-    stop = _of_name(context, call, ranged.args[1])
+    stop = _value_of(context, call, ranged.args[1])
     return any(
         isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Sub, ast.FloorDiv, ast.Mod, ast.Mult))
         for part in (ast.walk(stop) if stop is not None else ())

@@ -46,12 +46,12 @@ sets.set_difference sets.set_intersection sets.set_union sets.difference sets.in
 )
 
 _SUMMED = "Compute and pad it in the input pipeline, or sum by id with tf.math.unsorted_segment_sum"
-_INSTEAD = {
+_ADVICE = {
     "unique": "Write values, valid, index = npu_shim.data.unique_padded(x), or compute it in the input pipeline"
 }
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if runs_on_card(context, call.node):
-        instead = _INSTEAD.get(last_part(name), _SUMMED)
-        yield Finding(call.node, f"dynamic number of values: the NPU recompiles for each. {instead}")
+        advice = _ADVICE.get(last_part(name), _SUMMED)
+        yield Finding(call.node, f"dynamic number of values: the NPU recompiles for each. {advice}")

@@ -13,7 +13,7 @@ from ...semantics.module_index import Names
 from ...syntax.source import Edit, Source
 from ..base import Context, Finding
 from .calls import GETTERS, File, Turn, Turned, is_option, turn_call
-from .instead import instead
+from .advice import advice
 from .setup import turn_init, turn_shutdown
 from .uses import Use, imports, uses
 
@@ -90,7 +90,7 @@ def _turn(context: Context, use: Use, started: list[ast.Call], ended: list[ast.C
     if turned is not None:
         return turned
     what = "the module horovod is passed on here" if use.name == "horovod" else f"{use.short} is unsupported on the NPU"
-    return Finding(use.node, f"{what}. {instead(use.name)}")
+    return Finding(use.node, f"{what}. {advice(use.name)}")
 
 
 def _assigned_options(names: Names, its_uses: list[Use], turns: list[Turn | None]) -> set[ast.stmt]:

@@ -35,7 +35,7 @@ from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
 from ..base import Context, Finding, Result
-from .instead import instead
+from .advice import advice
 
 CODE = "NPU216"
 CALLS = names_of("horovod")
@@ -45,4 +45,4 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if context.distributed == "horovod":
         return  # reported by the rule that converts Horovod
     name = name or ""
-    yield Finding(call.node, f"horovod {last_part(name)} is unsupported on the NPU. {instead(name)}")
+    yield Finding(call.node, f"horovod {last_part(name)} is unsupported on the NPU. {advice(name)}")

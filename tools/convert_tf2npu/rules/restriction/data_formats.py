@@ -43,7 +43,7 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU208"
 _KNOWN = frozenset({"NCHW", "NHWC", "NC", "HWCN", "CN", "N..C", "NC..", "CHANNELS_FIRST", "CHANNELS_LAST"})
-_INSTEAD = {
+_ADVICE = {
     "NWC": "Use a 2-D convolution of tf.expand_dims(x, 1)",
     "NCW": "Use a 2-D convolution of tf.expand_dims(x, 2)",
 }
@@ -62,5 +62,5 @@ def check_file(context: Context) -> Iterator[Result]:
                 and (context.resolve(call.node.func, call.where) or "").startswith("tensorflow.")
                 and runs_on_card(context, call.node)
             ):
-                instead = _INSTEAD.get(value[0], "Use 2-D convolutions slice by slice, or keep this part on the host")
-                yield Finding(keyword.value, f"the data format {value[0]} is unsupported on the NPU. {instead}")
+                advice = _ADVICE.get(value[0], "Use 2-D convolutions slice by slice, or keep this part on the host")
+                yield Finding(keyword.value, f"the data format {value[0]} is unsupported on the NPU. {advice}")

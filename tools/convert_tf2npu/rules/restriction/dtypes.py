@@ -91,8 +91,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if name in _FLOATX:
         yield Finding(call.node, f"{kind} is unsupported on the NPU. Write set_floatx('float32')")
     elif kind == "float64":
-        instead = "tf.cast(..., tf.float32)" if name in _DOUBLE else "tf.float32"
-        yield Finding(call.node, f"float64 is unsupported on the NPU. Write {instead}")
+        replacement = "tf.cast(..., tf.float32)" if name in _DOUBLE else "tf.float32"
+        yield Finding(call.node, f"float64 is unsupported on the NPU. Write {replacement}")
     else:
         yield Finding(
             call.node,

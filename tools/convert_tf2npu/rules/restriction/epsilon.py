@@ -47,7 +47,7 @@ keras.backend.clip""".split()
 )
 _BOUNDS = {"clip_by_value": 1, "clip": 1, "maximum": 1}  # the position of the lower bound
 _ZERO_BELOW = 2.0**-25
-_HALF = re.compile(r"float16|mix(?:ed)?_precision|mixed_float|\bfp16|tf\.half")
+_MENTIONS_FLOAT16 = re.compile(r"float16|mix(?:ed)?_precision|mixed_float|\bfp16|tf\.half")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -67,7 +67,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             ),
             None,
         )
-    if small is not None and _HALF.search(context.source.text) and runs_on_card(context, call.node):
+    if small is not None and _MENTIONS_FLOAT16.search(context.source.text) and runs_on_card(context, call.node):
         yield Finding(
             call.node,
             f"{context.source.segment(small)} becomes zero in float16 and does not protect {short}. "

@@ -49,7 +49,7 @@ from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
 
 CODE = "NPU224"
-_INSTEAD = {
+_REPLACEMENTS = {
     "tensorflow.Variable": "tf.constant",
     "tensorflow.get_variable": "tf.constant",
     "tensorflow.keras.backend.variable": "tf.constant",
@@ -59,7 +59,7 @@ _INSTEAD = {
     "tensorflow.keras.backend.random_uniform_variable": "tf.random.uniform",
     "tensorflow.keras.backend.random_normal_variable": "tf.random.normal",
 }
-CALLS = frozenset(_INSTEAD)
+CALLS = frozenset(_REPLACEMENTS)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -67,5 +67,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         yield Finding(
             call.node,
             f"{last_part(name)} creates a variable in the input pipeline, which the NPU never initializes. "
-            f"Use {_INSTEAD[name or '']}",
+            f"Use {_REPLACEMENTS[name or '']}",
         )

@@ -64,7 +64,7 @@ _TRAINS = re.compile(
     r"\.Session\(|\.InteractiveSession\(|\.MonitoredTrainingSession\(|\.Supervisor\(|"
     r"\.Estimator\(|\.TPUEstimator\(|train_and_evaluate\(|\.fit\(|\.fit_generator\("
 )
-_CHOSEN = re.compile(r"set_start_method\(|get_context\(|mp_context\s*=")
+_SETS_START_METHOD = re.compile(r"set_start_method\(|get_context\(|mp_context\s*=")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -77,7 +77,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if (
         _TRAINS.search(text)
         and "tensorflow" in text
-        and not _CHOSEN.search(text)
+        and not _SETS_START_METHOD.search(text)
         and first_call(context, call, _WORKERS, context.names.tree, on_card=False)
     ):
         yield Finding(

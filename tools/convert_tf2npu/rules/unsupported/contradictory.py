@@ -36,7 +36,7 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU214"
 CALLS = names_of("unclear")
-_INSTEAD = {
+_ADVICE = {
     "accumulate_n": "Use tf.add_n, which computes the same",
     "embedding_lookup_sparse": "Pad the ids to a fixed number and use tf.nn.embedding_lookup with a mask",
     "safe_embedding_lookup_sparse": "Pad the ids to a fixed number and use tf.nn.embedding_lookup with a mask",
@@ -48,5 +48,5 @@ _INSTEAD = {
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
     if runs_on_card(context, call.node) and first_call(context, call, frozenset({name or ""}), context.names.tree):
-        instead = _INSTEAD.get(short, "Run one step with it on an NPU before a long training")
-        yield Finding(call.node, f"the support information for {short} is contradictory. {instead}")
+        advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
+        yield Finding(call.node, f"the support information for {short} is contradictory. {advice}")

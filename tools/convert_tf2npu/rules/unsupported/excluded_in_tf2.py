@@ -31,7 +31,7 @@ from ..base import Context, Finding, Result
 CODE = "NPU217"
 NEEDS = {"compat_v1": True}
 CALLS = AVOID_IN_2
-_INSTEAD = {
+_ADVICE = {
     "AdagradDAOptimizer": "Use tf.train.AdagradOptimizer",
     "AveragePooling3D": "Use tf.compat.v2.nn.avg_pool3d, which is supported",
     "basic_train_loop": "Write the loop of session.run calls yourself",
@@ -49,5 +49,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         and runs_on_card(context, call.node)
         and first_call(context, call, frozenset({name or ""}), context.names.tree)
     ):
-        instead = _INSTEAD.get(short, "Run one step with it on an NPU before a long training")
-        yield Finding(call.node, f"{short} is unsupported on the NPU with TensorFlow 2.6. {instead}")
+        advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
+        yield Finding(call.node, f"{short} is unsupported on the NPU with TensorFlow 2.6. {advice}")

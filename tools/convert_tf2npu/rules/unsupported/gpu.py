@@ -50,7 +50,7 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU212"
 CALLS = names_of("gpu")
-_INSTEAD = {
+_REPLACEMENTS = {
     "CuDNNLSTM": "tf.keras.layers.LSTM(..., recurrent_activation='sigmoid')",
     "CuDNNGRU": "tf.keras.layers.GRU(..., recurrent_activation='sigmoid', reset_after=True)",
     "CudnnLSTM": "tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell in tf.nn.dynamic_rnn",
@@ -71,5 +71,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             return
         child = parent
     short = last_part(name)
-    instead = _INSTEAD.get(short, "tf.nn.dynamic_rnn or another operation that is not for GPUs only")
-    yield Finding(call.node, f"{short} runs on NVIDIA GPUs only. Use {instead}")
+    replacement = _REPLACEMENTS.get(short, "tf.nn.dynamic_rnn or another operation that is not for GPUs only")
+    yield Finding(call.node, f"{short} runs on NVIDIA GPUs only. Use {replacement}")

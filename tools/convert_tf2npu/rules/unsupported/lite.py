@@ -27,7 +27,7 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU213"
 CALLS = names_of("lite")
-_INSTEAD = {
+_REPLACEMENTS = {
     "TFLiteLSTMCell": "tf.nn.rnn_cell.LSTMCell",
     "TfLiteRNNCell": "tf.nn.rnn_cell.BasicRNNCell",
     "dynamic_rnn": "tf.nn.dynamic_rnn",
@@ -36,6 +36,6 @@ _INSTEAD = {
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
-    instead = _INSTEAD.get(short)
-    advice = f"Use {instead} in the training graph" if instead else "Move it into the script that exports the model"
+    replacement = _REPLACEMENTS.get(short)
+    advice = f"Use {replacement} in the training graph" if replacement else "Move it into the script that exports the model"
     yield Finding(call.node, f"{short} is for TensorFlow Lite, not for the NPU. {advice}")

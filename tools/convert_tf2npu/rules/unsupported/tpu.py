@@ -37,7 +37,7 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU211"
 CALLS = names_of("tpu")
-_INSTEAD = {
+_ADVICE = {
     "bfloat16_scope": "Remove it and set precision_mode_v2='mixed_float16' on the NPU session",
     "cross_replica_sum": "Remove it on one device; use npu_allreduce on several",
     "initialize_system": "Remove it: the NPU session initializes its device",
@@ -59,5 +59,5 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             return  # written for a TPU, and called only on one
         child = parent
     short = last_part(name)
-    instead = _INSTEAD.get(short, "Remove it, or call it only on a TPU")
-    yield Finding(call.node, f"{short} works on a TPU only. {instead}")
+    advice = _ADVICE.get(short, "Remove it, or call it only on a TPU")
+    yield Finding(call.node, f"{short} works on a TPU only. {advice}")

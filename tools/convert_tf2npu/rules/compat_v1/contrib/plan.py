@@ -18,10 +18,10 @@ from ....tf_api.v1_fate import V1, is_lifted
 from ...base import Change, Context
 from .homes import home_of, shared_module
 from .import_lines import import_from, rewritten
-from .spots import CODE, TENSORFLOW, Site, Spot, is_taken, sites, spots
+from .contrib_uses import CODE, TENSORFLOW, ContribName, ContribUse, is_taken, contrib_names, contrib_uses
 
 
-class Left(NamedTuple):
+class Remaining(NamedTuple):
     """A name below ``tf.contrib`` that is not converted, and its node. ``has_comment``: only a comment prevents it."""
 
     node: ast.AST
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     """The rewrites of a file, the names not converted, and the calls and expressions that are converted."""
 
     changes: tuple[Change, ...] = ()
-    left: tuple[Left, ...] = ()
+    remaining: tuple[Remaining, ...] = ()
     moved: frozenset[ast.AST] = frozenset()
 
 
@@ -41,8 +41,8 @@ class _Moved(NamedTuple):
     """The decision for a site: the new binding of its name (None: as before), the uses converted and not converted."""
 
     line: str | None
-    moved: Sequence[Spot] = ()
-    stay: Sequence[Spot] = ()
+    moved: Sequence[ContribUse] = ()
+    stay: Sequence[ContribUse] = ()
 
 
 def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
@@ -52,25 +52,25 @@ def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
         context: the file.
         replaced: the parts of its text that other rewrites replace.
     """
-    known = sites(context)
-    found = spots(context, known, replaced)
+    known = contrib_names(context)
+    found = contrib_uses(context, known, replaced)
     changes: list[Change] = []
-    left: list[Left] = []
-    moved = {spot.call for spot in found if spot.site is None and spot.is_movable}
+    remaining: list[Remaining] = []
+    moved = {each.call for each in found if each.site is None and each.is_movable}
     lines: dict[ast.stmt, dict[str, str]] = {}
-    for spot in found:
-        if spot.site is None:
-            _by_its_root(context, spot, known, changes, left)
+    for each in found:
+        if each.site is None:
+            _by_its_root(context, each, known, changes, remaining)
     for site in known:
-        its = [spot for spot in found if spot.site is site]
+        its = [each for each in found if each.site is site]
         result = _decide(context, site, its)
-        changes += [_change(spot, _edits(context, spot)) for spot in result.moved]
-        moved.update(spot.call for spot in (result.moved if result.line is None else its))
+        changes += [_change(each, _edits(context, each)) for each in result.moved]
+        moved.update(each.call for each in (result.moved if result.line is None else its))
         if result.line is None:
-            left.append(
-                Left(site.statement, site.name, context.moves_contrib and _has_comment(context, site.statement))
+            remaining.append(
+                Remaining(site.statement, site.name, context.moves_contrib and _has_comment(context, site.statement))
             )
-            left += [Left(spot.call, spot.name, spot.has_comment) for spot in result.stay if not spot.is_movable]
+            remaining += [Remaining(each.call, each.name, each.has_comment) for each in result.stay if not each.is_movable]
         elif isinstance(site.statement, ast.Assign) and result.line:
             changes.append(
                 Change(
@@ -91,7 +91,7 @@ def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
                 (rewritten(context.source, context.names, statement, its_lines),),
             )
         )
-    return Plan(tuple(changes), tuple(left), frozenset(moved))
+    return Plan(tuple(changes), tuple(remaining), frozenset(moved))
 
 
 def moves(context: Context, call: ast.Call) -> bool:
@@ -99,19 +99,19 @@ def moves(context: Context, call: ast.Call) -> bool:
     return context.moves_contrib and context.names.lift is not None and call in plan(context, ()).moved
 
 
-def _by_its_root(context: Context, spot: Spot, known: Sequence[Site], changes: list[Change], left: list[Left]) -> None:
+def _by_its_root(context: Context, each: ContribUse, known: Sequence[ContribName], changes: list[Change], remaining: list[Remaining]) -> None:
     """Plan a use that starts with TensorFlow: ``tf.contrib.rnn.LSTMCell`` becomes ``tf.nn.rnn_cell.LSTMCell``."""
-    if _root(context, spot.use.whole, spot.use.where) is None:
+    if _root(context, each.use.whole, each.use.where) is None:
         return  # its first name has a site of its own
-    if spot.is_movable:
-        changes.append(_change(spot, _edits(context, spot)))
+    if each.is_movable:
+        changes.append(_change(each, _edits(context, each)))
         return
-    parent = context.names.parents.get(spot.use.whole)
+    parent = context.names.parents.get(each.use.whole)
     if not any(site.statement is parent for site in known):
-        left.append(Left(spot.call, spot.name, spot.has_comment))
+        remaining.append(Remaining(each.call, each.name, each.has_comment))
 
 
-def _decide(context: Context, site: Site, its: Sequence[Spot]) -> _Moved:
+def _decide(context: Context, site: ContribName, its: Sequence[ContribUse]) -> _Moved:
     source, statement = context.source, site.statement
     if not context.moves_contrib or ignored(source, statement, CODE) or _has_comment(context, statement):
         return _Moved(None, (), its)
@@ -119,14 +119,14 @@ def _decide(context: Context, site: Site, its: Sequence[Spot]) -> _Moved:
     home = home_of(site.name)
     if home is not None:
         line = import_from(home.name, site.local)
-        if line and all(spot.is_movable for spot in its) and (home.is_plain or not shared):
-            return _Moved(line, [spot for spot in its if spot.arguments])
+        if line and all(each.is_movable for each in its) and (home.is_plain or not shared):
+            return _Moved(line, [each for each in its if each.arguments])
     elif not shared:
         line = _one_home(context, site, its)
         if line:
             return _Moved(line)
-    moved = [spot for spot in its if spot.is_movable and _tensorflow(context, spot.use.where)]
-    stay = [spot for spot in its if spot not in moved]
+    moved = [each for each in its if each.is_movable and _tensorflow(context, each.use.where)]
+    stay = [each for each in its if each not in moved]
     if its and not shared:
         line = _one_home(context, site, stay)
         if line or not stay:
@@ -139,7 +139,7 @@ def _has_comment(context: Context, statement: ast.stmt) -> bool:
     return bool(source.comments(source.start(statement), source.end(statement)))
 
 
-def _one_home(context: Context, site: Site, its: Sequence[Spot]) -> str:
+def _one_home(context: Context, site: ContribName, its: Sequence[ContribUse]) -> str:
     """Return the binding of the local name of a site to the one module that has its uses; "" if there is none."""
     module, statement = _one_module(its), site.statement
     if isinstance(statement, ast.Assign):
@@ -147,32 +147,32 @@ def _one_home(context: Context, site: Site, its: Sequence[Spot]) -> str:
     return import_from(module, site.local) if module else ""
 
 
-def _one_module(its: Sequence[Spot]) -> str:
+def _one_module(its: Sequence[ContribUse]) -> str:
     """Return the module that has all used names under the same names; "" if there is none."""
     if not all(
-        spot.arguments is not None and isinstance(spot.part, ast.Attribute) and spot.part.value is spot.use.root
-        for spot in its
+        each.arguments is not None and isinstance(each.part, ast.Attribute) and each.part.value is each.use.root
+        for each in its
     ):
         return ""
-    return shared_module((spot.part.attr, spot.home) for spot in its if isinstance(spot.part, ast.Attribute))
+    return shared_module((each.part.attr, each.home) for each in its if isinstance(each.part, ast.Attribute))
 
 
-def _change(spot: Spot, edits: list[Edit]) -> Change:
-    assert spot.home is not None
-    return Change(spot.call, f"tf.contrib.{spot.name} replaced by tf.{spot.home.name}", tuple(edits))
+def _change(each: ContribUse, edits: list[Edit]) -> Change:
+    assert each.home is not None
+    return Change(each.call, f"tf.contrib.{each.name} replaced by tf.{each.home.name}", tuple(edits))
 
 
-def _edits(context: Context, spot: Spot) -> list[Edit]:
+def _edits(context: Context, each: ContribUse) -> list[Edit]:
     """Return the edits that convert a use, unless the binding of its first name converts it."""
-    assert spot.home is not None and spot.arguments is not None
-    root = _root(context, spot.part, spot.use.where)
+    assert each.home is not None and each.arguments is not None
+    root = _root(context, each.part, each.use.where)
     if root is not None:
-        return [_renamed(context, spot.part, spot.home.name, root)] + spot.arguments
-    line = spot.site and home_of(spot.site.name) and import_from(spot.home.name, spot.site.local)
-    if spot.part is spot.use.root and line:
-        return spot.arguments
-    new = _tensorflow(context, spot.use.where) + _below(context, spot.home.name)
-    return [rename(context.source, spot.part, new)] + spot.arguments
+        return [_renamed(context, each.part, each.home.name, root)] + each.arguments
+    line = each.site and home_of(each.site.name) and import_from(each.home.name, each.site.local)
+    if each.part is each.use.root and line:
+        return each.arguments
+    new = _tensorflow(context, each.use.where) + _below(context, each.home.name)
+    return [rename(context.source, each.part, new)] + each.arguments
 
 
 def _renamed(context: Context, node: ast.expr, home: str, root: ast.expr | None = None) -> Edit:

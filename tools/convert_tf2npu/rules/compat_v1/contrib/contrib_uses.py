@@ -19,7 +19,7 @@ CODE = "NPU119"
 TENSORFLOW = ("tensorflow", V1)
 
 
-class Site(NamedTuple):
+class ContribName(NamedTuple):
     """A statement that binds a local name to ``name`` of tf.contrib."""
 
     statement: ast.stmt
@@ -28,7 +28,7 @@ class Site(NamedTuple):
     name: str
 
 
-class Spot(NamedTuple):
+class ContribUse(NamedTuple):
     """A use of tf.contrib.
 
     ``part`` is the part of the expression that has a replacement. ``arguments`` are the edits of its call, or None if
@@ -42,7 +42,7 @@ class Spot(NamedTuple):
     part: ast.expr
     call: ast.expr
     arguments: list[Edit] | None
-    site: Site | None
+    site: ContribName | None
     has_comment: bool = False
 
     @property
@@ -58,10 +58,10 @@ def below_contrib(spelled: str) -> str | None:
     return contrib_name(spelled) or None
 
 
-def sites(context: Context) -> list[Site]:
+def contrib_names(context: Context) -> list[ContribName]:
     """Return the imports and assignments, except those in a ``try`` statement with a handler."""
     names = context.names
-    found: list[Site] = []
+    found: list[ContribName] = []
     for scope in {id(where.scope): where.scope for where in names.places.values()}.values():
         for local, bindings in scope.bindings.items():
             for binding in bindings:
@@ -71,7 +71,7 @@ def sites(context: Context) -> list[Site]:
                     and statement is not None
                     and not any(isinstance(p, ast.Try) and p.handlers for p in names.ancestors(statement))
                 ):
-                    found.append(Site(statement, scope, local, name))
+                    found.append(ContribName(statement, scope, local, name))
     return sorted(found, key=lambda site: (site.statement.lineno, site.local))
 
 
@@ -90,7 +90,7 @@ def _bound(context: Context, binding: Binding) -> str | None:
     return None
 
 
-def spots(context: Context, known: Sequence[Site], replaced: Sequence[tuple[int, int]]) -> list[Spot]:
+def contrib_uses(context: Context, known: Sequence[ContribName], replaced: Sequence[tuple[int, int]]) -> list[ContribUse]:
     """Return the uses, except those that other rewrites replace.
 
     Args:
@@ -103,24 +103,24 @@ def spots(context: Context, known: Sequence[Site], replaced: Sequence[tuple[int,
     for use in uses(context.names):
         start, end = source.start(use.whole), source.end(use.whole)
         if below_contrib(use.name) is not None and not any(s < e and s < end and start < e for s, e in replaced):
-            found.append(_spot(context, use, known))
+            found.append(_contrib_use(context, use, known))
     return found
 
 
-def _spot(context: Context, use: Use, known: Sequence[Site]) -> Spot:
+def _contrib_use(context: Context, use: Use, known: Sequence[ContribName]) -> ContribUse:
     names = context.names
     statements = {id(b.where.statement) for b in names.lookup(use.root.id, use.where) or ()}
     site = next((s for s in known if s.local == use.root.id and {id(s.statement)} == statements), None)
     found = part_with_home(names, use.whole, use.where)
     if found is None:
-        return Spot(use, below_contrib(use.name) or "", None, use.whole, whole_call(names, use.whole), None, site)
+        return ContribUse(use, below_contrib(use.name) or "", None, use.whole, whole_call(names, use.whole), None, site)
     part, name, home = found
     call = whole_call(names, part)
     arguments = _arguments(context, use, call, home)
     source = context.source
     loses = loses_comment(source, arguments or ())
     inside = arguments is not None and bool(source.comments(source.start(part), source.end(part)))
-    return Spot(use, name, home, part, call, None if loses else arguments, site, loses or inside)
+    return ContribUse(use, name, home, part, call, None if loses else arguments, site, loses or inside)
 
 
 def _arguments(context: Context, use: Use, call: ast.expr, home: Home) -> list[Edit] | None:
@@ -135,7 +135,7 @@ def _arguments(context: Context, use: Use, call: ast.expr, home: Home) -> list[E
     return call_edits(source, call, home) if isinstance(call, ast.Call) else None
 
 
-def is_taken(context: Context, site: Site) -> bool:
+def is_taken(context: Context, site: ContribName) -> bool:
     """Return True if other files may use the name that a site binds."""
     project, path = context.names.project, context.names.path
     others = project.taken(path) if project and path else frozenset()

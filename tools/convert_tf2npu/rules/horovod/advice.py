@@ -8,7 +8,7 @@ _BUILT = "Remove it: it is about the build of Horovod"
 _AGAIN = "Restart from the last checkpoint instead"
 _SCHEDULE = "Use tf.keras.callbacks.LearningRateScheduler with the learning rate of each epoch"
 _PROFILER = "Use the NPU's profiler: profiling_mode=True"
-_INSTEAD = {
+_ADVICE = {
     "rank_op": "Use the number get_rank_id()",
     "local_rank_op": "Use the number get_local_rank_id()",
     "size_op": "Use the number get_rank_size()",
@@ -35,7 +35,7 @@ _INSTEAD = {
 _ASKS = ("_built", "_enabled", "_supported")
 
 
-def instead(name: str) -> str:
+def advice(name: str) -> str:
     """Return the advice for a name of Horovod, as an imperative.
 
     Args:
@@ -44,4 +44,4 @@ def instead(name: str) -> str:
     if name == "horovod":
         return "Pass the functions instead, as get_npu_rank_size"
     last = last_part(name)
-    return _INSTEAD.get(last, _BUILT if last.endswith(_ASKS) else "Rewrite this part without Horovod, or remove it")
+    return _ADVICE.get(last, _BUILT if last.endswith(_ASKS) else "Rewrite this part without Horovod, or remove it")
