@@ -88,8 +88,8 @@ from __future__ import annotations
 from typing import Iterator, Sequence
 
 from ..base import Context, Result
-from .contrib.plan import plan
 from .contrib.contrib_uses import CODE
+from .contrib.plan import plan
 
 __all__ = ["CODE", "NEEDS", "check_last"]
 NEEDS = {"compat_v1": True}

@@ -70,8 +70,8 @@ from ...tf_api.v1_fate import NOWHERE, became, is_lifted, rest_of
 from ...tf_api.v1_tables import CHANGED, PRIVATE
 from ..base import Context, Finding, Result
 from .contrib.advice import advice
-from .contrib.plan import plan
 from .contrib.contrib_uses import below_contrib
+from .contrib.plan import plan
 from .lifting import Use, uses, whole_call
 
 CODE = "NPU260"

@@ -77,5 +77,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         replacement = "tf.where(tf.equal(partitions, i), x, tf.zeros_like(x)) for each part i"
     else:
         reduced = _REDUCED.get(last_part(around)) if around.startswith("tensorflow.") else None
-        replacement = reduced or "rows, valid = npu_shim.data.masked_select(x, mask, MOST) and mask what follows with valid"
+        replacement = (
+            reduced or "rows, valid = npu_shim.data.masked_select(x, mask, MOST) and mask what follows with valid"
+        )
     yield Finding(call.node, f"dynamic number of rows: the NPU recompiles for each. Write {replacement}")

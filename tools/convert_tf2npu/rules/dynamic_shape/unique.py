@@ -46,9 +46,7 @@ sets.set_difference sets.set_intersection sets.set_union sets.difference sets.in
 )
 
 _SUMMED = "Compute and pad it in the input pipeline, or sum by id with tf.math.unsorted_segment_sum"
-_ADVICE = {
-    "unique": "Write values, valid, index = npu_shim.data.unique_padded(x), or compute it in the input pipeline"
-}
+_ADVICE = {"unique": "Write values, valid, index = npu_shim.data.unique_padded(x), or compute it in the input pipeline"}
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:

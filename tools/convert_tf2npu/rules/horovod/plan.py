@@ -12,8 +12,8 @@ from ...semantics.call_sites import users
 from ...semantics.module_index import Names
 from ...syntax.source import Edit, Source
 from ..base import Context, Finding
-from .calls import GETTERS, File, Turn, Turned, is_option, turn_call
 from .advice import advice
+from .calls import GETTERS, File, Turn, Turned, is_option, turn_call
 from .setup import turn_init, turn_shutdown
 from .uses import Use, imports, uses
 

@@ -37,5 +37,7 @@ _REPLACEMENTS = {
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
     replacement = _REPLACEMENTS.get(short)
-    advice = f"Use {replacement} in the training graph" if replacement else "Move it into the script that exports the model"
+    advice = (
+        f"Use {replacement} in the training graph" if replacement else "Move it into the script that exports the model"
+    )
     yield Finding(call.node, f"{short} is for TensorFlow Lite, not for the NPU. {advice}")

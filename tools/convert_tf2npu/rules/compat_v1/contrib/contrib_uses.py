@@ -90,7 +90,9 @@ def _bound(context: Context, binding: Binding) -> str | None:
     return None
 
 
-def contrib_uses(context: Context, known: Sequence[ContribName], replaced: Sequence[tuple[int, int]]) -> list[ContribUse]:
+def contrib_uses(
+    context: Context, known: Sequence[ContribName], replaced: Sequence[tuple[int, int]]
+) -> list[ContribUse]:
     """Return the uses, except those that other rewrites replace.
 
     Args:

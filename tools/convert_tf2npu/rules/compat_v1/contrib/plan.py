@@ -16,9 +16,9 @@ from ....syntax.source import Edit
 from ....syntax.suppressions import ignored
 from ....tf_api.v1_fate import V1, is_lifted
 from ...base import Change, Context
+from .contrib_uses import CODE, TENSORFLOW, ContribName, ContribUse, contrib_names, contrib_uses, is_taken
 from .homes import home_of, shared_module
 from .import_lines import import_from, rewritten
-from .contrib_uses import CODE, TENSORFLOW, ContribName, ContribUse, is_taken, contrib_names, contrib_uses
 
 
 class Remaining(NamedTuple):
@@ -70,7 +70,9 @@ def plan(context: Context, replaced: Sequence[tuple[int, int]]) -> Plan:
             remaining.append(
                 Remaining(site.statement, site.name, context.moves_contrib and _has_comment(context, site.statement))
             )
-            remaining += [Remaining(each.call, each.name, each.has_comment) for each in result.stay if not each.is_movable]
+            remaining += [
+                Remaining(each.call, each.name, each.has_comment) for each in result.stay if not each.is_movable
+            ]
         elif isinstance(site.statement, ast.Assign) and result.line:
             changes.append(
                 Change(
@@ -99,7 +101,9 @@ def moves(context: Context, call: ast.Call) -> bool:
     return context.moves_contrib and context.names.lift is not None and call in plan(context, ()).moved
 
 
-def _by_its_root(context: Context, each: ContribUse, known: Sequence[ContribName], changes: list[Change], remaining: list[Remaining]) -> None:
+def _by_its_root(
+    context: Context, each: ContribUse, known: Sequence[ContribName], changes: list[Change], remaining: list[Remaining]
+) -> None:
     """Plan a use that starts with TensorFlow: ``tf.contrib.rnn.LSTMCell`` becomes ``tf.nn.rnn_cell.LSTMCell``."""
     if _root(context, each.use.whole, each.use.where) is None:
         return  # its first name has a site of its own
