@@ -8,6 +8,8 @@ import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.main import main
 from convert_tf2npu.project.project import Project
+from convert_tf2npu.rules.compat_v1.lifting import lift
+from convert_tf2npu.semantics.module_index import Module
 
 USE = "sess = tf.Session()\n"
 CASES: dict[str, dict[str, str]] = {
@@ -164,3 +166,23 @@ def test_a_file_that_has_changed_is_read_again(tmp_path) -> None:
     converter = Converter(project=project)
     assert converter.convert(b"import tensorflow as tf\ntf.Session()\n", str(tmp_path / "a.py")).new
     assert converter.convert(b"import tensorflow as tf\ntf.Graph()\n", str(tmp_path / "a.py")).new is None
+
+
+def test_lifted_modules_that_import_each_other_are_each_analysed_once(tmp_path, monkeypatch) -> None:
+    for name, other in (("a", "b"), ("b", "a")):
+        (tmp_path / f"{name}.py").write_text(
+            f"import tensorflow as tf\nfrom {other} import *\ndef {name}_sum(xs):\n    for x in xs:\n"
+            f"        tf.placeholder(tf.float32)\n    return tf.reduce_sum(xs)\n{other}_sum([1])\n"
+        )
+    analysed: list[str] = []
+    analyse = Project._analyse
+
+    def counted(self: Project, raw: bytes, path: str) -> Module:
+        analysed.append(path)
+        return analyse(self, raw, path)
+
+    monkeypatch.setattr(Project, "_analyse", counted)
+    paths = [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
+    project = Project(paths, prepare=lift)
+    assert all(project.module(path) is not None for path in paths)
+    assert sorted(analysed) == paths

@@ -38,6 +38,7 @@ class ModuleStore:
         self._modules: LRU[str, Module] = LRU(_MOST_NODES)
         self._summaries: LRU[str, ModuleSummary] = LRU(_MOST_SUMMARIES)
         self._unreadable: set[str] = set()
+        self._in_progress: set[str] = set()  # modules that import each other ask for these again
         self._dropped: list[weakref.ReferenceType[Names]] = []  # and not settled yet
         self._analysed = 0  # characters since the garbage collector last ran
 
@@ -61,17 +62,21 @@ class ModuleStore:
         known = self._modules.get(path) if path else None
         if known is not None and known.source.raw == raw:
             return known
-        module = self._analyse(raw, path)
+        self._in_progress.add(path)
+        try:
+            module = self._analyse(raw, path)
+        finally:
+            self._in_progress.discard(path)
         if path:
             self._keep(module)
         return module
 
     def module(self, path: str) -> Module | None:
-        """Return the module of a file of the project; None if it cannot be read."""
+        """Return the module of a file of the project; None if it cannot be read, or is being analysed."""
         known = self._modules.get(path)
         if known is not None:
             return known
-        if path in self._unreadable:
+        if path in self._unreadable or path in self._in_progress:
             return None
         try:
             return self.understand(self._files.read(path), path)
