@@ -14,8 +14,9 @@ from bisect import bisect_right
 from codecs import BOM_UTF8
 from typing import Any, Iterator, NamedTuple, Sequence, Tuple
 
+from .edits import Edit, ordered
 from .ipython_magics import python_of
-from .source import Edit, Source, SourceError, ordered
+from .source import Source, SourceError
 
 _BOM = BOM_UTF8  # before a script it says that a coding cookie means nothing
 # Between two cells: so an edit behind the last line of one and an edit before the first line of the

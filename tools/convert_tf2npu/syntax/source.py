@@ -1,76 +1,40 @@
 """A Python file as bytes, text and tree, and byte-exact edits of it.
 
-The text is decoded as Python itself would decode it (byte order mark, coding cookie), edited at
-the positions of tree nodes, and encoded back: whatever no edit touches keeps every byte.
+The text is decoded as Python decodes it (byte order mark, coding cookie), edited at the positions of tree nodes, and
+encoded back. All bytes outside the edits stay the same.
 """
 
 from __future__ import annotations
 
 import ast
-import io
 import re
 import sys
-import tokenize
 import warnings
 from bisect import bisect_right
 from itertools import accumulate
-from typing import TYPE_CHECKING, Iterable, NamedTuple
+from typing import TYPE_CHECKING, Iterable
 
+from .decoding import BOM, SourceError, decoded, encoding_of
+from .edits import Edit, ordered
 from .py37.start_positions import starts_as_told
 
 if TYPE_CHECKING:
     from .py37.lazy_positions import Places
 
-_BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _JOINED = re.compile(r"\\(?:\r\n|\r|\n)\Z")
 _BLANKS = re.compile(r"(?:[ \t\f]|\\(?:\r\n|\r|\n))*")
 _STRING_OR_COMMENT = re.compile(
     r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\])*"|' r"'''(?:\\.|[^\\])*?'''|'(?:\\.|[^'\\])*'|" r"#[^\r\n]*", re.DOTALL
 )
-# The compiler looks for the features that a file asks for when all of it is parsed, and before anything else: it ends at
-# one that there is not, and has made no tree for Python to look at.
+# The compiler checks the __future__ imports right after parsing. It stops at an unknown one before it builds a tree of
+# Python objects, which takes most of the time.
 _COMPILED_NO_FURTHER = "from __future__ import _\n"
 _NO_FEATURE = "future feature _ is not defined"
 _PYTHON2_HINT = re.compile(
     r"print|exec|backtick|leading zeros|invalid token|exception group|"
     r"multiple exception types|except|raise|<>"
 )
-
-
-class SourceError(Exception):
-    """A file that cannot be read as Python 3.
-
-    Args:
-        message: what is wrong.
-        line: 1-based line, 0 where no line can be named.
-        col: 1-based column, 0 where none can be named.
-    """
-
-    def __init__(self, message: str, line: int = 0, col: int = 0) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
-        self.col = col
-
-    def __reduce__(self) -> tuple:
-        return SourceError, (self.message, self.line, self.col)
-
-
-class Edit(NamedTuple):
-    """Replace ``text[start:end]`` by ``new``.
-
-    ``closing`` matters only for insertions that meet at one position: closing ones come first, the
-    innermost before the outermost; then whole lines, the further indented ones first, for they belong to a
-    block that ends there; then opening ones, the outermost first. ``first`` tells that the new text is an
-    argument of a call that has none, where a second one needs a comma before it.
-    """
-
-    start: int
-    end: int
-    new: str
-    closing: bool = False
-    first: bool = False
 
 
 class Source:
@@ -85,20 +49,20 @@ class Source:
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
-        self._bom = _BOM if raw.startswith(_BOM) else b""
-        self.encoding = _encoding(raw)
-        self.text = _decoded(raw[len(self._bom) :], self.encoding)
+        self._bom = BOM if raw.startswith(BOM) else b""
+        self.encoding = encoding_of(raw)
+        self.text = decoded(raw[len(self._bom) :], self.encoding)
         self._starts: list[int] | None = None
         self.tree = self._parse()
         self._places: Places | None = None
 
     @property
     def _line_starts(self) -> list[int]:
-        """The offset of each line; nobody asks for it in most files."""
+        """The offset of each line, computed when it is first asked for: most files need none."""
         if self._starts is None:
             if "\r" in self.text:
                 self._starts = [0] + [m.end() for m in _LINE_END.finditer(self.text)]
-            else:  # the same, faster
+            else:  # the same, but faster
                 self._starts = list(accumulate([0] + [len(line) + 1 for line in self.text.split("\n")[:-1]]))
         return self._starts
 
@@ -108,7 +72,7 @@ class Source:
             raise SourceError("it holds a NUL character", *self.line_col(nul))
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # invalid escapes are the author's business
+                warnings.simplefilter("ignore")  # do not report invalid escapes
                 tree = ast.parse(self.text)
         except SyntaxError as error:
             message = "not Python %d.%d: %s" % (sys.version_info[:2] + (error.msg,))
@@ -122,7 +86,7 @@ class Source:
         return tree
 
     def _place(self, node: ast.AST) -> None:
-        """Make sure that a node says where it is, of which Python 3.7 leaves out the end.
+        """Make sure that a node has its end position, which Python 3.7 does not record.
 
         Raises:
             SourceError: nodes and text do not match.
@@ -163,12 +127,12 @@ class Source:
         return first.group() if first else "\n"
 
     def line_col(self, offset: int) -> tuple[int, int]:
-        """1-based line and column (in characters) of a text offset."""
+        """Return the 1-based line and column (in characters) of a text offset."""
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
     def place(self, node: ast.AST) -> tuple[int, int]:
-        """1-based line and column (in characters) at which a node starts that is in no f-string."""
+        """Return the 1-based line and column (in characters) of the start of a node outside f-strings."""
         col: int = getattr(node, "col_offset", -1)
         if sys.version_info < (3, 8) and col >= 0 and not hasattr(node, "end_lineno"):
             told = self._offset(node.lineno, col)  # type: ignore[attr-defined]
@@ -177,12 +141,12 @@ class Source:
         return self.line_col(self.start(node))
 
     def line(self, number: int) -> str:
-        """The text of a 1-based line, with its line end."""
+        """Return the text of a 1-based line, with its line end."""
         ends = self._line_starts[number : number + 1]
         return self.text[self._line_starts[number - 1] : ends[0] if ends else len(self.text)]
 
     def line_start(self, offset: int) -> int:
-        """The offset at which the line of ``offset``, or the first of those that backslashes join to it, starts."""
+        """Return the offset of the start of the line of ``offset``, or of the first line that backslashes join to it."""
         index = bisect_right(self._line_starts, offset) - 1
         while index:
             before = self.text[self._line_starts[index - 1] : self._line_starts[index]]
@@ -192,8 +156,8 @@ class Source:
         return self._line_starts[index]
 
     def next_line(self, offset: int) -> int:
-        """The offset at which the line behind that of ``offset``, and behind those that backslashes join
-        to it, starts; the text's end for the last."""
+        """Return the offset of the start of the line after that of ``offset`` and after those that backslashes join to it;
+        the end of the text for the last line."""
         for position in self._line_starts[bisect_right(self._line_starts, offset) :]:
             rest = self.text[offset:position]
             if "#" in rest or not _JOINED.search(rest):
@@ -208,36 +172,36 @@ class Source:
         return start + len(self.line(line).encode("utf-8")[:byte_col].decode("utf-8"))
 
     def lines(self, node: ast.AST) -> tuple[int, int]:
-        """The first and the last line of a node, 1-based."""
+        """Return the first and the last line of a node, 1-based."""
         self._place(node)
         return node.lineno, node.end_lineno  # type: ignore[attr-defined]
 
     def start(self, node: ast.AST) -> int:
-        """Text offset of a node's first character."""
+        """Return the text offset of a node's first character."""
         self._place(node)
         return self._offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
 
     def end(self, node: ast.AST) -> int:
-        """Text offset just behind a node's last character."""
+        """Return the text offset after a node's last character."""
         self._place(node)
         return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
     def begin(self, statement: ast.stmt) -> int:
-        """Text offset of a statement's first character, which may be the @ of a decorator."""
+        """Return the text offset of a statement's first character, which may be the @ of a decorator."""
         start = self.start(statement)
         decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
         return self.text.rindex("@", 0, self.start(decorators[0])) if decorators else start
 
     def segment(self, node: ast.AST) -> str:
-        """The text of a node."""
+        """Return the text of a node."""
         return self.text[self.start(node) : self.end(node)]
 
     def skip_blanks(self, offset: int) -> int:
-        """The first offset from ``offset`` on that is not blank, on the same line or one joined to it."""
+        """Return the first offset from ``offset`` on that is not blank, on the same line or one joined to it."""
         return _BLANKS.match(self.text, offset).end()  # type: ignore[union-attr]
 
     def skip_trivia(self, offset: int) -> int:
-        """The first offset from ``offset`` on that is not blank, a line continuation or a comment."""
+        """Return the first offset from ``offset`` on that is not blank, a line continuation or a comment."""
         text = self.text
         while offset < len(text):
             char = text[offset]
@@ -251,15 +215,15 @@ class Source:
         return offset
 
     def comments(self, start: int, end: int) -> list[str]:
-        """The comments of a stretch of the text that starts and ends outside of strings."""
+        """Return the comments of a part of the text that starts and ends outside of strings."""
         return comments_of(self.text[start:end])
 
     def edited(self, edits: Iterable[Edit]) -> bytes:
-        """The file's bytes with the edits made.
+        """Return the file's bytes with the edits made.
 
         Raises:
             ValueError: two edits overlap.
-            UnicodeEncodeError: new text that the file's encoding lacks.
+            UnicodeEncodeError: the file's encoding cannot represent the new text.
         """
         pieces: list[str] = []
         done = 0
@@ -273,7 +237,7 @@ class Source:
 
 
 def check_readable(raw: bytes) -> None:
-    """See that a file can be read as Python, for less than its tree takes.
+    """Check that a file is Python, faster than by building its tree.
 
     Args:
         raw: its bytes.
@@ -281,70 +245,17 @@ def check_readable(raw: bytes) -> None:
     Raises:
         SourceError: as :class:`Source` raises it.
     """
-    text = _decoded(raw[len(_BOM) * raw.startswith(_BOM) :], _encoding(raw))
+    text = decoded(raw[len(BOM) * raw.startswith(BOM) :], encoding_of(raw))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(_COMPILED_NO_FURTHER + text, "<script>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if getattr(error, "msg", "") != _NO_FEATURE:
-            Source(raw)  # says what is wrong
-
-
-def _decoded(body: bytes, encoding: str) -> str:
-    """The text of a file behind its byte order mark."""
-    try:
-        text = body.decode(encoding)
-    except UnicodeDecodeError as error:
-        before = body[: error.start]
-        line_start = max(before.rfind(b"\n"), before.rfind(b"\r")) + 1
-        raise SourceError(
-            f"byte 0x{body[error.start]:02x} is not {encoding} text; declare the encoding in the first line, as in "
-            '"# -*- coding: latin-1 -*-"',
-            1 + len(re.findall(rb"\r\n|\r|\n", before)),
-            error.start - line_start + 1,
-        )
-    if text.encode(encoding) != body:
-        raise SourceError(f"its {encoding} text does not encode back to the same bytes")
-    return text
+            Source(raw)  # raises with the position
 
 
 def comments_of(code: str) -> list[str]:
-    """The comments of some code."""
+    """Return the comments of some code."""
     found = _STRING_OR_COMMENT.findall(code) if "#" in code else []
     return [piece for piece in found if piece.startswith("#")]
-
-
-def ordered(edits: Iterable[Edit]) -> list[Edit]:
-    """Edits by position; see :class:`Edit` for insertions that meet at one place."""
-
-    def key(item: tuple[int, Edit]) -> tuple[int, int, int, int]:
-        index, edit = item
-        if edit.closing:
-            return edit.start, 0, 0, -index
-        if edit.start == edit.end and (edit.new.endswith(("\n", "\r")) or edit.new.startswith(("\n", "\r"))):
-            line = edit.new.lstrip("\r\n")
-            return edit.start, 1, len(line.lstrip()) - len(line), index
-        return edit.start, 2 if edit.start == edit.end else 3, 0, index
-
-    found = [edit for _, edit in sorted(enumerate(edits), key=key)]
-    return [
-        edit._replace(new=", " + edit.new)
-        if edit.first and index and found[index - 1][:1] == edit[:1] and found[index - 1].first
-        else edit
-        for index, edit in enumerate(found)
-    ]
-
-
-def _encoding(raw: bytes) -> str:
-    # Only the first two lines can hold a cookie; tokenize would take a file with lone carriage
-    # returns for one single line.
-    lines = b"\n".join(re.split(rb"\r\n|\r|\n", raw[len(_BOM) * raw.startswith(_BOM) :], maxsplit=2)[:2]) + b"\n"
-    head = _BOM * raw.startswith(_BOM) + re.sub(rb"[\x80-\xff]", b"?", lines)  # the cookie itself is ASCII
-    try:
-        found = tokenize.detect_encoding(io.BytesIO(head).readline)[0]
-    except SyntaxError as error:
-        if "unknown encoding" in str(error):
-            raise SourceError(f"{error} in its coding cookie", 1, 1)
-        return "utf-8"  # not UTF-8 at all: said with its place when the whole is decoded
-    return "utf-8" if found == "utf-8-sig" else found

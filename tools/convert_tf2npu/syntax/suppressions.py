@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ..syntax.source import Source
+from .source import Source
 
 _IGNORE = re.compile(r"#\s*npu:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?")
 
