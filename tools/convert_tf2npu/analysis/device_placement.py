@@ -1,8 +1,7 @@
-"""Where the code of an expression runs: on the card, or on the host.
+"""Decide if the code of an expression runs on the NPU or on the host.
 
-What a function handed to ``dataset.map`` computes never reaches the card, in whatever file of the project it
-is handed there, and what tests and serving functions compute is of no concern for training. Findings about
-the card leave such code alone.
+Functions passed to ``dataset.map`` run on the host, in whichever file of the project they are passed. Tests and serving
+functions do not matter for training. Findings about the NPU do not report such code.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
 
-# The methods and functions of tf.data that take a function and run it on the host.
+# Methods and functions of tf.data that run a function on the host.
 _TAKERS = frozenset(
     """map flat_map interleave filter map_with_legacy_function scan take_while reduce
 from_generator map_and_batch map_and_batch_with_legacy_function parallel_interleave group_by_window
 bucket_by_sequence_length rejection_resample""".split()
 )
 _DATA = ("tensorflow.data.", "tensorflow.contrib.data.")
-# Functions that run Python code inside a graph, and keywords under which functions that make input are given.
+# Functions that run Python code in a graph, and keyword arguments that take input functions.
 _PYTHON = frozenset({"py_func", "numpy_function", "py_function"})
 _INPUTS = re.compile(r"(?:\w+_)?(?:input_fn|map_func|serving_input_receiver_fn|parse_fn)\Z")
 _SEQUENCE = "tensorflow.keras.utils.Sequence"
-# Words of the names that people give to functions and classes which make input, serve or test.
+# Words in the names of functions and classes for input, serving or tests.
 _HOST_WORDS = frozenset(
     """input_fn input_fns parse parser parsing preprocess preprocessing preprocessor augment
 augmentation distort distorted dataset datasets reader record records tfrecord tfrecords serving
@@ -38,29 +37,29 @@ receiver pipeline example examples tokenize tokenizer crop csv jpeg loader""".sp
 )
 _UPDATES = frozenset({"minimize", "apply_gradients"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_TELLING = (*_FUNCTIONS, ast.ClassDef)
+_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 
 
-def runs_on_card(context: Context, node: ast.AST) -> bool:
-    """Whether nothing says that an expression belongs to input, serving or a test."""
+def runs_on_npu(context: Context, node: ast.AST) -> bool:
+    """Return True unless an expression is known to belong to input, serving or a test."""
     names = context.names
-    around = next((parent for parent in names.ancestors(node) if isinstance(parent, _TELLING)), None)
-    return names.once(_is_on_card, around)
+    around = next((parent for parent in names.ancestors(node) if isinstance(parent, _DEFINITIONS)), None)
+    return names.once(_is_on_npu, around)
 
 
-def _is_on_card(names: Names, around: ast.AST | None) -> bool:
-    """Return True if the code of a function or class, or of the module, runs on the card as far as names show."""
+def _is_on_npu(names: Names, around: ast.AST | None) -> bool:
+    """Return True if the code of a function or class, or of the module, may run on the NPU."""
     return not _on_host([] if around is None else [around, *names.ancestors(around)], names, set())
 
 
 def in_map_function(context: Context, node: ast.AST) -> bool:
-    """Whether an expression certainly runs inside tf.data, for each element."""
+    """Return True if an expression certainly runs in tf.data, for each element."""
     certain, _ = context.names.once(_host_functions)
     return any(parent in certain for parent in context.names.ancestors(node))
 
 
 def in_test(context: Context, node: ast.AST) -> bool:
-    """Whether an expression belongs to a test."""
+    """Return True if an expression belongs to a test."""
     return (
         context.names.once(_is_beside)
         and "test" in _words(os.path.basename(context.names.path))
@@ -69,8 +68,7 @@ def in_test(context: Context, node: ast.AST) -> bool:
 
 
 def trains(context: Context) -> bool:
-    """Whether a file shows that it trains, by itself or with what it imports, and does not only predict,
-    average or convert."""
+    """Return True if a file, or a file that it imports, updates variables, and not only predicts or converts."""
     return any(word in context.source.text for word in ("train_op", "train_step")) or any(
         isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _UPDATES
         for names in _updating(context.names)
@@ -79,7 +77,7 @@ def trains(context: Context) -> bool:
 
 
 def _updating(names: Names) -> Iterator[Names]:
-    """A file, and those of the project that it imports and that may update variables."""
+    """Yield a file, and the imported files of the project that may update variables."""
     yield names
     if names.project and names.path:
         for path in sorted(names.project.reached(names.path) - {names.path}):
@@ -89,15 +87,15 @@ def _updating(names: Names) -> Iterator[Names]:
                 yield module.names
 
 
-def first_call(context: Context, call: Call, names: frozenset[str], within: ast.AST, on_card: bool = True) -> bool:
-    """Whether a call is the first one of some names.
+def first_call(context: Context, call: Call, names: frozenset[str], within: ast.AST, on_npu: bool = True) -> bool:
+    """Return True if a call is the first one of some names.
 
     Args:
         context: the file.
         call: a call of one of the names.
         names: dotted names.
-        within: the part of the file in which it is to be the first: its tree, a statement ...
-        on_card: whether only those count that may run on the card.
+        within: the part of the file to search, such as its tree or a statement.
+        on_npu: count only calls that may run on the NPU.
     """
     words = {last_part(name) for name in names}
     everywhere = isinstance(within, ast.Module)
@@ -109,19 +107,19 @@ def first_call(context: Context, call: Call, names: frozenset[str], within: ast.
             last_name(function) in words
             and (everywhere or within in context.names.ancestors(other.node))
             and context.resolve(function, other.where) in names
-            and (not on_card or runs_on_card(context, other.node))
+            and (not on_npu or runs_on_npu(context, other.node))
         ):
             return False
     return True
 
 
 def function_of(context: Context, node: ast.AST) -> ast.AST:
-    """The innermost function around an expression, or the module."""
+    """Return the innermost function around an expression, or the module."""
     return next((p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)), context.names.tree)
 
 
 def _is_beside(names: Names) -> bool:
-    """Whether a file, by its name and folder, is a test or prepares data."""
+    """Return True if the name or folder of a file says that it is a test or prepares data."""
     folder, name = os.path.split(names.path)
     words = _words(os.path.splitext(name)[0])
     return bool(
@@ -140,7 +138,7 @@ def _is_test(node: ast.ClassDef) -> bool:
 
 
 def _host_functions(names: Names) -> tuple[frozenset[ast.AST], frozenset[ast.AST]]:
-    """The functions that tf.data runs for certain, and those that something called map runs."""
+    """Return the functions that tf.data certainly runs, and those that a method with such a name runs."""
     definitions: dict[str, list[ast.AST]] = {}
     for function in names.functions:
         if not isinstance(function.node, ast.Lambda):
@@ -151,21 +149,21 @@ def _host_functions(names: Names) -> tuple[frozenset[ast.AST], frozenset[ast.AST
         word = last_name(call.node.func)
         if word not in _TAKERS:
             for value in _python_of(word, call):
-                likely.update(_handed(value, definitions))
+                likely.update(_passed_functions(value, definitions))
             continue
         sure = (names.resolve(call.node.func, call.where) or "").startswith(_DATA) or (
             isinstance(call.node.func, ast.Attribute)
             and names.types.of(call.node.func.value, call.where) == Type.DATASET
         )
         for value in call.node.args + [k.value for k in call.node.keywords]:
-            for found in _handed(value, definitions):
+            for found in _passed_functions(value, definitions):
                 (certain if sure else likely).add(found)
     called = _calls_by_function(names)
     return _closure(certain, called, definitions), _closure(likely, called, definitions)
 
 
 def _python_of(word: str, call: Call) -> list[ast.expr]:
-    """The functions among the arguments of a call that is none of tf.data's, which it or Python runs."""
+    """Return the arguments of a call outside of tf.data that are functions for Python or for input."""
     if word in _PYTHON:
         return call.node.args[:1] + [k.value for k in call.node.keywords if k.arg == "func"]
     return [k.value for k in call.node.keywords if k.arg and _INPUTS.match(k.arg)]
@@ -200,8 +198,7 @@ def _on_host(around: Iterable[ast.AST], names: Names, seen: set[ast.AST]) -> boo
 
 
 def _used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
-    """Whether a function of the project is handed to something that runs it on the host, or used in code
-    that belongs there alone."""
+    """Return True if a function is passed to a call that runs it on the host, or used only in code on the host."""
     name = getattr(function, "name", "")
     defined = names.module.bindings.get(name, [])
     if not name or function in seen or len(defined) != 1 or defined[0].node is not function:
@@ -212,14 +209,14 @@ def _used_on_host(function: ast.AST, names: Names, seen: set[ast.AST]) -> bool:
         for mention in user.mentions(name):
             found = user.definition(mention, user.place(mention))
             if found is not None and found[0] is function:
-                if _is_handed_over(mention, user):
+                if _is_passed_on(mention, user):
                     return True
                 used.append((mention, user))
     return bool(used) and all(_on_host(user.ancestors(mention), user, seen) for mention, user in used)
 
 
-def _is_handed_over(mention: ast.AST, names: Names) -> bool:
-    """Whether a mention of a function hands it to tf.data, to Python, or as input."""
+def _is_passed_on(mention: ast.AST, names: Names) -> bool:
+    """Return True if a mention of a function passes it to tf.data, to Python, or as an input function."""
     child = mention
     for parent in names.ancestors(mention):
         if isinstance(parent, ast.keyword) and _INPUTS.match(parent.arg or ""):
@@ -234,8 +231,8 @@ def _is_handed_over(mention: ast.AST, names: Names) -> bool:
     return False
 
 
-def _handed(value: ast.expr, definitions: dict[str, list[ast.AST]]) -> Iterator[ast.AST]:
-    """The functions that an argument may be: by name, as a lambda, through functools.partial."""
+def _passed_functions(value: ast.expr, definitions: dict[str, list[ast.AST]]) -> Iterator[ast.AST]:
+    """Yield the functions that an argument may be: by name, as a lambda, through functools.partial."""
     if isinstance(value, ast.Lambda):
         yield value
     elif isinstance(value, (ast.Name, ast.Attribute)):
@@ -247,7 +244,7 @@ def _handed(value: ast.expr, definitions: dict[str, list[ast.AST]]) -> Iterator[
         and value.args
         and "partial" in (getattr(value.func, "attr", ""), getattr(value.func, "id", ""))
     ):
-        yield from _handed(value.args[0], definitions)
+        yield from _passed_functions(value.args[0], definitions)
 
 
 def _calls_by_function(names: Names) -> dict[ast.AST, set[str]]:
@@ -262,7 +259,7 @@ def _calls_by_function(names: Names) -> dict[ast.AST, set[str]]:
 
 
 def _plain_name(function: ast.expr) -> str:
-    """``f`` of ``f(...)`` and of ``self.f(...)``, the calls that stay within a file."""
+    """Return ``f`` for ``f(...)`` and ``self.f(...)``, and "" for calls of other files."""
     if isinstance(function, ast.Name):
         return function.id
     if (
@@ -277,7 +274,7 @@ def _plain_name(function: ast.expr) -> str:
 def _closure(
     functions: set[ast.AST], called: dict[ast.AST, set[str]], definitions: dict[str, list[ast.AST]]
 ) -> frozenset[ast.AST]:
-    """Some functions with all that they call."""
+    """Return functions and all functions that they call."""
     found = set(functions)
     todo = list(functions)
     while todo:

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
@@ -51,7 +51,7 @@ non_max_suppression_with_scores non_max_suppression_overlaps non_max_suppression
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if not runs_on_card(context, call.node):
+    if not runs_on_npu(context, call.node):
         return
     if name == _PADDED:
         keywords = {k.arg: k.value for k in call.node.keywords}

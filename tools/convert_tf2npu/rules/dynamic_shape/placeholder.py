@@ -37,7 +37,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import is_none, last_name
@@ -78,7 +78,7 @@ def _is_dynamic(context: Context, call: Call) -> bool:
         dynamic = not _holds_a_number(context, call)
     else:
         dynamic = isinstance(shape, (ast.List, ast.Tuple)) and _has_none(shape.elts)
-    return dynamic and runs_on_card(context, call.node)
+    return dynamic and runs_on_npu(context, call.node)
 
 
 def _holds_a_number(context: Context, call: Call) -> bool:

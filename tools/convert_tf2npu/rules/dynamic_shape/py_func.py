@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -39,7 +39,7 @@ contrib.eager.py_func contrib.framework.py_func""".split()
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if runs_on_card(context, call.node):
+    if runs_on_npu(context, call.node):
         yield Finding(
             call.node,
             f"{last_part(name)} runs Python on the host, and its result has no static shape. "

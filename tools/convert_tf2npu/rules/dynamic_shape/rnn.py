@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
@@ -52,7 +52,7 @@ _SIGNATURE = (
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if not runs_on_card(context, call.node):
+    if not runs_on_npu(context, call.node):
         return
     bound = bind(call.node, _SIGNATURE)
     cell, inputs = (context.source.segment(bound.args[a]) if a in bound.args else a for a in _SIGNATURE[:2])

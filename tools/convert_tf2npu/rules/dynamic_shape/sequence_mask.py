@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ..base import Context, Finding, Result
@@ -32,7 +32,7 @@ CALLS = frozenset({"tensorflow.sequence_mask"})
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     bound = bind(call.node, ("lengths", "maxlen", "dtype", "name"))
-    if not bound.hidden and not bound.given("maxlen") and runs_on_card(context, call.node):
+    if not bound.hidden and not bound.given("maxlen") and runs_on_npu(context, call.node):
         yield Finding(
             call.node,
             "dynamic mask width: the NPU recompiles for each new width. "

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, runs_on_card
+from ...analysis.device_placement import first_call, runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -49,7 +49,7 @@ io.decode_raw io.decode_csv io.parse_example io.parse_single_example io.parse_te
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if runs_on_card(context, call.node) and first_call(context, call, CALLS, context.names.tree):
+    if runs_on_npu(context, call.node) and first_call(context, call, CALLS, context.names.tree):
         yield Finding(
             call.node,
             f"{last_part(name)} runs on the host, because the NPU has no strings. "

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...analysis.tensors import is_computed
 from ...semantics.model import Call
 from ...semantics.signatures import bind
@@ -44,7 +44,7 @@ CALLS = frozenset({"tensorflow.nn.top_k", "tensorflow.math.top_k"})
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     k = bind(call.node, ("input", "k", "sorted", "name")).args.get("k")
-    if is_computed(context, k, call.where) and runs_on_card(context, call.node):
+    if is_computed(context, k, call.where) and runs_on_npu(context, call.node):
         yield Finding(
             call.node,
             "dynamic k: the NPU recompiles for each new value. Write mask = npu_shim.data.top_k_mask(x, k), "

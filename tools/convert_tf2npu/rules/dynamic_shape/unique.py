@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -50,6 +50,6 @@ _ADVICE = {"unique": "Write values, valid, index = npu_shim.data.unique_padded(x
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if runs_on_card(context, call.node):
+    if runs_on_npu(context, call.node):
         advice = _ADVICE.get(last_part(name), _SUMMED)
         yield Finding(call.node, f"dynamic number of values: the NPU recompiles for each. {advice}")

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ..base import Context, Finding, Result
@@ -52,7 +52,7 @@ _SIGNATURE = ("condition", "x", "y", "name")
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     bound = bind(call.node, _SIGNATURE)
-    if bound.hidden or bound.given("x") or not runs_on_card(context, call.node):
+    if bound.hidden or bound.given("x") or not runs_on_npu(context, call.node):
         return
     yield Finding(
         call.node,

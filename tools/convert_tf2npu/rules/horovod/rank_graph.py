@@ -42,7 +42,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ..base import Context, Finding, Result
 
@@ -68,7 +68,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             and any(
                 isinstance(n, ast.Call) and context.resolve(n.func, call.where) in _RANKS for n in ast.walk(parent.test)
             )
-            and runs_on_card(context, call.node)
+            and runs_on_npu(context, call.node)
         ):
             yield Finding(
                 call.node,

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
@@ -60,7 +60,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 and isinstance(value[0], str)
                 and value[0].upper() not in _KNOWN
                 and (context.resolve(call.node.func, call.where) or "").startswith("tensorflow.")
-                and runs_on_card(context, call.node)
+                and runs_on_npu(context, call.node)
             ):
                 advice = _ADVICE.get(value[0], "Use 2-D convolutions slice by slice, or keep this part on the host")
                 yield Finding(keyword.value, f"the data format {value[0]} is unsupported on the NPU. {advice}")

@@ -42,7 +42,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call, Where
 from ...syntax.expressions import constant, last_part
 from ..base import Context, Finding, Result
@@ -86,7 +86,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             k.value for k in call.node.keywords if k.arg in ("dtype", "DstT") or name in _FLOATX
         ]
         kind = next((k for k in (_type(context, v, call.where) for v in values) if k), None)
-    if kind is None or not runs_on_card(context, call.node):
+    if kind is None or not runs_on_npu(context, call.node):
         return
     if name in _FLOATX:
         yield Finding(call.node, f"{kind} is unsupported on the NPU. Write set_floatx('float32')")

@@ -33,7 +33,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call, Where
 from ...syntax.expressions import constant, last_part
 from ..base import Context, Finding, Result
@@ -67,7 +67,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             ),
             None,
         )
-    if small is not None and _MENTIONS_FLOAT16.search(context.source.text) and runs_on_card(context, call.node):
+    if small is not None and _MENTIONS_FLOAT16.search(context.source.text) and runs_on_npu(context, call.node):
         yield Finding(
             call.node,
             f"{context.source.segment(small)} becomes zero in float16 and does not protect {short}. "

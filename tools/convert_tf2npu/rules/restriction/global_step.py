@@ -49,7 +49,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import function_of, runs_on_card
+from ...analysis.device_placement import function_of, runs_on_npu
 from ...semantics.model import Call, Where
 from ...syntax.expressions import constant, last_part
 from ..base import Context, Finding, Result
@@ -82,7 +82,7 @@ def _check(context: Context, call: Call, target: ast.expr, values: list[ast.expr
     if word == "assign_add" and constant(values[0]) != (1,):
         return
     function = function_of(context, call.node)
-    if runs_on_card(context, call.node) and getattr(function, "name", "") != "apply_gradients":
+    if runs_on_npu(context, call.node) and getattr(function, "name", "") != "apply_gradients":
         yield Finding(
             call.node,
             "this also counts the steps that loss scaling skips. "

@@ -37,7 +37,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Where
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
@@ -69,7 +69,7 @@ def check_file(context: Context) -> Iterator[Result]:
         for value in call.node.args + [k.value for k in call.node.keywords]:
             while isinstance(value, ast.UnaryOp):
                 value = value.operand
-            if _is_infinite(context, value, call.where) and runs_on_card(context, call.node):
+            if _is_infinite(context, value, call.where) and runs_on_npu(context, call.node):
                 yield Finding(
                     value,
                     "Inf and NaN are unsupported as operator inputs. Use a large finite number, such as -1e4 in a mask",

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, runs_on_card
+from ...analysis.device_placement import first_call, runs_on_npu
 from ...semantics.model import Call
 from ...tf_api.support import names_of
 from ..base import Context, Finding, Result
@@ -37,7 +37,7 @@ CALLS = names_of("table")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if runs_on_card(context, call.node) and first_call(context, call, frozenset({name or ""}), context.names.tree):
+    if runs_on_npu(context, call.node) and first_call(context, call, frozenset({name or ""}), context.names.tree):
         yield Finding(
             call.node,
             "lookup tables are unsupported on the NPU. "

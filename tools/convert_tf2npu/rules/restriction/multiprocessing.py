@@ -78,7 +78,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         _TRAINS.search(text)
         and "tensorflow" in text
         and not _SETS_START_METHOD.search(text)
-        and first_call(context, call, _WORKERS, context.names.tree, on_card=False)
+        and first_call(context, call, _WORKERS, context.names.tree, on_npu=False)
     ):
         yield Finding(
             call.node,

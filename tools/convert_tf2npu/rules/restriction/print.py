@@ -36,7 +36,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ..base import Context, Finding, Result
 
@@ -58,7 +58,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         not isinstance(context.names.parents.get(call.node), ast.Expr)
         or not _GRAPH.search(text)
         or _EAGER.search(text)
-        or not runs_on_card(context, call.node)
+        or not runs_on_npu(context, call.node)
     ):
         return
     for parent in context.names.ancestors(call.node):

@@ -63,7 +63,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
                 "Set num_threads=1, or use tf.data and dataset.batch(n, drop_remainder=True)",
             )
             return
-    if first_call(context, call, CALLS, context.names.tree, on_card=False):
+    if first_call(context, call, CALLS, context.names.tree, on_npu=False):
         yield Finding(
             call.node,
             f"input queues ({short}) are unsupported on the NPU. "

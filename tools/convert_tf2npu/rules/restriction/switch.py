@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -41,7 +41,7 @@ CALLS = frozenset(
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if runs_on_card(context, call.node):
+    if runs_on_npu(context, call.node):
         yield Finding(
             call.node,
             f"the NPU cannot compile {last_part(name)} on its own. Use tf.cond, tf.case or tf.while_loop",

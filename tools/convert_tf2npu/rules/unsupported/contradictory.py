@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import first_call, runs_on_card
+from ...analysis.device_placement import first_call, runs_on_npu
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
@@ -47,6 +47,6 @@ _ADVICE = {
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
-    if runs_on_card(context, call.node) and first_call(context, call, frozenset({name or ""}), context.names.tree):
+    if runs_on_npu(context, call.node) and first_call(context, call, frozenset({name or ""}), context.names.tree):
         advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
         yield Finding(call.node, f"the support information for {short} is contradictory. {advice}")

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import runs_on_card
+from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...tf_api.support import names_of
 from ..base import Context, Finding, Result
@@ -35,7 +35,7 @@ CALLS = names_of("unverified") | {
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if runs_on_card(context, call.node):
+    if runs_on_npu(context, call.node):
         yield Finding(
             call.node,
             "random generator objects are not verified on the NPU. "
