@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn
 if TYPE_CHECKING:
     import inspect
 
+Missing = Callable[..., Any]  # a function that is not in this release
+
 
 class NotInThisRelease(NotImplementedError):
     """Raised when a script calls a name of the vendor's interface that npu_shim does not implement yet."""

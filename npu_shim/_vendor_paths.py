@@ -161,13 +161,11 @@ def names_of(source: str, names: str) -> list[str]:
 def _lazy_module(homes: Mapping[str, list[str]]) -> list[str]:
     """Return imports for type checkers and editors, and the lazy table for Python."""
     imports = ["    " + line for line in _imports(homes)]
-    later = [
-        f"    {name}: Callable[..., Any]" for home, names in homes.items() if _is_unimplemented(home) for name in names
-    ]
+    later = [f"    {name}: _Missing" for home, names in homes.items() if _is_unimplemented(home) for name in names]
     lines = [
-        "from typing import TYPE_CHECKING" + (", Any, Callable" if later else ""),
+        "from typing import TYPE_CHECKING",
         "",
-        "from npu_shim._lazy_names import lazy_names as _lazy_names",
+        "from npu_shim._lazy_names import " + ("Missing as _Missing, " if later else "") + "lazy_names as _lazy_names",
         "",
         "if TYPE_CHECKING:",
     ]

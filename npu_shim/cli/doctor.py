@@ -36,8 +36,8 @@ def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="npu-shim doctor",
         allow_abbrev=False,
-        description="Reports versions, devices, environment variables and memory, and trains one step. The exit code is 0 "
-        "if training can run here, else 1. The last lines give the reasons.",
+        description="Reports versions, devices, environment variables and memory, and trains one step. "
+        "The exit code is 0 if training can run here, else 1. The last lines give the reasons.",
     )
     made.add_argument("--json", action="store_true", help="print JSON")
     return made

@@ -80,7 +80,8 @@ def _parser() -> argparse.ArgumentParser:
         "-i",
         "--input",
         metavar="DIR",
-        help="folder whose modules are migrated too; default: the script's folder, or the parent of the packages around it",
+        help="folder whose modules are migrated too; "
+        "default: the script's folder, or the parent of the packages around it",
     )
     made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each finding")
     made.add_argument(

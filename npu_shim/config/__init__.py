@@ -1,1 +1,1 @@
-"""Session configurations: rewriters, parameter map, graph passes."""
+"""Session and run configs. Import the modules by name; the package itself imports nothing."""

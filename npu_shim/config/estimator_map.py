@@ -1,27 +1,32 @@
-"""What NPUEstimator writes into the parameter_map: a pure function of the run config's arguments."""
+"""The parameter_map that NPUEstimator writes, computed from the arguments of the run config."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Collection, Mapping
 
 from npu_shim.options import option as o
 from npu_shim.options.table import KEYS, TABLE, arguments_of
 
+if TYPE_CHECKING:
+    from npu_shim._types import OptionValue
 
-def estimator_options(values: Mapping[str, Any], tf_config: str | None = None) -> dict[str, Any]:
-    """The options of an estimator job.
+Arguments = Mapping[str, Any]  # of NPURunConfig, by name
+
+
+def estimator_options(values: Arguments, tf_config: str | None = None) -> dict[str, OptionValue]:
+    """Return the options of an estimator job.
 
     Args:
         values: NPURunConfig's arguments by name.
         tf_config: content of the variable TF_CONFIG, for job and task_index.
     Returns:
-        parameter_map key to value. An option whose row says so is written with
-        its default; a switch that is off is left out where the option it
-        excludes is given, because the vendor's C++ refuses the mere presence of both.
+        parameter_map key to value. Some rows are written with their default. A
+        switch that is off is omitted if an option that it excludes is given,
+        because the vendor's C++ refuses a map with both.
     """
     held = _held(values)
-    written: dict[str, Any] = {}
+    written: dict[str, OptionValue] = {}
     for row in KEYS.values():
         if row.write == o.FORCED:
             written[row.name] = row.estimator
@@ -38,8 +43,8 @@ def estimator_options(values: Mapping[str, Any], tf_config: str | None = None) -
     return written
 
 
-def given_options(values: Mapping[str, Any], names: Any) -> dict[str, Any]:
-    """The options the user gave himself, by key, for the checks of what goes together."""
+def given_options(values: Arguments, names: Collection[str]) -> dict[str, OptionValue]:
+    """Return the options that the user gave, by key, for the check of combinations."""
     held = _held(values)
     given = {
         row.name: values[arg] for arg, row in arguments_of(None).items() if row.field and arg in names and arg in values
@@ -50,9 +55,9 @@ def given_options(values: Mapping[str, Any], names: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _held(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Config objects by class name, also those inside others."""
-    found: dict[str, Any] = {}
+def _held(values: Arguments) -> dict[str, object]:
+    """Return the config objects by class name, including nested ones."""
+    found: dict[str, object] = {}
     waiting = [value for value in values.values() if hasattr(type(value), "__signature__") and value is not None]
     while waiting:
         one = waiting.pop()
@@ -63,8 +68,8 @@ def _held(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _value(row: o.Option, values: Mapping[str, Any], held: Mapping[str, Any]) -> Any:
-    """The value to write, None to leave the option out."""
+def _value(row: o.Option, values: Arguments, held: Mapping[str, Any]) -> OptionValue | None:
+    """Return the value to write, None to omit the option."""
     if row.write == o.NEVER or row.arg is None:
         return None
     if row.holder is not None and row.holder not in held:

@@ -1,33 +1,37 @@
-"""The session of graph-mode Keras, with the NPU config."""
+"""Sessions with the NPU config for graph-mode Keras."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from npu_shim import _tf, _tf_session
 from npu_shim.config.graph_passes import for_this_device
 from npu_shim.config.session import session_config
 
+if TYPE_CHECKING:
+    from npu_shim._types import ConfigProto, Session
 
-def set_keras_session_npu_config(config: _tf.ConfigProto | None = None) -> _tf_session.Session:
-    """Makes a session with the NPU config on the default graph and hands it to Keras.
 
-    Call it before the first model is built, in the script that trains.
+def set_keras_session_npu_config(config: ConfigProto | None = None) -> Session:
+    """Create a session with the NPU config on the default graph and set it as the Keras session.
+
+    Call this before you build the first model.
 
     Args:
         config: a ConfigProto to start from, or None.
     Returns:
-        The tf.compat.v1.Session; the user closes it (``close_session(sess)``).
+        The tf.compat.v1.Session. Close it with ``close_session(sess)``.
     Raises:
-        TypeError: config is no ConfigProto.
-        RuntimeError: this Keras has no sessions (Keras 3, TF 2.16 and later).
+        TypeError: if config is not a ConfigProto.
+        RuntimeError: if Keras has no sessions (Keras 3, TF 2.16 and later).
     """
     backend = _backend("set_keras_session_npu_config")
     if _tf.tf.executing_eagerly():
         warnings.warn(
-            "set_keras_session_npu_config has no effect while executing eagerly, because Keras then uses no session: "
-            "call tf.compat.v1.disable_eager_execution() at the start of the script.",
+            "set_keras_session_npu_config has no effect in eager mode. "
+            "Call tf.compat.v1.disable_eager_execution() at the start of the script.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -38,30 +42,30 @@ def set_keras_session_npu_config(config: _tf.ConfigProto | None = None) -> _tf_s
     return sess
 
 
-def npu_clear_session(config: _tf.ConfigProto | None = None) -> None:
-    """Clears the Keras state and its graph, then gives Keras a new session with the NPU config.
+def npu_clear_session(config: ConfigProto | None = None) -> None:
+    """Clear the Keras state and graph, then set a new Keras session with the NPU config.
 
     Args:
         config: a ConfigProto to start from, or None.
     Raises:
-        TypeError: config is no ConfigProto.
-        RuntimeError: this Keras has no sessions (Keras 3, TF 2.16 and later).
+        TypeError: if config is not a ConfigProto.
+        RuntimeError: if Keras has no sessions (Keras 3, TF 2.16 and later).
     """
     new_config = session_config(config)
     _backend("npu_clear_session").clear_session()
     set_keras_session_npu_config(new_config)
 
 
-def close_session(sess: _tf_session.Session) -> None:
-    """Closes a session (``sess.close()``)."""
+def close_session(sess: Session) -> None:
+    """Close a session (``sess.close()``)."""
     sess.close()
 
 
-def _backend(name: str) -> Any:
+def _backend(name: str) -> ModuleType:
     if not _tf.has_keras_sessions():
         raise RuntimeError(
-            f"{name} needs Keras sessions, which the Keras 3 of TensorFlow {_tf.tf.__version__} does not have; the "
-            f"last TensorFlow that has them is {_tf.LAST_TF_WITH_ESTIMATOR}. Install "
-            f"tensorflow=={_tf.LAST_TF_WITH_ESTIMATOR}.*, or train with tf.compat.v1.Session."
+            f"{name} needs Keras sessions, which the Keras 3 of TensorFlow {_tf.tf.__version__} does not have. "
+            f"Install tensorflow=={_tf.LAST_TF_WITH_ESTIMATOR}.*, the last version with them, "
+            "or train with tf.compat.v1.Session."
         )
     return _tf.keras_backend()

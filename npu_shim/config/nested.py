@@ -1,9 +1,9 @@
-"""The config classes NPURunConfig is given; their arguments, defaults and checks come from the option rows."""
+"""Config classes for arguments of NPURunConfig. Their arguments, defaults and checks come from the option rows."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from npu_shim.options import page
 from npu_shim.options.check import check_value
@@ -11,9 +11,12 @@ from npu_shim.options.near import closest
 from npu_shim.options.option import ALWAYS, Option
 from npu_shim.options.table import arguments_of, signature_of
 
+if TYPE_CHECKING:
+    from npu_shim._types import OptionValue
+
 
 class NestedConfig:
-    """Holds options. Each argument is an attribute; wrong types and values are refused at once."""
+    """A group of options. Each argument is an attribute. Wrong types and values raise an error at once."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -37,37 +40,39 @@ class NestedConfig:
 
 
 class ProfilingConfig(NestedConfig):
-    """What to profile on the card. On the CPU it is carried along and has no effect."""
+    """Profiling on the NPU. Has no effect on the CPU."""
 
 
 class MemoryConfig(NestedConfig):
-    """How the card's memory is used. On the CPU it is carried along and has no effect."""
+    """Memory use on the NPU. Has no effect on the CPU."""
 
 
 class DumpConfig(NestedConfig):
-    """Which tensors to dump from the card. On the CPU it is carried along and has no effect."""
+    """Tensors to dump on the NPU. Has no effect on the CPU."""
 
 
 class DynamicInputConfig(NestedConfig):
-    """Profiles of changing input shapes. All four arguments are required, as the vendor has it."""
+    """Profiles of dynamic input shapes. All four arguments are required, as in the vendor's class."""
 
 
 class GraphMemoryOptimizeConfig(NestedConfig):
-    """How graphs save memory; an argument of ExperimentalConfig."""
+    """Memory savings of graphs; an argument of ExperimentalConfig."""
 
 
 class ExperimentalConfig(NestedConfig):
-    """Options the vendor may still change. Not part of the star import: import it by name."""
+    """Options that the vendor may still change. Import the class by name; it is not part of the star import."""
 
 
 CLASSES: dict[str, type] = {cls.__name__: cls for cls in NestedConfig.__subclasses__()}
 
 
-def bind(owner: str, signature: inspect.Signature, args: Any, kwargs: Any) -> inspect.BoundArguments:
-    """Binds arguments and applies defaults; an unknown name gets the closest ones.
+def bind(
+    owner: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """Bind arguments and apply defaults. The error for an unknown name lists close names.
 
     Raises:
-        TypeError: as Python does for wrong arguments.
+        TypeError: for wrong arguments, as in Python.
     """
     for name in kwargs:
         if name not in signature.parameters:
@@ -80,11 +85,11 @@ def bind(owner: str, signature: inspect.Signature, args: Any, kwargs: Any) -> in
     return bound
 
 
-def check_argument(row: Option, name: str, value: Any) -> Any:
-    """Checks one constructor argument against its row.
+def check_argument(row: Option, name: str, value: OptionValue) -> OptionValue:
+    """Check a constructor argument against its row and return its value.
 
     Raises:
-        TypeError, ValueError: naming argument, value and what is allowed.
+        TypeError, ValueError: with the argument, its value and the allowed values.
     """
     if row.holds is not None and value is not None and not isinstance(value, CLASSES[row.holds]):
         raise ValueError(f"{name}={value!r} is {type(value).__name__}, but must be a {row.holds} or None.")

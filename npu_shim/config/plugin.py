@@ -1,11 +1,14 @@
-"""Starting the backend from keyword options, as the vendor's npu_plugin does. On the CPU there is no backend."""
+"""Start the NPU backend with keyword options, as the vendor's npu_plugin does. The CPU has no backend."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim import _device
 from npu_shim.options.check import check_session_options
+
+if TYPE_CHECKING:
+    from npu_shim._types import Variable
 
 _VENDOR = "npu_bridge.estimator.npu.npu_plugin"
 
@@ -34,7 +37,7 @@ def npu_resource_init(
     oo_level: str = "O3",
     optimization_switch: str | None = None,
 ) -> None:
-    """Starts the backend. On the CPU the options are checked, and there is nothing to start.
+    """Start the backend. On the CPU, only check the options.
 
     Args: the NPU options of the same names; enable_profiling is profiling_mode.
     Raises:
@@ -46,33 +49,33 @@ def npu_resource_init(
     options["op_debug_level"] = options["op_debug_level"] or None
     check_session_options(options)
     if enable_profiling and profiling_options is None:
-        raise ValueError("npu_resource_init: enable_profiling=True needs profiling_options: give a JSON text.")
+        raise ValueError("npu_resource_init: enable_profiling=True needs profiling_options. Give a JSON string.")
     if _device.device().is_npu:
         _device.vendor(_VENDOR).npu_resource_init(**call)
 
 
 def npu_resource_shutdown() -> None:
-    """Stops what npu_resource_init started; nothing on the CPU."""
+    """Stop the backend. Does nothing on the CPU."""
     if _device.device().is_npu:
         _device.vendor(_VENDOR).npu_resource_shutdown()
 
 
 def npu_close() -> None:
-    """Closes the backend; nothing on the CPU."""
+    """Close the backend. Does nothing on the CPU."""
     if _device.device().is_npu:
         _device.vendor(_VENDOR).npu_close()
 
 
 def check_graph_run_mode(graph_run_mode: int) -> None:
-    """Raises ValueError for another mode than 0 and 1."""
+    """Raise ValueError for a mode other than 0 and 1."""
     check_session_options({"graph_run_mode": graph_run_mode})
 
 
 def init_rdma_pool(mem_size: int) -> None:
-    """Makes a pool of remote memory; nothing on the CPU.
+    """Create a pool of remote memory. Does nothing on the CPU.
 
     Raises:
-        ValueError: mem_size is no int.
+        ValueError: if mem_size is not an int.
     """
     if not isinstance(mem_size, int):
         raise ValueError(f"mem_size={mem_size!r} is not allowed: it must be an int, in bytes.")
@@ -80,11 +83,11 @@ def init_rdma_pool(mem_size: int) -> None:
         _device.vendor(_VENDOR).init_rdma_pool(mem_size)
 
 
-def rdma_remote_register(remote_var_list: Sequence[Any]) -> None:
-    """Registers variables as remote memory; nothing on the CPU.
+def rdma_remote_register(remote_var_list: Sequence[Variable]) -> None:
+    """Register variables as remote memory. Does nothing on the CPU.
 
     Raises:
-        ValueError: remote_var_list is no list or tuple.
+        ValueError: if remote_var_list is not a list or tuple.
     """
     if not isinstance(remote_var_list, (list, tuple)):
         raise ValueError(f"remote_var_list={remote_var_list!r} is not allowed: it must be a list.")
@@ -92,28 +95,28 @@ def rdma_remote_register(remote_var_list: Sequence[Any]) -> None:
         _device.vendor(_VENDOR).rdma_remote_register(remote_var_list)
 
 
-def rdma_remote_init(remote_var_list: Sequence[Any], mem_size: int) -> None:
-    """init_rdma_pool and rdma_remote_register."""
+def rdma_remote_init(remote_var_list: Sequence[Variable], mem_size: int) -> None:
+    """Call init_rdma_pool and rdma_remote_register."""
     init_rdma_pool(mem_size)
     rdma_remote_register(remote_var_list)
 
 
 def set_device_sat_mode(mode: int) -> None:
-    """Chooses what an overflow gives: 0 the largest number, 1 infinity and NaN.
+    """Set the result of an overflow: 0 for the largest number, 1 for infinity and NaN.
 
-    The CPU always computes with infinity and NaN, so there only 1 is taken.
+    The CPU always computes with infinity and NaN, so it accepts only 1.
 
     Raises:
-        ValueError: another mode; or 0 on the CPU.
+        ValueError: for another mode, or for 0 on the CPU.
     """
     if mode not in (0, 1):
         raise ValueError(f"mode={mode!r} is not allowed: it must be 0 or 1.")
     if _device.device().is_npu:
         _device.vendor(_VENDOR).set_device_sat_mode(mode)
     elif mode == 0:
-        raise ValueError("set_device_sat_mode(0) is not possible on the CPU, which has infinity and NaN: use mode 1.")
+        raise ValueError("set_device_sat_mode(0) is not possible on the CPU, which has infinity and NaN. Use mode 1.")
 
 
 def is_inf_nan_enabled() -> bool:
-    """Whether an overflow gives infinity and NaN; always True on the CPU."""
+    """Return True if an overflow results in infinity and NaN. Always True on the CPU."""
     return bool(_device.vendor(_VENDOR).is_inf_nan_enabled()) if _device.device().is_npu else True

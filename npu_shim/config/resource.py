@@ -1,27 +1,30 @@
-"""Starting and stopping the device by hand, and the ranks one gets from it."""
+"""Start and stop the device by hand, and read the ranks."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from npu_shim import _tf, _tf_session
+from npu_shim import _tf
 from npu_shim.config.session import session_config
 from npu_shim.distributed import ranks
 from npu_shim.ops.system import initialize_system, shutdown_system
 
+if TYPE_CHECKING:
+    from npu_shim._types import ConfigProto, Operation, Session
 
-def init_resource(config: _tf.ConfigProto | None = None) -> tuple[_tf_session.Session, Any]:
-    """Starts the device and the collectives, so that ranks can be asked for before training begins.
 
-    On the card the vendor's start op runs; on the CPU there is nothing to start.
+def init_resource(config: ConfigProto | None = None) -> tuple[Session, Operation]:
+    """Start the device and the collectives, so that the ranks are known before training begins.
+
+    On the NPU, this runs the vendor's start op. On the CPU, there is nothing to start.
 
     Args:
         config: a ConfigProto to start from, or None.
     Returns:
         (session, shutdown op), for shutdown_resource.
     Raises:
-        TypeError: config is no ConfigProto.
-        ValueError: the rank variables contradict each other.
+        TypeError: if config is not a ConfigProto.
+        ValueError: if the rank variables contradict each other.
     """
     graph = _tf.tf.Graph()
     with graph.as_default():
@@ -31,30 +34,30 @@ def init_resource(config: _tf.ConfigProto | None = None) -> tuple[_tf_session.Se
     return sess, stop
 
 
-def shutdown_resource(sess: _tf_session.Session, npu_shutdown: Any) -> None:
-    """Stops what init_resource started.
+def shutdown_resource(sess: Session, npu_shutdown: Operation) -> None:
+    """Stop the device and the collectives that init_resource started.
 
     Args:
-        sess, npu_shutdown: what init_resource returned. The session stays open; close_session(sess) closes it.
+        sess, npu_shutdown: the results of init_resource. The session stays open; close it with close_session(sess).
     """
     sess.run(npu_shutdown)
 
 
 def get_npu_rank_id() -> int:
-    """This process's rank; 0 on one process."""
+    """Return this process's rank; 0 on one process."""
     return ranks.get_rank_id()
 
 
 def get_npu_local_rank_id() -> int:
-    """This process's rank on its server; 0 on one process."""
+    """Return this process's local rank; 0 on one process."""
     return ranks.get_local_rank_id()
 
 
 def get_npu_rank_size() -> int:
-    """Number of ranks; 1 on one process."""
+    """Return the number of ranks; 1 on one process."""
     return ranks.get_rank_size()
 
 
 def get_npu_local_rank_size() -> int:
-    """Number of ranks on this server; 1 on one process."""
+    """Return the number of ranks on this server; 1 on one process."""
     return ranks.get_local_rank_size()

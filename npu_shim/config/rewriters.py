@@ -1,60 +1,63 @@
-"""The vendor's names for rewriting configs; each is thin over session_config."""
+"""The vendor's functions that rewrite configs, on top of session_config."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim import _tf
 from npu_shim.config.session import session_config
 
+if TYPE_CHECKING:
+    from npu_shim._types import ConfigProto, Message, RunConfig
 
-def npu_config_proto(config_proto: _tf.ConfigProto | None = None) -> _tf.ConfigProto:
-    """``session_config(config_proto)``: a copy of the config that runs on the NPU.
+
+def npu_config_proto(config_proto: ConfigProto | None = None) -> ConfigProto:
+    """Return ``session_config(config_proto)``, a copy of the config that runs on the NPU.
 
     Args:
         config_proto: a ConfigProto or None; it is not changed.
     Returns:
         A new ConfigProto.
     Raises:
-        TypeError: config_proto is something else.
+        TypeError: for another type.
     """
     return session_config(config_proto)
 
 
-def npu_graph_options(graph_options: Any | None = None) -> Any:
-    """A copy of GraphOptions with XLA's global jit off.
+def npu_graph_options(graph_options: Message | None = None) -> Message:
+    """Return a copy of GraphOptions with XLA's global jit off.
 
     Args:
         graph_options: a tf.compat.v1.GraphOptions or None; it is not changed.
     Returns:
         A new GraphOptions.
     Raises:
-        TypeError: graph_options is something else.
+        TypeError: for another type.
     """
     result = _copy(graph_options, _tf.v1.GraphOptions, "graph_options")
     result.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
     return result
 
 
-def npu_optimizer_options(optimizer_options: Any | None = None) -> Any:
-    """A copy of OptimizerOptions with XLA's global jit off.
+def npu_optimizer_options(optimizer_options: Message | None = None) -> Message:
+    """Return a copy of OptimizerOptions with XLA's global jit off.
 
     Args:
         optimizer_options: a tf.compat.v1.OptimizerOptions or None; it is not changed.
     Returns:
         A new OptimizerOptions.
     Raises:
-        TypeError: optimizer_options is something else.
+        TypeError: for another type.
     """
     result = _copy(optimizer_options, _tf.v1.OptimizerOptions, "optimizer_options")
     result.global_jit_level = _tf.v1.OptimizerOptions.OFF
     return result
 
 
-def npu_run_config_init(run_config: Any | None = None) -> Any:
-    """A copy of a RunConfig whose sessions run on the NPU.
+def npu_run_config_init(run_config: RunConfig | None = None) -> RunConfig:
+    """Return a copy of a RunConfig whose sessions run on the NPU.
 
-    For a run config that only arrives as a value, and for canned estimators:
+    Use it for run configs that are passed as values, and for canned estimators:
     ``tf.estimator.DNNClassifier(..., config=npu_run_config_init(run_config=cfg))``.
 
     Args:
@@ -62,8 +65,8 @@ def npu_run_config_init(run_config: Any | None = None) -> Any:
     Returns:
         A new RunConfig of the same class.
     Raises:
-        TypeError: run_config is something else.
-        RuntimeError: this TensorFlow has no tf.estimator.
+        TypeError: for another type.
+        RuntimeError: if TensorFlow has no tf.estimator.
     """
     api = _tf.estimator()
     if api is None:
@@ -77,8 +80,8 @@ def npu_run_config_init(run_config: Any | None = None) -> Any:
     return run_config.replace(session_config=session_config(estimator_base_config(run_config)))
 
 
-def estimator_base_config(run_config: Any) -> _tf.ConfigProto:
-    """The session config an Estimator would use for this run config."""
+def estimator_base_config(run_config: RunConfig) -> ConfigProto:
+    """Return the session config that an Estimator would use for this run config."""
     if run_config.session_config is not None:
         return run_config.session_config
     config = _tf.ConfigProto(allow_soft_placement=True)
@@ -86,7 +89,7 @@ def estimator_base_config(run_config: Any) -> _tf.ConfigProto:
     return config
 
 
-def _copy(given: Any | None, kind: type, name: str) -> Any:
+def _copy(given: Message | None, kind: type[Message], name: str) -> Message:
     if given is not None and not isinstance(given, kind):
         raise TypeError(f"{name}={given!r} is {type(given).__name__}, but must be a {kind.__name__} or None.")
     result = kind()

@@ -1,9 +1,9 @@
-"""NPURunConfig: a RunConfig that also carries the NPU options."""
+"""NPURunConfig: a tf.estimator.RunConfig with the NPU options."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Iterable
+from typing import TYPE_CHECKING, Any, Collection, Iterable
 
 from npu_shim import _device, _env, _tf
 from npu_shim.config.estimator_map import estimator_options, given_options
@@ -13,11 +13,14 @@ from npu_shim.options import page
 from npu_shim.options.check import check_together, warn_if_deprecated
 from npu_shim.options.table import arguments_of, signature_of
 
+if TYPE_CHECKING:
+    from npu_shim._types import ConfigProto, OptionValue, RunConfig
+
 _API: Any = _tf.estimator()
 _ARGUMENTS = arguments_of(None)
-_IN_STEP = (
-    "To train data parallel instead, unset TF_CONFIG, write train_distribute=npu_strategy.NPUStrategy() in place of "
-    "distribute, and start the ranks with npu-shim launch --ranks N script.py."
+_DATA_PARALLEL = (
+    "For data-parallel training, unset TF_CONFIG, replace distribute with train_distribute=npu_strategy.NPUStrategy() "
+    "and start the ranks with npu-shim launch --ranks N script.py."
 )
 _PARENT = (
     "model_dir",
@@ -34,10 +37,10 @@ _PARENT = (
 )
 
 
-def from_run_config(run_config: Any) -> Any:
-    """An NPURunConfig with everything a plain RunConfig says and the defaults for the rest."""
-    result: Any = NPURunConfig()
-    vars(result).update(vars(run_config))
+def from_run_config(run_config: RunConfig) -> NPURunConfig:
+    """Return an NPURunConfig with the values of a plain RunConfig, and defaults for the rest."""
+    result: RunConfig = NPURunConfig()
+    result.__dict__.update(vars(run_config))
     return result
 
 
@@ -46,22 +49,22 @@ if _API is not None:
     class NPURunConfig(_API.RunConfig):
         """Run config of an NPUEstimator.
 
-        Takes every argument of the vendor's class, in his order and with his
-        defaults, checks each when it is given, and is a tf.estimator.RunConfig
-        in everything else. Arguments RunConfig has and the vendor leaves out
-        (device_fn, protocol ...) are taken by keyword. Each NPU argument is an
-        attribute of the same name.
+        It takes every argument of the vendor's class, in the same order and
+        with the same defaults, and checks each one. In everything else it is a
+        tf.estimator.RunConfig. Other arguments of RunConfig (device_fn,
+        protocol ...) are accepted by keyword. Each NPU argument is an attribute
+        of the same name.
 
-        Two defaults differ from RunConfig's, as the vendor has it: no
-        summaries (save_summary_steps=0), and a checkpoint every 100 steps where
-        neither save argument is given.
+        Two defaults differ from RunConfig, as in the vendor's class: no
+        summaries (save_summary_steps=0), and a checkpoint every 100 steps if
+        no save argument is given.
 
-        On the card the options steer the compiler; on the CPU they are checked
-        and carried along in the session config.
+        On the NPU the options control the compiler. On the CPU they are checked
+        and kept in the session config.
 
         Raises:
-            TypeError: unknown argument, or a value of the wrong type.
-            ValueError: a value that is not allowed, or arguments that contradict each other.
+            TypeError: for an unknown argument, or a value of the wrong type.
+            ValueError: if a value is not allowed, or arguments contradict each other.
         """
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -72,7 +75,7 @@ if _API is not None:
             self._set_npu_values(values, names)
             super().__init__(**_parent_arguments(values), **extra)
 
-        def _set_npu_values(self, values: dict[str, Any], names: Iterable[str]) -> None:
+        def _set_npu_values(self, values: dict[str, Any], names: Collection[str]) -> None:
             checked = {name: check_argument(_ARGUMENTS[name], name, value) for name, value in values.items()}
             for name in names:
                 if checked.get(name) is not None:
@@ -84,16 +87,16 @@ if _API is not None:
             for name, value in self._npu_values.items():
                 setattr(self, name, value)
 
-        def npu_options(self) -> dict[str, Any]:
-            """What NPUEstimator writes into the parameter_map: key to value."""
+        def npu_options(self) -> dict[str, OptionValue]:
+            """Return the options that NPUEstimator writes into the parameter_map, by key."""
             return estimator_options(self._npu_values, _env.read().tf_config)
 
-        def given_npu_options(self) -> dict[str, Any]:
-            """The part of npu_options that was given as an argument rather than left at its default."""
+        def given_npu_options(self) -> dict[str, OptionValue]:
+            """Return those of npu_options that the user gave as arguments."""
             return given_options(self._npu_values, self._npu_given)
 
         def replace(self, **kwargs: Any) -> NPURunConfig:
-            """A copy with some arguments replaced: those of RunConfig.replace and every NPU argument."""
+            """Return a copy with some arguments replaced: those of RunConfig.replace and every NPU argument."""
             npu = {name: kwargs.pop(name) for name in list(kwargs) if name in self._npu_values}
             result = super().replace(**kwargs)
             if npu:
@@ -109,7 +112,7 @@ else:
 
 
 def _parent_only() -> Iterable[str]:
-    """Arguments of this TensorFlow's RunConfig that the vendor's class leaves out."""
+    """Return the arguments of TensorFlow's RunConfig that the vendor's class does not have."""
     return [name for name in inspect.signature(_API.RunConfig.__init__).parameters if name not in _ARGUMENTS]
 
 
@@ -122,7 +125,7 @@ def _parent_arguments(values: dict[str, Any]) -> dict[str, Any]:
     return parent
 
 
-def _check_session_config(config: Any) -> None:
+def _check_session_config(config: ConfigProto | None) -> None:
     if config is not None and not isinstance(config, _tf.ConfigProto):
         raise TypeError(
             f"session_config={config!r} is {type(config).__name__}, but must be a tf.compat.v1.ConfigProto or None."
@@ -140,17 +143,17 @@ def _check_cluster(values: dict[str, Any]) -> None:
     if values["distribute"] is not None and not is_server:
         raise ValueError(
             f"distribute={values['distribute']!r} is not allowed: it must be a ParameterServerStrategy. "
-            "For other strategies use train_distribute."
+            "Use train_distribute for other strategies."
         )
     if cluster != is_server:
         raise ValueError(
-            f"TF_CONFIG {'names' if cluster else 'does not name'} a cluster, but distribute={values['distribute']!r}: "
-            f"a cluster needs distribute=ParameterServerStrategy(), and that needs a cluster. Set both or neither. {_IN_STEP}"
+            f"TF_CONFIG {'names' if cluster else 'does not name'} a cluster, but distribute={values['distribute']!r}. "
+            f"Set both a cluster and distribute=ParameterServerStrategy(), or neither. {_DATA_PARALLEL}"
         )
     if cluster and not values["mix_compile_mode"]:
-        raise ValueError("TF_CONFIG names a cluster, which needs mix_compile_mode=True: set it.")
+        raise ValueError("TF_CONFIG names a cluster, which needs mix_compile_mode=True. Set it.")
     if cluster and not _device.device().is_npu:
         raise ValueError(
-            "distribute=ParameterServerStrategy() with the cluster of TF_CONFIG is not allowed without cards: ranks "
-            f"have no parameter servers there. {_IN_STEP}"
+            "distribute=ParameterServerStrategy() with the cluster of TF_CONFIG is not allowed on the CPU, "
+            f"which has no parameter servers. {_DATA_PARALLEL}"
         )

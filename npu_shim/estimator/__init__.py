@@ -1,4 +1,4 @@
 """Estimators on the NPU: NPUEstimator, NPUEstimatorSpec, hooks, Keras models.
 
-The modules here are imported by name; this package imports nothing by itself.
+Import the modules by name; the package itself imports nothing.
 """

@@ -2,59 +2,71 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Dict
 
-from npu_shim import _device, _tf
+from npu_shim import _device, _env, _tf
 from npu_shim._checks import check_positive_int
 from npu_shim.optimizer import loop_variables
 from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, Steps, iteration_op
 
+if TYPE_CHECKING:
+    from npu_shim._types import (
+        Operation,
+        Session,
+        SessionRunArgs,
+        SessionRunContext,
+        SessionRunValues,
+        Structure,
+        Tensor,
+    )
+
 tf = _tf.tf
 _train: Any = _tf.v1.train
+Values = Dict[str, Any]  # of tensors, by tag
+Progress = Any  # a tensor, its name, or a number
 
 
 class NpuEmptyHook(_tf.SessionRunHook):
-    """A hook that does nothing; it stands where a script had a hook the NPU does not need."""
+    """A hook that does nothing. It replaces a hook that the NPU does not need."""
 
 
 class NPUCheckpointSaverHook(_train.CheckpointSaverHook):
     """A CheckpointSaverHook that also logs the global step of every run."""
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Saves when it is time, and logs the step."""
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Save at the interval, and log the step."""
         super().after_run(run_context, run_values)
         _tf.logging.info("npu_shim: global step %s", run_values.results)
 
-    def end(self, session: Any) -> None:
-        """Saves the last step."""
+    def end(self, session: Session) -> None:
+        """Save the last step."""
         super().end(session)
 
 
 class SetIterationsVarHook(_tf.SessionRunHook):
-    """Makes each run of the op named ``IterationOp`` do N training steps.
+    """Make each run of the op named ``IterationOp`` do N training steps.
 
     ``train_op = tf.group(train_op, name="IterationOp")`` in the script, this
     hook, and the session option iterations_per_loop=N belong together. Hooks
-    then see one run for N steps, global_step advanced by N, and the values of
-    the last step. On the card the device loops; on the CPU a loop in the graph
-    makes the steps before the last.
+    then see one run for N steps: global_step increases by N, and values are
+    those of the last step. The NPU loops on the device. On the CPU, a loop in
+    the graph makes the steps before the last.
 
     Args:
         iterations_per_loop: N, at least 1.
         op: the op whose run stands for N steps; the one named IterationOp by default.
     Raises:
-        TypeError, ValueError: N is no int of at least 1.
+        TypeError, ValueError: if N is not an int of at least 1.
     """
 
-    def __init__(self, iterations_per_loop: int | None = None, op: Any = None) -> None:
+    def __init__(self, iterations_per_loop: int | None = None, op: Operation | None = None) -> None:
         check_positive_int(iterations_per_loop, "iterations_per_loop")
         self._iterations = int(iterations_per_loop or 1)
         self._op = op
         self._steps: Steps | None = None
 
     def begin(self) -> None:
-        """Makes the loop and the variables that steer it, before the graph is finalized."""
+        """Create the loop and its variables before the graph is finalized."""
         self._load = loop_variables.Loader()
         if self._iterations == 1 or _device.device().is_npu:
             return
@@ -71,15 +83,15 @@ class SetIterationsVarHook(_tf.SessionRunHook):
         self._steps = Steps(op)
         self._steps.iterations = self._iterations
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """Sets N in a new session."""
+    def after_create_session(self, session: Session, coord: object) -> None:
+        """Set N in a new session."""
         self._load.load(session, self._iterations)
 
-    def before_run(self, run_context: Any) -> None:
-        """Makes the first N - 1 steps.
+    def before_run(self, run_context: SessionRunContext) -> None:
+        """Make the first N - 1 steps.
 
         Raises:
-            ValueError: the steps read a placeholder that is fed by another hook.
+            ValueError: if the steps read a placeholder that this run does not feed.
         """
         session, (fetches, feed_dict, _) = run_context.session, run_context.original_args
         if self._steps is None or not self._steps.stand_for(session, fetches):
@@ -87,34 +99,33 @@ class SetIterationsVarHook(_tf.SessionRunHook):
         unfed = self._steps.unfed(session, feed_dict)
         if unfed:
             raise ValueError(
-                f"iterations_per_loop={self._iterations} makes several steps for one run, but the training step reads "
-                f"{', '.join(unfed)}, which this run is not given. Read the input through a tf.data iterator, or use "
-                "iterations_per_loop=1."
+                f"iterations_per_loop={self._iterations}: the training step reads {', '.join(unfed)}, which this run "
+                "does not feed. Read the input from a tf.data iterator, or use iterations_per_loop=1."
             )
         self._steps.before(session, fetches, feed_dict, session.run)
 
 
 class NPUOutputTensorHook(_train.LoggingTensorHook):
-    """Collects the values of tensors and hands them to a function.
+    """Collect the values of tensors and pass them to a function.
 
     Args:
         tensors: dict from tag to tensor (or tensor name), or a list of tensors.
         dependencies: ops that must run before the tensors are read.
         output_fn: called with a list of dicts, one for each step since the last call.
-        output_every_n_steps: how many steps between calls; 0 calls it once, at the end.
+        output_every_n_steps: number of steps between calls; 0 for one call at the end.
     Raises:
-        ValueError: no tensors, or a negative number of steps.
+        ValueError: for no tensors, or a negative number of steps.
     """
 
     def __init__(
         self,
-        tensors: Any,
-        dependencies: Any = None,
-        output_fn: Callable[[list[dict]], Any] | None = None,
+        tensors: dict[str, Tensor | str] | list[Tensor | str],
+        dependencies: Structure | None = None,
+        output_fn: Callable[[list[Values]], object] | None = None,
         output_every_n_steps: int = 0,
     ) -> None:
         if not tensors:
-            raise ValueError(f"tensors={tensors!r} is not allowed: name at least one tensor.")
+            raise ValueError(f"tensors={tensors!r} is not allowed: give at least one tensor.")
         if output_every_n_steps < 0:
             raise ValueError(f"output_every_n_steps={output_every_n_steps} is not allowed: it must be 0 or more.")
         super().__init__(tensors, every_n_iter=max(1, output_every_n_steps))
@@ -122,7 +133,7 @@ class NPUOutputTensorHook(_train.LoggingTensorHook):
         self._dependencies = dependencies
         self._output_fn = output_fn
         self._every = output_every_n_steps
-        self._collected: list[dict] = []
+        self._collected: list[Values] = []
 
     def begin(self) -> None:
         graph = _tf.v1.get_default_graph()
@@ -131,45 +142,47 @@ class NPUOutputTensorHook(_train.LoggingTensorHook):
         with tf.control_dependencies(before):
             self._fetches = {k: tf.identity(t) for k, t in found.items()}
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return _train.SessionRunArgs(self._fetches)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         self._collected.append(run_values.results)
         if self._every and len(self._collected) >= self._every:
-            self._hand_over()
+            self._output()
 
-    def end(self, session: Any) -> None:
-        self._hand_over()
+    def end(self, session: Session) -> None:
+        self._output()
 
-    def _hand_over(self) -> None:
+    def _output(self) -> None:
         collected, self._collected = self._collected, []
         if collected and self._output_fn is not None:
             self._output_fn(collected)
 
 
 class TellMeStepOrLossHook(_tf.SessionRunHook):
-    """Publishes progress in the environment, where accelerated training looks for it.
+    """Write the progress to environment variables for accelerated training.
 
-    Writes STEP_NOW and TOTAL_STEP, or LOSS_NOW and TARGET_LOSS, after every run.
+    Sets STEP_NOW and TOTAL_STEP, or LOSS_NOW and TARGET_LOSS, after every run.
 
     Args:
         step, loss: tensor or tensor name of the current value.
-        total_step, final_loss: tensor, tensor name or number to compare with.
+        total_step, final_loss: tensor, tensor name or number of the goal.
     Raises:
-        ValueError: neither step nor loss is given.
+        ValueError: if neither step nor loss is given.
     """
 
-    def __init__(self, step: Any = None, total_step: Any = None, loss: Any = None, final_loss: Any = None) -> None:
+    def __init__(
+        self, step: Progress = None, total_step: Progress = None, loss: Progress = None, final_loss: Progress = None
+    ) -> None:
         if step is None and loss is None:
             raise ValueError("TellMeStepOrLossHook needs step (with total_step) or loss (with final_loss).")
         given = {"STEP_NOW": step, "TOTAL_STEP": total_step, "LOSS_NOW": loss, "TARGET_LOSS": final_loss}
         self._given = {name: value for name, value in given.items() if value is not None}
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         fetched = {n: v for n, v in self._given.items() if not isinstance(v, (int, float))}
         return _train.SessionRunArgs(fetched)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         for name, value in {**self._given, **run_values.results}.items():
-            os.environ[name] = str(value)
+            _env.process_environ()[name] = str(value)

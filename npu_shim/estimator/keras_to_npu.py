@@ -1,23 +1,26 @@
-"""A Keras model as an NPUEstimator."""
+"""Make an NPUEstimator from a Keras model."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npu_shim import _tf, _tf_estimator
 from npu_shim.estimator.npu_estimator import NPUEstimator
 
+if TYPE_CHECKING:
+    from npu_shim._types import KerasModel, RunConfig
+
 
 def model_to_npu_estimator(
-    keras_model: Any = None,
+    keras_model: KerasModel | None = None,
     keras_model_path: str | None = None,
-    custom_objects: Any = None,
+    custom_objects: dict[str, Any] | None = None,
     model_dir: str | None = None,
     checkpoint_format: str = "saver",
-    config: Any = None,
+    config: RunConfig | None = None,
     job_start_file: str = "",
-) -> Any:
-    """Makes an NPUEstimator from a compiled Keras model, its weights included.
+) -> NPUEstimator:
+    """Make an NPUEstimator from a compiled Keras model, including its weights.
 
     Args:
         keras_model, keras_model_path, custom_objects, model_dir,
@@ -27,7 +30,7 @@ def model_to_npu_estimator(
     Returns:
         An NPUEstimator.
     Raises:
-        RuntimeError: this TensorFlow has no tf.estimator.
+        RuntimeError: if TensorFlow has no tf.estimator.
         ValueError: as model_to_estimator and NPUEstimator do.
     """
     if _tf.estimator() is None:

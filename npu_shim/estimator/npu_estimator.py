@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
-from typing import Any, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from npu_shim import _device, _env, _tf, _tf_estimator
-from npu_shim.config.estimator_session import estimator_session_config
 from npu_shim.config.graph_passes import for_this_device
-from npu_shim.config.parameter_map import find_entry
 from npu_shim.config.placeholder import needs_estimator
-from npu_shim.config.run_config import NPURunConfig, from_run_config
 from npu_shim.data.dropped_examples import DroppedExamplesHook
 from npu_shim.data.static_batch import enforce_static_batch, warn_dynamic_batch
 from npu_shim.distributed.world import world_size
 from npu_shim.estimator import eval_batches as evaluation, step_intervals
+from npu_shim.estimator.arguments import check_choice, check_job_start_file, npu_run_config
 from npu_shim.estimator.hooks import SetIterationsVarHook
 from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
@@ -23,54 +20,22 @@ from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, rank_ev
 from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, LoopHook
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
+if TYPE_CHECKING:
+    from npu_shim._types import (
+        Dataset,
+        EstimatorSpec,
+        InputContext,
+        InputFn,
+        ModelFn,
+        RunConfig,
+        SessionRunHook,
+        Structure,
+        Tensor,
+        WarmStartSettings,
+    )
+
 _API: Any = _tf.estimator()
-_DOC = "An Estimator that trains on the NPU, and on the CPU where there is none."
-
-
-def npu_run_config(config: Any) -> Any:
-    """The NPURunConfig of an NPUEstimator.
-
-    Args:
-        config: an NPURunConfig; None for all defaults; or a RunConfig that has
-            been through npu_run_config_init.
-    Returns:
-        An NPURunConfig whose session config carries its NPU options.
-    Raises:
-        ValueError: config is a plain RunConfig, or something else.
-    """
-    if config is None:
-        config = NPURunConfig()
-    elif not isinstance(config, NPURunConfig):
-        if not isinstance(config, _API.RunConfig) or find_entry(config.session_config) is None:
-            raise ValueError(
-                f"config={config!r} is {type(config).__name__}, but NPUEstimator needs an NPURunConfig: write "
-                "config=NPURunConfig(...) with the same arguments, or config=npu_run_config_init(run_config=...)."
-            )
-        config = from_run_config(config)
-    return config.replace(session_config=estimator_session_config(config))
-
-
-def check_job_start_file(name: str) -> None:
-    """Reads a job start file, which replaces JOB_ID.
-
-    Raises:
-        ValueError: there is no such file, or it holds no JSON object.
-    """
-    try:
-        with open(name, encoding="utf-8") as file:
-            content = json.load(file)
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"job_start_file={name!r} cannot be read ({error}): give a JSON file, or leave it out."
-        ) from error
-    if not isinstance(content, dict):
-        raise ValueError(f"job_start_file={name!r} holds {type(content).__name__}, but must hold a JSON object.")
-
-
-def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
-    """Raises ValueError when a value is none of those allowed."""
-    if value not in allowed:
-        raise ValueError(f"{name}={value!r} is not allowed: it must be one of {', '.join(map(repr, allowed))}.")
+_DOC = "An Estimator that trains on the NPU, or on the CPU if there is no NPU."
 
 
 if _API is not None:
@@ -80,58 +45,58 @@ if _API is not None:
             _DOC
             + """
 
-        Everything a tf.estimator.Estimator does keeps working: train, evaluate,
+        It supports everything of tf.estimator.Estimator: train, evaluate,
         predict, export_saved_model, train_and_evaluate, warm start, hooks.
 
-        Input that arrives as a tf.data.Dataset gets a static batch dimension where
-        that is harmless, on the card and on the CPU alike:
+        A tf.data.Dataset from the input_fn gets a static batch dimension if that
+        is harmless, on the NPU and on the CPU alike:
 
-        * training drops a smaller last batch, and one log line counts it
-          (npu_shim.data.enforce_static_batch);
-        * evaluation keeps it, and one log line says what it costs a card;
-        * prediction pads it and yields only the real rows. Where rows depend on
-          each other, or a prediction has no row for each example, it is not
-          padded, and one log line says so.
+        * Training drops the last partial batch and logs its size
+          (npu_shim.data.enforce_static_batch).
+        * Evaluation keeps the last partial batch and logs its cost on the NPU.
+        * Prediction pads the last batch and yields only the real rows. If rows
+          depend on each other, or a prediction does not have one row for each
+          example, it does not pad, and logs that.
 
-        ``iterations_per_loop=N`` makes N training steps for each run: hooks run
-        every N steps, with the values of the last one, and a number of steps
-        that is no multiple of N is exceeded by the rest of the last run.
+        ``iterations_per_loop=N`` makes N training steps for each run. Hooks run
+        every N steps, with the values of the last step. If the number of steps
+        is not a multiple of N, training continues to the end of the last run.
 
         Args:
             model_fn: as for Estimator; may return an NPUEstimatorSpec.
             model_dir: directory of checkpoints; the run config's when None.
             config: an NPURunConfig, or None for its defaults.
             params: hyperparameters for model_fn.
-            job_start_file: a JSON file that stands for JOB_ID; one process needs neither.
+            job_start_file: a JSON file instead of JOB_ID; one process needs neither.
             warm_start_from: a checkpoint, SavedModel or WarmStartSettings to start from.
-            eval_batches: what becomes of a smaller last batch in evaluation: 'keep';
+            eval_batches: handling of the last partial batch in evaluation: 'keep';
                 'pad', with the feature ``is_real_example``, which loss and metrics
                 must take as weights (see npu_shim.data.pad_last_batch); or 'drop'.
             predict_batches: the same in prediction: 'pad' or 'keep'.
         Raises:
-            ValueError: config is a plain RunConfig, job_start_file cannot be read,
-                or eval_batches or predict_batches is none of these.
+            ValueError: if config is a plain RunConfig, job_start_file cannot be
+                read, or eval_batches or predict_batches has another value.
         """
         )
 
         def __init__(
             self,
-            model_fn: Any = None,
+            model_fn: ModelFn | None = None,
             model_dir: str | None = None,
-            config: Any = None,
-            params: Any = None,
+            config: RunConfig | None = None,
+            params: dict[str, Any] | None = None,
             job_start_file: str = "",
-            warm_start_from: Any = None,
+            warm_start_from: str | WarmStartSettings | None = None,
             *,
             eval_batches: str = "keep",
             predict_batches: str = "pad",
         ) -> None:
-            check_choice("eval_batches", eval_batches, evaluation.HOW)
+            check_choice("eval_batches", eval_batches, evaluation.MODES)
             check_choice("predict_batches", predict_batches, ("pad", "keep"))
             self._eval_batches = eval_batches
             self._predict_batches = predict_batches
-            self._told_eval_cost = False
-            self._rank_saver: Any = None
+            self._logged_eval_cost = False
+            self._rank_saver: RankCheckpointSaverHook | None = None
             self._saves_itself = False
             _device.resolve()
             if job_start_file:
@@ -143,40 +108,40 @@ if _API is not None:
                 params=params,
                 warm_start_from=warm_start_from,
             )
-            self._session_config = for_this_device(self._config.session_config)  # which says what a card needs
+            self._session_config = for_this_device(self._config.session_config)  # that config is for the NPU
 
         export_savedmodel = _tf.v1.estimator.Estimator.export_savedmodel  # hidden in TF 2's Estimator
 
         def train(
             self,
-            input_fn: Any,
-            hooks: Any = None,
+            input_fn: InputFn,
+            hooks: Sequence[SessionRunHook] | None = None,
             steps: int | None = None,
             max_steps: int | None = None,
-            saving_listeners: Any = None,
-        ) -> Any:
-            """Trains as Estimator.train does; see there."""
+            saving_listeners: Sequence[Any] | None = None,
+        ) -> NPUEstimator:
+            """Train; see tf.estimator.Estimator.train."""
             iterations = self.config.iterations_per_loop
             if iterations > 1:
-                step_intervals.tell(self.config)
-                step_intervals.tell_overrun(iterations, _tf_estimator.saved_step(self.model_dir), steps, max_steps)
+                step_intervals.log_intervals(self.config)
+                step_intervals.log_overrun(iterations, _tf_estimator.saved_step(self.model_dir), steps, max_steps)
             self._saves_itself = any(isinstance(hook, _tf.v1.train.CheckpointSaverHook) for hook in hooks or ())
             with rank_event_files(self.model_dir):
                 return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
 
         def evaluate(
             self,
-            input_fn: Any,
+            input_fn: InputFn,
             steps: int | None = None,
-            hooks: Any = None,
-            checkpoint_path: Any = None,
+            hooks: Sequence[SessionRunHook] | None = None,
+            checkpoint_path: str | None = None,
             name: str | None = None,
-        ) -> Any:
-            """Evaluates as Estimator.evaluate does; see there. On several ranks each evaluates all data."""
+        ) -> dict[str, Any]:
+            """Evaluate; see tf.estimator.Estimator.evaluate. Each rank evaluates all data."""
             with rank_event_files(self.eval_dir(name)):
                 return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
 
-        def _export_all_saved_models(self, export_dir_base: str, *args: Any, **kwargs: Any) -> Any:
+        def _export_all_saved_models(self, export_dir_base: str, *args: Any, **kwargs: Any) -> bytes:
             base = (
                 rank_export_folder(export_dir_base)
                 if self._rank_saver and not self._rank_saver.writes
@@ -185,9 +150,9 @@ if _API is not None:
             return super()._export_all_saved_models(base, *args, **kwargs)
 
         def _assert_members_are_not_overridden(self) -> None:
-            """Estimator's own way to allow a subclass that overrides its members, as this one does."""
+            """Allow this subclass to override members of Estimator."""
 
-        def _call_input_fn(self, input_fn: Any, mode: str, input_context: Any = None) -> Any:
+        def _call_input_fn(self, input_fn: InputFn, mode: str, input_context: InputContext | None = None) -> Structure:
             if mode == _API.ModeKeys.TRAIN:
                 with _tf_estimator.changed_iterators(enforce_static_batch):
                     result = super()._call_input_fn(input_fn, mode, input_context)
@@ -200,29 +165,29 @@ if _API is not None:
             if mode == _API.ModeKeys.TRAIN:
                 return enforce_static_batch(result)
             if mode == _API.ModeKeys.EVAL:
-                tell, self._told_eval_cost = not self._told_eval_cost, True
-                return evaluation.evaluation_input(result, self._eval_batches, tell)
+                log_cost, self._logged_eval_cost = not self._logged_eval_cost, True
+                return evaluation.evaluation_input(result, self._eval_batches, log_cost)
             return result
 
         def predict(
             self,
-            input_fn: Any,
-            predict_keys: Any = None,
-            hooks: Any = None,
-            checkpoint_path: Any = None,
+            input_fn: InputFn,
+            predict_keys: str | Sequence[str] | None = None,
+            hooks: Sequence[SessionRunHook] | None = None,
+            checkpoint_path: str | None = None,
             yield_single_examples: bool = True,
-        ) -> Iterator[Any]:
-            """Yields predictions, those of real examples only; see tf.estimator.Estimator.predict.
+        ) -> Iterator[Structure]:
+            """Yield the predictions of real examples; see tf.estimator.Estimator.predict.
 
             Args:
-                input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples: as there.
+                input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples: as for Estimator.predict.
             Yields:
-                What tf.estimator.Estimator yields.
+                The same values as Estimator.predict.
             """
             if self._predict_batches == "pad":
                 rows = RealRows(yield_single_examples)
 
-                def padded_input() -> Any:
+                def padded_input() -> Dataset:
                     return rows.padded(self._call_input_fn(input_fn, _API.ModeKeys.PREDICT))
 
                 try:
@@ -243,25 +208,26 @@ if _API is not None:
                     return
                 except RowsUnknown as error:
                     _tf.logging.info(
-                        "npu_shim: predict does not pad its last batch, and a card compiles the graph once "
-                        "more for it: %s.",
+                        "npu_shim: predict does not pad its last batch, for which the NPU recompiles the graph: %s.",
                         error,
                     )
             yield from super().predict(input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples)
 
-        def _extract_keys(self, predictions: Any, predict_keys: Any) -> Any:
+        def _extract_keys(
+            self, predictions: Tensor | dict[str, Tensor], predict_keys: str | Sequence[str] | None
+        ) -> Tensor | dict[str, Tensor]:
             chosen = super()._extract_keys(predictions, predict_keys)
             rows = RealRows.of_graph()
             if rows is not None:
                 rows.check(chosen)
             return chosen
 
-        def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
+        def _call_model_fn(self, features: Structure, labels: Structure, mode: str, config: RunConfig) -> EstimatorSpec:
             rows = RealRows.of_graph()
             if rows is not None:
                 features = rows.take(features)
             mask = evaluation.mask_feature(features) if mode == _API.ModeKeys.EVAL else None
-            # before a model_fn takes entries out
+            # taken before the model_fn removes entries
             inputs = [] if mask is None else _tf.tf.nest.flatten([features, labels], expand_composites=True)
             spec = super()._call_model_fn(features, labels, mode, config)
             if mask is not None:
@@ -274,7 +240,7 @@ if _API is not None:
                 return spec._replace(evaluation_hooks=tuple(spec.evaluation_hooks) + tuple(_host_hooks(spec)))
             return spec
 
-        def _training_hooks(self, spec: Any) -> list[Any]:
+        def _training_hooks(self, spec: EstimatorSpec) -> list[SessionRunHook]:
             hooks = _host_hooks(spec) + [DroppedExamplesHook()]
             if world_size() > 1 and not self.config.horovod_mode:
                 hooks.append(NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id))
@@ -294,8 +260,8 @@ else:
     NPUEstimator = needs_estimator("NPUEstimator", _DOC)  # type: ignore[misc,assignment]
 
 
-def _looped(spec: Any, iterations: int) -> Any:
-    """A spec whose train op makes several steps for one run."""
+def _looped(spec: EstimatorSpec, iterations: int) -> EstimatorSpec:
+    """Return a spec whose train op makes several steps for one run."""
     if _device.device().is_npu:
         loop = LoopHook(iterations)
         return spec._replace(
@@ -308,6 +274,6 @@ def _looped(spec: Any, iterations: int) -> Any:
     return spec._replace(train_op=op, training_hooks=hooks, **done)
 
 
-def _host_hooks(spec: Any) -> list[Any]:
+def _host_hooks(spec: EstimatorSpec) -> list[SessionRunHook]:
     host_call = getattr(spec, "host_call", None)
     return [] if host_call is None else [HostCallHook(host_call)]

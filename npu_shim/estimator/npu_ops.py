@@ -1,9 +1,9 @@
 """The vendor's npu_bridge.estimator.npu_ops. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.dropout import dropout
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from npu_shim.ops.system import initialize_system
     from npu_shim.ops.system import shutdown_system
 
-    LARS: Callable[..., Any]
-    LARSV2: Callable[..., Any]
-    stop_outfeed_dequeue_op: Callable[..., Any]
-    basic_lstm_cell: Callable[..., Any]
-    adam_apply_one_assign: Callable[..., Any]
-    adam_apply_one_with_decay_assign: Callable[..., Any]
-    scatter_elements: Callable[..., Any]
-    k_means_centroids: Callable[..., Any]
-    npu_onnx_graph_op: Callable[..., Any]
-    channel_get_next: Callable[..., Any]
+    LARS: _Missing
+    LARSV2: _Missing
+    stop_outfeed_dequeue_op: _Missing
+    basic_lstm_cell: _Missing
+    adam_apply_one_assign: _Missing
+    adam_apply_one_with_decay_assign: _Missing
+    scatter_elements: _Missing
+    k_means_centroids: _Missing
+    npu_onnx_graph_op: _Missing
+    channel_get_next: _Missing
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.ops.dropout": "dropout",

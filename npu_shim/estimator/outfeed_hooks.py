@@ -1,79 +1,82 @@
-"""Hooks that serve the channels of npu_shim.ops.outfeed from a thread of the host."""
+"""Hooks that read the channels of npu_shim.ops.outfeed in a thread on the host."""
 
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any, Callable, Sequence, TextIO
 
 from npu_shim import _device, _tf
 from npu_shim.ops.outfeed import LOG_CHANNEL, existing_channel, outfeed_dequeue_op
 from npu_shim.ops.system import shutdown_system
 
+if TYPE_CHECKING:
+    from npu_shim._types import Fetches, Operation, Queue, Session
+
 tf = _tf.tf
 
 
 class _Reader:
-    """Runs an op in a thread until its channel is closed and empty.
+    """Run an op in a thread until its channel is closed and empty.
 
     Args:
-        fetches: what to run.
+        fetches: the op or tensors to run.
         use: called with the values of each run.
-        queue: the channel; None where nothing is ever put on it.
+        queue: the channel; None if the graph never writes to it.
     """
 
-    def __init__(self, fetches: Any, use: Any, queue: Any) -> None:
+    def __init__(self, fetches: Fetches, use: Callable[[Any], None], queue: Queue | None) -> None:
         self._fetches, self._use = fetches, use
         self._close = None if queue is None else queue.close()
         self._thread: threading.Thread | None = None
 
-    def start(self, session: Any) -> None:
-        """Begins; once for each session."""
+    def start(self, session: Session) -> None:
+        """Start the thread, once per session."""
         if self._close is None:
             return
         self._thread = threading.Thread(target=self._read, args=(session,), daemon=True)
         self._thread.start()
 
-    def finish(self, session: Any) -> None:
-        """Closes the channel and waits until what is on it has been used."""
+    def finish(self, session: Session) -> None:
+        """Close the channel and wait until all its values are used."""
         if self._thread is not None:
             session.run(self._close)
             self._thread.join()
 
-    def _read(self, session: Any) -> None:
+    def _read(self, session: Session) -> None:
         while True:
             try:
                 values = session.run(self._fetches)
             except (tf.errors.OutOfRangeError, tf.errors.CancelledError):
-                return  # closed, or the session is
+                return  # the channel or the session is closed
             self._use(values)
 
 
 @_device.on_card("npu_bridge.estimator.npu.npu_hook")
 class NPULogOutfeedSessionHook(_tf.SessionRunHook):
-    """Writes what a graph puts on the channel ``_npu_log`` to a stream, a line for each text.
+    """Write the values of the channel ``_npu_log`` to a stream, one line for each string.
 
     Args:
         output_stream: a file, such as sys.stderr.
     """
 
-    def __init__(self, output_stream: Any) -> None:
+    def __init__(self, output_stream: TextIO) -> None:
         self._stream = output_stream
 
     def begin(self) -> None:
-        """Makes the op that reads the channel."""
+        """Create the op that reads the channel."""
         queue = existing_channel(LOG_CHANNEL)
         texts = None if queue is None else outfeed_dequeue_op(LOG_CHANNEL, queue.dtypes, [None] * len(queue.dtypes))
         self._reader = _Reader(texts, self._write, queue)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """Starts the thread."""
+    def after_create_session(self, session: Session, coord: object) -> None:
+        """Start the thread."""
         self._reader.start(session)
 
-    def end(self, session: Any) -> None:
-        """Waits until all is written."""
+    def end(self, session: Session) -> None:
+        """Wait until everything is written."""
         self._reader.finish(session)
 
-    def _write(self, values: Any) -> None:
+    def _write(self, values: Sequence[Any]) -> None:
         for value in values:
             for text in getattr(value, "flat", [value]):
                 self._stream.write(tf.compat.as_str(text) + "\n" if isinstance(text, bytes) else f"{text}\n")
@@ -82,50 +85,50 @@ class NPULogOutfeedSessionHook(_tf.SessionRunHook):
 
 @_device.on_card("npu_bridge.estimator.npu.npu_hook")
 class NPUInfeedOutfeedSessionHook(_tf.SessionRunHook):
-    """Runs ops that read a channel, in a thread, as long as there is something on it.
+    """Run ops that read a channel in a thread, until the channel is empty.
 
     Args:
-        dequeue_ops: what to run; built on outfeed_dequeue_op of the channel.
+        dequeue_ops: ops that use the outfeed_dequeue_op of the channel.
         channel_name: of the channel.
     Raises:
-        ValueError: the graph has no such channel.
+        ValueError: if the graph has no such channel.
     """
 
-    def __init__(self, dequeue_ops: Any, channel_name: str) -> None:
+    def __init__(self, dequeue_ops: Fetches, channel_name: str) -> None:
         self._ops, self._name = dequeue_ops, channel_name
 
     def begin(self) -> None:
-        """Looks the channel up."""
+        """Look up the channel."""
         queue = existing_channel(self._name)
         if queue is None:
             raise ValueError(
-                f"channel_name={self._name!r}: nothing is put on this channel. Use npu_ops.outfeed_enqueue_op first."
+                f"channel_name={self._name!r}: nothing is put on this channel. Call npu_ops.outfeed_enqueue_op first."
             )
         self._reader = _Reader(self._ops, lambda values: None, queue)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """Starts the thread."""
+    def after_create_session(self, session: Session, coord: object) -> None:
+        """Start the thread."""
         self._reader.start(session)
 
-    def end(self, session: Any) -> None:
-        """Waits until the channel is empty."""
+    def end(self, session: Session) -> None:
+        """Wait until the channel is empty."""
         self._reader.finish(session)
 
 
 class NPUShutDownHook(_tf.SessionRunHook):
-    """Releases the card when the session ends; on the CPU there is nothing to release.
+    """Release the NPU when the session ends. On the CPU there is nothing to release.
 
     Args:
-        scaffold: not used, as with the vendor.
+        scaffold: unused, as in the vendor's class.
     """
 
-    def __init__(self, scaffold: Any = None) -> None:
-        self._op: Any = None
+    def __init__(self, scaffold: object = None) -> None:
+        self._op: Operation | None = None
 
     def begin(self) -> None:
-        """Makes the op that releases it."""
+        """Create the op that releases the NPU."""
         self._op = shutdown_system()
 
-    def end(self, session: Any) -> None:
-        """Runs it."""
+    def end(self, session: Session) -> None:
+        """Release the NPU."""
         session.run(self._op)

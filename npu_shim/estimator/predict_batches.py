@@ -1,13 +1,16 @@
-"""Prediction in batches of one shape: the last one is padded, and only the real rows are yielded."""
+"""Prediction in batches of one shape: the last batch is padded, and only real rows are yielded."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from npu_shim import _tf, _tf_data
 from npu_shim.data.batching import has_dynamic_batch
 from npu_shim.data.padding import padded_with_mask
 from npu_shim.estimator.row_graph import depends, mixing_op
+
+if TYPE_CHECKING:
+    from npu_shim._types import Dataset, SessionRunArgs, SessionRunContext, SessionRunValues, Structure, Tensor
 
 tf = _tf.tf
 
@@ -15,47 +18,47 @@ _COLLECTION = "npu_shim/real_rows"
 
 
 class RowsUnknown(Exception):
-    """The rows of a prediction cannot be told from those of the padding; its text says why."""
+    """Raised if rows of a prediction cannot be separated from padding. The message gives the reason."""
 
 
 class RealRows(_tf.SessionRunHook):
-    """Pads the input of one predict call, and cuts the padding off what it computes.
+    """Pad the input of one predict call, and remove the padding from its results.
 
     Args:
-        single: whether the predictions are yielded row by row.
+        single: True if the predictions are yielded row by row.
     """
 
     def __init__(self, single: bool) -> None:
         self._single = single
         self._size = 0
-        self._count: Any = None  # tensor: real rows of the batch
-        self._features: list[Any] = []
-        self._cut_names: list[Any] = []
+        self._count: Tensor | None = None  # number of real rows in the batch
+        self._features: list[Tensor] = []
+        self._cut_names: list[str | None] = []
         self._real = 0
 
     @staticmethod
     def of_graph() -> RealRows | None:
-        """That which padded the input of the default graph, if any did."""
+        """Return the object that padded the input of the default graph, None if there is none."""
         found = _tf.v1.get_collection(_COLLECTION)
         return found[-1] if found else None
 
-    def padded(self, dataset: Any) -> Any:
-        """The features of an input_fn's dataset with the number of real rows, in batches of full size.
+    def padded(self, dataset: Dataset) -> Dataset:
+        """Return the features of an input_fn's dataset and the number of real rows, in batches of full size.
 
-        What is no dataset, or has a batch dimension already, or cannot be padded, comes back as it is.
+        The argument is returned unchanged if it is not a dataset, has a static batch dimension or cannot be padded.
         """
         if not isinstance(dataset, (tf.compat.v2.data.Dataset, _tf.v1.data.Dataset)) or not has_dynamic_batch(dataset):
             return dataset
         structure = _tf_data.element_structure(dataset)[0]
         if isinstance(structure, tuple):
             if len(structure) != 2:
-                return dataset  # Estimator's own error tells
+                return dataset  # Estimator raises its own error
             dataset = dataset.map(lambda features, labels: features)
         try:
             pairs = padded_with_mask(dataset)
         except (TypeError, ValueError) as error:
             _tf.logging.info(
-                "npu_shim: predict does not pad its last batch, and a card compiles the graph once more for it: %s",
+                "npu_shim: predict does not pad its last batch, for which the NPU recompiles the graph: %s",
                 error,
             )
             return dataset
@@ -63,49 +66,49 @@ class RealRows(_tf.SessionRunHook):
         _tf.v1.add_to_collection(_COLLECTION, self)
         return pairs.map(lambda features, mask: {"features": features, "real": tf.cast(tf.reduce_sum(mask), tf.int32)})
 
-    def take(self, features: dict[str, Any]) -> Any:
-        """The features as the model_fn is to get them."""
+    def take(self, features: dict[str, Any]) -> Structure:
+        """Return the features for the model_fn."""
         self._count = features["real"]
         self._features = [t for t in tf.nest.flatten(features["features"]) if isinstance(t, tf.Tensor)]
         return features["features"]
 
-    def check(self, predictions: Any) -> None:
-        """Finds out which predictions have a row for each example.
+    def check(self, predictions: Tensor | dict[str, Tensor]) -> None:
+        """Find the predictions that have a row for each example.
 
         Args:
             predictions: a tensor, or a dict of tensors.
         Raises:
-            RowsUnknown: padding would change what is yielded.
+            RowsUnknown: if padding would change the results.
         """
         by_name = predictions if isinstance(predictions, dict) else {None: predictions}
         if self._size == 1:
             return  # a batch of one row is never padded
         for name, tensor in by_name.items():
-            said = "the prediction" if name is None else f"prediction {name!r}"
+            label = "the prediction" if name is None else f"prediction {name!r}"
             rows = tf.compat.dimension_value(tensor.shape[0]) if tensor.shape.rank else None
             if self._single or depends([tensor], self._features):
                 if rows != self._size:
                     raise RowsUnknown(
-                        f"{said} has the shape {tensor.shape}, not a row for each example of the batch of {self._size}"
+                        f"{label} has the shape {tensor.shape}, not a row for each example of the batch of {self._size}"
                     )
                 self._cut_names.append(name)
             elif rows == self._size:
-                raise RowsUnknown(f"{said} does not depend on the features and has as many rows as a batch")
+                raise RowsUnknown(f"{label} has as many rows as a batch but does not depend on the features")
         mixing = mixing_op(by_name.values(), self._features, self._size)
         if mixing:
             raise RowsUnknown(f"the operation {mixing!r} computes across the rows of a batch")
 
-    def before_run(self, run_context: Any) -> Any:
-        """Asks for the number of real rows."""
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Fetch the number of real rows."""
         return None if self._count is None else _tf.v1.train.SessionRunArgs(self._count)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Keeps it for the values of the same run."""
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Keep the number of real rows for the values of the same run."""
         if self._count is not None:
             self._real = int(run_values.results)
 
-    def cut(self, values: Any) -> Any:
-        """The values of one run without the rows of the padding."""
+    def cut(self, values: Structure) -> Structure:
+        """Return the values of one run without the padding."""
         if self._real == self._size:
             return values
         if not isinstance(values, dict):
@@ -113,12 +116,12 @@ class RealRows(_tf.SessionRunHook):
         return {name: value[: self._real] if name in self._cut_names else value for name, value in values.items()}
 
 
-def rows_of(values: Any, length: Callable[[dict[str, Any]], int]) -> Iterator[Any]:
-    """The values of one run, row by row.
+def rows_of(values: Structure, length: Callable[[dict[str, Any]], int]) -> Iterator[Structure]:
+    """Yield the values of one run row by row.
 
     Args:
         values: an array, or a dict of arrays.
-        length: tells the number of rows that all arrays of a dict have.
+        length: returns the number of rows that all arrays of a dict have.
     """
     if not isinstance(values, dict):
         yield from values

@@ -1,25 +1,30 @@
-"""What a graph makes of the rows of a batch: which results depend on the input, and where rows meet each other."""
+"""The rows of a batch in a graph: results that depend on the input, and ops that combine several rows."""
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from typing import TYPE_CHECKING, Iterable, Tuple
 
 from npu_shim import _tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import Operation, Tensor
+
+    Key = Tuple[Operation, int]  # a tensor: its op and its index
 
 tf = _tf.tf
 
 _REDUCTIONS = ("Sum", "Mean", "Prod", "EuclideanNorm", "Cumsum", "Cumprod")
 
 
-def _key(tensor: Any) -> tuple[Any, int]:
+def _key(tensor: Tensor) -> Key:
     return tensor.op, tensor.value_index
 
 
-def used_by(tensors: Iterable[Any]) -> set[tuple[Any, int]]:
-    """Every tensor that the given tensors and operations are computed from, and themselves, as (op, index)."""
-    found: set[tuple[Any, int]] = set()
-    done: set[Any] = set()
-    todo: list[Any] = list(tensors)
+def used_by(tensors: Iterable[Tensor | Operation]) -> set[Key]:
+    """Return every tensor that the given tensors and operations are computed from, including themselves."""
+    found: set[Key] = set()
+    done: set[Operation] = set()
+    todo: list[Tensor | Operation] = list(tensors)
     while todo:
         one = todo.pop()
         op = one
@@ -29,33 +34,34 @@ def used_by(tensors: Iterable[Any]) -> set[tuple[Any, int]]:
         if op not in done:
             done.add(op)
             todo.extend(op.inputs)
-            # A group (tf.group) has no value of its own, and what a variable holds was put there before.
+            # A tf.group has no value of its own. A variable was assigned before.
             if not len(op.inputs) or op.type == "ReadVariableOp":
                 todo.extend(op.control_inputs)
     return found
 
 
-def depends(results: Iterable[Any], inputs: Iterable[Any]) -> bool:
-    """Whether any of the results is computed from any of the input tensors."""
+def depends(results: Iterable[Tensor], inputs: Iterable[Tensor]) -> bool:
+    """Return True if any of the results is computed from any of the input tensors."""
     return not used_by(results).isdisjoint(_key(t) for t in inputs)
 
 
-def mixing_op(results: Iterable[Any], inputs: Iterable[Any], size: int) -> str | None:
-    """The name of an operation that computes results from several rows of the inputs at once.
+def mixing_op(results: Iterable[Tensor], inputs: Iterable[Tensor], size: int) -> str | None:
+    """Return the name of an operation that combines several rows of the inputs.
 
-    Seen are sums, means and products over the first dimension, batch
-    normalisation with the statistics of the batch, and products of matrices
-    over it. (A maximum or minimum is not one: it stays when a row is repeated.)
+    Such operations are sums, means and products over the first dimension,
+    batch normalization with the statistics of the batch, and matrix products
+    over the first dimension. A maximum or minimum does not count, because
+    repeated rows do not change it.
 
     Args:
         results: tensors.
         inputs: tensors with ``size`` rows.
-        size: rows of a batch.
+        size: number of rows of a batch.
     Returns:
-        None where no such operation is seen.
+        None if there is no such operation.
     """
     before = {op for op, _ in used_by(results)}
-    done: set[Any] = set()
+    done: set[Operation] = set()
     todo = [op for tensor in inputs for op in tensor.consumers()]
     while todo:
         op = todo.pop()
@@ -68,7 +74,7 @@ def mixing_op(results: Iterable[Any], inputs: Iterable[Any], size: int) -> str |
     return None
 
 
-def _mixes(op: Any, size: int) -> bool:
+def _mixes(op: Operation, size: int) -> bool:
     if op.type.startswith("FusedBatchNorm") and "Grad" not in op.type:
         return bool(op.get_attr("is_training"))
     if op.type == "MatMul":
@@ -79,5 +85,5 @@ def _mixes(op: Any, size: int) -> bool:
     return axes is None or any(axis in (0, -op.inputs[0].shape.rank) for axis in axes.ravel())
 
 
-def _rows_of(tensor: Any) -> int | None:
+def _rows_of(tensor: Tensor) -> int | None:
     return tf.compat.dimension_value(tensor.shape[0]) if tensor.shape.rank else None

@@ -1,23 +1,26 @@
-"""NPUEstimatorSpec: an EstimatorSpec with a function that is called on the host in every step."""
+"""NPUEstimatorSpec: an EstimatorSpec with a host_call, a function that runs on the host in every step."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Sequence, Sized
 
 from npu_shim import _tf
 from npu_shim.config.placeholder import needs_estimator
 
+if TYPE_CHECKING:
+    from npu_shim._types import Operation, Scaffold, SessionRunHook, Structure, Tensor
+
 _API: Any = _tf.estimator()
 
 
-def check_host_call(host_call: Any) -> None:
-    """Checks host_call as the vendor does.
+def check_host_call(host_call: object) -> None:
+    """Check host_call as the vendor's class does.
 
     Raises:
-        ValueError: it is no pair, or its second item is no list, tuple or dict.
-        TypeError: its first item cannot be called.
-        RuntimeError: the function takes another number of arguments.
+        ValueError: if it is not a pair, or its second item is not a list, tuple or dict.
+        TypeError: if its first item is not callable.
+        RuntimeError: if the function takes another number of arguments.
     """
     if not isinstance(host_call, (tuple, list)):
         raise ValueError(f"host_call={host_call!r} is not allowed: it must be a pair (function, tensors).")
@@ -31,50 +34,50 @@ def check_host_call(host_call: Any) -> None:
     _check_count(function, tensors)
 
 
-def _check_count(function: Callable, tensors: Any) -> None:
+def _check_count(function: Callable[..., object], tensors: Sized) -> None:
     parameters = inspect.signature(function).parameters.values()
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return
     required = sum(p.default is p.empty for p in parameters)
     if not required <= len(tensors) <= len(parameters):
         raise RuntimeError(
-            f"host_call gives {len(tensors)} tensors, but its function takes {len(parameters)} arguments: "
-            "give one tensor for each."
+            f"host_call has {len(tensors)} tensors, but its function takes {len(parameters)} arguments. "
+            "Give one tensor for each."
         )
 
 
 if _API is not None:
 
     class NPUEstimatorSpec(_API.EstimatorSpec):
-        """What a model_fn returns: an EstimatorSpec with host_call.
+        """The result of a model_fn: an EstimatorSpec with host_call.
 
         Args:
             mode, predictions, loss, train_op, eval_metric_ops, export_outputs,
                 training_chief_hooks, training_hooks, scaffold,
                 evaluation_hooks, prediction_hooks: as in tf.estimator.EstimatorSpec.
             host_call: a pair (function, tensors). The function gets the
-                tensors, by position for a list and by name for a dict. What it
-                builds from them (summaries, for example) runs in every training
-                and evaluation step; a function that builds nothing is called
-                after every step with the values as numpy arrays.
+                tensors by position for a list and by name for a dict. The ops
+                that it builds from them, such as summaries, run in every
+                training and evaluation step. A function that builds nothing is
+                called after every step with the values as numpy arrays.
         Raises:
-            ValueError, TypeError, RuntimeError: host_call is not such a pair.
+            ValueError, TypeError, RuntimeError: if host_call is not such a pair.
         """
 
         def __new__(
             cls,
             mode: str,
-            predictions: Any = None,
-            loss: Any = None,
-            train_op: Any = None,
-            eval_metric_ops: Any = None,
-            export_outputs: Any = None,
-            training_chief_hooks: Any = None,
-            training_hooks: Any = None,
-            scaffold: Any = None,
-            evaluation_hooks: Any = None,
-            prediction_hooks: Any = None,
-            host_call: Any = None,
+            predictions: Tensor | dict[str, Tensor] | None = None,
+            loss: Tensor | None = None,
+            train_op: Operation | None = None,
+            eval_metric_ops: dict[str, Structure] | None = None,
+            export_outputs: dict[str, object] | None = None,
+            training_chief_hooks: Sequence[SessionRunHook] | None = None,
+            training_hooks: Sequence[SessionRunHook] | None = None,
+            scaffold: Scaffold | None = None,
+            evaluation_hooks: Sequence[SessionRunHook] | None = None,
+            prediction_hooks: Sequence[SessionRunHook] | None = None,
+            host_call: tuple[Callable[..., Structure], Structure] | None = None,
         ) -> NPUEstimatorSpec:
             if host_call is not None:
                 check_host_call(host_call)
@@ -96,10 +99,10 @@ if _API is not None:
             return self
 
         def _replace(self, **kwds: Any) -> NPUEstimatorSpec:
-            """As EstimatorSpec's, and keeps host_call."""
-            host_call: Any | None = kwds.pop("host_call", self.host_call)
+            """Return a copy with some fields replaced, as EstimatorSpec does. It keeps host_call."""
+            host_call = kwds.pop("host_call", self.host_call)
             fields = super()._replace(**kwds)
             return NPUEstimatorSpec(**dict(zip(fields._fields, fields)), host_call=host_call)
 
 else:
-    NPUEstimatorSpec = needs_estimator("NPUEstimatorSpec", "What a model_fn returns: an EstimatorSpec with host_call.")  # type: ignore[misc,assignment]
+    NPUEstimatorSpec = needs_estimator("NPUEstimatorSpec", "The result of a model_fn: an EstimatorSpec with host_call.")  # type: ignore[misc,assignment]

@@ -1,14 +1,17 @@
-"""What several steps per run mean for the intervals of an Estimator, said in numbers before training starts."""
+"""Log how several steps per run change the intervals of an Estimator, before training starts."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim import _tf
 
+if TYPE_CHECKING:
+    from npu_shim._types import RunConfig
 
-def tell(config: Any) -> None:
-    """Logs how the hooks of an NPUEstimator run.
+
+def log_intervals(config: RunConfig) -> None:
+    """Log the intervals of the hooks of an NPUEstimator.
 
     Args:
         config: an NPURunConfig with iterations_per_loop greater than 1.
@@ -23,7 +26,7 @@ def tell(config: Any) -> None:
     for name, value in _intervals(config):
         if value % steps:
             _tf.logging.warning(
-                "npu_shim: %s=%d is no multiple of iterations_per_loop=%d, so the interval is kept only to within %d "
+                "npu_shim: %s=%d is not a multiple of iterations_per_loop=%d, so the interval varies by up to %d "
                 "steps. Use a multiple of %d.",
                 name,
                 value,
@@ -33,25 +36,25 @@ def tell(config: Any) -> None:
             )
 
 
-def _intervals(config: Any) -> list[Any]:
+def _intervals(config: RunConfig) -> list[tuple[str, int]]:
     names = ("save_checkpoints_steps", "save_summary_steps", "log_step_count_steps")
     return [(name, getattr(config, name)) for name in names if getattr(config, name)]
 
 
-def tell_overrun(iterations: int, start: int, steps: int | None, max_steps: int | None) -> None:
-    """Logs that training goes on to the end of the last run when the number of steps is no multiple of a run.
+def log_overrun(iterations: int, start: int, steps: int | None, max_steps: int | None) -> None:
+    """Warn if the number of steps is not a multiple of a run, because the last run makes all its steps.
 
     Args:
         iterations: training steps per run.
-        start: the global step that training starts from.
+        start: the global step at which training starts.
         steps, max_steps: as for Estimator.train.
     """
     wanted = steps if steps is not None else max_steps - start if max_steps is not None else 0
     if wanted > 0 and wanted % iterations:
         made = -(-wanted // iterations) * iterations
         _tf.logging.warning(
-            "npu_shim: %d training steps are no multiple of iterations_per_loop=%d; as on the card, whole runs are made: %d "
-            "steps, to global step %d. Train a multiple of %d.",
+            "npu_shim: %d training steps are not a multiple of iterations_per_loop=%d, so training makes %d steps, to "
+            "global step %d. Train a multiple of %d.",
             wanted,
             iterations,
             made,

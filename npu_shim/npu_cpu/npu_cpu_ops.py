@@ -1,45 +1,45 @@
 """The vendor's npu_bridge.npu_cpu.npu_cpu_ops. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    embedding_hashtable_lookup_or_insert: Callable[..., Any]
-    embeddingrankid: Callable[..., Any]
-    embedding_local_index: Callable[..., Any]
-    randomchoicewithmask: Callable[..., Any]
-    dense_image_warp: Callable[..., Any]
-    stateless_dropout: Callable[..., Any]
-    dense_image_warp_grad: Callable[..., Any]
-    batch_enqueue: Callable[..., Any]
-    ocr_recognition_pre_handle: Callable[..., Any]
-    ocr_detection_pre_handle: Callable[..., Any]
-    ocr_identify_pre_handle: Callable[..., Any]
-    batch_dilate_polys: Callable[..., Any]
-    ocr_find_contours: Callable[..., Any]
-    dequeue: Callable[..., Any]
-    ocr_detection_post_handle: Callable[..., Any]
-    warp_affine_v2: Callable[..., Any]
-    resize_v2: Callable[..., Any]
-    resize_and_clip_polys: Callable[..., Any]
-    non_zero_with_value_shape: Callable[..., Any]
-    non_zero_with_value_shape_v2: Callable[..., Any]
-    host_feature_mapping: Callable[..., Any]
-    device_feature_mapping: Callable[..., Any]
-    init_embedding_hashmap_v2: Callable[..., Any]
-    deinit_embedding_hashmap_v2: Callable[..., Any]
-    table_to_resource_v2: Callable[..., Any]
-    embedding_hashmap_table_size_v2: Callable[..., Any]
-    embedding_hashmap_export_v2: Callable[..., Any]
-    embedding_hashmap_file_size_v2: Callable[..., Any]
-    embedding_hashmap_import_v2: Callable[..., Any]
-    init_embedding_hashtable: Callable[..., Any]
-    embedding_hash_table_import: Callable[..., Any]
-    stateless_random_choice_with_mask: Callable[..., Any]
-    embedding_hash_table_export: Callable[..., Any]
-    embedding_hashtable_apply_adam_w: Callable[..., Any]
+    embedding_hashtable_lookup_or_insert: _Missing
+    embeddingrankid: _Missing
+    embedding_local_index: _Missing
+    randomchoicewithmask: _Missing
+    dense_image_warp: _Missing
+    stateless_dropout: _Missing
+    dense_image_warp_grad: _Missing
+    batch_enqueue: _Missing
+    ocr_recognition_pre_handle: _Missing
+    ocr_detection_pre_handle: _Missing
+    ocr_identify_pre_handle: _Missing
+    batch_dilate_polys: _Missing
+    ocr_find_contours: _Missing
+    dequeue: _Missing
+    ocr_detection_post_handle: _Missing
+    warp_affine_v2: _Missing
+    resize_v2: _Missing
+    resize_and_clip_polys: _Missing
+    non_zero_with_value_shape: _Missing
+    non_zero_with_value_shape_v2: _Missing
+    host_feature_mapping: _Missing
+    device_feature_mapping: _Missing
+    init_embedding_hashmap_v2: _Missing
+    deinit_embedding_hashmap_v2: _Missing
+    table_to_resource_v2: _Missing
+    embedding_hashmap_table_size_v2: _Missing
+    embedding_hashmap_export_v2: _Missing
+    embedding_hashmap_file_size_v2: _Missing
+    embedding_hashmap_import_v2: _Missing
+    init_embedding_hashtable: _Missing
+    embedding_hash_table_import: _Missing
+    stateless_random_choice_with_mask: _Missing
+    embedding_hash_table_export: _Missing
+    embedding_hashtable_apply_adam_w: _Missing
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.ops.unimplemented:npu_cpu_ops": (

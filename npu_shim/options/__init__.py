@@ -1,4 +1,4 @@
-"""The NPU options: one row each, in files by theme; lookups and checks over the rows."""
+"""The NPU options: one row each, in files by topic, with lookups and checks over the rows."""
 
 from __future__ import annotations
 

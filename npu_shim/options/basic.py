@@ -1,4 +1,4 @@
-"""Options of every job: what runs where, how often, on which card."""
+"""Options of every job: placement, repetition, device."""
 
 from __future__ import annotations
 

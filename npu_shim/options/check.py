@@ -1,27 +1,30 @@
-"""Checks options when they are given: names, types, domains, and what goes together."""
+"""Check options: names, types, domains and combinations."""
 
 from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Mapping
 
 from npu_shim.options.near import closest
 from npu_shim.options.option import Option
 from npu_shim.options.rules import RULES
 from npu_shim.options.table import KEYS, find
 
+if TYPE_CHECKING:
+    from npu_shim._types import OptionValue
 
-def check_session_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Checks what was given to session_config.
+
+def check_session_options(options: Mapping[str, OptionValue | None]) -> dict[str, OptionValue]:
+    """Check the options of session_config.
 
     Args:
-        options: name to value; None means "as if not given".
+        options: name to value; None counts as not given.
     Returns:
         The values to write, by parameter_map key.
     Raises:
-        ValueError: unknown name, value not allowed, or options that contradict each other.
-        TypeError: a value of the wrong type.
+        ValueError: for an unknown name, a value that is not allowed, or options that contradict each other.
+        TypeError: for a value of the wrong type.
     """
     given = {name: value for name, value in options.items() if value is not None}
     checked = {}
@@ -29,8 +32,7 @@ def check_session_options(options: Mapping[str, Any]) -> dict[str, Any]:
         row = find(name)
         if row is None:
             raise ValueError(
-                f"Unknown NPU option {name!r} (value {value!r}).{closest(name, KEYS)} "
-                "npu_shim.options.table.KEYS has all names."
+                f"Unknown NPU option {name!r} (value {value!r}).{closest(name, KEYS)} List all with npu-shim options."
             )
         warn_if_deprecated(row, name)
         checked[name] = check_value(row, value, name)
@@ -38,17 +40,17 @@ def check_session_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def check_value(row: Option, value: Any, name: str | None = None) -> Any:
-    """Checks type and domain of one value.
+def check_value(row: Option, value: OptionValue, name: str | None = None) -> OptionValue:
+    """Check type and domain of a value.
 
     Args:
         row: the option.
-        value: what the user gave.
-        name: what the user called it; the row's name when None.
+        value: the user's value.
+        name: the user's name for the option; the row's name if None.
     Returns:
-        The value as it is written.
+        The value to write.
     Raises:
-        TypeError, ValueError: naming option, value, what is allowed and the next step.
+        TypeError, ValueError: with the option, the value, the allowed values and the fix.
     """
     name = name or row.name
     wanted = row.type
@@ -77,26 +79,26 @@ def check_value(row: Option, value: Any, name: str | None = None) -> Any:
     return value
 
 
-def check_together(given: Mapping[str, Any]) -> None:
-    """Checks the options that are given against each other.
+def check_together(given: Mapping[str, OptionValue]) -> None:
+    """Check options against each other.
 
     Raises:
-        ValueError: naming both options, and what to do.
+        ValueError: with both options and the fix.
     """
     for name in given:
         row = KEYS[name]
         if given[name] is False:
-            continue  # a switch that is off excludes and needs nothing
+            continue  # a switch that is off excludes and requires nothing
         for other in row.excludes:
             if given.get(other) not in (None, False):
                 raise ValueError(
-                    f"{name}={given[name]!r} and {other}={given[other]!r} exclude each other: leave one of them out."
+                    f"{name}={given[name]!r} and {other}={given[other]!r} exclude each other. Remove one of them."
                 )
         for other in row.requires:
             if given.get(other) is None:
                 raise ValueError(
-                    f"{name}={given[name]!r} needs {other}, which is not given: add {other} "
-                    f"({KEYS[other].allowed.text}), or leave {name} out."
+                    f"{name}={given[name]!r} needs {other}, which is not given. Add {other} "
+                    f"({KEYS[other].allowed.text}), or remove {name}."
                 )
     for rule in RULES:
         if rule.broken(given):
@@ -104,7 +106,7 @@ def check_together(given: Mapping[str, Any]) -> None:
 
 
 def warn_if_deprecated(row: Option, name: str) -> None:
-    """One DeprecationWarning that names the replacement."""
+    """Issue a DeprecationWarning that names the replacement."""
     if row.deprecated:
         warnings.warn(f"NPU option {name} is deprecated: {row.deprecated}", DeprecationWarning, stacklevel=4)
 
@@ -114,8 +116,8 @@ def _article(kind: type) -> str:
     return words.get(kind, kind.__name__)
 
 
-def _instead(row: Option, name: str, value: Any) -> str:
-    """The next step where the intention is clear."""
+def _instead(row: Option, name: str, value: OptionValue) -> str:
+    """Return the fix if the intention is clear, else an empty string."""
     if row.type is str and isinstance(value, bool):
         value = str(value).lower()
     for allowed in row.allowed.values:

@@ -1,4 +1,4 @@
-"""Options that write something to look at: dumps, profiles, compile statistics."""
+"""Options for debugging: dumps, profiles, compile statistics."""
 
 from __future__ import annotations
 

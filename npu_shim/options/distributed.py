@@ -1,4 +1,4 @@
-"""Options of collective communication and of time limits."""
+"""Options for collective communication and time limits."""
 
 from __future__ import annotations
 

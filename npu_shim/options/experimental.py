@@ -1,4 +1,4 @@
-"""Options of ExperimentalConfig; the rows stand in the order of its arguments."""
+"""Options of ExperimentalConfig, in the order of its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of memory: how it is laid out, cleaned, shared and copied."""
+"""Options for memory: layout, clearing, sharing, copying."""
 
 from __future__ import annotations
 

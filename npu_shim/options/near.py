@@ -1,4 +1,4 @@
-"""Names that are close to a misspelt one."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Iterable
 
 
 def closest(name: str, among: Iterable[str]) -> str:
-    """'Did you mean ...?' with up to three close names, or an empty text."""
+    """Return 'Did you mean ...?' with up to three close names, or an empty string."""
     folded = {candidate.lower(): candidate for candidate in among}
     near = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.6)]
     return f" Did you mean {' or '.join(near)}?" if near else ""

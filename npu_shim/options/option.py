@@ -1,22 +1,25 @@
-"""One NPU option = one row: everything npu_shim knows of it, said once."""
+"""One NPU option is one row with everything that npu_shim knows about it."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npu_shim.options.domain import BOOL, Domain
 
-REQUIRED = object()  # an argument without default
-SAME = object()  # "the argument is called as the option"
+if TYPE_CHECKING:
+    from npu_shim._types import OptionValue
+
+REQUIRED: Any = object()  # an argument without default
+SAME: Any = object()  # the argument has the name of the option
 
 # When NPUEstimator writes an option into the parameter_map
-ALWAYS = "always"  # with its default too
-GIVEN = "given"  # when not None
-HELD = "held"  # when its config object is given, and not None
-HELD_TOGETHER = "held together"  # when its config object is given and no field of it is None
-WITH_AOE = "with aoe_mode"  # only next to aoe_mode
-WITH_PROFILING = "with profiling"  # only next to profiling_mode=True, None as an empty text
-FORCED = "forced"  # by the estimator itself, users have no argument
+ALWAYS = "always"  # also with its default
+GIVEN = "given"  # if it is not None
+HELD = "held"  # if its config object is given and the value is not None
+HELD_TOGETHER = "held together"  # if its config object is given and no field of it is None
+WITH_AOE = "with aoe_mode"  # only together with aoe_mode
+WITH_PROFILING = "with profiling"  # only together with profiling_mode=True; None becomes an empty string
+FORCED = "forced"  # by the estimator; users have no argument
 NEVER = "never"
 
 _TYPES = {"b": bool, "i": int, "s": str}
@@ -27,36 +30,36 @@ class Option(NamedTuple):
 
     Attributes:
         name: key in the parameter_map of the NpuOptimizer entry.
-        field: the map's field: b, i or s (None: an argument that is not a key).
-        doc: what it does, in one line.
+        field: field of the map: b, i or s (None for an argument that is not a key).
+        doc: its effect, in one line.
         allowed: its Domain.
-        session: default of a session that does not set it (None: unset).
+        session: default in a session (None if unset).
         estimator: default of the NPURunConfig (or config class) argument.
-        argument: that argument's name; None when there is none.
-        holder: the config class that has the argument; None for NPURunConfig itself.
-        write: when NPUEstimator writes it; see the constants above.
+        argument: name of that argument; None if there is none.
+        holder: the config class with the argument; None for NPURunConfig itself.
+        write: the condition under which NPUEstimator writes it; see the constants above.
         numbers_too: an int is accepted and written as its decimal text.
-        deprecated: says what to do instead; empty while it is current.
-        excludes: options that must not be given at the same time.
-        requires: options that must be given as well.
+        deprecated: the instruction for users of a deprecated option; empty if it is current.
+        excludes: options that must not be given too.
+        requires: options that must be given too.
         holds: name of the config class an argument is an instance of.
-        content: the function of precision_files that checks the file a value names, where it is on this machine.
-        tf2: its path in the global options of the vendor's package for TF 2; None where it has none there.
+        content: the function of precision_files that checks the named file, if it exists on this machine.
+        tf2: its path in the global options of the vendor's package for TF 2; None if it has none.
         tf2_default: its default there; SAME as in a session.
-        products: the cards that have it, or some of its values; empty where all have.
-        replacement: the option to use instead of a deprecated one, where there is one.
-        refused: the card refuses other values, so that a config filled by hand with one is an error; else a warning.
-        since: the release of npu_shim that took it.
-        cpu: what it means on the CPU: numeric, execution, side_output, distributed or perf_only.
+        products: the Ascend cards that support it, or some of its values; empty for all.
+        replacement: the option that replaces a deprecated one, None if there is none.
+        refused: True if the NPU refuses other values. They are an error in a config filled by hand, else a warning.
+        since: the first release of npu_shim with the option.
+        cpu: kind of its effect: numeric, execution, side_output, distributed or perf_only.
     """
 
     name: str
     field: str | None
     doc: str
     allowed: Domain = BOOL
-    session: Any = None
-    estimator: Any = None
-    argument: Any = SAME
+    session: OptionValue | None = None
+    estimator: OptionValue | None = None
+    argument: str | None = SAME
     holder: str | None = None
     write: str = GIVEN
     numbers_too: bool = False
@@ -65,8 +68,8 @@ class Option(NamedTuple):
     requires: tuple[str, ...] = ()
     holds: str | None = None
     content: str | None = None
-    tf2: Any = SAME
-    tf2_default: Any = SAME
+    tf2: str | None = SAME
+    tf2_default: OptionValue | None = SAME
     products: str = ""
     replacement: str | None = None
     refused: bool = False
@@ -75,49 +78,49 @@ class Option(NamedTuple):
 
     @property
     def type(self) -> type | None:
-        """bool, int or str; None for an argument that is no key."""
+        """bool, int or str; None for an argument that is not a key."""
         return _TYPES.get(self.field or "")
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """Where it can be given: session (and Keras, which has the session's), estimator, tf2."""
+        """The places that accept it: session (also for Keras), estimator, tf2."""
         known = {"session": self.field is not None, "estimator": self.arg is not None, "tf2": self.tf2_path is not None}
         return tuple(name for name, there in known.items() if there)
 
     @property
     def tf2_path(self) -> str | None:
-        """Its path in the global options for TF 2, None when it has none there."""
+        """Its path in the global options for TF 2, None if it has none."""
         return self.name if self.tf2 is SAME else self.tf2
 
     @property
     def arg(self) -> str | None:
-        """Name of the constructor argument, None when there is none."""
+        """Name of the constructor argument, None if there is none."""
         return self.name if self.argument is SAME else self.argument
 
 
 def flag(name: str, doc: str, default: bool | None = None, **rest: Any) -> Option:
-    """A row of type bool."""
+    """Return a row of type bool."""
     rest.setdefault("session", default)
     rest.setdefault("estimator", default)
     return Option(name, "b", doc, BOOL, **rest)
 
 
 def number(name: str, doc: str, allowed: Domain, default: int | None = None, **rest: Any) -> Option:
-    """A row of type int."""
+    """Return a row of type int."""
     rest.setdefault("session", default)
     rest.setdefault("estimator", default)
     return Option(name, "i", doc, allowed, **rest)
 
 
 def text(name: str, doc: str, allowed: Domain, default: str | None = None, **rest: Any) -> Option:
-    """A row of type str."""
+    """Return a row of type str."""
     rest.setdefault("session", default)
     rest.setdefault("estimator", default)
     return Option(name, "s", doc, allowed, **rest)
 
 
-def argument(name: str, doc: str, default: Any = None, **rest: Any) -> Option:
-    """A row for a constructor argument that is no key of the parameter_map; only config classes go to TF 2 as well."""
+def argument(name: str, doc: str, default: object = None, **rest: Any) -> Option:
+    """Return a row for a constructor argument that is not a key. Only config classes also exist for TF 2."""
     rest.setdefault("tf2", SAME if "holds" in rest else None)
     return Option(
         name, None, doc, Domain("anything RunConfig takes", lambda v: True), estimator=default, write=NEVER, **rest

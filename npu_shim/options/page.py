@@ -1,19 +1,22 @@
-"""The options as text, made from the rows: the page of documentation, one option by itself, the help of a class."""
+"""Generate text from the option rows: the documentation page, one option, the docstring of a class."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npu_shim.options.option import REQUIRED, SAME, Option
 from npu_shim.options.rules import RULES
 from npu_shim.options.table import KEYS, TABLE, arguments_of
 
+if TYPE_CHECKING:
+    from npu_shim._types import OptionValue
+
 _WORDS = {"b": "bool", "i": "int", "s": "str"}
 
 
 def described() -> list[Option]:
-    """The rows that are an option of a session, an Estimator or the package for TF 2, by name."""
+    """Return the rows for sessions, Estimators and the package for TF 2, sorted by name."""
     rows = [
         row
         for row in TABLE
@@ -23,12 +26,13 @@ def described() -> list[Option]:
 
 
 def markdown() -> str:
-    """One table of all options: what each is, where it is given, and what it means on the CPU."""
+    """Return the documentation page with a table of all options."""
     lines = [
         "# NPU options",
         "",
-        "Give them to `npu_shim.session_config(config, name=value)` by name (Keras takes the session's), or to",
-        "`NPURunConfig` and its config classes by the argument. `global_options()` is the vendor's package for TF 2.",
+        "Give them to `npu_shim.session_config(config, name=value)` by name (Keras takes the session's), "
+        "or to\n`NPURunConfig` and its config classes by the argument. "
+        "`global_options()` is the vendor's package for TF 2.",
         "`.b`, `.i` and `.s` are the field of the `parameter_map` that carries the value. On the CPU each is checked and",
         "carried along; *effect* says what kind it has on a card. A config that was filled by hand is checked too: where",
         "*other values* says error, the card refuses them, and so does npu_shim; else they are a warning.",
@@ -40,7 +44,7 @@ def markdown() -> str:
 
 
 def paragraph(row: Option) -> str:
-    """Everything about one option, a line each."""
+    """Return everything about one option, one fact per line."""
     found = [
         ("what", row.doc),
         ("type", kind(row)),
@@ -62,7 +66,7 @@ def paragraph(row: Option) -> str:
 
 
 def record(row: Option) -> dict[str, Any]:
-    """Everything about one option as data for JSON; what it does not have is None or empty."""
+    """Return everything about one option for JSON. Missing facts are None or empty."""
     return {
         "name": row.name,
         "what": row.doc,
@@ -91,12 +95,12 @@ def record(row: Option) -> dict[str, Any]:
 
 
 def rules_of(row: Option) -> list[str]:
-    """What holds between an option and the values of others, in sentences."""
+    """Return the rules between an option and other options, as sentences."""
     return [rule.text for rule in RULES if re.search(rf"\b{row.name}\b", rule.text)]
 
 
 def arguments(holder: str | None) -> str:
-    """The arguments of a config class (None: NPURunConfig) for its docstring: domain, default and meaning."""
+    """Return the arguments of a config class (None for NPURunConfig) for its docstring."""
     lines = []
     for name, row in arguments_of(holder).items():
         domain = f", {row.allowed.text}" if row.field else ""
@@ -109,24 +113,24 @@ def arguments(holder: str | None) -> str:
 
 
 def kind(row: Option) -> str:
-    """bool, int or str; the name of a config class, or 'any' for an argument that is no key."""
+    """Return bool, int or str; the name of a config class; or 'any' for an argument that is not a key."""
     if row.field:
         return _WORDS[row.field]
     return row.holds or ("any" if row.arg is not None else "int")
 
 
-def tf2_default(row: Option) -> object:
-    """Its default in the global options for TF 2."""
+def tf2_default(row: Option) -> OptionValue | None:
+    """Return the default in the global options for TF 2."""
     return row.session if row.tf2_default is SAME else row.tf2_default
 
 
 def default_text(value: object) -> str:
-    """A default as source; empty where there is none."""
+    """Return a default as source text, an empty string for None."""
     return "" if value is None else repr(value)
 
 
 def places(row: Option) -> list[str]:
-    """The spellings by which an option is given."""
+    """Return the ways to set an option."""
     found = []
     if row.name in KEYS:
         found.append(f'parameter_map["{row.name}"].{row.field}')
@@ -139,14 +143,14 @@ def places(row: Option) -> list[str]:
 
 
 def _line(row: Option) -> str:
-    told = [row.doc]
+    parts = [row.doc]
     for text, what in (
         (" and ".join(row.excludes), "Not with"),
         (" and ".join(row.requires), "Needs"),
         (row.products, "Cards:"),
     ):
-        told += [f"{what} {text}."] if text else []
-    told += [f"**Deprecated.** {row.deprecated}"] if row.deprecated else []
+        parts += [f"{what} {text}."] if text else []
+    parts += [f"**Deprecated.** {row.deprecated}"] if row.deprecated else []
     cells = [
         f"`{row.name}`",
         f"{kind(row)}: {row.allowed.text}",
@@ -154,6 +158,6 @@ def _line(row: Option) -> str:
         f"`{default_text(row.session)}`" if row.session is not None else "",
         "<br>".join(f"`{one}`" for one in places(row)),
         row.cpu.replace("_", " "),
-        " ".join(told),
+        " ".join(parts),
     ]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,4 +1,4 @@
-"""Options of precision: which types operators compute in."""
+"""Options for precision: the types in which operators compute."""
 
 from __future__ import annotations
 

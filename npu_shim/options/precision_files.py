@@ -1,7 +1,7 @@
-"""The files that steer mixed precision, read as the card's compiler reads them.
+"""Checks of the files that control mixed precision, as the NPU's compiler reads them.
 
-A file may lie on the machine with the card only, so one that is not here is
-left to it. What is read here and wrong there is told before the job is sent.
+A file may exist only on the machine with the NPU. A file that is missing here
+is not checked.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from typing import Any, Iterable
+from typing import Iterable
 
 from npu_shim import _env
 from npu_shim.options.near import closest
@@ -41,48 +41,44 @@ _DTYPES = re.compile(r"^InputDtype:(?P<inputs>[\w,]*?),?OutputDtype:(?P<outputs>
 
 
 def check_mixlist(path: str) -> None:
-    """Checks a file for ``modify_mixlist``.
+    """Check a file for ``modify_mixlist``.
 
-    It is a JSON object of "black-list" (operators that keep float32),
-    "white-list" (that take the lower precision) and "gray-list" (that do as
-    the operator before them), each with "to-add" and "to-remove", lists of
-    operator types.
+    It is a JSON object with "black-list" (operators that keep float32),
+    "white-list" (operators with lower precision) and "gray-list" (operators
+    with the precision of the operator before them). Each has "to-add" and
+    "to-remove", which are lists of operator types.
 
     Args:
-        path: its name.
+        path: of the file.
     Raises:
-        ValueError: it is no such JSON, or moves one operator into two lists.
+        ValueError: if it is not such JSON, or adds one operator to two lists.
     """
     if not os.path.isfile(path):
         return
-    content = _json(path)
-    _check_keys(content, path, "", _LISTS)
+    content = _object(_json(path), path, "", _LISTS)
     seen: dict[str, str] = {}
     for name, moves in content.items():
-        _check_keys(moves, path, name, _MOVES)
-        for move, types in moves.items():
+        for move, types in _object(moves, path, name, _MOVES).items():
             where = f"{name}.{move}"
             if not isinstance(types, list) or not all(isinstance(one, str) for one in types):
                 raise _wrong(path, where, types, 'a list of operator types, like ["MatMul", "Conv2D"]')
             for one in types if move == "to-add" else ():
                 if seen.setdefault(one, where) != where:
-                    raise ValueError(
-                        f"modify_mixlist={path!r}: {one!r} stands in {seen[one]} and in {where}. Leave one out."
-                    )
+                    raise ValueError(f"modify_mixlist={path!r}: {one!r} is in {seen[one]} and in {where}. Remove one.")
             _look_up(types, f"modify_mixlist={path!r}: {where}")
 
 
 def check_dtypes(path: str) -> None:
-    """Checks a file for ``customize_dtypes``.
+    """Check a file for ``customize_dtypes``.
 
     Each line is ``NAME::InputDtype:T,...,OutputDtype:T,...`` for an operator of
     the graph, or ``OpType::TYPE:InputDtype:T,...,OutputDtype:T,...`` for all of
-    a type; there is one T for each input and output.
+    a type, with one T for each input and output.
 
     Args:
-        path: its name.
+        path: of the file.
     Raises:
-        ValueError: a line has another form, or an unknown T.
+        ValueError: if a line has another form, or an unknown T.
     """
     if not os.path.isfile(path):
         return
@@ -97,30 +93,31 @@ def check_dtypes(path: str) -> None:
         types = found and _DTYPES.match(found.group("rest").replace(" ", ""))
         if not found or not types:
             raise ValueError(
-                f"{where}: {line!r} is not allowed: it must be NAME::InputDtype:T,...,OutputDtype:T,... for one operator, or "
-                "OpType::TYPE:InputDtype:T,...,OutputDtype:T,... for all of a type."
+                f"{where}: {line!r} is not allowed: it must be NAME::InputDtype:T,...,OutputDtype:T,... "
+                "for one operator, or OpType::TYPE:InputDtype:T,...,OutputDtype:T,... for all of a type."
             )
         for one in (types.group("inputs") + "," + types.group("outputs")).split(","):
             if one and one not in _TYPES:
                 raise ValueError(
-                    f"{where}: {one!r} is no type.{closest(one, _TYPES)} Write one of {', '.join(_TYPES)}."
+                    f"{where}: {one!r} is not a type.{closest(one, _TYPES)} Write one of {', '.join(_TYPES)}."
                 )
         if typed:
             _look_up([typed.group("name")], where)
 
 
-def _json(path: str) -> Any:
+def _json(path: str) -> object:
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
     try:
         return json.loads(text)
     except ValueError as error:
         comment = re.search(r"(?m)^[^\"]*(\"[^\"]*\"[^\"]*)*//", text)
-        told = " Comments are no JSON: take them out." if comment else ""
-        raise ValueError(f"modify_mixlist={path!r} is no JSON: {error}.{told}") from error
+        hint = " JSON has no comments: remove them." if comment else ""
+        raise ValueError(f"modify_mixlist={path!r} is not JSON: {error}.{hint}") from error
 
 
-def _check_keys(value: Any, path: str, where: str, allowed: Iterable[str]) -> None:
+def _object(value: object, path: str, where: str, allowed: Iterable[str]) -> dict[str, object]:
+    """Return a JSON object after a check of its keys."""
     if not isinstance(value, dict):
         raise _wrong(path, where or "the file", value, "an object with " + " and ".join(allowed))
     for key in value:
@@ -129,27 +126,28 @@ def _check_keys(value: Any, path: str, where: str, allowed: Iterable[str]) -> No
                 f"modify_mixlist={path!r}: {where + '.' if where else ''}{key} is unknown."
                 f"{closest(key, allowed)} Allowed are {', '.join(allowed)}."
             )
+    return value
 
 
-def _wrong(path: str, where: str, value: Any, allowed: str) -> ValueError:
+def _wrong(path: str, where: str, value: object, allowed: str) -> ValueError:
     return ValueError(f"modify_mixlist={path!r}: {where} is {value!r}, but must be {allowed}.")
 
 
 def _look_up(types: list[str], where: str) -> None:
-    """Warns of operator types that look misspelt."""
+    """Warn about operator types that look misspelt."""
     known = _operator_types()
     for one in types:
         near = closest(one, known) if known and one not in known else ""
         if near:
             warnings.warn(
-                f"{where}: {one!r} is no operator type that is known here, so the entry may have no effect.{near}",
+                f"{where}: {one!r} is not a known operator type, so the entry may have no effect.{near}",
                 UserWarning,
                 stacklevel=2,
             )
 
 
 def _operator_types() -> set[str]:
-    """Operator types of the card's compiler where it is installed, and of TensorFlow where it is imported.
+    """Return the operator types of the NPU's compiler, if installed, and of TensorFlow, if imported.
 
     The two agree in most names.
     """

@@ -1,8 +1,11 @@
-"""What holds between options beyond "not together with" and "needs also", which stand in the rows."""
+"""Rules between options that the columns ``excludes`` and ``requires`` of the rows cannot express."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
+
+if TYPE_CHECKING:
+    from npu_shim._types import OptionValue
 
 _MIXED = {
     "precision_mode": ("allow_mix_precision", "allow_mix_precision_fp16", "allow_mix_precision_bf16"),
@@ -11,13 +14,13 @@ _MIXED = {
 
 
 class Rule(NamedTuple):
-    """``broken`` gets the options that are given; ``text`` says what is wrong and what to do."""
+    """``broken`` returns True for options that break the rule. ``text`` is the message with the fix."""
 
-    broken: Callable[[Mapping[str, Any]], bool]
+    broken: Callable[[Mapping[str, OptionValue]], bool]
     text: str
 
 
-def _mixlist_without_mixed_precision(given: Mapping[str, Any]) -> bool:
+def _mixlist_without_mixed_precision(given: Mapping[str, OptionValue]) -> bool:
     return "modify_mixlist" in given and not any(given.get(key) in modes for key, modes in _MIXED.items())
 
 

@@ -1,4 +1,4 @@
-"""Arguments of NPURunConfig that are no NPU option, and the order of all its arguments."""
+"""Arguments of NPURunConfig that are not NPU options, and the order of all its arguments."""
 
 from __future__ import annotations
 

@@ -1,13 +1,11 @@
-"""Options of shapes and compilation: static, with profiles, or dynamic."""
+"""Options for shapes and compilation: static, with profiles, or dynamic."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from npu_shim.options.domain import any_text, matching, one_of
 from npu_shim.options.option import ALWAYS, HELD_TOGETHER, REQUIRED, flag, number, text
 
-_PROFILES: dict[str, Any] = dict(holder="DynamicInputConfig", write=HELD_TOGETHER, estimator=REQUIRED, cpu="execution")
+_PROFILES = dict(holder="DynamicInputConfig", write=HELD_TOGETHER, estimator=REQUIRED, cpu="execution")
 
 ROWS = (
     text(

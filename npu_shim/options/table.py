@@ -1,4 +1,4 @@
-"""The table of all options, and how to look things up in it."""
+"""The table of all options, and lookups in it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ KEYS: dict[str, Option] = {row.name: row for row in TABLE if row.field is not No
 
 
 def find(name: str) -> Option | None:
-    """The row of a parameter_map key, None when there is no such key."""
+    """Return the row of a parameter_map key, None if there is no such key."""
     return KEYS.get(name)
 
 
 def arguments_of(holder: str | None) -> dict[str, Option]:
-    """The arguments of a config class (None: NPURunConfig) and their rows, in constructor order."""
+    """Return the rows of a config class (None for NPURunConfig) by argument, in constructor order."""
     rows = {row.arg: row for row in TABLE if row.holder == holder and row.arg is not None}
     if holder is not None:
         return rows
@@ -36,7 +36,7 @@ def arguments_of(holder: str | None) -> dict[str, Option]:
 
 
 def signature_of(holder: str | None) -> inspect.Signature:
-    """The constructor's signature, defaults included, made from the rows."""
+    """Return the signature of the constructor, with defaults, from the rows."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     empty = inspect.Parameter.empty
     return inspect.Signature(

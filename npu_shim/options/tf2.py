@@ -1,4 +1,4 @@
-"""Options that only the vendor's package for TF 2 has; there they are attributes of its global options."""
+"""Options that only the vendor's package for TF 2 has, as attributes of its global options."""
 
 from __future__ import annotations
 

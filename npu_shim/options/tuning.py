@@ -1,4 +1,4 @@
-"""Options of tuning, fusion and compilation caches."""
+"""Options for tuning, fusion and compilation caches."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ TOGETHER = [
         dict(precision_mode="force_fp16", precision_mode_v2="fp16"),
         "precision_mode='force_fp16' and precision_mode_v2='fp16' exclude",
     ),
-    (dict(enable_dump=True), "enable_dump=True needs dump_path, which is not given: add dump_path"),
+    (dict(enable_dump=True), "enable_dump=True needs dump_path, which is not given. Add dump_path"),
     (dict(local_rank_id=1), "local_rank_id=1 needs local_device_list"),
     (dict(optypelist_for_implmode="Pooling"), "needs op_select_implmode"),
     (dict(mix_compile_mode=True, iterations_per_loop=2), "exclude each other: a loop on the device"),

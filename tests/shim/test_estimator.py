@@ -140,10 +140,10 @@ def test_iterations_per_loop_trains_the_same_steps(has_estimator, estimator, lin
             dict(steps=25),
             {},
             30,
-            "25 training steps are no multiple of iterations_per_loop=10; as on the card, whole runs "
-            "are made: 30 steps, to global step 30",
+            "25 training steps are not a multiple of iterations_per_loop=10, so training makes 30 steps, "
+            "to global step 30",
         ),
-        (dict(steps=10), dict(max_steps=15), 20, "5 training steps are no multiple of iterations_per_loop=10"),
+        (dict(steps=10), dict(max_steps=15), 20, "5 training steps are not a multiple of iterations_per_loop=10"),
     ],
     ids=["steps", "max_steps"],
 )
@@ -197,7 +197,7 @@ def test_intervals_that_a_loop_cannot_keep_are_told(has_estimator, estimator, li
     estimator(iterations_per_loop=10, save_checkpoints_steps=25, log_step_count_steps=20).train(
         dataset(line, 14), steps=10
     )
-    told = [m for m in log() if "is no multiple of iterations_per_loop=10" in m]
+    told = [m for m in log() if "is not a multiple of iterations_per_loop=10" in m]
     assert len(told) == 1 and "save_checkpoints_steps=25" in told[0]
 
 
@@ -271,7 +271,7 @@ CONFIGS = [
     (
         "a plain RunConfig",
         lambda: tf.estimator.RunConfig(),
-        "is RunConfig, but NPUEstimator needs an NPURunConfig: write",
+        "is RunConfig, but NPUEstimator needs an NPURunConfig. Write",
     ),
     ("something else", lambda: 3, "config=3 is int, but NPUEstimator needs"),
 ]
@@ -367,7 +367,7 @@ SPEC_WRONG = [
     ((1, 2, 3), ValueError, "host_call has 3 items"),
     ((1, []), TypeError, r"host_call\[0\]=1 is not allowed: it must be a function"),
     ((lambda a: a, 5), ValueError, r"host_call\[1\]=5 is not allowed: it must be a list, tuple or dict"),
-    ((lambda a: a, [1, 2]), RuntimeError, "gives 2 tensors, but its function takes 1 arguments"),
+    ((lambda a: a, [1, 2]), RuntimeError, "has 2 tensors, but its function takes 1 arguments"),
 ]
 
 

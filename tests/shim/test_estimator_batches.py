@@ -263,7 +263,7 @@ def evaluate(tmp_path, use_mask, input_fn, metric=None, regularised=False, **cho
     return job.evaluate(input_fn)
 
 
-def test_evaluation_with_padding_gives_what_tf_gives(tmp_path):
+def test_evaluation_with_padding_equals_tensorflow(tmp_path):
     plain = tf.estimator.Estimator(classifier(False), str(tmp_path / "plain"))
     plain.train(labelled(), steps=1)
     wanted = plain.evaluate(labelled())
@@ -282,7 +282,7 @@ def test_dropping_is_a_choice(tmp_path):
 
 
 UNMASKED = {
-    "loss and accuracy": (False, None, "the loss, metric 'accuracy' would count the rows of padding"),
+    "loss and accuracy": (False, None, "the loss, metric 'accuracy' would count the padding"),
     "another metric": (True, lambda labels, logits: v1.metrics.mean(logits), "but metric 'other' would count"),
 }
 
@@ -314,27 +314,27 @@ def test_a_metric_of_keras_that_uses_the_mask(tmp_path):
     np.testing.assert_allclose(job.evaluate(labelled())["mean"], LABELS.mean(), rtol=1e-6)
 
 
-def test_features_that_are_no_dict_have_no_place_for_the_mask(tmp_path):
-    with pytest.raises(ValueError, match="adds the feature 'is_real_example', but the features .* are no dict"):
+def test_features_must_be_a_dict_for_the_mask(tmp_path):
+    with pytest.raises(ValueError, match="adds the feature 'is_real_example', but the features .* are not a dict"):
         evaluate(tmp_path, False, labelled(lambda x, y: (x, y)), eval_batches="pad")
 
 
-TOLD = {
-    "a remainder": (labelled(), "has 6 of 16 rows (70 examples), for which a card compiles the graph once more"),
+LOGGED = {
+    "a remainder": (labelled(), "has 6 of 16 rows (70 examples), for which the NPU recompiles the graph"),
     "of unknown length": (
         lambda: tf.data.Dataset.from_tensor_slices(({"x": ROWS}, LABELS)).filter(lambda f, y: y < 9).batch(BATCH),
         "may have fewer than 16 rows",
     ),
     "of no known size": (
         lambda: labelled()().interleave(lambda f, y: tf.data.Dataset.from_tensors((f, y)), 1),
-        "have no known size",
+        "the batch size of the evaluation is unknown",
     ),
     "without remainder": (lambda: tf.data.Dataset.from_tensor_slices(({"x": ROWS}, LABELS)).batch(35), None),
 }
 
 
-@pytest.mark.parametrize("input_fn, text", TOLD.values(), ids=TOLD)
-def test_one_line_says_what_a_smaller_last_batch_costs(input_fn, text, tmp_path, log):
+@pytest.mark.parametrize("input_fn, text", LOGGED.values(), ids=LOGGED)
+def test_one_line_logs_the_cost_of_the_last_partial_batch(input_fn, text, tmp_path, log):
     job = NPUEstimator(classifier(False), str(tmp_path), NPURunConfig())
     job.train(lambda: labelled()().take(1), steps=1)
     for _ in range(2):

@@ -44,9 +44,7 @@ def test_a_good_mixlist_is_carried(config, content):
 
 def test_a_misspelt_operator_is_told(config):
     (told,) = config("modify_mixlist", {"black-list": {"to-add": ["Matmul", "MyOwnFusedThing"]}}, **MIXED)
-    assert (
-        "black-list.to-add: 'Matmul' is no operator type that is known here" in told and "Did you mean MatMul" in told
-    )
+    assert "black-list.to-add: 'Matmul' is not a known operator type" in told and "Did you mean MatMul" in told
 
 
 def test_operators_of_the_card_are_known_where_they_are_installed(config, tmp_path, monkeypatch):
@@ -59,8 +57,8 @@ def test_operators_of_the_card_are_known_where_they_are_installed(config, tmp_pa
 
 
 BAD = [
-    ("{", "is no JSON: "),
-    ('{"black-list": {  // operators that keep float32\n}}', "Comments are no JSON: take them out"),
+    ("{", "is not JSON: "),
+    ('{"black-list": {  // operators that keep float32\n}}', "JSON has no comments: remove them"),
     ([], r"the file is \[\], but must be an object with black-list and white-list and gray-list"),
     ({"blacklist": {}}, "blacklist is unknown. Did you mean black-list"),
     ({"black-list": {"to_add": []}}, "black-list.to_add is unknown. Did you mean to-add"),
@@ -68,7 +66,7 @@ BAD = [
     ({"black-list": {"to-add": "MatMul"}}, "black-list.to-add is 'MatMul', but must be a list of operator types"),
     (
         {"black-list": {"to-add": ["Sum"]}, "white-list": {"to-add": ["Sum"]}},
-        "'Sum' stands in black-list.to-add and in white-list.to-add. Leave one out",
+        "'Sum' is in black-list.to-add and in white-list.to-add. Remove one",
     ),
 ]
 
@@ -94,7 +92,7 @@ def test_good_types_are_carried(config):
     "line, text",
     [
         ("conv1:float16", "line 2: 'conv1:float16' is not allowed: it must be NAME::InputDtype"),
-        ("conv1::InputDtype:half,OutputDtype:float32", "line 2: 'half' is no type. Did you mean "),
+        ("conv1::InputDtype:half,OutputDtype:float32", "line 2: 'half' is not a type. Did you mean "),
         ("OpType::MatMul:OutputDtype:float32", "line 2: .* is not allowed"),
     ],
 )

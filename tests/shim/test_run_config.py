@@ -235,6 +235,6 @@ def test_parameter_servers_without_cards_are_one_error_with_the_way_to_data_para
         return
     strategy = tf.compat.v1.distribute.experimental.ParameterServerStrategy()
     with pytest.raises(
-        ValueError, match="not allowed without cards.*unset TF_CONFIG.*NPUStrategy.*npu-shim launch --ranks N"
+        ValueError, match="not allowed on the CPU.*unset TF_CONFIG.*NPUStrategy.*npu-shim launch --ranks N"
     ):
         NPURunConfig(distribute=strategy, mix_compile_mode=True, iterations_per_loop=1)

@@ -191,7 +191,7 @@ def test_the_hook_tells_what_it_misses(log):
         v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, training.iterator.initializer)
         with v1.train.SingularMonitoredSession(hooks=[npu.SetIterationsVarHook(10)]) as sess:
             with pytest.raises(
-                ValueError, match="reads rate, which this run is not given. Read the input through a tf.data"
+                ValueError, match="reads rate, which this run does not feed. Read the input from a tf.data"
             ):
                 sess.run(op)
             sess.run(op, {training.rate: 0.1})

@@ -1,9 +1,9 @@
 """The vendor's npu_bridge.estimator.npu.npu_hook. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.estimator.hooks import NPUCheckpointSaverHook
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from npu_shim.estimator.outfeed_hooks import NPUShutDownHook
     from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
-    broadcast_global_variables: Callable[..., Any]
+    broadcast_global_variables: _Missing
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.training.broadcasting": "NPUBroadcastGlobalVariablesHook",

@@ -1,9 +1,9 @@
 """The vendor's npu_bridge.estimator.npu.npu_optimizer. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.optimizer.distributed import NPUDistributedOptimizer
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from npu_shim.optimizer.keras import KerasDistributeOptimizer
     from npu_shim.optimizer.npu_optimizer import NPUOptimizer
 
-    reduce: Callable[..., Any]
+    reduce: _Missing
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.optimizer.distributed": "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper",

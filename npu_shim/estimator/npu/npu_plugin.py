@@ -1,9 +1,9 @@
 """The vendor's npu_bridge.estimator.npu.npu_plugin. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.config.plugin import check_graph_run_mode
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from npu_shim.config.plugin import rdma_remote_register
     from npu_shim.config.plugin import set_device_sat_mode
 
-    init_op_compiler_cache_mode: Callable[..., Any]
-    init_op_compiler_cache_dir: Callable[..., Any]
-    init_debug_dir: Callable[..., Any]
-    get_var_addr_and_size: Callable[..., Any]
-    malloc_shared_memory: Callable[..., Any]
-    get_rdma_cache: Callable[..., Any]
+    init_op_compiler_cache_mode: _Missing
+    init_op_compiler_cache_dir: _Missing
+    init_debug_dir: _Missing
+    get_var_addr_and_size: _Missing
+    malloc_shared_memory: _Missing
+    get_rdma_cache: _Missing
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.config.plugin": (

@@ -1,9 +1,9 @@
 """The vendor's npu_bridge.estimator.npu.util. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.config.graph_execution import set_graph_exec_config
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from npu_shim.optimizer.iterations_per_loop import set_iteration_per_loop
     from npu_shim.optimizer.loop_variables import create_or_get_var
 
-    register_func: Callable[..., Any]
-    fair_division: Callable[..., Any]
-    GradDivisionItem: Callable[..., Any]
-    add_grads_and_vars: Callable[..., Any]
-    get_gid_by_grad: Callable[..., Any]
-    get_gid_by_weight: Callable[..., Any]
-    get_all_grad_item: Callable[..., Any]
-    global_dict_init: Callable[..., Any]
-    set_value: Callable[..., Any]
-    get_value: Callable[..., Any]
+    register_func: _Missing
+    fair_division: _Missing
+    GradDivisionItem: _Missing
+    add_grads_and_vars: _Missing
+    get_gid_by_grad: _Missing
+    get_gid_by_weight: _Missing
+    get_all_grad_item: _Missing
+    global_dict_init: _Missing
+    set_value: _Missing
+    get_value: _Missing
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.estimator.checks": (

@@ -1,0 +1,61 @@
+"""The arguments of NPUEstimator: its run config, the job start file, and choices."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Sequence
+
+from npu_shim import _tf
+from npu_shim.config.estimator_session import estimator_session_config
+from npu_shim.config.parameter_map import find_entry
+from npu_shim.config.run_config import NPURunConfig, from_run_config
+
+if TYPE_CHECKING:
+    from npu_shim._types import RunConfig
+
+_API: Any = _tf.estimator()
+
+
+def npu_run_config(config: RunConfig | None) -> NPURunConfig:
+    """Return the NPURunConfig of an NPUEstimator.
+
+    Args:
+        config: an NPURunConfig; None for all defaults; or a RunConfig from npu_run_config_init.
+    Returns:
+        An NPURunConfig whose session config carries its NPU options.
+    Raises:
+        ValueError: if config is a plain RunConfig, or of another type.
+    """
+    if config is None:
+        config = NPURunConfig()
+    elif not isinstance(config, NPURunConfig):
+        if not isinstance(config, _API.RunConfig) or find_entry(config.session_config) is None:
+            raise ValueError(
+                f"config={config!r} is {type(config).__name__}, but NPUEstimator needs an NPURunConfig. Write "
+                "config=NPURunConfig(...) with the same arguments, or config=npu_run_config_init(run_config=...)."
+            )
+        config = from_run_config(config)
+    return config.replace(session_config=estimator_session_config(config))
+
+
+def check_job_start_file(name: str) -> None:
+    """Read a job start file, which replaces JOB_ID.
+
+    Raises:
+        ValueError: if the file does not exist or is not a JSON object.
+    """
+    try:
+        with open(name, encoding="utf-8") as file:
+            content = json.load(file)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"job_start_file={name!r} cannot be read ({error}). Give a JSON file, or omit the argument."
+        ) from error
+    if not isinstance(content, dict):
+        raise ValueError(f"job_start_file={name!r} holds {type(content).__name__}, but must hold a JSON object.")
+
+
+def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:
+    """Raise ValueError if a value is not one of those allowed."""
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r} is not allowed: it must be one of {', '.join(map(repr, allowed))}.")
