@@ -36,7 +36,6 @@ SessionRunArgs = Any  # tf.compat.v1.train.SessionRunArgs
 SessionRunValues = Any  # tf.compat.v1.train.SessionRunValues
 Scaffold = Any  # tf.compat.v1.train.Scaffold
 Saver = Any  # tf.compat.v1.train.Saver
-Queue = Any  # tf.queue.QueueBase
 EventWriter = Any  # tf.compat.v1.summary.FileWriter
 WarmStartSettings = Any  # tf.estimator.WarmStartSettings
 InputContext = Any  # tf.distribute.InputContext

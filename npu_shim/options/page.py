@@ -30,12 +30,12 @@ def markdown() -> str:
     lines = [
         "# NPU options",
         "",
-        "Give them to `npu_shim.session_config(config, name=value)` by name (Keras takes the session's), "
-        "or to\n`NPURunConfig` and its config classes by the argument. "
-        "`global_options()` is the vendor's package for TF 2.",
-        "`.b`, `.i` and `.s` are the field of the `parameter_map` that carries the value. On the CPU each is checked and",
-        "carried along; *effect* says what kind it has on a card. A config that was filled by hand is checked too: where",
-        "*other values* says error, the card refuses them, and so does npu_shim; else they are a warning.",
+        "Give options to `npu_shim.session_config(config, name=value)` by name (this includes Keras sessions), or to",
+        "`NPURunConfig` and its config classes by argument. `global_options()` belongs to the vendor's TF 2 package.",
+        "`.b`, `.i` and `.s` name the field of the `parameter_map` that holds the value. On the CPU, npu_shim checks the",
+        "options and keeps them in the config. *effect* is the kind of effect on the NPU. npu_shim also checks a config",
+        "that was filled by hand. If *other values* says error, the NPU refuses them, and so does npu_shim. Otherwise they",
+        "are a warning.",
         "",
         "| option | allowed | other values | default | given by | effect | what it does |",
         "| --- | --- | --- | --- | --- | --- | --- |",
