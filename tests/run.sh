@@ -130,7 +130,7 @@ not_run() {  # WHAT WHY: what could not even start counts as one failure
 }
 
 run_suite() {  # FOLDER ENVIRONMENT SUITE TESTS...
-  local dir=$1 name=$2 suite=$3 code=0 log xml bad total failed=0 begin=$SECONDS
+  local dir=$1 name=$2 suite=$3 code=0 log xml bad total failed=0
   shift 3
   case "${1:-}" in [A-Z]*=*) export "$1"; shift ;; esac
   log="$results/$name-$suite.log" xml="$results/$name-$suite.xml"
@@ -147,7 +147,7 @@ run_suite() {  # FOLDER ENVIRONMENT SUITE TESTS...
   bad=$(($(count "$xml" failures) + $(count "$xml" errors)))
   # 5 is "nothing collected": right for one suite when -k asks for another one.
   [ "$code" -eq 0 ] || [ "$code" -eq 5 ] || failed=1
-  record $((total - bad - $(count "$xml" skipped))) "$bad" "$failed" "$name $suite: $(tail -n 1 "$log"), $((SECONDS - begin)) s"
+  record $((total - bad - $(count "$xml" skipped))) "$bad" "$failed" "$name $suite: $(tail -n 1 "$log" | tr -d =)"
 }
 
 if [ "$jobs" -gt 1 ]; then
