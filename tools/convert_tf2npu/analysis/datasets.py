@@ -1,4 +1,4 @@
-"""Where the elements of a dataset come from and go to: what repeats for ever, what is batched only for a while."""
+"""Trace a dataset: does it repeat forever, and are its batches taken apart again?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def around(context: Context, node: ast.Call) -> ast.AST:
-    """The expression that is the dataset of batches: the call itself, or ``dataset.apply(call)``."""
+    """Return the expression that is the dataset of batches: the call itself, or ``dataset.apply(call)``."""
     for parent in context.names.ancestors(node):
         if isinstance(parent, ast.Call):
             applied = isinstance(parent.func, ast.Attribute) and parent.func.attr == "apply" and node in parent.args
@@ -27,7 +27,7 @@ def around(context: Context, node: ast.Call) -> ast.AST:
 
 
 def is_endless(context: Context, node: ast.AST, where: Where, depth: int = 20) -> bool:
-    """Whether a dataset repeats for ever before it is batched, so that no batch is a smaller one."""
+    """Return True if a dataset repeats forever before it is batched, so that no batch is partial."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         method = node.func.attr
         if method == "repeat" and _forever(node):
@@ -44,7 +44,7 @@ def is_endless(context: Context, node: ast.AST, where: Where, depth: int = 20) -
     if isinstance(node, ast.Name):
         bindings = context.names.lookup(node.id, where) or []
         value = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
-        # A name that nothing else binds may be its own value.
+        # A name without other bindings may refer to itself.
         return value is not None and depth > 0 and is_endless(context, value, bindings[0].where, depth - 1)
     return False
 
@@ -55,7 +55,7 @@ def _forever(call: ast.Call, place: int = 0) -> bool:
 
 
 def in_window(context: Context, node: ast.AST) -> bool:
-    """Whether code stands in the function that makes batches of the windows of group_by_window."""
+    """Return True if code is in the function that batches the windows of group_by_window."""
     functions = {p for p in context.names.ancestors(node) if isinstance(p, _FUNCTIONS)}
     for call in context.names.calls if functions else ():
         if last_name(call.node.func) == "group_by_window":
@@ -71,7 +71,7 @@ def in_window(context: Context, node: ast.AST) -> bool:
 
 
 def unbatched(context: Context, node: ast.AST) -> bool | None:
-    """Whether batches are taken apart again, so that a smaller one is never seen; None where it depends."""
+    """Return True if batches are taken apart again, so that a partial batch has no effect; None if it depends."""
     found: list[bool] = []
     for call in context.names.calls:
         function = call.node.func

@@ -18,7 +18,7 @@ _NOT_EAGER = frozenset({"tensorflow.disable_eager_execution", "tensorflow.disabl
 
 
 def uses_eager(context: Context) -> bool:
-    """Return True if a file enables eager execution, or uses names that only TensorFlow 2 has and does not disable it."""
+    """Return True if a file enables eager execution, or uses names that only TensorFlow 2 has without disabling it."""
     names = set(context.called.values())
     if names & _EAGER:
         return True

@@ -1,4 +1,4 @@
-"""Which files of a project are started as programs, and what of TensorFlow is in each."""
+"""Find the files of a project that are started as programs, and how each uses TensorFlow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
 
 _SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})
-# What makes a graph as TensorFlow 1 does, and fails in TensorFlow 2 unless the behaviour is switched off.
+# Calls that build a graph, and fail in TensorFlow 2 unless its behavior is disabled.
 _ONLY_IN_GRAPHS = frozenset(
     "tensorflow." + name
     for name in (
@@ -34,8 +34,14 @@ _ONLY_IN_GRAPHS = frozenset(
 
 
 class Facts(NamedTuple):
-    """Of a file: whether it is lifted to compat.v1, switches the behaviour of TensorFlow 2 off, fails unless that is
-    done, and makes something of TensorFlow while it is imported."""
+    """Facts about a file.
+
+    Attributes:
+        lifted: it is lifted to compat.v1.
+        switched: it disables the behavior of TensorFlow 2.
+        needs_switch: it fails unless this behavior is disabled.
+        works_on_import: it uses TensorFlow when it is imported.
+    """
 
     lifted: bool
     switched: bool
@@ -44,7 +50,7 @@ class Facts(NamedTuple):
 
 
 def facts_of(names: Names) -> Facts:
-    """The facts of a file."""
+    """Return the facts of a file."""
     called = {names.resolve(call.node.func, call.where) for call in names.calls}
     return Facts(
         names.lift is not None,
@@ -58,13 +64,13 @@ def facts_of(names: Names) -> Facts:
 
 
 def facts(project: ModuleIndex, path: str) -> Facts | None:
-    """The facts of a file of a project; None where it cannot be read."""
+    """Return the facts of a file of a project, or None if it cannot be read."""
     module = project.module(path) if project.concerns(project.raw(path), path) else None
     return facts_of(module.names) if module else None
 
 
 def program(context: Context) -> Iterator[Facts]:
-    """The facts of a file and of all of the project that it imports."""
+    """Yield the facts of a file and of all files of the project that it imports."""
     names = context.names
     yield facts_of(names)
     if names.project and names.path:
@@ -72,7 +78,7 @@ def program(context: Context) -> Iterator[Facts]:
 
 
 def facts_in(project: ModuleIndex, paths: AbstractSet[str]) -> Iterator[Facts]:
-    """The facts of some files, as far as these can be read."""
+    """Yield the facts of the files that can be read."""
     for path in paths:
         found = project.once(facts, path)
         if found is not None:
@@ -80,7 +86,7 @@ def facts_in(project: ModuleIndex, paths: AbstractSet[str]) -> Iterator[Facts]:
 
 
 def is_started(context: Context) -> bool:
-    """Whether a file is started as a program, and not only imported."""
+    """Return True if a file is started as a program, and not only imported."""
     names = context.names
     if context.main:
         return not names.path or os.path.realpath(names.path) == os.path.realpath(context.main)
@@ -92,7 +98,7 @@ def is_started(context: Context) -> bool:
 
 
 def _calls_at_top(names: Names) -> Iterator[Call]:
-    """The calls that are made when a file is read, apart from decorators and default arguments."""
+    """Yield the calls at module level, except those in decorators and default arguments."""
     for call in names.calls:
         if call.where.scope is names.module and not isinstance(
             call.where.statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -106,7 +112,7 @@ def _is_work(names: Names, call: Call) -> bool:
 
 
 def _starts(names: Names, call: Call) -> bool:
-    """Whether a call stands in a statement that only calls, and calls a function of the project."""
+    """Return True if a call is a whole statement and calls a function of the project."""
     function = call.node.func
     if not isinstance(call.where.statement, ast.Expr):
         return False
@@ -116,7 +122,7 @@ def _starts(names: Names, call: Call) -> bool:
 
 
 def _needs_switch(names: Names) -> bool:
-    """Whether a file that is on compat.v1 already makes a graph outside a graph of its own."""
+    """Return True if a file that uses compat.v1 already builds a graph outside of ``tf.Graph().as_default()``."""
     if had_gelu(names) and any(b.target == "tensorflow" for bs in names.module.bindings.values() for b in bs):
         return False  # as before its gelu of TensorFlow 2 was replaced
     found = False

@@ -1,8 +1,8 @@
-"""What a function of one tensor computes, by trying it out.
+"""Find out what a function of one tensor computes by evaluating it.
 
-A formula can be written in many ways; whether it is the tanh form of gelu is decided by its values.
-The expression is interpreted on Python floats, TensorFlow's functions by ``math``'s, and nothing but
-arithmetic and a few well-known functions is followed: anything else makes the formula unknown.
+A formula can be written in many ways. Its values decide if it is the tanh form of gelu. The expression is interpreted
+with Python floats, and functions of TensorFlow with those of ``math``. Only arithmetic and some well-known functions
+are supported. With anything else the formula is unknown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..semantics.module_index import Names
 from ..syntax.expressions import constant
 
 _POINTS = (-3.1, -2.0, -1.3, -0.5, -0.01, 0.0, 0.4, 1.0, 1.7, 2.5, 3.3)
-# Enough for constants written with five digits; the erf form is 5e-4 away, x*sigmoid(1.702x) 2e-2.
+# Enough for constants with five digits. The erf form differs by 5e-4, x*sigmoid(1.702x) by 2e-2.
 _TOLERANCE = 5e-5
 _OPERATORS = {
     ast.Add: operator.add,
@@ -63,11 +63,11 @@ _FORMS: dict[str, Callable[[float], float]] = {
 
 
 class _Unknown(Exception):
-    """The formula holds something that is not followed."""
+    """The formula contains something that is not supported."""
 
 
 class _Value:
-    """A float, and whether it depends on the function's argument."""
+    """A float, and True if it depends on the function's argument."""
 
     def __init__(self, number: float, tensor: bool) -> None:
         self.number = number
@@ -75,7 +75,7 @@ class _Value:
 
 
 def meaning(function: Function, names: Names) -> str | None:
-    """What a function or lambda computes.
+    """Return what a function or lambda computes.
 
     Returns:
         ``'gelu'`` for x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), ``'erf gelu'`` for
@@ -102,7 +102,7 @@ def _known(formula: Callable[[float], _Value]) -> str | None:
 
 
 def argument_name(function: Function, names: Names) -> str | None:
-    """The one argument that a function cannot do without, ``self`` not counted."""
+    """Return the one required argument of a function, ``self`` not counted, or None."""
     args = function.node.args
     if args.vararg or args.kwarg or args.kwonlyargs or getattr(args, "posonlyargs", []):
         return None
@@ -113,8 +113,7 @@ def argument_name(function: Function, names: Names) -> str | None:
 
 
 def statements(node: ast.AST) -> list[ast.AST]:
-    """A function's statements without its docstring, those of a scope where that is all it has; for a
-    lambda its expression."""
+    """Return the statements of a function without its docstring, or the expression of a lambda."""
     if isinstance(node, ast.Lambda):
         return [node.body]
     body = list(node.body)  # type: ignore[attr-defined]
@@ -126,7 +125,7 @@ def statements(node: ast.AST) -> list[ast.AST]:
 
 
 def expression_meaning(node: ast.expr, argument: ast.expr, names: Names, where: Where) -> str | None:
-    """What an expression computes of a part of it.
+    """Return what an expression computes from a part of it.
 
     Args:
         node: the expression.
@@ -163,7 +162,7 @@ def _run(body: list[ast.AST], argument: str, x: float, function: Function, names
         except _Unknown:
             if not isinstance(value, (ast.Attribute, ast.Name)) and constant(value) is None:
                 raise
-            local.pop(ast.dump(name), None)  # dtype = x.dtype: no number, and no matter unless it is used
+            local.pop(ast.dump(name), None)  # dtype = x.dtype is no number; it matters only if it is used
     last = body[-1]
     expression = last.value if isinstance(last, ast.Return) else last
     if not isinstance(expression, ast.expr):
@@ -200,7 +199,7 @@ def _evaluate(node: ast.AST, local: dict[str, _Value], names: Names, where: Wher
 
 
 def _outer(node: ast.Name, local: dict[str, _Value], names: Names, where: Where) -> _Value:
-    """A constant that stands outside the function."""
+    """Return the value of a constant outside of the function."""
     bindings = names.lookup(node.id, where) or []
     if len(bindings) == 1 and bindings[0].kind == "value" and bindings[0].node is not None:
         found = _evaluate(bindings[0].node, {}, names, bindings[0].where)
@@ -225,6 +224,6 @@ def _call(node: ast.Call, local: dict[str, _Value], names: Names, where: Where) 
     if name in _TENSOR:
         return _Value(_TENSOR[name](*[v.number for v in values]), tensor)
     if name in _CONSTANT and (not tensor or name == "numpy.power"):
-        # NumPy on a symbolic tensor goes through the tensor's own operators for power alone
+        # of NumPy's functions only power works on a symbolic tensor
         return _Value(_CONSTANT[name](*[v.number for v in values]), tensor)
     raise _Unknown

@@ -1,4 +1,4 @@
-"""What computes the gradients that an optimizer applies, traced back through the script."""
+"""Trace the gradients that an optimizer applies back to the code that computes them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ BY_HAND, BY_OPTIMIZER, AVERAGED, BY_TAPE, UNKNOWN = (
     "computed by a tape",
     "not known",
 )
-# Functions of TensorFlow's that return what they are given in another form; those of the second kind
-# return it in a tuple.
+# Functions of TensorFlow that return their argument in another form. Those of the second set return it in a tuple.
 _THROUGH = frozenset(
     "tensorflow." + name
     for name in """clip_by_value clip_by_norm clip_by_average_norm identity
@@ -51,7 +50,7 @@ _AVERAGES = frozenset(
 
 
 class Source(NamedTuple):
-    """What computes gradients: one of the kinds above, the expression, its place, the names of its module."""
+    """Code that computes gradients: one of the kinds above, the expression, its place, the names of its module."""
 
     kind: str
     node: ast.AST
@@ -60,13 +59,13 @@ class Source(NamedTuple):
 
     @property
     def key(self) -> tuple[str, int]:
-        """By what it is known, where it is a call, however often its file is read."""
+        """Return the identity of a source, which is the same if its file is read again."""
         assert isinstance(self.node, ast.Call)
         return self.names.key(self.node)
 
 
 class Applied(NamedTuple):
-    """A call of ``apply_gradients``, and what computes the gradients."""
+    """A call of ``apply_gradients``, and the code that computes the gradients."""
 
     call: ast.Call
     where: Where
@@ -74,7 +73,7 @@ class Applied(NamedTuple):
 
 
 def applied(names: Names) -> list[Applied]:
-    """Every call of apply_gradients in a module."""
+    """Return the calls of apply_gradients in a module."""
     found = []
     for call in names.calls:
         if isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "apply_gradients":
@@ -85,7 +84,7 @@ def applied(names: Names) -> list[Applied]:
 
 
 def applied_in(project: ModuleIndex) -> dict[str, list[Applied]]:
-    """Every call of apply_gradients in the files of a project."""
+    """Return the calls of apply_gradients in the files of a project."""
     found: dict[str, list[Applied]] = {}
     for path in project.paths:
         if path.endswith((".py", ".pyw")) and b"apply_gradients" in project.raw(path):
@@ -96,7 +95,7 @@ def applied_in(project: ModuleIndex) -> dict[str, list[Applied]]:
 
 
 def only_applies(names: Names, made: ast.Call) -> bool:
-    """Whether an optimizer is only there to apply gradients that are computed by hand.
+    """Return True if an optimizer only applies gradients that the script computes itself.
 
     Args:
         names: of its module.
@@ -124,13 +123,13 @@ def only_applies(names: Names, made: ast.Call) -> bool:
 
 
 class _Trace:
-    """One trace; what depends on itself adds nothing."""
+    """One trace. An expression that depends on itself adds no sources."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int, str], list[Source]] = {}
 
     def of(self, node: ast.AST, where: Where, names: Names, part: str = "") -> list[Source]:
-        """The sources of an expression, or of a part of it where it is a tuple."""
+        """Return the sources of an expression, or of one element if it is a tuple."""
         key = (id(node), id(where.scope), part)
         if key not in self._known:
             self._known[key] = []
@@ -191,7 +190,7 @@ class _Trace:
         elif name in _THROUGH and node.args:
             yield from self._operands(list(node.args), node, where, names)
         elif word in _LISTS and isinstance(node.func, ast.Name) and node.args:
-            yield from self.of(node.args[0], where, names)  # zip(*pairs) parts gradients and variables
+            yield from self.of(node.args[0], where, names)  # zip(*pairs) separates gradients and variables
         else:
             yield from self._function(node, where, names, part)
 
@@ -208,7 +207,7 @@ class _Trace:
         )
 
     def _function(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[Source]:
-        """What a function of the project returns."""
+        """Return the sources of the results of a project function."""
         sources: list[Source] = []
         returns = [
             (returned, origin.names)
@@ -225,11 +224,11 @@ class _Trace:
         if returns and (not sources or any(source.kind == UNKNOWN for source in sources)):
             given = [self.of(value, where, names) for value in node.args + [k.value for k in node.keywords]]
             handed_in = [s for each in given for s in each if s.kind != UNKNOWN]
-            sources = handed_in or sources  # it makes gradients of others: their mean, for one
+            sources = handed_in or sources  # it computes gradients from others, such as their mean
         yield from sources or [Source(UNKNOWN, node, where, names)]
 
     def _operands(self, nodes: list[ast.expr], whole: ast.AST, where: Where, names: Names) -> Iterator[Source]:
-        """The sources among the operands; a factor or a limit is none."""
+        """Return the sources among the operands; factors and limits have none."""
         found = [source for node in nodes for source in self.of(node, where, names)]
         known = [source for source in found if source.kind != UNKNOWN]
         yield from known or [Source(UNKNOWN, whole, where, names)]
@@ -260,7 +259,7 @@ class _Trace:
             yield from self._looped(use, where, names)
 
     def _appended(self, binding: Binding, use: ast.expr, names: Names) -> Iterator[Source]:
-        """What a list is filled with that starts empty."""
+        """Return the sources of the elements that are appended to an empty list."""
         filled = False
         for call in names.calls:
             function = call.node.func
@@ -278,7 +277,7 @@ class _Trace:
             yield Source(UNKNOWN, use, binding.where, names)
 
     def _each(self, node: ast.AST, where: Where, names: Names) -> Iterator[Source]:
-        """The sources of a list that is made from others."""
+        """Return the sources of a list that is made from others."""
         value = _first(node.elt)  # type: ignore[attr-defined]
         loops = {
             target: generator
@@ -294,7 +293,7 @@ class _Trace:
             yield from self.of(value, where, names)
 
     def _looped(self, use: ast.Name, where: Where, names: Names) -> Iterator[Source]:
-        """The sources of a loop's variable."""
+        """Return the sources of a loop variable."""
         statement = where.statement
         if isinstance(statement, ast.For) and use.id in _targets(statement.target):
             yield from self._taken(statement.target, statement.iter, use.id, where, names)
@@ -302,7 +301,7 @@ class _Trace:
             yield Source(UNKNOWN, use, where, names)
 
     def _taken(self, target: ast.expr, iterated: ast.expr, name: str, where: Where, names: Names) -> Iterator[Source]:
-        """What a loop's variable takes from what is gone through: from zip, the list in its place."""
+        """Return what a loop variable takes from the iterable: with zip, the list at its position."""
         if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and isinstance(target, ast.Tuple):
             place = next((i for i, t in enumerate(target.elts) if name in _targets(t)), 0)
             if iterated.func.id == "zip" and place < len(iterated.args):
@@ -315,7 +314,7 @@ class _Trace:
 
 
 def _first(node: ast.expr) -> ast.expr:
-    """The gradient of a pair of gradient and variable; anything else as it is."""
+    """Return the gradient of a pair of gradient and variable; other expressions are returned unchanged."""
     return node.elts[0] if isinstance(node, ast.Tuple) and len(node.elts) == 2 else node
 
 

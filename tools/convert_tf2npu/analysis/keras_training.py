@@ -62,7 +62,7 @@ def sets_session(context: Context) -> bool:
 
 
 def starting_body(context: Context, training: Call) -> ast.AST | None:
-    """Return the function from which the training starts, or the main guard, or the module; None if it is not unique."""
+    """Return the function from which the training starts, or the main guard, or the module; None if not unique."""
     names = context.names
     scope = training.where.scope
     seen = set()

@@ -57,8 +57,8 @@ def judge(context: Context, call: Call, bound: Bound, static: StaticBatch, sourc
     if in_window(context, call.node):
         yield Finding(
             call.node,
-            f"each bucket of group_by_window ends with a partial batch. Pass {static.flag}=True if windows hold full batches, "
-            "or use npu_shim.data.bucket_by_length",
+            "each bucket of group_by_window ends with a partial batch. "
+            f"Pass {static.flag}=True if windows hold full batches, or use npu_shim.data.bucket_by_length",
         )
         return
     if in_map_function(context, call.node):

@@ -1,4 +1,4 @@
-"""Which calls make optimizers, which ones put others around them, and which average gradients over ranks."""
+"""Find calls that create optimizers, wrap them, or average their gradients over ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..tf_api.canonical_names import canonical
 
 NPU = "npu_shim.npu_init."
 WRAPPER = "npu_distributed_optimizer_wrapper"
-# What averages the gradients of the optimizer in it.
+# Wrappers that average the gradients of their optimizer.
 _AVERAGING = frozenset(
     NPU + name
     for name in """npu_distributed_optimizer_wrapper NPUDistributedOptimizer
@@ -26,7 +26,7 @@ _AVERAGING_WORDS = re.compile(
     rb"npu_distributed_optimizer_wrapper|NPUDistributedOptimizer|npu_tf_optimizer|"
     rb"npu_keras_optimizer|KerasDistributeOptimizer|DistributedOptimizer|NPUOptimizer"
 )
-# What asks the optimizer in it for its gradients, so that averaging there is enough.
+# Wrappers that get the gradients from their optimizer, so that averaging there is enough.
 _AROUND = (
     frozenset(
         "tensorflow." + name
@@ -68,8 +68,7 @@ class Class(NamedTuple):
 
 
 def role(call: ast.Call, where: Where, names: Names) -> str | None:
-    """What a call does with optimizers: MADE, AROUND, AVERAGING, or None where it does nothing, or where it
-    cannot be told."""
+    """Return the role of a call: MADE, AROUND, AVERAGING, or None if it has none or an unknown one."""
     name = names.named(call.func, where)
     if name is not None and not name.is_definition:
         return _role_of_name(canonical(name.dotted) if not name.path else name.text, call)
@@ -96,7 +95,7 @@ def _role_of_name(name: str, call: ast.Call) -> str | None:
 
 
 def is_optimizer_class(name: str) -> bool:
-    """Whether a canonical dotted name is that of a class of optimizers that can be made."""
+    """Return True if a canonical name is a class of optimizers that can be created."""
     last = last_part(name)
     if last in _NO_CLASSES or name in _AROUND or name in _AVERAGING:
         return False
@@ -109,7 +108,7 @@ def is_optimizer_class(name: str) -> bool:
 
 
 def _role_of_callee(origin: Origin, call: ast.Call) -> str | None:
-    """What a call of what an expression comes from does."""
+    """Return the role of a call by the origin of the called expression."""
     if isinstance(origin.node, ast.ClassDef):
         its_class = Class(origin.node, origin.names)
         if not is_subclass(its_class):
@@ -125,7 +124,7 @@ def _role_of_callee(origin: Origin, call: ast.Call) -> str | None:
 
 
 def is_subclass(its_class: Class) -> bool:
-    """Whether a class of the project is made from one of TensorFlow's optimizers."""
+    """Return True if a class of the project derives from an optimizer of TensorFlow."""
     return any(
         inherited(name) in (Type.OPTIMIZER, Type.KERAS_OPTIMIZER) or is_optimizer_class(name)
         for name in its_class.names.ancestry(its_class.node)
@@ -133,7 +132,7 @@ def is_subclass(its_class: Class) -> bool:
 
 
 def passes_on(its_class: Class) -> bool:
-    """Whether an optimizer of the project asks another one that it holds for its gradients."""
+    """Return True if an optimizer of the project gets its gradients from another optimizer that it holds."""
     for name in _ASKED:
         for binding, names in its_class.names.held(its_class.node, name):
             for node in ast.walk(binding.node) if isinstance(binding.node, ast.FunctionDef) else ():
@@ -143,16 +142,17 @@ def passes_on(its_class: Class) -> bool:
                     and isinstance(node.value, ast.Attribute)
                     and not names.resolve(node.value, names.place(node))
                 ):
-                    return True  # self._optimizer.compute_gradients, and not that of a base class
+                    return True  # self._optimizer.compute_gradients, not that of a base class
     return False
 
 
 def taken(names: Names) -> dict[Key, str]:
-    """The optimizers that something in the project takes which makes wrapping them where they are made
-    wrong: what averages their gradients already, or an optimizer that does not ask them for any.
+    """Return the optimizers that must not be wrapped where they are created.
+
+    They are passed to code that averages their gradients, or to an optimizer that does not use their gradients.
 
     Returns:
-        what each of them does with optimizers itself, by the key of its origin.
+        The role of each of them, by the key of its origin.
     """
     found = dict(names.once(_taken_in))
     if names.project is not None and names.path:
@@ -181,7 +181,7 @@ def _taken_in(names: Names) -> dict[Key, str]:
 
 
 def _take(call: ast.Call, where: Where, names: Names, found: dict[Key, str]) -> None:
-    """Note the optimizers that a call takes, and those inside them."""
+    """Record the optimizers that a call takes, and those inside them."""
     for value in list(call.args) + [keyword.value for keyword in call.keywords]:
         for origin in origins(value, where, names):
             if isinstance(origin.node, ast.Call) and origin.key not in found:

@@ -1,4 +1,4 @@
-"""The words and tests by which scripts tell training from evaluation and prediction."""
+"""The words and tests that distinguish training from evaluation and prediction."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _WORDS = {
     },
     PREDICT: {"predict", "prediction", "predicting", "predictions", "infer", "inference", "serving", "serve"},
 }
-# What may stand beside such a word in a name that is a switch: is_training, do_eval, train_mode ...
+# Words beside it in the name of a boolean: is_training, do_eval, train_mode.
 _BESIDE = {"is", "do", "in", "for", "mode", "phase", "flag", "run", "only", "self", "be", "should", "now"}
-_UNCLEAR = ("valid", "val", "dev")  # alone they mean other things too
+_UNCLEAR = ("valid", "val", "dev")  # on their own they have other meanings too
 _MODE_KEYS = {"TRAIN": TRAIN, "EVAL": EVAL, "PREDICT": PREDICT, "INFER": PREDICT}
 SWITCHES = ("is_training", "training", "is_train", "train", "is_train_mode", "train_mode", "do_train")
 _MODES = (
@@ -50,7 +50,7 @@ _MODES = (
 
 
 class Meaning(NamedTuple):
-    """The phase in which a test holds, and the one in which it does not, where that is known."""
+    """The phase in which a test is true, and the one in which it is false, if known."""
 
     yes: str | None
     no: str | None
@@ -62,19 +62,19 @@ def _words_of(name: str) -> tuple[str, ...]:
 
 
 def phases_in(name: str) -> set[str]:
-    """The phases that the words of a name speak of."""
+    """Return the phases in the words of a name."""
     words = set(_words_of(name))
     return {phase for phase, those in _WORDS.items() if words & those}
 
 
 def the_phase_in(name: str) -> str | None:
-    """The one phase that a name speaks of, or None."""
+    """Return the one phase in a name, or None."""
     found = phases_in(name)
     return found.pop() if len(found) == 1 else None
 
 
 def meaning(test: ast.expr) -> Meaning:
-    """What a test says of the phase."""
+    """Return the meaning of a test for the phase."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = meaning(test.operand)
         return Meaning(inner.no, inner.yes)
@@ -100,7 +100,7 @@ def meaning(test: ast.expr) -> Meaning:
 
 
 def is_switch(name: str) -> bool:
-    """Whether a name is that of a yes or no about a phase: ``is_training``, ``do_eval``."""
+    """Return True if a name is a boolean about a phase: ``is_training``, ``do_eval``."""
     words = _words_of(name)
     return (
         name not in _UNCLEAR
@@ -110,7 +110,7 @@ def is_switch(name: str) -> bool:
 
 
 def mode_value(node: ast.AST) -> str | None:
-    """The phase that a value names: ``tf.estimator.ModeKeys.TRAIN``, ``'train'``."""
+    """Return the phase that a value names: ``tf.estimator.ModeKeys.TRAIN``, ``'train'``."""
     if isinstance(node, ast.Attribute) and node.attr in _MODE_KEYS:
         return _MODE_KEYS[node.attr]
     value = constant(node)
@@ -118,8 +118,7 @@ def mode_value(node: ast.AST) -> str | None:
 
 
 def given(parameter: str, value: ast.AST) -> str | None:
-    """The phase that a call is for which hands a value to a parameter: ``is_training=True``,
-    ``mode='eval'``."""
+    """Return the phase of a call that passes a value for a parameter: ``is_training=True``, ``mode='eval'``."""
     literal = constant(value)
     if is_switch(parameter) and literal and isinstance(literal[0], bool):
         phase = the_phase_in(parameter)
@@ -132,13 +131,13 @@ def given(parameter: str, value: ast.AST) -> str | None:
 
 
 def mode_parameter(function: ast.AST) -> str | None:
-    """The parameter that is true where a function is called for training, if it has one by name."""
+    """Return the parameter that is true if a function is called for training, by its name, or None."""
     names = {arg.arg for arg in parameters(function)}
     return next((name for name in SWITCHES if name in names), None)
 
 
 def parameters(function: ast.AST | None) -> Iterator[ast.arg]:
-    """The parameters of a function."""
+    """Return the parameters of a function."""
     arguments = getattr(function, "args", None)
     if isinstance(arguments, ast.arguments):
         yield from arguments.args
@@ -146,7 +145,7 @@ def parameters(function: ast.AST | None) -> Iterator[ast.arg]:
 
 
 def after_exit(statement: ast.stmt, body: tuple[ast.stmt, ...]) -> frozenset[str]:
-    """The phase in which a statement of a block is reached, for those before it that leave in others."""
+    """Return the phases in which a statement of a block is reached after earlier statements exit in others."""
     found = set()
     for before in body[: body.index(statement)]:
         if (

@@ -1,4 +1,4 @@
-"""What a run configuration is once the rules have run: which Estimator may have it, and whether it is prepared."""
+"""The kind of a run configuration after all rules, and the Estimators that accept it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ _RUN_CONFIG = "tensorflow.estimator.RunConfig"
 
 
 def foreign_arguments(context: Context, call: ast.Call, where: Where) -> set[str]:
-    """The arguments of a RunConfig that have no meaning on a card, those left out that are None or
-    strategies of the NPU."""
+    """Return the arguments of a RunConfig without effect on an NPU, except None and NPU strategies."""
     bound = bind(call, RUN_CONFIG)
     return {name for name, value in bound.args.items() if name not in NPU_ARGUMENTS and not is_none(value)} - turned(
         context, call, where
@@ -26,16 +25,16 @@ def foreign_arguments(context: Context, call: ast.Call, where: Where) -> set[str
 
 
 def becomes(context: Context, node: ast.AST | None, where: Where) -> AnyType | None:
-    """The kind of run configuration that an expression will be.
+    """Return the kind of run configuration that an expression becomes.
 
     Returns:
-        ``Type.NPU_RUN_CONFIG``, ``Type.PREPARED_RUN_CONFIG`` (by ``npu_run_config_init``), or None for a plain or unknown one.
+        ``Type.NPU_RUN_CONFIG``, ``Type.PREPARED_RUN_CONFIG`` (by ``npu_run_config_init``), or None for any other one.
     """
     return _same(_kinds(context, node, where, set()))
 
 
 def _kinds(context: Context, node: ast.AST | None, where: Where, seen: set[int]) -> set[AnyType | None]:
-    """The kinds that an expression may be; none more where it is what is being looked at already."""
+    """Return the kinds that an expression may have; none for an expression that is being checked already."""
     if id(node) in seen:
         return set()
     seen.add(id(node))

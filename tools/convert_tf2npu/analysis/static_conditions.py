@@ -1,7 +1,7 @@
-"""Whether Python decides a condition when the graph is made, so that ``a if condition else b`` may be written.
+"""Decide if a condition is a Python value, so that ``a if condition else b`` may be written.
 
-In a graph a tensor has no truth value: to test it with Python's ``if`` is an error. A value that the script
-itself tests so is none.
+In a graph a tensor has no truth value: testing it with Python's ``if`` is an error. A value that the script itself
+tests with ``if`` is no tensor.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _FLAGS = ("tensorflow.app.flags.FLAGS.", "tensorflow.flags.FLAGS.", "absl.flags.
 
 
 def decided(names: Names, node: ast.AST | None, where: Where, asked: frozenset[int] = frozenset()) -> bool:
-    """Whether an expression is certainly no tensor but a value of Python's.
+    """Return True if an expression is certainly a Python value and no tensor.
 
     Args:
         names: of the module.
         node: the condition.
         where: its place.
-        asked: the parameters that are being looked into.
+        asked: the parameters that are being checked.
     """
     if isinstance(node, ast.Compare):
         return any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops) or any(
@@ -74,7 +74,7 @@ def _bound(names: Names, binding: Binding, use: ast.Name | None, asked: frozense
 
 
 def _held(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]) -> bool:
-    """Whether all that the project puts into an attribute of an object is decided."""
+    """Return True if all values that the project assigns to an attribute are Python values."""
     owner = names.owner(node.value, where)
     made = names.types.of(node.value, where) if owner is None else None
     if isinstance(made, Instance):
@@ -84,7 +84,7 @@ def _held(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]
 
 
 def _is_tested(function: ast.AST, value: ast.expr) -> bool:
-    """Whether a function, each time it runs, tests a value with Python's if before it can return."""
+    """Return True if a function, whenever it runs, tests a value with Python's if before it can return."""
     wanted = _path(value)
     body: list[ast.stmt] = getattr(function, "body", []) if isinstance(function, ast.FunctionDef) else []
     for statement in body:
@@ -97,7 +97,7 @@ def _is_tested(function: ast.AST, value: ast.expr) -> bool:
 
 
 def _path(node: ast.AST) -> str | None:
-    """A name, or an attribute of one, as text."""
+    """Return a name, or an attribute of one, as a string."""
     if isinstance(node, ast.Attribute):
         base = _path(node.value)
         return base and f"{base}.{node.attr}"
@@ -105,7 +105,7 @@ def _path(node: ast.AST) -> str | None:
 
 
 def _tests(statement: ast.stmt) -> Iterator[ast.expr]:
-    """What a statement certainly tests, those in its blocks left out."""
+    """Yield the expressions that a statement certainly tests, without those in its blocks."""
     for _, field in ast.iter_fields(statement):
         for part in field if isinstance(field, list) else [field]:
             if isinstance(part, ast.expr):
@@ -124,7 +124,7 @@ def _tested(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _inside(node: ast.AST) -> Iterator[ast.expr]:
-    """What is tested within an expression each time it is computed."""
+    """Yield the expressions tested within an expression whenever it is evaluated."""
     certain: list[ast.AST] = list(ast.iter_child_nodes(node))
     if isinstance(node, ast.IfExp):
         certain = [node.test]

@@ -1,6 +1,6 @@
-"""Whether an expression's value depends on the data, so that no compiler can know it.
+"""Decide if the value of an expression depends on the data, so that no compiler knows it.
 
-Shapes do not count: where the input's shape is static, ``tf.shape(x)[0]`` is folded to a constant.
+Shapes are not dynamic here: if the input has a static shape, ``tf.shape(x)[0]`` is folded to a constant.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ identity stop_gradient clip_by_value""".split()
 
 
 def is_computed(context: Context, node: ast.AST | None, where: Where, depth: int = 0) -> bool:
-    """Whether an expression is certainly computed from what the graph is fed."""
+    """Return True if an expression is certainly computed from data that is fed to the graph."""
     if depth > 20:
         return False
     if isinstance(node, ast.Call):

@@ -1,10 +1,10 @@
-"""Whether a piece of code feeds training, evaluation or prediction.
+"""Decide if code feeds training, evaluation or prediction.
 
-Evidence, the nearest first: the tests around it (``if mode == tf.estimator.ModeKeys.TRAIN``, ``if
-is_training``, ``if not is_training: return ...`` before it), the name it is assigned to, what it is handed
-to, the name of the function it stands in, the data it reads, and then what the calls of that function,
-in this file and in others, are for: the same evidence around each call, and what it hands to parameters
-such as ``is_training``. What stays open is said to be open.
+The evidence, the nearest first: the tests around the code (``if mode == tf.estimator.ModeKeys.TRAIN``,
+``if is_training``, ``if not is_training: return ...`` before it), the name it is assigned to, the call that it is
+passed to, the name of the function around it, the data that it reads. Then the calls of this function, in all files:
+the same evidence around each call, and its arguments for parameters such as ``is_training``. Otherwise the phase is
+unknown.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ _TRAINS = re.compile(r"\.(minimize|apply_gradients|fit|fit_generator|train|train
 _OTHER_PHASE = re.compile(r"eval|valid|test|predict|infer", re.IGNORECASE)
 _STEPS = frozenset({"apply_gradients", "minimize", "train_on_batch", "train_step", "GradientTape"})
 _OF_NUMBERS = re.compile(r"batch|size|step|epoch|num_|_per_|ratio|rate|buffer", re.IGNORECASE)
-# Of functions that handle the data of a phase without feeding it.
+# Functions that process the data of a phase without feeding it.
 _ELSEWHERE = re.compile(r"export|write|dump|convert|count|inspect|plot|show|statistic|stats|visuali", re.IGNORECASE)
 _TEST_FILE = re.compile(r"test_.*|.*_test\.py|.*_test_utils?\.py|conftest\.py")
-_MOST_CALLS = 40  # of one function; with more of them nobody could check the answer
+_MOST_CALLS = 40  # of one function
 _MOST_FUNCTIONS = 30
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Phase(NamedTuple):
-    """What some code feeds, and the evidence in words.
+    """The phases that code feeds, and the evidence in words.
 
-    ``phases`` is empty where that is open; with more than one the code serves all of them. ``complete``
-    tells whether all calls that lead there were understood.
+    ``phases`` is empty if they are unknown. With several phases the code serves all of them. ``complete`` is True if
+    all calls that lead to the code were understood.
     """
 
     phases: frozenset[str]
@@ -78,7 +78,7 @@ _OPEN = Phase(frozenset(), "nothing around it shows it", False)
 
 
 def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
-    """The phase that the code at a node feeds.
+    """Return the phase that the code at a node feeds.
 
     Args:
         node: an expression.
@@ -95,14 +95,14 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
 
 
 class _Search:
-    """One search, which looks into no function twice."""
+    """One search. It searches each function once."""
 
     def __init__(self) -> None:
-        self._known: dict[ast.AST, Phase | None] = {}  # None while it is being looked for
+        self._known: dict[ast.AST, Phase | None] = {}  # None while it is searched
         self._followed: set[ast.AST] = set()
 
     def climb(self, node: ast.AST, names: Names) -> Phase:
-        """What the evidence around a node says, from the inside out."""
+        """Return the result of the evidence around a node, from the inside out."""
         child: ast.AST = node
         reads = the_phase_in(" ".join(_words_read(node, names)))
         for parent in names.ancestors(node):
@@ -128,7 +128,7 @@ class _Search:
         return _of(reads, "the names of its data") if reads else _OPEN
 
     def _named(self, function: ast.FunctionDef, names: Names) -> Phase:
-        """What the name of a function says, unless its calls know better."""
+        """Return the phase in the name of a function, unless its calls contradict it."""
         name = function.name
         phase = the_phase_in(name)
         if not phase or _ELSEWHERE.search(name):
@@ -140,7 +140,7 @@ class _Search:
         return _of(phase, f"the name {name}")
 
     def _beside(self, parent: ast.AST, child: ast.AST, names: Names) -> Phase:
-        """What one node says of a part of it."""
+        """Return the evidence of one node for a part of it."""
         if isinstance(child, ast.stmt):
             for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
                 left = after_exit(child, tuple(block)) if isinstance(block, list) and child in block else ()
@@ -167,7 +167,7 @@ class _Search:
         return _OPEN
 
     def _given_to(self, call: ast.Call, value: ast.AST, names: Names) -> Phase:
-        """What a function of the project does with a function or variable that a call hands it."""
+        """Return the phase of a function or variable that a call passes to a function of the project."""
         handed = getattr(value, "value", value) if isinstance(value, ast.keyword) else value
         definition = (
             names.definition(call.func, names.place(call)) if isinstance(handed, (ast.Name, ast.Attribute)) else None
@@ -191,7 +191,7 @@ class _Search:
         return Phase(phases, f"the uses of {parameter}", all(one.complete for one in found)) if phases else _OPEN
 
     def _used(self, targets: Sequence[ast.expr], assignment: ast.stmt, names: Names) -> Phase:
-        """What is done with the variable that holds a value, in the same function."""
+        """Return the phase of the uses of the variable that holds a value, in the same function."""
         where = names.places[assignment]
         found: set[str] = set()
         because = ""
@@ -220,7 +220,7 @@ class _Search:
         return _OPEN
 
     def _called(self, function: ast.FunctionDef, names: Names) -> Phase:
-        """What the calls of a function are for."""
+        """Return the phase of the calls of a function."""
         if function in self._known or len(self._known) >= _MOST_FUNCTIONS:
             return self._known.get(function) or _OPEN
         self._known[function] = None
@@ -233,7 +233,7 @@ class _Search:
         return self._known[function] or _OPEN
 
     def _is_asked(self, use: Mention) -> bool:
-        """Whether a call stands in a function of which it is being asked what calls it."""
+        """Return True if a call is in a function whose calls are being searched."""
         return any(
             self._known.get(p, _OPEN) is None for p in use.names.ancestors(use.node) if isinstance(p, _FUNCTIONS)
         )
@@ -257,7 +257,7 @@ def _of(phase: str | None, because: str) -> Phase:
 
 
 def _tests(use: Mention) -> bool:
-    """Whether a call stands in the unit tests of a project, which say nothing of what the code is for."""
+    """Return True if a call is in the unit tests of a project, which are no evidence."""
     file = os.path.basename(use.names.path)
     return bool(_TEST_FILE.match(file)) or any(
         isinstance(p, ast.ClassDef) and p.name.endswith(("Test", "TestCase")) for p in use.names.ancestors(use.node)
@@ -272,13 +272,13 @@ def _is_call(use: Mention) -> bool:
 
 
 def _handed(function: ast.AST | None, call: ast.Call) -> str | None:
-    """The phase that the arguments of a call name: ``is_training=True``, ``mode='eval'``."""
+    """Return the phase in the arguments of a call: ``is_training=True``, ``mode='eval'``."""
     found = {given(name, value) for name, value in _pairs(function, call)} - {None}
     return found.pop() if len(found) == 1 else None
 
 
 def _handed_on(function: ast.AST | None, call: ast.Call) -> bool:
-    """Whether a call hands on what its own caller knows of the phase: ``is_training=is_training``."""
+    """Return True if a call passes on the phase of its caller: ``is_training=is_training``."""
     return any(
         isinstance(value, (ast.Name, ast.Attribute)) and is_switch(name) or name == "mode"
         for name, value in _pairs(function, call)
@@ -286,7 +286,7 @@ def _handed_on(function: ast.AST | None, call: ast.Call) -> bool:
 
 
 def _pairs(function: ast.AST | None, call: ast.Call) -> list[tuple[str, ast.expr]]:
-    """The arguments of a call with the names of the parameters that get them."""
+    """Return the arguments of a call with the names of their parameters."""
     names = [p.arg for p in parameters(function)]
     args = call.args[1:] if last_name(call.func) == "partial" else call.args
     if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
@@ -295,7 +295,7 @@ def _pairs(function: ast.AST | None, call: ast.Call) -> list[tuple[str, ast.expr
 
 
 def _tested(parent: ast.AST, child: ast.AST) -> str | None:
-    """The phase in which a test around some code lets it run."""
+    """Return the phase in which the test around some code runs it."""
     yes, no = meaning(parent.test)  # type: ignore[attr-defined]
     for part, phase in ((parent.body, yes), (parent.orelse, no)):  # type: ignore[attr-defined]
         if any(child is one for one in (part if isinstance(part, list) else [part])):
@@ -304,7 +304,7 @@ def _tested(parent: ast.AST, child: ast.AST) -> str | None:
 
 
 def _looped(loop: ast.For) -> Phase:
-    """What a loop does with each element of what it runs over."""
+    """Return the phase of a loop over data."""
     called = {last_name(n.func) for statement in loop.body for n in ast.walk(statement) if isinstance(n, ast.Call)}
     if called & _STEPS:
         return _of(TRAIN, "the loop over it")
@@ -313,7 +313,7 @@ def _looped(loop: ast.For) -> Phase:
 
 
 def _words_read(node: ast.AST, names: Names) -> list[str]:
-    """The names and the texts of which a dataset is made: ``x_train``, ``'train.csv'``."""
+    """Return the names and strings of which a dataset is made: ``x_train``, ``'train.csv'``."""
     found: list[str] = []
     done: set[ast.AST] = set()
     todo: list[ast.AST] = [node]
@@ -340,7 +340,7 @@ def _words_read(node: ast.AST, names: Names) -> list[str]:
 
 
 def _data_words(node: ast.AST) -> list[str]:
-    """The names and short texts in an expression, but for those of numbers and of choices."""
+    """Return the names and short strings in an expression, except those of numbers and choices."""
     found = []
     for part in ast.walk(node):
         if isinstance(part, (ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, ast.Subscript)):

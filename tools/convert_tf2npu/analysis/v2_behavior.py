@@ -1,7 +1,7 @@
-"""Where a program switches the behaviour of TensorFlow 2 off.
+"""Find the place where a program disables the behavior of TensorFlow 2.
 
-That is done once, before anything makes a graph: where the script imports TensorFlow, unless a module of the project
-that is imported before makes one while it is imported.
+This is done once, before anything builds a graph: after the script imports TensorFlow, or before the import of a module
+of the project that builds a graph when it is imported.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ SWITCH = "disable_v2_behavior()"
 
 
 class Switch(NamedTuple):
-    """Where the switch is put, the edits that do it, none where it has to be done by hand, and the name that these
-    import compat.v1 by, if they do."""
+    """The node of the switch, its edits, and the name under which they import compat.v1, if any.
+
+    Without edits the change is manual.
+    """
 
     node: ast.AST
     edits: list[Edit]
@@ -30,7 +32,7 @@ class Switch(NamedTuple):
 
 
 def switch(context: Context) -> Switch | None:
-    """The switch for a file that is started; None where it needs none."""
+    """Return the switch for an entry script, or None if it needs none."""
     if not is_started(context):
         return None
     whole = list(program(context))
@@ -41,7 +43,7 @@ def switch(context: Context) -> Switch | None:
     at_top = [s for s in imports if names.places[s].scope is names.module]
     place = min(at_top, key=lambda s: s.lineno) if at_top else None
     if names.lift and names.lift.star and place in (names.lift.instead, None):
-        place = names.lift.star.node  # behind which tf is imported
+        place = names.lift.star.node  # tf is imported after it
     early = _early_import(context, place is not None)
     if early is not None and (place is None or early.lineno < place.lineno):
         return Switch(early, _before(context, early))
@@ -54,7 +56,7 @@ def switch(context: Context) -> Switch | None:
 
 
 def _imports(names: Names) -> list[ast.stmt]:
-    """The imports that bind something of TensorFlow."""
+    """Return the imports that bind a name of TensorFlow."""
     return [
         s
         for s, where in names.places.items()
@@ -68,11 +70,11 @@ def _imports(names: Names) -> list[ast.stmt]:
 
 
 def _early_import(context: Context, own: bool) -> ast.stmt | None:
-    """The first import of a module of the project that makes something of TensorFlow while it is imported.
+    """Return the first import of a project module that uses TensorFlow when it is imported, or None.
 
     Args:
         context: the file.
-        own: whether it imports TensorFlow itself; else each module with TensorFlow in it counts.
+        own: True if the file imports TensorFlow itself; otherwise each module with TensorFlow counts.
     """
     project = context.names.project
     if not project or not context.names.path:
@@ -88,7 +90,7 @@ def _early_import(context: Context, own: bool) -> ast.stmt | None:
 
 
 def _imported(context: Context, statement: ast.stmt) -> list[str]:
-    """The files of the project that an import statement names."""
+    """Return the files of the project that an import statement names."""
     names = context.names
     if isinstance(statement, ast.Import):
         dotted = [alias.name for alias in statement.names]
@@ -102,7 +104,7 @@ def _imported(context: Context, statement: ast.stmt) -> list[str]:
 
 
 def _local_name(names: Names, statement: ast.stmt) -> str:
-    """How what has the switch is written behind an import of TensorFlow; nothing where that imports only parts."""
+    """Return the expression for compat.v1 after an import of TensorFlow; "" if it imports only parts."""
     for local, bindings in names.places[statement].scope.bindings.items():
         for binding in bindings:
             if binding.node is statement and binding.target in ("tensorflow", V1):
@@ -118,7 +120,7 @@ def _behind(context: Context, place: ast.stmt) -> list[Edit]:
 
 
 def _free_name(context: Context) -> str:
-    """A name for compat.v1: what the file uses and nothing binds must not mean something all of a sudden."""
+    """Return a name for compat.v1 that the file does not use."""
     used = set(context.names.module.bindings) | {root.id for root, _ in context.names.reads}
     return "tf" if "tf" not in used else "tensorflow"
 

@@ -1,4 +1,4 @@
-"""The few ways in which rules edit a call."""
+"""Edits of calls."""
 
 from __future__ import annotations
 
@@ -11,45 +11,47 @@ from ..semantics.module_index import Names
 from ..syntax.expressions import constant
 from ..syntax.source import Edit, Source, comments_of
 
-# What stands only in parentheses; the first one is new in Python 3.8.
+# Expressions that need parentheses; the first one is new in Python 3.8.
 _IN_PARENTHESES = (getattr(ast, "NamedExpr", ast.Yield), ast.Yield, ast.YieldFrom)
 _LOW_PRECEDENCE = (ast.IfExp, ast.Lambda, ast.BoolOp, ast.Compare) + _IN_PARENTHESES
 _HIGH_PRECEDENCE = (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.MatMult, ast.Pow)
 
 
 def wrap(source: Source, node: ast.AST, before: str, after: str) -> tuple[Edit, Edit]:
-    """Put text around an expression."""
+    """Return the edits that put text around an expression."""
     start, end = source.start(node), source.end(node)
-    if isinstance(node, _IN_PARENTHESES):  # theirs stay around the whole
+    if isinstance(node, _IN_PARENTHESES):  # their parentheses stay around the whole
         before, after = before + "(", ")" + after
     return Edit(start, start, _apart(source, start, before)), Edit(end, end, after, closing=True)
 
 
 def rename(source: Source, node: ast.AST, new: str) -> Edit:
-    """Write another name where an expression stands."""
+    """Return the edit that replaces an expression with a name."""
     start = source.start(node)
     return Edit(start, source.end(node), _apart(source, start, new))
 
 
 def _apart(source: Source, start: int, text: str) -> str:
-    """Text for a place, apart from a keyword that may stand right before it: return(tf).Session()."""
+    """Return a text for a position, with a space if a keyword is right before it: return(tf).Session()."""
     before = source.text[max(start - 1, 0) : start]
     return " " + text if re.match(r"\w", before) and re.match(r"\w", text) else text
 
 
 def rename_behind(source: Source, root: ast.expr, node: ast.expr, new: str) -> Edit:
-    """Write something else behind the first part of a dotted name, ``tf`` of ``(tf.contrib).rnn``, and behind the
-    parentheses that open before it."""
+    """Return the edit that replaces what follows the first part of a dotted name: ``tf`` of ``(tf.contrib).rnn``.
+
+    Parentheses that open before this part are kept.
+    """
     start, end = source.end(root), source.end(node)
     old = source.text[start:end]
     return Edit(start, end, ")" * (old.count(")") - old.count("(")) + new)
 
 
 def add_argument(source: Source, call: ast.Call, *texts: str) -> Edit | None:
-    """Add arguments behind the last one of a call, each in a line of its own where that one has one.
+    """Return the edit that adds arguments after the last one of a call, in separate lines if that one has its own.
 
     Returns:
-        the edit; None where the last argument is a bare generator, behind which none may stand.
+        The edit; None if the last argument is a bare generator, which must be the only one.
     """
     close = source.end(call) - 1
     values = values_of(call)
@@ -67,17 +69,17 @@ def add_argument(source: Source, call: ast.Call, *texts: str) -> Edit | None:
 
 
 def values_of(call: ast.Call) -> list[ast.expr]:
-    """The values of a call's arguments, those with names last."""
+    """Return the values of the arguments of a call, keyword arguments last."""
     return call.args + [keyword.value for keyword in call.keywords]
 
 
 def inside(source: Source, call: ast.Call) -> int:
-    """Where the arguments of a call start, right behind its parenthesis."""
+    """Return the position right after the opening parenthesis of a call."""
     return _behind_closed(source, source.end(call.func)) + 1
 
 
 def argument_start(source: Source, call: ast.Call, value: ast.expr) -> int:
-    """Where an argument of a call starts, with its name or stars and the parentheses around it."""
+    """Return the start of an argument, with its name or stars and the parentheses around it."""
     start = source.start(value)
     before = [v for v in values_of(call) if source.start(v) < start]
     comma = _behind_closed(source, source.end(max(before, key=source.end))) + 1 if before else inside(source, call)
@@ -85,13 +87,13 @@ def argument_start(source: Source, call: ast.Call, value: ast.expr) -> int:
 
 
 def keyword_value(source: Source, call: ast.Call, keyword: ast.keyword) -> int:
-    """Where the value of a keyword argument starts, with the parentheses around it."""
+    """Return the start of the value of a keyword argument, with the parentheses around it."""
     name = argument_start(source, call, keyword.value) + len(keyword.arg or "")
     return source.skip_trivia(source.skip_trivia(name) + 1)
 
 
 def _behind_closed(source: Source, end: int) -> int:
-    """What stands behind an expression and the parentheses around it: a comma, or what opens or closes a call."""
+    """Return the position of the first token after an expression and the parentheses around it."""
     at = source.skip_trivia(end)
     while source.text[at] == ")":
         at = source.skip_trivia(at + 1)
@@ -99,7 +101,7 @@ def _behind_closed(source: Source, end: int) -> int:
 
 
 def outer_end(source: Source, call: ast.Call, value: ast.expr) -> int:
-    """Where an argument of a call ends, with the parentheses around it."""
+    """Return the end of an argument, with the parentheses around it."""
     end, close = source.end(value), source.end(call) - 1
     position = source.skip_trivia(end)
     while position < close and source.text[position] == ")":
@@ -109,25 +111,27 @@ def outer_end(source: Source, call: ast.Call, value: ast.expr) -> int:
 
 
 def name_argument(source: Source, call: ast.Call, value: ast.expr, name: str) -> Edit:
-    """Write its name before a positional argument, and before the parentheses around it."""
+    """Return the edit that writes a name before a positional argument and the parentheses around it."""
     at = argument_start(source, call, value)
     return Edit(at, at, name + "=")
 
 
 def rename_keyword(source: Source, call: ast.Call, keyword: ast.keyword, new: str) -> Edit:
-    """Give a keyword argument another name."""
+    """Return the edit that renames a keyword argument."""
     start = argument_start(source, call, keyword.value)
     return Edit(start, start + len(keyword.arg or ""), new)
 
 
 def loses_comment(source: Source, edits: Iterable[Edit]) -> bool:
-    """Whether a comment stands in what some edits replace, and not in what takes its place."""
+    """Return True if edits remove a comment that their new text does not contain."""
     return any(source.comments(edit.start, edit.end) != comments_of(edit.new) for edit in edits)
 
 
 def broken_string(source: Source, scopes: Names, edit: Edit) -> ast.AST | None:
-    """The f-string that new text inside it may end: text with quotes, or with what f-strings refuse before
-    Python 3.12, which may be the one that runs the script."""
+    """Return the f-string that the text of an edit would break, or None.
+
+    Quotes break it, and before Python 3.12 also backslashes and comments. The script may run on such a version.
+    """
     if any(char in edit.new for char in "'\"\\\r\n#"):
         for string in set(scopes.strings.values()):
             if source.start(string) < edit.start < source.end(string):
@@ -136,7 +140,7 @@ def broken_string(source: Source, scopes: Names, edit: Edit) -> ast.AST | None:
 
 
 def holds_together(text: str) -> bool:
-    """Whether all lines of an expression are one statement without parentheses around them."""
+    """Return True if all lines of an expression are one statement without parentheses around them."""
     try:
         ast.parse(text, mode="eval")
     except SyntaxError:
@@ -145,7 +149,7 @@ def holds_together(text: str) -> bool:
 
 
 def one_minus(source: Source, node: ast.expr) -> tuple[Edit, ...]:
-    """Turn a drop rate into a keep probability: 1 - rate, as a person would write it."""
+    """Return the edits that turn a drop rate into a keep probability, as a person would write it."""
     start, end = source.start(node), source.end(node)
     value = constant(node)
     if value and isinstance(value[0], (int, float)) and not isinstance(value[0], bool):
@@ -155,7 +159,7 @@ def one_minus(source: Source, node: ast.expr) -> tuple[Edit, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         one = constant(node.left)
         if one and one[0] == 1 and not isinstance(node.right, _LOW_PRECEDENCE):
-            # 1 - keep: what is left once more is keep, with whatever parentheses it had
+            # 1 - (1 - keep) is keep, with its parentheses
             right = source.skip_trivia(source.text.index("-", source.end(node.left)) + 1)
             return (Edit(start, right, ""),)
     if (
@@ -170,7 +174,7 @@ def one_minus(source: Source, node: ast.expr) -> tuple[Edit, ...]:
 
 
 def operand(source: Source, node: ast.expr) -> str:
-    """The text of an expression on one line, as it can stand before ``if``."""
+    """Return an expression as one line of text that can stand before ``if``."""
     text = " ".join(source.segment(node).split())
     return f"({text})" if isinstance(node, (ast.IfExp, ast.Lambda) + _IN_PARENTHESES) else text
 

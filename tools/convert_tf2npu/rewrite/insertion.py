@@ -1,4 +1,4 @@
-"""Where whole statements go that a rule adds: before what needs them, and at a body's end."""
+"""Find positions for added statements: before a statement, and at the end of a body."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ SETTINGS = (
 
 
 def first_at_work(context: Context, body: ast.AST) -> ast.stmt | None:
-    """The first statement of a function or module that is more than an import, a definition or a
-    setting of TensorFlow's."""
+    """Return the first statement of a body that is not an import, a definition or a setting of TensorFlow."""
     for statement in body.body:  # type: ignore[attr-defined]
         if isinstance(statement, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete)):
             continue
@@ -51,7 +50,7 @@ def first_at_work(context: Context, body: ast.AST) -> ast.stmt | None:
 
 
 def _sets(context: Context, statement: ast.stmt) -> bool:
-    """Whether a statement is a text or a setting of TensorFlow's, or chooses between settings."""
+    """Return True if a statement is a string or a setting of TensorFlow, or chooses between settings."""
     if isinstance(statement, ast.If):
         return all(_sets(context, s) or isinstance(s, ast.Pass) for s in statement.body + statement.orelse)
     if not isinstance(statement, ast.Expr):
@@ -63,10 +62,10 @@ def _sets(context: Context, statement: ast.stmt) -> bool:
 
 
 def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None:
-    """Where a line can be put before a statement and the comments above it, and its indentation.
+    """Return the position and the indentation for a line before a statement and the comments above it.
 
     Returns:
-        None where the statement shares its line with something else.
+        None if the statement shares its line with another one.
     """
     source = context.source
     start = source.begin(statement)
@@ -84,7 +83,7 @@ def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None
 
 
 def is_main_guard(node: ast.AST) -> bool:
-    """Whether a statement is ``if __name__ == '__main__':``."""
+    """Return True if a statement is ``if __name__ == '__main__':``."""
     return (
         isinstance(node, ast.If)
         and isinstance(node.test, ast.Compare)
@@ -94,15 +93,15 @@ def is_main_guard(node: ast.AST) -> bool:
 
 
 def at_end(context: Context, body: ast.AST, *lines: str) -> list[Edit]:
-    """Put lines where a function or module ends: behind the last statement and before each return.
+    """Return the edits that add lines at the end of a body: after the last statement and before each return.
 
     Args:
         context: the file.
         body: the function or module.
-        lines: what to put there, indented as in a module.
+        lines: the lines, indented as in a module.
 
     Returns:
-        the edits; none where a return computes something, which may need what the statement ends.
+        The edits; none if a return computes something, which may need what the lines end.
     """
     source = context.source
     statements: list[ast.stmt] = body.body  # type: ignore[attr-defined]

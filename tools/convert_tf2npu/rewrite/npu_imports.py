@@ -1,7 +1,7 @@
-"""The import of npu_shim: whether a file needs one, in which form, and where.
+"""The import of npu_shim: its form and its position.
 
-It is the star import that users write by hand, unless one of the star's names means something else
-in the file; then only what is used is imported, by name.
+It is the star import that users write, unless a name of the star means something else in the file. Then only the used
+names are imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..tf_api.npu_init_exports import STAR
 from .change import Change
 
 MODULE = "npu_shim.npu_init"
-# What a name of the star stands for, where a file may have imported the very same thing itself.
+# Objects of the star import that files may import themselves.
 _SAME = {
     "os": {"os"},
     "tf": {"tensorflow"},
@@ -30,7 +30,7 @@ _SAME = {
 
 
 def taken(uses: Iterable[str], names: Names) -> str | None:
-    """The first of some names of npu_init that the file binds to something else."""
+    """Return the first of some names of npu_init that the file binds to something else."""
     scopes = [names.module] + [f.scope for f in names.functions]
     for use in uses:
         for scope in scopes:
@@ -41,7 +41,7 @@ def taken(uses: Iterable[str], names: Names) -> str | None:
 
 
 def name_of_tensorflow(names: Names) -> str | None:
-    """The name under which a module has TensorFlow as a whole, or None."""
+    """Return the name under which a module has TensorFlow as a whole, or None."""
     for name, bindings in names.module.bindings.items():
         if all(b.kind == "import" and canonical(b.target) == "tensorflow" for b in bindings):
             return name
@@ -49,16 +49,15 @@ def name_of_tensorflow(names: Names) -> str | None:
 
 
 def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> list[Edit]:
-    """The edits that import what the changes of a file use.
+    """Return the edits that import the names that the changes of a file use.
 
-    The import stands behind that of TensorFlow, and in the same block where that one is only tried or
-    made under a condition; where TensorFlow is imported inside functions alone, it goes there too, so
-    that importing the file costs and needs no more than before.
+    The import follows that of TensorFlow, in the same block if that one is in a try or if statement. If TensorFlow is
+    only imported inside functions, npu_shim is imported there too, so importing the file needs no more than before.
 
     Args:
         source: the file.
-        names: its names.
-        changes: what is changed in it.
+        names: name resolution in the file.
+        changes: the changes of the file.
     """
     gone = [edit for change in changes for edit in change.edits if edit.start < edit.end]
     changes = [change for change in changes if change.uses]
@@ -83,7 +82,7 @@ def _edit(source: Source, names: Names, place: ast.stmt, uses: set[str], before:
     at_top = isinstance(names.places[place].scope.node, ast.Module)
     what = "*" if at_top and _star_is_safe(names) else ", ".join(sorted(uses))
     line = f"from {MODULE} import {what}"
-    if before or not _is_import_like(place) and not _is_docstring(place):  # nothing to stand behind
+    if before or not _is_import_like(place) and not _is_docstring(place):  # there is nothing to follow
         start = source.begin(place)
         indent = source.text[source.line_start(start) : start]
         return Edit(start, start, line + (source.newline + indent if not indent.strip() else "; "))
@@ -93,7 +92,7 @@ def _edit(source: Source, names: Names, place: ast.stmt, uses: set[str], before:
 
 
 def statement_behind(source: Source, place: ast.AST, new: str) -> Edit:
-    """Put a statement behind another one, in lines of its own where that can be done."""
+    """Return the edit that adds a statement after another one, in a separate line if possible."""
     start, end = source.start(place), source.end(place)
     indent = source.text[source.line_start(start) : start]
     behind = source.skip_blanks(end)
@@ -120,7 +119,7 @@ def _available(name: str, names: Names) -> bool:
 
 def _star_is_safe(names: Names) -> bool:
     if names.stars:
-        return False  # what another star binds is not known here
+        return False  # the names of another star import are unknown
     scopes = [names.module] + [f.scope for f in names.functions]
     for scope in scopes:
         for name in STAR.intersection(scope.bindings):
@@ -128,21 +127,20 @@ def _star_is_safe(names: Names) -> bool:
                 if binding.kind != "import" or binding.target not in _SAME.get(name, ()):
                     return False
     unknown = STAR.difference(names.module.bindings)
-    # What nothing binds would be something now.
+    # Names without a binding would get one.
     return not any(node.id in unknown and _is_free(node, names) for node, _ in names.reads)
 
 
 def _is_free(node: ast.Name, names: Names) -> bool:
-    """Whether nothing that is seen here binds a name."""
+    """Return True if no known statement binds a name."""
     statement = next((a for a in names.ancestors(node) if a in names.places), None)
     return statement is None or names.lookup(node.id, names.places[statement]) is None
 
 
 def _behind(source: Source, body: list[ast.stmt], first: int) -> ast.stmt | None:
-    """The last import of TensorFlow in a block before the first change, or where it is made.
+    """Return the last import of TensorFlow in a block before the first change, or before its own position.
 
-    An import that is tried, or made under a condition, and has no other one in its place, is gone
-    into.
+    An import in a try or if statement without an alternative is searched too.
     """
     chosen: ast.stmt | None = None
     for statement in body:
@@ -158,7 +156,7 @@ def _behind(source: Source, body: list[ast.stmt], first: int) -> ast.stmt | None
 
 
 def _in_function(source: Source, names: Names, change: Change) -> ast.stmt | None:
-    """The import of TensorFlow in the innermost function around a change that has one."""
+    """Return the import of TensorFlow in the innermost function around a change that has one."""
     for parent in names.ancestors(change.node):
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             found = _behind(source, parent.body, change.edits[0].start)
@@ -168,7 +166,7 @@ def _in_function(source: Source, names: Names, change: Change) -> ast.stmt | Non
 
 
 def _imported(statement: ast.stmt) -> list[str]:
-    """The modules that a statement imports, in itself or in the blocks of try and if."""
+    """Return the modules that a statement imports, itself or in the blocks of try and if."""
     if isinstance(statement, ast.Import):
         return [alias.name for alias in statement.names]
     if isinstance(statement, ast.ImportFrom):
@@ -182,7 +180,7 @@ def _imported(statement: ast.stmt) -> list[str]:
 
 
 def _head(source: Source, tree: ast.Module) -> ast.stmt:
-    """The last of the leading imports, else the docstring, else the first statement."""
+    """Return the last of the leading imports, or the docstring, or the first statement."""
     chosen = tree.body[0]
     for index, statement in enumerate(tree.body):
         if _imported(statement) and not isinstance(statement, ast.If):

@@ -1,4 +1,4 @@
-"""Taking statements, imported names and arguments out of a script."""
+"""Remove statements, imported names and arguments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TO_LINTER = re.compile(r"#[ \t]*(?:pylint:|noqa\b|isort:|yapf:|type:[ \t]*ignor
 
 
 def remove_statements(source: Source, scopes: Names, gone: Iterable[ast.stmt]) -> list[Edit]:
-    """Take statements out, each with its line; a comment behind it stays, unless it speaks to a linter alone.
+    """Return the edits that remove statements with their lines.
 
-    Where nothing else is left in a block, ``pass`` stands there.
+    A comment after a statement stays, unless it is only for a linter. An empty block gets ``pass``.
 
     Args:
         source: the file.
@@ -38,7 +38,7 @@ def remove_statements(source: Source, scopes: Names, gone: Iterable[ast.stmt]) -
 
 
 def block_of(scopes: Names, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements of the block in which a statement stands."""
+    """Return the statements of the block that contains a statement."""
     for _, value in ast.iter_fields(scopes.parents[statement]):
         if isinstance(value, list) and any(item is statement for item in value):
             return value
@@ -58,21 +58,21 @@ def _without(source: Source, statement: ast.stmt, needed: bool) -> Edit:
         behind = source.skip_blanks(behind + 1)
     if text[behind : behind + 1] not in ("", "\r", "\n", "#"):  # another statement in the same line
         return Edit(start, behind, "")
-    if before:  # its semicolon goes with it
+    if before:  # remove its semicolon too
         return Edit(first + len(before[:-1].rstrip(" \t\f")), end, "")
     return Edit(start, behind, "") if text[behind : behind + 1] == "#" else Edit(first, following, "")
 
 
 def remove_names(source: Source, statement: ast.stmt, gone: AbstractSet[int]) -> Edit | None:
-    """Take some names out of an import that has others.
+    """Return the edit that removes some names from an import of several.
 
     Args:
         source: the file.
         statement: an ``import`` or ``from ... import``.
-        gone: the places of the names in it.
+        gone: the positions of the names in it.
 
     Returns:
-        the edit; None where a comment stands among the names.
+        The edit; None if there is a comment among the names.
     """
     assert isinstance(statement, (ast.Import, ast.ImportFrom))
     start, end = source.start(statement), source.end(statement)
@@ -95,8 +95,9 @@ def remove_names(source: Source, statement: ast.stmt, gone: AbstractSet[int]) ->
 
 
 def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr]) -> list[Edit]:
-    """Take arguments out of a call, with the commas that part them from the others; a comment before the last ones
-    stays.
+    """Return the edits that remove arguments of a call with their commas.
+
+    A comment before the last arguments stays.
 
     Args:
         source: the file.
