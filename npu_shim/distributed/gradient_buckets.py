@@ -1,8 +1,8 @@
-"""Which gradients are sent together: HCCL's split of the gradients into buckets.
+"""HCCL's gradient buckets: the gradients of one bucket are sent as one message.
 
-``set_split_strategy_by_idx`` and ``set_split_strategy_by_size`` put a strategy
-here, the fusion of gradients asks ``buckets``. A strategy changes how many
-messages are sent, never a number.
+``set_split_strategy_by_idx`` and ``set_split_strategy_by_size`` set a strategy, and
+gradient averaging calls ``buckets``. A strategy changes the number of messages,
+never a result.
 """
 
 from __future__ import annotations
@@ -13,67 +13,67 @@ from npu_shim.distributed import groups
 from npu_shim.distributed.groups import is_int
 from npu_shim.distributed.world import WORLD
 
-MOST_SEGMENTS = 8
-DEFAULT_PERCENTAGES = (96.54, 3.46)  # where ResNet-50 is best split
+MAX_BUCKETS = 8
+DEFAULT_PERCENTAGES = (96.54, 3.46)  # HCCL's default, tuned for ResNet-50
 _ends: dict[str, tuple[int, ...]] = {}
 _percentages: dict[str, tuple[float, ...]] = {}
 
 
 def set_by_index(ends: Sequence[int], group: str = WORLD) -> None:
-    """Says at which gradients buckets end.
+    """Set the last gradient of each bucket.
 
     Args:
-        ends: growing indices of gradients, at most 8; each is the last of its bucket.
-        group: the group it is for.
+        ends: increasing indices of gradients, at most 8.
+        group: name of the group.
     Raises:
-        TypeError, ValueError: on other arguments.
+        TypeError, ValueError: an argument is not allowed.
     """
     if not isinstance(ends, (list, tuple)) or not all(is_int(i) and i >= 0 for i in ends):
-        raise TypeError(f"idxList={ends!r} is not allowed: it must be a list of int, none negative.")
-    if not 1 <= len(ends) <= MOST_SEGMENTS or any(b <= a for a, b in zip(ends, ends[1:])):
-        raise ValueError(f"idxList={list(ends)} is not allowed: it must have 1 to {MOST_SEGMENTS} growing indices.")
+        raise TypeError(f"idxList={ends!r} is not allowed. Pass a list of int, none negative.")
+    if not 1 <= len(ends) <= MAX_BUCKETS or any(b <= a for a, b in zip(ends, ends[1:])):
+        raise ValueError(f"idxList={list(ends)} is not allowed. Pass 1 to {MAX_BUCKETS} increasing indices.")
     groups.group(group)
     _ends[group] = tuple(ends)
 
 
 def set_by_size(percentages: Sequence[float], group: str = WORLD) -> None:
-    """Says which shares of the bytes of all gradients make a bucket each; it wins over set_by_index.
+    """Set the share of each bucket in the bytes of all gradients. It has precedence over set_by_index.
 
     Args:
-        percentages: at most 8, none negative, which sum to 100.
-        group: the group it is for.
+        percentages: at most 8 positive numbers that sum to 100.
+        group: name of the group.
     Raises:
-        TypeError, ValueError: on other arguments.
+        TypeError, ValueError: an argument is not allowed.
     """
     if not isinstance(percentages, (list, tuple)) or not all(
         isinstance(p, (int, float)) and not isinstance(p, bool) for p in percentages
     ):
-        raise TypeError(f"dataSizeList={percentages!r} is not allowed: it must be a list of numbers.")
-    if not 1 <= len(percentages) <= MOST_SEGMENTS or not min(percentages) > 0 or not abs(sum(percentages) - 100) < 1e-6:
+        raise TypeError(f"dataSizeList={percentages!r} is not allowed. Pass a list of numbers.")
+    if not 1 <= len(percentages) <= MAX_BUCKETS or not min(percentages) > 0 or not abs(sum(percentages) - 100) < 1e-6:
         raise ValueError(
-            f"dataSizeList={list(percentages)} is not allowed: it must have 1 to {MOST_SEGMENTS} positive percentages "
+            f"dataSizeList={list(percentages)} is not allowed. Pass 1 to {MAX_BUCKETS} positive percentages "
             "that sum to 100."
         )
     groups.group(group)
     _percentages[group] = tuple(float(p) for p in percentages)
 
 
-def forget(group: str) -> None:
-    """Drops the strategies of a group."""
+def remove(group: str) -> None:
+    """Remove the strategies of a group."""
     _ends.pop(group, None)
     _percentages.pop(group, None)
 
 
 def buckets(sizes_in_bytes: Sequence[int], group: str = WORLD) -> list[list[int]]:
-    """Which gradients go together.
+    """Return the gradients of each bucket.
 
     Args:
-        sizes_in_bytes: of each gradient, in the order in which they become known.
-        group: whose strategy counts; HCCL's default where none was set.
+        sizes_in_bytes: the size of each gradient, in the order in which they are computed.
+        group: the group whose strategy applies; HCCL's default if it has none.
     Returns:
-        The indices of all gradients in order, in one list for each bucket; no list is empty.
+        The indices of all gradients in order, in one list per bucket; no list is empty.
     Raises:
-        ValueError: the indices of the strategy do not end with the last gradient.
+        ValueError: the last index of the strategy is not the last gradient.
     """
     if not sizes_in_bytes:
         return []
@@ -85,25 +85,25 @@ def buckets(sizes_in_bytes: Sequence[int], group: str = WORLD) -> list[list[int]
 
 
 def by_index(count: int, ends: Sequence[int]) -> list[list[int]]:
-    """Buckets that end with the gradients of these indices.
+    """Return buckets that end with the gradients of these indices.
 
     Raises:
-        ValueError: the last index is not that of the last gradient.
+        ValueError: the last index is not the last gradient.
     """
     if ends[-1] != count - 1:
         raise ValueError(
-            f"set_split_strategy_by_idx({list(ends)}) does not fit: there are {count} gradients, so the last index "
-            f"must be {count - 1}."
+            f"set_split_strategy_by_idx({list(ends)}) does not match the {count} gradients. Make {count - 1} the last "
+            "index."
         )
     starts = [0] + [end + 1 for end in ends]
     return [list(range(start, end + 1)) for start, end in zip(starts, ends)]
 
 
 def by_size(sizes_in_bytes: Sequence[int], percentages: Sequence[float]) -> list[list[int]]:
-    """Buckets that hold these percentages of the bytes, as near as whole gradients allow.
+    """Return buckets with these percentages of the bytes, as closely as whole gradients allow.
 
-    A bucket ends where the bytes up to there are nearest to the sum of the
-    percentages up to there; of two that are as near, at the earlier gradient.
+    A bucket ends where the sum of the bytes so far is closest to the sum of the
+    percentages so far; in a tie, at the earlier gradient.
     """
     total, upto, ends = sum(sizes_in_bytes), 0, []
     sums = []

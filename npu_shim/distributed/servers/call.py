@@ -245,7 +245,7 @@ class Call(Transport):
         self._waited_s, self._looked = 0.0, time.monotonic()
 
     def _is_over(self) -> bool:
-        """Return True at the time limit. A pause of this process hardly counts: messages that came then are read first."""
+        """Return True at the time limit. A pause of this process hardly counts: its messages are read first."""
         now = time.monotonic()
         self._waited_s += min(now - self._looked, _LONGEST_LOOK_S)
         self._looked = now
