@@ -6,7 +6,7 @@ import ast
 import sys
 
 import pytest
-from convert_tf2npu.syntax.py37.start_positions import starts_as_told
+from convert_tf2npu.syntax.py37.start_positions import starts_as_recorded
 from convert_tf2npu.syntax.source import Source
 
 # The name x is what the call in question begins with.
@@ -37,13 +37,13 @@ def _call(tree: ast.AST) -> ast.Call:
 @pytest.mark.parametrize("name", sorted({**CERTAIN, **UNCERTAIN}))
 def test_a_name_in_no_parentheses_is_where_a_call_starts(name: str) -> None:
     text = {**CERTAIN, **UNCERTAIN}[name]
-    assert starts_as_told(_call(ast.parse(text)), text, text.index("x")) == (name in CERTAIN)
+    assert starts_as_recorded(_call(ast.parse(text)), text, text.index("x")) == (name in CERTAIN)
 
 
 @pytest.mark.parametrize("text", ['"a".join(b)\n', "[1].index(x)\n", "(lambda: 1)()\n", 'f"{y}".g()\n'], ids=repr)
 def test_what_begins_with_no_name_is_not_certain(text: str) -> None:
     (call,) = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
-    assert not starts_as_told(call, text, 0)
+    assert not starts_as_recorded(call, text, 0)
 
 
 @pytest.mark.parametrize("name", sorted({**CERTAIN, **UNCERTAIN}))

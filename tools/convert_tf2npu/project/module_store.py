@@ -93,7 +93,7 @@ class ModuleStore:
         return self._summarize(module) if module else None
 
     def settle(self) -> None:
-        """Let dropped modules forget what they know of each other, which keeps them in memory.
+        """Make dropped modules forget what they know of each other, which would keep them in memory.
 
         Call it between two files, when no question is being answered.
         """

@@ -1,7 +1,7 @@
-"""Scopes: one walk over a module that records what binds each name, and where.
+"""Scopes: one walk over a module that records the bindings of names and their places.
 
-With it come every call, every use of a name, every function and every class, each with the place where it
-stands, the parent of each node, and the star imports.
+The walk also records every call, use of a name, function and class with its place, the parent of each node, and the star
+imports.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from .model import COMPREHENSIONS, Binding, Call, Function, FunctionNode, Held, 
 
 # Expressions that bind names or start a scope, and f-strings.
 _WITH_NAMES = COMPREHENSIONS | {ast.Lambda, ast.JoinedStr, getattr(ast, "NamedExpr", ast.Lambda)}
-_OF_A_VALUE = frozenset({ast.Attribute, ast.keyword})  # what has one expression in it, and nothing else
+_OF_A_VALUE = frozenset({ast.Attribute, ast.keyword})  # nodes with exactly one expression
 
 
 class Scopes:
-    """The scopes of one module.
+    """The tables of the walk over one module.
 
     Args:
         tree: the module.
@@ -27,17 +27,17 @@ class Scopes:
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
         self.calls: list[Call] = []
-        self.reads: list[tuple[ast.Name, Where]] = []  # where names are used
+        self.reads: list[tuple[ast.Name, Where]] = []  # the uses of names
         self.strings: dict[ast.AST, ast.AST] = {}  # the f-string around an expression in one
         self.functions: list[Function] = []
         self.classes: list[tuple[ast.ClassDef, Where]] = []
         self.class_scopes: dict[ast.ClassDef, Scope] = {}
-        self.attributes: dict[str, list[Held]] = {}  # that are assigned to, by name
+        self.attributes: dict[str, list[Held]] = {}  # assigned attributes by name
         self.stars: list[Star] = []
         self.parents: dict[ast.AST, ast.AST] = {}
         self.places: dict[ast.AST, Where] = {}  # of each statement
         self.module = Scope(tree, None)
-        self._comprehensions: list[Scope] = []  # only kept
+        self._comprehensions: list[Scope] = []  # kept alive here: places have weak references
         self._blocks = 0
         self._block(tree, tree.body, self.module, (), False)
 
@@ -136,7 +136,7 @@ class Scopes:
         self._block(node, node.orelse, where.scope, where.path, False)
 
     def _of_parts(self, node: ast.stmt, where: Where) -> None:
-        """Try, Match, Delete, Raise ...: whatever expressions, targets and blocks it has."""
+        """Walk the expressions, targets and blocks of Try, Match, Delete, Raise and the like."""
         for _, value in ast.iter_fields(node):
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.expr):
@@ -175,7 +175,7 @@ class Scopes:
         return inner
 
     def _target(self, target: ast.expr, bound: Binding, parent: ast.AST) -> None:
-        """Bind what stands to the left of an assignment, as ``bound`` would bind one name there."""
+        """Bind the target of an assignment, as ``bound`` would bind one name there."""
         if isinstance(target, ast.Name):
             self.parents[target] = parent
             self._bind(target.id, bound)
@@ -264,7 +264,7 @@ _STATEMENTS: dict[type, Callable[[Scopes, Any, Where], None]] = {
 
 
 def _parts(target: ast.Tuple | ast.List, bound: Binding) -> list[Binding]:
-    """What each element of an unpacking target is bound to."""
+    """Return the binding of each element of an unpacking target."""
     value, count = bound.node, len(target.elts)
     starred = any(isinstance(e, ast.Starred) for e in target.elts)
     if bound.kind == "value" and isinstance(value, (ast.Tuple, ast.List)):
@@ -276,7 +276,7 @@ def _parts(target: ast.Tuple | ast.List, bound: Binding) -> list[Binding]:
 
 
 def own_returns(function: ast.AST) -> list[ast.Return]:
-    """The return statements of a function, those of functions inside it left out."""
+    """Return the return statements of a function, without those of functions inside it."""
     found: list[ast.Return] = []
     for child in ast.iter_child_nodes(function):
         if isinstance(child, ast.Return):

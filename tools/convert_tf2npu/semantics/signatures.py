@@ -1,4 +1,4 @@
-"""The arguments of the TensorFlow calls that rules rewrite, and the binding of a call to them."""
+"""The parameters of the TensorFlow functions whose calls rules rewrite, and the binding of arguments to them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUN_CONFIG = (
     "session_creation_timeout_secs",
     "checkpoint_save_graph_def",
 )
-# What NPURunConfig takes of them; the others have no meaning on a card.
+# The parameters that NPURunConfig has too; the others have no meaning on the NPU.
 NPU_RUN_CONFIG = frozenset(RUN_CONFIG[:9])
 ESTIMATOR = ("model_fn", "model_dir", "config", "params", "warm_start_from")
 NPU_ESTIMATOR = ("model_fn", "model_dir", "config", "params", "job_start_file", "warm_start_from")
@@ -36,17 +36,19 @@ DROPOUT_V2 = ("x", "rate", "noise_shape", "seed", "name")
 LAYERS_DROPOUT = ("inputs", "rate", "noise_shape", "seed", "training", "name")
 
 
-# Before these no parameter's name can be written; the last one is new in Python 3.8.
+# Arguments whose parameter name cannot be written; the last one is new in Python 3.8.
 _NAMELESS = (ast.Starred, ast.GeneratorExp, getattr(ast, "NamedExpr", ast.Starred))
 
 
 class Bound(NamedTuple):
-    """A call's arguments by parameter name.
+    """The arguments of a call by parameter name.
 
-    ``args`` maps a name to its value, ``positional`` tells which came without their name,
-    ``keywords`` maps a name to its ``ast.keyword``. ``hidden`` is true when ``*args``,
-    ``**kwargs``, a generator or ``x := 1`` may hold more, ``unknown`` names a keyword or surplus argument that the signature
-    lacks.
+    Attributes:
+        args: the value of each name.
+        positional: the names of the positional arguments.
+        keywords: the ``ast.keyword`` of each keyword argument.
+        hidden: True if ``*args``, ``**kwargs``, a generator or ``x := 1`` may contain more arguments.
+        unknown: a keyword or surplus argument that is not in the signature.
     """
 
     args: dict[str, ast.expr]
@@ -56,13 +58,13 @@ class Bound(NamedTuple):
     unknown: str | None
 
     def given(self, name: str) -> bool:
-        """Whether an argument is there and is not the constant None."""
+        """Return True if an argument is given and is not the constant None."""
         value = self.args.get(name)
         return value is not None and not is_none(value)
 
 
 def bind(call: ast.Call, parameters: tuple[str, ...]) -> Bound:
-    """Bind a call's arguments as Python would.
+    """Bind the arguments of a call as Python would.
 
     Args:
         call: the call.

@@ -1,4 +1,4 @@
-"""What a file shows of the TensorFlow that it is written for, where its names alone do not tell."""
+"""Evidence for the version of TensorFlow that a file is written for, where its names alone do not show it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _EAGER = frozenset({"GradientTape", "function", "config.run_functions_eagerly"})
 
 
 def had_gelu(names: Names) -> bool:
-    """Whether a file may have used the gelu of TensorFlow 2, which another rule replaces."""
+    """Return True if a file may have used the gelu of TensorFlow 2, which another rule replaces."""
     return any(
         names.resolve(call.node.func, call.where) == "npu_shim.npu_init.npu_unary_ops.gelu" for call in names.calls
     )
 
 
 def is_eager(names: Names, used: AbstractSet[str]) -> bool:
-    """Whether a file shows that it is written for TensorFlow 2, of which it uses no new name.
+    """Return True if a file is written for TensorFlow 2, though it uses no new name of it.
 
     Args:
         names: its names.

@@ -14,8 +14,8 @@ class SourceError(Exception):
 
     Args:
         message: what is wrong.
-        line: 1-based line, 0 where no line can be named.
-        col: 1-based column, 0 where none can be named.
+        line: 1-based line, 0 if unknown.
+        col: 1-based column, 0 if unknown.
     """
 
     def __init__(self, message: str, line: int = 0, col: int = 0) -> None:

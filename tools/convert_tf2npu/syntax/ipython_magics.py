@@ -1,7 +1,7 @@
-"""The lines of a notebook's cell that are IPython's and not Python's.
+"""The lines of a notebook cell that belong to IPython and not to Python.
 
-They stand for something of the same length while the cell is parsed, so that positions hold; they
-themselves are never edited.
+A placeholder of the same length replaces them while the cell is parsed, so that positions stay correct. They are never
+edited.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 
-# Cell magics whose cell is Python that runs among the others; all other ones (%%bash, %%writefile,
-# %%javascript ...) hand their text to something else.
+# Cell magics whose cell is Python that runs like other cells. All others (%%bash, %%writefile, %%javascript ...) pass
+# their text to another program.
 _PYTHON_CELLS = frozenset({"capture", "memit", "prun", "snakeviz", "time", "timeit"})
 
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -22,14 +22,13 @@ _TOKEN = re.compile(r'#.*|"""|\'\'\'|"|\'|[\[\](){}]')
 
 
 def python_of(cell: str) -> str | None:
-    """A cell's text with what is not Python masked.
+    """Return the text of a cell with everything masked that is not Python.
 
     Args:
         cell: the text of a code cell.
 
     Returns:
-        a text of the same length with line ends at the same places; None where the whole cell is
-        not Python.
+        a text of the same length with the same line ends; None if the whole cell is not Python.
     """
     lines = _LINES.findall(cell)
     pieces: list[str] = []
@@ -38,7 +37,7 @@ def python_of(cell: str) -> str | None:
         name = re.match(r"[ \t]*%%(\w*)", lines[first])
         if not name or name.group(1) not in _PYTHON_CELLS:
             return None
-        # blank, so that nothing is ever put before what must stay the first line
+        # blank, so that no edit is put before the line that must stay the first
         pieces = lines[:first] + [_masked(lines[first], 0, " ", " ")]
         lines = lines[first + 1 :]
     state = "", 0  # the quotes of the string, and how many brackets, the line begins in
@@ -57,7 +56,7 @@ def python_of(cell: str) -> str | None:
 
 
 def _magic_end(lines: list[str], at: int) -> int:
-    """The number of the line behind a magic, which a backslash continues as in a shell."""
+    """Return the number of the line after a magic, which a backslash continues as in a shell."""
     end = at + 1
     while end < len(lines) and lines[end].strip() and lines[end - 1].rstrip("\r\n").endswith("\\"):
         end += 1
@@ -65,7 +64,7 @@ def _magic_end(lines: list[str], at: int) -> int:
 
 
 def _masked_lines(lines: list[str], start: int) -> list[str]:
-    """One expression that spans the lines, so that nothing is put between them."""
+    """Return one expression that spans the lines, so that no edit is put between them."""
     if len(lines) == 1:
         return [_masked(lines[0], start, "0", "#")]
     return (
@@ -76,7 +75,7 @@ def _masked_lines(lines: list[str], start: int) -> list[str]:
 
 
 def _magic_start(line: str) -> int | None:
-    """Where a line that starts a statement stops being Python."""
+    """Return the position at which a line that starts a statement stops being Python."""
     for pattern in (_MAGIC, _ASSIGNED, _HELP):
         found = pattern.match(line)
         if found:
@@ -100,7 +99,7 @@ def _masked(line: str, start: int, first: str, rest: str) -> str:
 
 
 def _after(line: str, state: tuple[str, int]) -> tuple[str, int]:
-    """The quotes of the string, and the depth of brackets, that the next line begins in."""
+    """Return the quotes of the string and the depth of brackets in which the next line begins."""
     quotes, depth = state
     body = line.rstrip("\r\n")
     at = 0

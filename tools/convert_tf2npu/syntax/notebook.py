@@ -1,9 +1,8 @@
 """Notebooks: the code cells of an .ipynb file as one script, and edits of it back into the file.
 
-The cells in their order are one script, with what is IPython's masked (see :mod:`magics`), so that a name
-is what an earlier cell made it. Edits go into the JSON text itself, inside the strings that hold the
-cells' lines: outputs, metadata, indentation, the order of keys, escapes and all other lines keep every
-byte.
+The cells in their order are one script, with the lines of IPython masked (see :mod:`ipython_magics`), so that a cell sees
+the names that earlier cells bind. Edits go into the JSON text itself, inside the strings that hold the lines of the
+cells. Outputs, metadata, indentation, the order of keys, escapes and all other lines keep every byte.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from .edits import Edit, ordered
 from .ipython_magics import python_of
 from .source import Source, SourceError
 
-_BOM = BOM_UTF8  # before a script it says that a coding cookie means nothing
-# Between two cells: so an edit behind the last line of one and an edit before the first line of the
-# next one have different places.
+_BOM = BOM_UTF8  # before a script it makes Python ignore a coding cookie
+# Between two cells, so that an edit after the last line of one cell and an edit before the first line of the next one
+# have different offsets.
 _GAP = "\n\n"
 _BLANK = re.compile(r"[ \t\r\n]*")
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -33,8 +32,8 @@ class CellError(SourceError):
 
     Args:
         message: what is wrong.
-        line: 1-based line in the cell, 0 where no line can be named.
-        col: 1-based column, 0 where none can be named.
+        line: 1-based line in the cell, 0 if unknown.
+        col: 1-based column, 0 if unknown.
         cell: its number, 0 for the notebook as a whole; then the line is that of the file.
     """
 
@@ -47,8 +46,15 @@ class CellError(SourceError):
 
 
 class Cell(NamedTuple):
-    """A code cell: its number among all cells, where it starts in the script, its text with what is
-    not Python masked, the JSON strings that hold its lines, and what stands before it in the script."""
+    """A code cell.
+
+    Attributes:
+        number: its number among all cells.
+        start: its offset in the script.
+        text: its text with everything masked that is not Python.
+        strings: the JSON strings that hold its lines.
+        lead: the text before it in the script.
+    """
 
     number: int
     start: int
@@ -94,12 +100,12 @@ class Notebook:
         self._first_lines = [1 + len(_LINE_END.findall(text[: cell.start])) for cell in self.cells]
 
     def place(self, line: int) -> tuple[int, int]:
-        """The number of the cell, and the line in it, of a line of the script."""
+        """Return the number of the cell and the line in it for a line of the script."""
         index = max(bisect_right(self._first_lines, line) - 1, 0)
         return self.cells[index].number, line - self._first_lines[index] + 1
 
     def edited(self, edits: Sequence[Edit]) -> bytes:
-        """The notebook's bytes with edits of the script made.
+        """Return the notebook's bytes with edits of the script made.
 
         Raises:
             CellError: an edit reaches over more than one cell.
@@ -116,7 +122,7 @@ class Notebook:
 
 
 class CellPlaces:
-    """Where in the file of a notebook the places of its cells are.
+    """Positions of cells in the file of a notebook.
 
     Args:
         raw: the bytes of the file.
@@ -130,7 +136,7 @@ class CellPlaces:
         self._cells = {cell.number: cell for cell in _cells(self.text, content)}
 
     def offset(self, number: int, line: int, col: int) -> int:
-        """The offset in the text of the file of a place in a code cell, line and column from 1.
+        """Return the offset in the file's text of a position in a code cell, line and column from 1.
 
         Raises:
             KeyError: there is no such cell, or it is empty.
@@ -199,8 +205,8 @@ def _cells(text: str, content: Any) -> list[Cell]:
 
 
 def _lead(cell: str) -> str:
-    """What a cell needs before it to be Python: IPython takes the indentation of its first line off all lines,
-    here they stand in a block."""
+    """Return the text that a cell needs before it to be Python. IPython removes the indentation of its first line
+    from all lines; here the lines stand in a block."""
     if cell.lstrip("\r\n")[:1] not in (" ", "\t"):
         return ""
     for lead in ("", "if 1:\n"):
@@ -213,7 +219,7 @@ def _lead(cell: str) -> str:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, _Span]]:
-    """The key (empty in an array) and the place of each value of the JSON object or array at a place."""
+    """Yield the key (empty in an array) and the span of each value of the JSON object or array at an offset."""
     decode = json.JSONDecoder().raw_decode
     blank = _BLANK.match
     at = blank(text, at).end()  # type: ignore[union-attr]
@@ -233,17 +239,17 @@ def _members(text: str, at: int) -> Iterator[tuple[str, _Span]]:
 
 
 def _local(cell: Cell, edits: Sequence[Edit], is_last: bool) -> list[tuple[int, int, str]]:
-    """The edits that meet a cell, by their offsets in it; insertions at one place are one."""
+    """Return the edits of a cell by their offsets in it; insertions at one offset are merged."""
     found: list[tuple[int, int, str]] = []
     size = len(cell.text)
-    beyond = size + len(_GAP) + is_last  # what stands at the end of the script belongs to the last cell
+    beyond = size + len(_GAP) + is_last  # an edit at the end of the script belongs to the last cell
     for edit in ordered(edits):
         start, end, new = edit.start - cell.start, edit.end - cell.start, edit.new
-        if -len(cell.lead) <= start == end < 0:  # a line before the block that the cell is
+        if -len(cell.lead) <= start == end < 0:  # a line before the block around the cell
             start, end, new = 0, 0, cell.indent + new
         if not 0 <= start < beyond:
             continue
-        if start > size:  # behind the line end of the last line, where a line is put
+        if start > size:  # after the line end of the last line, where a new line goes
             start, end, new = size, size, "\n" + (new[:-1] if new.endswith("\n") else new)
         elif end > size + len(_GAP):
             raise CellError("a change here would reach into the next cell", cell=cell.number)
@@ -275,7 +281,7 @@ class _Strings:
         self._break = self._line_break()
 
     def _line_break(self) -> str:
-        """What ends one line's string and begins the next one's; nothing where all are in one."""
+        """Return the text between the strings of two lines; empty if all lines are in one string."""
         first = self._spans[0][0]
         if len(self._spans) > 1:
             return '"' + self._text[self._spans[0][1] : self._spans[1][0]] + '"'
@@ -285,7 +291,7 @@ class _Strings:
         return '",' + (self._text[before:first] or " ") + '"'
 
     def replacement(self, start: int, end: int, new: str) -> tuple[int, int, str]:
-        """Where in the notebook, and by what, a stretch of the cell is replaced."""
+        """Return the span in the notebook and the new text for a replacement in the cell."""
         (string, first), (_, last) = self._at(start), self._at(end)
         units = self._units[string]
         lines = new.split("\n")
@@ -299,6 +305,6 @@ class _Strings:
         return first, last, result
 
     def _at(self, offset: int) -> tuple[int, int]:
-        """The string, and the place in the notebook, of an offset in the cell."""
+        """Return the number of the string and the offset in the notebook for an offset in the cell."""
         index = min(bisect_right(self._starts, offset) - 1, len(self._spans) - 1)
         return index, self._units[index][offset - self._starts[index]]

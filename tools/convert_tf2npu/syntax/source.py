@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Iterable
 
 from .decoding import BOM, SourceError, decoded, encoding_of
 from .edits import Edit, ordered
-from .py37.start_positions import starts_as_told
+from .py37.start_positions import starts_as_recorded
 
 if TYPE_CHECKING:
     from .py37.lazy_positions import Places
@@ -103,10 +103,9 @@ class Source:
             raise SourceError(f"its nodes cannot be placed: {error}")
 
     def is_placed(self, node: ast.AST, string: ast.AST) -> bool:
-        """Whether the position of an expression inside an f-string can be trusted.
+        """Return True if the position of an expression inside an f-string is reliable.
 
-        Before Python 3.12 the parser places such expressions, and what is in them, where they are
-        only in simple cases, if at all.
+        Before Python 3.12 the parser records correct positions of such expressions only in simple cases.
 
         Args:
             node: the expression.
@@ -135,9 +134,9 @@ class Source:
         """Return the 1-based line and column (in characters) of the start of a node outside f-strings."""
         col: int = getattr(node, "col_offset", -1)
         if sys.version_info < (3, 8) and col >= 0 and not hasattr(node, "end_lineno"):
-            told = self._offset(node.lineno, col)  # type: ignore[attr-defined]
-            if starts_as_told(node, self.text, told):
-                return self.line_col(told)
+            recorded = self._offset(node.lineno, col)  # type: ignore[attr-defined]
+            if starts_as_recorded(node, self.text, recorded):
+                return self.line_col(recorded)
         return self.line_col(self.start(node))
 
     def line(self, number: int) -> str:

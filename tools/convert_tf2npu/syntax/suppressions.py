@@ -1,4 +1,4 @@
-"""Comments that except a line: ``# npu: ignore[NPU101]``, or ``# npu: ignore`` for all rules."""
+"""Suppression comments: ``# npu: ignore[NPU101]``, or ``# npu: ignore`` for all rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _IGNORE = re.compile(r"#\s*npu:\s*ignore(?:\[([A-Za-z0-9,\s]*)\])?")
 
 
 def ignored(source: Source, node: ast.AST, code: str) -> bool:
-    """Whether a comment in the lines of a node, or in the head of a function, excepts it from a rule."""
+    """Return True if a comment in the lines of a node, or in the head of a function, suppresses a rule."""
     if "npu:" not in source.text:
         return False
     first, last = source.lines(node)

@@ -1,6 +1,6 @@
-"""The parts of a syntax tree that are nodes themselves, found without looking at its names, numbers and operators.
+"""A fast ``ast.walk`` that does not look at names, numbers and operators.
 
-``ast.walk`` asks of each field of each node what it holds; most hold no node, and which do is known by the node's type.
+``ast.walk`` checks each field of each node for nodes. Most fields hold none, and the type of the node shows which ones do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _NO_NODES = frozenset(
     """id attr arg n s kind name names op ops ctx level module is_async simple asname type_comment
 conversion rest kwd_attrs type_ignores tag""".split()
 )
-# Types of which a node has no others in it; Python 3.7 has Num and its like, to ask for which is to be warned later.
+# Types of nodes without children. Python 3.7 has Num and the like; later versions warn when these are named.
 LEAVES = frozenset(
     vars(ast)[name]
     for name in "Constant Num Str Bytes NameConstant Ellipsis MatchSingleton".split()
@@ -23,7 +23,7 @@ _NAMED_BY_NODES = frozenset({"TypeAlias"})
 
 
 class _Fields(Dict[type, Tuple[str, ...]]):
-    """For each type of node the fields that may hold nodes, in order."""
+    """The fields that may hold nodes, in order, for each type of node."""
 
     def __missing__(self, kind: type) -> tuple[str, ...]:
         every: tuple[str, ...] = getattr(kind, "_fields", ())
@@ -37,7 +37,8 @@ NODE_FIELDS = _Fields()
 
 
 def walked(tree: ast.AST) -> list[ast.AST]:
-    """A node and all below it, in the order of ``ast.walk``; contexts, operators and names of imports left out."""
+    """Return a node and all nodes below it in the order of ``ast.walk``, without contexts, operators and names of
+    imports."""
     found = [tree]
     for node in found:  # which grows meanwhile
         for field in NODE_FIELDS[type(node)]:

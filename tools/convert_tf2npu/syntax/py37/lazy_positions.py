@@ -1,7 +1,7 @@
-"""Where the nodes of a file start and end in Python 3.7, found out for those parts of it that somebody asks for.
+"""Start and end positions of nodes on Python 3.7, computed only for the parts of a file that need them.
 
-That takes longer than all else that is done to a file, and as a rule little of it is asked for. A part is one statement
-in its lines, or several where they share some.
+To compute all positions takes longer than the rest of the conversion, and rules ask for few. A part is one statement with
+its lines, or several statements that share lines.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 
 class _Part(NamedTuple):
-    """Statements, the number of their first line, and where their text ends, with what may stand between them and the
-    next statement."""
+    """Statements, the number of their first line, and the end of their text with the text up to the next statement."""
 
     statements: list[ast.stmt]
     line: int
@@ -38,7 +37,7 @@ class Places:
         self._beginnings: dict[int, tuple[list[int], list[int]]] = {}  # by the id of a block
 
     def find(self, node: ast.AST) -> None:
-        """Let a node, and all others of its part, tell where they start and end.
+        """Set the start and end of a node and of all others of its part.
 
         Raises:
             ValueError: nodes and text do not match.
@@ -51,13 +50,13 @@ class Places:
                     part.line,
                 )
             except ValueError:
-                continue  # its text begins or ends elsewhere: what was told is told anew by the part around it
+                continue  # its text begins or ends elsewhere: the part around it sets these positions again
             if getattr(node, "end_lineno", None):
                 return
         add_ends(self._tree, self._text)
 
     def _parts(self, line: int) -> list[_Part]:
-        """The parts that a line may belong to, each inside of the one before."""
+        """Return the parts that a line may belong to, each inside the one before."""
         found: list[_Part] = []
         block: list[ast.stmt] = self._tree.body
         end = len(self._text)
@@ -81,9 +80,9 @@ class Places:
                 end = self._line_starts[blocks[at][0] - 1]
 
     def _begin_lines(self, block: list[ast.stmt]) -> tuple[list[int], list[int]]:
-        """The places of the statements of a block that begin a line, and these lines.
+        """Return the indexes of the statements of a block that begin a line, and these lines.
 
-        Others stand behind something, or begin with a string of several lines, of which Python 3.7 reports the last.
+        Other statements follow something on their line, or begin with a string of several lines: Python 3.7 records the last one.
         """
         known = self._beginnings.get(id(block))
         if known is None:
@@ -97,7 +96,7 @@ class Places:
 
 
 def _blocks(statement: ast.stmt) -> list[tuple[int, list[ast.stmt]]]:
-    """The blocks of a statement, and the line of the first statement in each, or of its handler."""
+    """Return the blocks of a statement with the line of the first statement in each, or of its handler."""
     found = [(block[0].lineno, block) for block in (getattr(statement, name, ()) for name in _BLOCKS) if block]
     return sorted(
         found + [(handler.lineno, handler.body) for handler in getattr(statement, "handlers", ())],

@@ -1,7 +1,7 @@
-"""Whether a node stands where Python 3.7 says that it starts, which spares finding its tokens.
+"""Check of the start positions that Python 3.7 records. A reliable position saves the search for the node's tokens.
 
-Names are where Python says, and what begins with one, as ``tf.nn.relu(x)``, has the place of that name. It only starts
-before it where a part of it stands in parentheses, as in ``(tf.nn.relu)(x)``. Those of a call are no such parentheses.
+The position of a name is correct, and an expression that begins with a name, as ``tf.nn.relu(x)``, has its position. The
+expression only starts earlier if a part of it is in parentheses, as in ``(tf.nn.relu)(x)``.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _BLANK = " \t\f\r\n\\"
 _CALLED = re.compile(r"(?:(?<!\w)([^\W\d]\w*)|[)\]])\Z")
 
 
-def starts_as_told(node: ast.AST, text: str, offset: int) -> bool:
-    """Whether a node certainly starts at an offset.
+def starts_as_recorded(node: ast.AST, text: str, offset: int) -> bool:
+    """Return True if a node certainly starts at an offset.
 
     Args:
         node: any node that is in no f-string.
         text: of its file.
-        offset: where Python says that it starts.
+        offset: the recorded start.
     """
     while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
         node = node.func if isinstance(node, ast.Call) else node.value

@@ -81,7 +81,7 @@ class Tokens:
         self._add(_END, (self._line + 1, 0))
 
     def _end_line(self, offset: int) -> None:
-        """A token for the end of a line that has others."""
+        """Return a token for the end of a line that has others."""
         if self.strings and self.strings[-1] != "\n":
             self._add("\n", (self._line, self._column(offset)))
 
@@ -94,7 +94,7 @@ class Tokens:
         return len(self._text[self._first : offset].encode("utf-8"))
 
     def _match_brackets(self) -> list[int]:
-        """For each bracket the index of its partner, -1 for other tokens."""
+        """Return the index of the partner of each bracket, -1 for other tokens."""
         match = [-1] * len(self.strings)
         opened: list[int] = []
         for index, string in enumerate(self.strings):
