@@ -1,9 +1,9 @@
-"""The only place that knows whether there is an NPU, and why not.
+"""Find out if there is an NPU, and why not. Only this module knows the device.
 
-An NPU counts as there when the vendor's package ``npu_bridge`` can be imported
-and the driver shows a card (``/dev/davinci0`` and so on). Everything else runs
-on the CPU. ``NPU_SHIM_FALLBACK`` says what a script hears of that: ``warn``
-(once, the default), ``error`` or ``silent``.
+There is an NPU if the vendor's package ``npu_bridge`` can be imported and the
+driver shows a device file (``/dev/davinci0`` and so on). Otherwise everything
+runs on the CPU. ``NPU_SHIM_FALLBACK`` controls the message: ``warn`` (once, the
+default), ``error`` or ``silent``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CARD_FILES = "/dev/davinci[0-9]*"
 
 @dataclass(frozen=True)
 class Device:
-    """Where ops run: ``kind`` is ``'npu'`` or ``'cpu'``; ``reason`` says why."""
+    """The device of the ops: ``kind`` is ``'npu'`` or ``'cpu'``; ``reason`` is why."""
 
     kind: str
     reason: str
@@ -40,12 +40,12 @@ class Device:
 
 
 def device() -> Device:
-    """Says where ops run on this machine, and why; starts nothing and imports nothing.
+    """Return the device of the ops on this machine, and why. Starts nothing and imports nothing.
 
     Returns:
         A Device with ``kind`` ('npu' or 'cpu') and ``reason``.
     Raises:
-        ValueError: NPU_SHIM_FALLBACK (or another variable read by npu_shim) has
+        ValueError: if NPU_SHIM_FALLBACK (or another variable of npu_shim) has
             a value that is not allowed.
     """
     _env.read()
@@ -53,7 +53,7 @@ def device() -> Device:
 
 
 def look() -> Device:
-    """As device(), whatever the environment says."""
+    """Return the device without a check of the environment variables."""
     if not _importable(VENDOR_PACKAGE):
         return Device("cpu", f"the vendor's package {VENDOR_PACKAGE} is not installed for {sys.executable}")
     cards = sorted(glob.glob(CARD_FILES))
@@ -65,12 +65,12 @@ def look() -> Device:
 
 
 def resolve() -> Device:
-    """The device for a script that is about to use it: applies NPU_SHIM_FALLBACK.
+    """Return the device for a script that is about to use it, and apply NPU_SHIM_FALLBACK.
 
     Returns:
-        The Device; on an NPU the vendor's op library has been loaded.
+        The Device; on an NPU the vendor's op library is loaded.
     Raises:
-        RuntimeError: there is no NPU and NPU_SHIM_FALLBACK is 'error'.
+        RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK is 'error'.
     """
     found = device()
     if found.is_npu:
@@ -88,22 +88,22 @@ def resolve() -> Device:
 
 
 def vendor(module: str) -> ModuleType:
-    """Imports a module of the vendor's package; only called where there is an NPU."""
+    """Import a module of the vendor's package. Call it only if there is an NPU."""
     return importlib.import_module(module)
 
 
-def on_card(module: str) -> Callable[[type], type]:
-    """Class decorator: on an NPU, calling the class gives the vendor's class of the same name.
+def use_vendor_class(module: str) -> Callable[[type], type]:
+    """Return a class decorator: on an NPU, calling the class creates the vendor's class of the same name.
 
     Args:
-        module: of the vendor's class.
+        module: the module of the vendor's class.
     """
 
     def decorate(cls: type) -> type:
-        def __new__(made: type, *args: Any, **kwargs: Any) -> Any:
-            if made is cls and device().is_npu:
+        def __new__(created: type, *args: Any, **kwargs: Any) -> Any:
+            if created is cls and device().is_npu:
                 return getattr(vendor(module), cls.__name__)(*args, **kwargs)
-            return object.__new__(made)
+            return object.__new__(created)
 
         cls.__new__ = __new__  # type: ignore[assignment]
         return cls
@@ -114,8 +114,7 @@ def on_card(module: str) -> Callable[[type], type]:
 @functools.lru_cache(maxsize=None)
 def _warn_once(reason: str) -> None:
     warnings.warn(
-        f"npu_shim runs on the CPU: {reason}. Results are the CPU's; set NPU_SHIM_FALLBACK=silent to hide this, "
-        "=error to forbid it.",
+        f"npu_shim runs on the CPU: {reason}. Set NPU_SHIM_FALLBACK=silent to hide this, =error to forbid it.",
         RuntimeWarning,
         stacklevel=3,
     )

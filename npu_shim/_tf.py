@@ -32,9 +32,7 @@ UNEVEN_IS_SLOW = tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 19)
 def estimator() -> ModuleType | None:
     """Return the ``tf.estimator`` namespace, or None if this TensorFlow no longer has it."""
     try:
-        api = tf.estimator
-        api.Estimator  # the lazy loader raises only here
-        return api
+        return tf.estimator if hasattr(tf.estimator, "Estimator") else None  # the lazy loader raises only here
     except (AttributeError, ImportError):
         return None
 
@@ -43,7 +41,8 @@ def no_estimator_text(name: str) -> str:
     """Return the error text for a name that needs tf.estimator."""
     return (
         f"{name} needs tf.estimator, which TensorFlow {tf.__version__} does not have; the last TensorFlow that has it "
-        f"is {LAST_TF_WITH_ESTIMATOR}. Install tensorflow=={LAST_TF_WITH_ESTIMATOR}.*, or train with tf.compat.v1.Session."
+        f"is {LAST_TF_WITH_ESTIMATOR}. Install tensorflow=={LAST_TF_WITH_ESTIMATOR}.*, or train with "
+        "tf.compat.v1.Session."
     )
 
 

@@ -1,8 +1,8 @@
-"""Functions of arrays as ops: tf.numpy_function without the copies that TensorFlow 2.6 and before make."""
+"""tf.numpy_function without the copies of TensorFlow 2.6 and earlier."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -10,40 +10,45 @@ from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import ops as _framework_ops
 from tensorflow.python.ops import gen_script_ops as _gen_script_ops, script_ops as _script_ops
 
-_COPIES = tuple(map(int, tf.__version__.split(".")[:2])) <= (2, 6)  # what goes into a tf.numpy_function
+if TYPE_CHECKING:
+    from npu_shim._types import DType, EagerTensor, Operation, Tensor
+
+_COPIES = tuple(map(int, tf.__version__.split(".")[:2])) <= (2, 6)  # True if tf.numpy_function copies its inputs
 
 
-def array_function(function: Callable[..., list[np.ndarray]], inputs: Sequence[Any], types: Sequence[Any]) -> Any:
-    """tf.numpy_function without copies, where TensorFlow makes some.
+def array_function(
+    function: Callable[..., list[np.ndarray]], inputs: Sequence[Tensor], types: Sequence[DType]
+) -> list[Tensor] | Operation | None:
+    """Add an op that calls a function of arrays, like tf.numpy_function but without copies.
 
     Args:
-        function: of arrays, which are TensorFlow's own memory: it must not change them. It gives a list of arrays.
-        inputs: tensors.
-        types: of the results.
+        function: called with arrays in TensorFlow's own memory, which it must not change. Returns a list of arrays.
+        inputs: tensors of any shapes and types.
+        types: types of the results.
     Returns:
-        The results; an op where there are none (None where TensorFlow acts eagerly).
+        The results; without results, the op (None in eager mode).
     """
     if not _COPIES or tf.executing_eagerly():
         return tf.numpy_function(function, inputs, types)
-    made = _ArrayFunction(function, types)
+    eager_function = _ArrayFunction(function, types)
     outermost = graph = tf.compat.v1.get_default_graph()
-    while graph is not None:  # the registry has no strong reference: the function lives as long as the graph
+    while graph is not None:  # the registry holds a weak reference, so the graph keeps the function alive
         outermost, graph = graph, getattr(graph, "outer_graph", getattr(graph, "_outer_graph", None))
     if not hasattr(outermost, "_py_funcs_used_in_graph"):
         outermost._py_funcs_used_in_graph = []
-    outermost._py_funcs_used_in_graph.append(made)
+    outermost._py_funcs_used_in_graph.append(eager_function)
     return _gen_script_ops.eager_py_func(
-        input=list(inputs), token=_script_ops._py_funcs.insert(made), is_async=False, Tout=list(types)
+        input=list(inputs), token=_script_ops._py_funcs.insert(eager_function), is_async=False, Tout=list(types)
     )
 
 
 class _ArrayFunction(_script_ops.EagerFunc):
-    """What TensorFlow calls: it hands over eager tensors, which share the memory of a session's."""
+    """The function that TensorFlow calls with eager tensors, which share memory with those of the session."""
 
-    def __init__(self, function: Callable[..., list[np.ndarray]], types: Sequence[Any]) -> None:
+    def __init__(self, function: Callable[..., list[np.ndarray]], types: Sequence[DType]) -> None:
         super().__init__(function, types, is_grad_func=False)
 
-    def __call__(self, device: str | None, token: str, args: Sequence[Any]) -> list[Any]:
+    def __call__(self, device: str | None, token: str, args: Sequence[EagerTensor]) -> list[EagerTensor]:
         results = self._func(*[arg._numpy() for arg in args])
         with _context.eager_mode():
             here = _context.context().device_name

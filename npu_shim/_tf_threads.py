@@ -1,4 +1,4 @@
-"""How many threads an op may use that the calling thread runs."""
+"""Limit the threads of an op that the calling thread runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tensorflow as tf
 
 @functools.lru_cache(maxsize=None)
 def _kernel_threads() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """How TensorFlow gets and sets how many threads an op may use that the calling thread runs; None where it is unknown."""
+    """Return TensorFlow's getter and setter of the calling thread's parallelism, or None if they are not exported."""
     try:
         names = [flag[len("-l:") :] for flag in tf.sysconfig.get_link_flags() if flag.startswith("-l:")]
         library = ctypes.CDLL(os.path.join(tf.sysconfig.get_lib(), names[0]))
@@ -27,10 +27,10 @@ def _kernel_threads() -> tuple[Callable[[], int], Callable[[int], None]] | None:
 
 @contextlib.contextmanager
 def unsplit_kernels() -> Iterator[None]:
-    """Inside, an op that the calling thread runs itself does all its work in this thread.
+    """Inside, an op that the calling thread runs does all its work in this thread.
 
-    TensorFlow does the same for the functions of a dataset whose options say max_intra_op_parallelism. It has no other
-    way to say it for one run; where it cannot be said, ops go on using all threads.
+    TensorFlow does the same for the functions of a dataset with the option max_intra_op_parallelism. There is no public
+    way for one run. If the private functions are missing, ops use all threads.
     """
     threads = _kernel_threads()
     if threads is None:

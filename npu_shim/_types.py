@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Sequence, Union
 
 Tensor = Any  # tf.Tensor
+EagerTensor = Any  # tf.Tensor in eager mode
 Operation = Any  # tf.Operation
+Gradient = Any  # tf.Tensor, tf.IndexedSlices or None
 Variable = Any  # tf.Variable, or a ref variable of TensorFlow 1
 Graph = Any  # tf.Graph
 DType = Any  # tf.DType, or what tf.as_dtype takes
@@ -22,6 +24,7 @@ Session = Any  # tf.compat.v1.Session
 FeedDict = Dict[Any, Any]  # tensor, or its name, to value
 Fetches = Any  # what session.run takes: tensors, ops, names, nested
 
+GraphDef = Any  # tf.compat.v1.GraphDef
 ConfigProto = Any  # tf.compat.v1.ConfigProto
 RewriterConfig = Any  # its field graph_options.rewrite_options
 CustomOptimizer = Any  # an entry of RewriterConfig.custom_optimizers
@@ -40,6 +43,11 @@ EventWriter = Any  # tf.compat.v1.summary.FileWriter
 WarmStartSettings = Any  # tf.estimator.WarmStartSettings
 InputContext = Any  # tf.distribute.InputContext
 Strategy = Any  # tf.distribute.Strategy
+ReduceOp = Any  # tf.distribute.ReduceOp
+InputContext = Any  # tf.distribute.InputContext
+StrategyExtended = Any  # its attribute extended
+LossScaleManager = Any  # FixedLossScaleManager, ExponentialUpdateLossScaleManager or the vendor's
+KerasCallback = Any  # tf.keras.callbacks.Callback
 KerasLayer = Any  # tf.keras.layers.Layer
 KerasModel = Any  # tf.keras.Model
 Optimizer = Any  # tf.compat.v1.train.Optimizer or a Keras optimizer

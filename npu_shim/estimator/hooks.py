@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict
 from npu_shim import _device, _env, _tf
 from npu_shim._checks import check_positive_int
 from npu_shim.optimizer import loop_variables
-from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, Steps, iteration_op
+from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, StepRunner, iteration_op
 
 if TYPE_CHECKING:
     from npu_shim._types import (
@@ -63,7 +63,7 @@ class SetIterationsVarHook(_tf.SessionRunHook):
         check_positive_int(iterations_per_loop, "iterations_per_loop")
         self._iterations = int(iterations_per_loop or 1)
         self._op = op
-        self._steps: Steps | None = None
+        self._runner: StepRunner | None = None
 
     def begin(self) -> None:
         """Create the loop and its variables before the graph is finalized."""
@@ -80,8 +80,8 @@ class SetIterationsVarHook(_tf.SessionRunHook):
                 ITERATION_OP,
             )
             return
-        self._steps = Steps(op)
-        self._steps.iterations = self._iterations
+        self._runner = StepRunner(op)
+        self._runner.iterations = self._iterations
 
     def after_create_session(self, session: Session, coord: object) -> None:
         """Set N in a new session."""
@@ -94,15 +94,15 @@ class SetIterationsVarHook(_tf.SessionRunHook):
             ValueError: if the steps read a placeholder that this run does not feed.
         """
         session, (fetches, feed_dict, _) = run_context.session, run_context.original_args
-        if self._steps is None or not self._steps.stand_for(session, fetches):
+        if self._runner is None or not self._runner.makes_several_steps(session, fetches):
             return
-        unfed = self._steps.unfed(session, feed_dict)
+        unfed = self._runner.missing_feeds(session, feed_dict)
         if unfed:
             raise ValueError(
                 f"iterations_per_loop={self._iterations}: the training step reads {', '.join(unfed)}, which this run "
                 "does not feed. Read the input from a tf.data iterator, or use iterations_per_loop=1."
             )
-        self._steps.before(session, fetches, feed_dict, session.run)
+        self._runner.run_first_steps(session, fetches, feed_dict, session.run)
 
 
 class NPUOutputTensorHook(_train.LoggingTensorHook):

@@ -17,7 +17,7 @@ from npu_shim.estimator.hooks import SetIterationsVarHook
 from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
 from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, rank_event_files, rank_export_folder
-from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, LoopHook
+from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, IterationsPerLoopHook
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
 
 if TYPE_CHECKING:
@@ -263,9 +263,9 @@ else:
 def _looped(spec: EstimatorSpec, iterations: int) -> EstimatorSpec:
     """Return a spec whose train op makes several steps for one run."""
     if _device.device().is_npu:
-        loop = LoopHook(iterations)
+        loop = IterationsPerLoopHook(iterations)
         return spec._replace(
-            train_op=loop.loop_of(_tf.tf.group(spec.train_op)), training_hooks=tuple(spec.training_hooks) + (loop,)
+            train_op=loop.looped(_tf.tf.group(spec.train_op)), training_hooks=tuple(spec.training_hooks) + (loop,)
         )
     host_hooks = _host_hooks(spec)
     op = _tf.tf.group(spec.train_op, *(hook.step_op() for hook in host_hooks), name=ITERATION_OP)

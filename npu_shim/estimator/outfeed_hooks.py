@@ -51,7 +51,7 @@ class _Reader:
             self._use(values)
 
 
-@_device.on_card("npu_bridge.estimator.npu.npu_hook")
+@_device.use_vendor_class("npu_bridge.estimator.npu.npu_hook")
 class NPULogOutfeedSessionHook(_tf.SessionRunHook):
     """Write the values of the channel ``_npu_log`` to a stream, one line for each string.
 
@@ -83,7 +83,7 @@ class NPULogOutfeedSessionHook(_tf.SessionRunHook):
         self._stream.flush()
 
 
-@_device.on_card("npu_bridge.estimator.npu.npu_hook")
+@_device.use_vendor_class("npu_bridge.estimator.npu.npu_hook")
 class NPUInfeedOutfeedSessionHook(_tf.SessionRunHook):
     """Run ops that read a channel in a thread, until the channel is empty.
 

@@ -1,29 +1,33 @@
-"""Optimizers that average gradients over ranks. On one process they are the wrapped optimizer."""
+"""Optimizers that average gradients over ranks. On one process they behave as the wrapped optimizer."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 from npu_shim import _device, _tf
 from npu_shim.distributed.world import WORLD, world_size
-from npu_shim.optimizer.gradient_averaging import average, make_averaging, reduce_all, reduced
+from npu_shim.optimizer.gradient_averaging import average_gradients, gradients_are_reduced, make_averaging, reduce_all
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
+
+if TYPE_CHECKING:
+    from npu_shim._types import Operation, Optimizer, Tensor, Tensors, Variable
+    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
 def npu_allreduce(
-    values: Any, reduction: str = "mean", fusion: int = 1, fusion_id: int = -1, group: str = WORLD
-) -> Any:
-    """Reduces tensors over all ranks.
+    values: Tensors, reduction: str = "mean", fusion: int = 1, fusion_id: int = -1, group: str = WORLD
+) -> Tensors:
+    """Reduce tensors over all ranks.
 
     Args:
         values: a tensor, or a list or tuple of tensors.
         reduction: 'mean', 'sum', 'max', 'min' or 'prod'.
         fusion, fusion_id, group: as for hccl_ops.allreduce.
     Returns:
-        A tensor, or a list of them; of tf.IndexedSlices the rows of all ranks. 'mean' divides by the size of the group. On
-        one process: the same values.
+        A tensor, or a list of them; for tf.IndexedSlices the rows of all ranks. 'mean' divides by the group's size.
+        On one process: the same values.
     Raises:
-        ValueError: another reduction, or IndexedSlices with one other than 'mean' and 'sum'.
+        ValueError: if the reduction is not allowed, or neither 'mean' nor 'sum' for IndexedSlices.
     """
     from npu_shim.distributed import hccl_ops
 
@@ -35,68 +39,73 @@ def npu_allreduce(
     given = list(values) if several else [values]
     if _device.device().is_npu:
         vendor = _device.vendor("npu_bridge.estimator.npu.npu_optimizer")
-        made = [None if v is None else vendor.npu_allreduce(v, reduction, fusion, fusion_id, group) for v in given]
+        results = [None if v is None else vendor.npu_allreduce(v, reduction, fusion, fusion_id, group) for v in given]
     else:
-        made = reduce_all(given, reduction, group)
-    return made if several else made[0]
+        results = reduce_all(given, reduction, group)
+    return results if several else results[0]
 
 
-def allreduce(tensor: Any, average: bool = True) -> Any:
-    """The sum of a tensor over all ranks, or its mean; on one process the same values."""
+def allreduce(tensor: Tensor, average: bool = True) -> Tensors:
+    """Return the mean of a tensor over all ranks, or its sum; on one process the same values."""
     return npu_allreduce(tensor, "mean" if average else "sum")
 
 
-@_device.on_card("npu_bridge.estimator.npu.npu_optimizer")
+@_device.use_vendor_class("npu_bridge.estimator.npu.npu_optimizer")
 class NPUDistributedOptimizer(WrappingOptimizer):
-    """Wraps an optimizer so that its gradients are averaged over all ranks.
+    """Wrap an optimizer so that its gradients are averaged over all ranks.
 
     On one process it behaves as the wrapped optimizer.
 
     Args:
         optimizer: a tf.compat.v1.train.Optimizer.
-        is_weight_update_sharding: on the card each variable is updated by one rank, which gives it to the others. Without
-            cards each rank updates all of them, to the same numbers.
-        name: of the optimizer.
+        is_weight_update_sharding: on the NPU each variable is updated by one rank, which sends it to the others. On the
+            CPU each rank updates all variables, with the same result.
+        name: name of the optimizer.
     Raises:
-        TypeError: optimizer is no optimizer.
-        ValueError: in compute_gradients, with is_weight_update_sharding: there are fewer gradients than ranks.
+        TypeError: if optimizer is not an optimizer.
+        ValueError: in compute_gradients, with is_weight_update_sharding, if there are fewer gradients than ranks.
     """
 
-    def __init__(self, optimizer: Any, is_weight_update_sharding: bool = False, name: str | None = None) -> None:
+    def __init__(self, optimizer: Optimizer, is_weight_update_sharding: bool = False, name: str | None = None) -> None:
         check_optimizer("optimizer", optimizer, "For a Keras optimizer use npu_keras_optimizer.")
         super().__init__(optimizer, name or "Distributed" + type(optimizer).__name__)
         self._is_weight_update_sharding = is_weight_update_sharding
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's gradients, averaged over all ranks."""
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
+        """Return the wrapped optimizer's gradients, averaged over all ranks."""
         pairs = self._opt.compute_gradients(*args, **kwargs)
         size, found = world_size(), sum(gradient is not None for gradient, _ in pairs)
         if self._is_weight_update_sharding and found < size:
             raise ValueError(
                 f"is_weight_update_sharding=True needs a gradient for each of {size} ranks, and there are "
-                f"{found}: leave it out."
+                f"{found}. Remove the argument."
             )
-        return average(pairs) if size > 1 else pairs
+        return average_gradients(pairs) if size > 1 else pairs
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
-        """The wrapped optimizer's."""
-        with reduced():
+    def apply_gradients(
+        self,
+        grads_and_vars: Sequence[GradientAndVariable],
+        global_step: Variable | None = None,
+        name: str | None = None,
+    ) -> Operation:
+        """Apply gradients with the wrapped optimizer."""
+        with gradients_are_reduced():
             return self._opt.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
 
-def npu_tf_optimizer(opt: Any) -> NPUDistributedOptimizer:
-    """``NPUDistributedOptimizer(opt)``."""
+def npu_tf_optimizer(opt: Optimizer) -> NPUDistributedOptimizer:
+    """Return ``NPUDistributedOptimizer(opt)``."""
     return NPUDistributedOptimizer(opt)
 
 
-def npu_distributed_optimizer_wrapper(optimizer: Any) -> Any:
-    """Makes an optimizer average its gradients over all ranks.
+def npu_distributed_optimizer_wrapper(optimizer: Optimizer | str) -> Optimizer:
+    """Make an optimizer average its gradients over all ranks.
 
     Args:
         optimizer: a TF or Keras optimizer, or the name of a Keras optimizer.
     Returns:
-        The same optimizer (for a name, the optimizer it names), which from now on averages. On one process it is not
-        touched.
+        The same optimizer (for a name, the optimizer of this name), which now averages. On one process it does not
+        change.
     """
     if isinstance(optimizer, str):
         optimizer = _tf.v1.keras.optimizers.get(optimizer)

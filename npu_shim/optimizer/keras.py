@@ -1,20 +1,24 @@
-"""Keras optimizers that average gradients over ranks. On one process they are the wrapped optimizer."""
+"""Keras optimizers that average gradients over ranks. On one process they behave as the wrapped optimizer."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 from npu_shim import _device
 from npu_shim.distributed.world import world_size
-from npu_shim.optimizer.gradient_averaging import adds_up, average
+from npu_shim.optimizer.gradient_averaging import average_gradients, strategy_reduces
+
+if TYPE_CHECKING:
+    from npu_shim._types import Optimizer
+    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 _MARK = "_npu_shim_distributed"
 
 
-class _Wraps(type):
-    """Calling the class gives an optimizer of the wrapped one's class, so Keras takes it wherever it took the original."""
+class _OptimizerFactory(type):
+    """A class whose call returns an optimizer of the wrapped optimizer's class, so that Keras accepts it everywhere."""
 
-    def __call__(cls, optimizer: Any, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Any:
+    def __call__(cls, optimizer: Optimizer, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Optimizer:
         if _device.device().is_npu:
             return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").KerasDistributeOptimizer(
                 optimizer, name, **kwargs
@@ -24,47 +28,52 @@ class _Wraps(type):
                 f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be a Keras optimizer. For a "
                 "tf.compat.v1.train.Optimizer use npu_tf_optimizer."
             )
-        inner: Any = type(optimizer)
-        wrapped: Any = inner if _is_wrapped(inner) else _averaging(inner)
-        return wrapped.from_config({**optimizer.get_config(), "name": name, **kwargs})
+        original: Any = type(optimizer)
+        averaging: Any = original if _is_averaging(original) else _averaging_class(original)
+        return averaging.from_config({**optimizer.get_config(), "name": name, **kwargs})
 
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return _is_wrapped(type(instance))
+    def __instancecheck__(cls, instance: object) -> bool:
+        return _is_averaging(type(instance))
 
 
-class KerasDistributeOptimizer(metaclass=_Wraps):
-    """Wraps a Keras optimizer so that its gradients are averaged over all ranks.
+class KerasDistributeOptimizer(metaclass=_OptimizerFactory):
+    """Wrap a Keras optimizer so that its gradients are averaged over all ranks.
 
-    The result is an optimizer of the wrapped one's class, with its
-    configuration; isinstance finds it to be of this class too. On one process
+    The result is an optimizer of the wrapped optimizer's class, with its
+    configuration. isinstance also finds it to be of this class. On one process
     it behaves as the original.
 
     Args:
         optimizer: a Keras optimizer.
-        name: of the optimizer.
-        **kwargs: more of the optimizer's configuration, such as clipnorm.
+        name: name of the optimizer.
+        **kwargs: other configuration of the optimizer, such as clipnorm.
     Raises:
-        TypeError: optimizer is no Keras optimizer.
+        TypeError: if optimizer is not a Keras optimizer.
     """
 
 
-def _averaging(inner: Any) -> Any:
-    """A class of optimizers that average."""
+def _averaging_class(original: Any) -> Any:
+    """Return a subclass of an optimizer's class that averages gradients."""
 
-    def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        pairs = average(list(grads_and_vars)) if world_size() > 1 and not adds_up() else grads_and_vars
-        return super(made, self).apply_gradients(pairs, *args, **kwargs)
+    def apply_gradients(
+        self: Optimizer, grads_and_vars: Sequence[GradientAndVariable], *args: Any, **kwargs: Any
+    ) -> Any:
+        averages = world_size() > 1 and not strategy_reduces()
+        pairs = average_gradients(list(grads_and_vars)) if averages else grads_and_vars
+        return super(averaging, self).apply_gradients(pairs, *args, **kwargs)
 
-    made: Any = type(
-        inner.__name__, (inner,), {_MARK: True, "__module__": inner.__module__, "apply_gradients": apply_gradients}
+    averaging: Any = type(
+        original.__name__,
+        (original,),
+        {_MARK: True, "__module__": original.__module__, "apply_gradients": apply_gradients},
     )
-    return made
+    return averaging
 
 
-def _is_wrapped(kind: type) -> bool:
-    return getattr(kind, _MARK, False)
+def _is_averaging(optimizer_class: type) -> bool:
+    return getattr(optimizer_class, _MARK, False)
 
 
-def npu_keras_optimizer(opt: Any) -> Any:
-    """``KerasDistributeOptimizer(opt)``."""
+def npu_keras_optimizer(opt: Optimizer) -> Optimizer:
+    """Return ``KerasDistributeOptimizer(opt)``."""
     return KerasDistributeOptimizer(opt)  # type: ignore[call-arg]  # its metaclass makes another class

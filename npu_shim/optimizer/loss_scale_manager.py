@@ -1,36 +1,39 @@
-"""Who decides the loss scale: a constant, or one that follows overflows."""
+"""Loss scale managers: a constant loss scale, and one that adapts to overflows."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from npu_shim import _device, _tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import DType, Operation, Tensor, Variable
 
 tf = _tf.tf
 _LARGEST = 3.4e38  # of float32
 
 
 class LossScaleManager:
-    """What a loss scale optimizer asks of its manager."""
+    """Interface of a loss scale manager for a loss scale optimizer."""
 
-    def get_loss_scale(self) -> Any:
-        """The scale, a float32 scalar tensor."""
+    def get_loss_scale(self) -> Tensor:
+        """Return the loss scale, a float32 scalar tensor."""
         raise NotImplementedError
 
-    def update_loss_scale(self, finite_grads: Any) -> Any:
-        """The op that moves the scale after a step; finite_grads is a bool scalar tensor."""
+    def update_loss_scale(self, finite_grads: Tensor) -> Operation:
+        """Return the op that updates the loss scale after a step; finite_grads is a bool scalar tensor."""
         raise NotImplementedError
 
 
-@_device.on_card("npu_bridge.estimator.npu.npu_loss_scale_manager")
+@_device.use_vendor_class("npu_bridge.estimator.npu.npu_loss_scale_manager")
 class FixedLossScaleManager(LossScaleManager):
     """A constant loss scale.
 
     Args:
         loss_scale: float of at least 1.
-        enable_overflow_check: False applies every update, overflow or not.
+        enable_overflow_check: if False, every update is applied, even after an overflow.
     Raises:
-        ValueError: loss_scale is less than 1.
+        ValueError: if loss_scale is less than 1.
     """
 
     def __init__(self, loss_scale: float, enable_overflow_check: bool = True) -> None:
@@ -40,26 +43,27 @@ class FixedLossScaleManager(LossScaleManager):
         self._enable_overflow_check = enable_overflow_check
 
     def get_enable_overflow_check(self) -> bool:
-        """Whether an update with an overflow is skipped."""
+        """Return True if an update with an overflow is skipped."""
         return self._enable_overflow_check
 
-    def get_loss_scale(self) -> Any:
-        """The scale, a float32 scalar tensor."""
+    def get_loss_scale(self) -> Tensor:
+        """Return the loss scale, a float32 scalar tensor."""
         return tf.constant(self._loss_scale, tf.float32)
 
-    def update_loss_scale(self, finite_grads: Any) -> Any:
-        """An op that does nothing."""
+    def update_loss_scale(self, finite_grads: Tensor) -> Operation:
+        """Return an op that does nothing."""
         return tf.no_op()
 
 
-@_device.on_card("npu_bridge.estimator.npu.npu_loss_scale_manager")
+@_device.use_vendor_class("npu_bridge.estimator.npu.npu_loss_scale_manager")
 class ExponentialUpdateLossScaleManager(LossScaleManager):
-    """A loss scale that grows after good steps and shrinks after overflows.
+    """A loss scale that grows after finite steps and shrinks after overflows.
 
-    After incr_every_n_steps good steps in a row the scale is multiplied by
-    incr_ratio (while it stays a float32); after decr_every_n_nan_or_inf bad
-    ones it is multiplied by decr_ratio, but never below 1. A bad step sets the
-    count of good ones to zero; any change of the scale sets both to zero.
+    After incr_every_n_steps finite steps in a row the loss scale is multiplied
+    by incr_ratio, unless it would exceed float32. After decr_every_n_nan_or_inf
+    steps with an overflow it is multiplied by decr_ratio, but never below 1. An
+    overflow sets the count of finite steps to zero. A change of the loss scale
+    sets both counts to zero.
 
     Args:
         init_loss_scale: float of at least 1.
@@ -67,7 +71,7 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         incr_ratio: at least 1.
         decr_ratio: in (0, 1].
     Raises:
-        ValueError: an argument is not allowed.
+        ValueError: if an argument is not allowed.
     """
 
     def __init__(
@@ -95,15 +99,15 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
         self._bad = _variable("bad_steps", 0, tf.int64)
 
     def get_enable_overflow_check(self) -> bool:
-        """Always True: this manager lives on the check."""
+        """Return True: this manager needs the check."""
         return True
 
-    def get_loss_scale(self) -> Any:
-        """The scale, a float32 scalar tensor."""
+    def get_loss_scale(self) -> Tensor:
+        """Return the loss scale, a float32 scalar tensor."""
         return tf.convert_to_tensor(self._scale)
 
-    def update_loss_scale(self, finite_grads: Any) -> Any:
-        """The op that counts a step and moves the scale."""
+    def update_loss_scale(self, finite_grads: Tensor) -> Operation:
+        """Return the op that counts a step and updates the loss scale."""
         scale, good, bad = (tf.identity(v) for v in (self._scale, self._good, self._bad))
         good = tf.where(finite_grads, good + 1, tf.zeros_like(good))
         bad = tf.where(finite_grads, bad, bad + 1)
@@ -119,5 +123,5 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
             )
 
 
-def _variable(name: str, value: Any, dtype: Any) -> Any:
+def _variable(name: str, value: float, dtype: DType) -> Variable:
     return _tf.v1.Variable(value, name=name, trainable=False, dtype=dtype, use_resource=True)

@@ -1,25 +1,29 @@
-"""Loss scaling: small gradients survive half precision, and a step that overflows is skipped whole."""
+"""Loss scaling: keep small gradients in half precision, and skip steps that overflow."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from npu_shim import _device, _tf
 from npu_shim.distributed.world import WORLD, world_size
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
+if TYPE_CHECKING:
+    from npu_shim._types import Gradient, LossScaleManager, Operation, Optimizer, Tensor, Variable
+    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
+
 tf = _tf.tf
 
 
-def scale_loss(loss: Any, scale: Any) -> Any:
-    """The loss times the scale; of a function, a function."""
+def scale_loss(loss: Tensor | Callable[[], Tensor], scale: Tensor) -> Tensor | Callable[[], Tensor]:
+    """Return the loss times the scale; for a function, a function."""
     if callable(loss):
         return lambda: scale_loss(loss(), scale)
     return loss * tf.cast(scale, loss.dtype)
 
 
-def unscale(gradient: Any, scale: Any) -> Any:
-    """A gradient divided by the scale; None and sparse gradients keep their form."""
+def unscale(gradient: Gradient, scale: Tensor) -> Gradient:
+    """Return a gradient divided by the scale; IndexedSlices stay sparse, None stays None."""
     if gradient is None:
         return None
     if isinstance(gradient, tf.IndexedSlices):
@@ -27,51 +31,51 @@ def unscale(gradient: Any, scale: Any) -> Any:
     return gradient * tf.cast(tf.math.reciprocal(scale), gradient.dtype)
 
 
-def all_finite(grads_and_vars: Any) -> Any:
-    """A bool scalar: no gradient has an infinity or NaN."""
+def all_finite(grads_and_vars: Sequence[GradientAndVariable]) -> Tensor:
+    """Return a bool scalar tensor: True if no gradient has an Inf or NaN."""
     values = [g.values if isinstance(g, tf.IndexedSlices) else g for g, _ in grads_and_vars if g is not None]
     return tf.reduce_all([tf.reduce_all(tf.math.is_finite(v)) for v in values])
 
 
-@_device.on_card("npu_bridge.estimator.npu.npu_loss_scale_optimizer")
+@_device.use_vendor_class("npu_bridge.estimator.npu.npu_loss_scale_optimizer")
 class NPULossScaleOptimizer(WrappingOptimizer):
-    """Wraps an optimizer with loss scaling.
+    """Wrap an optimizer with loss scaling.
 
-    compute_gradients scales the loss and divides the gradients by the scale;
-    apply_gradients skips the whole step, slots and global step included, when a
-    gradient is not finite, and then lets the manager move the scale. On the CPU
-    there is no overflow register, so the gradients themselves are looked at.
+    compute_gradients scales the loss and divides the gradients by the scale.
+    apply_gradients skips the whole step, including slots and global step, if a
+    gradient is not finite. Then the manager updates the scale. The CPU has no
+    overflow register, so the gradients themselves are checked.
 
     Args:
         opt: a tf.compat.v1.train.Optimizer.
         loss_scale_manager: a FixedLossScaleManager or ExponentialUpdateLossScaleManager.
-        is_distributed: also skip the step when another rank overflowed.
+        is_distributed: also skip the step if another rank overflowed.
     Raises:
-        TypeError: opt is no optimizer.
+        TypeError: if opt is not an optimizer.
     """
 
-    def __init__(self, opt: Any, loss_scale_manager: Any, is_distributed: bool = False) -> None:
+    def __init__(self, opt: Optimizer, loss_scale_manager: LossScaleManager, is_distributed: bool = False) -> None:
         check_optimizer("opt", opt)
         super().__init__(opt, "NPULossScale" + opt.get_name())
         self._loss_scale_manager = loss_scale_manager
         self._is_distributed = is_distributed
 
     def __getattr__(self, attr: str) -> Any:
-        """What this class lacks is asked of the wrapped optimizer."""
-        if attr == "_opt":  # not there yet while it is copied
+        """Return an attribute of the wrapped optimizer."""
+        if attr == "_opt":  # missing while the object is copied
             raise AttributeError(attr)
         return getattr(self._opt, attr)
 
     def compute_gradients(
         self,
-        loss: Any,
-        var_list: Any = None,
+        loss: Tensor | Callable[[], Tensor],
+        var_list: Sequence[Variable] | None = None,
         gate_gradients: int = WrappingOptimizer.GATE_OP,
-        aggregation_method: Any = None,
+        aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
-    ) -> Any:
-        """Gradients of the loss, computed with the scaled loss and divided by the scale."""
+        grad_loss: Tensor | None = None,
+    ) -> list[GradientAndVariable]:
+        """Return the gradients of the loss, computed with the scaled loss and divided by the scale."""
         scale = self._loss_scale_manager.get_loss_scale()
         pairs = self._opt.compute_gradients(
             scale_loss(loss, scale),
@@ -83,14 +87,19 @@ class NPULossScaleOptimizer(WrappingOptimizer):
         )
         return [(unscale(gradient, scale), variable) for gradient, variable in pairs]
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
-        """The op that applies finite gradients, skips others, and updates the scale."""
+    def apply_gradients(
+        self,
+        grads_and_vars: Sequence[GradientAndVariable],
+        global_step: Variable | None = None,
+        name: str | None = None,
+    ) -> Operation:
+        """Return the op that applies finite gradients, skips others, and updates the scale."""
         pairs = tuple(grads_and_vars)
         return apply_if_finite(self._opt, self._loss_scale_manager, pairs, global_step, name, self._is_distributed)
 
 
-def finite_everywhere(finite: Any) -> Any:
-    """A bool scalar: it is true on every rank."""
+def finite_on_all_ranks(finite: Tensor) -> Tensor:
+    """Return a bool scalar tensor: True if ``finite`` is True on every rank."""
     if world_size() == 1:
         return finite
     from npu_shim.distributed import graph_ops
@@ -100,19 +109,24 @@ def finite_everywhere(finite: Any) -> Any:
 
 
 def apply_if_finite(
-    opt: Any, manager: Any, pairs: Any, global_step: Any, name: str | None, is_distributed: bool = False
-) -> Any:
-    """Applies gradients where all are finite (or nobody checks), then updates the scale.
+    opt: Optimizer,
+    manager: LossScaleManager,
+    pairs: Sequence[GradientAndVariable],
+    global_step: Variable | None,
+    name: str | None,
+    is_distributed: bool = False,
+) -> Operation:
+    """Apply gradients if all are finite (or the check is off), then update the scale.
 
-    With is_distributed all ranks apply theirs, or none does.
+    With is_distributed, either all ranks apply their gradients or none does.
     """
     if not manager.get_enable_overflow_check():
         return opt.apply_gradients(pairs, global_step=global_step, name=name)
     finite = all_finite(pairs)
     if is_distributed:
-        finite = finite_everywhere(finite)
+        finite = finite_on_all_ranks(finite)
 
-    def update() -> Any:
+    def update() -> Tensor:
         with tf.control_dependencies([opt.apply_gradients(pairs, global_step=global_step)]):
             return tf.constant(True)
 

@@ -1,39 +1,43 @@
-"""NPUOptimizer: averaging over ranks and loss scaling in one wrapper."""
+"""NPUOptimizer: gradient averaging over ranks and loss scaling in one wrapper."""
 
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from npu_shim import _device
 from npu_shim.distributed.world import world_size
-from npu_shim.optimizer.gradient_averaging import average, reduced
+from npu_shim.optimizer.gradient_averaging import average_gradients, gradients_are_reduced
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
+if TYPE_CHECKING:
+    from npu_shim._types import LossScaleManager, Operation, Optimizer, Tensor, Variable
+    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
-@_device.on_card("npu_bridge.estimator.npu.npu_optimizer")
+
+@_device.use_vendor_class("npu_bridge.estimator.npu.npu_optimizer")
 class NPUOptimizer(WrappingOptimizer):
-    """Wraps an optimizer with averaging over ranks (is_distributed) and loss scaling (is_loss_scale).
+    """Wrap an optimizer with gradient averaging over ranks (is_distributed) and loss scaling (is_loss_scale).
 
-    With neither it behaves as the wrapped optimizer.
+    Without both it behaves as the wrapped optimizer.
 
     Args:
         opt: a tf.compat.v1.train.Optimizer.
-        loss_scale_manager: needed with is_loss_scale.
-        is_distributed: average the gradients over all ranks; on one process there is nothing to average.
+        loss_scale_manager: required with is_loss_scale.
+        is_distributed: average the gradients over all ranks; no effect on one process.
         is_loss_scale: scale the loss, and skip steps that overflow.
-        is_tailing_optimization: overlap on the card; changes no number.
-        name: of the optimizer.
+        is_tailing_optimization: overlap on the NPU; changes no number.
+        name: name of the optimizer.
     Raises:
-        TypeError: opt is no optimizer.
-        ValueError: is_loss_scale without a manager.
+        TypeError: if opt is not an optimizer.
+        ValueError: if is_loss_scale is True without a manager.
     """
 
     def __init__(
         self,
-        opt: Any,
-        loss_scale_manager: Any = None,
+        opt: Optimizer,
+        loss_scale_manager: LossScaleManager | None = None,
         is_distributed: bool = False,
         is_loss_scale: bool = False,
         is_tailing_optimization: bool = False,
@@ -46,20 +50,20 @@ class NPUOptimizer(WrappingOptimizer):
                 "ExponentialUpdateLossScaleManager."
             )
         super().__init__(opt, name or "NPUOptimizer" + type(opt).__name__)
-        self._manager = loss_scale_manager
+        self._manager: LossScaleManager = loss_scale_manager
         self._is_distributed = is_distributed
         self._is_loss_scale = is_loss_scale
 
     def compute_gradients(
         self,
-        loss: Any,
-        var_list: Any = None,
+        loss: Tensor | Callable[[], Tensor],
+        var_list: Sequence[Variable] | None = None,
         gate_gradients: int = WrappingOptimizer.GATE_OP,
-        aggregation_method: Any = None,
+        aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
-    ) -> Any:
-        """The wrapped optimizer's gradients, unscaled and averaged."""
+        grad_loss: Tensor | None = None,
+    ) -> list[GradientAndVariable]:
+        """Return the wrapped optimizer's gradients, unscaled and averaged."""
         scale = self._manager.get_loss_scale() if self._is_loss_scale else None
         pairs = self._opt.compute_gradients(
             loss if scale is None else scale_loss(loss, scale),
@@ -70,13 +74,18 @@ class NPUOptimizer(WrappingOptimizer):
             grad_loss=grad_loss,
         )
         if self._is_distributed and world_size() > 1:
-            pairs = average(pairs)
+            pairs = average_gradients(pairs)
         return pairs if scale is None else [(unscale(g, scale), v) for g, v in pairs]
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
-        """The wrapped optimizer's; with loss scaling, only where all gradients are finite."""
+    def apply_gradients(
+        self,
+        grads_and_vars: Sequence[GradientAndVariable],
+        global_step: Variable | None = None,
+        name: str | None = None,
+    ) -> Operation:
+        """Apply gradients with the wrapped optimizer; with loss scaling, only if all gradients are finite."""
         pairs = tuple(grads_and_vars)
-        with reduced() if self._is_distributed else contextlib.ExitStack():
+        with gradients_are_reduced() if self._is_distributed else contextlib.ExitStack():
             if not self._is_loss_scale:
                 return self._opt.apply_gradients(pairs, global_step=global_step, name=name)
             return apply_if_finite(self._opt, self._manager, pairs, global_step, name, self._is_distributed)

@@ -1,47 +1,55 @@
-"""Whether the steps of a loop are so small that handing work from thread to thread takes longer than the work.
+"""Decide if a loop of steps runs faster in the thread that called session.run.
 
 TensorFlow runs ops that are ready together in a pool of threads, and splits an
-op among the threads of another. With the few thousand numbers of a small model
-each hand-over costs more than the op. Such a loop runs as a whole in the thread
-that called session.run (IN_CALLERS_THREAD, _tf_threads.unsplit_kernels), and
-reads its input there. Results are the same: the ops and what they wait for stay
-as they are.
+op among the threads of another pool. In a small model, with a few thousand
+numbers, each hand-over costs more than the op. Such a loop runs as a whole in
+the calling thread (CALLING_THREAD, _tf_threads.unsplit_kernels), and reads its
+input there. Results do not change: the ops and their dependencies are the same.
 """
 
 from __future__ import annotations
 
-from typing import Any, Collection, Iterable
+from typing import TYPE_CHECKING, Collection, Iterator
 
 from npu_shim import _tf
 from npu_shim.distributed.world import world_size
 
-IN_CALLERS_THREAD = _tf.v1.RunOptions(inter_op_thread_pool=-1)
-_OPS = 500  # each may take a little of the caller's stack
-_ELEMENTS = 60000  # of all tensors of a step; above, ops are worth threads
-_WAIT = ("PyFunc", "Unstage")  # parts of the names of ops that may wait, in their thread, for others of the same step
-_AROUND = ("ModelDataset", "OptimizeDataset", "OptimizeDatasetV2", "OptionsDataset", "MaxIntraOpParallelismDataset")
+if TYPE_CHECKING:
+    from npu_shim._types import Operation
+
+CALLING_THREAD = _tf.v1.RunOptions(inter_op_thread_pool=-1)
+_MAX_OPS = 500  # each may need some stack of the calling thread
+_MAX_ELEMENTS = 60000  # of all tensors of a step; above, ops gain from threads
+_BLOCKING_TYPES = ("PyFunc", "Unstage")  # parts of the types of ops that may block until other ops of the step ran
+_PASS_THROUGH = (
+    "ModelDataset",
+    "OptimizeDataset",
+    "OptimizeDatasetV2",
+    "OptionsDataset",
+    "MaxIntraOpParallelismDataset",
+)
 
 
-def is_light(step: Collection[Any]) -> bool:
-    """Whether a loop of a step gains from running in one thread, and loses nothing.
+def suits_single_thread(step: Collection[Operation]) -> bool:
+    """Return True if a loop of a step is faster in one thread and cannot deadlock there.
 
-    Several ranks always need their threads: a collective waits in one.
+    Several ranks always need their threads, because a collective blocks one.
 
     Args:
         step: the ops of one training step.
     """
-    if world_size() > 1 or len(step) > _OPS or any(part in op.type for op in step for part in _WAIT):
+    if world_size() > 1 or len(step) > _MAX_OPS or any(part in op.type for op in step for part in _BLOCKING_TYPES):
         return False
     sizes = [tensor.shape.num_elements() for op in step for tensor in op.outputs if tensor.dtype != _tf.tf.resource]
-    return None not in sizes and sum(sizes) <= _ELEMENTS and all(_keeps_threads(op) for op in step)
+    return None not in sizes and sum(sizes) <= _MAX_ELEMENTS and all(_keeps_threads(op) for op in step)
 
 
-def _keeps_threads(op: Any) -> bool:
-    """Whether input that an op reads has the pool's threads wherever the step runs.
+def _keeps_threads(op: Operation) -> bool:
+    """Return True if the input that an op reads uses the pool's threads wherever the step runs.
 
-    The functions of a dataset run in the threads of the run that read from it
-    first, which a prefetch keeps for good. Without one only a dataset that has
-    no functions does not mind.
+    The functions of a dataset run in the threads of the first run that reads
+    from it. A prefetch keeps these threads. Without a prefetch, only a dataset
+    without functions is safe.
     """
     if not op.type.startswith("IteratorGetNext"):
         return True
@@ -50,17 +58,17 @@ def _keeps_threads(op: Any) -> bool:
     return bool(datasets) and all(map(_is_simple, datasets))
 
 
-def _is_simple(dataset: Any) -> bool:
-    while dataset.type in _AROUND:
+def _is_simple(dataset: Operation) -> bool:
+    while dataset.type in _PASS_THROUGH:
         dataset = dataset.inputs[0].op
     return dataset.type.startswith("PrefetchDataset") or not any(map(_has_function, _with_inputs(dataset)))
 
 
-def _has_function(op: Any) -> bool:
+def _has_function(op: Operation) -> bool:
     return any(value.WhichOneof("value") == "func" or len(value.list.func) for value in op.node_def.attr.values())
 
 
-def _with_inputs(op: Any) -> Iterable[Any]:
+def _with_inputs(op: Operation) -> Iterator[Operation]:
     yield op
     for tensor in op.inputs:
         yield from _with_inputs(tensor.op)

@@ -1,53 +1,56 @@
-"""Several training steps in one run, inside the graph: a loop around a copy of the training step.
+"""Several training steps in one run: a loop in the graph around a copy of the training step.
 
-The card makes ``iterations_per_loop`` = N steps for one ``session.run`` and
-returns the values of the last. Here a loop in the graph makes the first N - 1,
-and the op itself the last, whose values any fetch of the same run sees:
+The NPU makes ``iterations_per_loop`` = N steps for one ``session.run`` and
+returns the values of the last step. Here a loop in the graph makes the first
+N - 1 steps, and the op itself makes the last one, whose values are fetched:
 
-    session.run(StepLoop.op)         N - 1 steps, nothing but the loop's own ops
-    session.run([train_op, ...])     the last step, with all that is fetched
+    session.run(StepLoop.op)         N - 1 steps, only the loop's own ops
+    session.run([train_op, ...])     the last step, with all fetches
 
-The loop holds a copy of everything the training op needs: input from a
-tf.data iterator, forward and backward pass, update. What has a state that is
-shared by name (variables, iterators, tables, queues) is not copied but used by
-both, and a placeholder keeps the value it is fed for all N steps.
+The loop holds a copy of everything that the training op needs: input from a
+tf.data iterator, forward and backward pass, update. State that is shared by
+name (variables, iterators, tables, queues) is not copied: the step and its copy
+use the same. A placeholder keeps its fed value for all N steps.
 
-A copied random op draws from a generator of its own: the same distribution,
-but other numbers than step by step.
+A copied random op has its own generator: the same distribution, but other
+numbers than step by step.
 """
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from typing import TYPE_CHECKING, Any, Iterable
 
 from npu_shim import _tf, _tf_graph
 from npu_shim.optimizer import loop_variables, single_thread
 
+if TYPE_CHECKING:
+    from npu_shim._types import GraphDef, Operation, Tensor
+
 tf = _tf.tf
 
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
-_LARGE_CONSTANT = 1 << 16  # bytes; a copy of a smaller one costs less than carrying it into each step
+_LARGE_CONSTANT = 1 << 16  # bytes; copying a smaller one costs less than passing it into each step
 _NAME = "npu_shim_loop"
 
 
 class StepLoop:
-    """A loop that repeats a training step as often as the variable iterations_per_loop says.
+    """A loop that repeats a training step; the variable iterations_per_loop holds the number of steps.
 
     The variable is ``npu_runconfig/iterations_per_loop`` and holds N - 1, as on
-    the card; see loop_variables.load_ops.
+    the NPU; see loop_variables.Loader.
 
     Args:
         train_op: the Operation of one training step.
 
     Attributes:
         op: the Operation that makes N - 1 steps.
-        limit: how many steps op makes: what the variable says, unless it is fed.
-        is_light: whether op has to run as light_steps says.
-        placeholders: names of the placeholders that train_op reads and that have no default.
+        limit: number of steps that op makes: the value of the variable, unless it is fed.
+        in_one_thread: True if op must run in one thread; see single_thread.
+        placeholders: names of the placeholders without a default that train_op reads.
     """
 
-    def __init__(self, train_op: Any) -> None:
-        self._step = _needed_for(train_op)
+    def __init__(self, train_op: Operation) -> None:
+        self._step = _step_ops(train_op)
         self.placeholders: list[str] = sorted(
             {
                 op.inputs[index].op.name
@@ -56,21 +59,21 @@ class StepLoop:
                 if op.inputs[index].op.type in _PLACEHOLDERS[:2]
             }
         )
-        self.is_light = single_thread.is_light(self._step)
-        self.op, self.limit = _loop(train_op, self._step, self.is_light)
+        self.in_one_thread = single_thread.suits_single_thread(self._step)
+        self.op, self.limit = _loop(train_op, self._step, self.in_one_thread)
 
-    def can_feed(self, fed: Iterable[Any]) -> bool:
-        """Whether the loop sees these fed tensors: those that it copied keep their own value in it."""
+    def can_feed(self, fed: Iterable[Tensor]) -> bool:
+        """Return True if feeding these tensors affects the loop. A tensor that the loop copies is not affected."""
         return not any(tensor.op in self._step for tensor in fed)
 
 
-def _is_shared(op: Any) -> bool:
-    """True for ops that both the step and its copy use: what they hold or are fed is the same for all steps."""
+def _is_shared(op: Operation) -> bool:
+    """Return True for ops that the step and its copy both use; their value is the same for all steps."""
     if op.type in _PLACEHOLDERS:
         return True
     if op.type == "Const":
         return not op.control_inputs and op.node_def.attr["value"].ByteSize() > _LARGE_CONSTANT
-    # A resource found by its own name, as variables, iterators, tables and queues are.
+    # A resource with a shared name: a variable, iterator, table or queue.
     return (
         not op.inputs
         and len(op.outputs) == 1
@@ -79,33 +82,33 @@ def _is_shared(op: Any) -> bool:
     )
 
 
-def _needed_for(train_op: Any) -> frozenset[Any]:
-    """The ops that one step executes, except the shared ones."""
-    found: set[Any] = set()
-    waiting = [train_op]
-    while waiting:
-        op = waiting.pop()
+def _step_ops(train_op: Operation) -> frozenset[Operation]:
+    """Return the ops that one step executes, except the shared ones."""
+    found: set[Operation] = set()
+    stack = [train_op]
+    while stack:
+        op = stack.pop()
         if op in found or _is_shared(op):
             continue
         found.add(op)
-        waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+        stack += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
     return frozenset(found)
 
 
-def _loop(train_op: Any, copied: frozenset[Any], is_light: bool) -> tuple[Any, Any]:
-    """Adds ``for i in range(iterations_per_loop): train_op`` to the graph, with the copied ops as its body; and its limit.
+def _loop(train_op: Operation, copied: frozenset[Operation], in_one_thread: bool) -> tuple[Operation, Tensor]:
+    """Add ``for i in range(iterations_per_loop): train_op`` to the graph. Return the op of the loop and its limit.
 
-    The nodes are written as such, and not traced through tf.while_loop,
-    because ops that exist already have to be repeated, control flow of their
-    own included, and because TF 1.15's variables are references, which only
-    the loops of control flow v1 can hold.
+    The nodes are written directly instead of traced through tf.while_loop for
+    two reasons. Existing ops are repeated, with their own control flow. And the
+    variables of TensorFlow 1.15 are references, which only loops of control
+    flow v1 can hold.
     """
     graph = train_op.graph
     with graph.as_default(), graph.control_dependencies(None), graph.device(None):
         steps = loop_variables.create_or_get_var("iterations_per_loop")
     with graph.as_default(), graph.control_dependencies(None), graph.device(None), _tf.v1.name_scope(_NAME):
         limit = tf.identity(steps.read_value(), name="limit")
-        body = _Body(graph.unique_name("steps", mark_as_used=False), copied, is_light)
+        body = _Body(graph.unique_name("steps", mark_as_used=False), copied, in_one_thread)
         (done,) = tf.graph_util.import_graph_def(
             body.graph_def(train_op, limit), input_map=body.outside, return_elements=["done"], name="steps"
         )
@@ -118,22 +121,22 @@ class _Body:
     Args:
         frame: name of the loop's frame.
         copied: the ops of its body.
-        is_light: whether the body reads its input without a change of threads.
+        in_one_thread: True if the body reads its input in the calling thread.
 
     Attributes:
-        outside: what the nodes read from outside, by the name they use for it.
+        outside: tensors that the nodes read from outside the loop, by the name used inside.
     """
 
-    def __init__(self, frame: str, copied: frozenset[Any], is_light: bool) -> None:
-        self.outside: dict[str, Any] = {}
+    def __init__(self, frame: str, copied: frozenset[Operation], in_one_thread: bool) -> None:
+        self.outside: dict[str, Tensor] = {}
         self._frame = frame
         self._copied = copied
-        self._types = {"IteratorGetNext": "IteratorGetNextSync"} if is_light else {}
+        self._types = {"IteratorGetNext": "IteratorGetNextSync"} if in_one_thread else {}
         self._nodes = _tf.GraphDef()
         self._entered: dict[str, str] = {}
 
-    def graph_def(self, train_op: Any, limit: Any) -> Any:
-        """The loop as a graph; its node ``done`` is reached when the last step is."""
+    def graph_def(self, train_op: Operation, limit: Tensor) -> GraphDef:
+        """Return the loop as a GraphDef; its node ``done`` runs after the last step."""
         add = self._add
         add("Const", "zero", dtype=tf.int64, value=0)
         add("Enter", "first", "zero", T=tf.int64, frame_name=self._frame, is_constant=False, parallel_iterations=1)
@@ -143,7 +146,7 @@ class _Body:
         add("Switch", "turn", "count", "condition", T=tf.int64)
         add("Identity", "step", "turn:1", T=tf.int64)
         add("Const", "one", "^step", dtype=tf.int64, value=1)
-        # The next step starts when this one is through: NextIteration waits for the whole copy.
+        # The next step starts after this one: NextIteration waits for the whole copy.
         add("AddV2", "following", "step", "one", "^body/" + train_op.name, T=tf.int64)
         add("NextIteration", "next", "following", T=tf.int64)
         add("Exit", "end", "turn", T=tf.int64)
@@ -152,12 +155,12 @@ class _Body:
             self._copy(op)
         return self._nodes
 
-    def _copy(self, op: Any) -> None:
+    def _copy(self, op: Operation) -> None:
         node = self._nodes.node.add()
         node.CopyFrom(op.node_def)
         node.name = "body/" + op.name
         node.op = self._types.get(op.type, op.type)
-        node.attr.pop("_class", None)  # places with ops outside the loop, which import_graph_def does not know
+        node.attr.pop("_class", None)  # colocation with ops outside the loop, which import_graph_def does not know
         if op.type in ("Enter", "RefEnter"):
             node.attr["frame_name"].s = tf.compat.as_bytes(self._frame + "/") + node.attr["frame_name"].s
         before = [other for other in op.control_inputs if other in self._copied]
@@ -165,17 +168,17 @@ class _Body:
         del node.input[:]
         node.input.extend(self._input(tensor) for tensor in op.inputs)
         node.input.extend("^body/" + other.name for other in before)
-        if not inside:  # what enters the loop is there in its last turn too, in which no step is made
+        if not inside:  # loop inputs also arrive in the last iteration, which makes no step
             node.input.append("^step")
 
-    def _input(self, tensor: Any) -> str:
+    def _input(self, tensor: Tensor) -> str:
         return "body/" + tensor.name if tensor.op in self._copied else self._enter(tensor)
 
-    def _enter(self, tensor: Any) -> str:
-        """The name, inside the loop, of a tensor from outside."""
+    def _enter(self, tensor: Tensor) -> str:
+        """Return the name inside the loop of a tensor from outside."""
         if tensor.name not in self._entered:
-            name = "enter_%d" % len(self._entered)
-            source = "outside_%d" % len(self._entered)
+            name = f"enter_{len(self._entered)}"
+            source = f"outside_{len(self._entered)}"
             self._entered[tensor.name] = name
             self.outside[source + ":0"] = tensor
             self._add(

@@ -1,46 +1,49 @@
-"""What optimizers that wrap another one have in common."""
+"""Base class of optimizers that wrap another optimizer."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npu_shim import _tf
 
+if TYPE_CHECKING:
+    from npu_shim._types import Optimizer, Variable
+
 
 class WrappingOptimizer(_tf.v1.train.Optimizer):
-    """An optimizer whose slots and variables are those of the optimizer it wraps.
+    """An optimizer with the slots and variables of the optimizer that it wraps.
 
     Args:
         opt: a tf.compat.v1.train.Optimizer.
-        name: of this one.
+        name: name of this optimizer.
     """
 
-    def __init__(self, opt: Any, name: str) -> None:
+    def __init__(self, opt: Optimizer, name: str) -> None:
         super().__init__(use_locking=False, name=name)
         self._opt = opt
 
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
+    def get_slot(self, *args: Any, **kwargs: Any) -> Variable | None:
+        """Return a slot of the wrapped optimizer."""
         return self._opt.get_slot(*args, **kwargs)
 
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+        """Return the names of the wrapped optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)
 
-    def variables(self, *args: Any, **kwargs: Any) -> Any:
-        """The wrapped optimizer's."""
+    def variables(self, *args: Any, **kwargs: Any) -> list[Variable]:
+        """Return the wrapped optimizer's variables."""
         return self._opt.variables(*args, **kwargs)
 
 
-def check_optimizer(argument: str, value: Any, instead: str = "") -> None:
-    """Refuses what is no optimizer.
+def check_optimizer(argument: str, value: object, instead: str = "") -> None:
+    """Raise an error if a value is not a TensorFlow 1 optimizer.
 
     Args:
-        argument: what the value was given as.
-        value: to be wrapped.
-        instead: what to do, as a sentence.
+        argument: name of the argument.
+        value: the optimizer to wrap.
+        instead: what to do instead, as a sentence.
     Raises:
-        TypeError: it is no tf.compat.v1.train.Optimizer.
+        TypeError: if it is not a tf.compat.v1.train.Optimizer.
     """
     if not isinstance(value, _tf.v1.train.Optimizer):
         raise TypeError(

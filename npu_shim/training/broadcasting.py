@@ -28,7 +28,7 @@ def broadcast_global_variables(root_rank: int) -> Operation:
     return tf.group(*hccl_ops.broadcast(variables, root_rank)) if variables else tf.group()
 
 
-@_device.on_card("npu_bridge.estimator.npu.npu_hook")
+@_device.use_vendor_class("npu_bridge.estimator.npu.npu_hook")
 class NPUBroadcastGlobalVariablesHook(_tf.SessionRunHook):
     """Broadcast the root rank's variables in each new session, after they are initialized or restored.
 

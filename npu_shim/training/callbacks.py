@@ -1,26 +1,29 @@
-"""The Keras callback that gives every rank the root's variables."""
+"""The Keras callback that broadcasts the root rank's variables."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from npu_shim import _device, _env, _tf
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook, broadcast_global_variables
 
+if TYPE_CHECKING:
+    from npu_shim._types import KerasCallback, SessionRunHook
 
-@_device.on_card("npu_bridge.estimator.npu.npu_callbacks")
+
+@_device.use_vendor_class("npu_bridge.estimator.npu.npu_callbacks")
 class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
-    """Gives every rank the root's variables once, when training begins.
+    """Broadcast the root rank's variables to all ranks once, when training begins.
 
-    Of a model that is built by its first batch, they are given after that batch.
-    On one process there is nobody to give them to, so it does nothing.
+    For a model that its first batch builds, the broadcast follows that batch.
+    On one process it does nothing.
 
     Args:
-        root_rank: whose variables count.
+        root_rank: the rank whose variables are sent.
     Raises:
-        ValueError: in on_train_begin(), the job has no such rank.
+        ValueError: in on_train_begin(), if the job has no such rank.
     """
 
     def __init__(self, root_rank: int) -> None:
@@ -28,59 +31,59 @@ class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
         self._root_rank = root_rank
         self._done = False
 
-    def on_train_begin(self, logs: Any | None = None) -> None:
-        """Gives the variables that are there."""
+    def on_train_begin(self, logs: dict[str, float] | None = None) -> None:
+        """Broadcast the variables that exist."""
         check_root(self._root_rank, "NPUBroadcastGlobalVariablesCallback")
         if self._done or world_size() == 1:
             self._done = True
         elif not _tf.tf.executing_eagerly():
-            session = _tf.keras_backend().get_session()  # which initialises what is not initialised yet
+            session = _tf.keras_backend().get_session()  # also initializes uninitialized variables
             with session.graph.as_default():
                 session.run(broadcast_global_variables(self._root_rank))
             self._done = True
         elif self.model.variables:
-            self._give()
+            self._broadcast()
 
-    def on_train_batch_end(self, batch: int, logs: Any | None = None) -> None:
-        """Gives the variables of a model that its first batch has built."""
+    def on_train_batch_end(self, batch: int, logs: dict[str, float] | None = None) -> None:
+        """Broadcast the variables of a model that its first batch has built."""
         if not self._done:
-            self._give()
+            self._broadcast()
 
-    def _give(self) -> None:
+    def _broadcast(self) -> None:
         from npu_shim.distributed import hccl_ops
 
-        kept = self.model.optimizer.variables
-        hccl_ops.broadcast(self.model.variables + list(kept() if callable(kept) else kept), self._root_rank)
+        slots = self.model.optimizer.variables  # a method before Keras 2.11
+        hccl_ops.broadcast(self.model.variables + list(slots() if callable(slots) else slots), self._root_rank)
         self._done = True
 
 
-def npu_hooks_append(hooks_list: Sequence[Any] = ()) -> list[Any]:
-    """A new list: the hooks, and a broadcast hook with root 0.
+def npu_hooks_append(hooks_list: Sequence[SessionRunHook] = ()) -> list[SessionRunHook]:
+    """Return a new list: the hooks, and a broadcast hook with root 0.
 
     Args:
-        hooks_list: a list or tuple of hooks, or None; it is not changed.
+        hooks_list: a list or tuple of hooks, or None; it does not change.
     Returns:
         A list.
     Raises:
-        TypeError: hooks_list is something else.
+        TypeError: if hooks_list is something else.
     """
-    return _listed(hooks_list, "hooks_list") + [NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id)]
+    return _as_list(hooks_list, "hooks_list") + [NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id)]
 
 
-def npu_callbacks_append(callbacks_list: Sequence[Any] = ()) -> list[Any]:
-    """A new list: the callbacks, and a broadcast callback with root 0.
+def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[KerasCallback]:
+    """Return a new list: the callbacks, and a broadcast callback with root 0.
 
     Args:
-        callbacks_list: a list or tuple of Keras callbacks, or None; it is not changed.
+        callbacks_list: a list or tuple of Keras callbacks, or None; it does not change.
     Returns:
         A list.
     Raises:
-        TypeError: callbacks_list is something else.
+        TypeError: if callbacks_list is something else.
     """
-    return _listed(callbacks_list, "callbacks_list") + [NPUBroadcastGlobalVariablesCallback(0)]
+    return _as_list(callbacks_list, "callbacks_list") + [NPUBroadcastGlobalVariablesCallback(0)]
 
 
-def _listed(given: Any, name: str) -> list[Any]:
+def _as_list(given: Sequence[Any] | None, name: str) -> list[Any]:
     if given is None:
         return []
     if not isinstance(given, (list, tuple)):

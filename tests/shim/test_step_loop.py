@@ -209,7 +209,7 @@ def test_the_session_option_must_say_the_same(log):
                 util.set_iteration_per_loop(sess, op, 10)
         with v1.Session() as sess:
             util.set_iteration_per_loop(sess, op, 10)
-    assert any("the session config does not say so" in m for m in log())
+    assert any("iterations_per_loop=10 is missing from the session config" in m for m in log())
 
 
 def test_tables_random_ops_and_python_functions_inside_the_loop():
@@ -254,9 +254,9 @@ def test_which_steps_run_in_one_thread(case, monkeypatch):
     light, given = LIGHT[case]
     with tf.Graph().as_default():
         train = Training(**given).train
-        assert StepLoop(train).is_light is light
+        assert StepLoop(train).in_one_thread is light
         monkeypatch.setattr(single_thread, "world_size", lambda: 2)
-        assert not StepLoop(train).is_light
+        assert not StepLoop(train).in_one_thread
 
 
 def threads():
@@ -285,7 +285,7 @@ def test_a_small_step_runs_in_the_callers_thread_and_input_finds_its_threads_bef
         assert sess.run(training.step) == 10
         sess.run(op)
         got = training.state(sess)
-    single, one = (True, [], None, before), single_thread.IN_CALLERS_THREAD
+    single, one = (True, [], None, before), single_thread.CALLING_THREAD
     first, again = [single, (False, [3], one, 1), single], [(False, [], one, 1), single]
     assert seen == first + again + first
     assert threads() == before

@@ -31,13 +31,15 @@ def lists(found):
 
 @pytest.mark.parametrize("rank, batches", [(0, [[0, 1], [4, 5]]), (1, [[2, 3], [6, 7]])])
 def test_batches_are_dealt_out_in_turn_and_each_rank_gets_as_many(rank, batches):
-    assert lists(elements(lambda: strategy_data.every_nth(tf.data.Dataset.range(10).batch(2), rank, 2))) == batches
+    assert (
+        lists(elements(lambda: strategy_data.every_nth_batch(tf.data.Dataset.range(10).batch(2), rank, 2))) == batches
+    )
 
 
 def test_structures_are_dealt_out_whole():
     def make():
         rows = tf.data.Dataset.from_tensor_slices(({"x": np.arange(8), "y": np.arange(8) * 2}, np.arange(8) * 3))
-        return strategy_data.every_nth(rows.batch(2, drop_remainder=True), 1, 2)
+        return strategy_data.every_nth_batch(rows.batch(2, drop_remainder=True), 1, 2)
 
     assert v1.data.get_output_shapes(make())[1].as_list() == [2]
     assert [(list(f["x"]), list(f["y"]), list(labels)) for f, labels in elements(make)] == [
@@ -48,13 +50,13 @@ def test_structures_are_dealt_out_whole():
 
 @pytest.mark.parametrize("rank, parts", [(0, [[0], [4], []]), (1, [[1], [5], []]), (2, [[2, 3], [6, 7], [8]])])
 def test_batches_are_cut_as_evenly_as_they_go(rank, parts):
-    assert lists(elements(lambda: strategy_data.part_of_batches(tf.data.Dataset.range(9).batch(4), rank, 3))) == parts
+    assert lists(elements(lambda: strategy_data.slice_of_batches(tf.data.Dataset.range(9).batch(4), rank, 3))) == parts
 
 
 def test_parts_of_static_batches_are_static_and_structures_stay():
     def make():
         rows = tf.data.Dataset.from_tensor_slices((np.ones([6, 2], np.float32), {"label": np.arange(6)}))
-        return strategy_data.part_of_batches(rows.batch(6, drop_remainder=True), 1, 3)
+        return strategy_data.slice_of_batches(rows.batch(6, drop_remainder=True), 1, 3)
 
     shapes = v1.data.get_output_shapes(make())
     assert shapes[0].as_list() == [2, 2] and shapes[1]["label"].as_list() == [2]
@@ -65,12 +67,12 @@ def test_parts_of_static_batches_are_static_and_structures_stay():
 def test_sparse_batches_are_cut_too():
     def make():
         rows = tf.data.Dataset.from_tensors(tf.SparseTensor([[0, 1], [2, 0], [3, 2]], [1.0, 2.0, 3.0], [4, 3]))
-        return strategy_data.part_of_batches(rows, 1, 2).map(tf.sparse.to_dense)
+        return strategy_data.slice_of_batches(rows, 1, 2).map(tf.sparse.to_dense)
 
     assert lists(elements(make)) == [[[2, 0, 0], [0, 0, 3]]]
 
 
-@pytest.mark.parametrize("parted", [strategy_data.every_nth, strategy_data.part_of_batches])
+@pytest.mark.parametrize("parted", [strategy_data.every_nth_batch, strategy_data.slice_of_batches])
 @pytest.mark.parametrize("number, stays", [(2, True), (3, False)])
 def test_a_dataset_that_is_sharded_by_rank_stays(parted, number, stays):
     with tf.Graph().as_default():
@@ -80,12 +82,12 @@ def test_a_dataset_that_is_sharded_by_rank_stays(parted, number, stays):
 
 def test_what_is_no_batch_and_what_is_no_dataset_is_told():
     with tf.Graph().as_default():
-        with pytest.raises(ValueError, match="gives single numbers.*call batch"):
-            strategy_data.part_of_batches(tf.data.Dataset.range(4), 0, 2)
+        with pytest.raises(ValueError, match="has scalar elements.*Call batch"):
+            strategy_data.slice_of_batches(tf.data.Dataset.range(4), 0, 2)
         with pytest.raises(
-            TypeError, match="the input_fn gave .*Tensor, but with a strategy it must give a tf.data.Dataset"
+            TypeError, match="the input_fn returns .*Tensor. With a strategy it must return a tf.data.Dataset"
         ):
-            strategy_data.every_nth(tf.constant(1), 0, 2)
+            strategy_data.every_nth_batch(tf.constant(1), 0, 2)
 
 
 def collectives_of(optimizer, monkeypatch):
