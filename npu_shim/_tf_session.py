@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import tensorflow as tf
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 BaseSession = session_module.BaseSession
 Session = session_module.Session
 InteractiveSession = session_module.InteractiveSession
+# The folder of TensorFlow's own files, with a separator at its end; in TensorFlow 1.15 it is not that of the package
+TENSORFLOW_FOLDER = os.path.abspath(session_module.__file__).partition(os.path.join("python", "client"))[0]
 
 
 def fetched_elements(session: types.Session, fetches: Fetches) -> list[Operation | Tensor]:

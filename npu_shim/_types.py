@@ -44,7 +44,6 @@ WarmStartSettings = Any  # tf.estimator.WarmStartSettings
 InputContext = Any  # tf.distribute.InputContext
 Strategy = Any  # tf.distribute.Strategy
 ReduceOp = Any  # tf.distribute.ReduceOp
-InputContext = Any  # tf.distribute.InputContext
 StrategyExtended = Any  # its attribute extended
 LossScaleManager = Any  # FixedLossScaleManager, ExponentialUpdateLossScaleManager or the vendor's
 KerasCallback = Any  # tf.keras.callbacks.Callback

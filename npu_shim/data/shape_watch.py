@@ -6,7 +6,6 @@ import atexit
 import collections
 import functools
 import os
-import sys
 from typing import TYPE_CHECKING, Any, Callable, Counter, NamedTuple, Sequence, Tuple
 
 import numpy as np
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
 tf = _tf.tf
 
 _MAX_SHAPES_SHOWN = 4  # of one source, in the summary
-_LIBRARY_FOLDERS = tuple(
-    os.path.dirname(os.path.abspath(module.__file__ or "")) + os.sep for module in (tf, sys.modules["npu_shim"])
-)
+_LIBRARY_FOLDERS = (_tf_session.TENSORFLOW_FOLDER, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
 Shape = Tuple[int, ...]
 
 
