@@ -27,7 +27,7 @@ RULE_OF_KIND = {
     "table": "NPU240",
     "horovod": "NPU216",
 }
-TELLING = [rule for rule in Registry().rules if "Told::" in rule.doc]
+REPORTING = [rule for rule in Registry().rules if "Reported::" in rule.doc]
 
 
 def told(text: str, select: str = "NPU2", path: str = "") -> list[str]:
@@ -77,7 +77,7 @@ def test_what_tensorflow_2_excludes_is_told_once_and_only_of_scripts_that_are_li
 
 def test_each_kind_has_names_and_a_rule() -> None:
     assert set(SUPPORT.values()) == set(RULE_OF_KIND)
-    assert set(RULE_OF_KIND.values()) <= {rule.code for rule in TELLING}
+    assert set(RULE_OF_KIND.values()) <= {rule.code for rule in REPORTING}
 
 
 def test_the_table_warns_of_few_names() -> None:
@@ -135,7 +135,7 @@ def test_the_made_module_is_the_one_that_is_used(maker: Any) -> None:
 # --- the words -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", TELLING, ids=[r.code for r in TELLING])
+@pytest.mark.parametrize("rule", REPORTING, ids=[r.code for r in REPORTING])
 def test_a_finding_names_only_what_npu_shim_has(rule: Any) -> None:
     text = pathlib.Path(rule.module.__file__).read_text(encoding="utf-8")
     ours = set(
@@ -144,9 +144,9 @@ def test_a_finding_names_only_what_npu_shim_has(rule: Any) -> None:
     assert ours - {"npu_shim", "npu_init"} <= npu_init_exports.STAR
 
 
-@pytest.mark.parametrize("rule", TELLING, ids=[r.code for r in TELLING])
+@pytest.mark.parametrize("rule", REPORTING, ids=[r.code for r in REPORTING])
 def test_a_finding_says_what_to_do_in_one_line(rule: Any) -> None:
-    for example in rule.doc.split("Told::")[1:]:
+    for example in rule.doc.split("Reported::")[1:]:
         text = textwrap.dedent(re.split(r"\n(?=\S)", example.strip("\n"))[0])
         result = Converter(Settings(select=(rule.code,), **rule.needs)).convert(text.encode("utf-8"))
         for diagnostic in result.diagnostics:
@@ -157,7 +157,7 @@ def test_a_finding_says_what_to_do_in_one_line(rule: Any) -> None:
 
 @pytest.mark.parametrize("rule", Registry().rules, ids=lambda rule: rule.code)
 def test_every_message_of_the_examples_fits_on_two_lines(rule: Any) -> None:
-    examples = re.split(r"\n(?:Before|After|Told|Untouched)::\n", rule.doc)[1:]
+    examples = re.split(r"\n(?:Before|After|Reported|Untouched)::\n", rule.doc)[1:]
     for text in [textwrap.dedent(re.split(r"\n(?=\S)", example.strip("\n"))[0]) for example in examples]:
         result = Converter(Settings(**rule.needs)).convert(text.encode("utf-8"))
         for diagnostic in result.diagnostics:

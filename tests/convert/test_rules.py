@@ -1,4 +1,4 @@
-"""Each rule's docstring is its test: Before becomes After, Untouched stays, Told is told and stays."""
+"""Each rule's docstring is its test: Before becomes After, Untouched stays, Reported is reported and stays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def blocks(rule: Rule) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     lines = (rule.module.__doc__ or "").split("\n")
     for number, line in enumerate(lines):
-        if line in ("Before::", "After::", "Untouched::", "Told::"):
+        if line in ("Before::", "After::", "Untouched::", "Reported::"):
             body = []
             for following in lines[number + 1 :]:
                 if following and not following.startswith(" "):
@@ -49,12 +49,12 @@ def untouched() -> Iterator[tuple[str, str, str]]:
                 yield f"{rule.code} example {index} stays", rule.code, text
 
 
-def told(label: str) -> Iterator[tuple[str, str, str]]:
-    """The blocks with a label of the rules that say what they tell."""
+def reported(label: str) -> Iterator[tuple[str, str, str]]:
+    """The blocks with a label of the rules that have examples of their findings."""
     for rule in RULES:
         found = blocks(rule)
         for index, (its, text) in enumerate(found):
-            if its == label and "Told" in [other for other, _ in found]:
+            if its == label and "Reported" in [other for other, _ in found]:
                 yield f"{rule.code} example {index}", rule.code, text
 
 
@@ -68,8 +68,8 @@ def convert(code: str, text: str) -> FileResult:
 
 PAIRS = list(pairs())
 UNTOUCHED = list(untouched())
-TOLD = list(told("Told"))
-NOT_TOLD = list(told("Untouched"))
+REPORTED = list(reported("Reported"))
+NOT_REPORTED = list(reported("Untouched"))
 
 
 @pytest.mark.parametrize("code,before,after", [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
@@ -105,15 +105,17 @@ def test_untouched_stays(code: str, text: str) -> None:
     assert convert(code, text).new is None
 
 
-@pytest.mark.parametrize("code,text", [t[1:] for t in TOLD], ids=[t[0] + " is told" for t in TOLD])
-def test_told_is_told_and_stays(code: str, text: str) -> None:
+@pytest.mark.parametrize("code,text", [t[1:] for t in REPORTED], ids=[t[0] + " is reported" for t in REPORTED])
+def test_reported_is_reported_and_stays(code: str, text: str) -> None:
     result = convert_by(code, text)
     assert result.new is None
     assert [d.code for d in result.diagnostics if d.kind == FINDING] and {d.code for d in result.diagnostics} == {code}
 
 
-@pytest.mark.parametrize("code,text", [t[1:] for t in NOT_TOLD], ids=[t[0] + " is not told" for t in NOT_TOLD])
-def test_what_a_telling_rule_leaves_it_does_not_tell(code: str, text: str) -> None:
+@pytest.mark.parametrize(
+    "code,text", [t[1:] for t in NOT_REPORTED], ids=[t[0] + " is not reported" for t in NOT_REPORTED]
+)
+def test_a_reporting_rule_does_not_report_the_untouched(code: str, text: str) -> None:
     assert convert_by(code, text).diagnostics == ()
 
 

@@ -44,7 +44,7 @@ def _of(rule: Rule) -> Iterator[Example]:
             yield Example(rule.code, found[index + 1].text + "\n", found[index + 3].text + "\n")
         elif block.text == "Untouched":
             yield Example(rule.code, *(found[index + 1].text + "\n",) * 2)
-        elif block.text == "Told":  # by this rule; another one may change something in it
+        elif block.text == "Reported":  # by this rule; another one may change something in it
             text = found[index + 1].text + "\n"
             new = Converter(Settings(**rule.needs)).convert(text.encode("utf-8")).new
             yield Example(rule.code, text, text if new is None else new.decode("utf-8"))

@@ -17,26 +17,26 @@ reported. Notes on some replacements:
 * ``index_table_from_tensor(words)`` is ``tf.lookup.StaticVocabularyTable(tf.lookup.KeyValueTensorInitializer(words,
   tf.range(len(words), dtype=tf.int64)), num_oov_buckets)``.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     def net(x):
         return tf.contrib.layers.fully_connected(x, 8)
 
-Told::
+Reported::
 
     import tensorflow.contrib.slim as slim
 
     def net(x):
         return slim.conv2d(x, 8, [3, 3])
 
-Told::
+Reported::
 
     from tensorflow.examples.tutorials.mnist import input_data
     from tensorflow.python.framework.ops import Tensor
 
-Told::
+Reported::
 
     import tensorflow as tf
 

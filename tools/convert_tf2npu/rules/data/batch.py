@@ -74,14 +74,14 @@ After::
 
     estimator.train(lambda: read(FLAGS.files, is_training=True))
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     def eval_input_fn():
         return tf.data.Dataset.from_tensor_slices(images).batch(100)
 
-Told::
+Reported::
 
     import tensorflow as tf
 
@@ -94,14 +94,14 @@ Told::
     estimator.train(lambda: read(FLAGS.train_files, True))
     estimator.evaluate(lambda: read(FLAGS.eval_files, False))
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     def train_input_fn():
         return tf.data.Dataset.range(10).batch(4, drop_remainder=False)
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -48,20 +48,20 @@ After::
 
     train_set = tf.data.experimental.make_batched_features_dataset('train*', 32, spec, num_epochs=10, drop_final_batch=True)
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     def eval_input_fn(dataset):
         return dataset.apply(tf.data.experimental.map_and_batch(parse, 32))
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     train_set = tf.data.experimental.make_csv_dataset('train.csv', 32, num_epochs=10)
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -10,13 +10,13 @@ known only at run time, and the NPU recompiles for each new number.
 
 The rule reports one finding for each statement.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     loss = tf.reduce_mean(tf.boolean_mask(losses, mask))
 
-Told::
+Reported::
 
     import tensorflow as tf
 

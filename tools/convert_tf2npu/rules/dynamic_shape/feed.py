@@ -7,14 +7,14 @@ the number of rows, the last slice is smaller, and the NPU recompiles for it.
 * In evaluation and prediction, use ``npu_shim.data.padded_batches``. It pads the last partial batch and also returns
   the number of real rows.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     for i in range(0, len(images), 100):
         scores.extend(sess.run(probabilities, feed_dict={x: images[i:i + 100]}))
 
-Told::
+Reported::
 
     import tensorflow as tf
 
@@ -24,7 +24,7 @@ Told::
         classes[start:end] = sess.run(predicted, feed_dict=feed)
         start = end
 
-Told::
+Reported::
 
     import tensorflow as tf
 

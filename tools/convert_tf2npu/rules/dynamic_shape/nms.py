@@ -4,7 +4,7 @@
 the NPU recompiles for each new number. The padded form always returns ``max_output_size`` boxes and the number of
 valid ones. Mask the boxes beyond this number.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

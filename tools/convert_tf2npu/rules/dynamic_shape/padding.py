@@ -8,7 +8,7 @@ Each batch is as long as its longest element, and the NPU recompiles for each ne
 Pad to a fixed length, or to the lengths of a few buckets with ``npu_shim.data.bucket_by_length(dataset, length_of,
 [LENGTHS], batch_size)``. Then the NPU compiles once for each length.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
@@ -17,14 +17,14 @@ Told::
     dataset = dataset.padded_batch(32, shapes, drop_remainder=True)
     other = dataset.padded_batch(32, padded_shapes=([None], []), drop_remainder=True)
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     dataset = dataset.apply(tf.data.experimental.bucket_by_sequence_length(
         length, boundaries, sizes))
 
-Told::
+Reported::
 
     import tensorflow as tf
 

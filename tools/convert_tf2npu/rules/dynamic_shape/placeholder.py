@@ -7,7 +7,7 @@ shape, as ``tf.placeholder(tf.float32)``, counts too, unless its name says that 
 Give every dimension, including the batch, and the shape ``[]`` for one number. Drop the last partial batch, or pad it
 with ``npu_shim.data.padded_batches``.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

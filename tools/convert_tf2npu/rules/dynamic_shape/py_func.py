@@ -7,7 +7,7 @@ results are unknown. In the input pipeline it is fine.
 * Or write it with TensorFlow operations.
 * Or set ``mix_compile_mode=True`` on the session. This needs ``iterations_per_loop=1``.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

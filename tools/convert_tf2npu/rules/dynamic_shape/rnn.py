@@ -4,7 +4,7 @@
 over a fixed number of steps. Its inputs and outputs have time as the first dimension. It takes ``dtype`` and
 ``sequence_length`` too.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -3,7 +3,7 @@
 Without ``maxlen`` the mask is as wide as the largest of its lengths. This width is known only at run time, and the
 NPU recompiles for each new width. Pass the length that the input is padded to.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

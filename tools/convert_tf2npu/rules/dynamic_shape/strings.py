@@ -6,7 +6,7 @@ NPU. In the input pipeline they are fine. The rule reports one finding for each 
 Move string operations into the function that ``dataset.map`` calls, and pass numbers to the model, padded to a fixed
 length.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

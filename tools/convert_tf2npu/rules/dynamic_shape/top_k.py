@@ -6,7 +6,7 @@ each positive, the NPU recompiles for each new value.
 * Use ``npu_shim.data.top_k_mask(x, k)``. It marks the k largest elements and has the shape of ``x``.
 * Or use a constant ``K`` that is large enough, and mask the rest with ``tf.range(K) < k``.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

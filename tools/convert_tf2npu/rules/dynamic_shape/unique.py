@@ -7,13 +7,13 @@ static shape:
 * ``values, valid, index = npu_shim.data.unique_padded(x)`` for unique values;
 * ``tf.math.unsorted_segment_sum(x, ids, NUMBER_OF_IDS)`` for sums by id.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     values, index = tf.unique(ids)
 
-Told::
+Reported::
 
     import tensorflow as tf
 

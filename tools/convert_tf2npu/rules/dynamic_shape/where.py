@@ -7,7 +7,7 @@ all results computed from them have a dynamic shape, and the NPU recompiles for 
 * If you need the positions, write ``places, valid = npu_shim.data.masked_where(condition, MOST)``. ``MOST`` is the
   largest number of positions that can occur.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -4,7 +4,7 @@ A subclass passes its run configuration to its base class in its own way, so the
 Replace ``tf.estimator.Estimator`` with ``NPUEstimator`` and pass it an ``NPURunConfig``. Replace
 ``tf.estimator.RunConfig`` with ``NPURunConfig``.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -7,7 +7,7 @@ rule reports one finding for each file. To write summaries, choose one of these 
   ``write_summaries(loss)``. The host runs this function.
 * Set ``save_summary_steps`` in ``NPURunConfig`` if the training step may leave the NPU to write them.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -4,7 +4,7 @@ Horovod's collectives use MPI, gloo or NCCL, which do not support the memory of 
 horovod`` to convert the script to the collectives of the NPU (NPU301). Without it the rule reports where a script
 starts Horovod.
 
-Told::
+Reported::
 
     import horovod.tensorflow as hvd
     import tensorflow as tf
@@ -13,7 +13,7 @@ Told::
         hvd.init()
         train(hvd.DistributedOptimizer(tf.train.AdamOptimizer(0.001 * hvd.size())))
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -4,7 +4,7 @@ In distributed training all ranks must build the same graph, because they exchan
 only some ranks build a summary, the graphs differ, and the ranks wait for each other until they time out. Build
 summaries on all ranks and write them on one.
 
-Told::
+Reported::
 
     import horovod.tensorflow as hvd
     import tensorflow as tf
@@ -12,7 +12,7 @@ Told::
     if hvd.rank() == 0:
         tf.summary.scalar('loss', loss)
 
-Told::
+Reported::
 
     import tensorflow as tf
     from npu_shim.npu_init import get_rank_id

@@ -3,7 +3,7 @@
 With ``-d horovod`` the tool converts rank and size, the optimizer, broadcasts and reductions. Calls about Horovod's
 build, its timeline, Python objects and elastic training are unsupported.
 
-Told::
+Reported::
 
     import horovod.tensorflow as hvd
     import tensorflow as tf

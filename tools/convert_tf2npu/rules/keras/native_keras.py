@@ -3,12 +3,12 @@
 Only the Keras of TensorFlow runs on the NPU. The separate package ``keras`` creates sessions and graphs without the
 NPU configuration. Import ``keras`` and its modules from ``tensorflow``. The rule reports one finding for each file.
 
-Told::
+Reported::
 
     from keras.models import Sequential
     from keras.layers import Dense
 
-Told::
+Reported::
 
     import keras
 

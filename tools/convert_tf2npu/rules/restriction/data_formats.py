@@ -6,13 +6,13 @@ dimensions have other formats.
 * One dimension: use a 2-D convolution with a dimension of size 1.
 * Three dimensions: use 2-D convolutions slice by slice, or keep this part on the host.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     y = tf.nn.conv3d(x, w, strides=[1, 1, 1, 1, 1], padding='SAME', data_format='NCDHW')
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -4,14 +4,14 @@ The NPU computes in float16, float32 and integers. It cannot compile float64 or 
 pipeline, which runs on the host, these are fine and not reported. Cast them before they reach the model. Complex
 numbers can also be written as two float32 tensors, one for the real and one for the imaginary part.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     x = tf.placeholder(tf.float64, [8, 3])
     y = tf.cast(x, tf.double)
 
-Told::
+Reported::
 
     import numpy as np
     import tensorflow as tf

@@ -4,7 +4,7 @@ The smallest positive number of float16 is 6e-8. Constants below half of it beco
 ``tf.log(x + 1e-8)`` the 1e-8 vanishes, and the result is minus infinity. Use 1e-4 or more, or cast to float32 first.
 The rule reports only files that mention float16 or mixed precision.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

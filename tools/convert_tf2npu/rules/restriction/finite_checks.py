@@ -9,7 +9,7 @@ rule reports one finding for each function.
 * Outside of updates, prevent such values: clip the argument of ``tf.log``, add a constant to a divisor. Or check on
   the host.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
@@ -19,7 +19,7 @@ Told::
             grads, 1.0, use_norm=tf.cond(finite, lambda: tf.global_norm(grads), lambda: 1.0))
         return optimizer.apply_gradients(zip(clipped, variables))
 
-Told::
+Reported::
 
     import tensorflow as tf
 

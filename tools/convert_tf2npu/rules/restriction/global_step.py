@@ -5,7 +5,7 @@ the global step itself, skipped steps count too, and the learning rate schedule 
 ``global_step`` to ``apply_gradients`` instead. An optimizer class of your own increments it in its
 ``apply_gradients``.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
@@ -14,7 +14,7 @@ Told::
         train_op = optimizer.apply_gradients(zip(grads, variables))
         return tf.group(train_op, [global_step.assign(global_step + 1)])
 
-Told::
+Reported::
 
     import tensorflow as tf
 

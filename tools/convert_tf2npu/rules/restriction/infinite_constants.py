@@ -3,14 +3,14 @@
 Operators of Atlas training products do not support Inf or NaN as input. Use a large finite number, for example in a
 mask that hides elements from a softmax. The largest number of float16 is 65504.
 
-Told::
+Reported::
 
     import numpy as np
     import tensorflow as tf
 
     scores = tf.where(mask, scores, tf.fill(tf.shape(scores), -np.inf))
 
-Told::
+Reported::
 
     import tensorflow as tf
 

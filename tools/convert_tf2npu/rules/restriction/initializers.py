@@ -4,7 +4,7 @@ An iterator is initialized on the host and starts to read data. Variables are in
 ``session.run`` puts both into one graph, which fails if the input pipeline reads something initialized in the same
 run. Run the variables' initializer first, then the iterator's in a separate run.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
@@ -12,7 +12,7 @@ Told::
     with tf.Session() as sess:
         sess.run([tf.global_variables_initializer(), iterator.initializer])
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -6,7 +6,7 @@ fine. The rule reports each kind of table once for each file.
 * Look up in the function that ``dataset.map`` calls.
 * Or set ``mix_compile_mode=True`` on the session. This needs ``iterations_per_loop=1``.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

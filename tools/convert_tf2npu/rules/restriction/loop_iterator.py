@@ -3,7 +3,7 @@
 With several iterations per loop the NPU fetches its data itself, from an iterator that the host initialized. The host
 cannot initialize a one-shot iterator.
 
-Told::
+Reported::
 
     import tensorflow as tf
     from npu_shim.npu_init import *

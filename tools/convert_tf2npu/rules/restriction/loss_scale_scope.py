@@ -3,7 +3,7 @@
 A dynamic loss scale manager has variables. If it is created under ``tf.control_dependencies``, their initial values
 depend on operations of the training step. The graph then has a cycle, and the NPU rejects it.
 
-Told::
+Reported::
 
     import tensorflow as tf
     from npu_shim.npu_init import *

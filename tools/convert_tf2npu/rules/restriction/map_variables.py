@@ -4,7 +4,7 @@ A function that ``dataset.map`` calls runs on the host, in its own graph. A vari
 initialized on the NPU, and the run fails with an error about an uninitialized variable. ``tf.keras.backend.zeros``
 and similar functions create variables too. Use a constant.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
@@ -14,7 +14,7 @@ Told::
 
     dataset = tf.data.TFRecordDataset(files).map(parse)
 
-Told::
+Reported::
 
     import tensorflow as tf
     from tensorflow.keras import backend as K

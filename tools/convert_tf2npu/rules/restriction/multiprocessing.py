@@ -4,7 +4,7 @@ A forked process has copies of the NPU runtime's locks and handles, which belong
 can hang or fail at any time. Start processes with a fork server that is created before the first session. The rule
 reports only files that train.
 
-Told::
+Reported::
 
     import multiprocessing
     import tensorflow as tf
@@ -13,7 +13,7 @@ Told::
     with tf.Session() as sess:
         sess.run(train_op)
 
-Told::
+Reported::
 
     import multiprocessing as mp
     import tensorflow as tf

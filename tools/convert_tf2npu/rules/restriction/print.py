@@ -3,7 +3,7 @@
 In a graph ``tf.print`` creates an operation. An operation that nothing depends on never runs, on any device. Make it
 a control dependency of an operation that runs. In ``tf.function`` and in eager execution it runs without that.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

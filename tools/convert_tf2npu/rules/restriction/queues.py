@@ -7,14 +7,14 @@ finding for each file, and one for each batch queue with several threads.
 Read with ``tf.data``: ``TFRecordDataset`` or ``TextLineDataset``, ``map``, ``shuffle``, and ``batch`` with
 ``drop_remainder=True``.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     names = tf.train.string_input_producer(files)
     _, record = tf.TFRecordReader().read(names)
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -3,7 +3,7 @@
 The NPU compiles ``tf.cond``, ``tf.while_loop`` and ``tf.case`` as a whole. It cannot compile single switch and merge
 operations, which these functions consist of.
 
-Told::
+Reported::
 
     import tensorflow as tf
     from tensorflow.python.ops import control_flow_ops

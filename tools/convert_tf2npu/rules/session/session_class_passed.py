@@ -5,13 +5,13 @@ session needs a configuration from ``npu_config_proto``. Pass
 ``functools.partial(tf.Session, config=npu_config_proto())`` instead of the class. If the other code passes a
 configuration of its own, wrap it there in ``npu_config_proto(config_proto=...)``.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     pool = SessionPool(factory=tf.Session)
 
-Told::
+Reported::
 
     import tensorflow as tf
 

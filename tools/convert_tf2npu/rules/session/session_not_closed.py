@@ -4,7 +4,7 @@ A session occupies the NPU until it is closed. If an object keeps a session and 
 the process cannot use the NPU. Close the session in a method ``close()`` or ``__exit__()`` of the object, or use a
 ``with`` statement.
 
-Told::
+Reported::
 
     import tensorflow as tf
     from npu_shim.npu_init import *

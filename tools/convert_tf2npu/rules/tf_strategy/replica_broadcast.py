@@ -12,7 +12,7 @@ Estimators, monitored sessions and Keras get a hook that broadcasts the variable
 
 Options: -d tf_strategy
 
-Told::
+Reported::
 
     import tensorflow as tf
 
@@ -21,7 +21,7 @@ Told::
         sess.run(tf.global_variables_initializer())
         sess.run(train_op)
 
-Told::
+Reported::
 
     import tensorflow as tf
 

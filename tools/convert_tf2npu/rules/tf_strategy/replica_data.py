@@ -6,7 +6,7 @@
 
 Options: -d tf_strategy
 
-Told::
+Reported::
 
     import tensorflow as tf
 

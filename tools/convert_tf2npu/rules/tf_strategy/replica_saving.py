@@ -12,13 +12,13 @@ The rule reports one finding for each file.
 
 Options: -d tf_strategy
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     classifier = tf.estimator.DNNClassifier([32], columns, model_dir=FLAGS.model_dir)
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -4,14 +4,14 @@ A strategy places replicas on the GPUs or machines that TensorFlow detects, and 
 rank runs the script on its own NPU, and the optimizer averages the gradients. The option ``-d tf_strategy`` converts
 strategies to this form (see NPU302 to NPU306). Without it, they are not converted and train one replica on one rank.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     strategy = tf.distribute.MirroredStrategy()
     config = tf.estimator.RunConfig(train_distribute=strategy)
 
-Told::
+Reported::
 
     import tensorflow as tf
 

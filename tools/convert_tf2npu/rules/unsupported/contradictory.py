@@ -4,13 +4,13 @@ The vendor's support list marks these calls as supported, with a note against th
 another way. Otherwise run one step with them on an NPU before a long training. The rule reports each name once for
 each file.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     loss = tf.nn.ctc_loss(labels, logits, lengths)
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -4,13 +4,13 @@ The NPU executes compiled graphs. With eager execution each operation runs on th
 graph instead: use a session, an Estimator or Keras in graph mode. ``tf.executing_eagerly()`` is harmless and not
 reported.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     tf.enable_eager_execution()
 
-Told::
+Reported::
 
     import tensorflow.contrib.eager as tfe
 

@@ -3,7 +3,7 @@
 The vendor's support list for TensorFlow 1.15 marks these calls as supported. The list for 2.6 excludes them, also
 under ``tf.compat.v1``. The rule reports each name once for each file.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

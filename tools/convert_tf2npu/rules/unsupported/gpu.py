@@ -8,13 +8,13 @@ all devices:
   ``CudnnLSTM`` and ``CudnnGRU``.
 * Instead of ``multi_gpu_model`` use the model itself and one process for each device.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
     x = tf.keras.layers.CuDNNLSTM(128, return_sequences=True)(x)
 
-Told::
+Reported::
 
     import tensorflow as tf
 

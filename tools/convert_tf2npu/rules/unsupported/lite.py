@@ -3,7 +3,7 @@
 These calls mark or convert a graph for TensorFlow Lite. The NPU's compiler does not support the marks, and training
 does not need them. Move them into the script that exports the model.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

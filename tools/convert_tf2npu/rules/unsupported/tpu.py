@@ -4,7 +4,7 @@ These functions compile for a TPU, configure it or exchange data between its cor
 as those under ``if FLAGS.use_tpu``, are not reported. Mixed precision, which ``bfloat16_scope`` sets on a TPU, is an
 option of the NPU session: ``precision_mode_v2``.
 
-Told::
+Reported::
 
     import tensorflow as tf
 

@@ -3,7 +3,7 @@
 The vendor's support list marks these calls as under analysis: they may work. Use the verified calls that the finding
 names.
 
-Told::
+Reported::
 
     import tensorflow as tf
 
