@@ -156,7 +156,7 @@ def test_names_of_tensorflow_1_are_lifted_in_the_script_that_starts(project: Mak
         }
     ).run("-v", "--compat-v1", "train.py")
     listed = [line for line in done.err.splitlines() if line.startswith(("train.py:", "net.py:"))]
-    assert [line.split(":")[0] for line in listed if "TensorFlow 2 is switched off" in line] == ["train.py"]
+    assert [line.split(":")[0] for line in listed if "TensorFlow 2 behavior disabled" in line] == ["train.py"]
     assert {line.split(":")[0] for line in listed if "imported from tf.compat.v1" in line} == {"train.py", "net.py"}
 
 
