@@ -15,7 +15,7 @@ map_with_legacy_function""".split()
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def around(context: Context, node: ast.Call) -> ast.AST:
+def batched_dataset(context: Context, node: ast.Call) -> ast.AST:
     """Return the expression that is the dataset of batches: the call itself, or ``dataset.apply(call)``."""
     for parent in context.names.ancestors(node):
         if isinstance(parent, ast.Call):
@@ -26,7 +26,7 @@ def around(context: Context, node: ast.Call) -> ast.AST:
     return node
 
 
-def is_endless(context: Context, node: ast.AST, where: Where, depth: int = 20) -> bool:
+def repeats_forever(context: Context, node: ast.AST, where: Where, depth: int = 20) -> bool:
     """Return True if a dataset repeats forever before it is batched, so that no batch is partial."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         method = node.func.attr
@@ -45,7 +45,7 @@ def is_endless(context: Context, node: ast.AST, where: Where, depth: int = 20) -
         bindings = context.names.lookup(node.id, where) or []
         value = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
         # A name without other bindings may refer to itself.
-        return value is not None and depth > 0 and is_endless(context, value, bindings[0].where, depth - 1)
+        return value is not None and depth > 0 and repeats_forever(context, value, bindings[0].where, depth - 1)
     return False
 
 
@@ -70,7 +70,7 @@ def in_window(context: Context, node: ast.AST) -> bool:
     return False
 
 
-def unbatched(context: Context, node: ast.AST) -> bool | None:
+def is_unbatched(context: Context, node: ast.AST) -> bool | None:
     """Return True if batches are taken apart again, so that a partial batch has no effect; None if it depends."""
     found: list[bool] = []
     for call in context.names.calls:

@@ -13,7 +13,7 @@ from ..semantics.model import Call
 from ..semantics.signatures import Bound
 from ..syntax.expressions import constant
 from ..syntax.source import Edit, Source, ordered
-from .static_conditions import decided
+from .static_conditions import is_static
 
 OPERATOR = "npu_ops.dropout"
 
@@ -65,7 +65,7 @@ def convert(context: Context, dropout: Dropout, name: str) -> Result:
         _flat(source.segment(inputs)),
     )
     choice = _conditional(test, dropout.training, value, x)
-    if not decided(context.names, dropout.training, dropout.call.where):
+    if not is_static(context.names, dropout.training, dropout.call.where):
         return Finding(
             node,
             f"the condition of {name} may be a tensor. Write {choice}, or use tf.cond for a tensor",

@@ -74,7 +74,7 @@ class _Value:
         self.tensor = tensor
 
 
-def meaning(function: Function, names: Names) -> str | None:
+def form_of_function(function: Function, names: Names) -> str | None:
     """Return what a function or lambda computes.
 
     Returns:
@@ -124,7 +124,7 @@ def statements(node: ast.AST) -> list[ast.AST]:
     return body
 
 
-def expression_meaning(node: ast.expr, argument: ast.expr, names: Names, where: Where) -> str | None:
+def form_of_expression(node: ast.expr, argument: ast.expr, names: Names, where: Where) -> str | None:
     """Return what an expression computes from a part of it.
 
     Args:
@@ -134,7 +134,7 @@ def expression_meaning(node: ast.expr, argument: ast.expr, names: Names, where: 
         where: the place of the expression.
 
     Returns:
-        as :func:`meaning`.
+        as :func:`form_of_function`.
     """
     text = ast.dump(argument)
     return _known(lambda x: _evaluate(node, {text: _Value(x, True)}, names, where))

@@ -49,7 +49,7 @@ _AVERAGES = frozenset(
 )
 
 
-class Source(NamedTuple):
+class GradientSource(NamedTuple):
     """Code that computes gradients: one of the kinds above, the expression, its place, the names of its module."""
 
     kind: str
@@ -69,7 +69,7 @@ class Applied(NamedTuple):
 
     call: ast.Call
     where: Where
-    sources: list[Source]
+    sources: list[GradientSource]
 
 
 def applied(names: Names) -> list[Applied]:
@@ -109,7 +109,7 @@ def only_applies(names: Names, made: ast.Call) -> bool:
     ):
         return False
     word, scope = statement.targets[0].id, names.places[statement].scope
-    sources: list[Source] = []
+    sources: list[GradientSource] = []
     for node in names.mentions(word):
         if not isinstance(node, ast.Name) or names.place(node).scope is not scope:
             return False
@@ -126,9 +126,9 @@ class _Trace:
     """One trace. An expression that depends on itself adds no sources."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int, str], list[Source]] = {}
+        self._known: dict[tuple[int, int, str], list[GradientSource]] = {}
 
-    def of(self, node: ast.AST, where: Where, names: Names, part: str = "") -> list[Source]:
+    def of(self, node: ast.AST, where: Where, names: Names, part: str = "") -> list[GradientSource]:
         """Return the sources of an expression, or of one element if it is a tuple."""
         key = (id(node), id(where.scope), part)
         if key not in self._known:
@@ -136,7 +136,7 @@ class _Trace:
             self._known[key] = list({id(s.node): s for s in self._of(node, where, names, part)}.values())
         return self._known[key]
 
-    def _of(self, node: ast.AST, where: Where, names: Names, part: str) -> Iterator[Source]:
+    def _of(self, node: ast.AST, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
         if isinstance(node, ast.Name):
             for binding in names.lookup(node.id, where) or [Binding("other", where)]:
                 yield from self._binding(binding, node, names, part)
@@ -160,9 +160,9 @@ class _Trace:
         elif isinstance(node, ast.Subscript):
             yield from self.of(node.value, where, names, "0")
         elif not is_none(node):
-            yield Source(UNKNOWN, node, where, names)
+            yield GradientSource(UNKNOWN, node, where, names)
 
-    def _call(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[Source]:
+    def _call(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
         name = names.resolve(node.func, where) or ""
         word = (
             node.func.attr
@@ -183,7 +183,7 @@ class _Trace:
             else None
         )
         if kind is not None:
-            yield Source(kind, node, where, names)
+            yield GradientSource(kind, node, where, names)
             return
         if name in _IN_TUPLES and part in ("0", "") and node.args:
             yield from self.of(node.args[0], where, names)
@@ -206,9 +206,9 @@ class _Trace:
             for b in bindings
         )
 
-    def _function(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[Source]:
+    def _function(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
         """Return the sources of the results of a project function."""
-        sources: list[Source] = []
+        sources: list[GradientSource] = []
         returns = [
             (returned, origin.names)
             for origin in origins(node.func, where, names)
@@ -225,23 +225,23 @@ class _Trace:
             given = [self.of(value, where, names) for value in node.args + [k.value for k in node.keywords]]
             handed_in = [s for each in given for s in each if s.kind != UNKNOWN]
             sources = handed_in or sources  # it computes gradients from others, such as their mean
-        yield from sources or [Source(UNKNOWN, node, where, names)]
+        yield from sources or [GradientSource(UNKNOWN, node, where, names)]
 
-    def _operands(self, nodes: list[ast.expr], whole: ast.AST, where: Where, names: Names) -> Iterator[Source]:
+    def _operands(self, nodes: list[ast.expr], whole: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources among the operands; factors and limits have none."""
         found = [source for node in nodes for source in self.of(node, where, names)]
         known = [source for source in found if source.kind != UNKNOWN]
-        yield from known or [Source(UNKNOWN, whole, where, names)]
+        yield from known or [GradientSource(UNKNOWN, whole, where, names)]
 
-    def _attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[Source]:
+    def _attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[GradientSource]:
         owner = names.owner(node.value, where)
         held = owner[1].held(owner[0], node.attr) if owner else []
         for binding, its_names in held:
             yield from self._binding(binding, node, its_names)
         if not held:
-            yield Source(UNKNOWN, node, where, names)
+            yield GradientSource(UNKNOWN, node, where, names)
 
-    def _binding(self, binding: Binding, use: ast.expr, names: Names, part: str = "") -> Iterator[Source]:
+    def _binding(self, binding: Binding, use: ast.expr, names: Names, part: str = "") -> Iterator[GradientSource]:
         value, where = binding.node, binding.where
         if binding.kind == "value" and isinstance(value, ast.List) and not value.elts:
             yield from self._appended(binding, use, names)
@@ -254,11 +254,11 @@ class _Trace:
             for given in values or ():
                 yield from self.of(given.value, given.where, given.names)
             if values is None:
-                yield Source(UNKNOWN, use, where, names)
+                yield GradientSource(UNKNOWN, use, where, names)
         elif isinstance(use, ast.Name):
             yield from self._looped(use, where, names)
 
-    def _appended(self, binding: Binding, use: ast.expr, names: Names) -> Iterator[Source]:
+    def _appended(self, binding: Binding, use: ast.expr, names: Names) -> Iterator[GradientSource]:
         """Return the sources of the elements that are appended to an empty list."""
         filled = False
         for call in names.calls:
@@ -274,9 +274,9 @@ class _Trace:
                 value = call.node.args[0]
                 yield from self.of(_first(value) if function.attr == "append" else value, call.where, names)
         if not filled:
-            yield Source(UNKNOWN, use, binding.where, names)
+            yield GradientSource(UNKNOWN, use, binding.where, names)
 
-    def _each(self, node: ast.AST, where: Where, names: Names) -> Iterator[Source]:
+    def _each(self, node: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources of a list that is made from others."""
         value = _first(node.elt)  # type: ignore[attr-defined]
         loops = {
@@ -292,15 +292,17 @@ class _Trace:
         if not found:
             yield from self.of(value, where, names)
 
-    def _looped(self, use: ast.Name, where: Where, names: Names) -> Iterator[Source]:
+    def _looped(self, use: ast.Name, where: Where, names: Names) -> Iterator[GradientSource]:
         """Return the sources of a loop variable."""
         statement = where.statement
         if isinstance(statement, ast.For) and use.id in _targets(statement.target):
             yield from self._taken(statement.target, statement.iter, use.id, where, names)
         else:
-            yield Source(UNKNOWN, use, where, names)
+            yield GradientSource(UNKNOWN, use, where, names)
 
-    def _taken(self, target: ast.expr, iterated: ast.expr, name: str, where: Where, names: Names) -> Iterator[Source]:
+    def _taken(
+        self, target: ast.expr, iterated: ast.expr, name: str, where: Where, names: Names
+    ) -> Iterator[GradientSource]:
         """Return what a loop variable takes from the iterable: with zip, the list at its position."""
         if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and isinstance(target, ast.Tuple):
             place = next((i for i, t in enumerate(target.elts) if name in _targets(t)), 0)

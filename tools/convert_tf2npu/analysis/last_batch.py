@@ -15,9 +15,9 @@ from ..rewrite.change import Change, Finding, Result
 from ..semantics.model import Call, Where
 from ..semantics.signatures import Bound
 from ..syntax.expressions import constant, last_name
-from .datasets import around, in_window, is_endless, unbatched
+from .datasets import batched_dataset, in_window, is_unbatched, repeats_forever
 from .device_placement import in_map_function
-from .phase_words import EVAL, PREDICT, TRAIN, meaning, mode_parameter, parameters
+from .phase_words import EVAL, PREDICT, TRAIN, branch_phases, mode_parameter, parameters
 from .train_phase import Phase, phase_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -37,7 +37,9 @@ class StaticBatch(NamedTuple):
     pad: str = "npu_shim.data.pad_last_batch(%s)"
 
 
-def judge(context: Context, call: Call, bound: Bound, static: StaticBatch, source: ast.AST | None) -> Iterator[Result]:
+def check_last_batch(
+    context: Context, call: Call, bound: Bound, static: StaticBatch, source: ast.AST | None
+) -> Iterator[Result]:
     """Return the change or the finding for a call that makes batches.
 
     Args:
@@ -50,8 +52,8 @@ def judge(context: Context, call: Call, bound: Bound, static: StaticBatch, sourc
     value = bound.args.get(static.flag or "")
     if value is not None and constant(value) != (False,):
         return  # the script decides
-    whole = around(context, call.node)
-    apart = unbatched(context, whole)
+    whole = batched_dataset(context, call.node)
+    apart = is_unbatched(context, whole)
     if apart or stays_on_host(context, call.node):
         return
     if in_window(context, call.node):
@@ -98,7 +100,7 @@ def _why_no_partial_batch(context: Context, bound: Bound, source: ast.AST | None
     """Return the reason why no batch can be partial, or the empty string."""
     if constant(bound.args.get("batch_size")) == (1,):
         return "a batch is one example"
-    return "the dataset repeats forever" if source is not None and is_endless(context, source, where) else ""
+    return "the dataset repeats forever" if source is not None and repeats_forever(context, source, where) else ""
 
 
 def _message(context: Context, node: ast.Call, phase: Phase, given: bool, static: StaticBatch, shown: str) -> str:
@@ -182,7 +184,7 @@ def training_flag(context: Context, node: ast.AST) -> str | None:
     for function in [p for p in names.ancestors(node) if isinstance(p, _FUNCTIONS)]:
         for part in ast.walk(function):
             if isinstance(part, (ast.If, ast.IfExp)):
-                yes, no = meaning(part.test)
+                yes, no = branch_phases(part.test)
                 if (
                     yes == TRAIN
                     and no == EVAL

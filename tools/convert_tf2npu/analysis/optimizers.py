@@ -146,7 +146,7 @@ def passes_on(its_class: Class) -> bool:
     return False
 
 
-def taken(names: Names) -> dict[Key, str]:
+def already_wrapped(names: Names) -> dict[Key, str]:
     """Return the optimizers that must not be wrapped where they are created.
 
     They are passed to code that averages their gradients, or to an optimizer that does not use their gradients.

@@ -49,7 +49,7 @@ _MODES = (
 )
 
 
-class Meaning(NamedTuple):
+class BranchPhases(NamedTuple):
     """The phase in which a test is true, and the one in which it is false, if known."""
 
     yes: str | None
@@ -67,36 +67,36 @@ def phases_in(name: str) -> set[str]:
     return {phase for phase, those in _WORDS.items() if words & those}
 
 
-def the_phase_in(name: str) -> str | None:
+def phase_in(name: str) -> str | None:
     """Return the one phase in a name, or None."""
     found = phases_in(name)
     return found.pop() if len(found) == 1 else None
 
 
-def meaning(test: ast.expr) -> Meaning:
+def branch_phases(test: ast.expr) -> BranchPhases:
     """Return the meaning of a test for the phase."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = meaning(test.operand)
-        return Meaning(inner.no, inner.yes)
+        inner = branch_phases(test.operand)
+        return BranchPhases(inner.no, inner.yes)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         for side in (test.left, test.comparators[0]):
             phase = mode_value(side)
             if phase and isinstance(test.ops[0], (ast.Eq, ast.Is)):
-                return Meaning(phase, EVAL if phase == TRAIN else None)
+                return BranchPhases(phase, EVAL if phase == TRAIN else None)
             if phase and isinstance(test.ops[0], (ast.NotEq, ast.IsNot)):
-                return Meaning(EVAL if phase == TRAIN else None, phase)
-        return Meaning(None, None)
+                return BranchPhases(EVAL if phase == TRAIN else None, phase)
+        return BranchPhases(None, None)
     if isinstance(test, ast.BoolOp):
-        parts = {meaning(v) for v in test.values} - {Meaning(None, None)}
+        parts = {branch_phases(v) for v in test.values} - {BranchPhases(None, None)}
         if len(parts) != 1:
-            return Meaning(None, None)
+            return BranchPhases(None, None)
         yes, no = parts.pop()
-        return Meaning(yes, None) if isinstance(test.op, ast.And) else Meaning(None, no)
+        return BranchPhases(yes, None) if isinstance(test.op, ast.And) else BranchPhases(None, no)
     if isinstance(test, (ast.Name, ast.Attribute)) and is_switch(last_name(test)):
-        phase = the_phase_in(last_name(test))
+        phase = phase_in(last_name(test))
         if phase:
-            return Meaning(phase, EVAL if phase == TRAIN else TRAIN)
-    return Meaning(None, None)
+            return BranchPhases(phase, EVAL if phase == TRAIN else TRAIN)
+    return BranchPhases(None, None)
 
 
 def is_switch(name: str) -> bool:
@@ -104,8 +104,8 @@ def is_switch(name: str) -> bool:
     words = _words_of(name)
     return (
         name not in _UNCLEAR
-        and any(the_phase_in(word) for word in words)
-        and all(the_phase_in(word) or word in _BESIDE for word in words)
+        and any(phase_in(word) for word in words)
+        and all(phase_in(word) or word in _BESIDE for word in words)
     )
 
 
@@ -114,14 +114,14 @@ def mode_value(node: ast.AST) -> str | None:
     if isinstance(node, ast.Attribute) and node.attr in _MODE_KEYS:
         return _MODE_KEYS[node.attr]
     value = constant(node)
-    return the_phase_in(value[0]) if value and isinstance(value[0], str) and len(value[0]) < 30 else None
+    return phase_in(value[0]) if value and isinstance(value[0], str) and len(value[0]) < 30 else None
 
 
-def given(parameter: str, value: ast.AST) -> str | None:
+def argument_phase(parameter: str, value: ast.AST) -> str | None:
     """Return the phase of a call that passes a value for a parameter: ``is_training=True``, ``mode='eval'``."""
     literal = constant(value)
     if is_switch(parameter) and literal and isinstance(literal[0], bool):
-        phase = the_phase_in(parameter)
+        phase = phase_in(parameter)
         if phase is None:
             return None
         return phase if literal[0] else (EVAL if phase == TRAIN else TRAIN)
@@ -144,7 +144,7 @@ def parameters(function: ast.AST | None) -> Iterator[ast.arg]:
         yield from arguments.kwonlyargs
 
 
-def after_exit(statement: ast.stmt, body: tuple[ast.stmt, ...]) -> frozenset[str]:
+def phases_after_exits(statement: ast.stmt, body: tuple[ast.stmt, ...]) -> frozenset[str]:
     """Return the phases in which a statement of a block is reached after earlier statements exit in others."""
     found = set()
     for before in body[: body.index(statement)]:
@@ -153,7 +153,7 @@ def after_exit(statement: ast.stmt, body: tuple[ast.stmt, ...]) -> frozenset[str
             and not before.orelse
             and isinstance(before.body[-1], (ast.Return, ast.Raise, ast.Continue))
         ):
-            phase = meaning(before.test).no
+            phase = branch_phases(before.test).no
             if phase:
                 found.add(phase)
     return frozenset(found)

@@ -11,7 +11,7 @@ from ..semantics.scopes import own_returns
 from ..semantics.signatures import NPU_RUN_CONFIG as NPU_ARGUMENTS, RUN_CONFIG, bind
 from ..semantics.tf_types import Type
 from ..syntax.expressions import is_none
-from .strategies import turned
+from .strategies import converted_arguments
 
 _RUN_CONFIG = "tensorflow.estimator.RunConfig"
 
@@ -19,12 +19,12 @@ _RUN_CONFIG = "tensorflow.estimator.RunConfig"
 def foreign_arguments(context: Context, call: ast.Call, where: Where) -> set[str]:
     """Return the arguments of a RunConfig without effect on an NPU, except None and NPU strategies."""
     bound = bind(call, RUN_CONFIG)
-    return {name for name, value in bound.args.items() if name not in NPU_ARGUMENTS and not is_none(value)} - turned(
-        context, call, where
-    )
+    return {
+        name for name, value in bound.args.items() if name not in NPU_ARGUMENTS and not is_none(value)
+    } - converted_arguments(context, call, where)
 
 
-def becomes(context: Context, node: ast.AST | None, where: Where) -> AnyType | None:
+def type_after_conversion(context: Context, node: ast.AST | None, where: Where) -> AnyType | None:
     """Return the kind of run configuration that an expression becomes.
 
     Returns:

@@ -18,7 +18,7 @@ _MODE_KEYS = ("tensorflow.estimator.ModeKeys.", "tensorflow.contrib.learn.ModeKe
 _FLAGS = ("tensorflow.app.flags.FLAGS.", "tensorflow.flags.FLAGS.", "absl.flags.FLAGS.")
 
 
-def decided(names: Names, node: ast.AST | None, where: Where, asked: frozenset[int] = frozenset()) -> bool:
+def is_static(names: Names, node: ast.AST | None, where: Where, asked: frozenset[int] = frozenset()) -> bool:
     """Return True if an expression is certainly a Python value and no tensor.
 
     Args:
@@ -34,12 +34,12 @@ def decided(names: Names, node: ast.AST | None, where: Where, asked: frozenset[i
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return True
     if isinstance(node, ast.BoolOp):  # all but the last are tested; the last may be the result
-        return decided(names, node.values[-1], where, asked)
+        return is_static(names, node.values[-1], where, asked)
     if isinstance(node, ast.Name):
         bindings = names.lookup(node.id, where) or []
         return bool(bindings) and all(_bound(names, b, node, asked) for b in bindings)
     if isinstance(node, ast.IfExp):
-        return decided(names, node.body, where, asked) and decided(names, node.orelse, where, asked)
+        return is_static(names, node.body, where, asked) and is_static(names, node.orelse, where, asked)
     if isinstance(node, ast.Attribute):
         return (
             (names.resolve(node, where) or "").startswith(_FLAGS)
@@ -62,7 +62,7 @@ def _is_key(names: Names, side: ast.AST, where: Where) -> bool:
 
 def _bound(names: Names, binding: Binding, use: ast.Name | None, asked: frozenset[int]) -> bool:
     if binding.kind == "value":
-        return decided(names, binding.node, binding.where, asked)
+        return is_static(names, binding.node, binding.where, asked)
     if binding.kind != "arg":
         return False
     key = id(binding.node)
@@ -70,7 +70,7 @@ def _bound(names: Names, binding: Binding, use: ast.Name | None, asked: frozense
     if key in asked or use is not None and len(scope.bindings[use.id]) == 1 and _is_tested(scope.node, use):
         return True
     values = handed(binding, names)
-    return values is not None and all(decided(v.names, v.value, v.where, asked | {key}) for v in values)
+    return values is not None and all(is_static(v.names, v.value, v.where, asked | {key}) for v in values)
 
 
 def _held(names: Names, node: ast.Attribute, where: Where, asked: frozenset[int]) -> bool:

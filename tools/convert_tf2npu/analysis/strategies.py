@@ -58,7 +58,7 @@ def kinds(node: ast.AST, where: Where, names: Names) -> set[str | None]:
     return found
 
 
-def taken(context: Context, call: ast.Call, where: Where) -> dict[str, set[str | None]]:
+def strategies_by_argument(context: Context, call: ast.Call, where: Where) -> dict[str, set[str | None]]:
     """Return the kinds of strategies that a call adds to a run configuration, by argument.
 
     Args:
@@ -88,14 +88,14 @@ def bound_configuration(context: Context, call: ast.Call, where: Where) -> Bound
     return None
 
 
-def turned(context: Context, call: ast.Call, where: Where) -> set[str]:
+def converted_arguments(context: Context, call: ast.Call, where: Where) -> set[str]:
     """Return the arguments of a run configuration whose strategies are converted to the NPU."""
     if context.distributed != "tf_strategy":
         return set()
-    return {name for name, its_kinds in taken(context, call, where).items() if its_kinds == {REPLICAS}}
+    return {name for name, its_kinds in strategies_by_argument(context, call, where).items() if its_kinds == {REPLICAS}}
 
 
-def are_made(names: Names) -> bool:
+def creates_strategy(names: Names) -> bool:
     """Return True if a file of the project creates a strategy with synchronous replicas, which shards the data.
 
     Args:

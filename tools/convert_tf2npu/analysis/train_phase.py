@@ -21,13 +21,13 @@ from .phase_words import (
     EVAL,
     PREDICT,
     TRAIN,
-    after_exit,
-    given,
+    argument_phase,
+    branch_phases,
     is_switch,
-    meaning,
     parameters,
+    phase_in,
+    phases_after_exits,
     phases_in,
-    the_phase_in,
 )
 
 __all__ = ["EVAL", "PREDICT", "TRAIN", "Phase", "phase_of"]
@@ -89,7 +89,7 @@ def phase_of(node: ast.AST, names: Names, text: str) -> Phase:
     if found.phases and (found.complete or TRAIN in found.phases):
         return found
     if not _TRAINS.search(text):
-        file = the_phase_in(os.path.splitext(os.path.basename(names.path))[0])
+        file = phase_in(os.path.splitext(os.path.basename(names.path))[0])
         return _of(file, "the name of the file") if file in (EVAL, PREDICT) else found
     return found if found.phases or _OTHER_PHASE.search(text) else _of(TRAIN, "the file, which only trains")
 
@@ -104,7 +104,7 @@ class _Search:
     def climb(self, node: ast.AST, names: Names) -> Phase:
         """Return the result of the evidence around a node, from the inside out."""
         child: ast.AST = node
-        reads = the_phase_in(" ".join(_words_read(node, names)))
+        reads = phase_in(" ".join(_words_read(node, names)))
         for parent in names.ancestors(node):
             found = self._beside(parent, child, names)
             if found.phases:
@@ -121,7 +121,7 @@ class _Search:
                 if found.phases:
                     return found
             elif isinstance(parent, ast.ClassDef):
-                named = the_phase_in(parent.name)
+                named = phase_in(parent.name)
                 if named:
                     return _of(named, f"the name {parent.name}")
             child = parent
@@ -130,7 +130,7 @@ class _Search:
     def _named(self, function: ast.FunctionDef, names: Names) -> Phase:
         """Return the phase in the name of a function, unless its calls contradict it."""
         name = function.name
-        phase = the_phase_in(name)
+        phase = phase_in(name)
         if not phase or _ELSEWHERE.search(name):
             return _OPEN
         if phase == TRAIN:
@@ -143,7 +143,7 @@ class _Search:
         """Return the evidence of one node for a part of it."""
         if isinstance(child, ast.stmt):
             for block in (getattr(parent, "body", None), getattr(parent, "orelse", None)):
-                left = after_exit(child, tuple(block)) if isinstance(block, list) and child in block else ()
+                left = phases_after_exits(child, tuple(block)) if isinstance(block, list) and child in block else ()
                 if len(left) == 1:
                     return _of(next(iter(left)), "the condition before it")
         if isinstance(parent, (ast.If, ast.IfExp)):
@@ -151,16 +151,16 @@ class _Search:
             return _of(phase, "the condition around it") if phase else _OPEN
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-            named = {the_phase_in(last_name(target)) for target in targets} - {None}
+            named = {phase_in(last_name(target)) for target in targets} - {None}
             if len(named) == 1:
                 return _of(named.pop(), "the name it is assigned to")
             return self._used(targets, parent, names)
         if isinstance(parent, ast.keyword):
-            named_by = the_phase_in(parent.arg or "")
+            named_by = phase_in(parent.arg or "")
             return _of(named_by, f"the argument {parent.arg}") if named_by else _OPEN
         if isinstance(parent, ast.Call) and child is not parent.func:
             taker = last_name(parent.func)
-            phase = _TAKERS.get(taker) or (the_phase_in(taker) if taker else None)
+            phase = _TAKERS.get(taker) or (phase_in(taker) if taker else None)
             return _of(phase, f"the call of {taker}") if phase else self._given_to(parent, child, names)
         if isinstance(parent, ast.For) and child is parent.iter:
             return _looped(parent)
@@ -248,7 +248,7 @@ class _Search:
             if found.phases or _handed_on(function, call):
                 return found
             values = call.args + [k.value for k in call.keywords]
-            return _of(the_phase_in(" ".join(w for v in values for w in _data_words(v))), "the names of its data")
+            return _of(phase_in(" ".join(w for v in values for w in _data_words(v))), "the names of its data")
         return self.climb(use.node, use.names)
 
 
@@ -273,7 +273,7 @@ def _is_call(use: Mention) -> bool:
 
 def _handed(function: ast.AST | None, call: ast.Call) -> str | None:
     """Return the phase in the arguments of a call: ``is_training=True``, ``mode='eval'``."""
-    found = {given(name, value) for name, value in _pairs(function, call)} - {None}
+    found = {argument_phase(name, value) for name, value in _pairs(function, call)} - {None}
     return found.pop() if len(found) == 1 else None
 
 
@@ -296,7 +296,7 @@ def _pairs(function: ast.AST | None, call: ast.Call) -> list[tuple[str, ast.expr
 
 def _tested(parent: ast.AST, child: ast.AST) -> str | None:
     """Return the phase in which the test around some code runs it."""
-    yes, no = meaning(parent.test)  # type: ignore[attr-defined]
+    yes, no = branch_phases(parent.test)  # type: ignore[attr-defined]
     for part, phase in ((parent.body, yes), (parent.orelse, no)):  # type: ignore[attr-defined]
         if any(child is one for one in (part if isinstance(part, list) else [part])):
             return phase

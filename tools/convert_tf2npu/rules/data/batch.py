@@ -149,7 +149,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.last_batch import StaticBatch, judge
+from ...analysis.last_batch import StaticBatch, check_last_batch
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
@@ -167,4 +167,6 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
     node = call.node
     assert isinstance(node.func, ast.Attribute)
     if context.types.of(node.func.value, call.where) == Type.DATASET:
-        yield from judge(context, call, bind(node, _SIGNATURES[node.func.attr]), StaticBatch(), node.func.value)
+        yield from check_last_batch(
+            context, call, bind(node, _SIGNATURES[node.func.attr]), StaticBatch(), node.func.value
+        )

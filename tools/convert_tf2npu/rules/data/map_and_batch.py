@@ -102,8 +102,8 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.datasets import around
-from ...analysis.last_batch import StaticBatch, judge
+from ...analysis.datasets import batched_dataset
+from ...analysis.last_batch import StaticBatch, check_last_batch
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
@@ -171,13 +171,13 @@ _BUCKETS = StaticBatch(pad="npu_shim.data.pad_last_batch(%s, batch_size=N)")
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(call.node.func, ast.Attribute)
     if context.types.of(call.node.func.value, call.where) == Type.DATASET:
-        yield from judge(context, call, bind(call.node, _BUCKET), _BUCKETS, call.node.func.value)
+        yield from check_last_batch(context, call, bind(call.node, _BUCKET), _BUCKETS, call.node.func.value)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     home, _, word = (name or "").rpartition(".")
     bound = bind(call.node, _SIGNATURES[word])
-    whole = around(context, call.node)
+    whole = batched_dataset(context, call.node)
     source = (
         whole.func.value
         if isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute) and whole is not call.node
@@ -196,4 +196,4 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
                 flag=None, drop="tf.data.experimental.bucket_by_sequence_length(..., drop_remainder=True)"
             )
         )
-    yield from judge(context, call, bound, static, source)
+    yield from check_last_batch(context, call, bound, static, source)

@@ -131,7 +131,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.gelu_formula import argument_name, expression_meaning, meaning, statements
+from ...analysis.gelu_formula import argument_name, form_of_expression, form_of_function, statements
 from ...semantics.model import Call, Function
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
@@ -171,7 +171,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     around = next((f for f in context.names.ancestors(call.node) if isinstance(f, (ast.FunctionDef, ast.Lambda))), None)
     function = next((f for f in context.names.functions if f.node is around), None)
-    found = meaning(function, context.names) if function else None
+    found = form_of_function(function, context.names) if function else None
     if function and found == "gelu":
         yield _function(context, function)
     elif function and found:
@@ -226,7 +226,7 @@ def _expression(context: Context, call: Call) -> Iterator[Result]:
         for part in ast.walk(whole):
             if not isinstance(part, (ast.Name, ast.Attribute)):
                 continue
-            found = expression_meaning(whole, part, context.names, call.where)
+            found = form_of_expression(whole, part, context.names, call.where)
             if found == "gelu":
                 new = f"npu_unary_ops.gelu({context.source.segment(part)})"
                 yield Change(

@@ -57,7 +57,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.run_configs import becomes
+from ...analysis.run_configs import type_after_conversion
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
 from ...semantics.tf_types import READY_MADE, Type
@@ -85,7 +85,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     place = _PLACES.get(name or "", _BY_PLACE)
     config = keywords.get("config") or (call.node.args[place] if len(call.node.args) > place else None)
     if config is not None and not is_none(config):
-        if becomes(context, config, call.where) != Type.PREPARED_RUN_CONFIG:
+        if type_after_conversion(context, config, call.where) != Type.PREPARED_RUN_CONFIG:
             yield Change(call.node, message, wrap(context.source, config, "npu_run_config_init(run_config=", ")"), uses)
         return
     edit = (

@@ -102,7 +102,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.run_configs import becomes
+from ...analysis.run_configs import type_after_conversion
 from ...rewrite.call_edits import add_argument, name_argument, rename, wrap
 from ...semantics.model import Call
 from ...semantics.signatures import ESTIMATOR, bind
@@ -127,7 +127,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     edits: list[Edit] = []
     uses = ["NPUEstimator"]
     if config is not None and bound.given("config"):
-        kind = becomes(context, config, call.where)
+        kind = type_after_conversion(context, config, call.where)
         if kind == Type.PREPARED_RUN_CONFIG:
             return
         if kind != Type.NPU_RUN_CONFIG:

@@ -94,7 +94,7 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.run_configs import becomes
+from ...analysis.run_configs import type_after_conversion
 from ...rewrite.call_edits import add_argument, holds_together, rename, wrap
 from ...rewrite.removal import remove_statements
 from ...semantics.model import Call
@@ -152,7 +152,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         uses.append("npu_run_config_init")
     else:
         missing = []
-        if becomes(context, config, call.where) != Type.PREPARED_RUN_CONFIG:
+        if type_after_conversion(context, config, call.where) != Type.PREPARED_RUN_CONFIG:
             edits += wrap(source, config, "npu_run_config_init(run_config=", ")")
             uses.append("npu_run_config_init")
     for argument in _OFF:

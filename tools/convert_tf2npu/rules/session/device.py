@@ -111,6 +111,7 @@ import ast
 import re
 from typing import Iterator
 
+from ...analysis.gpu_names import cpu, literal_without_gpu
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
@@ -122,8 +123,6 @@ CODE = "NPU110"
 CALLS = frozenset({"tensorflow.device"})
 METHODS = frozenset({"device"})
 _GPU = re.compile(r'(?P<name>gpu)(?P<index>:(?:\d+|\*))?(?=["\'/]|\Z)', re.IGNORECASE)
-_HOLE = "\0"
-_ONE_OF_SEVERAL = re.compile(r"(?P<before>/?(?:device:)?)(?P<name>gpu):(?:\0|%[ds]|{0?(?::d)?})", re.IGNORECASE)
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
@@ -140,7 +139,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     value = constant(device)
     if value is None:
-        literal = _of_numbered_gpu(context, device, call)
+        literal = literal_without_gpu(context, device, call)
         if literal:
             yield Change(call.node, "GPU device replaced with the CPU device", (rename(source, device, literal),))
         else:
@@ -161,17 +160,13 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     yield Change(
         call.node,
         "GPU device replaced with the CPU device",
-        (Edit(start + match.start(), start + match.end(), _cpu(match) + (":0" if match["index"] else "")),),
+        (Edit(start + match.start(), start + match.end(), cpu(match) + (":0" if match["index"] else "")),),
     )
 
 
 def _device(call: Call) -> ast.expr | None:
     arguments = list(call.node.args) + [k.value for k in call.node.keywords if k.arg]
     return arguments[0] if len(arguments) == 1 and not isinstance(arguments[0], ast.Starred) else None
-
-
-def _cpu(match: re.Match[str]) -> str:
-    return "CPU" if match["name"].isupper() else "cpu"
 
 
 def _reported_once(context: Context, call: Call) -> Iterator[Result]:
@@ -197,7 +192,7 @@ def _is_chosen(context: Context, call: Call) -> bool:
         device is not None
         and constant(device) is None
         and _is_scope(context, call)
-        and not _of_numbered_gpu(context, device, call)
+        and not literal_without_gpu(context, device, call)
     )
 
 
@@ -208,55 +203,4 @@ def _is_scope(context: Context, call: Call) -> bool:
         context.resolve(function, call.where) in CALLS
         or isinstance(function, ast.Attribute)
         and context.types.of(function.value, call.where) == Type.GRAPH
-    )
-
-
-def _of_numbered_gpu(context: Context, device: ast.expr, call: Call) -> str | None:
-    """The literal to write for an expression that fills a number into the name of a GPU."""
-    text, number = _template(device)
-    match = _ONE_OF_SEVERAL.fullmatch(text)
-    if match is None or not all(_only_reads(context, part, call) for part in number):
-        return None
-    written = context.source.segment(device)
-    try:
-        if ast.dump(ast.parse(f"({written})", mode="eval").body) != ast.dump(device):
-            return None  # inside an f-string, where older parsers do not know places
-    except SyntaxError:
-        return None
-    quote = '"' if written.lstrip("fF").startswith('"') else "'"
-    return quote + match["before"] + _cpu(match) + ":0" + quote
-
-
-def _template(device: ast.expr) -> tuple[str, list[ast.expr]]:
-    """The literal part of a string made with %, +, format or f, and what is filled in."""
-    if isinstance(device, ast.BinOp) and isinstance(device.op, (ast.Mod, ast.Add)):
-        text = constant(device.left)
-        tail = _HOLE if isinstance(device.op, ast.Add) else ""
-        return (text[0] + tail if text and isinstance(text[0], str) else ""), [device.right]
-    if (
-        isinstance(device, ast.Call)
-        and isinstance(device.func, ast.Attribute)
-        and device.func.attr == "format"
-        and len(device.args) == 1
-        and not device.keywords
-    ):
-        text = constant(device.func.value)
-        return (text[0] if text and isinstance(text[0], str) else ""), device.args
-    if isinstance(device, ast.JoinedStr):
-        parts = [(constant(v) or (_HOLE,))[0] for v in device.values]
-        return "".join(parts), [v.value for v in device.values if isinstance(v, ast.FormattedValue)]
-    return "", []
-
-
-def _only_reads(context: Context, number: ast.expr, call: Call) -> bool:
-    """Whether nothing but a value is lost with an expression: it calls nothing but str and int."""
-    return all(
-        isinstance(n.func, ast.Name)
-        and n.func.id in ("str", "int")
-        and context.names.lookup(n.func.id, call.where) is None
-        for n in ast.walk(number)
-        if isinstance(n, ast.Call)
-    ) and not any(
-        isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) or type(n).__name__ == "NamedExpr"
-        for n in ast.walk(number)
     )

@@ -210,11 +210,11 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...rewrite.call_edits import add_argument, rename, wrap
+from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.session_config import configure_session
 from ...semantics.model import Call
 from ...semantics.session_signatures import FUNCTIONS, METHODS_OF
 from ...semantics.signatures import bind
-from ...semantics.tf_types import Type
 from ...syntax.expressions import is_none, last_name, last_part
 from ..base import Change, Context, Finding, Result
 
@@ -240,7 +240,7 @@ def check_file(context: Context) -> Iterator[Result]:
             found = names.definition(call.node.func, call.where)
             if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], "__init__"):
                 for base in sorted(found[1].ancestry(found[0]).intersection(FUNCTIONS)):
-                    yield from _config(context, call.node, call, FUNCTIONS[base], found[0].name)
+                    yield from configure_session(context, call.node, call, FUNCTIONS[base], found[0].name)
 
 
 def _makes_session(context: Context, call: Call) -> bool:
@@ -258,7 +258,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     elif short == "partial":
         yield from _partial(context, call)
     else:
-        yield from _config(context, call.node, call, FUNCTIONS[name or ""], short)
+        yield from configure_session(context, call.node, call, FUNCTIONS[name or ""], short)
 
 
 def check_method(context: Context, call: Call) -> Iterator[Result]:
@@ -269,33 +269,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         return
     signature = METHODS_OF.get(context.types.of(function.value, call.where), {}).get(function.attr)
     if signature:
-        yield from _config(context, call.node, call, signature, function.attr)
-
-
-def _config(context: Context, node: ast.Call, call: Call, signature: tuple[str, ...], short: str) -> Iterator[Result]:
-    """Prepare the configuration among the arguments of a call."""
-    source = context.source
-    bound = bind(node, signature)
-    name = "session_config" if "session_config" in signature else "config"
-    config = bound.args.get(name)
-    message = f"{short} uses the NPU session configuration"
-    if config is not None:
-        if is_none(config):
-            yield Change(call.node, message, (rename(source, config, "npu_config_proto()"),), ("npu_config_proto",))
-        elif context.types.of(config, call.where) != Type.NPU_CONFIG:
-            yield Change(
-                call.node, message, wrap(source, config, "npu_config_proto(config_proto=", ")"), ("npu_config_proto",)
-            )
-        return
-    if bound.hidden:
-        yield Finding(
-            call.node,
-            f"the arguments of {short} are hidden behind * or **. Wrap their config in npu_config_proto(config_proto=...)",
-        )
-        return
-    edit = add_argument(source, call.node, name + "=npu_config_proto()")
-    if edit:
-        yield Change(call.node, message, (edit,), ("npu_config_proto",))
+        yield from configure_session(context, call.node, call, signature, function.attr)
 
 
 def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
@@ -305,12 +279,12 @@ def _base(context: Context, call: Call, value: ast.expr) -> Iterator[Result]:
         for base in owner.bases if owner else ():
             name = context.resolve(base, context.names.places[owner]) if owner else None
             if name in FUNCTIONS:
-                yield from _config(context, call.node, call, FUNCTIONS[name], last_part(name))
+                yield from configure_session(context, call.node, call, FUNCTIONS[name], last_part(name))
                 return
     else:
         name = context.resolve(value, call.where)
         if name in FUNCTIONS:
-            yield from _config(context, call.node, call, ("self",) + FUNCTIONS[name], last_part(name))
+            yield from configure_session(context, call.node, call, ("self",) + FUNCTIONS[name], last_part(name))
 
 
 def _partial(context: Context, call: Call) -> Iterator[Result]:
@@ -328,7 +302,7 @@ def _partial(context: Context, call: Call) -> Iterator[Result]:
             f"the config of this {short} is passed later. Wrap it there in npu_config_proto(config_proto=...)",
         )
         return
-    yield from _config(context, rest, call, signature, short)
+    yield from configure_session(context, rest, call, signature, short)
 
 
 def _given_later(context: Context, node: ast.Call) -> bool:

@@ -89,7 +89,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
-from ...analysis.strategies import NAMES, REPLICAS, taken
+from ...analysis.strategies import NAMES, REPLICAS, strategies_by_argument
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ..base import Change, Context, Finding, Result
@@ -132,7 +132,7 @@ def check_file(context: Context) -> Iterator[Result]:
 
 def _configuration(context: Context, call: Call) -> Iterator[Result]:
     """Report a run configuration whose strategies may be other ones than those that are converted."""
-    for argument, kinds in sorted(taken(context, call.node, call.where).items()):
+    for argument, kinds in sorted(strategies_by_argument(context, call.node, call.where).items()):
         if kinds != {REPLICAS}:
             yield Finding(
                 call.node,

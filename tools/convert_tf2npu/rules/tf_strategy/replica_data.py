@@ -60,7 +60,7 @@ from ...analysis.device_placement import function_of, in_map_function, in_test
 from ...analysis.eager import uses_eager
 from ...analysis.last_batch import training_flag
 from ...analysis.phase_words import TRAIN
-from ...analysis.strategies import are_made
+from ...analysis.strategies import creates_strategy
 from ...analysis.train_phase import phase_of
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
@@ -90,7 +90,7 @@ def check_file(context: Context) -> Iterator[Result]:
             continue
         message = _message(context, call)
         if message:
-            if are_made(context.names):
+            if creates_strategy(context.names):
                 return
             reported.add(function)
             yield Finding(call.node, message)

@@ -70,7 +70,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
-from ...analysis.gradients import BY_HAND, BY_TAPE, GRADIENTS, UNKNOWN, Applied, Source, applied, applied_in
+from ...analysis.gradients import BY_HAND, BY_TAPE, GRADIENTS, UNKNOWN, Applied, GradientSource, applied, applied_in
 from ...rewrite.call_edits import wrap
 from ...semantics.call_sites import users
 from ...semantics.module_index import Names
@@ -159,7 +159,7 @@ def _elsewhere(context: Context) -> list[Applied]:
 
 
 def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
-    by_tape: dict[int, Source] = {id(s.node): s for a in own for s in a.sources if s.kind == BY_TAPE}
+    by_tape: dict[int, GradientSource] = {id(s.node): s for a in own for s in a.sources if s.kind == BY_TAPE}
     for source in by_tape.values():
         if source.names is context.names:
             yield Finding(
@@ -168,7 +168,7 @@ def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
             )
 
 
-def _problem(source: Source, each: Applied) -> str | None:
+def _problem(source: GradientSource, each: Applied) -> str | None:
     """Return the reason reason gradients cannot be averaged where they are computed, or None."""
     names, call = source.names, source.node
     assert isinstance(call, ast.Call)

@@ -89,7 +89,7 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
 from ...analysis.gradients import only_applies
-from ...analysis.optimizers import MADE, WRAPPER, Class, is_subclass, passes_on, role, taken
+from ...analysis.optimizers import MADE, WRAPPER, Class, already_wrapped, is_subclass, passes_on, role
 from ...rewrite.call_edits import wrap
 from ...semantics.model import Call
 from ..base import Change, Context, Result
@@ -103,7 +103,7 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     names = context.names
     made = [call for call in names.calls if role(call.node, call.where, names) == MADE]
-    already = taken(names) if made else {}
+    already = already_wrapped(names) if made else {}
     for call in made:
         key = names.key(call.node)
         if (

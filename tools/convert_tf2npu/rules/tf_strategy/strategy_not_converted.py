@@ -37,7 +37,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.strategies import NAMES, TPU, taken
+from ...analysis.strategies import NAMES, TPU, strategies_by_argument
 from ..base import Context, Finding, Result
 
 CODE = "NPU250"
@@ -57,5 +57,7 @@ def check_file(context: Context) -> Iterator[Result]:
                 call.node,
                 f"a strategy places replicas on the devices of TensorFlow, which has no NPUs. {_FIX}",
             )
-        elif None in {kind for kinds in taken(context, call.node, call.where).values() for kind in kinds}:
+        elif None in {
+            kind for kinds in strategies_by_argument(context, call.node, call.where).values() for kind in kinds
+        }:
             yield Finding(call.node, f"an Estimator on the NPU accepts no strategy. {_FIX}")

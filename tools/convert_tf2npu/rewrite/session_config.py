@@ -1,0 +1,50 @@
+"""Edits that give a call the NPU session configuration."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ..project.context import Context
+from ..semantics.model import Call
+from ..semantics.signatures import bind
+from ..semantics.tf_types import Type
+from ..syntax.expressions import is_none
+from .call_edits import add_argument, rename, wrap
+from .change import Change, Finding, Result
+
+
+def configure_session(
+    context: Context, node: ast.Call, call: Call, signature: tuple[str, ...], short: str
+) -> Iterator[Result]:
+    """Give a call the NPU session configuration, or report it if its arguments are hidden.
+
+    Args:
+        context: the file.
+        node: the call with the arguments of the session, or one built from parts of it.
+        call: the call in the file that is reported as changed.
+        signature: the positional parameters of the function, with ``config`` or ``session_config``.
+        short: the name of the function in messages.
+    """
+    source = context.source
+    bound = bind(node, signature)
+    name = "session_config" if "session_config" in signature else "config"
+    config = bound.args.get(name)
+    message = f"{short} uses the NPU session configuration"
+    if config is not None:
+        if is_none(config):
+            yield Change(call.node, message, (rename(source, config, "npu_config_proto()"),), ("npu_config_proto",))
+        elif context.types.of(config, call.where) != Type.NPU_CONFIG:
+            yield Change(
+                call.node, message, wrap(source, config, "npu_config_proto(config_proto=", ")"), ("npu_config_proto",)
+            )
+        return
+    if bound.hidden:
+        yield Finding(
+            call.node,
+            f"the arguments of {short} are hidden behind * or **. Wrap their config in npu_config_proto(config_proto=...)",
+        )
+        return
+    edit = add_argument(source, call.node, name + "=npu_config_proto()")
+    if edit:
+        yield Change(call.node, message, (edit,), ("npu_config_proto",))
