@@ -108,7 +108,7 @@ if _API is not None:
                 params=params,
                 warm_start_from=warm_start_from,
             )
-            self._session_config = for_this_device(self._config.session_config)  # that config is for the NPU
+            self._session_config = for_this_device(self.config.session_config)  # that config is for the NPU
 
         export_savedmodel = _tf.v1.estimator.Estimator.export_savedmodel  # hidden in TF 2's Estimator
 

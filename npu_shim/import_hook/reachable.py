@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import os
-import warnings
 from typing import Iterator, Sequence, Tuple
 
 from npu_shim.import_hook.project_files import ProjectFiles
@@ -58,27 +56,23 @@ def _may_contain(folder: str, files: ProjectFiles) -> bool:
 
 
 def _imports(file: str) -> Iterator[_Import]:
-    tree = _parsed(file)
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield 0, alias.name
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            yield node.level, base
-            for alias in node.names:  # may be a module, too
-                yield node.level, f"{base}.{alias.name}".lstrip(".")
+    from convert_tf2npu.project.import_statements import all_statements_in, joined, text_of
+
+    for module, name in all_statements_in(text_of(_read(file), file)):
+        dots = len(module) - len(module.lstrip("."))
+        yield dots, module[dots:]
+        if name not in ("", "*"):  # may be a module too
+            yield dots, joined(module, name)[dots:]
 
 
-def _parsed(file: str) -> ast.Module | None:
+def _read(file: str) -> bytes:
     try:
         if os.path.getsize(file) > _MOST_BYTES:
-            return None
-        with open(file, "rb") as stream, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the import of the file shows them
-            return ast.parse(stream.read())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None  # the import of the file raises the error
+            return b""
+        with open(file, "rb") as stream:
+            return stream.read()
+    except OSError:
+        return b""  # the import of the file raises the error
 
 
 def _files(dots: int, parts: list[str], importer: str, folders: list[str]) -> Iterator[str]:

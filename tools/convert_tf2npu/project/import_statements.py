@@ -43,9 +43,8 @@ def imports_of(raw: bytes, path: str) -> Imports:
     lines = list(_lines_with_imports(text))
     for start, end in lines:
         names.update(_import_at(text, start))
-        for match in _INSIDE_LINE.finditer(text, start, end):
-            for module, name in _import_at(text, match.end()):
-                others.update((module, joined(module, name)))
+        for module, name in _inside_line(text, start, end):
+            others.update((module, joined(module, name)))
     by_other_means = any(word in text for word in _BY_OTHER_MEANS)
     if by_other_means:
         others.update(_QUOTED.findall(text))
@@ -74,6 +73,13 @@ def statements_in(text: str) -> Iterator[tuple[str, str]]:
         yield from _import_at(text, start)
 
 
+def all_statements_in(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the same, and the imports after a colon or a semicolon."""
+    for start, end in _lines_with_imports(text):
+        yield from _import_at(text, start)
+        yield from _inside_line(text, start, end)
+
+
 def _lines_with_imports(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each line with the word import, without a look at every line."""
     found = text.find("import")
@@ -81,6 +87,12 @@ def _lines_with_imports(text: str) -> Iterator[tuple[int, int]]:
         end = text.find("\n", found) % (len(text) + 1)  # the text's end for the last
         yield text.rfind("\n", 0, found) + 1, end
         found = text.find("import", end)
+
+
+def _inside_line(text: str, start: int, end: int) -> Iterator[tuple[str, str]]:
+    """Yield the imports after a colon or a semicolon in a line."""
+    for match in _INSIDE_LINE.finditer(text, start, end):
+        yield from _import_at(text, match.end())
 
 
 def _import_at(text: str, start: int) -> Iterator[tuple[str, str]]:
