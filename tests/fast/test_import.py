@@ -162,7 +162,7 @@ STATE = {
     "distributed/gradient_buckets.py": {"_ends", "_percentages"},
     "distributed/graph_consistency.py": {"_graphs", "_graph_count"},
     "distributed/graph_ops.py": {"_registered"},
-    "distributed/groups.py": {"_made"},
+    "distributed/groups.py": {"_groups"},
     "distributed/ranktable/reader.py": {"_read"},
     "distributed/servers/post.py": {"_kept"},
     "distributed/shm/rank_lock.py": {"_held"},
