@@ -15,7 +15,8 @@ from ..project.project import Project
 from ..rewrite.call_edits import broken_string, loses_comment
 from ..rewrite.npu_imports import import_edits, taken
 from ..rules.base import Change, Context, Finding, Result, Rule
-from ..rules.compat_v1.lifting import CODE as LIFTING, MOVING, as_lifted, lift
+from ..rules.compat_v1.lifted_names import as_lifted
+from ..rules.compat_v1.lifting import CODE as LIFTING, MOVING, lift
 from ..rules.registry import Registry
 from ..semantics.model import Where
 from ..syntax.expressions import last_name

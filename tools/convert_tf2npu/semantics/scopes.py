@@ -271,7 +271,7 @@ def _parts(target: ast.Tuple | ast.List, bound: Binding) -> list[Binding]:
         if len(value.elts) == count and not starred and not any(isinstance(e, ast.Starred) for e in value.elts):
             return [Binding("value", bound.where, element) for element in value.elts]
     elif bound.kind in ("value", "part") and not starred:
-        return [Binding("part", bound.where, value, ("%s.%d" % (bound.target, i)).lstrip(".")) for i in range(count)]
+        return [Binding("part", bound.where, value, f"{bound.target}.{i}".lstrip(".")) for i in range(count)]
     return [Binding("other", bound.where)] * count
 
 

@@ -80,7 +80,7 @@ def bind(call: ast.Call, parameters: tuple[str, ...]) -> Bound:
             hidden = True
             break
         if index >= len(parameters):
-            unknown = "argument %d" % (index + 1)
+            unknown = f"argument {index + 1}"
             break
         args[parameters[index]] = value
         positional.append(parameters[index])

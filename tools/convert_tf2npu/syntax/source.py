@@ -75,7 +75,7 @@ class Source:
                 warnings.simplefilter("ignore")  # do not report invalid escapes
                 tree = ast.parse(self.text)
         except SyntaxError as error:
-            message = "not Python %d.%d: %s" % (sys.version_info[:2] + (error.msg,))
+            message = f"not Python {sys.version_info[0]}.{sys.version_info[1]}: {error.msg}"
             if _PYTHON2_HINT.search("{} {}".format(error.msg, error.text or "")):
                 message += " (Python 2? convert it with 2to3 first)"
             raise SourceError(message, error.lineno or 0, error.offset or 0)
@@ -228,7 +228,7 @@ class Source:
         done = 0
         for edit in ordered(edits):
             if edit.start < done:
-                raise ValueError("edits overlap at offset %d" % edit.start)
+                raise ValueError(f"edits overlap at offset {edit.start}")
             pieces += [self.text[done : edit.start], edit.new]
             done = edit.end
         pieces.append(self.text[done:])

@@ -1,21 +1,19 @@
-"""Whether a file of TensorFlow 1 is lifted to tf.compat.v1, and how: decided once, when it is read.
+"""The decision to lift a file of TensorFlow 1 to tf.compat.v1, made once after the file is parsed.
 
-What is decided is at once true for the names of the file, so that all rules, and other files that import from it,
-see what will stand there: ``import tensorflow as tf`` that becomes ``import tensorflow.compat.v1 as tf`` binds
-``tensorflow.compat.v1``.
+The decision changes the names of the file at once. So all rules, and other files that import from it, see the names after
+lifting: if ``import tensorflow as tf`` becomes ``import tensorflow.compat.v1 as tf``, ``tf`` is ``tensorflow.compat.v1``.
 """
 
 from __future__ import annotations
 
 import ast
-import re
-from typing import Iterator, NamedTuple
+from typing import NamedTuple
 
 from ...rewrite.removal import block_of
-from ...semantics.model import Binding, Lift, Scope, Star, Where
+from ...semantics.model import Lift, Star
 from ...semantics.module_index import ModuleIndex, Names
 from ...semantics.version_evidence import had_gelu, is_eager
-from ...syntax.source import Edit, Source
+from ...syntax.source import Source
 from ...syntax.suppressions import ignored
 from ...tf_api.canonical_names import canonical
 from ...tf_api.v1_fate import (
@@ -29,201 +27,115 @@ from ...tf_api.v1_fate import (
     holds_lifted,
     is_lifted,
     is_module,
-    lifted,
     rest_of,
 )
 from .contrib.homes import contrib_name, home_of, is_importable, part_with_home, shared_module
+from .lifted_names import rebind
+from .tensorflow_uses import NOT_IN_V1, Import, Use, imports, is_lifted_alias, scopes, uses
 
 CODE, MOVING = "NPU100", "NPU119"
 _CONTRIB = "tensorflow.contrib"
-_DOTTED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)((?:\.\w+)+)")
-# Parts of the package that are not in compat.v1 and can be imported all the same.
-_BESIDE = frozenset({"python", "core", "examples", "tools", "compiler", "contrib", "compat"})
 
 
-class Use(NamedTuple):
-    """A dotted name of TensorFlow in an expression: where it starts, the whole, and what it means."""
+class _Evidence(NamedTuple):
+    """The TensorFlow of a file.
 
-    root: ast.Name
-    whole: ast.expr
-    where: Where
-    name: str
+    Attributes:
+        names: name resolution in it.
+        others: the names that other files import from it; ``*`` for all.
+        imports: its imports of TensorFlow, without those of tf.contrib.
+        of_contrib: its imports of tf.contrib.
+        used: the names of TensorFlow in it.
+        wanted: the names that need tf.compat.v1.
+    """
 
-
-class _Import(NamedTuple):
-    """What one import statement binds to a name of TensorFlow."""
-
-    scope: Scope
-    local: str
-    binding: Binding
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether it is ``import tensorflow`` or ``import tensorflow.keras``, which bind the root itself."""
-        return isinstance(self.binding.node, ast.Import) and any(
-            a.asname is None and a.name.partition(".")[0] == self.local for a in self.binding.node.names
-        )
-
-    @property
-    def is_bare_part(self) -> bool:
-        """Whether it is ``import tensorflow.keras``, with or without ``import tensorflow``."""
-        return self.is_bare and any(
-            a.asname is None and a.name.startswith("tensorflow.")
-            for a in self.binding.node.names  # type: ignore[union-attr]
-        )
+    names: Names
+    others: frozenset[str]
+    imports: list[Import]
+    of_contrib: list[Import]
+    used: list[Use]
+    wanted: set[str]
 
 
 def lift(project: ModuleIndex, source: Source, names: Names) -> None:
-    """Decide it for a file, and let its names mean what they will.
+    """Decide how to lift a file, and change its names to those after lifting.
 
     Args:
-        project: the files among which it stands.
+        project: the index of the project.
         source: the file.
-        names: its names; they get ``lift`` and ``by_name``.
+        names: name resolution in it; sets its ``lift`` and ``by_name``.
     """
-    others = project.taken(names.path) if names.path else frozenset()
-    imports = [i for i in _imports(names, _BESIDE) if i.binding.node and not ignored(source, i.binding.node, CODE)]
-    of_contrib = [i for i in _imports(names, _BESIDE - {"contrib"}) if i.binding.target.startswith(_CONTRIB)]
-    used = list(uses(names))
-    wanted = (
-        {use.name for use in used if _is_wanted(names, use)}
-        | {
-            i.binding.target
-            for i in imports
-            if is_lifted(i.binding.target)
-            or i.scope is names.module
-            and others & {i.local, "*"}
-            and holds_lifted(i.binding.target)
-        }
-        | {i.binding.target for i in of_contrib}
-    )
-    fates = {
-        became(name)
-        for name in {use.name for use in used} | {i.binding.target for i in imports + of_contrib}
-        if became(name) != ONLY_IN_V1 or not name.startswith(V1)
-    }
-    if (
-        NEW not in fates
-        and imports
-        and had_gelu(names)
-        and (
-            ONLY_IN_V1 not in fates
-            or any(
-                use.name.startswith(V1)
-                and rest_of(use.name) != "disable_v2_behavior"
-                and names.spelled(use.root, use.where) == "tensorflow"
-                for use in used
-            )
-        )
-    ):
-        fates.add(NEW)
-    if (
-        not wanted
-        or not fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE}
-        and (NEW in fates or _is_lifted_already(names, used) or is_eager(names, {use.name for use in used}))
-    ):
+    evidence = _evidence(project, source, names)
+    fates = _fates(evidence)
+    if not _needs_lifting(evidence, fates):
         return
-    moving = _moving(names, source, of_contrib, used)
-    whole = bool(moving or others & {"tf", "*"})
-    star = (
-        _star(names)
-        if any(
-            use.root.id == "tf"
-            and (use.name in wanted or whole and not use.name.startswith(V1))
-            and all(b.where.scope is names.module for b in names.lookup("tf", use.where) or ())
-            for use in used
-        )
-        else None
-    )
-    if NEW in fates:  # written for TensorFlow 1 and 2; what both have, it means
-        names.by_name, star = frozenset({ONLY_IN_V1}), None
-        imports = [i for i in imports if became(i.binding.target) == ONLY_IN_V1]
-    elif any(i.is_bare_part for i in imports):
-        names.by_name = frozenset({ONLY_IN_V1, OTHERWISE})
-        imports = [i for i in imports if not i.is_bare]
+    moving = _moving(source, evidence)
+    names.by_name, kept = _by_name(evidence, fates)
+    star = _star_for_tf(evidence, bool(moving)) if NEW not in fates else None
     instead = None
     if star is not None:
-        at_top = [i for i in imports if i.local == "tf" and i.scope is names.module]
+        at_top = [i for i in kept if i.local == "tf" and i.scope is names.module]
         instead = _alone_before(names, star.node, [i.binding.where.statement for i in at_top])
-        imports = [i for i in imports if i not in at_top]
-    if (
-        not moving
-        and not any(others & {i.local, "*"} for i in imports)
-        and all(_is_by_parts(names, use) for use in used if use.name in wanted)
-    ):
-        imports = [i for i in imports if i.binding.target != "tensorflow"]
-    statements = _chosen(names, imports, wanted, [use for use in used if use.name in wanted])
+        kept = [i for i in kept if i not in at_top]
+    if not moving and _needs_only_parts(evidence, kept):
+        kept = [i for i in kept if i.binding.target != "tensorflow"]
+    statements = _chosen(evidence, kept)
     names.lift = Lift(tuple(statements), star, instead)
-    _rebind(names, statements, [star.node] if star else [])
-    parts = [s for s in moving if s in names.tree.body]
-    if (
-        parts
-        and not any("tf" in scope.bindings for scope in _scopes(names))
-        and not any(root.id == "tf" for root, _ in names.reads)
-    ):
-        names.lift = names.lift._replace(parts=min(parts, key=lambda s: s.lineno))
-        _rebind(names, [], [min(parts, key=lambda s: s.lineno)])
+    rebind(names, statements, [star.node] if star else [])
+    parts = _first_of_parts(names, moving)
+    if parts is not None:
+        names.lift = names.lift._replace(parts=parts)
+        rebind(names, [], [parts])
 
 
-def uses(names: Names) -> Iterator[Use]:
-    """The dotted names of TensorFlow that a file uses, each as long as it is written."""
-    for root, where in names.reads:
-        whole: ast.expr = root
-        parent = names.parents.get(whole)
-        while isinstance(parent, ast.Attribute) and parent.value is whole:
-            whole, parent = parent, names.parents.get(parent)
-        name = names.spelled(whole, where)
-        if name and name.partition(".")[0] == "tensorflow":
-            yield Use(root, whole, where, name)
+def _evidence(project: ModuleIndex, source: Source, names: Names) -> _Evidence:
+    others = project.taken(names.path) if names.path else frozenset()
+    plain = [i for i in imports(names, NOT_IN_V1) if i.binding.node and not ignored(source, i.binding.node, CODE)]
+    of_contrib = [i for i in imports(names, NOT_IN_V1 - {"contrib"}) if i.binding.target.startswith(_CONTRIB)]
+    used = list(uses(names))
+    wanted = {use.name for use in used if _is_wanted(names, use)} | {i.binding.target for i in of_contrib}
+    for each in plain:
+        is_taken = each.scope is names.module and bool(others & {each.local, "*"})
+        if is_lifted(each.binding.target) or is_taken and holds_lifted(each.binding.target):
+            wanted.add(each.binding.target)
+    return _Evidence(names, others, plain, of_contrib, used, wanted)
 
 
-def whole_call(names: Names, node: ast.expr) -> ast.expr:
-    """The call of an expression, or itself where it is not called."""
-    parent = names.parents.get(node)
-    return parent if isinstance(parent, ast.Call) and parent.func is node else node
+def _fates(evidence: _Evidence) -> set[str]:
+    """Return the fates in TensorFlow 2 of the names that a file uses."""
+    targets = {i.binding.target for i in evidence.imports + evidence.of_contrib}
+    fates = {
+        became(name)
+        for name in {use.name for use in evidence.used} | targets
+        if became(name) != ONLY_IN_V1 or not name.startswith(V1)
+    }
+    if NEW not in fates and evidence.imports and had_gelu(evidence.names):
+        if ONLY_IN_V1 not in fates or any(_is_explicit(evidence.names, use) for use in evidence.used):
+            fates.add(NEW)
+    return fates
 
 
-def as_lifted(names: Names, edit: Edit, node: ast.AST) -> Edit:
-    """An edit that another rule made at a node, of the names as they stand in a file, for the file as it is lifted."""
-    if names.lift is None or not edit.new:
-        return edit
-    where = next((names.places[n] for n in (node, *names.ancestors(node)) if n in names.places), None)
-
-    def renamed(match: re.Match[str]) -> str:
-        root, rest = match.group(1), match.group(2)
-        bound = (names.lookup(root, where) if where else names.module.bindings.get(root)) or []
-        bound = [b for b in bound if b.node is node] or bound  # behind an import it is what that binds
-        if bound and all(b.target == V1 for b in bound) and rest.startswith(".compat.v1."):
-            return root + rest[len(".compat.v1") :]
-        if (
-            names.by_name
-            and not rest.startswith(".compat.")
-            and any(b.target == "tensorflow" for b in bound)
-            and became("tensorflow" + rest) in names.by_name
-        ):
-            return root + ".compat.v1" + rest
-        return match.group()
-
-    return edit._replace(new=_DOTTED.sub(renamed, edit.new))
-
-
-def is_lifted_alias(alias: ast.alias, module: str = "") -> bool:
-    """Whether a name in an import statement is one that compat.v1 has, too.
-
-    Args:
-        alias: the name.
-        module: of ``from module import``; of ``import`` nothing.
-    """
-    name = module + "." + alias.name if module else alias.name
+def _is_explicit(names: Names, use: Use) -> bool:
+    """Return True if a use reaches tf.compat.v1 from the plain TensorFlow."""
     return (
-        name.partition(".")[0] == "tensorflow"
-        and rest_of(name).partition(".")[0] not in _BESIDE
-        and (became(name) not in (NEW, NOWHERE) if module else is_module(name))
+        use.name.startswith(V1)
+        and rest_of(use.name) != "disable_v2_behavior"
+        and names.spelled(use.root, use.where) == "tensorflow"
     )
+
+
+def _needs_lifting(evidence: _Evidence, fates: set[str]) -> bool:
+    """Return True if a file is written for TensorFlow 1 and does not run as it is on TensorFlow 2."""
+    if not evidence.wanted:
+        return False
+    if fates & {ONLY_IN_V1, OF_CONTRIB, NOWHERE}:
+        return True
+    names, used = evidence.names, evidence.used
+    return not (NEW in fates or _is_lifted_already(names, used) or is_eager(names, {use.name for use in used}))
 
 
 def _is_wanted(names: Names, use: Use) -> bool:
-    """Whether a use needs compat.v1: by its name, or as a module handed on to what is not known here."""
+    """Return True if a use needs tf.compat.v1: by its name, or as a module that is passed to unknown code."""
     if use.name == V1 or use.name.startswith(V1 + ".") or became(use.name) == NEW:
         return False
     if is_lifted(use.name) or became(use.name) == OF_CONTRIB:
@@ -236,33 +148,36 @@ def _is_wanted(names: Names, use: Use) -> bool:
 def _is_lifted_already(names: Names, used: list[Use]) -> bool:
     return any(use.name.startswith(V1) for use in used) or any(
         b.kind == "import" and b.target.startswith(V1)
-        for scope in _scopes(names)
+        for scope in scopes(names)
         for bindings in scope.bindings.values()
         for b in bindings
     )
 
 
-def _scopes(names: Names) -> list[Scope]:
-    return list({id(where.scope): where.scope for where in names.places.values()}.values())
+def _by_name(evidence: _Evidence, fates: set[str]) -> tuple[frozenset[str], list[Import]]:
+    """Return the fates of the names that are lifted where they stand, and the imports that may be lifted."""
+    if NEW in fates:  # written for both versions: names that both have stay as they are
+        return frozenset({ONLY_IN_V1}), [i for i in evidence.imports if became(i.binding.target) == ONLY_IN_V1]
+    if any(i.is_bare_part for i in evidence.imports):
+        return frozenset({ONLY_IN_V1, OTHERWISE}), [i for i in evidence.imports if not i.is_bare]
+    return frozenset(), evidence.imports
 
 
-def _imports(names: Names, beside: frozenset[str]) -> Iterator[_Import]:
-    """What plain imports bind to names of TensorFlow, apart from those of some parts of it."""
-    for scope in _scopes(names):
-        for local, bindings in scope.bindings.items():
-            if any(b.kind == "import" and b.target.startswith(V1) for b in bindings):
-                continue  # lifted where that can be done, plain where it cannot
-            for binding in bindings:
-                if (
-                    binding.kind == "import"
-                    and binding.target.partition(".")[0] == "tensorflow"
-                    and rest_of(binding.target).partition(".")[0] not in beside
-                ):
-                    yield _Import(scope, local, binding)
+def _star_for_tf(evidence: _Evidence, moves: bool) -> Star | None:
+    """Return the star import of npu_init that binds a ``tf`` which has to be lifted."""
+    names = evidence.names
+    whole = moves or bool(evidence.others & {"tf", "*"})
+    needs_tf = any(
+        use.root.id == "tf"
+        and (use.name in evidence.wanted or whole and not use.name.startswith(V1))
+        and all(b.where.scope is names.module for b in names.lookup("tf", use.where) or ())
+        for use in evidence.used
+    )
+    return _star(names) if needs_tf else None
 
 
 def _star(names: Names) -> Star | None:
-    """The star import of npu_init that gives ``tf``, first or last."""
+    """Return the star import of npu_init that binds ``tf``, alone or last."""
     found = [
         star
         for star in names.stars
@@ -275,9 +190,9 @@ def _star(names: Names) -> Star | None:
     return found[-1] if not lines or max(lines) < found[-1].node.lineno else None
 
 
-def _alone_before(names: Names, star: ast.stmt, imports: list[ast.stmt | None]) -> ast.stmt | None:
-    """The first of some imports, if it imports one thing, and only imports follow it until a star import."""
-    first = imports[0] if imports else None
+def _alone_before(names: Names, star: ast.stmt, imported: list[ast.stmt | None]) -> ast.stmt | None:
+    """Return the first of some imports if it imports one thing and only imports follow it up to a star import."""
+    first = imported[0] if imported else None
     block = block_of(names, first) if first is not None else []
     if (
         isinstance(first, ast.Import)
@@ -289,20 +204,32 @@ def _alone_before(names: Names, star: ast.stmt, imports: list[ast.stmt | None]) 
     return None
 
 
-def _chosen(names: Names, imports: list[_Import], wanted: set[str], used: list[Use]) -> list[ast.stmt]:
-    """The import statements that are to import from compat.v1: of what is wanted, and what is used by their names."""
+def _needs_only_parts(evidence: _Evidence, kept: list[Import]) -> bool:
+    """Return True if only imports of parts of TensorFlow have to be lifted, and not the import of the whole."""
+    names = evidence.names
+    return not any(evidence.others & {i.local, "*"} for i in kept) and all(
+        b.kind == "import" and b.target != "tensorflow"
+        for use in evidence.used
+        if use.name in evidence.wanted
+        for b in names.lookup(use.root.id, use.where) or ()
+    )
+
+
+def _chosen(evidence: _Evidence, kept: list[Import]) -> list[ast.stmt]:
+    """Return the import statements that import from tf.compat.v1 after lifting."""
+    used = [use for use in evidence.used if use.name in evidence.wanted]
     found: dict[ast.stmt, None] = {}
-    for each in imports:
+    for each in kept:
         target, node = each.binding.target, each.binding.node
         needed = (
             target == "tensorflow"
             or is_lifted(target)
-            or target in wanted
+            or target in evidence.wanted
             or any(use.root.id == each.local and use.name.startswith(target + ".") for use in used)
         )
         if needed and isinstance(node, ast.stmt) and _can_be_lifted(node):
             found[node] = None
-    for star in names.stars:
+    for star in evidence.names.stars:
         if star.module.partition(".")[0] == "tensorflow" and _can_be_lifted(star.node):
             found[star.node] = None
     return list(found)
@@ -314,19 +241,15 @@ def _can_be_lifted(node: ast.stmt) -> bool:
     return isinstance(node, ast.Import) and any(is_lifted_alias(a) for a in node.names)
 
 
-def _is_by_parts(names: Names, use: Use) -> bool:
-    """Whether the first word of a name is an import of a part of TensorFlow, and not of the whole."""
-    return all(b.kind == "import" and b.target != "tensorflow" for b in names.lookup(use.root.id, use.where) or ())
-
-
-def _moving(names: Names, source: Source, imports: list[_Import], used: list[Use]) -> list[ast.stmt]:
-    """The imports of modules of tf.contrib of which something moves to where only ``tf`` has it."""
+def _moving(source: Source, evidence: _Evidence) -> list[ast.stmt]:
+    """Return the imports of modules of tf.contrib that have a name which moves to a place that only ``tf`` reaches."""
+    names = evidence.names
     moving: list[ast.stmt] = []
-    for each in imports:
+    for each in evidence.of_contrib:
         node = each.binding.node
         its = [
             part_with_home(names, u.whole, u.where)
-            for u in used
+            for u in evidence.used
             if u.root.id == each.local and each.binding in (names.lookup(u.root.id, u.where) or ())
         ]
         homes = [(getattr(found[0], "attr", ""), found[2]) if found else ("", None) for found in its]
@@ -337,25 +260,13 @@ def _moving(names: Names, source: Source, imports: list[_Import], used: list[Use
     return moving
 
 
-def _rebind(names: Names, statements: list[ast.stmt], added: list[ast.stmt]) -> None:
-    """Let the names that the statements bind mean what they mean once these are lifted, and ``tf`` what is imported
-    behind others."""
-
-    def after(binding: Binding) -> Binding:
-        target = binding.target
-        whole = target == "tensorflow" or isinstance(binding.node, ast.ImportFrom) or is_module(target)
-        is_ours = (
-            binding.node in chosen
-            and target.partition(".")[0] == "tensorflow"
-            and rest_of(target).partition(".")[0] not in _BESIDE
-        )
-        return binding._replace(target=lifted(target)) if is_ours and whole else binding
-
-    chosen = set(statements)
-    names.forget()
-    for scope in _scopes(names):
-        for local, bindings in scope.bindings.items():
-            scope.bindings[local] = [after(b) for b in bindings]
-    names.stars = [s._replace(module=lifted(s.module)) if s.node in chosen else s for s in names.stars]
-    for statement in added:
-        names.module.bindings.setdefault("tf", []).append(Binding("import", names.places[statement], statement, V1))
+def _first_of_parts(names: Names, moving: list[ast.stmt]) -> ast.stmt | None:
+    """Return the first import whose parts move to ``tf``, if nothing binds or reads the name ``tf``."""
+    parts = [s for s in moving if s in names.tree.body]
+    if (
+        not parts
+        or any("tf" in scope.bindings for scope in scopes(names))
+        or any(root.id == "tf" for root, _ in names.reads)
+    ):
+        return None
+    return min(parts, key=lambda s: s.lineno)

@@ -72,7 +72,7 @@ from ..base import Context, Finding, Result
 from .contrib.advice import advice
 from .contrib.contrib_uses import below_contrib
 from .contrib.plan import plan
-from .lifting import Use, uses, whole_call
+from .tensorflow_uses import Use, uses, whole_call
 
 CODE = "NPU260"
 NEEDS = {"compat_v1": True}

@@ -11,7 +11,7 @@ from ....syntax.source import Edit
 from ....syntax.suppressions import ignored
 from ....tf_api.v1_fate import V1
 from ...base import Context
-from ..lifting import Use, uses, whole_call
+from ..tensorflow_uses import Use, uses, whole_call
 from .calls import call_edits
 from .homes import Home, contrib_name, part_with_home
 
