@@ -1,4 +1,4 @@
-"""Which calls count as calls of TensorFlow, where they are, and what becomes of each."""
+"""The calls that count as TensorFlow calls, their places and their results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_calls_are_listed(script: str, expected: list[tuple[str, str, int, int]]
     assert listed(script) == expected
 
 
-def test_a_call_that_cannot_be_reached_inside_a_string_is_left() -> None:
+def test_a_call_inside_a_string_that_cannot_be_edited_is_unchanged() -> None:
     result = convert(TF + 'x = (f"{a}"\n     f"{tf.Session()}")\n')
     kinds = {d.kind for d in result.diagnostics}
     assert [call.outcome for call in result.listed] == list(kinds)

@@ -1,4 +1,4 @@
-"""Lifting TensorFlow 1 to tf.compat.v1: names in every spelling, entry scripts, projects, and what stays."""
+"""Lifting TensorFlow 1 code to tf.compat.v1: spellings of names, entry scripts, projects, and unchanged code."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_file_that_only_defines_is_lifted_without_a_switch(before: str, after:
     ],
     ids=lambda text: text[:60],
 )
-def test_what_needs_no_lifting_stays(text: str) -> None:
+def test_code_that_needs_no_lifting_is_unchanged(text: str) -> None:
     assert lifted(text) == text
 
 
@@ -214,7 +214,7 @@ def test_a_script_on_compat_v1_gets_the_switch_where_nothing_does_it() -> None:
     assert lifted(text) == text.replace("tf\n", "tf\n" + SWITCH, 1)
 
 
-def test_other_rules_see_what_the_file_becomes() -> None:
+def test_other_rules_see_the_lifted_names() -> None:
     text = "import tensorflow as tf\nx = tf.placeholder(tf.float32, [2])\ny = tf.nn.dropout(x, 0.5)\n" + WORK
     assert lifted(text, ALL) == (
         "import tensorflow.compat.v1 as tf\nfrom npu_shim.npu_init import npu_config_proto, npu_ops\n"
@@ -428,7 +428,7 @@ def test_check_counts_what_would_be_lifted(tmp_path: pathlib.Path, capsys) -> No
         'import importlib\ntf = importlib.import_module("tensorflow")\nx = tf.placeholder(1)\n',
     ],
 )
-def test_what_cannot_be_lifted_is_told(text: str) -> None:
+def test_names_that_cannot_be_lifted_are_reported(text: str) -> None:
     result = LIFTING.convert(text.encode())
     assert result.new is None
     assert [d.message for d in result.diagnostics if d.kind == FINDING and "tf.compat.v1.placeholder" in d.message]

@@ -1,4 +1,4 @@
-"""Names of tf.contrib: moved to where they live in tf.compat.v1, with their arguments, or told."""
+"""Names of tf.contrib: replaced by those of tf.compat.v1 with their arguments, or reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def moved(text: str) -> str:
     return new
 
 
-def told(text: str) -> list[str]:
+def reported(text: str) -> list[str]:
     return [d.message for d in MOVING.convert(text.encode()).diagnostics if d.kind == FINDING]
 
 
@@ -96,10 +96,10 @@ def test_a_call_moves_with_its_arguments(before: str, after: str) -> None:
         ("tf.config.experimental.set_virtual_device_configuration(a, virtual_devices=b)", "virtual_devices"),
     ],
 )
-def test_what_has_no_home_stays_and_is_told_with_what_to_write(call: str, words: str) -> None:
+def test_names_without_a_replacement_are_reported_with_advice(call: str, words: str) -> None:
     text = HEAD + f"def f():\n    return {call}, tf.to_float(1)\n"
     assert moved(text) == LIFTED + text[len(HEAD) :]
-    assert [message for message in told(text) if words in message] or not words and not told(text)
+    assert [message for message in reported(text) if words in message] or not words and not reported(text)
 
 
 IMPORTS = {
@@ -149,18 +149,18 @@ def test_an_import_moves_with_what_is_used_of_it(before: str, after: str) -> Non
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_an_import_that_stays_is_told_once(text: str, count: int) -> None:
+def test_an_import_that_is_not_converted_is_reported_once(text: str, count: int) -> None:
     assert moved(text) == text
-    assert len(told(text)) == count
+    assert len(reported(text)) == count
 
 
-def test_a_module_that_is_handed_on_is_left_and_told() -> None:
+def test_a_module_passed_to_other_code_is_reported() -> None:
     text = "from tensorflow.contrib import rnn\nimport tensorflow as tf\ndef f():\n    return g(rnn), rnn.GRUCell(2)\n"
     assert "from tensorflow.contrib import rnn\n" in moved(text) and "tf.nn.rnn_cell.GRUCell(2)" in moved(text)
-    assert [message for message in told(text) if "tf.contrib.rnn" in message]
+    assert [message for message in reported(text) if "tf.contrib.rnn" in message]
 
 
-def test_what_other_files_take_stays_imported(tmp_path: pathlib.Path) -> None:
+def test_names_that_other_files_import_stay_imported(tmp_path: pathlib.Path) -> None:
     files = {
         "cells.py": "from tensorflow.contrib import rnn\n",
         "net.py": "from cells import rnn\ndef f():\n    return rnn.GRUCell(2)\n",
@@ -182,16 +182,18 @@ def test_what_another_rule_replaces_is_not_moved_too() -> None:
     assert not [d for d in result.diagnostics if d.code == "NPU260"]
 
 
-def test_what_has_moved_is_not_told() -> None:
-    assert not told(next(text for text in IMPORTS if "static_rnn(rnn.GRUCell(2), x)" in text and "conv2d" not in text))
+def test_converted_names_are_not_reported() -> None:
+    assert not reported(
+        next(text for text in IMPORTS if "static_rnn(rnn.GRUCell(2), x)" in text and "conv2d" not in text)
+    )
 
 
-def test_without_the_argument_tf_contrib_stays() -> None:
+def test_without_the_option_tf_contrib_is_unchanged() -> None:
     text = b"from tensorflow.contrib import rnn\ndef f():\n    return rnn.GRUCell(2)\n"
     assert Converter().convert(text).new is None and not Converter().convert(text).diagnostics
 
 
-def test_every_home_is_a_name_of_compat_v1_and_every_advice_is_a_sentence() -> None:
+def test_replacements_are_names_of_compat_v1_and_advice_is_an_imperative() -> None:
     for name, home in HOMES.items():
         assert became("tensorflow." + home.name) in (SAME, ONLY_IN_V1, OTHERWISE), name
         assert advice(name).startswith("Use tf.")

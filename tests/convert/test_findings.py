@@ -1,4 +1,4 @@
-"""What the finding rules tell, and what they leave alone: the support table, and where code runs."""
+"""The findings of the rules: the support table, the messages, and code on the host, which is not reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RULE_OF_KIND = {
 REPORTING = [rule for rule in Registry().rules if "Reported::" in rule.doc]
 
 
-def told(text: str, select: str = "NPU2", path: str = "") -> list[str]:
+def reported(text: str, select: str = "NPU2", path: str = "") -> list[str]:
     """The codes of the findings on a script."""
     result = Converter(Settings(select=(select,))).convert(textwrap.dedent(text).encode("utf-8"), path)
     assert result.new is None
@@ -55,24 +55,24 @@ def row(status: str, note_code: str = "") -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", sorted(RULE_OF_KIND))
-def test_each_name_of_a_kind_is_told_by_its_rule(kind: str) -> None:
+def test_each_name_of_a_kind_is_reported_by_its_rule(kind: str) -> None:
     code = RULE_OF_KIND[kind]
     wrong = []
     for name in sorted(names_of(kind)):
         root, _, rest = name.partition(".")
         module = "horovod.tensorflow" if root == "horovod" else root
-        if told(f"import tensorflow\nimport {module} as t\n\nx = t.{rest}(a, b)\n", code) != [code]:
+        if reported(f"import tensorflow\nimport {module} as t\n\nx = t.{rest}(a, b)\n", code) != [code]:
             wrong.append(name)
     assert wrong == []
 
 
 @pytest.mark.parametrize("name", sorted(AVOID_IN_2))
-def test_what_tensorflow_2_excludes_is_told_once_and_only_of_scripts_that_are_lifted(name: str) -> None:
+def test_names_unsupported_on_tensorflow_2_are_reported_once_in_lifted_scripts_only(name: str) -> None:
     call = name.replace("tensorflow.", "t.")
     text = f"import tensorflow.compat.v1 as t\n\nx = {call}(a)\ny = {call}(b)\n"
     result = Converter(Settings(select=("NPU217",), compat_v1=True)).convert(text.encode("utf-8"))
     assert [(d.code, d.line) for d in result.diagnostics] == [("NPU217", 3)] and result.new is None
-    assert told(text, "NPU217") == []
+    assert reported(text, "NPU217") == []
 
 
 def test_each_kind_has_names_and_a_rule() -> None:
@@ -119,7 +119,7 @@ def test_the_kind_of_a_row(maker: Any, name: str, status: str, note_code: str, k
         ("tf.compat.v1.nn.ctc_loss", "avoid", False),
         ("tf.compat.v1.distribute.cluster_resolver.TPUClusterResolver", "avoid", False),
     ],
-    ids=["excluded", "by the interface of version 2", "supported", "told already", "asked for under a condition"],
+    ids=["excluded", "by the interface of version 2", "supported", "reported already", "asked for under a condition"],
 )
 def test_what_the_list_for_tensorflow_2_excludes(maker: Any, name: str, note_code: str, advised_against: bool) -> None:
     table = maker.support_table({"tf.nn.ctc_loss": row("supported_no_change", "avoid")})
@@ -145,7 +145,7 @@ def test_a_finding_names_only_what_npu_shim_has(rule: Any) -> None:
 
 
 @pytest.mark.parametrize("rule", REPORTING, ids=[r.code for r in REPORTING])
-def test_a_finding_says_what_to_do_in_one_line(rule: Any) -> None:
+def test_a_finding_is_the_problem_and_the_fix_in_one_line(rule: Any) -> None:
     for example in rule.doc.split("Reported::")[1:]:
         text = textwrap.dedent(re.split(r"\n(?=\S)", example.strip("\n"))[0])
         result = Converter(Settings(select=(rule.code,), **rule.needs)).convert(text.encode("utf-8"))
@@ -215,15 +215,15 @@ ON_THE_HOST = {
 
 
 @pytest.mark.parametrize("text", ON_THE_HOST.values(), ids=list(ON_THE_HOST))
-def test_what_runs_on_the_host_is_left_alone(text: str) -> None:
-    assert told("import tensorflow as tf\n" + textwrap.dedent(text) + "\n", "NPU230") == []
+def test_code_on_the_host_is_not_reported(text: str) -> None:
+    assert reported("import tensorflow as tf\n" + textwrap.dedent(text) + "\n", "NPU230") == []
 
 
 @pytest.mark.parametrize("path", ["layers_test.py", "data/dataset.py", "datasets/coco.py"])
-def test_files_beside_the_model_are_left_alone(path: str, tmp_path: pathlib.Path) -> None:
+def test_files_for_input_and_tests_are_not_reported(path: str, tmp_path: pathlib.Path) -> None:
     text = "import tensorflow as tf\n\nx = tf.where(x > 0)\n"
-    assert told(text, "NPU230", str(tmp_path / path)) == []
-    assert told(text, "NPU230", str(tmp_path / "model.py")) == ["NPU230"]
+    assert reported(text, "NPU230", str(tmp_path / path)) == []
+    assert reported(text, "NPU230", str(tmp_path / "model.py")) == ["NPU230"]
 
 
 @pytest.mark.parametrize(
@@ -237,15 +237,15 @@ def test_files_beside_the_model_are_left_alone(path: str, tmp_path: pathlib.Path
     ],
     ids=["a model function", "compat.v1", "a helper of a model", "None twice", "from import"],
 )
-def test_what_runs_on_the_card_is_told(text: str) -> None:
-    assert told("import tensorflow as tf\n" + text + "\n", "NPU230") == ["NPU230"]
+def test_code_on_the_npu_is_reported(text: str) -> None:
+    assert reported("import tensorflow as tf\n" + text + "\n", "NPU230") == ["NPU230"]
 
 
-# --- told once -------------------------------------------------------------------
+# --- reported once -------------------------------------------------------------------
 
 
 def test_a_call_on_the_host_does_not_hide_one_on_the_card() -> None:
-    assert told(
+    assert reported(
         """
         import tensorflow as tf
         def parse(x):
@@ -258,7 +258,7 @@ def test_a_call_on_the_host_does_not_hide_one_on_the_card() -> None:
     ) == ["NPU236"]
 
 
-def test_placeholders_are_told_once_with_their_number() -> None:
+def test_placeholders_are_reported_once_with_their_number() -> None:
     text = (
         "import tensorflow as tf\n\na = tf.placeholder(tf.int32, [None])\n"
         'b = tf.placeholder(tf.int32, (2, None))\nrate = tf.placeholder(tf.float32, name="lr")\n'
@@ -269,9 +269,9 @@ def test_placeholders_are_told_once_with_their_number() -> None:
     ]
 
 
-def test_each_batch_queue_with_threads_is_told_and_the_rest_once() -> None:
+def test_each_batch_queue_with_threads_is_reported_and_other_queues_once() -> None:
     assert (
-        told(
+        reported(
             """
         import tensorflow as tf
         names = tf.train.string_input_producer(files)
@@ -286,18 +286,18 @@ def test_each_batch_queue_with_threads_is_told_and_the_rest_once() -> None:
     )
 
 
-def test_queues_in_a_file_of_input_code_are_told_once(tmp_path: pathlib.Path) -> None:
+def test_queues_in_a_file_of_input_code_are_reported_once(tmp_path: pathlib.Path) -> None:
     text = """
         import tensorflow as tf
         names = tf.train.string_input_producer(files)
         _, record = tf.TFRecordReader().read(names)
         """
-    assert told(text, "NPU223", str(tmp_path / "dataset.py")) == ["NPU223"]
+    assert reported(text, "NPU223", str(tmp_path / "dataset.py")) == ["NPU223"]
 
 
-def test_masks_in_one_statement_are_told_once() -> None:
+def test_masks_in_one_statement_are_reported_once() -> None:
     assert (
-        told(
+        reported(
             """
         import tensorflow as tf
         loss = tf.reduce_sum(tf.boolean_mask(a, m) - tf.boolean_mask(b, m))
@@ -350,13 +350,13 @@ def test_the_mask_fits_the_reduction(reduction: str, instead: str) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_one_call(text: str, expected: list[str]) -> None:
-    assert told(f"import numpy as np\nimport tensorflow as tf\n\ny = {text}\n") == expected
+    assert reported(f"import numpy as np\nimport tensorflow as tf\n\ny = {text}\n") == expected
 
 
-def test_a_constant_that_float16_holds_as_a_denormal_number_is_not_told() -> None:
+def test_a_constant_that_is_a_denormal_number_of_float16_is_not_reported() -> None:
     text = "import tensorflow as tf\n\nx = tf.cast(x, tf.float16)\ny = tf.log(x + %s)\n"
-    assert told(text % "3e-8", "NPU227") == []
-    assert told(text % "2.9e-8", "NPU227") == ["NPU227"]
+    assert reported(text % "3e-8", "NPU227") == []
+    assert reported(text % "2.9e-8", "NPU227") == ["NPU227"]
 
 
 @pytest.mark.parametrize(
@@ -371,4 +371,4 @@ def test_a_constant_that_float16_holds_as_a_denormal_number_is_not_told() -> Non
     ],
 )
 def test_native_keras(text: str, expected: list[str]) -> None:
-    assert told("import tensorflow as tf\n" + text + "\n", "NPU228") == expected
+    assert reported("import tensorflow as tf\n" + text + "\n", "NPU228") == expected

@@ -1,4 +1,4 @@
-"""Horovod is turned over whole, with -d horovod, or not at all."""
+"""With -d horovod either all uses of Horovod are converted or none."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_converts(text: str, part: str) -> None:
         'opt = hvd.DistributedOptimizer(opt,  # the optimizer\n    name="a")\n',
     ],
 )
-def test_one_use_without_a_counterpart_keeps_the_whole_file(text: str) -> None:
+def test_one_unsupported_use_leaves_the_file_unchanged(text: str) -> None:
     result = WITH.convert((HEAD + text).encode())
     assert result.new is None
     assert any(d.message.startswith("Horovod not converted in this file: ") for d in result.diagnostics) and not any(
@@ -116,7 +116,7 @@ def test_one_use_without_a_counterpart_keeps_the_whole_file(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [t for t, _ in CONVERTED.values()], ids=list(CONVERTED))
-def test_without_the_option_horovod_stays(text: str) -> None:
+def test_without_the_option_horovod_is_unchanged(text: str) -> None:
     assert Converter().convert((HEAD + text).encode()).new is None
 
 
@@ -124,15 +124,15 @@ def test_without_the_option_horovod_stays(text: str) -> None:
     "text",
     ["f = lambda hvd: hvd.rank()\n", "x = [hvd.rank() for hvd in engines]\n", "def f(hvd):\n    return hvd.size()\n"],
 )
-def test_another_thing_of_that_name_stays(text: str) -> None:
+def test_other_objects_of_that_name_are_unchanged(text: str) -> None:
     new = WITH.convert((HEAD + text).encode()).new
     assert new is not None and text in new.decode()
 
 
-def test_where_the_training_ends_is_told_when_it_is_not_seen() -> None:
+def test_an_unknown_end_of_the_training_is_reported() -> None:
     result = WITH.convert((HEAD + "def start():\n    hvd.init()\nstart()\ntrain()\n").encode())
-    told = [d for d in result.diagnostics if d.kind == FINDING]
-    assert len(told) == 1 and told[0].line == 4 and "shutdown_resource(npu_sess, npu_shutdown)" in told[0].message
+    reported = [d for d in result.diagnostics if d.kind == FINDING]
+    assert len(reported) == 1 and reported[0].line == 4 and "shutdown_resource(npu_sess, npu_shutdown)" in reported[0].message
 
 
 INIT = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nimport model\nhvd.init()\nmodel.make()\n"
@@ -165,7 +165,7 @@ def convert(folder: pathlib.Path, files: dict[str, str], *arguments: str) -> dic
 
 
 @pytest.mark.parametrize("files", list(PROJECTS.values()), ids=list(PROJECTS))
-def test_a_project_is_turned_over(files: dict[str, str], tmp_path: pathlib.Path) -> None:
+def test_a_project_is_converted(files: dict[str, str], tmp_path: pathlib.Path) -> None:
     made = convert(tmp_path, files)
     for name, text in made.items():
         assert "hvd" not in text and "horovod" not in text, name
@@ -186,7 +186,7 @@ STAYING: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("files", STAYING)
-def test_files_that_train_together_stay_together(files: dict[str, str], tmp_path: pathlib.Path) -> None:
+def test_files_that_train_together_are_all_unchanged_or_none(files: dict[str, str], tmp_path: pathlib.Path) -> None:
     assert convert(tmp_path, files) == files
 
 
@@ -195,7 +195,7 @@ def test_an_excluded_file_keeps_those_that_train_with_it(tmp_path: pathlib.Path)
     assert convert(tmp_path, files, "--exclude", "model.py") == files
 
 
-def test_scripts_that_do_not_train_together_do_not_stay_together(tmp_path: pathlib.Path) -> None:
+def test_scripts_that_train_apart_are_converted_apart(tmp_path: pathlib.Path) -> None:
     files = {
         "log.py": "def log(x):\n    pass\n",
         "one.py": "import log\n" + ADASUM,
@@ -205,7 +205,7 @@ def test_scripts_that_do_not_train_together_do_not_stay_together(tmp_path: pathl
     assert made["one.py"] == files["one.py"] and "get_npu_rank_id()" in made["two.py"]
 
 
-def test_it_is_told_in_which_other_file_horovod_stays(tmp_path: pathlib.Path, capsys) -> None:
+def test_the_file_with_the_unsupported_use_is_named(tmp_path: pathlib.Path, capsys) -> None:
     convert(tmp_path, {"train.py": INIT, "model.py": MODEL + "hvd.elastic.run(f)\n"})
     printed = capsys.readouterr().out
     assert (
@@ -213,6 +213,6 @@ def test_it_is_told_in_which_other_file_horovod_stays(tmp_path: pathlib.Path, ca
     )
 
 
-def test_a_change_is_told_at_the_import() -> None:
+def test_a_change_is_reported_at_the_import() -> None:
     result = WITH.convert((HEAD + "hvd.rank()\n").encode())
     assert [(d.line, d.kind) for d in result.diagnostics] == [(2, CHANGE)]

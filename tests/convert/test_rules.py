@@ -1,4 +1,4 @@
-"""Each rule's docstring is its test: Before becomes After, Untouched stays, Reported is reported and stays."""
+"""Each rule's docstring is its test: Before becomes After, Untouched and Reported stay unchanged."""
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ def test_comments_survive(code: str, before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize("code,text", [u[1:] for u in UNTOUCHED], ids=[u[0] for u in UNTOUCHED])
-def test_untouched_stays(code: str, text: str) -> None:
+def test_untouched_is_unchanged(code: str, text: str) -> None:
     assert convert(code, text).new is None
 
 
 @pytest.mark.parametrize("code,text", [t[1:] for t in REPORTED], ids=[t[0] + " is reported" for t in REPORTED])
-def test_reported_is_reported_and_stays(code: str, text: str) -> None:
+def test_reported_is_reported_and_unchanged(code: str, text: str) -> None:
     result = convert_by(code, text)
     assert result.new is None
     assert [d.code for d in result.diagnostics if d.kind == FINDING] and {d.code for d in result.diagnostics} == {code}

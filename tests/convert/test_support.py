@@ -1,4 +1,4 @@
-"""How far the reports say that the NPU supports a call."""
+"""The support status of calls in the reports."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_method_that_only_rules_know_has_their_status(codes: tuple[str, ...], 
     assert status_of(".padded_batch", codes) == status
 
 
-def test_each_name_that_a_finding_is_told_of_has_no_better_status() -> None:
+def test_reported_names_have_no_better_status() -> None:
     assert {status_of(name) for name in SUPPORT} <= set(list(STATUSES)[:4])
 
 
@@ -90,7 +90,7 @@ def test_the_table_begins_with_what_needs_the_user() -> None:
     assert found["tf.where"].codes == ("NPU230",)
 
 
-def test_the_list_is_made_from_the_vendors(tmp_path: pathlib.Path) -> None:
+def test_the_list_is_made_from_the_lists_of_the_vendor(tmp_path: pathlib.Path) -> None:
     rows = {"tf.a.x": "supported_no_change", "tf.a.y(v)": "under_analysis", "tf.compat.v1.a.z": "compatible"}
     of_2 = {
         "tf.a.x": "supported_no_change",
