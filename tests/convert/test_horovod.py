@@ -132,7 +132,11 @@ def test_other_objects_of_that_name_are_unchanged(text: str) -> None:
 def test_an_unknown_end_of_the_training_is_reported() -> None:
     result = WITH.convert((HEAD + "def start():\n    hvd.init()\nstart()\ntrain()\n").encode())
     reported = [d for d in result.diagnostics if d.kind == FINDING]
-    assert len(reported) == 1 and reported[0].line == 4 and "shutdown_resource(npu_sess, npu_shutdown)" in reported[0].message
+    assert (
+        len(reported) == 1
+        and reported[0].line == 4
+        and "shutdown_resource(npu_sess, npu_shutdown)" in reported[0].message
+    )
 
 
 INIT = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nimport model\nhvd.init()\nmodel.make()\n"
