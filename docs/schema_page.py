@@ -12,50 +12,49 @@ SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.schema
 _HEAD = """# report.json
 
 `convert_tf2npu -r DIR` writes `report.json`, an object in UTF-8 with each entry of a list on a line of its own.
-This page is version %d of its schema; [report.schema.json](report.schema.json) is the same as a JSON Schema
-(draft 7), to check a report with.
+This page describes version {version} of its schema; [report.schema.json](report.schema.json) is the same as a JSON Schema
+(draft 7).
 
-**What is stable.** `schema_version` is raised when a field goes, or changes its type or its meaning. New fields,
-new rules, and new words for `support` and `kind` do not raise it: readers pass over what they do not know. The
-wording of messages and titles is for people and may change at any time; go by `code`. The same run gives the
-same file: it holds no time and no machine.
+**Stability.** `schema_version` is raised if a field is removed, or changes its type or meaning. New fields, new rules,
+and new values of `support` and `kind` do not raise it: ignore what you do not know. The wording of messages and titles
+may change at any time; use `code`. The same run gives the same file: it contains no time and no host name.
 
-**What is counted.** A call of TensorFlow is a call whose name leads to TensorFlow, Keras or Horovod, by
-whatever import or alias, or that a rule recognises by other means, such as the `batch` of a dataset; values of
-flags are none. Each call counts once: as `left` where a finding is told of it, or else as `rewritten` where a rule
-rewrites it, or else as `fine`. Rewrites and findings are counted by themselves: some stand where no call is, as
-at an import, and two rules may speak of one call. So `total` is the sum of `fine`, `rewritten` and `left`, the
-calls of all files together are those of the summary, and those of all `apis` too.
+**Counts.** A TensorFlow call is a call whose name resolves to TensorFlow, Keras or Horovod, through any import or alias,
+or that a rule recognizes by type, such as the `batch` of a dataset. Flag values do not count. Each call counts once: as
+`left` if there is a finding for it, else as `rewritten` if a rule rewrites it, else as `fine`. So `total` is the sum of
+`fine`, `rewritten` and `left`. The counts of the summary are the sums over all files, and over all `apis`. Rewrites and
+findings are counted separately: some are not at a call but, say, at an import, and two rules may report one call.
 
 | field | type | meaning |
 | --- | --- | --- |
 """
 _TAIL = """
-## How far the NPU supports a call
+## Support of a call on the NPU
 
 | `support` | meaning |
 | --- | --- |
-%s
+{statuses}
 
-The status is that of the vendor's list for that TensorFlow, unless a rule knows better: a call that a rule
-rewrites is `migrated`, one of which a finding is told `limited`, whatever the list says of it in general.
+The status comes from the vendor's list for that TensorFlow version. Rules override it: a call that a rule rewrites is
+`migrated`, and a call with a finding is `limited`.
 
 ## report.sarif
 
 SARIF 2.1.0, accepted by its schema and by the checks of GitHub code scanning: rewrites have the level `note`,
-findings `warning`, files that cannot be read `error`, and these are notifications of the invocation too. A region
-is the dotted name at the place, columns count units of UTF-16. In a notebook it lies in the lines of the file, and
-the message tells cell, line and column. Fingerprints outlive changes elsewhere in a file.
+findings `warning`, unreadable files `error`; the latter are also notifications of the invocation. A region is the
+dotted name at the place; columns count UTF-16 units. In a notebook the region refers to the lines of the file, and the
+message has cell, line and column. Fingerprints survive changes elsewhere in a file.
 """
 
 
 def markdown() -> str:
-    """The page."""
+    """Return the page."""
     with open(SCHEMA, encoding="utf-8") as stream:
         schema = json.load(stream)
     rows = ["| `{}` | {} | {} |".format(*row) for row in _rows(schema, schema, "")]
+    version = schema["properties"]["schema_version"]["const"]
     statuses = "\n".join(f"| `{name}` | {status.advice} |" for name, status in STATUSES.items())
-    return _HEAD % schema["properties"]["schema_version"]["const"] + "\n".join(rows) + "\n" + _TAIL % statuses
+    return _HEAD.format(version=version) + "\n".join(rows) + "\n" + _TAIL.format(statuses=statuses)
 
 
 def _rows(schema: dict[str, Any], part: dict[str, Any], prefix: str) -> Iterator[tuple[str, str, str]]:

@@ -42,12 +42,12 @@ def test_a_large_report_is_whole_and_can_be_searched(large: pathlib.Path, open_p
 @pytest.mark.parametrize(
     "files, sentence",
     [
-        ({b"notes.txt": b"nothing\n"}, "No call of TensorFlow was found."),
-        ({b"a.py": b"import os\n"}, "No call of TensorFlow was found."),
-        ({b"a.py": b"x = (\n", b"b.ipynb": b"{"}, "No call of TensorFlow was found."),
+        ({b"notes.txt": b"nothing\n"}, "No TensorFlow call was found."),
+        ({b"a.py": b"import os\n"}, "No TensorFlow call was found."),
+        ({b"a.py": b"x = (\n", b"b.ipynb": b"{"}, "No TensorFlow call was found."),
         (
             {b"a.py": b"import tensorflow as tf\ntf.abs(1)\n"},
-            "1 TensorFlow call in 1 file: 1 fine, 0 rewritten, 0 need you",
+            "1 TensorFlow call in 1 file: 1 fine, 0 rewritten, 0 need a manual change",
         ),
     ],
     ids=["no script", "no TensorFlow", "only what cannot be read", "all fine"],
@@ -57,4 +57,4 @@ def test_a_small_report_is_whole(files, sentence: str, tmp_path: pathlib.Path, o
     assert page.locator(".calls").inner_text() == sentence
     for key in ("/", "Escape", "j", "k", "o", "1", "2", "3", "4", "?"):
         page.keyboard.press(key)
-    assert page.get_by_text("Nothing that the tool knows of.").is_visible()
+    assert page.get_by_text("The tool found none.").is_visible()

@@ -15,18 +15,21 @@ def focused(page: Page) -> str:
     return page.evaluate("document.activeElement.textContent.trim()")
 
 
-def test_it_begins_with_the_counts_and_what_needs_the_reader(open_page) -> None:
+def test_it_begins_with_the_counts_and_the_manual_changes(open_page) -> None:
     page = open_page()
-    assert page.locator(".calls").inner_text() == "16 TensorFlow calls in 9 files: 5 fine, 8 rewritten, 3 need you"
+    assert (
+        page.locator(".calls").inner_text()
+        == "16 TensorFlow calls in 9 files: 5 fine, 8 rewritten, 3 need a manual change"
+    )
     assert [text.split("\n") for text in shown(page, ".cards .card")] == [
-        ["3", "places that need you"],
-        ["1", "file not read"],
+        ["3", "manual changes"],
+        ["1", "unreadable file"],
         ["8", "rewrites"],
         ["7", "files changed, of 10"],
         ["7", "APIs called"],
     ]
     heads = [text.split()[0] for text in shown(page, "main h2")]
-    assert heads == ["Needs", "Not", "Rewritten", "Files", "API"]
+    assert heads == ["Manual", "Unreadable", "Rewritten", "Files", "API"]
 
 
 def test_the_cards_lead_to_the_sections(open_page) -> None:
@@ -39,12 +42,12 @@ def test_the_cards_lead_to_the_sections(open_page) -> None:
 # --- rules and files --------------------------------------------------------------
 
 
-def test_a_finding_is_told_with_its_line_and_what_to_write(open_page) -> None:
+def test_a_finding_has_its_line_and_the_fix(open_page) -> None:
     page = open_page()
-    item = page.locator("#needs-NPU230")
-    assert not item.locator(".told").is_visible()
+    item = page.locator("#manual-NPU230")
+    assert not item.locator(".block").is_visible()
     item.locator("summary").first.click()
-    assert "tf.where(condition, x, tf.zeros_like(x))" in item.locator(".told .piece").all_inner_texts()
+    assert "tf.where(condition, x, tf.zeros_like(x))" in item.locator(".block .piece").all_inner_texts()
     assert item.locator(".said a").all_inner_texts() == ["data/queues.py:4:9", "train.py:9:13"]
     assert item.locator(".said mark").all_inner_texts() == ["tf.where", "tf.where"]
     item.locator(".explanation summary").first.click()
@@ -53,8 +56,8 @@ def test_a_finding_is_told_with_its_line_and_what_to_write(open_page) -> None:
 
 def test_a_place_leads_to_its_file(open_page) -> None:
     page = open_page()
-    page.locator("#needs-NPU230 summary").first.click()
-    page.locator("#needs-NPU230 .said a").first.click()
+    page.locator("#manual-NPU230 summary").first.click()
+    page.locator("#manual-NPU230 .said a").first.click()
     expect(page.locator('[id="file-data/queues.py"]')).to_have_attribute("open", "")
     assert page.url.endswith("#file-data/queues.py")
 
@@ -120,7 +123,7 @@ def test_search_leaves_what_has_all_words(words: str, files: list[str], open_pag
     assert (f"{len(files)} file") in page.locator("#shown").inner_text()
 
 
-def test_the_sections_say_how_much_of_them_is_left(open_page) -> None:
+def test_the_sections_count_the_shown_items(open_page) -> None:
     page = open_page()
     whole = shown(page, "h2 .number")
     page.locator("#search").fill("queues")
@@ -137,7 +140,7 @@ def test_search_finds_apis_by_name_and_by_the_files_that_call_them(open_page) ->
     assert shown(page, ".expand") == ["tf.abs"]
 
 
-def test_kinds_can_be_left_out(open_page) -> None:
+def test_kinds_can_be_hidden(open_page) -> None:
     page = open_page()
     page.locator(".chip.change").click()
     assert page.locator(".chip.change").get_attribute("aria-pressed") == "false"
@@ -254,7 +257,7 @@ def test_the_keyboard_is_enough(open_page) -> None:
     page.keyboard.press("Enter")
     assert "NPU223" in focused(page)
     page.keyboard.press("Enter")
-    assert page.locator("#needs-NPU223 .told").is_visible()
+    assert page.locator("#manual-NPU223 .block").is_visible()
     page.keyboard.press("j")
     assert "NPU230" in focused(page)
     page.keyboard.press("k")
@@ -289,7 +292,7 @@ def test_all_can_be_opened_and_closed(open_page) -> None:
 
 
 @pytest.mark.parametrize("how", ["key", "button"])
-def test_the_keys_are_told(how: str, open_page) -> None:
+def test_the_keys_are_listed(how: str, open_page) -> None:
     page = open_page()
     if how == "key":
         page.keyboard.press("?")
@@ -307,9 +310,9 @@ def test_the_keys_are_told(how: str, open_page) -> None:
 def test_code_in_a_message_is_copied(open_page) -> None:
     page = open_page()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator("#needs-NPU230 summary").first.click()
-    page.locator("#needs-NPU230 .piece").first.press("Enter")
-    expect(page.locator("#told")).to_have_text("Copied: tf.where(condition, x, tf.zeros_like(x))")
+    page.locator("#manual-NPU230 summary").first.click()
+    page.locator("#manual-NPU230 .piece").first.press("Enter")
+    expect(page.locator("#copied")).to_have_text("Copied: tf.where(condition, x, tf.zeros_like(x))")
     assert page.evaluate("navigator.clipboard.readText()") == "tf.where(condition, x, tf.zeros_like(x))"
 
 
@@ -317,7 +320,7 @@ def test_print_shows_all_that_is_not_filtered_away(open_page) -> None:
     page = open_page("#?q=queues")
     page.evaluate('window.dispatchEvent(new Event("beforeprint"))')
     page.emulate_media(media="print")
-    assert page.locator("#needs-NPU230 .told").is_visible()
+    assert page.locator("#manual-NPU230 .block").is_visible()
     assert not page.locator("#toolbar").is_visible() and not page.locator("#help").is_visible()
     page.evaluate('window.dispatchEvent(new Event("afterprint"))')
     assert page.locator(".item[open]").count() == 0
@@ -326,7 +329,7 @@ def test_print_shows_all_that_is_not_filtered_away(open_page) -> None:
 def test_without_script_all_is_there_but_the_places_of_apis(browser, report) -> None:
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(report.as_uri())
-    page.locator("#needs-NPU230 summary").first.click()
-    assert page.locator("#needs-NPU230 .told").is_visible()
+    page.locator("#manual-NPU230 summary").first.click()
+    assert page.locator("#manual-NPU230 .block").is_visible()
     assert page.locator(".apis tbody tr").count() == 7
     assert page.get_by_text("The places of the calls are in report.json.").is_visible()

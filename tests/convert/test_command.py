@@ -52,7 +52,7 @@ def test_out_is_the_whole_tree_with_the_scripts_migrated(project, tmp_path, caps
         "web.py": OTHER.encode(),
         os.path.join("data", "words.txt"): b"a\n",
     }
-    assert "2 Python files, 1 changed; 1 rewrite, 0 places left to you." in capsys.readouterr().out
+    assert "2 Python files, 1 changed; 1 rewrite, 0 places need a manual change." in capsys.readouterr().out
 
 
 def test_without_out_a_diff_is_printed_and_nothing_written(project, capsys) -> None:
@@ -87,7 +87,7 @@ def test_python_2_is_copied_named_and_does_not_stop_the_rest(project, tmp_path, 
     assert found[os.path.join("old", "legacy.py")] == PYTHON2.encode()
     assert found["train.py"] == MIGRATED.encode()
     out = capsys.readouterr().out
-    assert "legacy.py:2:" in out and "cannot be read" in out
+    assert "legacy.py:2:" in out and "unreadable, not converted: " in out
 
 
 def test_modes_and_links_survive(project, tmp_path) -> None:
@@ -127,11 +127,11 @@ def test_files_that_are_there_and_differ_are_not_lost(project, tmp_path, capsys)
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        (["-i", "missing"], "missing: there is no such file or folder"),
+        (["-i", "missing"], "missing: no such file or folder"),
         (["-i", "src", "-o", "src"], "--in-place"),
-        (["-i", "src", "-o", "src/out"], "inside the source"),
-        (["-i", "src", "-o", "."], "holds the source"),
-        (["-i", "src", "-o", "file.txt"], "is no folder"),
+        (["-i", "src", "-o", "src/out"], "is inside the source"),
+        (["-i", "src", "-o", "."], "contains the source"),
+        (["-i", "src", "-o", "file.txt"], "exists and is not a folder"),
         (["--explain", "NPU999"], "no rule NPU999"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
@@ -151,9 +151,9 @@ def test_bad_input_gets_one_clear_error_and_exit_code_2(
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        ([], "Give -i SRC"),
+        ([], "Give a script, a notebook or a folder with -i SRC"),
         (["-i", "a", "-o", "b", "--check"], "exclude each other"),
-        (["-i", "a", "-j", "0"], "no number of processes"),
+        (["-i", "a", "-j", "0"], "is not a number of processes. Give 1 or more"),
         (["-i", "a", "--select", "NPU9"], "there is no rule NPU9"),
         (["-i", "a", "--nonsense"], "nonsense"),
     ],
@@ -185,7 +185,7 @@ def test_in_place_refuses_uncommitted_changes(project, capsys) -> None:
     git("init", "-q")
     git("add", ".")
     assert main(["-i", str(project), "--in-place"]) == 2
-    assert "not committed" in capsys.readouterr().err
+    assert "has uncommitted changes" in capsys.readouterr().err
     assert (project / "train.py").read_text() == SCRIPT
     git("commit", "-qm", "start")
     (project / "train.py").chmod(0o755)
@@ -306,8 +306,8 @@ def test_statistics_count_by_rule(project, capsys) -> None:
     make(project, {"a.py": SCRIPT, "b.py": "import tensorflow as tf\ntf.Session(**kw)\n", "c.py": PYTHON2})
     assert main(["-i", str(project), "--check", "--statistics"]) == 2
     out = capsys.readouterr().out
-    assert "     3  NPU101  Give every session the NPU configuration (2 rewritten, 1 left)\n" in out
-    assert "     1  NPU000  Files that cannot be read" in out
+    assert "     3  NPU101  Give every session the NPU configuration (2 rewritten, 1 not converted)\n" in out
+    assert "     1  NPU000  Unreadable files" in out
 
 
 def test_calls_are_counted_by_what_becomes_of_them(project, capsys) -> None:
@@ -315,7 +315,7 @@ def test_calls_are_counted_by_what_becomes_of_them(project, capsys) -> None:
         project, {"a.py": 'import tensorflow as tf\nx = tf.constant(tf.ones(1))\ntf.Session(**kw)\nprint(open("a"))\n'}
     )
     assert main(["-i", str(project), "--check"]) == 1
-    assert "4 TensorFlow calls in 2 files: 2 fine, 1 rewritten, 1 needs you." in capsys.readouterr().out
+    assert "4 TensorFlow calls in 2 files: 2 fine, 1 rewritten, 1 needs a manual change." in capsys.readouterr().out
 
 
 def test_command_lines_of_the_vendors_tool_work(project, tmp_path, capsys) -> None:
@@ -341,18 +341,18 @@ def test_command_lines_of_the_vendors_tool_work(project, tmp_path, capsys) -> No
     )
     assert (tmp_path / "out" / "train.py").read_text() == MIGRATED
     out = capsys.readouterr().out
-    assert "-m: " in out and "-c: " in out and "-l: the list is not read" in out
+    assert "-m: " in out and "-c: " in out and "-l: the list is ignored" in out
 
 
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        (["-m", "nowhere.py"], "there is no such file"),
-        (["-m", "other.py"], "is no part of"),
+        (["-m", "nowhere.py"], "no such file"),
+        (["-m", "other.py"], "the file is not in"),
         (["-d", "nccl"], "invalid choice"),
-        (["-i", "-", "-o", "x"], "-o does not go with -i -"),
-        (["-i", "-", "-r", "x"], "-r does not go with -i -"),
-        (["--exclude", "a", "--jobs", "x"], "no number of processes"),
+        (["-i", "-", "-o", "x"], "-o cannot be combined with -i -"),
+        (["-i", "-", "-r", "x"], "-r cannot be combined with -i -"),
+        (["--exclude", "a", "--jobs", "x"], "is not a number of processes. Give 1 or more"),
     ],
     ids=" ".join,
 )
@@ -480,8 +480,8 @@ def test_a_file_that_cannot_be_read_is_named_and_missing(project, tmp_path, monk
         monkeypatch.setattr(module, "open", no_open, raising=False)
     assert main(["-i", str(project), "-o", str(tmp_path / "out")]) == 2
     out, err = capsys.readouterr()
-    assert "web.py: NPU000 cannot be read, left unchanged: Permission denied" in out
-    assert "words.txt: could not be read and is missing" in err and "web.py: could not" in err
+    assert "web.py: NPU000 unreadable, not converted: Permission denied" in out
+    assert "words.txt: unreadable, and missing in " in err and "web.py: unreadable" in err
     assert set(content(tmp_path / "out")) == {"train.py"}
     unreadable = ("words.txt",)
     assert main(["-i", str(project), "-o", str(tmp_path / "other"), "-r", str(tmp_path / "reports")]) == 2

@@ -8,14 +8,14 @@ import weakref
 from typing import Any
 
 import pytest
-from convert_tf2npu.engine import converter as convert_module
 from convert_tf2npu.engine.converter import Converter, project_of
+from convert_tf2npu.engine.plan import Planner
 from convert_tf2npu.engine.results import FileResult
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.project import project as project_module
 from convert_tf2npu.project.module_cache import LRU
 from convert_tf2npu.project.project import Project
-from convert_tf2npu.syntax.source import SourceError, check_readable
+from convert_tf2npu.syntax.source import Source, SourceError
 
 TF = "import tensorflow as tf\n"
 TRAINS = "def train(dataset):\n    return dataset.batch(32)\n"
@@ -83,13 +83,13 @@ def test_only_what_may_concern_a_rule_is_understood(name: str, tmp_path: pathlib
         paths.append(str(path))
     converter = Converter(Settings(), project_of(Settings(), paths))
     seen: list[str] = []
-    real = Converter._plan
+    real = Planner.plan
 
-    def plan(self: Converter, raw: bytes, path: str) -> Any:
+    def plan(self: Planner, raw: bytes, path: str) -> Any:
         seen.append(str(pathlib.Path(path).relative_to(tmp_path))[: -len(".py")])
         return real(self, raw, path)
 
-    monkeypatch.setattr(Converter, "_plan", plan)
+    monkeypatch.setattr(Planner, "plan", plan)
     for path in paths:
         with open(path, "rb") as stream:
             assert not converter.convert(stream.read(), path).unreadable
@@ -129,9 +129,8 @@ def _converted(files: dict[str, str], name: str, folder: pathlib.Path) -> FileRe
     return converter.convert(files[name].encode(), str(folder / name))
 
 
-def test_a_file_of_no_concern_has_no_tree_made_and_is_told_where_it_is_no_python(monkeypatch) -> None:
-    monkeypatch.setattr(convert_module, "Source", None)
-    monkeypatch.setattr(project_module, "Source", None)
+def test_a_file_of_no_concern_is_not_analysed_and_is_reported_if_it_is_no_python(monkeypatch) -> None:
+    monkeypatch.setattr(project_module, "Resolver", None)
     assert Converter().convert(b"import os\nx = [f(y) for y in z]\n") == (None, (), (0, 0, 0), (), ())
     (told,) = Converter().convert(b'import os\nprint "x"\n').diagnostics
     assert (told.line, told.kind) == (2, "error")
@@ -153,13 +152,13 @@ def test_a_file_of_no_concern_has_no_tree_made_and_is_told_where_it_is_no_python
     ids=repr,
 )
 def test_what_only_the_compiler_minds_can_be_read(raw: bytes) -> None:
-    check_readable(raw)
+    Source(raw)
 
 
 @pytest.mark.parametrize("raw", [b"x = (\n", b"x = 1\0\n", b'x = "\xe9"\n', b'exec "x"\n', b"  x = 1\n"], ids=repr)
 def test_what_the_parser_minds_cannot(raw: bytes) -> None:
     with pytest.raises(SourceError):
-        check_readable(raw)
+        Source(raw)
 
 
 def test_what_is_known_of_files_goes_without_the_collector(tmp_path: pathlib.Path) -> None:

@@ -105,7 +105,9 @@ def test_what_was_changed_in_the_copy_is_seen_and_replaced_only_by_force(
     action(out / name)
     mine = state(out)
     assert main(["-i", str(source), "-o", str(out)]) == 2
-    assert f"holds 1 files that differ from what would be written ({name})" in capsys.readouterr().err
+    assert (
+        f"has 1 file that differs ({name}). Choose another folder, or replace with --force" in capsys.readouterr().err
+    )
     assert state(out) == mine
     assert main(["-i", str(source), "-o", str(out), "--force"]) == 0
     now = state(out)

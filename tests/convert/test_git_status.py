@@ -69,7 +69,7 @@ def test_what_is_not_committed_is_named(path: str, text: str, says: str, work: p
     (work / path).parent.mkdir(exist_ok=True)
     (work / path).write_text(text)
     error = main(["-i", str(work), "--in-place"]), capsys.readouterr().err
-    assert error[0] == 2 and says in error[1] and "not committed" in error[1] and "--force" in error[1]
+    assert error[0] == 2 and says in error[1] and "has uncommitted changes" in error[1] and "--force" in error[1]
     assert main(["-i", str(work), "--in-place", "--force"]) == 0
 
 
@@ -91,7 +91,7 @@ def test_a_file_that_git_ignores_is_not_changed_but_others_may_be_ignored(work: 
     (work / "build").mkdir()
     (work / "build" / "notes.py").write_text("x = 1\n")
     (work / "build" / "train.py").write_text(SCRIPT)
-    assert "build/train.py would be changed, and git ignores it" in in_place(work, capsys)
+    assert "build/train.py, so you could not undo the migration" in in_place(work, capsys)
     assert main(["-i", str(work), "--in-place", "--exclude", "build"]) == 0
     assert (work / "build" / "train.py").read_text() == SCRIPT
 
@@ -129,10 +129,10 @@ def test_where_git_cannot_tell_it_is_refused(work: pathlib.Path, monkeypatch, ca
     index = work / ".git" / "index"
     raw = index.read_bytes()
     index.write_bytes(b"broken")
-    assert "git cannot tell whether" in in_place(work, capsys)
+    assert "for uncommitted changes (" in in_place(work, capsys)
     index.write_bytes(raw)
     monkeypatch.setenv("PATH", "")
-    assert "(there is no command git)" in in_place(work, capsys)
+    assert "(git is not installed)" in in_place(work, capsys)
 
 
 def test_without_git_a_plain_folder_is_changed(tmp_path: pathlib.Path, monkeypatch, capsys) -> None:
@@ -145,7 +145,7 @@ def test_without_git_a_plain_folder_is_changed(tmp_path: pathlib.Path, monkeypat
 def test_a_single_script_is_judged_with_its_folder(work: pathlib.Path, capsys) -> None:
     script = work / "part" / "train.py"
     script.chmod(0o755)
-    assert "not committed" in in_place(script, capsys)
+    assert "uncommitted changes" in in_place(script, capsys)
     git(work, "commit", "-qam", "run bit")
     assert in_place(script, capsys) == "" and os.access(str(script), os.X_OK)
 

@@ -148,7 +148,7 @@ def test_an_own_folder_by_that_name_is_not_touched(source: pathlib.Path, capsys)
         own.mkdir()
         (own / name).write_text("mine\n")
         assert main(["-i", str(source), "-o", str(source.parent / "out")]) == 2
-        assert "was not made by this tool" in capsys.readouterr().err
+        assert "was not created by this tool" in capsys.readouterr().err
         assert content(own) == {name: "mine\n"} and not (source.parent / "out").exists()
         staging.remove(str(own))
     own.symlink_to(source)
@@ -161,7 +161,7 @@ def test_a_second_run_to_the_same_folder_is_refused_as_long_as_the_first_goes_on
     with Staging.beside(str(out)):
         assert main(["-i", str(source), "-o", str(out)]) == 2
         error = capsys.readouterr().err
-        assert f"another run is writing to {out} (process {os.getpid()}); wait" in error
+        assert f"another run is writing to {out} (process {os.getpid()}). Wait until it ends" in error
         assert len(error.splitlines()) == 1 and not out.exists()
         assert main(["-i", str(source), "-o", str(source.parent / "other")]) == 0
     assert main(["-i", str(source), "-o", str(out)]) == 0
@@ -209,10 +209,10 @@ def test_what_was_changed_after_a_killed_run_is_not_lost(source: pathlib.Path, c
     (source / changed).write_text("# my work\n")
     assert main(["-i", str(source), "--in-place", "--force"]) == 2
     error = capsys.readouterr().err
-    assert f"{source / changed} was changed after a run that was killed; what it was before is in " in error
-    kept = error.split("before is in ")[1].split(". Then")[0]
+    assert f"{source / changed} was changed after a killed run. Its old content is in " in error
+    kept = error.split("old content is in ")[1].split(". Restore")[0]
     assert SCRIPT in pathlib.Path(kept).read_text() and (source / changed).read_text() == "# my work\n"
-    staging.remove(error.split("Then remove ")[1].strip())
+    staging.remove(error.split("then remove ")[1].strip())
     (source / staging.SUFFIX / "moves").unlink()
     assert main(["-i", str(source), "--in-place", "--force"]) == 0
     assert not (source / staging.SUFFIX).exists()
@@ -306,6 +306,6 @@ def test_a_lock_that_vanishes_is_another_runs(tmp_path: pathlib.Path) -> None:
     place = Staging.beside(str(tmp_path / "out"))
     with place:
         os.unlink(os.path.join(place.path, "lock"))
-        with pytest.raises(UsageError, match="in the way"):
+        with pytest.raises(UsageError, match="was not created by this tool"):
             (tmp_path / (".out" + staging.SUFFIX) / "x").write_text("")
             Staging.beside(str(tmp_path / "out")).recover()

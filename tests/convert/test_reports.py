@@ -78,25 +78,25 @@ def test_where_the_migration_cannot_be_written_there_are_no_reports(tmp_path, ca
     assert main(["-i", str(tmp_path / "a.py"), "-o", str(tmp_path / "out"), "-r", str(tmp_path / "r")]) == 2
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.py", "out"]
     assert main(["-i", str(tmp_path / "a.py"), "-r", str(tmp_path / "out")]) == 2
-    assert "is there and is no folder" in capsys.readouterr().err
+    assert "is not a folder" in capsys.readouterr().err
 
 
 def test_the_text_says_everything_and_what_needs_the_user_first(reports: pathlib.Path) -> None:
     text = (reports / "report.txt").read_text(encoding="utf-8")
-    assert "5 TensorFlow calls in 4 files: 1 fine, 3 rewritten, 1 needs you." in text
+    assert "5 TensorFlow calls in 4 files: 1 fine, 3 rewritten, 1 needs a manual change." in text
     for words in (
         "train.py:4:6: NPU101",
         "nb.ipynb:cell 1:2:1: NPU101",
         "old.py:2:",
-        "a b/\xfcber#1.py:2:10: NPU101 left",
+        "a b/\xfcber#1.py:2:10: NPU101 not converted",
     ):
         assert words in text
     heads = re.findall(r"^(.*)\n=+$", text, re.MULTILINE)
     assert heads == [
-        "Left to you: 1",
-        "Not read: 1",
+        "Manual changes: 1",
+        "Unreadable: 1",
         "Rewritten: 3",
-        "API support on TensorFlow 1.15, different calls: 2",
+        "API support on TensorFlow 1.15, distinct APIs: 2",
     ]
     assert "after migration (1): " in text and "supported (1): " in text
 

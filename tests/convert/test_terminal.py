@@ -55,7 +55,7 @@ def on_terminal(arguments: list[str], **changes: str) -> str:
 def test_a_person_gets_colours(project: pathlib.Path) -> None:
     text = on_terminal(["-i", str(project)])
     path = project / "a.py"
-    assert f"\x1b[1m{path}:4:1:\x1b[0m \x1b[33mNPU101\x1b[0m left: " in text
+    assert f"\x1b[1m{path}:4:1:\x1b[0m \x1b[33mNPU101\x1b[0m not converted: " in text
     assert "\n\x1b[32m+tf.Session(config=npu_config_proto())\x1b[0m\n" in text
     assert "\n\x1b[31m-tf.Session()\x1b[0m\n" in text and "\n\x1b[36m@@ " in text
 
@@ -63,7 +63,7 @@ def test_a_person_gets_colours(project: pathlib.Path) -> None:
 @pytest.mark.parametrize("changes", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 def test_a_person_who_wants_none_gets_none(changes: dict[str, str], project: pathlib.Path) -> None:
     text = on_terminal(["-i", str(project)], **changes)
-    assert "\x1b" not in text and "a.py:4:1: NPU101 left: " in text
+    assert "\x1b" not in text and "a.py:4:1: NPU101 not converted: " in text
 
 
 def test_a_pipe_gets_neither_colours_nor_a_bar(project: pathlib.Path) -> None:
@@ -91,7 +91,7 @@ def test_control_characters_are_escapes(text: str, shown: str) -> None:
 
 def test_the_reports_are_pointed_at(project: pathlib.Path, tmp_path: pathlib.Path, capsys: Any) -> None:
     main(["-i", str(project), "--check", "-r", str(tmp_path / "r")])
-    assert "Reports: %s and the others beside it.\n" % (tmp_path / "r" / "report.html") in capsys.readouterr().out
+    assert f"Reports: {tmp_path / 'r' / 'report.html'}, also as .json, .sarif and .txt.\n" in capsys.readouterr().out
 
 
 # --- counts -----------------------------------------------------------------------
@@ -100,9 +100,9 @@ def test_the_reports_are_pointed_at(project: pathlib.Path, tmp_path: pathlib.Pat
 @pytest.mark.parametrize(
     "calls, files, sentence",
     [
-        (Calls(33, 6, 2), 13, "41 TensorFlow calls in 13 files: 33 fine, 6 rewritten, 2 need you"),
-        (Calls(0, 0, 1), 1, "1 TensorFlow call in 1 file: 0 fine, 0 rewritten, 1 needs you"),
-        (Calls(), 0, "0 TensorFlow calls in 0 files: 0 fine, 0 rewritten, 0 need you"),
+        (Calls(33, 6, 2), 13, "41 TensorFlow calls in 13 files: 33 fine, 6 rewritten, 2 need a manual change"),
+        (Calls(0, 0, 1), 1, "1 TensorFlow call in 1 file: 0 fine, 0 rewritten, 1 needs a manual change"),
+        (Calls(), 0, "0 TensorFlow calls in 0 files: 0 fine, 0 rewritten, 0 need a manual change"),
     ],
     ids=["many", "one", "none"],
 )
@@ -121,15 +121,15 @@ def result(*kinds: str) -> FileResult:
 @pytest.mark.parametrize(
     "results, sentence",
     [
-        ([], "0 Python files, 0 changed; 0 rewrites, 0 places left to you."),
-        ([result(CHANGE)], "1 Python file, 1 changed; 1 rewrite, 0 places left to you."),
+        ([], "0 Python files, 0 changed; 0 rewrites, 0 places need a manual change."),
+        ([result(CHANGE)], "1 Python file, 1 changed; 1 rewrite, 0 places need a manual change."),
         (
             [result(CHANGE, CHANGE), result(FINDING), failed("no")],
-            "3 Python files, 1 changed, 1 not readable and left as it is; 2 rewrites, 1 place left to you.",
+            "3 Python files, 1 changed, 1 unreadable; 2 rewrites, 1 place needs a manual change.",
         ),
         (
             [failed("no"), failed("no")],
-            "2 Python files, 0 changed, 2 not readable and left as they are; 0 rewrites, 0 places left to you.",
+            "2 Python files, 0 changed, 2 unreadable; 0 rewrites, 0 places need a manual change.",
         ),
     ],
     ids=["none", "one", "each", "none readable"],
@@ -141,6 +141,6 @@ def test_the_files_are_told_in_one_sentence(results: list[FileResult], sentence:
 def test_statistics_say_how_often_each_rule_spoke() -> None:
     found = list(statistics([("a", result(CHANGE, FINDING, CHANGE)), ("b", failed("no"))], Registry()))
     assert [re.sub(" +", " ", line) for line in found] == [
-        " 3 NPU101 Give every session the NPU configuration (2 rewritten, 1 left)",
-        " 1 NPU000 Files that cannot be read",
+        " 3 NPU101 Give every session the NPU configuration (2 rewritten, 1 not converted)",
+        " 1 NPU000 Unreadable files",
     ]

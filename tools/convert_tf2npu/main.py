@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The command: ``python tools/convert_tf2npu/main.py -i SRC -o OUT``.
 
-Exit codes: 0 done; 1 ``--check`` found changes or findings; 2 wrong usage, or files that could not be
-read or parsed (the others are converted all the same).
+Exit codes: 0 done; 1 ``--check`` found changes or findings; 2 wrong usage, or some files are unreadable (the others are
+converted).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import signal
 import sys
 from typing import Any
 
-if not __package__:  # run by its path: the package's folder is not on the path, this file's is
+if not __package__:  # run by its path: sys.path has this folder instead of the one above
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from convert_tf2npu.cli.arguments import conflict, parser  # noqa: E402
@@ -26,24 +26,24 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command.
 
     Args:
-        argv: the arguments; without them those of the process, which has nothing else to do.
+        argv: the arguments; None for those of the process, which then has no other work.
 
     Returns:
         the exit code.
     """
     if argv is not None:
         return _run(argv)
-    gc.disable()  # it runs when the project asks for it
+    gc.disable()  # half of the CPU time otherwise; dropped modules leave no reference cycles
     try:
         return _run(None)
     finally:
-        gc.freeze()  # to look through all that is left would take as long as a third of a run
+        gc.freeze()  # the last collection at exit would cost a sixth of a run
 
 
 def _run(argv: list[str] | None) -> int:
     made = parser()
     args = made.parse_args(argv)
-    from convert_tf2npu.cli import commands as command  # only now: what is asked for help needs none of it
+    from convert_tf2npu.cli import commands as command  # only here: --help needs none of it
 
     if args.list_rules:
         return command.list_rules()
@@ -55,10 +55,10 @@ def _run(argv: list[str] | None) -> int:
     before = {}
     try:
         for number in ENDING[1:]:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup has it ignored
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
                 before[number] = signal.signal(number, _end)
     except ValueError:
-        pass  # not in the main thread, which alone may do so
+        pass  # only the main thread may set handlers
     try:
         code = command.convert_standard_input(args) if args.input == "-" else command.migrate(args)
         sys.stdout.flush()
@@ -69,14 +69,12 @@ def _run(argv: list[str] | None) -> int:
     except KeyboardInterrupt:
         print("convert_tf2npu: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # who reads the diff has seen enough of it
+    except BrokenPipeError:  # the reader of the diff, such as head, has ended
         _close_output()
         return 141
-    except OSError as error:  # a full disk behind standard output, a file that is gone meanwhile
+    except OSError as error:  # a full disk behind standard output, or a file that has vanished
         _close_output()
-        print(
-            "convert_tf2npu: error: {}: {}".format(error.filename or "output", error.strerror or error), file=sys.stderr
-        )
+        print(f"convert_tf2npu: error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
         return 2
     finally:
         for number, handler in before.items():
@@ -84,12 +82,12 @@ def _run(argv: list[str] | None) -> int:
 
 
 def _close_output() -> None:
-    """Let nothing that is still to be written fail once more at the end."""
+    """Prevent a second failure when the stream is flushed at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(number: int, _: Any) -> None:
-    sys.exit(128 + number)  # so that what is half made is taken away
+    sys.exit(128 + number)  # unwinds the stack, so that unfinished files are removed
 
 
 if __name__ == "__main__":

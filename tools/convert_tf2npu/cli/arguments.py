@@ -1,4 +1,4 @@
-"""The command's arguments, those of the vendor's tool among them."""
+"""The arguments of the command, including those of the vendor's tool."""
 
 from __future__ import annotations
 
@@ -12,69 +12,71 @@ from .config import Config, check_codes, check_jobs
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's arguments."""
+    """Return the parser of the arguments."""
     made = argparse.ArgumentParser(
         prog="convert_tf2npu",
         formatter_class=functools.partial(argparse.HelpFormatter, width=_width()),
-        description="Migrates TensorFlow training scripts to Ascend NPUs. Without -o and --in-place nothing is written and "
-        "a unified diff is printed.",
-        epilog="Exit codes: 0 done; 1 --check found something; 2 wrong usage, or files that could not "
-        "be read as Python 3 (the rest is converted all the same).",
+        description="Migrate TensorFlow training scripts to Ascend NPUs. Without -o or --in-place the command writes "
+        "nothing and prints a unified diff.",
+        epilog="Exit codes: 0 done; 1 --check found changes or findings; 2 wrong usage, or some files are not readable "
+        "as Python 3 (the others are converted).",
     )
     made.add_argument(
         "-i", "--input", metavar="SRC", help="the script, notebook or folder to migrate; - for standard input"
     )
     made.add_argument("-o", "--output", metavar="OUT", help="write the migrated copy of SRC here")
-    made.add_argument("--in-place", action="store_true", help="change SRC itself")
+    made.add_argument("--in-place", action="store_true", help="change the files of SRC")
     made.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 when something would change or is left to you"
+        "--check",
+        action="store_true",
+        help="write nothing; exit with 1 if a file would change or needs a manual change",
     )
     made.add_argument(
-        "--force", action="store_true", help="replace differing files in OUT; --in-place despite uncommitted changes"
+        "--force",
+        action="store_true",
+        help="replace differing files in OUT; with --in-place, ignore uncommitted changes",
     )
-    made.add_argument(
-        "-r", "--report", metavar="DIR", help="write the reports here: report.html, .json, .sarif and .txt"
-    )
+    made.add_argument("-r", "--report", metavar="DIR", help="write report.html, .json, .sarif and .txt here")
     add_rule_arguments(made)
-    made.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="processes; by default as many as pay off")
+    made.add_argument(
+        "-j", "--jobs", type=_jobs, metavar="N", help="number of processes; default: one per CPU for large folders"
+    )
     made.add_argument(
         "--no-cache",
         dest="cache",
         action="store_false",
-        help="look at every file again; else a run over files of which none has changed since one before "
-        "takes its results from $XDG_CACHE_HOME/convert_tf2npu, or ~/.cache/convert_tf2npu",
+        help="do not reuse the results of an earlier run on the same unchanged files; they are kept in "
+        "$XDG_CACHE_HOME/convert_tf2npu or ~/.cache/convert_tf2npu",
     )
     made.add_argument(
         "--exclude",
         type=_patterns,
         metavar="GLOBS",
-        help="files and folders of SRC that stay as they are, as in tests,*_pb2.py",
+        help="files and folders of SRC to exclude, as in tests,*_pb2.py",
     )
-    made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite too")
-    made.add_argument("--statistics", action="store_true", help="count what was said by rule")
+    made.add_argument("-v", "--verbose", action="store_true", help="also list each rewrite")
+    made.add_argument("--statistics", action="store_true", help="count findings and rewrites per rule")
     made.add_argument("--list-rules", action="store_true", help="list the rules")
     made.add_argument("--explain", metavar="CODE", help="explain a rule")
-    vendor = made.add_argument_group("of the vendor's tool, so that its command lines work")
+    vendor = made.add_argument_group("accepted for compatibility with the vendor's tool")
     vendor.add_argument(
         "-m",
         "--main",
         metavar="FILE",
-        help="the entry script, where --compat-v1 switches the behaviour of TensorFlow 2 off; it is "
-        "checked to be there, and not needed otherwise",
+        help="the entry script, in which --compat-v1 disables TensorFlow 2 behavior; it must exist",
     )
     vendor.add_argument(
         "-c",
         "--compat",
         action="store_true",
-        help="the scripts use tf.compat.v1 and run on TensorFlow 2; they are understood without it, "
-        "and their names stay as they are",
+        help="the scripts use tf.compat.v1; not needed, the tool recognizes it",
     )
-    vendor.add_argument("-l", "--list", metavar="FILE", help="a list of supported APIs; not read, the tool has its own")
+    vendor.add_argument("-l", "--list", metavar="FILE", help="a list of supported APIs; ignored, the tool has its own")
     return made
 
 
 def _width() -> int:
-    """The width of help, which argparse would ask for at every argument, and load a library of file operations for it."""
+    """Return the width of the help. argparse would load shutil to find it, for each argument."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns):
         return int(columns) - 2
@@ -85,31 +87,34 @@ def _width() -> int:
 
 
 def add_rule_arguments(made: argparse.ArgumentParser) -> None:
-    """Add the arguments that say what the rules do, wherever a script is migrated: by the command, which
-    writes files, or in memory, where it is run."""
+    """Add the arguments that control the rules, for this command and for ``npu-shim run``."""
     made.add_argument(
         "-d",
         "--distributed",
         choices=("horovod", "tf_strategy"),
         default="",
-        help="what trains on many devices and is turned over to the NPU: Horovod, or strategies of tf.distribute",
+        help="convert distributed training: Horovod, or tf.distribute strategies",
     )
     made.add_argument(
         "--compat-v1",
         action="store_true",
         default=None,
-        help="let scripts of TensorFlow 1 run on TensorFlow 2.x: lift their names to tf.compat.v1, and "
-        "switch the behaviour of TensorFlow 2 off in the entry script",
+        help="make TensorFlow 1 scripts run on TensorFlow 2.x: lift their names to tf.compat.v1 and disable "
+        "TensorFlow 2 behavior in the entry script",
     )
     made.add_argument(
-        "--no-compat-v1", dest="compat_v1", action="store_false", default=None, help="not, where pyproject.toml says so"
+        "--no-compat-v1",
+        dest="compat_v1",
+        action="store_false",
+        default=None,
+        help="override compat-v1 in pyproject.toml",
     )
-    made.add_argument("--select", type=_codes, metavar="CODES", help="only these rules, as in NPU101,NPU2")
-    made.add_argument("--ignore", type=_codes, metavar="CODES", help="not these rules")
+    made.add_argument("--select", type=_codes, metavar="CODES", help="run only these rules, as in NPU101,NPU2")
+    made.add_argument("--ignore", type=_codes, metavar="CODES", help="do not run these rules")
 
 
 def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
-    """What the arguments of :func:`add_rule_arguments` say; where they say nothing, the configuration."""
+    """Return the settings from the arguments of :func:`add_rule_arguments`, then from the configuration."""
     select = config.select if args.select is None else args.select
     ignore = config.ignore if args.ignore is None else args.ignore
     compat_v1 = config.compat_v1 if args.compat_v1 is None else args.compat_v1
@@ -118,20 +123,20 @@ def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
 
 
 def conflict(args: argparse.Namespace) -> str | None:
-    """Why the arguments do not go together, or None."""
+    """Return the reason why the arguments cannot be combined, or None."""
     if not args.input:
-        return "what shall be migrated? Give -i SRC, a script, a notebook or a folder"
+        return "missing input. Give a script, a notebook or a folder with -i SRC"
     if bool(args.output) + args.in_place + args.check > 1:
-        return "-o, --in-place and --check exclude each other; give one of them"
+        return "-o, --in-place and --check exclude each other. Give one of them"
     if args.input == "-":
         for value, name in ((args.output, "-o"), (args.in_place, "--in-place"), (args.report, "-r"), (args.main, "-m")):
             if value:
-                return f"{name} does not go with -i -, which writes to standard output"
+                return f"{name} cannot be combined with -i -, which writes to standard output"
     return _wrong_main(args.main, args.input) if args.main else None
 
 
 def entry_script(main: str, source: str) -> str | None:
-    """The whole path of the file that ``-m`` names, from here or from the folder that is migrated."""
+    """Return the absolute path of the ``-m`` file, relative to this folder or to the source."""
     places = [main] + ([os.path.join(source, main)] if os.path.isdir(source) else [])
     return next((os.path.abspath(place) for place in places if os.path.isfile(place)), None)
 
@@ -139,25 +144,25 @@ def entry_script(main: str, source: str) -> str | None:
 def _wrong_main(main: str, source: str) -> str | None:
     found = entry_script(main, source)
     if found is None:
-        return f"-m {main}: there is no such file; give the entry script of {source}"
+        return f"-m {main}: no such file. Give the entry script of {source}"
     inside, path = os.path.realpath(source), os.path.realpath(found)
     if path == inside or path.startswith(os.path.join(inside, "")):
         return None
-    return f"-m {main}: this file is no part of {source}"
+    return f"-m {main}: the file is not in {source}"
 
 
 def notes(args: argparse.Namespace) -> list[str]:
-    """What is to be told of flags that the vendor's tool needs and this one does not."""
+    """Return notes on flags that the vendor's tool needs and this one does not."""
     found: list[tuple[object, str]] = [
         (
             args.main and not args.compat_v1,
-            "-m: what belongs into the entry script is put where training starts, as the code says it",
+            "-m: not needed without --compat-v1; the tool finds where training starts",
         ),
         (
             args.compat and not args.compat_v1,
-            "-c: scripts on tf.compat.v1 are understood without it; --compat-v1 lifts the others to it",
+            "-c: not needed, the tool recognizes tf.compat.v1. Use --compat-v1 to lift other scripts",
         ),
-        (args.list, "-l: the list is not read; the tool has its own"),
+        (args.list, "-l: the list is ignored; the tool has its own"),
     ]
     return [text for given, text in found if given]
 
@@ -166,7 +171,7 @@ def _jobs(value: str) -> int:
     try:
         return check_jobs(int(value))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{value!r} is no number of processes; give 1 or more")
+        raise argparse.ArgumentTypeError(f"{value!r} is not a number of processes. Give 1 or more")
 
 
 def _codes(value: str) -> tuple[str, ...]:

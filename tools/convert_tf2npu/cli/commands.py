@@ -1,4 +1,4 @@
-"""What the command does once its arguments are understood."""
+"""The actions of the command, after its arguments are parsed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def list_rules() -> int:
     """Print the rules.
 
     Returns:
-        the exit code, as all of these do.
+        the exit code.
     """
     for rule in _rules().rules:
         print(f"{rule.code}  {rule.title}")
@@ -35,14 +35,14 @@ def explain(code: str) -> int:
     """Print the help of a rule."""
     rule = _rules().by_code(code)
     if rule is None:
-        print(f"convert_tf2npu: error: there is no rule {code}; --list-rules lists them", file=sys.stderr)
+        print(f"convert_tf2npu: error: there is no rule {code}. List the rules with --list-rules", file=sys.stderr)
         return 2
     print(f"{rule.code}: {rule.doc}")
     return 0
 
 
 def migrate(args: argparse.Namespace) -> int:
-    """Migrate a file or folder as the arguments say, and tell what was done."""
+    """Migrate a file or folder, and print the results."""
     config = find_config(args.input)
     exclude = Exclude(config.exclude or (), config.folder) if args.exclude is None else Exclude(args.exclude)
     if args.in_place:
@@ -61,7 +61,7 @@ def migrate(args: argparse.Namespace) -> int:
         )
     finally:
         progress.close()
-    # The reports compare with files that --in-place replaces; they get their names last.
+    # Written now, because --in-place replaces the files that the reports show; published last.
     code = 2 if run.unreadable else 1 if args.check and run.said else 0
     reports = _reports(run, args.report, code, settings.compat_v1) if args.report else None
     try:
@@ -82,20 +82,18 @@ def migrate(args: argparse.Namespace) -> int:
     terminal = Terminal(sys.stdout if written or args.check else sys.stderr)
     _print_report(run, args, terminal)
     for relative in missing:
-        Terminal(sys.stderr).say(f"{relative}: could not be read and is missing in {args.output}")
+        Terminal(sys.stderr).say(f"{relative}: unreadable, and missing in {args.output}")
     return code
 
 
 def _reports(run: Run, folder: str, code: int, compat_v1: bool) -> Reports:
-    from ..report.writers import Reports  # with all that makes pages, which few runs need
+    from ..report.writers import Reports  # only here: few runs need reports
 
     return Reports(run, folder, code, compat_v1)
 
 
 def _rules() -> Registry:
-    from ..rules.registry import (
-        Registry,  # with all that understands scripts, which a run that is remembered does without
-    )
+    from ..rules.registry import Registry  # only here: a remembered run needs no rules
 
     return Registry()
 
@@ -123,12 +121,12 @@ def _print_diff(run: Run) -> None:
 
 def _print_report(run: Run, args: argparse.Namespace, terminal: Terminal) -> None:
     if run.tree.left_out:
-        terminal.say("not part of the migration: {}".format(", ".join(run.tree.left_out)))
+        terminal.say(f"not part of the migration: {', '.join(run.tree.left_out)}")
     if run.excluded:
-        terminal.say("excluded, left as they are: {}".format(text.count(len(run.excluded), "file")))
+        terminal.say(f"excluded from the migration: {text.count(len(run.excluded), 'file')}")
     _print_results([(entry.path, result) for entry, result in run.results], args, terminal)
     if args.report:
-        terminal.say("Reports: {} and the others beside it.".format(os.path.join(args.report, "report.html")))
+        terminal.say(f"Reports: {os.path.join(args.report, 'report.html')}, also as .json, .sarif and .txt.")
 
 
 def _print_results(results: list[text.Named], args: argparse.Namespace, terminal: Terminal) -> None:

@@ -1,7 +1,7 @@
-"""What the user chose: which rules act, on which files, with how many processes.
+"""The configuration in pyproject.toml.
 
-The command line comes first, then the table ``[tool.convert_tf2npu]`` of the nearest pyproject.toml that
-has one, from the source's folder upwards, then the defaults.
+The command line overrides the table ``[tool.convert_tf2npu]``. The table comes from the nearest pyproject.toml that has
+one, from the folder of the source upwards.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _TABLE = "tool", "convert_tf2npu"
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used."""
+    """The configuration is invalid."""
 
 
 class Config(NamedTuple):
-    """What a pyproject.toml says; None where it says nothing.
+    """The values of a pyproject.toml; None for those that it does not set.
 
-    ``exclude`` holds patterns of files that stay as they are, relative to ``folder``.
+    ``exclude`` has patterns of files that are not converted, relative to ``folder``.
     """
 
     folder: str = ""
@@ -33,37 +33,37 @@ class Config(NamedTuple):
 
 
 def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
-    """Codes of rules, or their beginnings, in capitals.
+    """Return codes of rules, or their beginnings, in capitals.
 
     Raises:
         ValueError: there is no such rule.
     """
-    from ..rules.registry import Registry  # here: who asks for help chooses no rules
+    from ..rules.registry import Registry  # only here: --help needs no rules
 
     made = tuple(code.strip().upper() for code in codes if code.strip())
     known = [rule.code for rule in Registry().rules]
     for code in made:
         if not any(k.startswith(code) for k in known):
-            raise ValueError("there is no rule {}; there are {}".format(code, ", ".join(known)))
+            raise ValueError(f"there is no rule {code}. The rules are {', '.join(known)}")
     return made
 
 
 def check_jobs(jobs: int) -> int:
-    """A number of processes.
+    """Return a number of processes.
 
     Raises:
         ValueError: it is less than 1.
     """
     if jobs < 1:
-        raise ValueError("%d is no number of processes; give 1 or more" % jobs)
+        raise ValueError(f"{jobs} is not a number of processes. Give 1 or more")
     return jobs
 
 
 def find_config(source: str) -> Config:
-    """The configuration for a source: of its folder, or the nearest one above it.
+    """Return the configuration of the folder of a source, or of the nearest one above it.
 
     Raises:
-        ConfigError: the nearest one cannot be used.
+        ConfigError: it is invalid.
     """
     folder = os.path.realpath(source)
     if not os.path.isdir(folder):
@@ -84,7 +84,7 @@ def _read(path: str) -> dict[str, Any]:
         with open(path, encoding="utf-8", newline="") as stream:
             text = stream.read()
         if sys.version_info < (3, 11):
-            from .toml_subset import read_table  # only where there is such a file
+            from .toml_subset import read_table  # only before Python 3.11
 
             return read_table(text, *_TABLE)
         import tomllib
@@ -95,7 +95,7 @@ def _read(path: str) -> dict[str, Any]:
     for name in _TABLE:
         table = table.get(name, {})
         if not isinstance(table, dict):
-            raise ConfigError("{}: {} is no table".format(path, ".".join(_TABLE)))
+            raise ConfigError(f"{path}: {'.'.join(_TABLE)} is not a table")
     return table
 
 
@@ -103,16 +103,13 @@ def _checked(path: str, table: dict[str, Any]) -> Config:
     known = {"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _flag}
     found: dict[str, Any] = {}
     for key, value in table.items():
-        where = "{}: [{}] {}".format(path, ".".join(_TABLE), key)
+        where = f"{path}: [{'.'.join(_TABLE)}] {key}"
         if key not in known:
             import difflib  # only for this error
 
             close = difflib.get_close_matches(key, known, 1)
-            raise ConfigError(
-                "{}: there is no such key{}; there are {}".format(
-                    where, f", did you mean {close[0]}?" if close else "", ", ".join(sorted(known))
-                )
-            )
+            hint = f"Did you mean {close[0]}?" if close else f"The keys are {', '.join(sorted(known))}"
+            raise ConfigError(f"{where}: unknown key. {hint}")
         try:
             found[key.replace("-", "_")] = known[key](value)
         except ValueError as error:
@@ -122,7 +119,7 @@ def _checked(path: str, table: dict[str, Any]) -> Config:
 
 def _strings(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f'{value!r} is no array of strings, as in ["a", "b"]')
+        raise ValueError(f'{value!r} is not an array of strings, as in ["a", "b"]')
     return tuple(value)
 
 
@@ -138,5 +135,5 @@ def _flag(value: Any) -> bool:
 
 def _jobs(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{value!r} is no integer")
+        raise ValueError(f"{value!r} is not an integer")
     return check_jobs(value)

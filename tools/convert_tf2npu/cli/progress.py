@@ -26,7 +26,7 @@ class Progress:
 
     def show(self, done: int, total: int) -> None:
         """Draw the bar again, unless it was drawn a moment ago."""
-        if self._active and time.monotonic() >= self._next_s:
+        if self._active and done < total and time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + _STEP_S
             filled = _WIDTH * done // total
             bar = "#" * filled + "." * (_WIDTH - filled)

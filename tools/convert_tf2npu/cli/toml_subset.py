@@ -1,7 +1,6 @@
-"""One table of a TOML file, read strictly: for Python before 3.11, which cannot read TOML itself.
+"""A strict reader for one table of a TOML file, for Python before 3.11, which has no tomllib.
 
-Only strings, integers, booleans and arrays of strings are read, and only in the one table; all else of
-the file is passed over.
+It reads strings, integers, booleans and arrays of strings in that table, and ignores the rest of the file.
 """
 
 from __future__ import annotations
@@ -24,33 +23,33 @@ _LONG_STRING = re.compile(rf'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|#[^\n]*|{_STR
 
 
 class TomlError(ValueError):
-    """Something in the table that cannot be read.
+    """The table has a value that this reader does not support.
 
     Args:
-        message: what.
+        message: the error.
         line: its 1-based line.
     """
 
     def __init__(self, message: str, line: int) -> None:
-        super().__init__("%s (at line %d)" % (message, line))
+        super().__init__(f"{message} (at line {line})")
 
 
 def read_table(text: str, *names: str) -> dict[str, Any]:
-    """The keys and values of a table.
+    """Return the keys and values of a table.
 
     Args:
         text: the TOML file.
         names: of the table, as in ``'tool', 'convert_tf2npu'`` for ``[tool.convert_tf2npu]``.
 
     Returns:
-        its content; nothing where there is no such table.
+        its content; an empty dictionary if there is no such table.
 
     Raises:
-        TomlError: it holds something else than said above.
+        TomlError: the table has an unsupported value.
     """
     dotted = r"[ \t]*\.[ \t]*".join(r'(?:%s|"%s"|\'%s\')' % ((re.escape(n),) * 3) for n in names)
     header = re.compile(rf"^[ \t]*\[[ \t]*{dotted}[ \t]*(\]|\.)", re.MULTILINE)
-    # strings that span lines, and comments, may hold anything; what stands there is no header
+    # multi-line strings and comments are no headers
     hidden = _LONG_STRING.sub(
         lambda m: re.sub(r"[^\n]", " ", m.group()) if m.group().startswith(('"""', "'''", "#")) else m.group(), text
     )
@@ -58,10 +57,10 @@ def read_table(text: str, *names: str) -> dict[str, Any]:
     if found is None:
         return {}
     if found.group(1) == ".":
-        raise TomlError("[{}] has no tables of its own".format(".".join(names)), _line(text, found.end()))
+        raise TomlError(f"[{'.'.join(names)}] cannot have subtables", _line(text, found.end()))
     end = _REST_OF_LINE.match(text, found.end())
     if end is None:
-        raise TomlError("something stands behind the name of the table", _line(text, found.end()))
+        raise TomlError("unexpected text after the name of the table", _line(text, found.end()))
     return _pairs(text, end.end())
 
 
@@ -76,11 +75,11 @@ def _pairs(text: str, at: int) -> dict[str, Any]:
             raise TomlError("expected a line such as key = value", _line(text, at))
         name = _string(key.group(1), text, at) if key.group(1)[0] in "\"'" else key.group(1)
         if name in table:
-            raise TomlError(f"{name} is given twice", _line(text, at))
+            raise TomlError(f"duplicate key {name}", _line(text, at))
         table[name], at = _value(text, _match(_SPACE, text, key.end()))
         end = _REST_OF_LINE.match(text, at)
         if end is None:
-            raise TomlError(f"something stands behind the value of {name}", _line(text, at))
+            raise TomlError(f"unexpected text after the value of {name}", _line(text, at))
         at = end.end()
 
 
@@ -124,7 +123,7 @@ def _string(literal: str, text: str, at: int) -> str:
     def unescaped(match: Any) -> str:
         code = match.group(1) or match.group(2)
         if not code and match.group(3) not in _ESCAPED:
-            raise TomlError(f"{match.group()} is no escape", _line(text, at))
+            raise TomlError(f"{match.group()} is not a valid escape", _line(text, at))
         return chr(int(code, 16)) if code else _ESCAPED[match.group(3)]
 
     return _ESCAPE.sub(unescaped, literal[1:-1])

@@ -1,8 +1,7 @@
-"""The calls of TensorFlow, Keras and Horovod in a script, and what becomes of each.
+"""The calls of TensorFlow, Keras and Horovod in a script, and the outcome of each.
 
-They are the calls whose name says so, and those that a rule recognised by other means, such as the method
-of a dataset. Each is counted once: as left where a finding is told of it, or else as rewritten where a rule
-rewrites it, or else as fine.
+These are the calls whose name resolves to one of them, and those that a rule recognizes by type, such as a method of a
+dataset. Each counts once: as a finding if there is one for it, else as rewritten if a rule rewrites it, else as fine.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from ..semantics.model import Call
 from .results import CHANGE, FINDING, FINE, ApiCall, Calls
 
 _FAMILIES = ("tensorflow.", "keras.", "horovod.", "tensorflow_estimator.", "tf_slim.")
-_FLAGS = ("tensorflow.flags.FLAGS.", "tensorflow.app.flags.FLAGS.")  # the values of flags are the script's own
+_FLAGS = ("tensorflow.flags.FLAGS.", "tensorflow.app.flags.FLAGS.")  # flag values belong to the script
 
-Said = Dict[ast.AST, Set[Tuple[str, str]]]  # (kind, code) of what was said, by node
+Said = Dict[ast.AST, Set[Tuple[str, str]]]  # (kind, code) of the diagnostics, by node
 
 
 class Fate(NamedTuple):
-    """What becomes of a call: its name, the outcome, and the codes of the rules that spoke."""
+    """A call, its name, its outcome, and the codes of the rules with a diagnostic for it."""
 
     call: Call
     name: str
@@ -31,11 +30,11 @@ class Fate(NamedTuple):
 
 
 def fates(context: Context, said: Said) -> Iterator[Fate]:
-    """Each call of a script that counts, in the order in which they were found.
+    """Return the TensorFlow, Keras and Horovod calls of a script, in the order in which they were found.
 
     Args:
         context: the script.
-        said: what the rules said of its nodes.
+        said: the diagnostics of its nodes.
     """
     called = context.called
     for call in context.names.calls:
@@ -61,13 +60,13 @@ def _last_word(function: ast.expr, name: str) -> str:
 
 
 def counts(found: Iterable[Fate]) -> Calls:
-    """How many calls there are of each outcome."""
+    """Return the number of calls of each outcome."""
     number = Counter(fate.outcome for fate in found)
     return Calls(number[FINE], number[CHANGE], number[FINDING])
 
 
 def places(context: Context, found: Iterable[Fate]) -> list[ApiCall]:
-    """The calls with their places, in the order of the script; one inside an f-string stands at the string."""
+    """Return the calls with their places, by place; the place of one inside an f-string is that of the string."""
     source = context.source
     made = []
     for fate in found:

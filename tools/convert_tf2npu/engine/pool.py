@@ -40,7 +40,7 @@ def converted(paths: Sequence[str], converting: Converting, jobs: int) -> Genera
         UsageError: a process was ended from outside.
     """
     jobs = min(jobs, len(paths))
-    converter = Converter(*converting)  # forked processes share the rules that this loads
+    converter = Converter(*converting)  # loads the rules, which forked processes share
     if jobs > 1:
         yield from _in_processes(paths, converting, jobs)
     else:
@@ -65,7 +65,7 @@ def pieces(sizes: Sequence[int], count: int) -> list[range]:
 
 
 def may_fork() -> bool:
-    """Return True if this process can be copied: it has one thread, so that no lock is copied while another holds it."""
+    """Return True if a copy of this process is safe: with one thread, no other one holds a lock."""
     if not hasattr(os, "fork") or sys.platform == "darwin":  # the libraries of macOS have threads
         return False
     try:

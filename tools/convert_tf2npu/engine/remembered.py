@@ -1,11 +1,10 @@
-"""What a run found, remembered for the next one over files of which nothing has changed.
+"""The results of earlier runs, for a run over the same unchanged files.
 
-An entry answers one question: what becomes of these files, by this tool, with these settings? Its name is a digest
-of all that the answer depends on: the bytes of the tool itself, the version of Python, the settings, and the paths
-and bytes of all files of the run, for what one file becomes may depend on every other. So an entry is never out of
-date, only no longer asked for. It has three parts: a checksum of the others; a line of JSON with what is said of each
-file and how many new bytes it gets; these bytes, one file's behind the other's. An entry that is damaged counts as
-none. They are written beside their place and moved there, so that runs at the same time do not see halves.
+The name of an entry is a digest of everything that the results depend on: the bytes of the tool itself, the version of
+Python, the settings, and the paths and bytes of all files, because the result of one file may depend on every other. So
+an entry is never out of date. It has three parts: a checksum of the others; a line of JSON with the diagnostics of each
+file and the number of its new bytes; these bytes, file after file. A damaged entry is ignored. Entries are written to a
+temporary file and renamed, so that parallel runs never see half of one.
 """
 
 from __future__ import annotations
@@ -24,22 +23,18 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Question(NamedTuple):
-    """What is asked: the digest of all that the answer depends on, and when the files were last changed."""
+    """The digest of everything that the results depend on, and the change times of the files."""
 
     digest: str
     changed_ns: tuple[int, ...]
 
 
 def question(options: Sequence[object], paths: Iterable[str]) -> Question | None:
-    """The question of a run.
+    """Return the question of a run, or None if a file is unreadable.
 
     Args:
-        options: all that decides what becomes of the files, beside the tool and the files themselves; also where they
-            are, if their paths do not say it.
-        paths: of all files that the run may read.
-
-    Returns:
-        None where one of them cannot be read.
+        options: everything else that the results depend on; also the folder of the files, if their paths are relative.
+        paths: all files that the run may read.
     """
     made = hashlib.blake2b(digest_size=32)
     changed_ns: list[int] = []
@@ -60,11 +55,7 @@ def _add(made: Any, part: bytes) -> None:
 
 
 def _add_file(made: Any, path: str, name: str) -> int:
-    """Add a name and what a file holds.
-
-    Returns:
-        when it was last changed.
-    """
+    """Add the name and content of a file to a digest, and return the time of its last change."""
     _add(made, name.encode("utf-8", "surrogateescape"))
     with open(path, "rb", buffering=0) as stream:
         changed_ns = os.fstat(stream.fileno()).st_ctime_ns
@@ -77,7 +68,7 @@ def _add_file(made: Any, path: str, name: str) -> int:
 
 
 def _own_files() -> list[str]:
-    """The files of the tool, in a fixed order."""
+    """Return the files of the tool, in a fixed order."""
     return sorted(
         os.path.join(folder, name)
         for folder, _, names in os.walk(_HERE)
@@ -87,27 +78,27 @@ def _own_files() -> list[str]:
 
 
 def cache_folder() -> str:
-    """The folder of the entries, below what users have for caches."""
+    """Return the folder of the entries, in the user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # as the specification of these folders says
+    if not os.path.isabs(base):  # the specification requires an absolute path
         base = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "convert_tf2npu")
 
 
 class Memory:
-    """Answers of runs before.
+    """The results of earlier runs.
 
-    It fails in silence: without it a run takes longer, and is as right.
+    Its errors are silent: without it, a run only takes longer.
 
     Args:
-        folder: where they are.
+        folder: the folder of the entries.
     """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def recall(self, asked: Question) -> list[FileResult] | None:
-        """What became of the files of a question, in their order; None where that is not remembered."""
+        """Return the results of a question, in the order of its files; None if there is no entry."""
         path = self._path(asked)
         try:
             with open(path, "rb") as stream:
@@ -116,19 +107,19 @@ class Memory:
                 return None
             said, _, new = content.partition(b"\n")
             found = _results(json.loads(said.decode("ascii")), new)
-            os.utime(path)  # the longest unused go first
+            os.utime(path)  # the longest unused entries are deleted first
             return found
         except (OSError, ValueError, TypeError):
             return None
 
     def keep(self, asked: Question, results: Sequence[FileResult]) -> None:
-        """Remember what became of the files of a question, unless it may become something else the next time."""
+        """Keep the results of a question, unless they have an error that the next run may not have."""
         if any(d.message.startswith(PASSING) for result in results for d in result.diagnostics):
             return
-        import tempfile  # and with it much that nobody else needs
+        import tempfile  # only here: it takes long to load
 
         content = [json.dumps([_said(result) for result in results], separators=(",", ":")).encode("ascii"), b"\n"]
-        content += [result.new for result in results if result.new]  # not joined: they may be all of a large project
+        content += [result.new for result in results if result.new]  # not joined: they may be large
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             number, writing = tempfile.mkstemp(dir=self._folder, suffix=".new")
@@ -141,7 +132,7 @@ class Memory:
                 raise
             self._forget_oldest()
         except OSError:
-            pass  # a full disk, a folder that is read-only: the next run asks again
+            pass  # a full disk or a read-only folder: the next run converts again
 
     def _path(self, asked: Question) -> str:
         return os.path.join(self._folder, asked.digest + ".run")
@@ -165,7 +156,7 @@ def _checksum(content: Iterable[bytes]) -> bytes:
 
 
 def _said(result: FileResult) -> Any:
-    """A result as JSON has it: with the number of its new bytes."""
+    """Return a result for JSON, with the number of its new bytes."""
     new, *more = plain(result)
     return 0 if result == UNTOUCHED else [None if new is None else len(new), *more]
 

@@ -1,4 +1,4 @@
-"""What is said of a file: diagnostics, counts of its TensorFlow calls, its new bytes."""
+"""The result of one file: its new bytes, diagnostics, and counts of its TensorFlow calls."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ if TYPE_CHECKING:
     from ..syntax.source import Edit
 
 CHANGE, FINDING, ERROR = "change", "finding", "error"
-FINE = "fine"  # of a call that stays, and of which nothing is said
-# Of what ends or spoils the reading of a file; it is no rule and cannot be chosen.
+FINE = "fine"  # a call that needs no change
+# The code of unreadable files. It is not a rule and cannot be selected.
 NOT_READ = "NPU000"
-# How it begins that a file could not be read for a reason which may be gone the next time.
-NO_MEMORY, TOOL_FAILS = "there is not enough memory to read it", "the tool itself fails on it, please report that: "
+# The beginnings of errors that may not occur in the next run.
+NO_MEMORY, TOOL_FAILS = "not enough memory to read it", "the tool itself fails on it, please report this: "
 PASSING = (NO_MEMORY, TOOL_FAILS)
 
 
 class Diagnostic(NamedTuple):
-    """One thing said of a file.
+    """A rewrite, a finding or an error in a file.
 
-    ``kind`` is ``change``, ``finding`` or ``error``; ``line`` and ``col`` count from 1, in
-    characters, and are 0 where no place can be named. In a notebook they count in the cell, and
-    ``cell`` is its number, from 1, among all cells; elsewhere it is 0.
+    Attributes:
+        line: from 1, in a notebook within the cell; 0 if unknown.
+        col: from 1, in characters; 0 if unknown.
+        code: of the rule.
+        kind: ``change``, ``finding`` or ``error``.
+        message: a clause, then the fix as an imperative.
+        cell: the number of the cell among all cells of a notebook, from 1; 0 in a script.
     """
 
     line: int
@@ -33,11 +37,13 @@ class Diagnostic(NamedTuple):
 
 
 class ApiCall(NamedTuple):
-    """One call of TensorFlow, Keras or Horovod.
+    """A call of TensorFlow, Keras or Horovod.
 
-    ``name`` is its canonical dotted name; where only a rule knows what is called, as with the method of a
-    dataset, a dot and the last word. ``outcome`` is ``fine``, ``change`` or ``finding``, ``codes`` are the
-    rules that spoke. The place is that of a :class:`Diagnostic`.
+    Attributes:
+        name: its canonical dotted name; a dot and the last word, as in ``.batch``, if only a rule recognizes it.
+        line, col, cell: its place, as in a :class:`Diagnostic`.
+        outcome: ``fine``, ``change`` or ``finding``.
+        codes: the rules with a diagnostic for it.
     """
 
     name: str
@@ -49,7 +55,7 @@ class ApiCall(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """How many calls of TensorFlow, Keras and Horovod there are, by what becomes of them."""
+    """The numbers of TensorFlow, Keras and Horovod calls that are fine, rewritten, and left for a manual change."""
 
     fine: int = 0
     rewritten: int = 0
@@ -57,20 +63,26 @@ class Calls(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of all calls."""
         return self.fine + self.rewritten + self.left
 
     @staticmethod
     def sum(parts: Iterable[Calls]) -> Calls:
-        """The counts of several files together."""
+        """Return the sum of the counts of several files."""
         found = list(parts)
         return Calls(sum(c.fine for c in found), sum(c.rewritten for c in found), sum(c.left for c in found))
 
 
 class FileResult(NamedTuple):
-    """What became of one file: its new bytes, or None where it stays, the diagnostics, the counts, the calls
-    themselves where they were asked for, and, of a script that is converted for itself and not in a run, the edits that
-    made the new bytes."""
+    """The result of one file.
+
+    Attributes:
+        new: its new bytes; None if it is unchanged.
+        diagnostics: rewrites, findings and errors, by place.
+        calls: the counts of its calls.
+        listed: the calls, if a report needs them.
+        edits: the edits of a script; empty in a run over a folder.
+    """
 
     new: bytes | None
     diagnostics: tuple[Diagnostic, ...]
@@ -80,25 +92,25 @@ class FileResult(NamedTuple):
 
     @property
     def unreadable(self) -> bool:
-        """Whether the file could not be read as Python."""
+        """Return True if the file is not readable as Python."""
         return any(d.kind == ERROR for d in self.diagnostics)
 
 
-UNTOUCHED = FileResult(None, ())  # of most files: one for all of them, which may be many
+UNTOUCHED = FileResult(None, ())  # of most files, which share it
 
 
 def failed(message: str, line: int = 0, col: int = 0, cell: int = 0) -> FileResult:
-    """The result of a file that cannot be read."""
+    """Return the result of an unreadable file."""
     return FileResult(None, (Diagnostic(line, col, NOT_READ, ERROR, message, cell),))
 
 
 def by_place(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Diagnostics in the order of the file."""
+    """Return diagnostics in the order of the file."""
     return tuple(sorted(diagnostics, key=lambda d: (d.cell,) + d))
 
 
 def plain(result: FileResult) -> list[Any]:
-    """A result of a run as lists of what JSON knows, and bytes."""
+    """Return a result as lists of JSON values, and bytes."""
     return [
         result.new,
         [list(each) for each in result.diagnostics],
@@ -108,7 +120,7 @@ def plain(result: FileResult) -> list[Any]:
 
 
 def of_plain(made: list[Any]) -> FileResult:
-    """The result that :func:`plain` has turned into lists."""
+    """Return the result from the lists of :func:`plain`."""
     new, diagnostics, calls, listed = made
     return FileResult(
         new,

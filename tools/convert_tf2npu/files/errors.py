@@ -1,7 +1,7 @@
-"""What ends a run with one line on the terminal."""
+"""Errors that end a run with one line on the terminal."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """Something the user asked for cannot be done; nothing was written."""
+    """The request cannot be done; nothing was written."""

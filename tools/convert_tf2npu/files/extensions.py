@@ -1,4 +1,4 @@
-"""By what the names of files end that the tool converts."""
+"""The extensions of the files that the tool converts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether git could undo what is about to be changed in place."""
+"""A check that git can undo changes in place."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from .errors import UsageError
 
 
 def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
-    """Refuse to change files in place where git cannot bring their old content back.
+    """Refuse to change files in place if git cannot restore their old content.
 
-    A source outside of any git work tree is not refused: nothing says how its changes are undone.
+    A source outside of any git work tree is accepted.
 
     Args:
         source: the file or folder.
         changed: the paths of the files that are about to be changed.
 
     Raises:
-        UsageError: the source has changes that are not committed, or one of the files is ignored by git, or git
-            cannot tell.
+        UsageError: the source has uncommitted changes, git ignores one of the files, or git fails.
     """
     folder = os.path.realpath(source)
     folder = folder if os.path.isdir(folder) else os.path.dirname(folder)
@@ -41,19 +40,19 @@ def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
         status = subprocess.run(command, capture_output=True, check=False, env=dict(os.environ, LC_ALL="C"))
     except FileNotFoundError:
         if _has_work_tree(folder):
-            raise _cannot_tell(source, "there is no command git")
+            raise _unknown(source, "git is not installed")
         return
     if status.returncode:
         said = status.stderr.decode("utf-8", "replace").strip().splitlines() or [""]
         if "not a git repository" in said[0] or "must be run in a work tree" in said[0]:
             return
-        raise _cannot_tell(source, said[0])
+        raise _unknown(source, said[0])
     found = _entries(status.stdout)
     dirty = [name for state, name in found if state != "!!"]
     if dirty:
         raise UsageError(
-            "{} has changes that are not committed ({}{}); commit them first, so that the migration can "
-            "be undone, or add --force".format(source, dirty[0], ", ..." if len(dirty) > 1 else "")
+            f"{source} has uncommitted changes ({dirty[0]}{', ...' if len(dirty) > 1 else ''}). Commit them "
+            "to be able to undo the migration, or add --force"
         )
     top = subprocess.run(["git", "-C", folder, "rev-parse", "--show-toplevel"], stdout=subprocess.PIPE, check=False)
     root = os.path.realpath(os.fsdecode(top.stdout).rstrip("\n"))
@@ -63,14 +62,11 @@ def refuse_uncommitted(source: str, changed: Sequence[str]) -> None:
             os.path.realpath(path) == name or name.endswith(os.sep) and os.path.realpath(path).startswith(name)
             for name in ignored
         ):
-            raise UsageError(
-                f"{path} would be changed, and git ignores it, so that the migration could not be undone; "
-                "exclude it with --exclude, or add --force"
-            )
+            raise UsageError(f"git ignores {path}, so you could not undo the migration. Use --exclude, or add --force")
 
 
 def _entries(output: bytes) -> list[list[str]]:
-    """State and path of each entry of ``git status -z``; of a renamed file the new path alone."""
+    """Return state and path of each entry of ``git status -z``; of a renamed file only the new path."""
     found: list[list[str]] = []
     pieces = iter(os.fsdecode(output).split("\0"))
     for piece in pieces:
@@ -89,8 +85,7 @@ def _has_work_tree(folder: str) -> bool:
     return True
 
 
-def _cannot_tell(source: str, why: str) -> UsageError:
+def _unknown(source: str, why: str) -> UsageError:
     return UsageError(
-        f"git cannot tell whether {source} has changes that are not committed ({why}); add --force if the "
-        "migration need not be undone"
+        f"cannot check {source} for uncommitted changes ({why}). Add --force if you need not undo the migration"
     )

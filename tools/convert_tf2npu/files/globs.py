@@ -1,8 +1,7 @@
-"""File patterns as in .gitignore files, as far as they are needed here.
+"""File patterns similar to those of .gitignore.
 
-A pattern without a slash is compared with each part of a path (``tests``, ``*_pb2.py``); one with a slash
-with the whole path or a folder it lies in (``third_party/models``, ``data/**/old_*.py``). ``*`` and ``?``
-stop at a slash, ``**`` does not.
+A pattern without a slash matches any part of a path (``tests``, ``*_pb2.py``). One with a slash matches the whole path
+or a folder above it (``third_party/models``, ``data/**/old_*.py``). ``*`` and ``?`` stop at a slash, ``**`` does not.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Iterable, Pattern
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
-    """Whether a path is meant by one of some patterns.
+    """Return True if a path matches one of some patterns.
 
     Args:
         path: relative, with slashes.
@@ -44,7 +43,7 @@ def _expression(pattern: str) -> Pattern[str]:
             pieces.append("[^/]")
         elif token[0] == "[" and len(token) > 1:
             inner = token[1:-1].replace("\\", "\\\\")
-            pieces.append("[%s]" % ("^" + inner[1:] if inner.startswith("!") else inner))
+            pieces.append(f"[{'^' + inner[1:] if inner.startswith('!') else inner}]")
         else:
             pieces.append(re.escape(token))
     return re.compile("".join(pieces) + r"\Z", re.DOTALL)

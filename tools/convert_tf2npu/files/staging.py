@@ -1,8 +1,8 @@
-"""A hidden folder in which a run prepares what it writes, and what becomes of it when the run is killed.
+"""The hidden folder in which a run prepares its output, and its recovery after the run is killed.
 
-Whatever ends a run, even what no program can catch, leaves at most this folder behind. The next run with the same
-target finds it, undoes what was half done, and takes it away; a lock inside tells a run that goes on from a dead one,
-and a folder without that lock file is not the tool's and stays.
+However a run ends, it leaves at most this folder behind. The next run with the same target finds it, undoes the
+unfinished changes and removes it. A lock inside tells a live run from a dead one. A folder without that lock file is
+not the tool's, and the tool does not touch it.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from .transaction import undo
 
 try:
     import fcntl
-except ImportError:  # not on Windows: there a folder that was left behind is named, and left to the user
+except ImportError:  # Windows: the user must remove the folder of a killed run
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".convert_tf2npu"
 _LOCK, _JOURNAL, _NEW = "lock", "moves", "new"
-_MARK = "convert_tf2npu, process %d\n"
+_MARK = "convert_tf2npu, process "
 
 
 class Staging:
-    """The folder, while a run has it.
+    """The folder, while a run uses it.
 
     Args:
         path: of the folder; its name ends with ``SUFFIX``.
-        target: what is being written, for what is told of it.
+        target: the file or folder that the run writes, for error messages.
 
     Raises:
-        UsageError: on entering: another run has it, or something else is in its place.
-        OSError: on entering: it cannot be made.
+        UsageError: on entering: another run uses it, or the path exists and is not the tool's.
+        OSError: on entering: it cannot be created.
     """
 
     def __init__(self, path: str, target: str) -> None:
@@ -44,18 +44,18 @@ class Staging:
 
     @classmethod
     def beside(cls, target: str) -> Staging:
-        """The one for a file or folder, beside it."""
+        """Return the folder for a file or folder, beside it."""
         folder, name = os.path.split(os.path.abspath(target))
         return cls(os.path.join(folder, "." + name + SUFFIX), target)
 
     @property
     def new(self) -> str:
-        """The path of what is prepared: a file or a folder, which the run makes."""
+        """The path of the prepared file or folder, which the run creates."""
         return os.path.join(self.path, _NEW)
 
     @property
     def journal(self) -> str:
-        """Where the moves are noted for :func:`swap.put_in_place`."""
+        """The path of the journal for :func:`transaction.put_in_place`."""
         return os.path.join(self.path, _JOURNAL)
 
     def __enter__(self) -> Staging:
@@ -69,10 +69,10 @@ class Staging:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                pass  # a file system without locks: what is left behind there is not taken away either
+                pass  # a file system without locks: recovery cannot tell a live run there and refuses
         if not self._is_mine(self._lock):
             raise self._in_use()
-        self._lock.write(_MARK % os.getpid())
+        self._lock.write(f"{_MARK}{os.getpid()}\n")
         self._lock.flush()
         return self
 
@@ -83,10 +83,10 @@ class Staging:
             self._remove()
 
     def recover(self) -> None:
-        """Undo what a run that was killed had begun, and take away what it left.
+        """Undo the unfinished changes of a killed run, and remove its folder.
 
         Raises:
-            UsageError: that run still goes on, or what is there is not a run's, or a file has changed since.
+            UsageError: the run is still alive, the folder is not the tool's, or a file has changed since.
         """
         if not os.path.lexists(self.path):
             return
@@ -96,13 +96,13 @@ class Staging:
             lock = open(os.path.join(self.path, _LOCK), "r+")
         except OSError:
             try:
-                os.rmdir(self.path)  # all that a run killed at once leaves; an own folder is not empty
+                os.rmdir(self.path)  # a run killed at once leaves an empty folder
             except OSError:
                 raise self._in_the_way()
             return
         with lock:
             mark = lock.read(100)
-            if mark and not mark.startswith(_MARK.split("%")[0]):
+            if mark and not mark.startswith(_MARK):
                 raise self._in_the_way()
             try:
                 if fcntl is None:
@@ -116,45 +116,43 @@ class Staging:
             self._remove()
 
     def _is_mine(self, lock: IO[str]) -> bool:
-        """Whether no other run has taken the folder away, and perhaps made it anew, in between."""
+        """Return True if no other run has removed, or replaced, the folder in the meantime."""
         try:
             return os.path.samestat(os.fstat(lock.fileno()), os.stat(os.path.join(self.path, _LOCK)))
         except OSError:
             return False
 
     def _in_use(self, mark: str = "") -> UsageError:
+        process = f" ({mark.split(', ')[1].strip()})" if ", " in mark else ""
         return UsageError(
-            "another run is writing to {}{}; wait until it has ended, or remove {} if it does not run any more".format(
-                self.target, " ({})".format(mark.split(", ")[1].strip()) if ", " in mark else "", self.path
-            )
+            f"another run is writing to {self.target}{process}. Wait until it ends, or remove {self.path} if it is dead"
         )
 
     def _in_the_way(self) -> UsageError:
-        return UsageError(f"{self.path} is in the way, and was not made by this tool; move it away")
+        return UsageError(f"{self.path} exists and was not created by this tool. Move it away")
 
     def _remove(self) -> None:
         for name in _names(self.path):
             if name != _LOCK:
                 remove(os.path.join(self.path, name))
-        remove(self.path)  # the lock file last: as long as anything is left, it tells whose it is
+        remove(self.path)  # the lock file last: it marks the folder as the tool's
         if self._lock:
             self._lock.close()
             self._lock = None
 
 
 def is_staging(path: str) -> bool:
-    """Whether a folder is one of a run, dead or alive."""
+    """Return True if a folder belongs to a run, dead or alive."""
     return path.endswith(SUFFIX) and os.path.isfile(os.path.join(path, _LOCK))
 
 
 def remove(path: str) -> None:
-    """Take away a file or folder, however deep, and though its folders may be read-only; what cannot be taken away
-    stays."""
+    """Remove a file or folder, however deep, with read-only folders too. Ignore files that cannot be removed."""
     if os.path.islink(path) or not os.path.isdir(path):
         _try(os.unlink, path)
         return
     folders: list[str] = [path]
-    for folder in folders:  # grows while it is read: no recursion, which has a limit
+    for folder in folders:  # grows in the loop: no recursion, which has a limit
         _try(os.chmod, folder, 0o700)
         for name in _names(folder):
             inner = os.path.join(folder, name)

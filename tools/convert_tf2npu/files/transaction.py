@@ -1,4 +1,4 @@
-"""Putting files in place of others, all of them or none, even where the process is killed in between."""
+"""Replace files by others, all of them or none, even if the process is killed in between."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEPT = ".old"
 
 
 class _Move(NamedTuple):
-    """One file: its path, the path that it gets, whether something is there already, and by what it is known there."""
+    """One file: its path, its new path, True if that path exists, and size and time to recognize the file there."""
 
     new: str
     place: str
@@ -23,20 +23,20 @@ class _Move(NamedTuple):
 
     @property
     def kept(self) -> str:
-        """Where what it replaces is kept until all is done."""
+        """The path of the replaced file until all is done."""
         return self.new + _KEPT
 
 
 def put_in_place(pairs: Sequence[tuple[str, str]], journal: str, folders: Sequence[str] = ()) -> None:
-    """Move files to where they belong; where one cannot be moved, everything is as it was.
+    """Move files to their new paths. If one cannot be moved, restore everything.
 
     Args:
-        pairs: the path of each new file, and the path that it gets, on one file system.
-        journal: the path of a file, beside which nothing matters, for :func:`undo` by another process.
-        folders: paths of folders that are made first where they are missing, outer ones before inner ones.
+        pairs: the path of each file and its new path, on one file system.
+        journal: the path of a file in the staging folder, for :func:`undo` by another process.
+        folders: paths of folders to create first if they are missing, outer ones before inner ones.
 
     Raises:
-        OSError: a file cannot be moved; all others are back.
+        OSError: a file cannot be moved; all others are restored.
     """
     with held_back():
         _put_in_place(pairs, journal, folders)
@@ -48,7 +48,7 @@ def _put_in_place(pairs: Sequence[tuple[str, str]], journal: str, folders: Seque
     for new, place in pairs:
         found = os.lstat(new)
         moves.append(_Move(new, place, os.path.lexists(place), found.st_size, found.st_mtime_ns))
-    import json  # here: few runs move files
+    import json  # only here: few runs move files
 
     with open(journal + ".part", "w") as stream:
         json.dump([missing, moves], stream)
@@ -58,7 +58,7 @@ def _put_in_place(pairs: Sequence[tuple[str, str]], journal: str, folders: Seque
             os.makedirs(folder, exist_ok=True)
         for move in moves:
             if os.path.isdir(move.place) and not os.path.islink(move.place):
-                raise IsADirectoryError(errno.EISDIR, "a folder has the name of a new file", move.place)
+                raise IsADirectoryError(errno.EISDIR, "a folder has this name", move.place)
             if move.replaces:
                 _keep(move.place, move.kept)
             os.replace(move.new, move.place)
@@ -69,13 +69,13 @@ def _put_in_place(pairs: Sequence[tuple[str, str]], journal: str, folders: Seque
 
 
 def undo(journal: str) -> None:
-    """Make everything as it was before a :func:`put_in_place` that did not come to its end.
+    """Undo a :func:`put_in_place` that did not finish.
 
     Args:
-        journal: as given there; where there is no such file, nothing was begun, or all was done.
+        journal: its journal; without that file there is nothing to undo.
 
     Raises:
-        UsageError: somebody has changed a file since; nothing more is undone, and its old content is kept.
+        UsageError: a file has changed since. Nothing is undone, and its old content is kept.
     """
     try:
         with open(journal) as stream:
@@ -90,7 +90,7 @@ def undo(journal: str) -> None:
         try:
             os.rmdir(folder)
         except OSError:
-            pass  # it was never made, or holds something by now
+            pass  # never created, or not empty
     os.unlink(journal)
 
 
@@ -102,12 +102,11 @@ def _undo_moves(moves: Iterable[_Move]) -> None:
         if os.path.lexists(move.place) and not _is_there(move) and (not move.replaces or os.path.lexists(move.kept))
     ]
     if changed:
+        kept = f"Its old content is in {changed[0].kept}. Restore what you need"
+        before = kept if changed[0].replaces else "It did not exist before. Check it"
         raise UsageError(
-            "{} was changed after a run that was killed; {}. Then remove {}".format(
-                changed[0].place,
-                f"what it was before is in {changed[0].kept}" if changed[0].replaces else "it was not there before",
-                os.path.dirname(changed[0].new),
-            )
+            f"{changed[0].place} was changed after a killed run. {before}, "
+            f"then remove {os.path.dirname(changed[0].new)}"
         )
     for move in begun:
         if not move.replaces:

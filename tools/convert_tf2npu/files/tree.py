@@ -43,7 +43,7 @@ def read_tree(source: str) -> Tree:
         UsageError: there is no such file or folder.
     """
     if not os.path.lexists(source):
-        raise UsageError(f"{source}: there is no such file or folder")
+        raise UsageError(f"{source}: no such file or folder")
     try:
         mode = os.stat(source).st_mode
     except OSError as error:
@@ -51,7 +51,7 @@ def read_tree(source: str) -> Tree:
     if stat.S_ISREG(mode):
         return Tree((Entry(os.path.basename(source), source, os.path.islink(source)),), (), ())
     if not stat.S_ISDIR(mode):
-        raise UsageError(f"{source} is no file and no folder; a script from a pipe is read with -i -")
+        raise UsageError(f"{source} is neither a file nor a folder. Use -i - to read a script from a pipe")
     entries: list[Entry] = []
     folders: list[str] = []
     left_out: list[str] = []

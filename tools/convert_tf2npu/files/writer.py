@@ -15,21 +15,21 @@ from .tree import Tree
 
 
 def check_target(source: str, target: str) -> None:
-    """Refuse a target that is the source, holds it, or lies inside it.
+    """Refuse a target that is the source, contains it, or is inside it.
 
     Raises:
-        UsageError: it does.
+        UsageError: it is.
     """
     real_source, real_target = os.path.realpath(source), os.path.realpath(target)
     single = not os.path.isdir(real_source)
     if real_source == real_target or single and real_source == os.path.join(real_target, os.path.basename(source)):
-        raise UsageError(f"{source} is the source itself; use --in-place to change it where it is")
+        raise UsageError(f"{target} is the source itself. Use --in-place to change it")
     if single:
         return
     if (real_target + os.sep).startswith(real_source + os.sep):
-        raise UsageError(f"{target} lies inside the source {source}; choose a folder outside")
+        raise UsageError(f"{target} is inside the source {source}. Choose a folder outside")
     if (real_source + os.sep).startswith(real_target + os.sep):
-        raise UsageError(f"{target} holds the source {source}; choose another folder")
+        raise UsageError(f"{target} contains the source {source}. Choose another folder")
 
 
 def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool) -> list[str]:
@@ -37,16 +37,16 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
 
     Args:
         source: the folder, or the one file, that ``tree`` lists.
-        tree: what it holds.
+        tree: its files and folders.
         new: new bytes by relative path.
-        target: the folder to make; for a single file also the path of a file.
-        force: replace files that are there and differ.
+        target: the folder to create; for a single file also the path of a file.
+        force: replace files that exist and differ.
 
     Returns:
-        the relative paths of files that could not be read and are missing in the copy.
+        the relative paths of unreadable files, which are missing in the copy.
 
     Raises:
-        UsageError: the target holds other files by the same names, or cannot be written.
+        UsageError: the target has different files of the same names, or cannot be written.
     """
     target = os.path.realpath(target) if os.path.isdir(target) else os.path.abspath(target)
     single = not os.path.isdir(source)
@@ -61,7 +61,7 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
         if made:
             os.makedirs(parent, exist_ok=True)
         if os.path.lexists(target) and not os.path.isdir(target):
-            raise UsageError(f"{target} is there and is no folder")
+            raise UsageError(f"{target} exists and is not a folder")
         staging = Staging.beside(target)
         missing = None if os.path.lexists(staging.path) else missing_in_same(tree, new, target, single)
         if missing is None:
@@ -69,10 +69,10 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
                 missing = _write(source, tree, new, target, force, staging)
         done = True
         if not single:
-            copy_mode(source, target)  # now: a folder that is read-only cannot be moved
+            copy_mode(source, target)  # last: a read-only folder cannot be moved
         return missing
     except OSError as error:
-        raise UsageError(f"{target} cannot be written: {error.strerror or error}; nothing was changed there")
+        raise UsageError(f"cannot write {target}: {error.strerror or error}. Nothing was changed there")
     finally:
         for folder in made if not done else ():
             if os.path.isdir(folder):
@@ -80,7 +80,7 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
 
 
 def _missing_folders(path: str) -> list[str]:
-    """A folder and those above it that are not there yet, the innermost first."""
+    """Return a folder and the folders above it that do not exist, the innermost first."""
     missing: list[str] = []
     while not os.path.lexists(path):
         missing.append(path)
@@ -89,10 +89,10 @@ def _missing_folders(path: str) -> list[str]:
 
 
 def _write(source: str, tree: Tree, new: dict[str, bytes], target: str, force: bool, staging: Staging) -> list[str]:
-    """Prepare a copy and bring it to where it belongs; of one that is there in part, only what differs.
+    """Prepare a copy and move it to the target. If the target has files, write only those that differ.
 
     Returns:
-        the relative paths of files that cannot be read.
+        the relative paths of unreadable files.
     """
     single = not os.path.isdir(source)
     missing: list[str] = []
@@ -105,7 +105,7 @@ def _write(source: str, tree: Tree, new: dict[str, bytes], target: str, force: b
 
 
 def _put(staging: Staging, target: str, tree: Tree, whole: bool, force: bool) -> None:
-    """Bring what is built to where it belongs: as a whole where nothing is there, else file by file."""
+    """Move the prepared copy to the target: as a whole if the target is empty, else file by file."""
     if whole:
         try:
             os.rename(staging.new, target)
@@ -122,24 +122,23 @@ def _put(staging: Staging, target: str, tree: Tree, whole: bool, force: bool) ->
             changed += [entry.relative] if os.path.lexists(place) else []
     if changed and not force:
         raise UsageError(
-            "%s holds %d files that differ from what would be written (%s%s); choose another folder, or "
-            "replace them with --force"
-            % (target, len(changed), ", ".join(changed[:3]), ", ..." if len(changed) > 3 else "")
+            f"{target} has {len(changed)} {'file that differs' if len(changed) == 1 else 'files that differ'} "
+            f"({', '.join(changed[:3])}{', ...' if len(changed) > 3 else ''}). "
+            "Choose another folder, or replace with --force"
         )
     put_in_place(pairs, staging.journal, [target] + [os.path.join(target, folder) for folder in tree.folders])
 
 
 def staging_in_place(source: str) -> Staging:
-    """Where files are prepared that replace those of a source."""
+    """Return the staging folder for changes of a source in place."""
     real = os.path.realpath(source)
     return Staging(os.path.join(real, STAGING), source) if os.path.isdir(real) else Staging.beside(real)
 
 
 def write_in_place(source: str, tree: Tree, new: dict[str, bytes]) -> None:
-    """Replace files where they are, all of them or none.
+    """Replace files in place, all of them or none.
 
-    All new files are written before the first is replaced, so that a full disk or a folder that cannot be
-    written leaves everything as it was.
+    All new files are written before the first is replaced: a full disk or a read-only folder changes nothing.
 
     Raises:
         UsageError: a file cannot be written.
@@ -161,18 +160,17 @@ def write_in_place(source: str, tree: Tree, new: dict[str, bytes]) -> None:
             put_in_place(pairs, staging.journal)
     except OSError as error:
         raise UsageError(
-            "{} cannot be written: {}; nothing was changed".format(
-                error.filename2 or error.filename or "a new file", error.strerror or error
-            )
+            f"cannot write {error.filename2 or error.filename or 'a new file'}: {error.strerror or error}. "
+            "Nothing was changed"
         )
 
 
 def _take_over(path: str, written: str) -> None:
-    """Give a new file the mode, and where that can be done the owner, of the one that it replaces."""
+    """Give a new file the mode, and if permitted the owner, of the file that it replaces."""
     found = os.stat(path)
     if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
         try:
             os.chown(written, found.st_uid, found.st_gid)
         except PermissionError:
-            pass  # only root may; the file then belongs to who changed it, as with any editor
+            pass  # only root may; otherwise the file belongs to the user, as with any editor
     os.chmod(written, stat.S_IMODE(found.st_mode))

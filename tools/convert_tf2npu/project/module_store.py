@@ -7,7 +7,6 @@ further file takes a few kilobytes of memory.
 
 from __future__ import annotations
 
-import gc
 import weakref
 from typing import Callable
 
@@ -19,9 +18,6 @@ from .source_files import SourceFiles
 
 _MOST_NODES = 150_000  # of trees in memory; each takes about 600 bytes with the analysis of it
 _MOST_SUMMARIES = 16_000_000  # characters
-# If the garbage collector is switched off, it runs once for so many characters. It has little to do, because modules
-# forget what they know of each other when they are dropped.
-_COLLECTED = 60_000_000
 
 
 class ModuleStore:
@@ -40,7 +36,6 @@ class ModuleStore:
         self._unreadable: set[str] = set()
         self._in_progress: set[str] = set()  # modules that import each other ask for these again
         self._dropped: list[weakref.ReferenceType[Names]] = []  # and not settled yet
-        self._analysed = 0  # characters since the garbage collector last ran
 
     def __contains__(self, path: str) -> bool:
         return path in self._modules
@@ -114,10 +109,6 @@ class ModuleStore:
         return made
 
     def _keep(self, module: Module) -> None:
-        self._analysed += len(module.source.text)
-        if self._analysed > _COLLECTED and not gc.isenabled():
-            self._analysed = 0
-            gc.collect()
         for old in self._modules.put(module.path, module, len(module.names.parents)):
             self._dropped.append(weakref.ref(old.names))
             if old.path not in self._summaries:

@@ -1,4 +1,4 @@
-"""The calls of TensorFlow and Horovod in a project, by what is called."""
+"""The TensorFlow and Horovod calls of a project, by API."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .support import STATUSES, status_of
 class ApiUse(NamedTuple):
     """One API and its calls in the project.
 
-    ``status`` is a key of ``support.STATUSES``, for the calls as they are here; ``codes`` are the rules that
-    spoke of one; ``places`` are the number of the file and the call.
+    ``status`` is a key of ``support.STATUSES``, for the calls as they are here; ``codes`` are the rules with a
+    diagnostic for one; ``places`` are the number of the file and the call.
     """
 
     name: str
@@ -23,7 +23,7 @@ class ApiUse(NamedTuple):
 
     @property
     def files(self) -> int:
-        """In how many files it is called."""
+        """The number of files that call it."""
         return len({number for number, _ in self.places})
 
     @property
@@ -36,11 +36,11 @@ class ApiUse(NamedTuple):
 
 
 def api_table(results: Sequence[FileResult], tensorflow: str) -> tuple[ApiUse, ...]:
-    """Every API that is called, those that need the user first.
+    """Return every API that is called, those that need a manual change first.
 
     Args:
-        results: what became of each file, with its calls listed.
-        tensorflow: whose support is asked for, ``support.TF1`` or ``support.TF2``.
+        results: the result of each file, with its calls listed.
+        tensorflow: the version whose support list applies, ``support.TF1`` or ``support.TF2``.
     """
     found: dict[str, list[tuple[int, ApiCall]]] = {}
     for number, result in enumerate(results):
@@ -67,6 +67,6 @@ def _use(name: str, places: list[tuple[int, ApiCall]], tensorflow: str) -> ApiUs
     codes = tuple(sorted({code for _, call in places for code in call.codes}))
     calls = Calls(outcomes.count(FINE), outcomes.count(CHANGE), outcomes.count(FINDING))
     status = status_of(name, codes, tensorflow)
-    if status in ("supported", "deprecated", "unexamined", "unlisted"):  # the rules look at how it is called
+    if status in ("supported", "deprecated", "unexamined", "unlisted"):  # rules know how it is called
         status = "limited" if calls.left else "migrated" if calls.rewritten else status
     return ApiUse(name, status, calls, codes, tuple(places))

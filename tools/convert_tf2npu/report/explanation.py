@@ -1,4 +1,4 @@
-"""A rule's docstring as paragraphs, headings, lists and code."""
+"""The docstring of a rule as paragraphs, headings, lists and code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Block(NamedTuple):
 
 
 def blocks(doc: str) -> list[Block]:
-    """The pieces of a docstring, without its title."""
+    """Return the pieces of a docstring, without its title."""
     found: list[Block] = []
     for paragraph in re.split(r"\n[ \t]*\n", doc.split("\n", 1)[1] if "\n" in doc else ""):
         paragraph = paragraph.strip("\n")
@@ -38,7 +38,7 @@ def blocks(doc: str) -> list[Block]:
 
 
 def markdown(doc: str) -> str:
-    """A docstring, without its title, as Markdown."""
+    """Return a docstring, without its title, as Markdown."""
     made = []
     for block in blocks(doc):
         text = re.sub(r"``([^`]+)``", r"`\1`", block.text)
@@ -47,12 +47,12 @@ def markdown(doc: str) -> str:
 
 
 def plain(doc: str) -> str:
-    """The first paragraph of a docstring behind its title, as plain text; nothing where there is none."""
+    """Return the first paragraph after the title as plain text; the empty string if there is none."""
     return next((block.text.replace("``", "") for block in blocks(doc) if block.kind == "text"), "")
 
 
 def as_html(doc: str) -> str:
-    """A docstring, without its title, as HTML: what changes in two columns, what does not folded away."""
+    """Return a docstring, without its title, as HTML: Before and After in two columns, Untouched folded."""
     made: list[str] = []
     untouched: list[str] = []
     found = blocks(doc)
@@ -63,7 +63,8 @@ def as_html(doc: str) -> str:
             untouched.append(_code(code.text))
         elif code and block.text == "Before" and len(found) > 1 and found[0].text == "After":
             made.append(
-                f'<div class="pair"><div><h4>Before</h4>{_code(code.text)}</div><div><h4>After</h4>{_code(found[1].text)}</div></div>'
+                f'<div class="pair"><div><h4>Before</h4>{_code(code.text)}</div>'
+                f"<div><h4>After</h4>{_code(found[1].text)}</div></div>"
             )
             del found[:2]
         else:
@@ -71,8 +72,8 @@ def as_html(doc: str) -> str:
             made += [_code(code.text)] if code else []
     if untouched:
         made.append(
-            '<details class="untouched"><summary>Untouched: %d examples</summary>%s</details>'
-            % (len(untouched), "".join(untouched))
+            f'<details class="untouched"><summary>Untouched: {len(untouched)} examples</summary>'
+            f"{''.join(untouched)}</details>"
             if len(untouched) > 1
             else "<h4>Untouched</h4>" + untouched[0]
         )

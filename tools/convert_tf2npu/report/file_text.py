@@ -1,4 +1,4 @@
-"""The text of a file, and the names in its lines, as the reports show them."""
+"""The text of a file for the reports, and the names in its lines."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ class FileText:
     """The bytes of a file and its lines, those of a notebook by cell.
 
     Args:
-        path: where the file is; it tells a notebook from a script.
-        raw: its bytes, whatever they are.
+        path: its path; a notebook ends with ``.ipynb``.
+        raw: its bytes.
     """
 
     def __init__(self, path: str, raw: bytes) -> None:
         self.raw = raw
         self._cells: dict[int, list[str]] = _cells(raw) if path.endswith(NOTEBOOK) else {}
-        # A notebook that is none has lines too: an error in it has a line of the file.
+        # An invalid notebook has lines too: the error in it has a line of the file.
         self._lines = _LINE_END.split(_decoded(raw)) if not self._cells else []
 
     @property
     def lines(self) -> list[str]:
-        """Its lines; of a notebook those of its code cells, each cell behind a line with its number."""
+        """The lines; of a notebook those of its code cells, each cell after a line with its number."""
         lines = list(self._lines)
         for number, cell in self._cells.items():
-            lines += ["# cell %d" % number] + cell
+            lines += [f"# cell {number}"] + cell
         return lines
 
     def line(self, number: int, cell: int = 0) -> str:
-        """A line by its number from 1, without its end; nothing where there is no such line."""
+        """Return a line by its number from 1, without its end; the empty string if there is none."""
         lines = self._cells.get(cell, []) if cell else self._lines
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 def name_at(line: str, col: int) -> tuple[int, int]:
-    """Where the dotted name at a column of a line starts and ends, counted from 0; where there is no name, the one
-    character there."""
+    """Return the start and end, from 0, of the dotted name at a column of a line; of one character if there is none."""
     found = _NAME.match(line, col - 1)
     return col - 1, found.end() if found else col
 
@@ -57,7 +56,7 @@ def _decoded(raw: bytes) -> str:
 
 
 def _cells(raw: bytes) -> dict[int, list[str]]:
-    """The lines of a notebook's code cells, by their number among all cells."""
+    """Return the lines of a notebook's code cells, by their number among all cells."""
     try:
         cells = json.loads(raw.decode("utf-8-sig"))["cells"]
         return {

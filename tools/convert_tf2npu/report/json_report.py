@@ -1,4 +1,4 @@
-"""report.json; docs/report-schema.md says what it holds, docs/report.schema.json the same for programs."""
+"""report.json, described in docs/report-schema.md and, for programs, in docs/report.schema.json."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .api_table import ApiUse
 from .model import Report
 from .support import STATUSES
 
-# Raised when a field goes, or changes its meaning; new fields do not raise it.
+# Raised if a field is removed or changes its meaning; new fields do not raise it.
 SCHEMA_VERSION = 1
 
 
 def to_json(report: Report) -> Iterator[str]:
-    """The JSON report of a run, in pieces, with each entry of a list on a line of its own."""
+    """Return the JSON report of a run, in pieces, with each entry of a list on a line of its own."""
     yield "{\n"
     for number, (name, value) in enumerate(_fields(report)):
         yield "{}{}: ".format(",\n" if number else "", json.dumps(name))

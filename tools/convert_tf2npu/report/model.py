@@ -1,4 +1,4 @@
-"""What all reports are made from: a run, with the names and counts that they show."""
+"""The content of all reports: a run, with the names and counts that they show."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .file_text import FileText
 from .support import TF1, TF2
 from .text import printable
 
-_NOT_READ_DOC = """Files that cannot be read.
+_NOT_READ_DOC = """Unreadable files.
 
-A file that is no Python 3, or a notebook that is no notebook, is copied as it is. The place and the reason
-are named; Python 2 is converted with 2to3 first."""
+The tool copies a file unchanged if it is not Python 3, or not a valid notebook, and reports the place and the reason.
+Convert Python 2 with 2to3 first."""
 
 
 class Explanation(NamedTuple):
-    """A rule as the reports show it: its code, name, title and help, and how often it spoke."""
+    """A rule as the reports show it: its code, name, title and help, and the number of its diagnostics by kind."""
 
     code: str
     name: str
@@ -40,10 +40,10 @@ class ReportFile:
     """A file as the reports show it.
 
     Attributes:
-        name: its path below the source with slashes, as text whatever its bytes are.
+        name: its path below the source with slashes, as printable text.
         uri: the same percent-encoded.
-        path: where it is.
-        result: what became of it.
+        path: its path on disk.
+        result: the result of its conversion.
     """
 
     def __init__(self, relative: str, path: str, result: FileResult) -> None:
@@ -54,28 +54,28 @@ class ReportFile:
         self._lines: dict[tuple[int, int], str] | None = None
 
     def text(self) -> FileText:
-        """Its text before the migration, read each time: the texts of all files together may be too much to keep."""
+        """Return its text before the migration, read each time: all texts may not fit into memory."""
         try:
             with open(self.path, "rb") as stream:
-                # what is too large a script for the tool is also too large to be shown
+                # a script that is too large to convert is too large to show
                 return FileText(self.path, stream.read(-1 if self.path.endswith(NOTEBOOK) else MOST_BYTES))
-        except OSError:  # which its result says
+        except OSError:  # reported in its result
             return FileText(self.path, b"")
 
     def line(self, diagnostic: Diagnostic) -> str:
-        """The line that something is said of, without its end; nothing where there is none."""
+        """Return the line of a diagnostic without its end; the empty string if there is none."""
         if self._lines is None:
             text = self.text()
             self._lines = {(d.cell, d.line): text.line(d.line, d.cell) for d in self.result.diagnostics}
         return self._lines[diagnostic.cell, diagnostic.line]
 
     def new_text(self) -> FileText | None:
-        """Its text after the migration; None where it stays."""
+        """Return its text after the migration; None if it is unchanged."""
         return None if self.result.new is None else FileText(self.path, self.result.new)
 
 
 class Report(NamedTuple):
-    """A run as the reports show it; ``tensorflow`` is the version whose support by the NPU ``apis`` tells."""
+    """A run as the reports show it. ``apis`` has the NPU support of TensorFlow version ``tensorflow``."""
 
     source: str
     root_uri: str
@@ -85,6 +85,7 @@ class Report(NamedTuple):
     tensorflow: str
     left_out: tuple[str, ...]
     excluded: tuple[str, ...]
+    exit_code: int = 0
 
     @property
     def calls(self) -> Calls:
@@ -93,20 +94,21 @@ class Report(NamedTuple):
 
     @property
     def said(self) -> list[Diagnostic]:
-        """All that was said."""
+        """The diagnostics of all files."""
         return [d for file in self.files for d in file.result.diagnostics]
 
     def count(self, kind: str) -> int:
-        """How many things of a kind were said."""
+        """Return the number of diagnostics of a kind."""
         return sum(1 for d in self.said if d.kind == kind)
 
 
-def report_of(run: Run, compat_v1: bool) -> Report:
-    """The content of the reports of a run.
+def report_of(run: Run, compat_v1: bool, exit_code: int = 0) -> Report:
+    """Return the content of the reports of a run.
 
     Args:
-        run: the run, with the calls of TensorFlow listed.
-        compat_v1: whether its scripts are to run on TensorFlow 2.
+        run: the run, with its TensorFlow calls listed.
+        compat_v1: True if its scripts are to run on TensorFlow 2.
+        exit_code: the exit code of the command.
     """
     tensorflow = TF2 if compat_v1 else TF1
     source = os.path.realpath(run.source)
@@ -120,11 +122,12 @@ def report_of(run: Run, compat_v1: bool) -> Report:
         tensorflow,
         tuple(name_of(path) for path in run.tree.left_out),
         tuple(name_of(p) for p in run.excluded),
+        exit_code,
     )
 
 
 def name_of(path: str) -> str:
-    """A path as text: with slashes; bytes that are no UTF-8 and control characters written as ``\\xff``."""
+    """Return a path as text with slashes. Invalid UTF-8 and control characters are written as ``\\xff``."""
     return printable(os.fsencode(path.replace(os.sep, "/")).decode("utf-8", "backslashreplace"))
 
 

@@ -1,4 +1,4 @@
-"""Where in its file a thing is said, as SARIF counts: columns in units of UTF-16, notebooks by their lines."""
+"""SARIF regions of diagnostics: columns count UTF-16 units, lines of a notebook are those of its file."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Regions:
             try:
                 self._cells = CellPlaces(file.text().raw)
             except SourceError:
-                pass  # no notebook any more: what is said of it has its first line
+                pass  # no notebook any more: its diagnostics get the first line
 
     def of(self, diagnostic: Diagnostic) -> dict[str, Any]:
-        """A SARIF region: the dotted name that stands there, or the character, or as much as is known."""
+        """Return the SARIF region of a diagnostic: a dotted name, a character, or a line."""
         if not diagnostic.line:
             return {"startLine": 1}
         line, text = diagnostic.line, self._file.line(diagnostic)
@@ -45,7 +45,7 @@ class Regions:
         }
 
     def _in_notebook(self, diagnostic: Diagnostic, span: tuple[int, int]) -> tuple[int, str, int, int]:
-        """The line of the file, its text, and where in it a span of a line of a cell starts and ends."""
+        """Return the line of the file, its text, and the start and end in it of a span of a cell's line."""
         try:
             if self._cells is None:
                 return 1, "", 0, 0

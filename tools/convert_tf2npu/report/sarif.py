@@ -19,13 +19,8 @@ _LEVEL = {CHANGE: "note", FINDING: "warning", ERROR: "error"}
 _Json = Dict[str, Any]
 
 
-def to_sarif(report: Report, exit_code: int) -> Iterator[str]:
-    """The SARIF report of a run, in pieces.
-
-    Args:
-        report: the run.
-        exit_code: with which the command ends.
-    """
+def to_sarif(report: Report) -> Iterator[str]:
+    """Return the SARIF report of a run, in pieces."""
     numbers = {rule.code: number for number, rule in enumerate(report.rules)}
     notifications = [
         {
@@ -55,7 +50,7 @@ def to_sarif(report: Report, exit_code: int) -> Iterator[str]:
                     "invocations": [
                         {
                             "executionSuccessful": not notifications,
-                            "exitCode": exit_code,
+                            "exitCode": report.exit_code,
                             "toolExecutionNotifications": notifications,
                         }
                     ],
@@ -104,12 +99,12 @@ def _rule(rule: Explanation) -> _Json:
 
 
 def _text(diagnostic: Diagnostic) -> str:
-    where = place(diagnostic) + ": " if diagnostic.cell else ""  # for nobody counts the lines of the file
+    where = place(diagnostic) + ": " if diagnostic.cell else ""  # people count lines in the cell
     return where + (message(diagnostic) if diagnostic.kind == ERROR else diagnostic.message) + "."
 
 
 def _located(file: ReportFile) -> Iterator[tuple[Diagnostic, _Json, str]]:
-    """What is said of a file, each with its location and a fingerprint that outlives other changes of it."""
+    """Return the diagnostics of a file, each with its location and a fingerprint that survives other changes."""
     regions = Regions(file)
     seen: dict[tuple[str, str], int] = Counter()
     for diagnostic in file.result.diagnostics:
@@ -120,8 +115,8 @@ def _located(file: ReportFile) -> Iterator[tuple[Diagnostic, _Json, str]]:
             }
         }
         if diagnostic.cell:
-            location["logicalLocations"] = [{"name": "cell %d" % diagnostic.cell, "kind": "module"}]
+            location["logicalLocations"] = [{"name": f"cell {diagnostic.cell}", "kind": "module"}]
         line = file.line(diagnostic).strip()
         digest = hashlib.sha256(line.encode("utf-8", "replace")).hexdigest()[:16]
         seen[diagnostic.code, digest] += 1
-        yield diagnostic, location, "%s:%d" % (digest, seen[diagnostic.code, digest])
+        yield diagnostic, location, f"{digest}:{seen[diagnostic.code, digest]}"

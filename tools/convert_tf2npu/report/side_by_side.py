@@ -1,4 +1,4 @@
-"""The two sides of a changed file, as rows of an HTML table."""
+"""A changed file before and after, as rows of an HTML table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = Tuple[str, Optional[int], str, Optional[int], str]
 
 
 def table(old: list[str], new: list[str]) -> str:
-    """A table that shows the changed lines of a file with those around them."""
+    """Return a table with the changed lines of a file and the lines around them."""
     rows = []
     for kind, old_line, left, new_line, right in _rows(old, new):
         if kind == "gap":
@@ -55,7 +55,7 @@ def _shown(line: str) -> str:
 
 
 def _marked(old: str, new: str) -> tuple[str, str]:
-    """Two lines with what differs in marks."""
+    """Return two lines with their differences marked."""
     if max(len(old), len(new)) > LONGEST:
         return _shown(old), _shown(new)
     words = re.compile(r"\w+|\s+|.")

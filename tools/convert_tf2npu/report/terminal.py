@@ -1,4 +1,4 @@
-"""What is said on a terminal, or into a pipe: in colours for a person, and plain for everybody else."""
+"""Output on a terminal, with colours, or into a pipe, without."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _DIFF_COLOURS = ((b"+++", b"1"), (b"---", b"1"), (b"@@", b"36"), (b"+", b"32"), 
 class Terminal:
     """A stream of text.
 
-    It has colours where it is a terminal that knows them and the user has not asked for none (NO_COLOR).
+    It has colours on a terminal that supports them, unless NO_COLOR is set.
 
     Args:
-        stream: standard output or standard error, as a rule.
+        stream: usually standard output or standard error.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -26,15 +26,15 @@ class Terminal:
         self._coloured = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
     def say(self, line: str) -> None:
-        """Print a line; what in it is no text of the stream's encoding, as in a file's name, as escapes."""
+        """Print a line. Characters that the stream's encoding lacks are printed as escapes."""
         self._print(text.printable(line))
 
     def say_results(self, results: Iterable[text.Named], changes: bool) -> None:
-        """Print what is said of files.
+        """Print the diagnostics of files.
 
         Args:
-            results: paths and what became of them.
-            changes: also what was rewritten, not only what was left or could not be read.
+            results: paths and their results.
+            changes: also print rewrites, not only findings and errors.
         """
         for path, result in results:
             for diagnostic in result.diagnostics:
@@ -49,7 +49,7 @@ class Terminal:
                     )
 
     def write_diff(self, diff: bytes) -> None:
-        """Print a unified diff, byte for byte but for its colours."""
+        """Print a unified diff. Only colours are added to its bytes."""
         self._stream.flush()
         self._stream.buffer.write(b"".join(map(_painted, diff.splitlines(keepends=True))) if self._coloured else diff)
         self._stream.buffer.flush()

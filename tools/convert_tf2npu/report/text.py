@@ -1,4 +1,4 @@
-"""What is said, in words: a line for each thing, counts, a summary, a diff."""
+"""The words of a run: a line for each diagnostic, counts, a summary, a diff."""
 
 from __future__ import annotations
 
@@ -13,91 +13,85 @@ if TYPE_CHECKING:
     from ..rules.registry import Registry
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
-Named = Tuple[str, FileResult]  # a file's path and what became of it
+Named = Tuple[str, FileResult]  # a file's path and its result
 
 
 def place(diagnostic: Diagnostic) -> str:
-    """``cell 2:line:col``, as far as each is known; the cell of a notebook only."""
-    parts = ["cell %d" % diagnostic.cell] if diagnostic.cell else []
+    """Return ``line:col``, or ``cell 2:line:col`` in a notebook, without the parts that are unknown."""
+    parts = [f"cell {diagnostic.cell}"] if diagnostic.cell else []
     if diagnostic.line:
         parts += [str(n) for n in (diagnostic.line, diagnostic.col) if n]
     return ":".join(parts)
 
 
 def message(diagnostic: Diagnostic) -> str:
-    """What is said, with what became of the place where that is not a rewrite."""
-    kind = {CHANGE: "", FINDING: "left: ", ERROR: "cannot be read, left unchanged: "}[diagnostic.kind]
+    """Return the message, with a prefix unless the code was rewritten."""
+    kind = {CHANGE: "", FINDING: "not converted: ", ERROR: "unreadable, not converted: "}[diagnostic.kind]
     return kind + diagnostic.message
 
 
 def diagnostic_parts(path: str, diagnostic: Diagnostic) -> tuple[str, str]:
-    """``path:line:col:``, and what is said there."""
+    """Return ``path:line:col:`` and the message."""
     where = place(diagnostic)
     return (path + ":" + where if where else path) + ":", message(diagnostic)
 
 
 def diagnostic_line(path: str, diagnostic: Diagnostic) -> str:
-    """``path:line:col: CODE message``."""
+    """Return ``path:line:col: CODE message``."""
     where, said = diagnostic_parts(path, diagnostic)
     return f"{where} {diagnostic.code} {said}"
 
 
 def statistics(results: Sequence[Named], registry: Registry) -> Iterator[str]:
-    """How often each rule had something to say, the most frequent first."""
+    """Return a line with the number of diagnostics for each rule, the most frequent first."""
     said = [d for _, result in results for d in result.diagnostics]
     rewrites = Counter(d.code for d in said if d.kind == CHANGE)
     for code, number in sorted(Counter(d.code for d in said).items(), key=lambda i: (-i[1], i[0])):
         rule = registry.by_code(code)
-        yield "%6d  %s  %s" % (
-            number,
-            code,
-            "%s (%d rewritten, %d left)" % (rule.title.rstrip("."), rewrites[code], number - rewrites[code])
-            if rule
-            else "Files that cannot be read",
-        )
+        title = rule.title.rstrip(".") if rule else "Unreadable files"
+        kinds = f" ({rewrites[code]} rewritten, {number - rewrites[code]} not converted)" if rule else ""
+        yield f"{number:6}  {code}  {title}{kinds}"
 
 
 def summary(results: Sequence[Named]) -> list[str]:
-    """Two sentences with the counts of a run: its calls of TensorFlow, and its files."""
+    """Return two sentences with the counts of a run: its TensorFlow calls, and its files."""
     calls = Calls.sum(result.calls for _, result in results)
     said = [d for _, result in results for d in result.diagnostics]
-    parts = [count(len(results), "Python file"), "%d changed" % sum(1 for _, r in results if r.new is not None)]
+    parts = [count(len(results), "Python file"), f"{sum(1 for _, r in results if r.new is not None)} changed"]
     unreadable = sum(1 for _, r in results if r.unreadable)
     if unreadable:
-        parts.append("%d not readable and left as %s" % (unreadable, "it is" if unreadable == 1 else "they are"))
+        parts.append(f"{unreadable} unreadable")
+    rewrites, findings = (sum(1 for d in said if d.kind == kind) for kind in (CHANGE, FINDING))
+    places = f"{count(findings, 'place')} {_needs(findings)} a manual change"
     return [
         calls_sentence(calls, sum(1 for _, r in results if r.calls.total)) + ".",
-        "{}; {}, {}.".format(
-            ", ".join(parts),
-            count(sum(1 for d in said if d.kind == CHANGE), "rewrite"),
-            count(sum(1 for d in said if d.kind == FINDING), "place") + " left to you",
-        ),
+        f"{', '.join(parts)}; {count(rewrites, 'rewrite')}, {places}.",
     ]
 
 
 def calls_sentence(calls: Calls, files: int) -> str:
-    """``41 TensorFlow calls in 13 files: 33 fine, 6 rewritten, 2 need you``."""
-    return "%s in %s: %d fine, %d rewritten, %s you" % (
-        count(calls.total, "TensorFlow call"),
-        count(files, "file"),
-        calls.fine,
-        calls.rewritten,
-        "1 needs" if calls.left == 1 else "%d need" % calls.left,
-    )
+    """Return ``41 TensorFlow calls in 13 files: 33 fine, 6 rewritten, 2 need a manual change``."""
+    total = f"{count(calls.total, 'TensorFlow call')} in {count(files, 'file')}"
+    manual = f"{calls.left} {_needs(calls.left)} a manual change"
+    return f"{total}: {calls.fine} fine, {calls.rewritten} rewritten, {manual}"
+
+
+def _needs(number: int) -> str:
+    return "needs" if number == 1 else "need"
 
 
 def count(number: int, noun: str) -> str:
-    """``1 file``, ``2 files``."""
-    return "%d %s%s" % (number, noun, "" if number == 1 else "s")
+    """Return ``1 file``, ``2 files``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def printable(text: str) -> str:
-    """Text with its control characters, line ends too, written as escapes: a file's name may hold them."""
+    """Return a text with its control characters and line ends as escapes. A file name may contain them."""
     return _CONTROLS.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
 
 
 def _quoted(name: bytes) -> bytes:
-    """A name in a diff, in quotes and escaped where it could be taken for something else, as git and patch have it."""
+    """Return a name for a diff, quoted and escaped as git does it if it has special characters."""
     try:
         plain = name.decode("utf-8").isprintable() and not re.search(rb'["\\]', name)
     except UnicodeDecodeError:
@@ -106,8 +100,8 @@ def _quoted(name: bytes) -> bytes:
 
 
 def diff(path: str, old: bytes, new: bytes) -> bytes:
-    """A unified diff of a file, as bytes, for its encoding is its own business."""
-    import difflib  # only for who wants no files written
+    """Return a unified diff of a file as bytes, whatever its encoding is."""
+    import difflib  # only here: few runs print a diff
 
     name = os.fsencode(path.replace(os.sep, "/"))
     pieces: list[bytes] = []

@@ -1,4 +1,4 @@
-"""report.txt: a run as plain text, what needs the user first."""
+"""report.txt: a run as plain text, manual changes first."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from . import text
 from .model import Report
 from .support import STATUSES
 
-_SECTIONS = ((FINDING, "Left to you"), (ERROR, "Not read"), (CHANGE, "Rewritten"))
-_QUIET = ("supported", "migrated")  # what needs no thought; the HTML and JSON reports list it all
+_SECTIONS = ((FINDING, "Manual changes"), (ERROR, "Unreadable"), (CHANGE, "Rewritten"))
+_QUIET = ("supported", "migrated")  # only counted here; the HTML and JSON reports list all
 
 
 def to_text(report: Report) -> Iterator[str]:
-    """The text report of a run, in pieces."""
+    """Return the text report of a run, in pieces."""
     for line in _lines(report):
         yield line + "\n"
 
@@ -27,14 +27,14 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _section(report, kind, title)
     yield from _apis(report)
     for paths, title in (
-        (report.excluded, "Excluded, left as they are"),
+        (report.excluded, "Excluded from the migration"),
         (report.left_out, "Not part of the migration"),
     ):
         yield from _headed(title, len(paths)) + list(paths) if paths else []
 
 
 def _headed(title: str, number: int) -> list[str]:
-    head = "%s: %d" % (title, number)
+    head = f"{title}: {number}"
     return ["", "", head, "=" * len(head)]
 
 
@@ -51,7 +51,7 @@ def _section(report: Report, kind: str, title: str) -> Iterator[str]:
         ]
         if said:
             yield ""
-            yield "%s  %s (%d)" % (rule.code, rule.title, len(said))
+            yield f"{rule.code}  {rule.title} ({len(said)})"
             for name, diagnostic in said:
                 yield text.diagnostic_line(name, diagnostic)
 
@@ -59,13 +59,13 @@ def _section(report: Report, kind: str, title: str) -> Iterator[str]:
 def _apis(report: Report) -> Iterator[str]:
     if not report.apis:
         return
-    yield from _headed(f"API support on TensorFlow {report.tensorflow}, different calls", len(report.apis))
+    yield from _headed(f"API support on TensorFlow {report.tensorflow}, distinct APIs", len(report.apis))
     width = max(len(use.short_name) for use in report.apis)
     for status, (label, advice) in STATUSES.items():
         uses = [use for use in report.apis if use.status == status]
         if uses:
             yield ""
-            yield "%s (%d): %s" % (label, len(uses), advice)
+            yield f"{label} ({len(uses)}): {advice}"
             if status not in _QUIET:
                 for use in uses:
-                    yield "  {}  {}".format(use.short_name.ljust(width), text.count(use.calls.total, "call"))
+                    yield f"  {use.short_name.ljust(width)}  {text.count(use.calls.total, 'call')}"

@@ -27,10 +27,6 @@ _BLANKS = re.compile(r"(?:[ \t\f]|\\(?:\r\n|\r|\n))*")
 _STRING_OR_COMMENT = re.compile(
     r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\])*"|' r"'''(?:\\.|[^\\])*?'''|'(?:\\.|[^'\\])*'|" r"#[^\r\n]*", re.DOTALL
 )
-# The compiler checks the __future__ imports right after parsing. It stops at an unknown one before it builds a tree of
-# Python objects, which takes most of the time.
-_COMPILED_NO_FURTHER = "from __future__ import _\n"
-_NO_FEATURE = "future feature _ is not defined"
 _PYTHON2_HINT = re.compile(
     r"print|exec|backtick|leading zeros|invalid token|exception group|"
     r"multiple exception types|except|raise|<>"
@@ -233,25 +229,6 @@ class Source:
             done = edit.end
         pieces.append(self.text[done:])
         return self._bom + "".join(pieces).encode(self.encoding)
-
-
-def check_readable(raw: bytes) -> None:
-    """Check that a file is Python, faster than by building its tree.
-
-    Args:
-        raw: its bytes.
-
-    Raises:
-        SourceError: as :class:`Source` raises it.
-    """
-    text = decoded(raw[len(BOM) * raw.startswith(BOM) :], encoding_of(raw))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(_COMPILED_NO_FURTHER + text, "<script>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if getattr(error, "msg", "") != _NO_FEATURE:
-            Source(raw)  # raises with the position
 
 
 def comments_of(code: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The part of the HTML report that goes by API: what is called, how often and where, and how far the NPU has it."""
+"""The part of the HTML report by API: calls, places, and NPU support."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _COLUMNS = (
     ("Files", "number"),
     ("Fine", "number"),
     ("Rewritten", "number"),
-    ("Need you", "number"),
+    ("Manual", "number"),
     ("Support", "rank"),
     ("Rules", "text"),
 )
 _LONGEST = 160  # characters of a line of source
-_MOST_LINES = 60_000  # with more calls the places stand without their source
+_MOST_LINES = 60_000  # with more calls the places have no source lines
 
 
 def apis(report: Report) -> Iterator[str]:
-    """The table of all APIs that are called; the page's script shows the places of a row."""
+    """Return the table of all APIs that are called; the page's script shows the places of a row."""
     head = "".join(
         f'<th scope="col" data-sort="{sort}"><button type="button">{title}</button></th>' for title, sort in _COLUMNS
     )
@@ -37,13 +37,13 @@ def apis(report: Report) -> Iterator[str]:
     )
     yield section_head("apis", "API support", len(report.apis))
     if not report.apis:
-        yield '<p class="quiet">Nothing of TensorFlow is called.</p>\n</section>'
+        yield '<p class="quiet">No TensorFlow API is called.</p>\n</section>'
         return
-    yield f'<details class="aside legend"><summary>What the words for support mean</summary><dl>{legend}</dl></details>'
+    yield f'<details class="aside legend"><summary>Meaning of the support labels</summary><dl>{legend}</dl></details>'
     yield '<p class="quiet" id="unscripted">The places of the calls are in report.json.</p>'
     yield (
-        '<p class="quiet" id="apis-note">Every call of TensorFlow, Keras and Horovod, by what is called. '
-        f"Support is that of the vendor's list for TensorFlow {report.tensorflow}, and what the rules know.</p>"
+        '<p class="quiet" id="apis-note">Every TensorFlow, Keras and Horovod call, by API. '
+        f"Support is from the vendor's list for TensorFlow {report.tensorflow} and from the rules.</p>"
         '<div class="scroll card" tabindex="0" role="group" aria-label="API support">'
         '<table class="apis" aria-label="API support" aria-describedby="apis-note"><thead>'
         f"<tr>{head}</tr></thead><tbody>"
@@ -63,7 +63,7 @@ def _row(number: int, use: ApiUse, codes: set[str]) -> str:
         f'<a class="code" href="#{anchor(code, use.calls.left > 0)}">{code}</a>' for code in use.codes if code in codes
     )
     numbers = "".join(
-        '<td class="n %s">%d</td>' % (kind if value else "zero", value)
+        f'<td class="n {kind if value else "zero"}">{value}</td>'
         for kind, value in (
             ("", use.calls.total),
             ("", use.files),
@@ -72,30 +72,18 @@ def _row(number: int, use: ApiUse, codes: set[str]) -> str:
             ("finding", use.calls.left),
         )
     )
+    label = clean(use.short_name).replace(".", ".<wbr>")
     return (
-        '<tr id="api-%s" data-api="%d" data-name="%s" data-support="%s"><th scope="row"><button type="button" '
-        'class="expand" aria-expanded="false">%s</button><a class="permalink" href="#api-%s" aria-label="Link to '
-        '%s">#</a></th>%s<td data-rank="%d"><span class="support %s" title="%s">%s</span></td><td>%s</td></tr>'
-        % (
-            name,
-            number,
-            name,
-            use.status,
-            clean(use.short_name).replace(".", ".<wbr>"),
-            name,
-            name,
-            numbers,
-            list(STATUSES).index(use.status),
-            use.status,
-            status.advice,
-            status.label,
-            rules,
-        )
+        f'<tr id="api-{name}" data-api="{number}" data-name="{name}" data-support="{use.status}"><th scope="row">'
+        f'<button type="button" class="expand" aria-expanded="false">{label}</button>'
+        f'<a class="permalink" href="#api-{name}" aria-label="Link to {name}">#</a></th>{numbers}'
+        f'<td data-rank="{list(STATUSES).index(use.status)}">'
+        f'<span class="support {use.status}" title="{status.advice}">{status.label}</span></td><td>{rules}</td></tr>'
     )
 
 
 def _places(report: Report) -> str:
-    """The places of all calls: files, their lines that are spoken of, and for each API (file, line, outcome)."""
+    """Return the places of all calls: files, their lines, and for each API (file, line, outcome)."""
     with_source = sum(len(use.places) for use in report.apis) <= _MOST_LINES
     lines: list[dict[tuple[int, int], int]] = [{} for _ in report.files]
     rows = [
@@ -119,4 +107,4 @@ def _places(report: Report) -> str:
         else:
             listed.append(0)
     made = json.dumps({"files": listed, "apis": rows}, separators=(",", ":"))
-    return made.replace("<", "\\u003c")  # so that no text ends the element
+    return made.replace("<", "\\u003c")  # no text can end the element

@@ -1,4 +1,4 @@
-"""The part of the HTML report that goes by file: what is said of it, and both its sides."""
+"""The part of the HTML report by file: diagnostics, and the file before and after."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from ..text import count, place
 from .parts import badges, clean, data, file_id, message, section_head, source_line
 from .rules import anchor
 
-# Of all diffs together; a larger page would be slow to open.
+# Of all diffs together: a larger page is slow to open.
 _MOST_DIFF_BYTES = 30_000_000
 
 
 def files(report: Report) -> Iterator[str]:
-    """All files of which something is said."""
-    told = [file for file in report.files if file.result.diagnostics]
-    yield section_head("files", "Files", len(told))
+    """Return the section of all files with diagnostics."""
+    reported = [file for file in report.files if file.result.diagnostics]
+    yield section_head("files", "Files", len(reported))
     left_bytes = _MOST_DIFF_BYTES
-    for file in told:
+    for file in reported:
         yield from _said(file)
         difference, left_bytes = _difference(file, left_bytes)
         yield difference
         yield "</details>"
-    if len(told) < len(report.files):
-        yield '<p class="quiet">{}: nothing to do.</p>'.format(count(len(report.files) - len(told), "other file"))
+    if len(reported) < len(report.files):
+        yield '<p class="quiet">{}: nothing to do.</p>'.format(count(len(report.files) - len(reported), "other file"))
     yield "</section>"
 
 
 def _said(file: ReportFile) -> Iterator[str]:
     said = file.result.diagnostics
     name = clean(file.name)
+    counts = badges((k, sum(1 for d in said if d.kind == k)) for k in (FINDING, ERROR, CHANGE))
     yield (
-        f'<details class="item file" id="{file_id(file)}"><summary><span class="title">{name}</span> {badges((k, sum(1 for d in said if d.kind == k)) for k in (FINDING, ERROR, CHANGE))}<a class="permalink" '
-        f'href="#{file_id(file)}" aria-label="Link to {name}">#</a></summary>\n<ul class="said">'
+        f'<details class="item file" id="{file_id(file)}"><summary><span class="title">{name}</span> {counts}'
+        f'<a class="permalink" href="#{file_id(file)}" aria-label="Link to {name}">#</a></summary>\n<ul class="said">'
     )
     for d in said:
         yield (
@@ -57,7 +58,7 @@ def _difference(file: ReportFile, left_bytes: int) -> tuple[str, int]:
     if new is None:
         return "", left_bytes
     if left_bytes <= 0:
-        return '<p class="quiet">The page is large enough; the command prints this file\'s diff.</p>', 0
+        return '<p class="quiet">Diff omitted to keep the page small. Run the command without -o to print it.</p>', 0
     made = table(file.text().lines, new.lines)
     return (
         f'<div class="scroll" tabindex="0" role="group" aria-label="Changes of {clean(file.name)}">{made}</div>',

@@ -14,10 +14,10 @@
   const groups = items.map(item => ({
     item, isFile: item.classList.contains('file'),
     lines: all('.said > li', item).map(line => {
-      const told = line.closest('.told');
+      const block = line.closest('.block');
       const title = item.querySelector('summary').textContent;
-      return {line, told, text: [title, line.dataset.path, line.dataset.rule, line.textContent,
-        told ? told.querySelector('.message').textContent : ''].join(' ').toLowerCase()};
+      return {line, block, text: [title, line.dataset.path, line.dataset.rule, line.textContent,
+        block ? block.querySelector('.message').textContent : ''].join(' ').toLowerCase()};
     })
   }));
   const places = byId('places') ? JSON.parse(byId('places').textContent) : {files: [], apis: []};
@@ -29,15 +29,15 @@
     const counted = {files: 0, places: 0, apis: 0};
     for (const group of groups) {
       let visible = 0;
-      const tolds = new Map();
-      for (const {line, told, text} of group.lines) {
+      const blocks = new Map();
+      for (const {line, block, text} of group.lines) {
         const fits = kinds.has(line.dataset.kind) && (!rule.value || line.dataset.rule === rule.value) &&
           words.every(word => text.includes(word));
         line.hidden = !fits;
         visible += fits ? 1 : 0;
-        if (told) { tolds.set(told, tolds.get(told) || fits); }
+        if (block) { blocks.set(block, blocks.get(block) || fits); }
       }
-      for (const [told, fits] of tolds) { told.hidden = !fits; }
+      for (const [block, fits] of blocks) { block.hidden = !fits; }
       group.item.hidden = !visible;
       if (group.isFile && visible) { counted.files += 1; counted.places += visible; }
     }
@@ -230,9 +230,9 @@
       document.execCommand('copy');
       area.remove();
     }
-    byId('told').textContent = 'Copied: ' + text;
+    byId('copied').textContent = 'Copied: ' + text;
     clearTimeout(telling);
-    telling = setTimeout(() => { byId('told').textContent = ''; }, 2000);
+    telling = setTimeout(() => { byId('copied').textContent = ''; }, 2000);
   }
 
   // --- events
@@ -272,7 +272,7 @@
     for (const item of shownItems()) { if (!item.open) { item.open = true; closed.push(item); } }
   });
   window.addEventListener('afterprint', () => { for (const item of closed.splice(0)) { item.open = false; } });
-  const sections = ['needs-you', 'rewritten', 'files', 'apis'].map(byId);
+  const sections = ['manual-changes', 'rewritten', 'files', 'apis'].map(byId);
   const keys = {
     '/': () => { search.focus(); search.select(); },
     j: () => move(1), k: () => move(-1), o: toggleAll, '?': () => byId('keys').showModal()

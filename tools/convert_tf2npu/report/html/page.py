@@ -1,4 +1,4 @@
-"""report.html: one page that needs nothing else, to read a migration in."""
+"""report.html: the report of a migration on one self-contained page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..text import calls_sentence
 from .apis import apis
 from .files import files
 from .parts import LABEL, clean
-from .rules import needs_you, rewritten
+from .rules import manual_changes, rewritten
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _START = """<!DOCTYPE html>
@@ -41,7 +41,7 @@ _END = """
 </main>
 <footer>convert_tf2npu {version}</footer>
 {keys}
-<output id="told" aria-live="polite"></output>
+<output id="copied" aria-live="polite"></output>
 <script>
 {script}</script>
 </body>
@@ -50,30 +50,30 @@ _END = """
 _KEYS = (
     ("/", "search"),
     ("j", "next rule, file or API"),
-    ("k", "the one before"),
-    ("Enter", "open or close it"),
-    ("o", "open or close all"),
-    ("1", "what needs you"),
-    ("2", "what was rewritten"),
-    ("3", "files"),
-    ("4", "API support"),
+    ("k", "previous rule, file or API"),
+    ("Enter", "open or close the item"),
+    ("o", "open or close all items"),
+    ("1", "go to the manual changes"),
+    ("2", "go to the rewrites"),
+    ("3", "go to the files"),
+    ("4", "go to the API support"),
     ("Esc", "clear search and filters"),
     ("?", "this list"),
 )
 
 
 def to_html(report: Report) -> Iterator[str]:
-    """The HTML page of a run, in pieces."""
+    """Return the HTML page of a run, in pieces."""
     keys = (
-        '<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2><dl>{}</dl><p>Click on '
-        "code in a message to copy it. The address holds what you search for, and # beside a name links to it.</p>"
+        '<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2><dl>{}</dl><p>Click '
+        "code in a message to copy it. The address contains the search and filters; # beside a name links to it.</p>"
         '<form method="dialog"><button>Close</button></form></dialog>'.format(
             "".join("<dt><kbd>{}</kbd></dt><dd>{}</dd>".format(*key) for key in _KEYS)
         )
     )
     yield _START.format(source=clean(report.source), style=_read("page.css"))
     yield _overview(report) + "\n" + _toolbar(report)
-    for section in (needs_you, rewritten, files, apis):
+    for section in (manual_changes, rewritten, files, apis):
         for piece in section(report):
             yield "\n"
             yield piece
@@ -89,42 +89,40 @@ def _overview(report: Report) -> str:
     changed = sum(1 for f in report.files if f.result.new is not None)
     unreadable = sum(1 for f in report.files if f.result.unreadable)
     cards: list[tuple[int, str, str, str]] = [
-        (report.count(FINDING), "place that needs you|places that need you", FINDING, "needs-you"),
+        (report.count(FINDING), "manual change|manual changes", FINDING, "manual-changes"),
         (report.count(CHANGE), "rewrite|rewrites", CHANGE, "rewritten"),
         (changed, "file changed, of {0}|files changed, of {0}".format(len(report.files)), "", "files"),
         (len(report.apis), "API called|APIs called", "", "apis"),
     ]
     if unreadable:
-        cards.insert(1, (unreadable, "file not read|files not read", ERROR, "not-read"))
+        cards.insert(1, (unreadable, "unreadable file|unreadable files", ERROR, "unreadable"))
     made = [
         '<section id="overview" aria-label="Overview">',
         _bar(report.calls, sum(1 for f in report.files if f.result.calls.total)),
         '<div class="cards">',
     ]
     made += [
-        '<a class="card %s" href="#%s"><strong>%d</strong><span>%s</span></a>'
-        % (kind if number else "", section, number, labels.split("|")[number != 1])
+        f'<a class="card {kind if number else ""}" href="#{section}"><strong>{number}</strong>'
+        f"<span>{labels.split('|')[number != 1]}</span></a>"
         for number, labels, kind, section in cards
     ]
     made.append("</div>")
     for paths, label in (
-        (report.excluded, "Excluded, left as they are"),
+        (report.excluded, "Excluded from the migration"),
         (report.left_out, "Not part of the migration"),
     ):
         if paths:
-            made.append(
-                '<details class="aside"><summary>%s: %d</summary><ul>%s</ul></details>'
-                % (label, len(paths), "".join(f"<li><code>{clean(p)}</code></li>" for p in paths))
-            )
+            listed = "".join(f"<li><code>{clean(p)}</code></li>" for p in paths)
+            made.append(f'<details class="aside"><summary>{label}: {len(paths)}</summary><ul>{listed}</ul></details>')
     return "\n".join(made + ["</section>"])
 
 
 def _bar(calls: Calls, number_of_files: int) -> str:
     if not calls.total:
-        return '<p class="calls">No call of TensorFlow was found.</p>'
+        return '<p class="calls">No TensorFlow call was found.</p>'
     text = calls_sentence(calls, number_of_files)
     pieces = "".join(
-        '<span class="%s" style="flex-grow:%d"></span>' % (kind, number)
+        f'<span class="{kind}" style="flex-grow:{number}"></span>'
         for number, kind in ((calls.left, FINDING), (calls.rewritten, CHANGE), (calls.fine, "fine"))
         if number
     )
@@ -134,8 +132,8 @@ def _bar(calls: Calls, number_of_files: int) -> str:
 def _toolbar(report: Report) -> str:
     kinds = [k for k in (FINDING, ERROR, CHANGE) if report.count(k)]
     chips = "".join(
-        '<button type="button" class="chip %s" data-kind="%s" aria-pressed="true">%s '
-        "<b>%d</b></button>" % (k, k, LABEL[k], report.count(k))
+        f'<button type="button" class="chip {k}" data-kind="{k}" aria-pressed="true">{LABEL[k]} '
+        f"<b>{report.count(k)}</b></button>"
         for k in kinds
     )
     rules = "".join(f'<option value="{r.code}">{r.code}: {clean(r.title)}</option>' for r in report.rules)

@@ -11,7 +11,7 @@ from ..file_text import name_at
 from ..model import ReportFile
 from ..text import place
 
-LABEL = {CHANGE: "rewritten", FINDING: "needs you", ERROR: "not read"}
+LABEL = {CHANGE: "rewritten", FINDING: "manual change", ERROR: "unreadable"}
 LONGEST = 500  # characters of a line that are shown
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _HEAD = re.compile(r"(?<![\w.'])(?:from [\w.]+ import [\w.]+|[A-Za-z_]\w*(?:\.\w+)*|'[\w/:.-]+'(?!\w))")
@@ -20,46 +20,46 @@ _CLOSING = {"(": ")", "[": "]"}
 
 
 def clean(text: str) -> str:
-    """Text that may stand in HTML: escaped, with no character that HTML forbids."""
+    """Return a text escaped for HTML, without the characters that HTML forbids."""
     return html.escape(_CONTROLS.sub("\ufffd", text))
 
 
 def section_head(name: str, title: str, number: int) -> str:
-    """The start of a section of the page."""
+    """Return the start of a section of the page."""
     return (
-        '<section id="%s" aria-labelledby="%s-title"><h2 id="%s-title" tabindex="-1">%s <span class="number">'
-        "%d</span></h2>" % (name, name, name, title, number)
+        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title" tabindex="-1">{title} '
+        f'<span class="number">{number}</span></h2>'
     )
 
 
 def badges(counts: Iterable[tuple[str, int]]) -> str:
-    """Counts of things said, by kind."""
+    """Return the counts of diagnostics, by kind."""
     return "".join(
-        '<span class="badge %s">%d %s</span>'
-        % (kind, number, "need you" if kind == FINDING and number > 1 else LABEL[kind])
+        f'<span class="badge {kind}">{number} {LABEL[kind]}{"s" if kind == FINDING and number > 1 else ""}</span>'
         for kind, number in counts
         if number
     )
 
 
 def file_id(file: ReportFile) -> str:
-    """The anchor of a file: the same in every report on the same project."""
+    """Return the anchor of a file, the same in every report on the project."""
     return "file-" + html.escape(file.uri)
 
 
 def data(file: ReportFile, diagnostic: Diagnostic) -> str:
-    """What the page's script filters a line by."""
-    return f'class="{diagnostic.kind}" data-kind="{diagnostic.kind}" data-rule="{diagnostic.code}" data-path="{clean(file.name)}"'
+    """Return the attributes by which the page's script filters a line."""
+    kind, path = diagnostic.kind, clean(file.name)
+    return f'class="{kind}" data-kind="{kind}" data-rule="{diagnostic.code}" data-path="{path}"'
 
 
 def where(file: ReportFile, diagnostic: Diagnostic) -> str:
-    """A file and a place in it, as text."""
+    """Return a file and a place in it as text."""
     found = place(diagnostic)
     return clean(file.name + (":" + found if found else ""))
 
 
 def source_line(file: ReportFile, diagnostic: Diagnostic) -> str:
-    """The line of source that is spoken of, with the name that stands at the place marked."""
+    """Return the source line of a diagnostic, with the name at its place marked."""
     line = file.line(diagnostic)
     if not line.strip():
         return ""
@@ -77,7 +77,7 @@ def source_line(file: ReportFile, diagnostic: Diagnostic) -> str:
 
 
 def message(text: str) -> str:
-    """What is said, with the code in it as buttons that copy it."""
+    """Return a message, with the code in it as buttons that copy it."""
     made, done = [], 0
     for start, end in code_in(text):
         made += [
@@ -89,7 +89,7 @@ def message(text: str) -> str:
 
 
 def code_in(text: str) -> Iterator[tuple[int, int]]:
-    """Where in a message code stands: calls, dotted names, ``name=value``, names with an underscore."""
+    """Return the spans of code in a message: calls, dotted names, ``name=value``, names with an underscore."""
     at = 0
     while True:
         head = _HEAD.search(text, at)
@@ -102,7 +102,7 @@ def code_in(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _code_end(text: str, at: int) -> int:
-    """Where code ends that starts with a name: behind its brackets, and the value given to it."""
+    """Return the end of code that starts with a name: after its brackets and the value assigned to it."""
     while at < len(text):
         if text[at] in _CLOSING:
             end = _closed(text, at)

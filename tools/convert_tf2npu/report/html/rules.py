@@ -1,4 +1,4 @@
-"""The part of the HTML report that goes by rule: what needs the user, and what was rewritten."""
+"""The part of the HTML report by rule: manual changes, and rewrites."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .parts import badges, clean, data, file_id, message, section_head, source_l
 _Place = Tuple[ReportFile, Diagnostic]
 
 
-def needs_you(report: Report) -> Iterator[str]:
-    """What the user has to look at, rule by rule, and what could not be read."""
+def manual_changes(report: Report) -> Iterator[str]:
+    """Return the sections of the findings, by rule, and of the unreadable files."""
     yield from _section(
-        "needs-you", "Needs you", report, FINDING, '<p class="quiet">Nothing that the tool knows of.</p>'
+        "manual-changes", "Manual changes", report, FINDING, '<p class="quiet">The tool found none.</p>'
     )
     if report.count(ERROR):
-        yield from _section("not-read", "Not read", report, ERROR)
+        yield from _section("unreadable", "Unreadable", report, ERROR)
 
 
 def rewritten(report: Report) -> Iterator[str]:
-    """What was rewritten, rule by rule."""
+    """Return the section of the rewrites, by rule."""
     yield from _section("rewritten", "Rewritten", report, CHANGE)
 
 
-def anchor(code: str, left: bool) -> str:
-    """The anchor of a rule in one of the two sections."""
-    return ("needs-" if left else "done-") + code
+def anchor(code: str, manual: bool) -> str:
+    """Return the anchor of a rule in one of the two sections."""
+    return ("manual-" if manual else "done-") + code
 
 
 def _section(name: str, title: str, report: Report, kind: str, nothing: str = "") -> Iterator[str]:
@@ -57,12 +57,13 @@ def _item(rule: Explanation, kind: str, places: Sequence[_Place]) -> Iterator[st
         by_message.setdefault(diagnostic.message, []).append((file, diagnostic))
     name = anchor(rule.code, kind != CHANGE)
     yield (
-        f'<details class="item rule" id="{name}"><summary><code class="code">{rule.code}</code> <span class="title">{clean(rule.title)}'
-        f'</span> {badges([(kind, len(places))])}<a class="permalink" href="#{name}" aria-label="Link to {rule.code}">#</a></summary>'
+        f'<details class="item rule" id="{name}"><summary><code class="code">{rule.code}</code> '
+        f'<span class="title">{clean(rule.title)}</span> {badges([(kind, len(places))])}'
+        f'<a class="permalink" href="#{name}" aria-label="Link to {rule.code}">#</a></summary>'
     )
     for text, said in by_message.items():
-        yield f'<div class="told"><p class="message">{message(text)}</p><ul class="said">'
+        yield f'<div class="block"><p class="message">{message(text)}</p><ul class="said">'
         for file, d in said:
             yield f'<li {data(file, d)}><a href="#{file_id(file)}">{where(file, d)}</a> {source_line(file, d)}</li>'
         yield "</ul></div>"
-    yield f'<details class="explanation"><summary>What the rule does, and why</summary>\n{as_html(rule.doc)}\n</details></details>'
+    yield f'<details class="explanation"><summary>About the rule</summary>\n{as_html(rule.doc)}\n</details></details>'

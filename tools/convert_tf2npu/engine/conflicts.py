@@ -1,0 +1,36 @@
+"""Reasons for which the change of a rule cannot be made at its place."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from ..project.context import Context
+from ..rewrite.call_edits import broken_string, loses_comment
+from ..rewrite.change import Change, Finding, Result
+from ..rewrite.npu_imports import taken
+
+
+def checked(context: Context, change: Change, replaced: Sequence[tuple[int, int]]) -> Result:
+    """Return the change, or a finding with the reason if it cannot be made.
+
+    Args:
+        context: the script.
+        change: what a rule wants to write.
+        replaced: the parts of the text (start, end) that other changes replace.
+    """
+    reason = _reason(context, change, replaced)
+    return Finding(change.node, f"{reason}: {change.message}") if reason else change
+
+
+def _reason(context: Context, change: Change, replaced: Sequence[tuple[int, int]]) -> str:
+    name = taken(change.uses, context.names)
+    if name:
+        return f"this file uses the name {name} for something else. Rename it and run again"
+    if any(broken_string(context.source, context.names, edit) for edit in change.edits):
+        return "the code is inside an f-string. Move it to a line of its own and run again"
+    if loses_comment(context.source, change.edits):
+        return "a comment stands inside the code to replace. Put it before the statement and run again"
+    for edit in change.edits:
+        if any(edit.start < end and start < edit.end or start < edit.start < end for start, end in replaced):
+            return "another rule replaces the code around it. Convert it by hand"
+    return ""

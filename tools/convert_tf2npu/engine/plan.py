@@ -1,0 +1,147 @@
+"""The edits and diagnostics of one script: all rules, their conflicts, and the imports of what they write."""
+
+from __future__ import annotations
+
+import ast
+from itertools import chain
+from typing import Any, NamedTuple
+
+from ..project.project import Project
+from ..rewrite.npu_imports import import_edits
+from ..rules.base import Change, Context, Result, Rule
+from ..rules.compat_v1.lifted_names import as_lifted
+from ..rules.compat_v1.lifting import MOVING
+from ..rules.registry import Registry
+from ..semantics.model import Where
+from ..syntax.expressions import last_name
+from ..syntax.source import Edit, Source
+from ..syntax.suppressions import ignored
+from .api_usage import Said, counts, fates, places
+from .conflicts import checked
+from .results import CHANGE, FINDING, ApiCall, Calls, Diagnostic, by_place
+from .settings import Settings
+
+
+class Plan(NamedTuple):
+    """The edits of a script, and the report on it."""
+
+    source: Source
+    edits: tuple[Edit, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    calls: Calls
+    listed: tuple[ApiCall, ...]
+
+
+class Planner:
+    """The rules that act, with their settings.
+
+    Args:
+        settings: which rules act.
+        project: the files of the run.
+        list_calls: list the TensorFlow calls in the plans, for a report; plans always have their counts.
+    """
+
+    def __init__(self, settings: Settings, project: Project, list_calls: bool) -> None:
+        self._settings = settings
+        self._project = project
+        self._list_calls = list_calls
+        self._registry = Registry(
+            [r for r in Registry().rules if settings.enabled(r.code) and _has_all(settings, r.needs)]
+        )
+        # What becomes of replicas is followed through objects of every kind.
+        self._on_objects = self._registry.on_objects() if settings.distributed != "tf_strategy" else None
+
+    def concerns(self, raw: bytes, path: str) -> bool:
+        """Return True if a rule may act on a file with these bytes at this path."""
+        return self._project.concerns(raw, path, self._on_objects)
+
+    def plan(self, raw: bytes, path: str) -> Plan:
+        """Run all rules over a script.
+
+        Raises:
+            SourceError: the bytes are not Python 3.
+        """
+        context = self._context(raw, path)
+        changes, diagnostics, said = self._collect(context)
+        edits: list[Edit] = []
+        if changes:
+            edits = import_edits(context.source, context.names, changes)
+            edits += [as_lifted(context.names, edit, change.node) for change in changes for edit in change.edits]
+        found = list(fates(context, said))
+        listed = places(context, found) if self._list_calls else ()
+        return Plan(context.source, tuple(edits), by_place(diagnostics), counts(found), tuple(listed))
+
+    def _context(self, raw: bytes, path: str) -> _Context:
+        self._project.settle()
+        _, source, names, types = self._project.understand(raw, path)
+        settings = self._settings
+        moves = settings.compat_v1 and settings.enabled(MOVING)
+        context = _Context(
+            source, names, types, settings.distributed, settings.compat_v1, settings.main, moves_contrib=moves
+        )
+        if self._project.is_handed(raw, path):
+            context.words = self._registry.words_of_others
+        return context
+
+    def _collect(self, context: Context) -> tuple[list[Change], list[Diagnostic], Said]:
+        changes: list[Change] = []
+        diagnostics: list[Diagnostic] = []
+        said: Said = {}
+        replaced: list[tuple[int, int]] = []
+        for rule, result in chain(self._registry.check(context), self._registry.check_last(context, replaced)):
+            node = result.node
+            # A finding inside an f-string is reported at the f-string, whose place is always known.
+            result = result._replace(node=context.names.strings.get(result.node, result.node))
+            if ignored(context.source, result.node, rule.code):
+                continue
+            if isinstance(result, Change):
+                result = checked(context, result, replaced)
+            if isinstance(result, Change):
+                changes.append(result)
+                replaced += [(e.start, e.end) for e in result.edits]
+            diagnostic = _diagnostic(context.source, rule, result)
+            diagnostics.append(diagnostic)
+            said.setdefault(node, set()).add((diagnostic.kind, rule.code))
+        return changes, diagnostics, said
+
+
+class _Context(Context):
+    """A context that resolves each expression once, however many rules ask for it.
+
+    ``words`` are the last words of the names that the script can call; None allows all.
+    """
+
+    words: frozenset[str] | None = None
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.known: dict[ast.AST, str | None] = {}
+        self._called: dict[ast.Call, str] | None = None
+
+    def resolve(self, node: ast.AST, where: Where) -> str | None:
+        try:
+            return self.known[node]
+        except KeyError:
+            found = self.known[node] = self.names.resolve(node, where)
+            return found
+
+    @property
+    def called(self) -> dict[ast.Call, str]:
+        if self._called is None:
+            words = self.words
+            found = (
+                (call.node, self.resolve(call.node.func, call.where))
+                for call in self.names.calls
+                if words is None or last_name(call.node.func) in words
+            )
+            self._called = {node: name for node, name in found if name}
+        return self._called
+
+
+def _has_all(settings: Settings, needs: dict[str, Any]) -> bool:
+    return all(getattr(settings, name) == value for name, value in needs.items())
+
+
+def _diagnostic(source: Source, rule: Rule, result: Result) -> Diagnostic:
+    line, col = source.place(result.node)
+    kind = CHANGE if isinstance(result, Change) else FINDING
+    return Diagnostic(line, col, rule.code, kind, result.message)
