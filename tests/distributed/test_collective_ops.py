@@ -1,4 +1,4 @@
-"""HCCL's collectives as TensorFlow ops between processes: eagerly, in tf.function and in sessions."""
+"""HCCL's collectives as TensorFlow ops between processes: eager, in tf.function and in sessions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.distributed.conftest import Failed, Ranks, is_clean
-from tests.distributed.test_engine_collectives import FUNCTIONS, reduced, tensor
+from tests.distributed.test_backend_collectives import FUNCTIONS, reduced, tensor
 
-WAYS = ["graph", "function", "eager"]
+MODES = ["graph", "function", "eager"]
 REDUCED = ["int8", "int16", "int32", "int64", "float16", "float32"]
 GATHERED = REDUCED + ["uint8", "uint16", "uint32", "uint64", "float64"]
 SHAPES = [(), (0,), (7,), (2, 0, 3), (6, 5), (12, 4099)]
@@ -18,7 +18,7 @@ SHAPES = [(), (0,), (7,), (2, 0, 3), (6, 5), (12, 4099)]
     scope="module", params=[("shm", 2), ("shm", 4), ("servers", 2), ("servers", 4)], ids="{0[1]} ranks on {0[0]}".format
 )
 def ranks(request):
-    """Processes with TensorFlow; their first collective makes them meet."""
+    """Yield processes with TensorFlow, which connect at the first collective."""
     backend, size = request.param
     made = Ranks(size, backend, tensorflow=True)
     assert made.joined(180) == [None] * size
@@ -27,14 +27,14 @@ def ranks(request):
     assert is_clean(made)
 
 
-def same(got, expected):
+def assert_same(got, expected):
     for g in got:
         assert g.dtype == expected.dtype and g.shape == expected.shape
         np.testing.assert_array_equal(g, expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_reductions_of_every_type(ranks, way):
+@pytest.mark.parametrize("mode", MODES)
+def test_reductions_of_every_type(ranks, mode):
     n = ranks.size
     shapes = [s for s in SHAPES if s and s[0] % n == 0]
     inputs = [[tensor(r, s, d) for d in REDUCED for s in SHAPES] for r in range(n)]
@@ -42,11 +42,11 @@ def test_reductions_of_every_type(ranks, way):
     for reduction in FUNCTIONS:
         got = ranks.run(
             """
-            result = evaluate(way, lambda: [hccl_ops.allreduce(x, how) for x in xs[rank]] +
+            result = evaluate(mode, lambda: [hccl_ops.allreduce(x, how) for x in xs[rank]] +
                                            [hccl_ops.reduce(x, how, size - 1) for x in xs[rank]] +
                                            [hccl_ops.reduce_scatter(x, how, size) for x in ys[rank]])
             """,
-            way=way,
+            mode=mode,
             how=reduction,
             xs=inputs,
             ys=blocks,
@@ -54,17 +54,17 @@ def test_reductions_of_every_type(ranks, way):
         count = len(inputs[0])
         for i in range(count):
             total = reduced([x[i] for x in inputs], reduction)
-            same([g[i] for g in got], total)
+            assert_same([g[i] for g in got], total)
             for r in range(n):
-                same([got[r][count + i]], total if r == n - 1 else inputs[r][i])
+                assert_same([got[r][count + i]], total if r == n - 1 else inputs[r][i])
         for i in range(len(blocks[0])):
             for r, block in enumerate(np.split(reduced([y[i] for y in blocks], reduction), n)):
-                same([got[r][2 * count + i]], block)
+                assert_same([got[r][2 * count + i]], block)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_bfloat16(ranks, way):
-    """Small integers, which it holds exactly, through every collective."""
+@pytest.mark.parametrize("mode", MODES)
+def test_bfloat16(ranks, mode):
+    """Use small integers, which bfloat16 represents exactly."""
     got = ranks.run(
         """
         def build():
@@ -73,39 +73,39 @@ def test_bfloat16(ranks, way):
                     hccl_ops.reduce_scatter(x, "max", size),
                     hccl_ops.all_to_all_v_c(x[:, 0], np.ones((size, size)), rank)]
             return [tf.cast(t, tf.float32) for t in made]
-        result = evaluate(way, build)
+        result = evaluate(mode, build)
         """,
-        way=way,
+        mode=mode,
     )
     n = ranks.size
     x = [np.float32(np.arange(4 * n).reshape(n, 4) + r) for r in range(n)]
     for r in range(n):
         expected = [sum(x), np.concatenate(x), x[1], x[n - 1][r : r + 1], np.float32([y[r, 0] for y in x])]
         for g, e in zip(got[r], expected):
-            same([g], e)
+            assert_same([g], e)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_moves_of_every_type(ranks, way):
+@pytest.mark.parametrize("mode", MODES)
+def test_allgather_and_broadcast_of_every_type(ranks, mode):
     n = ranks.size
     inputs = [[tensor(r, s, d) for d in GATHERED for s in SHAPES] for r in range(n)]
     got = ranks.run(
         """
-        result = evaluate(way, lambda: [hccl_ops.allgather(x, size) for x in xs[rank]] +
+        result = evaluate(mode, lambda: [hccl_ops.allgather(x, size) for x in xs[rank]] +
                                        hccl_ops.broadcast(xs[rank] + [tf.constant([True, rank == 1])], 1))
         """,
-        way=way,
+        mode=mode,
         xs=inputs,
     )
     count = len(inputs[0])
     for i in range(count):
-        same([g[i] for g in got], np.concatenate([np.atleast_1d(x[i]) for x in inputs]))
-        same([g[count + i] for g in got], inputs[1][i])
-    same([g[2 * count] for g in got], np.array([True, True]))
+        assert_same([g[i] for g in got], np.concatenate([np.atleast_1d(x[i]) for x in inputs]))
+        assert_same([g[count + i] for g in got], inputs[1][i])
+    assert_same([g[2 * count] for g in got], np.array([True, True]))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_send_and_receive(ranks, way):
+@pytest.mark.parametrize("mode", MODES)
+def test_send_and_receive(ranks, mode):
     got = ranks.run(
         """
         def build():
@@ -116,53 +116,53 @@ def test_send_and_receive(ranks, way):
             if rank == size - 1:
                 return [hccl_ops.receive([2], tf.float32, 7, 0)]
             return [tf.zeros([2])]
-        result = evaluate(way, build)
+        result = evaluate(mode, build)
         """,
-        way=way,
+        mode=mode,
     )
-    same([got[-1][0]], np.float32([1.5, 2.5]))
+    assert_same([got[-1][0]], np.float32([1.5, 2.5]))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_all_to_all(ranks, way):
+@pytest.mark.parametrize("mode", MODES)
+def test_all_to_all(ranks, mode):
     n = ranks.size
     counts = np.random.RandomState(n).randint(0, 9, size=(n, n))
     pieces = [[tensor(i, (counts[i, j],), "float32", seed=j) for j in range(n)] for i in range(n)]
     got = ranks.run(
         """
         row, column, data = counts[rank], counts[:, rank], np.concatenate(pieces[rank])
-        result = evaluate(way, lambda: [
+        result = evaluate(mode, lambda: [
             hccl_ops.all_to_all_v(data, row, np.cumsum(row) - row, column, np.cumsum(column) - column),
             hccl_ops.all_to_all_v_c(data, counts, rank)])
         """,
-        way=way,
+        mode=mode,
         counts=counts,
         pieces=pieces,
     )
     for r in range(n):
         expected = np.concatenate([pieces[i][r] for i in range(n)])
-        same(got[r], expected)
+        assert_same(got[r], expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_groups(ranks, way):
-    """The ranks of the same parity; the root is counted in the group."""
+@pytest.mark.parametrize("mode", MODES)
+def test_groups(ranks, mode):
+    """Use groups by parity; the root is a rank of the group."""
     n = ranks.size
     got = ranks.run(
         """
-        name, members = "%s %d" % (way, rank % 2), list(range(rank % 2, size, 2))
+        name, members = "%s %d" % (mode, rank % 2), list(range(rank % 2, size, 2))
         create_group(name, len(members), members)
-        result = evaluate(way, lambda: [hccl_ops.allreduce(np.float32([rank + 1]), "sum", group=name),
+        result = evaluate(mode, lambda: [hccl_ops.allreduce(np.float32([rank + 1]), "sum", group=name),
                                         hccl_ops.allgather(np.float32([rank]), len(members), group=name),
                                         hccl_ops.broadcast([np.float32([rank])], len(members) - 1, group=name)[0]])
         destroy_group(name)
         """,
-        way=way,
+        mode=mode,
     )
     for r in range(n):
         members = np.arange(r % 2, n, 2, dtype=np.float32)
         for g, expected in zip(got[r], [[members.sum() + len(members)], members, members[-1:]]):
-            same([g], np.float32(expected))
+            assert_same([g], np.float32(expected))
 
 
 def test_static_shapes_are_known(ranks):
@@ -181,13 +181,13 @@ def test_static_shapes_are_known(ranks):
     assert got == [[[2 * n, 3], [2 * n * n, 3], [None, 3], [2, 3], [2 * n, 3], [2 * n, 3], [4, 5], [2 * n]]] * n
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_gradient_of_a_sum_is_the_sum_of_the_gradients_in_its_group(ranks, way):
+@pytest.mark.parametrize("mode", MODES)
+def test_gradient_of_a_sum_is_the_sum_of_the_gradients_in_its_group(ranks, mode):
     """loss_r = sum(weight_r * allreduce(x_r ** 2)), so that dx_r = 2 x_r * (sum of the weights of the group)."""
     n = ranks.size
     got = ranks.run(
         """
-        name, members = "g %s %d" % (way, rank % 2), list(range(rank % 2, size, 2))
+        name, members = "g %s %d" % (mode, rank % 2), list(range(rank % 2, size, 2))
         create_group(name, len(members), members)
         def build():
             x = tf.constant(np.float32([1, 2]) + rank)
@@ -195,7 +195,7 @@ def test_the_gradient_of_a_sum_is_the_sum_of_the_gradients_in_its_group(ranks, w
             for group in ("hccl_world_group", name):
                 def loss():
                     return (rank + 1.0) * tf.reduce_sum(hccl_ops.allreduce(x * x, "sum", group=group))
-                if way == "graph":
+                if mode == "graph":
                     made += tf.gradients(loss(), [x])
                 else:
                     with tf.GradientTape() as tape:
@@ -203,19 +203,19 @@ def test_the_gradient_of_a_sum_is_the_sum_of_the_gradients_in_its_group(ranks, w
                         value = loss()
                     made.append(tape.gradient(value, x))
             return made
-        result = evaluate(way, build)
+        result = evaluate(mode, build)
         destroy_group(name)
         """,
-        way=way,
+        mode=mode,
     )
     for r in range(n):
         x = np.float32([1, 2]) + r
-        same([got[r][0]], 2 * x * np.float32(sum(range(1, n + 1))))
-        same([got[r][1]], 2 * x * np.float32(sum(range(r % 2 + 1, n + 1, 2))))
+        assert_same([got[r][0]], 2 * x * np.float32(sum(range(1, n + 1))))
+        assert_same([got[r][1]], 2 * x * np.float32(sum(range(r % 2 + 1, n + 1, 2))))
 
 
 @pytest.mark.smoke
-def test_in_loops_and_branches(ranks):
+def test_loops_and_branches(ranks):
     got = ranks.run("""
         def build():
             def step(i, x):
@@ -228,7 +228,7 @@ def test_in_loops_and_branches(ranks):
         """)
     expected = np.float32([1, 2]) * (ranks.size + 1) / 2
     for g in got:
-        same(g, expected)
+        assert_same(g, expected)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_in_loops_and_branches(ranks):
         "hccl_ops.reduce_scatter(x, 'sum', size)",
     ],
 )
-def test_other_gradients_are_refused_when_they_are_asked_for(ranks, call):
+def test_other_gradients_raise_when_they_are_used(ranks, call):
     plain = f"with tf.Graph().as_default():\n    x = tf.zeros([2 * size])\n    tf.gradients({call}, [x])"
     taped = (
         f"x = tf.zeros([2 * size])\nwith tf.GradientTape() as tape:\n    tape.watch(x)\n    y = {call}\n"
@@ -271,7 +271,7 @@ VARIABLES = """
 
 
 def test_broadcast_updates_variables_in_place(ranks):
-    """Scripts run what it returns and assign nothing. Reference variables, resources, and any type."""
+    """Scripts run the result and assign nothing; with reference variables, resources, and any type."""
     got = ranks.run(
         "eager = False\n"
         + "\n".join(line[4:] for line in VARIABLES.strip("\n").splitlines())
@@ -295,8 +295,8 @@ result += [v.numpy() for v in made]
             np.testing.assert_array_equal(value, wanted)
 
 
-def test_collectives_that_do_not_depend_on_each_other_do_not_keep_each_other_out(ranks):
-    """40 of them, ready in another order on every rank, in a session that was to have one thread."""
+def test_independent_collectives_do_not_block_each_other(ranks):
+    """Run 40 collectives, ready in a different order on each rank, in a session with one requested thread."""
     got = ranks.run("""
         import random, time
         with tf.Graph().as_default():
@@ -315,7 +315,7 @@ def test_collectives_that_do_not_depend_on_each_other_do_not_keep_each_other_out
 
 
 @pytest.mark.smoke
-def test_data_parallel_training_is_that_of_the_whole_batch(ranks):
+def test_data_parallel_training_equals_training_on_the_whole_batch(ranks):
     got = ranks.run("""
         chance = np.random.RandomState(0)
         x, y = chance.randn(32, 5).astype(np.float32), chance.randn(32, 1).astype(np.float32)
@@ -339,7 +339,7 @@ def test_data_parallel_training_is_that_of_the_whole_batch(ranks):
         np.testing.assert_array_equal(together, got[0][0])
 
 
-def test_a_rank_that_builds_another_graph_is_named_before_anything_is_reduced(ranks):
+def test_rank_with_another_graph_is_named_before_any_reduction(ranks):
     got = ranks.attempt("""
         with tf.Graph().as_default():
             x = tf.constant([1.0, 2.0], name="x")
@@ -375,17 +375,17 @@ def test_wrong_arguments(ranks, call):
     assert all(g.kind == kind and text in g.text for g in ranks.attempt(call))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_rank_that_is_killed_is_named_by_the_ops_of_the_others(ranks_of, way):
+@pytest.mark.parametrize("mode", MODES)
+def test_killed_rank_is_named_by_the_ops_of_the_others(ranks_of, mode):
     ranks = ranks_of(2, tensorflow=True)
-    ranks.run("result = evaluate(way, lambda: [hccl_ops.allreduce(1.0, 'sum')])", way=way)
-    ranks.ranks[0].send("evaluate(way, lambda: [hccl_ops.allreduce(1.0, 'sum')])", {"way": way})
+    ranks.run("result = evaluate(mode, lambda: [hccl_ops.allreduce(1.0, 'sum')])", mode=mode)
+    ranks.ranks[0].send("evaluate(mode, lambda: [hccl_ops.allreduce(1.0, 'sum')])", {"mode": mode})
     ranks.kill(1)
-    answer = ranks.ranks[0].result(30)
-    assert f"rank 1 (process {ranks.ranks[1].process.pid}) died" in answer.text
+    result = ranks.ranks[0].result(30)
+    assert f"rank 1 (process {ranks.ranks[1].process.pid}) died" in result.text
 
 
-def test_a_session_of_a_server_of_the_script_is_made(ranks):
+def test_session_on_a_server_of_the_script(ranks):
     got = ranks.run("""
         server = v1.train.Server.create_local_server()
         with tf.Graph().as_default():
@@ -395,7 +395,7 @@ def test_a_session_of_a_server_of_the_script_is_made(ranks):
     assert got == [2 + r for r in range(ranks.size)]
 
 
-def test_ranks_of_several_hosts_share_no_memory(monkeypatch, tmp_path):
+def test_shared_memory_is_rejected_for_several_hosts(monkeypatch, tmp_path):
     import json
 
     from npu_shim import _env

@@ -1,4 +1,4 @@
-"""``npu-shim launch``: what each rank is told, how a job ends, and that nothing is left of it."""
+"""``npu-shim launch``: the environment of each rank, the end of a job, and that no process is left."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ TWO_SERVERS = """{"version": "1.0", "status": "completed", "server_count": "2", 
 MARK = "LAUNCH_TEST_MARK"
 
 
-# --- what is to be started -------------------------------------------------------
-def test_each_rank_is_told_its_place_and_nothing_of_another_job() -> None:
+# --- the plan -------------------------------------------------------
+def test_rank_gets_its_variables_and_none_of_another_job() -> None:
     outer = {"PATH": "/bin", "RANK_ID": "7", "CM_CHIEF_IP": "1.2.3.4", "POD_NAME": "x", "TF_CONFIG": "{}", "KEPT": "1"}
     made = processes(
         [RankSlot(2, 4), RankSlot(3, 5)], 4, ["python", "a.py"], "j", "logs", "table.json", [(0,), (1, 2)], outer
@@ -63,7 +63,7 @@ def test_each_rank_is_told_its_place_and_nothing_of_another_job() -> None:
         (range(8), 3, 2),
     ],
 )
-def test_ranks_on_the_same_processors_share_the_threads_of_ops(
+def test_ranks_on_the_same_processors_share_op_threads(
     available: Sequence[int], count: int, threads: int | None
 ) -> None:
     assert share_threads(available, count) == threads
@@ -73,7 +73,7 @@ def test_ranks_on_the_same_processors_share_the_threads_of_ops(
         assert made.full_environment(said).get(OP_THREADS) == wanted
 
 
-def test_ranks_that_need_ports_get_free_ones_unless_other_hosts_have_to_know_them() -> None:
+def test_ranks_of_one_host_get_free_ports() -> None:
     outer = {"NPU_SHIM_COLLECTIVES": "tensorflow"}
     made = processes([RankSlot(0, 0), RankSlot(1, 1)], 2, ["a"], "j", "", environ=outer)
     ports = {process.environment["HCCL_IF_BASE_PORT"] for process in made}
@@ -97,7 +97,7 @@ def test_processors_are_shared_evenly(available: list[int], count: int, shares: 
     assert share_cores(available, count) == shares
 
 
-def test_the_ranks_of_this_host_are_those_of_its_server() -> None:
+def test_ranks_of_this_host_are_those_of_its_server() -> None:
     table = parse(TWO_SERVERS % "127.0.0.1")
     assert assign_server_ranks(table, None, "F") == [RankSlot(0, 4), RankSlot(1, 5)]
     assert assign_server_ranks(table, 1, "F") == [RankSlot(2, 4), RankSlot(3, 5)]
@@ -112,7 +112,7 @@ def test_the_ranks_of_this_host_are_those_of_its_server() -> None:
         (None, r"none of them is recognized as this host\. Pass --server-index K"),
     ],
 )
-def test_a_server_that_is_not_there(index: int | None, message: str) -> None:
+def test_unknown_server(index: int | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         assign_server_ranks(parse(TWO_SERVERS % "10.8.8.8"), index, "F")
 
@@ -158,8 +158,8 @@ def test_wrong_usage_is_one_error_and_starts_nothing(
 
 
 @pytest.fixture
-def with_cards(monkeypatch: Any, tmp_path: pathlib.Path) -> pathlib.Path:
-    """A host that seems to have cards, and the path of its hccn.conf."""
+def npu_host(monkeypatch: Any, tmp_path: pathlib.Path) -> pathlib.Path:
+    """Simulate an NPU host; return the path of its hccn.conf."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_device, "look", lambda: _device.Device("npu", "for the test"))
     monkeypatch.setattr(generate, "HCCN_CONF", str(tmp_path / "hccn.conf"))
@@ -167,8 +167,8 @@ def with_cards(monkeypatch: Any, tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path / "hccn.conf"
 
 
-def test_on_cards_ranks_of_one_host_get_a_rank_table(with_cards: pathlib.Path, capsys: Any) -> None:
-    with_cards.write_text("".join(f"address_{n}=192.168.100.10{n}\n" for n in range(4)))
+def test_ranks_of_one_npu_host_get_a_rank_table(npu_host: pathlib.Path, capsys: Any) -> None:
+    npu_host.write_text("".join(f"address_{n}=192.168.100.10{n}\n" for n in range(4)))
     launch_it = ["launch", "--ranks", "2", "--devices", "2,3", "--log-dir", "logs", "a.py"]
     assert cli.main(launch_it[:1] + ["--dry-run"] + launch_it[1:]) == 0
     assert not os.path.exists("logs")
@@ -201,18 +201,16 @@ def test_on_cards_ranks_of_one_host_get_a_rank_table(with_cards: pathlib.Path, c
         ("nothing=1", "{conf} has no line address_N="),
     ],
 )
-def test_cards_whose_addresses_are_not_known(
-    conf: str | None, message: str, with_cards: pathlib.Path, capsys: Any
-) -> None:
+def test_npus_with_unknown_addresses(conf: str | None, message: str, npu_host: pathlib.Path, capsys: Any) -> None:
     if conf is not None:
-        with_cards.write_text(conf)
+        npu_host.write_text(conf)
     assert cli.main(["launch", "--ranks", "2", "a.py"]) == 2
-    assert message.format(conf=with_cards) in capsys.readouterr().err
+    assert message.format(conf=npu_host) in capsys.readouterr().err
     assert not os.path.exists("npu_shim_logs")
-    assert cli.main(["launch", "--ranks", "1", "--dry-run", "a.py"]) == 0  # one card needs nobody
+    assert cli.main(["launch", "--ranks", "1", "--dry-run", "a.py"]) == 0  # one rank needs no table
 
 
-def test_a_pod_knows_its_ranks_by_its_name() -> None:
+def test_pod_finds_its_ranks_by_name() -> None:
     pods = parse("""{"status": "completed", "group_count": "1", "group_list": [{"device_count": "4",
         "group_name": "worker", "instance_count": "2", "instance_list": [
         {"pod_name": "job-0", "server_id": "10.0.0.1", "devices": [{"device_id": "0", "device_ip": "10.0.1.1"},
@@ -227,9 +225,9 @@ def test_a_pod_knows_its_ranks_by_its_name() -> None:
     assert assign_server_ranks(named, None, "F", "x") == [RankSlot(0, 4), RankSlot(1, 5)]
 
 
-# --- a rank table that is being written -------------------------------------------
-def written_by_and_by(path: pathlib.Path, *texts: str) -> Callable[[float], None]:
-    """In place of sleep(): the file has the next text each time, and the last one for ever."""
+# --- a rank table that is incomplete -------------------------------------------
+def write_in_stages(path: pathlib.Path, *texts: str) -> Callable[[float], None]:
+    """Return a replacement of sleep() that writes the next text at each call, and finally keeps the last one."""
     left = list(texts)
 
     def sleep(seconds: float) -> None:
@@ -242,10 +240,10 @@ def written_by_and_by(path: pathlib.Path, *texts: str) -> Callable[[float], None
     return sleep
 
 
-def test_a_rank_table_that_is_being_written_is_waited_for(tmp_path: pathlib.Path) -> None:
+def test_wait_for_an_incomplete_rank_table(tmp_path: pathlib.Path) -> None:
     path, done, said = tmp_path / "hccl.json", TWO_SERVERS % "127.0.0.1", []
     stages = ('{"status": "initializing"}', done.replace("completed", "initializing"), "", done[:100], done)
-    found = wait_for_table(str(path), 60, said.append, written_by_and_by(path, *stages))
+    found = wait_for_table(str(path), 60, said.append, write_in_stages(path, *stages))
     assert found == parse(done)
     assert said == [f"{path} is 'initializing'; waiting until it is complete, at most 60 s"]
 
@@ -257,10 +255,10 @@ def test_a_rank_table_that_is_being_written_is_waited_for(tmp_path: pathlib.Path
         (['{"status": "initializing"}', '{"status": '], "is not JSON"),
     ],
 )
-def test_a_rank_table_that_is_never_completed(stages: list[str], wrong: str, tmp_path: pathlib.Path) -> None:
+def test_rank_table_that_is_never_complete(stages: list[str], wrong: str, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "hccl.json"
     with pytest.raises(TableTimeout) as error:
-        wait_for_table(str(path), 0.1, lambda line: None, written_by_and_by(path, *stages))
+        wait_for_table(str(path), 0.1, lambda line: None, write_in_stages(path, *stages))
     assert re.match(rf"{path} was not complete within 0\.1 s \(--table-timeout\): .*{wrong}", str(error.value))
 
 
@@ -268,14 +266,14 @@ def test_a_rank_table_that_is_never_completed(stages: list[str], wrong: str, tmp
     "text, message",
     [('{"status": ', "is not JSON"), ('{"status": "failed"}', "has neither server_list nor group_list")],
 )
-def test_what_cannot_be_completed_is_not_waited_for(text: str, message: str, tmp_path: pathlib.Path) -> None:
+def test_invalid_rank_table_raises_without_a_wait(text: str, message: str, tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError, match=message):
-        wait_for_table(str(tmp_path / "t.json"), 60, lambda line: None, written_by_and_by(tmp_path / "t.json", text))
+        wait_for_table(str(tmp_path / "t.json"), 60, lambda line: None, write_in_stages(tmp_path / "t.json", text))
 
 
 # --- jobs --------------------------------------------------------------------------
 class Launched:
-    """A launcher in a process of its own; all that it starts carries a mark in its environment."""
+    """A launcher in a separate process; its processes have a mark in their environment."""
 
     def __init__(self, folder: pathlib.Path, script: str, *arguments: str, **env: str) -> None:
         (folder / "a.py").write_text(
@@ -298,14 +296,14 @@ class Launched:
 
     def end(self) -> subprocess.CompletedProcess[str]:
         out, error = self.process.communicate(timeout=120)
-        assert "npu_shim/launching" not in error and "npu_shim/cli" not in error  # no traceback of the launcher's own
+        assert "npu_shim/launching" not in error and "npu_shim/cli" not in error  # no traceback of the launcher
         return subprocess.CompletedProcess([], self.process.returncode, out, error)
 
     def wait_for(self, *names: str) -> None:
         until(lambda: all((self.folder / name).exists() for name in names))
 
     def left(self) -> set[str]:
-        """The processes with the mark, but for this launcher."""
+        """Return the processes with the mark, except the launcher."""
         found = set()
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -313,16 +311,16 @@ class Launched:
                     marked = f"{MARK}={self.mark}".encode() in stream.read().split(b"\0")
                 with open(f"/proc/{name}/stat") as stream:
                     dead = stream.read().rsplit(")", 1)[1].split()[0] == "Z"
-            except OSError:  # it has ended since, or is not ours
+            except OSError:  # it has ended, or belongs to another user
                 continue
             if marked and not dead and int(name) != self.process.pid:
                 found.add(name)
         return found
 
 
-def until(true: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + 60
-    while not true():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -339,14 +337,14 @@ def launch(tmp_path: pathlib.Path) -> Iterator[Callable[..., Launched]]:
     for one in started:
         if one.process.poll() is None:
             one.process.kill()
-        until(lambda: one.left() == set())  # holds however a job has ended
+        until(lambda: one.left() == set())  # whatever the end of the job
 
 
 WAIT = 'open("ready_" + rank, "w").close()\ntime.sleep(600)\n'
 WITH_CHILD = 'subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])\n'
 
 
-def test_all_ranks_end_well(launch: Any, tmp_path: pathlib.Path) -> None:
+def test_all_ranks_succeed(launch: Any, tmp_path: pathlib.Path) -> None:
     done = launch(
         'print("I am", rank, "of", os.environ["RANK_SIZE"], sys.argv[1:], sys.stdin.read() == "")',
         "--ranks",
@@ -366,13 +364,13 @@ def test_a_module_with_arguments(launch: Any) -> None:
     assert (done.returncode, done.stdout) == (0, "['--ranks', '8', 'x y'] __main__\n")
 
 
-def test_logs_are_appended_to(launch: Any, tmp_path: pathlib.Path) -> None:
+def test_logs_are_appended(launch: Any, tmp_path: pathlib.Path) -> None:
     for _ in range(2):
         assert launch('print("once")', "--ranks", "1").end().stdout == "once\n"
     assert (tmp_path / "logs" / "rank_0.log").read_text().count("once") == 2
 
 
-def test_the_rank_that_fails_is_named_with_its_traceback_and_the_others_end(launch: Any) -> None:
+def test_failed_rank_is_reported_with_its_traceback_and_the_others_end(launch: Any) -> None:
     script = (
         WITH_CHILD
         + 'if rank != "2":\n    time.sleep(600)\ntry:\n    {}["no"]\nexcept KeyError:\n    raise ValueError("deep")\n'
@@ -392,22 +390,22 @@ def test_the_rank_that_fails_is_named_with_its_traceback_and_the_others_end(laun
     "ending, code",
     [("sys.exit(7)", 7), ("os.kill(os.getpid(), signal.SIGKILL)", 137), ("os.kill(os.getpid(), signal.SIGTERM)", 143)],
 )
-def test_the_exit_code_is_passed_on(ending: str, code: int, launch: Any) -> None:
+def test_exit_code_of_a_failed_rank(ending: str, code: int, launch: Any) -> None:
     done = launch(f'if rank == "1":\n    {ending}\ntime.sleep(600)', "--ranks", "2").end()
     assert done.returncode == code
     assert ("failed with exit code 7" if code == 7 else "was ended by SIG") in done.stderr
 
 
-def test_a_rank_that_is_done_leaves_nothing_running(launch: Any) -> None:
+def test_children_of_a_finished_rank_are_killed(launch: Any) -> None:
     job = launch(WITH_CHILD, "--ranks", "2")
     assert job.end().returncode == 0
     assert job.left() == set()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_is_passed_on_and_ends_all(number: signal.Signals, launch: Any, tmp_path: pathlib.Path) -> None:
+def test_signal_is_forwarded_and_ends_all_ranks(number: signal.Signals, launch: Any, tmp_path: pathlib.Path) -> None:
     script = (
-        WITH_CHILD + 'def end(number, frame):\n    open("told_%s_%d" % (rank, number), "w")\n    sys.exit(0)\n'
+        WITH_CHILD + 'def end(number, frame):\n    open("received_%s_%d" % (rank, number), "w")\n    sys.exit(0)\n'
         f"signal.signal({int(number)}, end)\n" + WAIT
     )
     job = launch(script, "--ranks", "2")
@@ -416,10 +414,10 @@ def test_a_signal_is_passed_on_and_ends_all(number: signal.Signals, launch: Any,
     assert job.end().returncode == 128 + number
     assert job.left() == set()
     for rank in "01":
-        assert (tmp_path / f"told_{rank}_{int(number)}").exists()
+        assert (tmp_path / f"received_{rank}_{int(number)}").exists()
 
 
-def test_a_second_signal_kills_ranks_that_do_not_end(launch: Any) -> None:
+def test_second_signal_kills_ranks_that_do_not_end(launch: Any) -> None:
     job = launch("signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAIT, "--ranks", "2")
     job.wait_for("ready_0", "ready_1")
     job.process.send_signal(signal.SIGTERM)
@@ -431,14 +429,14 @@ def test_a_second_signal_kills_ranks_that_do_not_end(launch: Any) -> None:
     assert "ranks 0, 1 did not end and are killed" in done.stderr
 
 
-def test_a_user_signal_is_passed_on_and_ends_nothing(launch: Any) -> None:
+def test_user_signal_is_forwarded_and_ends_nothing(launch: Any) -> None:
     job = launch("signal.signal(signal.SIGUSR1, lambda *_: sys.exit(0))\n" + WAIT, "--ranks", "2")
     job.wait_for("ready_0", "ready_1")
     job.process.send_signal(signal.SIGUSR1)
     assert job.end().returncode == 0
 
 
-def test_nothing_is_left_when_the_launcher_is_killed(launch: Any) -> None:
+def test_no_process_is_left_when_the_launcher_is_killed(launch: Any) -> None:
     job = launch("signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + WITH_CHILD + WAIT, "--ranks", "3")
     job.wait_for("ready_0", "ready_1", "ready_2")
     assert len(job.left()) == 3 * 2 + 1  # ranks, their children, the guardian
@@ -446,13 +444,13 @@ def test_nothing_is_left_when_the_launcher_is_killed(launch: Any) -> None:
     until(lambda: job.left() == set())
 
 
-def test_time_is_up(launch: Any) -> None:
+def test_timeout(launch: Any) -> None:
     done = launch(WAIT, "--ranks", "2", "--timeout", "1").end()
     assert done.returncode == 124
     assert "timeout after 1 s (--timeout): ending ranks 0, 1" in done.stderr
 
 
-def test_restarts_until_it_works(launch: Any, tmp_path: pathlib.Path) -> None:
+def test_restarts_until_success(launch: Any, tmp_path: pathlib.Path) -> None:
     script = (
         'print("try", os.environ["NPU_SHIM_RESTART"])\n'
         'sys.exit(3 if rank == "1" and os.environ["NPU_SHIM_RESTART"] != "2" else 0)'
@@ -463,12 +461,12 @@ def test_restarts_until_it_works(launch: Any, tmp_path: pathlib.Path) -> None:
     assert re.findall(r"try (\d)", (tmp_path / "logs" / "rank_1.log").read_text()) == ["0", "1", "2"]
 
 
-def test_after_the_last_restart_it_has_failed(launch: Any) -> None:
+def test_failure_after_the_last_restart(launch: Any) -> None:
     done = launch("sys.exit(3)", "--ranks", "1", "--max-restarts", "1").end()
     assert done.returncode == 3 and done.stderr.count("failed with exit code 3") == 2
 
 
-def test_a_rank_that_cannot_be_started(launch: Any, tmp_path: pathlib.Path) -> None:
+def test_rank_that_cannot_start(launch: Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "logs" / "rank_1.log").mkdir(parents=True)
     job = launch(WAIT, "--ranks", "2")
     done = job.end()
@@ -476,14 +474,14 @@ def test_a_rank_that_cannot_be_started(launch: Any, tmp_path: pathlib.Path) -> N
     assert job.left() == set()
 
 
-def test_nobody_reads_and_the_job_goes_on(launch: Any, tmp_path: pathlib.Path) -> None:
+def test_job_continues_when_its_output_is_closed(launch: Any, tmp_path: pathlib.Path) -> None:
     job = launch('for _ in range(20):\n    print("x" * 10000)\n    time.sleep(0.02)\nopen("done", "w")', "--ranks", "1")
     job.process.stdout.close()
     until(lambda: job.process.poll() is not None)
     assert job.process.returncode == 0 and (tmp_path / "done").exists()
 
 
-def test_a_dry_run_prints_what_a_shell_can_run(launch: Any, tmp_path: pathlib.Path) -> None:
+def test_dry_run_prints_shell_commands(launch: Any, tmp_path: pathlib.Path) -> None:
     done = launch(
         'print(rank, os.environ["RANK_SIZE"], sorted(os.sched_getaffinity(0)), os.environ.get("CM_CHIEF_IP"))',
         "--ranks",
@@ -501,7 +499,7 @@ def test_a_dry_run_prints_what_a_shell_can_run(launch: Any, tmp_path: pathlib.Pa
     assert rank == 1
 
 
-def test_the_rank_table_of_the_environment(launch: Any, tmp_path: pathlib.Path) -> None:
+def test_rank_table_of_the_environment(launch: Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "t.json").write_text(TWO_SERVERS % "127.0.0.1")
     done = launch(
         'print(rank, [os.environ[n] for n in ("RANK_SIZE", "DEVICE_ID", "RANK_TABLE_FILE")])', RANK_TABLE_FILE="t.json"
@@ -513,7 +511,7 @@ def test_the_rank_table_of_the_environment(launch: Any, tmp_path: pathlib.Path) 
 WAITING = '{"status": "initializing"}'
 
 
-def test_the_job_starts_when_its_table_is_completed(launch: Any, tmp_path: pathlib.Path) -> None:
+def test_job_starts_when_its_table_is_complete(launch: Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "t.json").write_text(WAITING)
     job = launch('print(rank, os.environ["RANK_SIZE"])', "--ranktable", "t.json")
     line = job.process.stderr.readline()
@@ -525,7 +523,7 @@ def test_the_job_starts_when_its_table_is_completed(launch: Any, tmp_path: pathl
     assert (done.returncode, done.stdout) == (0, "0 4\n")
 
 
-def test_a_table_that_is_not_completed_in_time_or_is_not_waited_for(launch: Any, tmp_path: pathlib.Path) -> None:
+def test_table_timeout_and_dry_run_without_a_wait(launch: Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "t.json").write_text(WAITING)
     late = launch("", "--ranktable", "t.json", "--table-timeout", "0.3").end()
     assert late.returncode == 124 and "error: t.json was not complete within 0.3 s" in late.stderr
@@ -539,7 +537,7 @@ def test_a_table_that_is_not_completed_in_time_or_is_not_waited_for(launch: Any,
     assert not (tmp_path / "logs").exists()
 
 
-def test_the_guardian_may_be_killed(launch: Any, tmp_path: pathlib.Path) -> None:
+def test_killed_guardian_does_not_end_the_job(launch: Any, tmp_path: pathlib.Path) -> None:
     script = (
         'open("ready_" + rank, "w").close()\nwhile not os.path.exists("go"):\n    time.sleep(0.02)\n'
         'sys.exit(5 if os.environ["NPU_SHIM_RESTART"] == "0" else 0)'

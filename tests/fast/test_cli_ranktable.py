@@ -1,4 +1,4 @@
-"""``npu-shim ranktable``: tables made for hosts, checked, shown and converted, and the tables of samples/."""
+"""``npu-shim ranktable``: make, check, show, convert, and the tables of samples/."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Run = Callable[..., Tuple[int, str, List[str]]]
 
 @pytest.fixture
 def run(monkeypatch: Any, capsys: Any, tmp_path: pathlib.Path) -> Run:
-    """run('make', ...) gives the exit code, the output and the lines of standard error; no hccn.conf is here."""
+    """Return a function run('make', ...) -> (exit code, output, lines of standard error), without a hccn.conf."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RANK_TABLE_FILE", raising=False)
     monkeypatch.setattr(generate, "HCCN_CONF", str(tmp_path / "hccn.conf"))
@@ -38,13 +38,13 @@ def run(monkeypatch: Any, capsys: Any, tmp_path: pathlib.Path) -> Run:
             code = cli.main(["ranktable", *arguments])
         except SystemExit as ended:
             code = int(ended.code or 0)
-        said = capsys.readouterr()
+        errors = capsys.readouterr()
         return (
             code,
-            said.out,
+            errors.out,
             [
                 line[len("npu-shim ranktable: ") :]
-                for line in said.err.splitlines()
+                for line in errors.err.splitlines()
                 if line.startswith("npu-shim ranktable: ")
             ],
         )
@@ -53,7 +53,7 @@ def run(monkeypatch: Any, capsys: Any, tmp_path: pathlib.Path) -> Run:
 
 
 def rows(text: str) -> list[tuple[int, str, int, Any]]:
-    """Rank, server, device and address of a table's ranks."""
+    """Return rank, server, device and address of the ranks of a table."""
     return [
         (device.rank, server.server_id, device.device_id, device.device_ip)
         for server, device in parse(text).placements()
@@ -62,7 +62,7 @@ def rows(text: str) -> list[tuple[int, str, int, Any]]:
 
 # --- make ----------------------------------------------------------------------
 def test_hosts_and_counts(run: Run) -> None:
-    code, out, said = run("make", "--hosts", "10.0.0.1:2, 10.0.0.2:4-5,[fd00::1]:1")
+    code, out, errors = run("make", "--hosts", "10.0.0.1:2, 10.0.0.2:4-5,[fd00::1]:1")
     assert code == 0 and rows(out) == [
         (0, "10.0.0.1", 0, "192.168.100.1"),
         (1, "10.0.0.1", 1, "192.168.101.1"),
@@ -70,13 +70,13 @@ def test_hosts_and_counts(run: Run) -> None:
         (3, "10.0.0.2", 5, "192.168.101.4"),
         (4, "fd00::1", 0, "192.168.100.5"),
     ]
-    assert said == [
+    assert errors == [
         "the device_ip of 10.0.0.1, 10.0.0.2, fd00::1 are placeholders, which work on the CPU only. For NPUs pass "
         f"each host's {generate.HCCN_CONF}: --hccn HOST=FILE."
     ]
 
 
-def test_addresses_that_are_made_up_are_all_different(run: Run) -> None:
+def test_placeholder_addresses_are_unique(run: Run) -> None:
     hosts = ",".join(f"h{i}:16" for i in range(126))
     code, out, _ = run("make", "--hosts", hosts)
     found = rows(out)
@@ -84,10 +84,10 @@ def test_addresses_that_are_made_up_are_all_different(run: Run) -> None:
     assert examine(out) == (parse(out), ())
 
 
-def test_the_devices_of_this_machine(run: Run, tmp_path: pathlib.Path) -> None:
+def test_devices_of_this_machine(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "hccn.conf").write_text(HCCN)
-    code, out, said = run("make")
-    assert code == 0 and said == [f"using the devices of 127.0.0.1 from {tmp_path / 'hccn.conf'}."]
+    code, out, errors = run("make")
+    assert code == 0 and errors == [f"using the devices of 127.0.0.1 from {tmp_path / 'hccn.conf'}."]
     assert rows(out) == [
         (0, "127.0.0.1", 0, "192.168.100.101"),
         (1, "127.0.0.1", 1, "192.168.101.101"),
@@ -96,14 +96,14 @@ def test_the_devices_of_this_machine(run: Run, tmp_path: pathlib.Path) -> None:
     assert rows(run("make", "--hosts", "127.0.0.1:1-1")[1]) == [(0, "127.0.0.1", 1, "192.168.101.101")]
     name = socket.gethostname()
     assert [row[1] for row in rows(run("make", "--hosts", f"{name},192.0.2.1:1")[1])] == [name] * 3 + ["192.0.2.1"]
-    code, out, said = run("make", "--hosts", "192.0.2.1:2")  # another machine
-    assert code == 0 and rows(out)[0] == (0, "192.0.2.1", 0, "192.168.100.1") and "placeholders" in said[0]
+    code, out, errors = run("make", "--hosts", "192.0.2.1:2")  # another machine
+    assert code == 0 and rows(out)[0] == (0, "192.0.2.1", 0, "192.168.100.1") and "placeholders" in errors[0]
 
 
-def test_copies_of_other_hosts_files(run: Run, tmp_path: pathlib.Path) -> None:
+def test_hccn_files_of_other_hosts(run: Run, tmp_path: pathlib.Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.conf").write_text(HCCN.replace("101", name == "a" and "11" or "12"))
-    code, out, said = run(
+    code, out, errors = run(
         "make", "--hosts", "10.0.0.1,[fd00::2]:0-1", "--hccn", "10.0.0.1=a.conf", "--hccn", "fd00::2=b.conf"
     )
     assert code == 0 and [row[1:] for row in rows(out)] == [
@@ -113,12 +113,12 @@ def test_copies_of_other_hosts_files(run: Run, tmp_path: pathlib.Path) -> None:
         ("fd00::2", 0, "192.168.100.12"),
         ("fd00::2", 1, "192.168.12.12"),
     ]
-    assert said == ["using the devices of 10.0.0.1 from a.conf.", "using the devices of fd00::2 from b.conf."]
+    assert errors == ["using the devices of 10.0.0.1 from a.conf.", "using the devices of fd00::2 from b.conf."]
     assert run("make", "--hosts", "10.0.0.9", "--hccn", "a.conf")[1].count('"rank_id"') == 3
 
 
 @pytest.mark.parametrize("dialect", ["server_list", "lab", "pod"])
-def test_a_dialect_to_make(dialect: str, run: Run) -> None:
+def test_make_writes_each_dialect(dialect: str, run: Run) -> None:
     code, out, _ = run("make", "--hosts", "10.0.0.1:8,10.0.0.2:8", "--dialect", dialect)
     table, problems = examine(out, "910")
     assert code == 0 and table is not None and (table.dialect, table.size, problems) == (dialect, 16, ())
@@ -192,7 +192,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("arguments, text", WRONG, ids=[" ".join(w[0]) for w in WRONG])
-def test_wrong_usage_and_files_that_cannot_be_read(arguments: Any, text: str, run: Run, tmp_path: pathlib.Path) -> None:
+def test_wrong_usage_and_unreadable_files(arguments: Any, text: str, run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "good.conf").write_text(HCCN)
     (tmp_path / "empty.conf").write_text("netmask_0=255.255.255.0\n")
     (tmp_path / "twice.conf").write_text("address_0=10.0.0.1\naddress_0=10.0.0.2\n")
@@ -201,13 +201,13 @@ def test_wrong_usage_and_files_that_cannot_be_read(arguments: Any, text: str, ru
     made["server_list"][0]["device"][1]["rank_id"], made["server_list"][1]["device"][0]["rank_id"] = "2", "1"
     (tmp_path / "mixed.json").write_text(json.dumps(made))
     before = sorted(os.listdir(str(tmp_path)))
-    code, out, said = run(*arguments)
-    assert (code, out) == (2, "") and said[-1].startswith("error: " + text)
+    code, out, errors = run(*arguments)
+    assert (code, out) == (2, "") and errors[-1].startswith("error: " + text)
     assert sorted(os.listdir(str(tmp_path))) == before
 
 
 # --- check ---------------------------------------------------------------------
-def test_a_good_table(run: Run) -> None:
+def test_check_of_a_valid_table(run: Run) -> None:
     assert run("make", "--hosts", "10.0.0.1:8,10.0.0.2:8", "-o", "t.json")[:2] == (0, "")
     assert run("check", "t.json") == (
         0,
@@ -218,7 +218,7 @@ def test_a_good_table(run: Run) -> None:
     assert (code, json.loads(out)) == (0, {"file": "t.json", "problems": []})
 
 
-def test_what_is_wrong_is_listed_with_its_place(run: Run, tmp_path: pathlib.Path) -> None:
+def test_check_lists_problems_with_their_path(run: Run, tmp_path: pathlib.Path) -> None:
     text = run("make", "--hosts", "10.0.0.1:3,10.0.0.2:3")[1]
     bad = text.replace('"rank_id": "5"', '"rank_id": "4"').replace('count": "2"', 'count": "1"')
     (tmp_path / "t.json").write_text(bad)
@@ -239,7 +239,7 @@ def test_what_is_wrong_is_listed_with_its_place(run: Run, tmp_path: pathlib.Path
     assert [run("check", "t.json", "--product", product)[0] for product in ("910", "A2", "A3", "cpu")] == [1, 0, 0, 0]
 
 
-def test_what_is_no_json_cannot_be_checked(run: Run, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+def test_check_of_a_file_that_is_not_json(run: Run, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
     (tmp_path / "t.json").write_text("{")
     code, out, _ = run("check", "t.json")
     assert code == 2 and out.startswith("t.json: error: line 1, column 2: is not JSON")
@@ -248,7 +248,7 @@ def test_what_is_no_json_cannot_be_checked(run: Run, tmp_path: pathlib.Path, mon
 
 
 # --- show and convert ----------------------------------------------------------
-def test_ranks_are_listed(run: Run) -> None:
+def test_show_lists_the_ranks(run: Run) -> None:
     run("make", "--hosts", "10.0.0.1:2,host:1", "-o", "t.json")
     assert run("show", "t.json") == (
         0,
@@ -265,7 +265,7 @@ rank  server    device  device_ip
     assert found["dialect"] == "server_list" and found["servers"][1]["devices"][0]["rank"] == 2
 
 
-def test_comments_and_stray_commas_are_mended(run: Run, tmp_path: pathlib.Path) -> None:
+def test_convert_removes_comments_and_extra_commas(run: Run, tmp_path: pathlib.Path) -> None:
     text = run("make", "--hosts", "10.0.0.1:2")[1]
     (tmp_path / "manual.json").write_text(
         text.replace('"1.0",', '"1.0",   // the version').replace('"1"}\n', '"1"},\n')
@@ -276,7 +276,7 @@ def test_comments_and_stray_commas_are_mended(run: Run, tmp_path: pathlib.Path) 
     assert (tmp_path / "manual.json").read_text() == text and run("check", "manual.json")[0] == 0
 
 
-def test_there_and_back(run: Run, tmp_path: pathlib.Path) -> None:
+def test_round_trip_through_every_dialect(run: Run, tmp_path: pathlib.Path) -> None:
     run("make", "--hosts", "10.0.0.1:2,10.0.0.2:2", "-o", "t.json")
     assert run("convert", "t.json", "--to", "lab", "-o", "lab.json") == (0, "", [])
     assert run("convert", "lab.json", "--to", "pod", "-o", "pod.json")[2] == [
@@ -287,21 +287,21 @@ def test_there_and_back(run: Run, tmp_path: pathlib.Path) -> None:
         "dropped group_name, pod_name: the dialect server_list has no such keys."
     ]
     assert (tmp_path / "back.json").read_text() == (tmp_path / "t.json").read_text()
-    # the same again is no overwriting
+    # the same content needs no --force
     assert run("make", "--hosts", "10.0.0.1:2,10.0.0.2:2", "-o", "back.json")[0] == 0
 
 
-def test_a_write_that_fails_leaves_nothing(run: Run, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+def test_failed_write_leaves_no_file(run: Run, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
     def full(*paths: str) -> None:
         raise OSError(28, "No space left on device", paths[0])
 
     monkeypatch.setattr(verb.os, "replace", full)
-    code, _, said = run("make", "--hosts", "a:1", "-o", "t.json")
-    assert code == 2 and said[-1] == "error: t.json.part: No space left on device" and os.listdir(str(tmp_path)) == []
+    code, _, errors = run("make", "--hosts", "a:1", "-o", "t.json")
+    assert code == 2 and errors[-1] == "error: t.json.part: No space left on device" and os.listdir(str(tmp_path)) == []
 
 
 # --- samples/ranktables --------------------------------------------------------
-def test_the_samples_are_what_make_gives(run: Run, repo_root: pathlib.Path) -> None:
+def test_samples_are_the_output_of_make(run: Run, repo_root: pathlib.Path) -> None:
     folder = repo_root / "samples" / "ranktables"
     commands = re.findall(r"^npu-shim ranktable (make .+) -o (\S+)$", (folder / "make.sh").read_text(), re.M)
     assert sorted(name for _, name in commands) == sorted(path.name for path in folder.glob("*.json"))

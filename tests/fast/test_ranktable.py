@@ -1,4 +1,4 @@
-"""Reading rank tables of every dialect, and everything that can be wrong in one, with its place and what to write."""
+"""Read rank tables of every dialect; report every kind of problem with its path and fix."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ PODS: dict[str, Any] = {  # the dialect of cloud platforms: an instance for each
 
 
 def ranks_of(data: Any) -> list[tuple[int, str, int]]:
-    """Rank, server and device of all ranks."""
+    """Return rank, server and device of all ranks."""
     placed = parse(json.dumps(data)).placements()
     return [(device.rank, server.server_id, device.device_id) for server, device in placed]
 
 
 # --- what is read --------------------------------------------------------------
-def test_servers() -> None:
+def test_server_list() -> None:
     table = parse(json.dumps(TWO_SERVERS))
     assert (table.dialect, table.version, table.status, table.size) == (SERVER_LIST, "1.0", "completed", 4)
     assert ranks_of(TWO_SERVERS) == [(0, "node_0", 0), (1, "node_0", 1), (2, "node_1", 4), (3, "node_1", 5)]
@@ -116,7 +116,7 @@ def test_super_pods() -> None:
     assert [device.super_device_id for _, device in table.placements()] == ["0", "1", "2", "3"]
 
 
-def test_an_instance_for_each_rank() -> None:
+def test_lab_has_one_instance_per_rank() -> None:
     table = parse(json.dumps(ONE_EACH))
     assert (table.dialect, table.version, table.group_name) == (LAB, None, "")
     assert ranks_of(ONE_EACH) == [(0, "10.0.0.1", 0), (1, "10.0.0.1", 1)]
@@ -124,7 +124,7 @@ def test_an_instance_for_each_rank() -> None:
     assert extra(table.extras, "board_id") == "0x002f"
 
 
-def test_an_instance_for_each_pod_numbers_ranks_in_the_order_of_the_file() -> None:
+def test_pod_has_one_instance_per_pod_and_ranks_in_file_order() -> None:
     table = parse(json.dumps(PODS))
     assert (table.dialect, table.group_name, [server.pod_name for server in table.servers]) == (
         POD,
@@ -135,7 +135,7 @@ def test_an_instance_for_each_pod_numbers_ranks_in_the_order_of_the_file() -> No
 
 
 @pytest.mark.parametrize("data", [TWO_SERVERS, SUPER_PODS, ONE_EACH, PODS], ids=["servers", "super-pods", "lab", "pod"])
-def test_numbers_may_be_numbers_and_nothing_is_said_against_good_tables(data: Any) -> None:
+def test_valid_tables_with_numbers_or_strings_have_no_problems(data: Any) -> None:
     numbers = (
         "rank_id",
         "device_id",
@@ -154,7 +154,7 @@ def test_numbers_may_be_numbers_and_nothing_is_said_against_good_tables(data: An
     assert examine(json.dumps(data), "A2") == (parse(json.dumps(data)), ())
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Any) -> None:
+def test_byte_order_mark_is_ignored(tmp_path: Any) -> None:
     path = tmp_path / "table.json"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(TWO_SERVERS).encode())
     assert read(str(path)) == parse(json.dumps(TWO_SERVERS))
@@ -163,7 +163,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Any) -> None:
         read(str(path))
 
 
-def test_an_error_has_the_first_problem_and_says_how_many_more_there_are() -> None:
+def test_error_has_the_first_problem_and_the_number_of_others() -> None:
     data = copy.deepcopy(TWO_SERVERS)
     data["server_count"] = "3"
     data["server_list"][1]["device"][0]["rank_id"] = "0"
@@ -253,29 +253,29 @@ NOT_JSON = [
 
 
 @pytest.mark.parametrize("text, wanted", NOT_JSON, ids=[n[1][0][:60] for n in NOT_JSON])
-def test_what_is_not_json(text: str, wanted: list[str]) -> None:
+def test_text_that_is_not_json(text: str, wanted: list[str]) -> None:
     table, problems = examine(text)
     assert [str(problem) for problem in problems] == wanted
     with pytest.raises(RankTableError):
         parse(text)
-    assert (table is not None) == (text == MANUAL)  # apart from comments and commas there is a table in it
+    assert (table is not None) == (text == MANUAL)  # without comments and commas it is a table
     if table is not None:
         assert table.servers[0].server_id == "http://node_0"
 
 
-# --- JSON that is no rank table, or describes no job ---------------------------
-class Instead:
-    """What a change puts in the place of the whole table."""
+# --- JSON that is not a rank table, or does not describe a job ---------------------------
+class Replacement:
+    """A replacement of the whole table."""
 
     def __init__(self, data: Any) -> None:
         self.data = data
 
 
 def changed(data: dict[str, Any], change: Callable[[Any], Any]) -> Any:
-    """A copy of a table after a change."""
+    """Return a copy of a table after a change."""
     made = copy.deepcopy(data)
     given = change(made)
-    return given.data if isinstance(given, Instead) else made
+    return given.data if isinstance(given, Replacement) else made
 
 
 def devices(data: Any, server: int) -> list[dict[str, Any]]:
@@ -287,16 +287,16 @@ def instances(data: Any) -> list[dict[str, Any]]:
 
 
 ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
-    (TWO_SERVERS, lambda d: Instead([d]), "$: is a list. Write one object: { ... }"),
+    (TWO_SERVERS, lambda d: Replacement([d]), "$: is a list. Write one object: { ... }"),
     (
         TWO_SERVERS,
-        lambda d: Instead({"server_lst": []}),
+        lambda d: Replacement({"server_lst": []}),
         "$: has neither server_list nor group_list, but server_lst. Add server_list (current form) or group_list "
         "(older forms)",
     ),
     (
         TWO_SERVERS,
-        lambda d: Instead({"rank_list": []}),
+        lambda d: Replacement({"rank_list": []}),
         "$: has neither server_list nor group_list. Add server_list (current form) or group_list (older forms); "
         "rank_list belongs to newer products that do not support TensorFlow",
     ),
@@ -465,7 +465,7 @@ ERRORS: list[tuple[dict[str, Any], Callable[[Any], Any], str]] = [
 
 
 @pytest.mark.parametrize("data, change, text", ERRORS, ids=[e[2][:70] for e in ERRORS])
-def test_what_no_runtime_gets_along_with(data: Any, change: Any, text: str) -> None:
+def test_errors(data: Any, change: Any, text: str) -> None:
     made = json.dumps(changed(data, change))
     table, problems = examine(made)
     assert table is None
@@ -474,9 +474,9 @@ def test_what_no_runtime_gets_along_with(data: Any, change: Any, text: str) -> N
         parse(made)
 
 
-# --- what only cards refuse ----------------------------------------------------
+# --- problems that only NPUs reject ----------------------------------------------------
 def server(*ids: int) -> dict[str, Any]:
-    """A table of one server with these devices."""
+    """Return a table of one server with these devices."""
     return {
         "version": "1.0",
         "status": "completed",
@@ -609,7 +609,7 @@ WARNINGS: list[tuple[dict[str, Any], Callable[[Any], Any], str, str]] = [
 
 
 @pytest.mark.parametrize("data, change, product, text", WARNINGS, ids=[w[3][:70] + w[2] for w in WARNINGS])
-def test_what_only_cards_refuse_is_read_all_the_same(data: Any, change: Any, product: str, text: str) -> None:
+def test_warnings_do_not_prevent_reading(data: Any, change: Any, product: str, text: str) -> None:
     made = json.dumps(changed(data, change))
     table, problems = examine(made, product)
     assert table is not None and table == parse(made)

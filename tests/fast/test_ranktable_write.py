@@ -1,4 +1,4 @@
-"""Writing rank tables: what is read from what was written is the same table, in every dialect and between them."""
+"""Write rank tables: round trips in every dialect and between dialects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ADDRESSES = st.none() | st.sampled_from(["10.0.0.1", "fd00::1", "192.168.100.1"]
 
 
 def extras(key: str) -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
-    """At most two keys that no dialect knows."""
+    """Return at most two keys that no dialect has."""
     return st.dictionaries(st.sampled_from([f"{key}_a", f"{key}_b"]), JSON, max_size=2).map(
         lambda found: tuple((name, json.dumps(value, sort_keys=True)) for name, value in sorted(found.items()))
     )
@@ -45,7 +45,7 @@ def extras(key: str) -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
 
 @st.composite
 def tables(draw: Any, dialect: str) -> RankTable:
-    """Tables of a dialect with everything that it has a place for."""
+    """Return tables with all the features of a dialect."""
     counts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     server_ids = draw(st.lists(NAMES, min_size=len(counts), max_size=len(counts), unique=True))
     ranks = list(range(sum(counts)))
@@ -85,7 +85,7 @@ def tables(draw: Any, dialect: str) -> RankTable:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @few
 @given(data=st.data())
-def test_what_is_read_from_what_was_written_is_the_same(dialect: str, data: Any) -> None:
+def test_written_table_is_read_unchanged(dialect: str, data: Any) -> None:
     table = data.draw(tables(dialect))
     written = render(table)
     assert parse(written) == table
@@ -96,7 +96,7 @@ def test_what_is_read_from_what_was_written_is_the_same(dialect: str, data: Any)
 @pytest.mark.parametrize("target", DIALECTS)
 @few
 @given(data=st.data())
-def test_another_dialect_has_the_same_ranks_on_the_same_devices(source: str, target: str, data: Any) -> None:
+def test_conversion_keeps_ranks_and_devices(source: str, target: str, data: Any) -> None:
     table = data.draw(tables(source))
     if target == POD and source != POD and not in_order(table):
         with pytest.raises(ValueError, match="the dialect 'pod' has no rank ids and numbers the ranks in file order"):
@@ -112,7 +112,7 @@ def test_another_dialect_has_the_same_ranks_on_the_same_devices(source: str, tar
 
 
 def placed(table: RankTable) -> list[tuple[int, str, int, Any]]:
-    """Rank, server, device and address of every rank."""
+    """Return rank, server, device and address of every rank."""
     return [
         (device.rank, server.server_id, device.device_id, device.device_ip) for server, device in table.placements()
     ]
@@ -132,7 +132,7 @@ def in_order(table: RankTable) -> bool:
     | JSON.map(json.dumps)
     | st.builds(lambda key, value: json.dumps({key: value}), st.sampled_from(["server_list", "group_list"]), JSON)
 )
-def test_no_text_ends_in_anything_but_problems(written: str) -> None:
+def test_any_text_is_read_without_an_exception(written: str) -> None:
     for product in (None, *PRODUCTS):
         table, problems = examine(written, product)
         assert (table is not None) or problems
@@ -140,8 +140,8 @@ def test_no_text_ends_in_anything_but_problems(written: str) -> None:
 
 @few
 @given(data=st.data())
-def test_no_damage_to_a_table_ends_in_anything_but_problems(data: Any) -> None:
-    """One value anywhere in a table becomes another."""
+def test_any_damaged_table_is_read_without_an_exception(data: Any) -> None:
+    """Replace one value anywhere in a table."""
     made = to_json(data.draw(st.sampled_from(DIALECTS).flatmap(tables)))
     where: Any = made
     while True:
@@ -155,8 +155,8 @@ def test_no_damage_to_a_table_ends_in_anything_but_problems(data: Any) -> None:
     assert (table is not None) or problems
 
 
-# --- what a dialect has no place for -------------------------------------------
-def test_what_is_dropped_is_named() -> None:
+# --- keys that a dialect does not have -------------------------------------------
+def test_dropped_keys_are_returned() -> None:
     table = RankTable(
         (Server("s", (Device(0, 0, "10.0.0.1", "7"),), extras=(("host_ip", '"10.0.0.9"'),)),),
         SERVER_LIST,
@@ -185,12 +185,12 @@ def test_pods_of_one_server_become_one_server() -> None:
     assert convert(table, SERVER_LIST)[0].servers == (Server("s", (Device(0, 0), Device(1, 4))),)
 
 
-def test_a_dialect_that_is_none() -> None:
+def test_unknown_dialect() -> None:
     with pytest.raises(ValueError, match="dialect='json' is not allowed. Use one of server_list, lab, pod"):
         convert(RankTable((Server("s", (Device(0, 0),)),)), "json")
 
 
-def test_each_line_is_one_device() -> None:
+def test_each_device_is_on_one_line() -> None:
     table = RankTable((Server("s", (Device(0, 0, "10.0.0.1"), Device(1, 1, "10.0.0.2"))),), SERVER_LIST, "1.0")
     assert (
         render(table)

@@ -1,4 +1,4 @@
-"""The ranks of a job, from variables and rank tables of every dialect, and what contradicts itself in them."""
+"""The ranks of a job from variables and rank tables of every dialect, and contradictions between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHIEF = {"CM_CHIEF_IP": "10.0.0.1", "CM_CHIEF_PORT": "6000", "CM_CHIEF_DEVICE": 
 
 
 def server_list(*servers: Sequence[int], **more: Any) -> dict[str, Any]:
-    """A table of today's form: for each server its device ids; ranks in order."""
+    """Return a server_list table with these device ids per server; ranks in order."""
     ranks = iter(range(99))
     entries = [
         {
@@ -30,7 +30,7 @@ def server_list(*servers: Sequence[int], **more: Any) -> dict[str, Any]:
 
 
 def pods(**devices: Sequence[int]) -> dict[str, Any]:
-    """A table of cloud platforms: device ids by the name of the pod."""
+    """Return a pod table with these device ids by pod name."""
     return {
         "status": "completed",
         "group_count": "1",
@@ -54,7 +54,7 @@ def pods(**devices: Sequence[int]) -> dict[str, Any]:
 
 @pytest.fixture
 def table(tmp_path: pathlib.Path) -> Any:
-    """table(data) writes a rank table and gives its path."""
+    """Return a function table(data) that writes a rank table and returns its path."""
     path = tmp_path / "table.json"
 
     def write(data: Any) -> str:
@@ -103,7 +103,7 @@ def test_workers_of_one_host_are_numbered_by_their_device(device: dict[str, str]
 
 
 # --- with a rank table ---------------------------------------------------------
-def test_a_rank_among_servers(table: Any) -> None:
+def test_rank_in_a_server_list(table: Any) -> None:
     path = table(server_list([0, 1], [4, 5, 6]))
     found = world({"RANK_TABLE_FILE": path, "RANK_ID": "3", "ASCEND_DEVICE_ID": "0"})
     assert (found.rank, found.size, found.local_rank, found.local_size) == (3, 5, 1, 3)
@@ -116,7 +116,7 @@ def test_a_rank_among_servers(table: Any) -> None:
         found.rank = 0  # type: ignore[misc]
 
 
-def test_the_address_of_a_host_may_differ_from_its_name(table: Any) -> None:
+def test_host_address_may_differ_from_its_name(table: Any) -> None:
     data = server_list([0])
     data["server_list"][0].update(server_id="node_0", host_ip="172.16.0.9")
     found = world({"RANK_TABLE_FILE": table(data)})
@@ -142,7 +142,7 @@ def test_ranks_that_alternate_between_servers(table: Any) -> None:
         ({"POD_NAME": "not of this table", "RANK_ID": "2"}, 2, 0),
     ],
 )
-def test_a_process_of_a_pod(environ: dict[str, str], rank: int, device_id: int, table: Any) -> None:
+def test_process_of_a_pod(environ: dict[str, str], rank: int, device_id: int, table: Any) -> None:
     found = world({"RANK_TABLE_FILE": table(pods(a=[0, 1], b=[0, 1])), **environ})
     assert (found.rank, found.size, found.device_id) == (rank, 4, device_id)
 
@@ -157,15 +157,15 @@ def test_a_process_of_a_pod(environ: dict[str, str], rank: int, device_id: int, 
         ({"RANK_ID": "1", "DEVICE_ID": "7"}, 1),  # the table beats DEVICE_ID
     ],
 )
-def test_a_pod_whose_name_is_a_number(environ: dict[str, str], rank: int, table: Any) -> None:
+def test_pod_with_a_number_as_name(environ: dict[str, str], rank: int, table: Any) -> None:
     assert world({"RANK_TABLE_FILE": table(pods(**{"0": [0, 1, 2, 3]})), "RANK_SIZE": "4", **environ}).rank == rank
 
 
-def test_a_pod_of_one_device_needs_no_device(table: Any) -> None:
+def test_pod_with_one_device_needs_no_device_variable(table: Any) -> None:
     assert world({"RANK_TABLE_FILE": table(pods(a=[0], b=[3])), "POD_NAME": "b"}).device_id == 3
 
 
-def test_two_pods_of_one_server_are_beside_each_other(table: Any) -> None:
+def test_two_pods_of_one_server_share_a_host(table: Any) -> None:
     data = pods(a=[0, 1], b=[4, 5])
     for instance in data["group_list"][0]["instance_list"]:
         instance["server_id"] = "10.0.0.1"
@@ -173,7 +173,7 @@ def test_two_pods_of_one_server_are_beside_each_other(table: Any) -> None:
     assert (found.local_rank, found.local_size, found.is_one_host) == (2, 4, True)
 
 
-REFUSED = [
+REJECTED = [
     (
         {"RANK_ID": "0", "RANK_SIZE": "8"},
         server_list([0, 1]),
@@ -229,7 +229,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("environ, data, text", REFUSED, ids=[str(r[0]) + r[2][:40] for r in REFUSED])
+@pytest.mark.parametrize("environ, data, text", REJECTED, ids=[str(r[0]) + r[2][:40] for r in REJECTED])
 def test_contradictions_name_variable_value_and_file(environ: dict[str, str], data: Any, text: str, table: Any) -> None:
     path = table(data)
     wanted = text.replace("{}", path)
@@ -238,7 +238,7 @@ def test_contradictions_name_variable_value_and_file(environ: dict[str, str], da
     assert wanted in str(caught.value)
 
 
-def test_a_table_that_is_not_there(tmp_path: pathlib.Path) -> None:
+def test_missing_table(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "none.json")
     with pytest.raises(ValueError) as caught:
         world_size({"RANK_TABLE_FILE": path})
@@ -248,7 +248,7 @@ def test_a_table_that_is_not_there(tmp_path: pathlib.Path) -> None:
     )
 
 
-def test_a_table_that_changes_is_read_again(table: Any) -> None:
+def test_changed_table_is_read_again(table: Any) -> None:
     path = table(server_list([0]))
     assert world_size({"RANK_TABLE_FILE": path}) == 1
     table(server_list([0, 1]))

@@ -1,4 +1,4 @@
-"""Every collective in shared memory gives what NumPy gives, on 2, 3 and 4 ranks."""
+"""Every collective of every backend returns the result of NumPy, on 2, 3 and 4 ranks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 REDUCED = ["int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"]
 MOVED = REDUCED + ["uint16", "uint32", "uint64", "bool", "complex64"]
-# a scalar, none, one, odd sizes, and more than two slots of 4096 bytes can hold
+# a scalar, empty arrays, one element, odd sizes, and more than two slots of 4096 bytes
 SHAPES = [(), (0,), (1,), (7,), (3, 5), (2, 0, 3), (1023,), (4099,), (37, 411)]
 FUNCTIONS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def tensor(rank, shape, dtype, seed=0):
-    """What a rank gives into a collective."""
+    """Return the input of a rank."""
     random = np.random.RandomState(1000 * seed + rank)
     if np.dtype(dtype).kind == "f":
         return random.standard_normal(shape).astype(dtype).reshape(shape)
@@ -24,15 +24,15 @@ def tensor(rank, shape, dtype, seed=0):
 
 
 def reduced(tensors, reduction):
-    """The ranks' tensors reduced in their order; float16 in float32 and rounded once."""
+    """Return the tensors reduced in rank order; float16 in float32, rounded once."""
     wide = [t.astype(np.float32) if t.dtype == np.float16 else t for t in tensors]
     with np.errstate(all="ignore"):
         total = functools.reduce(FUNCTIONS[reduction], wide)
         return np.asarray(total).astype(tensors[0].dtype)
 
 
-def same(got, expected):
-    """Whether all ranks got the same bits."""
+def assert_same(got, expected):
+    """Check that all ranks got the expected bits."""
     assert len({g.tobytes() for g in got}) == 1
     assert all(g.dtype == expected.dtype and g.shape == expected.shape for g in got)
     assert got[0].tobytes() == expected.tobytes()
@@ -46,18 +46,18 @@ def test_allreduce(ranks, dtype, reduction):
         "result = [world.allreduce(x, how, key='a %d' % i) for i, x in enumerate(xs[rank])]", xs=inputs, how=reduction
     )
     for i in range(len(SHAPES)):
-        same([g[i] for g in got], reduced([x[i] for x in inputs], reduction))
+        assert_same([g[i] for g in got], reduced([x[i] for x in inputs], reduction))
 
 
 @pytest.mark.parametrize("dtype", REDUCED)
-def test_allreduce_of_a_list_is_that_of_each(ranks, dtype):
+def test_allreduce_of_a_list_reduces_each_tensor(ranks, dtype):
     inputs = [[tensor(r, s, dtype, seed=1) for s in SHAPES * 3] for r in range(ranks.size)]
     got = ranks.run("result = world.allreduce(xs[rank], key='many')", xs=inputs)
     for i in range(len(inputs[0])):
-        same([g[i] for g in got], reduced([x[i] for x in inputs], "sum"))
+        assert_same([g[i] for g in got], reduced([x[i] for x in inputs], "sum"))
 
 
-def test_allreduce_of_an_empty_list_is_one(ranks):
+def test_allreduce_of_an_empty_list_returns_an_empty_list(ranks):
     assert ranks.run("result = world.allreduce([], key='none')") == [[]] * ranks.size
 
 
@@ -70,13 +70,13 @@ def test_allreduce_into_given_arrays(ranks):
         """,
         xs=inputs,
     )
-    same(got, reduced(inputs, "sum"))
+    assert_same(got, reduced(inputs, "sum"))
 
 
-def test_arrays_that_are_not_contiguous(ranks):
+def test_non_contiguous_arrays(ranks):
     inputs = [tensor(r, (60, 70), "float32") for r in range(ranks.size)]
     got = ranks.run("result = world.allreduce(xs[rank].T[::2], key='strided')", xs=inputs)
-    same(got, np.ascontiguousarray(reduced(inputs, "sum").T[::2]))
+    assert_same(got, np.ascontiguousarray(reduced(inputs, "sum").T[::2]))
 
 
 @pytest.mark.parametrize("reduction", FUNCTIONS)
@@ -87,15 +87,15 @@ def test_bfloat16_is_rounded_once(ranks, reduction):
     ]
     bits = [(w.view(np.uint32) >> np.uint32(16)).astype(np.uint16) for w in wide]
     got = ranks.run("result = world.allreduce(xs[rank], how, key='bf16', type_name='bfloat16')", xs=bits, how=reduction)
-    same(got, got[0])
+    assert_same(got, got[0])
     exact = functools.reduce(FUNCTIONS[reduction], wide).astype(np.float64)
     value = (got[0].astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
     # the distance to the nearest of 8 significant bits is at most half of the last one
     assert (np.abs(value - exact) <= np.exp2(np.floor(np.log2(np.abs(exact) + 1e-300)) - 8)).all()
 
 
-def test_float16_does_not_lose_small_addends():
-    """2048 + 1 + 1 is 2048 in float16 when it is rounded after each addition."""
+def test_float16_sum_keeps_small_addends():
+    """In float16, 2048 + 1 + 1 would be 2048 with a rounding after each addition."""
     from npu_shim.distributed.collectives.reductions import combiner
 
     out = np.empty(1, np.float16)
@@ -104,7 +104,7 @@ def test_float16_does_not_lose_small_addends():
 
 
 @pytest.mark.parametrize("dtype", REDUCED)
-def test_reduce_gives_the_root_the_result_and_the_others_their_own(ranks, dtype):
+def test_reduce_returns_the_result_to_the_root_only(ranks, dtype):
     inputs = [[tensor(r, s, dtype) for s in SHAPES] for r in range(ranks.size)]
     for root in range(ranks.size):
         got = ranks.run(
@@ -113,9 +113,9 @@ def test_reduce_gives_the_root_the_result_and_the_others_their_own(ranks, dtype)
             root=root,
         )
         for i in range(len(SHAPES)):
-            same([got[root][i]], reduced([x[i] for x in inputs], "max"))
+            assert_same([got[root][i]], reduced([x[i] for x in inputs], "max"))
             for other in set(range(ranks.size)) - {root}:
-                same([got[other][i]], inputs[other][i])
+                assert_same([got[other][i]], inputs[other][i])
 
 
 @pytest.mark.parametrize("reduction", FUNCTIONS)
@@ -132,7 +132,7 @@ def test_reduce_scatter(ranks, dtype, reduction):
     for i, _ in enumerate(shapes):
         blocks = np.split(reduced([x[i] for x in inputs], reduction), n)
         for r in range(n):
-            same([got[r][i]], blocks[r])
+            assert_same([got[r][i]], blocks[r])
 
 
 @pytest.mark.parametrize("dtype", MOVED)
@@ -140,20 +140,20 @@ def test_allgather(ranks, dtype):
     inputs = [[tensor(r, s, dtype) for s in SHAPES] for r in range(ranks.size)]
     got = ranks.run("result = [world.allgather(x, key='g %d' % i) for i, x in enumerate(xs[rank])]", xs=inputs)
     for i in range(len(SHAPES)):
-        same([g[i] for g in got], np.concatenate([np.atleast_1d(x[i]) for x in inputs]))
+        assert_same([g[i] for g in got], np.concatenate([np.atleast_1d(x[i]) for x in inputs]))
 
 
-def test_broadcast_of_all_types_together_from_every_root(ranks):
+def test_broadcast_of_mixed_types_from_every_root(ranks):
     inputs = [[tensor(r, s, d) for s in SHAPES for d in MOVED] for r in range(ranks.size)]
     for root in range(ranks.size):
         got = ranks.run("result = world.broadcast(xs[rank], root=root, key='b')", xs=inputs, root=root)
         for i, expected in enumerate(inputs[root]):
-            same([g[i] for g in got], expected)
+            assert_same([g[i] for g in got], expected)
 
 
 @pytest.mark.parametrize("dtype", MOVED)
 def test_send_and_receive_around_a_ring(ranks, dtype):
-    """Odd ranks receive first: a rank that sends waits for the one that receives."""
+    """Send on a second thread: a send waits for its receiver."""
     inputs = [[tensor(r, s, dtype) for s in SHAPES] for r in range(ranks.size)]
     got = ranks.run(
         """
@@ -169,7 +169,7 @@ def test_send_and_receive_around_a_ring(ranks, dtype):
     )
     for r in range(ranks.size):
         for g, expected in zip(got[r], inputs[(r - 1) % ranks.size]):
-            same([g], expected)
+            assert_same([g], expected)
 
 
 @pytest.mark.parametrize("largest", [0, 1, 5, 3000])
@@ -190,12 +190,12 @@ def test_all_to_all(ranks, dtype, largest):
     )
     for r in range(n):
         expected = np.concatenate([pieces[i][r] for i in range(n)])
-        same([got[r][0]], expected)
-        same([got[r][1]], expected)
+        assert_same([got[r][0]], expected)
+        assert_same([got[r][1]], expected)
 
 
-def test_all_to_all_with_pieces_anywhere(ranks):
-    """Each rank sends the same two numbers to all, and puts what the first rank sends last."""
+def test_all_to_all_with_overlapping_segments(ranks):
+    """Each rank sends the same two elements to all ranks, and stores the segments in reverse order."""
     n = ranks.size
     got = ranks.run("""
         result = world.alltoallv(np.int32([9, rank, rank]), [2] * size, [1] * size, [2] * size,
@@ -203,10 +203,10 @@ def test_all_to_all_with_pieces_anywhere(ranks):
         """)
     expected = np.repeat(np.arange(n, dtype=np.int32)[::-1], 2)
     for g in got:
-        same([g], expected)
+        assert_same([g], expected)
 
 
-def test_a_barrier_lets_nobody_pass_alone(ranks):
+def test_barrier_waits_for_every_rank(ranks):
     got = ranks.run("""
         import time
         time.sleep(0.2 if rank == size - 1 else 0)
@@ -217,8 +217,8 @@ def test_a_barrier_lets_nobody_pass_alone(ranks):
     assert min(passed for _, passed in got) >= max(came for came, _ in got)
 
 
-def test_groups_are_apart(ranks):
-    """Each rank is in the group of its parity, in the one of all but the first, and in the reversed world."""
+def test_groups_are_independent(ranks):
+    """Each rank is in a group by parity, a group without rank 0, and a reversed world."""
     n = ranks.size
     got = ranks.run("""
         parity = backend.group("parity %d" % (rank % 2), list(range(rank % 2, size, 2)))
@@ -229,14 +229,14 @@ def test_groups_are_apart(ranks):
                   rest.broadcast(x, root=size - 2, key="r") if rest else None, (back.rank, back.size, back.ranks)]
         """)
     for r in range(n):
-        same([got[r][0]], np.float32([sum(range(r % 2 + 1, n + 1, 2))]))
-        same([got[r][1]], np.arange(n, 0, -1, dtype=np.float32))
+        assert_same([got[r][0]], np.float32([sum(range(r % 2 + 1, n + 1, 2))]))
+        assert_same([got[r][1]], np.arange(n, 0, -1, dtype=np.float32))
         if r:
-            same([got[r][2]], np.float32([n]))
+            assert_same([got[r][2]], np.float32([n]))
         assert got[r][3] == (n - 1 - r, n, tuple(range(n))[::-1])
 
 
-def test_a_group_can_be_dropped_and_made_again(ranks):
+def test_group_can_be_dropped_and_created_again(ranks):
     got = ranks.run("""
         result = []
         for time in range(3):
@@ -247,7 +247,7 @@ def test_a_group_can_be_dropped_and_made_again(ranks):
     assert got == [[t * ranks.size + sum(range(ranks.size)) for t in range(3)]] * ranks.size
 
 
-def test_a_group_of_one_rank_needs_nobody(ranks):
+def test_group_of_one_rank(ranks):
     got = ranks.run("""
         alone = backend.group("alone %d" % rank, [rank])
         x = np.float32([[1, 2], [3, rank]])
@@ -257,10 +257,10 @@ def test_a_group_of_one_rank_needs_nobody(ranks):
     for r in range(ranks.size):
         x = np.float32([[1, 2], [3, r]])
         for g, expected in zip(got[r], [x, x, x, x, x[0]]):
-            same([g], expected)
+            assert_same([g], expected)
 
 
-def test_threads_of_a_rank_may_come_in_any_order(ranks):
+def test_threads_may_start_collectives_in_any_order(ranks):
     got = ranks.run("""
         import concurrent.futures, random
         keys = list(range(40))
@@ -272,11 +272,11 @@ def test_threads_of_a_rank_may_come_in_any_order(ranks):
         result = [done[key] for key in sorted(done)]
         """)
     for key in range(40):
-        same([g[key] for g in got], np.full(50 * key, key * ranks.size, np.int64))
+        assert_same([g[key] for g in got], np.full(50 * key, key * ranks.size, np.int64))
 
 
 LAST = "(rank == size - 1)"
-DIFFERENT = {
+DIFFERENCES = {
     "a shape": (
         f"allreduce(np.zeros((2, 3 + {LAST}), np.float32), key='k')",
         r"allreduce sum of float32\[2, 3\]",
@@ -291,10 +291,10 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize("what", DIFFERENT)
-def test_ranks_that_ask_for_different_things_are_told_on_every_rank(ranks, what):
-    """The last rank differs. It is one error with both sides, and the group goes on."""
-    source, first, second = DIFFERENT[what]
+@pytest.mark.parametrize("what", DIFFERENCES)
+def test_different_requests_raise_on_every_rank(ranks, what):
+    """The last rank differs. One error names both requests, and the group stays usable."""
+    source, first, second = DIFFERENCES[what]
     if "%s" in source:
         call = "world." + source % "allreduce" + " if rank < size - 1 else world." + source % "allgather"
     else:
@@ -311,7 +311,7 @@ def test_ranks_that_ask_for_different_things_are_told_on_every_rank(ranks, what)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='next'))") == [ranks.size] * ranks.size
 
 
-def test_counts_that_do_not_fit_are_told_on_every_rank(ranks):
+def test_different_counts_raise_on_every_rank(ranks):
     got = ranks.attempt("""
         counts = np.ones(size, int)
         expects = counts + (np.arange(size) == 0) * (rank == 1)
@@ -342,7 +342,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("call", WRONG)
-def test_wrong_arguments_are_refused_before_the_others_hear_of_them(ranks, call):
+def test_wrong_arguments_raise_before_any_communication(ranks, call):
     got = ranks.attempt(f"result = {call}")
     kind, text = WRONG[call]
     assert all(g.kind == kind and text in g.text for g in got), got

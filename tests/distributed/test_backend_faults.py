@@ -1,4 +1,4 @@
-"""What the other ranks see when one dies, stalls, comes late or is another one. Nothing hangs, nothing stays."""
+"""Errors on the other ranks if one dies, stalls, joins late or is a duplicate. Nothing hangs, and nothing is left."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def pid(ranks, rank):
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_rank_that_is_killed_while_they_work_is_named_by_the_others(ranks_of, size, seed):
-    """They end within moments, long before any time limit."""
+def test_rank_killed_in_a_collective_is_named(ranks_of, size, seed):
+    """The other ranks raise at once, long before a timeout."""
     chance = random.Random(f"{size} {seed}")
     ranks = ranks_of(size)
     ranks.start(FOREVER, sizes=SIZES)
@@ -37,13 +37,13 @@ def test_a_rank_that_is_killed_while_they_work_is_named_by_the_others(ranks_of, 
     ranks.kill(victim)
     for other in ranks.ranks:
         if other.rank != victim:
-            answer = other.result()
-            assert answer.kind == "PeerLost" and f"rank {victim} (process {pid(ranks, victim)})" in answer.text
+            result = other.result()
+            assert result.kind == "PeerLost" and f"rank {victim} (process {pid(ranks, victim)})" in result.text
 
 
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_rank_that_is_killed_while_they_meet_is_named_by_the_others(ranks_of, size, seed):
+def test_rank_killed_in_the_rendezvous_is_named(ranks_of, size, seed):
     chance = random.Random(f"{size} {seed}")
     ranks = ranks_of(size, join=False, connect_timeout_s=3)
     time.sleep(chance.uniform(0, 1))
@@ -51,25 +51,25 @@ def test_a_rank_that_is_killed_while_they_meet_is_named_by_the_others(ranks_of, 
     ranks.kill(victim)
     for other in ranks.ranks:
         if other.rank != victim:
-            answer = other.result()
-            if answer is None:  # all had come; then it is seen in the first collective
+            result = other.result()
+            if result is None:  # all had joined; the first collective raises
                 other.send("world.barrier(key='first')", {})
-                answer = other.result()
-            assert isinstance(answer, Failed) and f"rank {victim}" in answer.text, answer
+                result = other.result()
+            assert isinstance(result, Failed) and f"rank {victim}" in result.text, result
 
 
-def test_the_error_names_rank_process_and_collective(ranks_of):
+def test_error_names_rank_process_and_collective(ranks_of):
     ranks = ranks_of(3)
     ranks.start(FOREVER, sizes=[1000])
     time.sleep(0.3)
     ranks.kill(2)
     for rank in (0, 1):
-        answer = ranks.ranks[rank].result()
-        assert answer.kind == "PeerLost"
-        assert f"rank 2 (process {pid(ranks, 2)}) died" in answer.text
+        result = ranks.ranks[rank].result()
+        assert result.kind == "PeerLost"
+        assert f"rank 2 (process {pid(ranks, 2)}) died" in result.text
 
 
-def test_after_a_loss_every_later_collective_says_the_same(ranks_of):
+def test_later_collectives_raise_the_same_error(ranks_of):
     ranks = ranks_of(2)
     ranks.ranks[0].send("world.allreduce(np.ones(3), key='a')", {})
     ranks.kill(1)
@@ -79,7 +79,7 @@ def test_after_a_loss_every_later_collective_says_the_same(ranks_of):
     assert ranks.ranks[0].result(1) == first
 
 
-def test_a_rank_that_ends_is_told_from_one_that_dies(ranks_of):
+def test_exit_of_a_rank_is_distinguished_from_death(ranks_of):
     ranks = ranks_of(2)
     ranks.ranks[1].end()
     ranks.ranks[0].send("world.allreduce(np.ones(3), key='loss')", {})
@@ -87,7 +87,7 @@ def test_a_rank_that_ends_is_told_from_one_that_dies(ranks_of):
     assert f"rank 1 (process {pid(ranks, 1)}) has exited (its script finished)" in text
 
 
-def test_a_rank_that_ends_with_an_error_leaves_its_reason(ranks_of):
+def test_exit_with_an_error_is_reported_with_the_error(ranks_of):
     ranks = ranks_of(2)
     ranks.ranks[0].send("world.allreduce(np.ones(3), key='loss')", {})
     ranks.ranks[1].send(
@@ -102,8 +102,8 @@ def test_a_rank_that_ends_with_an_error_leaves_its_reason(ranks_of):
     assert "has exited with FileNotFoundError: [Errno 2] No such file: 'train.csv'" in text
 
 
-def test_an_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_root, backend):
-    """The real thing: a script that joins and raises."""
+def test_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_root, backend):
+    """Run a real script that joins and raises."""
     import subprocess
     import sys
 
@@ -129,15 +129,15 @@ def test_an_uncaught_error_of_a_script_reaches_the_other_ranks(tmp_path, repo_ro
     assert not directory_of(job).exists()
 
 
-def test_a_stall_names_who_waits_for_what_and_who_has_not_come(ranks_of):
-    """Rank 2 waits for another tensor, rank 1 is in no collective."""
+def test_stall_names_present_and_missing_ranks(ranks_of):
+    """Rank 2 is in another collective, rank 1 in none."""
     ranks = ranks_of(3, stall_timeouts=[1, 60, 60])
     ranks.ranks[2].send("world.allgather(np.ones(3), key='gradient of b')", {})
     ranks.ranks[0].send("wait_for_pending(2)\nworld.allreduce(np.ones(3), key='gradient of w')", {})
-    answers = [ranks.ranks[rank].result() for rank in (0, 2)]
+    results = [ranks.ranks[rank].result() for rank in (0, 2)]
     ranks.ranks[1].send("world.allreduce(np.ones(3), key='gradient of w')", {})  # when it is over
-    for answer in answers + [ranks.ranks[1].result()]:
-        assert answer == Failed(
+    for result in results + [ranks.ranks[1].result()]:
+        assert result == Failed(
             "Stalled",
             (
                 "gradient of w (allreduce sum of float64[3]) stalled for 1 s. Reached by rank 0 (process "
@@ -147,40 +147,40 @@ def test_a_stall_names_who_waits_for_what_and_who_has_not_come(ranks_of):
         )
 
 
-def test_ranks_that_wait_for_each_other_are_told_so(ranks_of):
+def test_deadlock_is_reported(ranks_of):
     ranks = ranks_of(2, stall_timeouts=[60, 1])
-    answers = ranks.attempt("""
+    results = ranks.attempt("""
         if rank == 1:
             wait_for_pending(0)
         for key in ('ab', 'ba')[rank]:
             world.allreduce(np.ones(3), key=key)
         """)
-    for answer in answers:
-        assert answer.kind == "Stalled" and "Deadlock: each rank waits in a collective" in answer.text
+    for result in results:
+        assert result.kind == "Stalled" and "Deadlock: each rank waits in a collective" in result.text
 
 
-def test_a_rank_that_is_stopped_is_named(ranks_of):
+def test_stopped_rank_is_named(ranks_of):
     ranks = ranks_of(2, stall_timeouts=[3, 60])
     ranks.start(FOREVER, sizes=[100_000])
     time.sleep(0.3)
     ranks.kill(1, signal.SIGSTOP)
-    answer = ranks.ranks[0].result()
+    result = ranks.ranks[0].result()
     ranks.kill(1, signal.SIGCONT)
-    assert answer.kind == "Stalled" and f"rank 1 (process {pid(ranks, 1)})" in answer.text
-    assert ranks.ranks[1].result() == answer
+    assert result.kind == "Stalled" and f"rank 1 (process {pid(ranks, 1)})" in result.text
+    assert ranks.ranks[1].result() == result
 
 
-def test_a_rank_that_does_not_come_is_named(ranks_of):
+def test_rank_that_does_not_join_is_named(ranks_of):
     ranks = ranks_of(3, join=False, only=[0, 2], connect_timeout_s=5)
-    for answer in ranks.joined():
-        assert answer.kind == "Stalled" and answer.text.startswith("rank 1 did not join within 5 s")
-        assert ranks.backend == "shm" or ": nobody listens at 127.0.0.1:" in answer.text
+    for result in ranks.joined():
+        assert result.kind == "Stalled" and result.text.startswith("rank 1 did not join within 5 s")
+        assert ranks.backend == "shm" or ": nobody listens at 127.0.0.1:" in result.text
 
 
 @pytest.mark.parametrize("backend", ["servers"])
-def test_why_a_rank_gave_up_is_told_by_one_that_only_looks_when_it_has_left(ranks_of):
+def test_reason_of_a_rank_that_gave_up_is_read_after_it_has_left(ranks_of):
     port = free_base_port(3)
-    answers = ranks_of(2).attempt(
+    results = ranks_of(2).attempt(
         """
         import time
         from npu_shim.distributed.servers.engine import join
@@ -193,16 +193,16 @@ def test_why_a_rank_gave_up_is_told_by_one_that_only_looks_when_it_has_left(rank
         """,
         addresses=[f"127.0.0.1:{port + rank}" for rank in range(3)],
     )
-    assert answers[0] == answers[1] and answers[0].text.startswith("rank 2 did not join within 1 s")
+    assert results[0] == results[1] and results[0].text.startswith("rank 2 did not join within 1 s")
 
 
-def test_without_rank_0_the_others_say_so(ranks_of):
+def test_missing_rank_0_is_named(ranks_of):
     ranks = ranks_of(3, join=False, only=[1, 2], connect_timeout_s=1)
-    for answer in ranks.joined():
-        assert answer.kind == "Stalled" and re.match("ranks? 0(, [12])? did not join within 1 s", answer.text)
+    for result in ranks.joined():
+        assert result.kind == "Stalled" and re.match("ranks? 0(, [12])? did not join within 1 s", result.text)
 
 
-def test_ranks_may_come_late(ranks_of):
+def test_ranks_may_join_late(ranks_of):
     early = ranks_of(3, join=False, only=[1])
     time.sleep(0.7)
     ranks_of(3, join=False, job=early.job, only=[2])
@@ -211,7 +211,7 @@ def test_ranks_may_come_late(ranks_of):
     assert early.joined() + last.joined() == [None, None]
 
 
-def test_ranks_that_were_started_for_different_sizes_say_so(ranks_of):
+def test_different_sizes_are_reported(ranks_of):
     first = ranks_of(2, join=False, only=[0])
     second = ranks_of(3, join=False, job=first.job, only=[1])
     mine, theirs = first.joined()[0], second.joined()[0]
@@ -222,34 +222,34 @@ def test_ranks_that_were_started_for_different_sizes_say_so(ranks_of):
     )
 
 
-def test_a_second_process_of_the_same_rank_and_job_is_refused(ranks_of):
-    """Two jobs with one JOB_ID do not mix; the first does not notice."""
+def test_second_process_of_a_rank_is_rejected(ranks_of):
+    """Two jobs with one JOB_ID do not mix; the first one continues."""
     ranks = ranks_of(2)
     second = ranks_of(2, join=False, job=ranks.job)
-    for rank, answer in enumerate(second.joined()):
-        assert answer.kind == "RankTaken"
+    for rank, result in enumerate(second.joined()):
+        assert result.kind == "RankTaken"
         if ranks.backend == "shm":
             told = f"rank {rank} of job {ranks.job!r} is already running (process {pid(ranks, rank)} holds "
-            assert answer.text.startswith(told) and "set another JOB_ID" in answer.text
+            assert result.text.startswith(told) and "set another JOB_ID" in result.text
         else:
             assert re.match(
                 rf"rank {rank} cannot listen on port \d+ \(Address already in use\): another job may run "
                 "there. End it, or export HCCL_IF_BASE_PORT",
-                answer.text,
+                result.text,
             )
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
 
-def test_a_process_cannot_join_twice(ranks_of):
+def test_process_cannot_join_twice(ranks_of):
     ranks = ranks_of(2)
-    answers = ranks.attempt("join()")
+    results = ranks.attempt("join()")
     told = {"shm": "this process itself", "servers": "Address already in use"}[ranks.backend]
-    assert all(a.kind == "RankTaken" and told in a.text for a in answers)
+    assert all(a.kind == "RankTaken" and told in a.text for a in results)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
 
-def test_a_new_run_begins_while_the_old_one_is_dying(ranks_of):
-    """The new rank 1 does not join the old rank 0, which still lives for a while."""
+def test_new_run_starts_while_the_old_one_is_dying(ranks_of):
+    """The new rank 1 does not join the old rank 0, which is alive for a while."""
     old = ranks_of(2)
     old.kill(1)
     old.ranks[1].process.join()
@@ -257,13 +257,13 @@ def test_a_new_run_begins_while_the_old_one_is_dying(ranks_of):
     time.sleep(0.5)
     old.kill(0)
     old.ranks[0].process.join()
-    chief = ranks_of(2, join=False, job=old.job, only=[0])
-    assert new.joined() + chief.joined() == [None, None]
+    root = ranks_of(2, join=False, job=old.job, only=[0])
+    assert new.joined() + root.joined() == [None, None]
 
 
 @pytest.mark.parametrize("backend", ["shm"])
-def test_what_a_job_that_was_killed_as_a_whole_leaves_is_empty_and_goes_with_the_next(ranks_of, tmp_path):
-    ranks = ranks_of(2, base=str(tmp_path))  # where no other job of this user tidies up
+def test_files_of_a_killed_job_are_empty_and_removed_by_the_next_job(ranks_of, tmp_path):
+    ranks = ranks_of(2, base=str(tmp_path))  # where no other job of this user cleans up
     ranks.run("world.allreduce(np.ones(1_000_000), key='k')")
     for rank in range(2):
         ranks.kill(rank)
@@ -275,7 +275,7 @@ def test_what_a_job_that_was_killed_as_a_whole_leaves_is_empty_and_goes_with_the
     assert not left.exists()
 
 
-def test_a_forked_child_neither_keeps_nor_ends_the_job(ranks_of):
+def test_forked_child_neither_keeps_nor_ends_the_job(ranks_of):
     ranks = ranks_of(2)
     children = ranks.run("""
         import os, time
@@ -299,13 +299,13 @@ def test_a_forked_child_neither_keeps_nor_ends_the_job(ranks_of):
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
     ranks.kill(1)
     ranks.ranks[0].send("world.barrier(key='b')", {})
-    assert f"rank 1 (process {pid(ranks, 1)}) died" in ranks.ranks[0].result().text  # though its child lives
+    assert f"rank 1 (process {pid(ranks, 1)}) died" in ranks.ranks[0].result().text  # although its child is alive
     ranks.ranks[0].send("os.kill(result, 9)", {})
     ranks.ranks[0].result()
     os.kill(child, signal.SIGKILL)
 
 
-def test_ctrl_c_in_one_rank_is_told_to_the_others(ranks_of):
+def test_keyboard_interrupt_of_one_rank_reaches_the_others(ranks_of):
     ranks = ranks_of(3)
     ranks.start("""
         try:
@@ -319,13 +319,13 @@ def test_ctrl_c_in_one_rank_is_told_to_the_others(ranks_of):
     assert ranks.ranks[2].result() is None
     ranks.kill(0, signal.SIGINT)
     assert ranks.ranks[0].result() == "interrupted"
-    answer = ranks.ranks[1].result()
-    assert f"a (allreduce sum of float64[3]): rank 0 (process {pid(ranks, 0)}) failed: KeyboardInterrupt" in answer.text
+    result = ranks.ranks[1].result()
+    assert f"a (allreduce sum of float64[3]): rank 0 (process {pid(ranks, 0)}) failed: KeyboardInterrupt" in result.text
 
 
 @pytest.mark.parametrize("backend", ["shm"])
-def test_too_little_shared_memory_is_an_error_and_not_a_crash(ranks_of):
-    """The slots asked for are larger than any machine's memory."""
+def test_too_little_shared_memory_raises(ranks_of):
+    """Request slots that are larger than the memory of any machine."""
     ranks = ranks_of(2, join=False, chunk_bytes=1 << 40)
     texts = {a.text for a in ranks.joined()}
     assert len(texts) == 1 and re.search(
@@ -333,7 +333,7 @@ def test_too_little_shared_memory_is_an_error_and_not_a_crash(ranks_of):
     )
 
 
-def test_the_directory_of_another_user_is_not_used(tmp_path, monkeypatch):
+def test_directory_of_another_user_is_not_used(tmp_path, monkeypatch):
     from npu_shim.distributed.collectives.errors import CollectiveError
     from npu_shim.distributed.shm import rank_lock
 
@@ -343,12 +343,12 @@ def test_the_directory_of_another_user_is_not_used(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("backend", ["servers"])
-def test_a_proxy_for_the_web_is_not_asked(ranks_of):
+def test_web_proxy_is_not_used(ranks_of):
     ranks = ranks_of(2, environment={"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"})
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
 
-def test_a_job_id_may_be_anything(ranks_of):
+def test_job_id_may_be_any_string(ranks_of):
     ranks = ranks_of(2, job="a job/../with ünusual *characters*" + "x" * 500)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
@@ -363,7 +363,7 @@ SERVER_FAILS = """
 
 
 @pytest.mark.parametrize("backend", ["servers"])
-def test_a_server_that_gives_up_waiting_for_messages_is_asked_again(ranks_of):
+def test_server_that_aborts_a_receive_is_retried(ranks_of):
     ranks = ranks_of(2)
     assert (
         ranks.run(
@@ -378,7 +378,7 @@ def test_a_server_that_gives_up_waiting_for_messages_is_asked_again(ranks_of):
 
 
 @pytest.mark.parametrize("backend", ["servers"])
-def test_a_rank_that_can_take_in_no_messages_says_why(ranks_of):
+def test_rank_that_cannot_receive_reports_the_reason(ranks_of):
     ranks = ranks_of(2)
     got = ranks.attempt(
         "if rank == 1:\n"
@@ -390,8 +390,8 @@ for _ in range(3):
     """
     )
     told = f"rank 1 (process {pid(ranks, 1)}) takes in no messages any more, because its server failed (AbortedError: given up)"
-    assert [answer.kind for answer in got] == ["PeerLost", "CollectiveError"]
-    assert all(told in answer.text for answer in got)
+    assert [result.kind for result in got] == ["PeerLost", "CollectiveError"]
+    assert all(told in result.text for result in got)
 
 
 HOST_IS_SILENT = """
@@ -412,7 +412,7 @@ HOST_IS_SILENT = """
 
 
 @pytest.mark.parametrize("backend", ["servers"])
-def test_letters_to_a_host_that_does_not_answer_for_a_while_are_not_lost(ranks_of):
+def test_messages_to_a_temporarily_silent_host_are_not_lost(ranks_of):
     ranks = ranks_of(2)
     assert (
         ranks.run(
@@ -426,7 +426,7 @@ def test_letters_to_a_host_that_does_not_answer_for_a_while_are_not_lost(ranks_o
 
 
 @pytest.mark.parametrize("backend", ["servers"])
-def test_a_rank_that_ends_does_not_wait_for_a_host_that_does_not_answer(ranks_of):
+def test_exit_does_not_wait_for_a_silent_host(ranks_of):
     ranks = ranks_of(2)
     seconds, _ = ranks.run(
         "if rank == 0:\n"

@@ -1,4 +1,4 @@
-"""Random programs of collectives: several threads, each rank in an order of its own."""
+"""Random programs of collectives on several threads, in a different order on each rank."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUN = """
         return world.barrier(key=key) or []
     chance = random.Random(seed * 100 + rank)
     result = []
-    for steps in rounds:  # the steps of a round come in any order, on as many threads
+    for steps in rounds:  # the steps of a round run in any order, on as many threads
         order = list(range(len(steps)))
         chance.shuffle(order)
         with concurrent.futures.ThreadPoolExecutor(len(steps)) as pool:
@@ -44,7 +44,7 @@ steps = st.tuples(st.sampled_from(KINDS), st.integers(0, 1500), st.integers(0, 7
 
 
 def expected(step, rank, size):
-    """What a step gives a rank."""
+    """Return the results of a step on a rank."""
     kind, _, count, root = step
     inputs = [np.arange(count, dtype=np.int64) * (r + 1) + root for r in range(size)]
     total = functools.reduce(np.add, inputs)
@@ -62,8 +62,8 @@ def expected(step, rank, size):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=st.lists(st.lists(steps, min_size=1, max_size=8), min_size=1, max_size=4), seed=st.integers(0, 1000))
-def test_any_program_gives_what_numpy_gives(ranks, program, seed):
-    # a key names one kind of collective at a time; those of one round have to differ
+def test_random_program_returns_the_results_of_numpy(ranks, program, seed):
+    # the keys of one round must differ
     rounds = [
         [(kind, f"{kind} {place}", count, 8 * place + root) for place, (kind, count, root) in enumerate(one)]
         for one in program
