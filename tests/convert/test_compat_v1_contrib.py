@@ -9,7 +9,7 @@ from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
 from convert_tf2npu.rules.compat_v1.contrib.advice import advice
-from convert_tf2npu.rules.compat_v1.contrib.homes import HOMES
+from convert_tf2npu.rules.compat_v1.contrib.replacements import REPLACEMENTS
 from convert_tf2npu.tf_api.v1_fate import ONLY_IN_V1, OTHERWISE, SAME, became
 
 MOVING = Converter(Settings(select=("NPU100", "NPU119", "NPU260"), compat_v1=True))
@@ -194,9 +194,11 @@ def test_without_the_option_tf_contrib_is_unchanged() -> None:
 
 
 def test_replacements_are_names_of_compat_v1_and_advice_is_an_imperative() -> None:
-    for name, home in HOMES.items():
-        assert became("tensorflow." + home.name) in (SAME, ONLY_IN_V1, OTHERWISE), name
+    for name, replacement in REPLACEMENTS.items():
+        assert became("tensorflow." + replacement.name) in (SAME, ONLY_IN_V1, OTHERWISE), name
         assert advice(name).startswith("Use tf.")
-        assert set(dict(home.renamed)) <= set(home.before) and set(dict(home.renamed).values()) <= set(home.after)
+        assert set(dict(replacement.renamed)) <= set(replacement.before) and set(
+            dict(replacement.renamed).values()
+        ) <= set(replacement.after)
     known: dict[str, str] = {name: advice(name) for name in ("", "slim", "rnn", "layers", "seq2seq.Helper", "opt.X")}
     assert all(known.values()) and not [text for text in known.values() if "%" in text]

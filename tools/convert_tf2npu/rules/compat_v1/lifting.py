@@ -1,7 +1,8 @@
 """The decision to lift a file of TensorFlow 1 to tf.compat.v1, made once after the file is parsed.
 
-The decision changes the names of the file at once. So all rules, and other files that import from it, see the names after
-lifting: if ``import tensorflow as tf`` becomes ``import tensorflow.compat.v1 as tf``, ``tf`` is ``tensorflow.compat.v1``.
+The decision changes the names of the file at once. So all rules, and other files that import from it, see the names
+after lifting: if ``import tensorflow as tf`` becomes ``import tensorflow.compat.v1 as tf``, ``tf`` is
+``tensorflow.compat.v1``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ...tf_api.v1_fate import (
     is_module,
     rest_of,
 )
-from .contrib.homes import contrib_name, home_of, is_importable, part_with_home, shared_module
+from .contrib.replacements import contrib_name, is_importable, part_with_replacement, replacement_of, shared_module
 from .lifted_names import rebind
 from .tensorflow_uses import NOT_IN_V1, Import, Use, imports, is_lifted_alias, scopes, uses
 
@@ -248,13 +249,17 @@ def _moving(source: Source, evidence: _Evidence) -> list[ast.stmt]:
     for each in evidence.of_contrib:
         node = each.binding.node
         its = [
-            part_with_home(names, u.whole, u.where)
+            part_with_replacement(names, u.whole, u.where)
             for u in evidence.used
             if u.root.id == each.local and each.binding in (names.lookup(u.root.id, u.where) or ())
         ]
-        homes = [(getattr(found[0], "attr", ""), found[2]) if found else ("", None) for found in its]
-        own = home_of(contrib_name(each.binding.target))
-        stays = not is_importable(own.name) if own else any(home for _, home in homes) and not shared_module(homes)
+        replacements = [(getattr(found[0], "attr", ""), found[2]) if found else ("", None) for found in its]
+        own = replacement_of(contrib_name(each.binding.target))
+        stays = (
+            not is_importable(own.name)
+            if own
+            else any(replacement for _, replacement in replacements) and not shared_module(replacements)
+        )
         if isinstance(node, ast.stmt) and stays and not ignored(source, node, MOVING):
             moving.append(node)
     return moving

@@ -191,7 +191,7 @@ def _in_strings(context: Context, edits: list[Edit]) -> list[Finding]:
     return [
         Finding(
             string,
-            "the converted code cannot stand inside this f-string. Compute the value in a separate line",
+            "the converted code cannot stand inside this f-string. Compute the value on a separate line",
         )
         for string in strings
         if string is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....syntax.expressions import last_part
-from .homes import HOMES, home_of
+from .replacements import REPLACEMENTS, replacement_of
 
 _SLIM = "Install tf_slim and use tf_slim.%s with the same arguments"
 # Functions of tf.contrib.layers for feature columns, which tf_slim lacks.
@@ -79,9 +79,13 @@ def advice(name: str) -> str:
     last = last_part(name)
     if name in _NAMES:
         return _NAMES[name]
-    home = home_of(name)
-    if home is not None:
-        return f"Use tf.{home.name} with its own arguments" if home.before or home.special else f"Use tf.{home.name}"
+    replacement = replacement_of(name)
+    if replacement is not None:
+        return (
+            f"Use tf.{replacement.name} with its own arguments"
+            if replacement.before or replacement.special
+            else f"Use tf.{replacement.name}"
+        )
     if module == "slim" or not rest and module in ("layers", "framework", "losses"):
         return f"Install tf_slim and write import tf_slim as {module}"
     if module == "layers":
@@ -94,7 +98,7 @@ def advice(name: str) -> str:
         return _MODULES[module].replace("%s", last)
     if not name:
         return "Import each name from its new location"
-    example = next((known for known in HOMES if known.startswith(name + ".")), None)
+    example = next((known for known in REPLACEMENTS if known.startswith(name + ".")), None)
     if example:
-        return f"Import each name from its new location, as tf.{HOMES[example].name}"
+        return f"Import each name from its new location, as tf.{REPLACEMENTS[example].name}"
     return f"Copy its source from tensorflow/contrib/{module} of TensorFlow 1.15, or remove it"

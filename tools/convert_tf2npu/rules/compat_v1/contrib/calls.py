@@ -10,42 +10,44 @@ from ....rewrite.removal import remove_arguments
 from ....semantics.signatures import bind
 from ....syntax.expressions import constant, is_none
 from ....syntax.source import Edit, Source
-from .homes import Home
+from .replacements import Replacement
 
 _MODES = {"FAN_IN": "fan_in", "FAN_OUT": "fan_out", "FAN_AVG": "fan_avg"}
 # Expressions that need no parentheses as a factor.
 _FACTORS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 
 
-def call_edits(source: Source, call: ast.Call, home: Home) -> list[Edit] | None:
+def call_edits(source: Source, call: ast.Call, replacement: Replacement) -> list[Edit] | None:
     """Return the edits that convert the arguments of a call for the replacement of its function.
 
     Args:
         source: the file.
         call: a call of a function of tf.contrib.
-        home: the replacement of the function.
+        replacement: the replacement of the function.
 
     Returns:
         The edits; None if the arguments cannot be converted.
     """
-    if home.is_plain:
+    if replacement.is_plain:
         return []
-    if home.special:
-        return _SPECIAL[home.special](source, call, home)
-    bound = bind(call, home.before)
+    if replacement.special:
+        return _SPECIAL[replacement.special](source, call, replacement)
+    bound = bind(call, replacement.before)
     if bound.hidden or bound.unknown:
         return None
-    renamed = dict(home.renamed)
+    renamed = dict(replacement.renamed)
     edits: list[Edit] = []
     named = False
     for index, (parameter, value) in enumerate(zip(bound.positional, call.args)):
         target = renamed.get(parameter, parameter)
-        if target not in home.after:
+        if target not in replacement.after:
             return None
-        named = named or home.after.index(target) != index
+        named = named or replacement.after.index(target) != index
         if named:
             edits.append(name_argument(source, call, value, target))
-    gone = [keyword.value for name, keyword in bound.keywords.items() if renamed.get(name, name) not in home.after]
+    gone = [
+        keyword.value for name, keyword in bound.keywords.items() if renamed.get(name, name) not in replacement.after
+    ]
     if not all(is_none(value) for value in gone):
         return None
     edits += [
@@ -56,7 +58,7 @@ def call_edits(source: Source, call: ast.Call, home: Home) -> list[Edit] | None:
     return edits + remove_arguments(source, call, gone)
 
 
-def _xavier(source: Source, call: ast.Call, _: Home) -> list[Edit] | None:
+def _xavier(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
     """Remove ``uniform``, which the name of the replacement implies."""
     bound = bind(call, ("uniform", "seed", "dtype"))
     uniform = bound.args.get("uniform")
@@ -65,7 +67,7 @@ def _xavier(source: Source, call: ast.Call, _: Home) -> list[Edit] | None:
     return remove_arguments(source, call, [uniform]) if uniform is not None else []
 
 
-def _variance_scaling(source: Source, call: ast.Call, _: Home) -> list[Edit] | None:
+def _variance_scaling(source: Source, call: ast.Call, _: Replacement) -> list[Edit] | None:
     """Pass the arguments by name. Only the uniform initializer draws the same numbers."""
     bound = bind(call, ("factor", "mode", "uniform", "seed", "dtype"))
     mode = constant(bound.args["mode"]) if "mode" in bound.args else ("FAN_IN",)
@@ -83,7 +85,7 @@ def _variance_scaling(source: Source, call: ast.Call, _: Home) -> list[Edit] | N
     return [Edit(inside(source, call), source.end(call) - 1, ", ".join(values))]
 
 
-def _regularizer(source: Source, call: ast.Call, home: Home) -> list[Edit] | None:
+def _regularizer(source: Source, call: ast.Call, replacement: Replacement) -> list[Edit] | None:
     """Halve the scale of L2: tf.contrib uses half the sum of squares, Keras the whole sum."""
     bound = bind(call, ("scale", "scope"))
     scale = bound.args.get("scale")
@@ -92,7 +94,7 @@ def _regularizer(source: Source, call: ast.Call, home: Home) -> list[Edit] | Non
     edits = remove_arguments(source, call, [bound.args["scope"]]) if "scope" in bound.args else []
     start = argument_start(source, call, scale)
     at = keyword_value(source, call, bound.keywords["scale"]) if "scale" in bound.keywords else start
-    half = "0.5 * " if home.name.endswith(".l2") else ""
+    half = "0.5 * " if replacement.name.endswith(".l2") else ""
     simple = isinstance(scale, _FACTORS) or constant(scale) is not None or at != source.start(scale)
     if half or start != at:
         edits.append(Edit(start, at, half if simple or not half else half + "("))
@@ -101,7 +103,7 @@ def _regularizer(source: Source, call: ast.Call, home: Home) -> list[Edit] | Non
     return edits
 
 
-_SPECIAL: dict[str, Callable[[Source, ast.Call, Home], list[Edit] | None]] = {
+_SPECIAL: dict[str, Callable[[Source, ast.Call, Replacement], list[Edit] | None]] = {
     "xavier": _xavier,
     "variance_scaling": _variance_scaling,
     "regularizer": _regularizer,

@@ -13,7 +13,7 @@ from ....tf_api.v1_fate import V1
 from ...base import Context
 from ..tensorflow_uses import Use, uses, whole_call
 from .calls import call_edits
-from .homes import Home, contrib_name, part_with_home
+from .replacements import Replacement, contrib_name, part_with_replacement
 
 CODE = "NPU119"
 TENSORFLOW = ("tensorflow", V1)
@@ -38,7 +38,7 @@ class ContribUse(NamedTuple):
 
     use: Use
     name: str
-    home: Home | None
+    replacement: Replacement | None
     part: ast.expr
     call: ast.expr
     arguments: list[Edit] | None
@@ -48,7 +48,7 @@ class ContribUse(NamedTuple):
     @property
     def is_movable(self) -> bool:
         """Return True if the use can be converted."""
-        return self.home is not None and self.arguments is not None and not self.has_comment
+        return self.replacement is not None and self.arguments is not None and not self.has_comment
 
 
 def below_contrib(spelled: str) -> str | None:
@@ -85,7 +85,7 @@ def _bound(context: Context, binding: Binding) -> str | None:
         and binding.where.statement.value is binding.node
         and len(binding.where.statement.targets) == 1
     ):
-        if part_with_home(context.names, binding.node, binding.where) is None:
+        if part_with_replacement(context.names, binding.node, binding.where) is None:
             return below_contrib(context.names.spelled(binding.node, binding.where) or "")
     return None
 
@@ -113,28 +113,28 @@ def _contrib_use(context: Context, use: Use, known: Sequence[ContribName]) -> Co
     names = context.names
     statements = {id(b.where.statement) for b in names.lookup(use.root.id, use.where) or ()}
     site = next((s for s in known if s.local == use.root.id and {id(s.statement)} == statements), None)
-    found = part_with_home(names, use.whole, use.where)
+    found = part_with_replacement(names, use.whole, use.where)
     if found is None:
         return ContribUse(use, below_contrib(use.name) or "", None, use.whole, whole_call(names, use.whole), None, site)
-    part, name, home = found
+    part, name, replacement = found
     call = whole_call(names, part)
-    arguments = _arguments(context, use, call, home)
+    arguments = _arguments(context, use, call, replacement)
     source = context.source
     loses = loses_comment(source, arguments or ())
     inside = arguments is not None and bool(source.comments(source.start(part), source.end(part)))
-    return ContribUse(use, name, home, part, call, None if loses else arguments, site, loses or inside)
+    return ContribUse(use, name, replacement, part, call, None if loses else arguments, site, loses or inside)
 
 
-def _arguments(context: Context, use: Use, call: ast.expr, home: Home) -> list[Edit] | None:
+def _arguments(context: Context, use: Use, call: ast.expr, replacement: Replacement) -> list[Edit] | None:
     source = context.source
     string = context.names.strings.get(use.root)
     if context.names.lift is None or not context.moves_contrib:
         return None  # the file is not lifted, or the rule is not selected
     if string is not None and not source.is_placed(use.whole, string) or ignored(source, call, CODE):
         return None
-    if home.is_plain:
+    if replacement.is_plain:
         return []
-    return call_edits(source, call, home) if isinstance(call, ast.Call) else None
+    return call_edits(source, call, replacement) if isinstance(call, ast.Call) else None
 
 
 def is_taken(context: Context, site: ContribName) -> bool:

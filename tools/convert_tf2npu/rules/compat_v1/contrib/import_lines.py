@@ -8,18 +8,18 @@ from ....rewrite.removal import remove_statements
 from ....semantics.module_index import Names
 from ....syntax.source import Edit, Source
 from ....tf_api.v1_fate import V1
-from .homes import is_importable
+from .replacements import is_importable
 
 
-def import_from(home: str, local: str) -> str:
+def import_from(replacement: str, local: str) -> str:
     """Return the statement that imports a name below ``tf`` under a local name.
 
     Returns:
         The statement; "" if the module cannot be imported in every TensorFlow.
     """
-    if not is_importable(home):
+    if not is_importable(replacement):
         return ""
-    module, _, last = home.rpartition(".")
+    module, _, last = replacement.rpartition(".")
     line = "from {} import {}".format(V1 + "." + module if module else V1, last)
     return line if last == local else f"{line} as {local}"
 

@@ -17,8 +17,8 @@ from ....syntax.suppressions import ignored
 from ....tf_api.v1_fate import V1, is_lifted
 from ...base import Change, Context
 from .contrib_uses import CODE, TENSORFLOW, ContribName, ContribUse, contrib_names, contrib_uses, is_taken
-from .homes import home_of, shared_module
 from .import_lines import import_from, rewritten
+from .replacements import replacement_of, shared_module
 
 
 class Remaining(NamedTuple):
@@ -120,19 +120,19 @@ def _decide(context: Context, site: ContribName, its: Sequence[ContribUse]) -> _
     if not context.moves_contrib or ignored(source, statement, CODE) or _has_comment(context, statement):
         return _Moved(None, (), its)
     shared = is_taken(context, site)
-    home = home_of(site.name)
-    if home is not None:
-        line = import_from(home.name, site.local)
-        if line and all(each.is_movable for each in its) and (home.is_plain or not shared):
+    replacement = replacement_of(site.name)
+    if replacement is not None:
+        line = import_from(replacement.name, site.local)
+        if line and all(each.is_movable for each in its) and (replacement.is_plain or not shared):
             return _Moved(line, [each for each in its if each.arguments])
     elif not shared:
-        line = _one_home(context, site, its)
+        line = _one_module_for(context, site, its)
         if line:
             return _Moved(line)
     moved = [each for each in its if each.is_movable and _tensorflow(context, each.use.where)]
     stay = [each for each in its if each not in moved]
     if its and not shared:
-        line = _one_home(context, site, stay)
+        line = _one_module_for(context, site, stay)
         if line or not stay:
             return _Moved(line, moved)
     return _Moved(None, moved, stay)
@@ -143,7 +143,7 @@ def _has_comment(context: Context, statement: ast.stmt) -> bool:
     return bool(source.comments(source.start(statement), source.end(statement)))
 
 
-def _one_home(context: Context, site: ContribName, its: Sequence[ContribUse]) -> str:
+def _one_module_for(context: Context, site: ContribName, its: Sequence[ContribUse]) -> str:
     """Return the binding of the local name of a site to the one module that has its uses; "" if there is none."""
     module, statement = _one_module(its), site.statement
     if isinstance(statement, ast.Assign):
@@ -158,40 +158,40 @@ def _one_module(its: Sequence[ContribUse]) -> str:
         for each in its
     ):
         return ""
-    return shared_module((each.part.attr, each.home) for each in its if isinstance(each.part, ast.Attribute))
+    return shared_module((each.part.attr, each.replacement) for each in its if isinstance(each.part, ast.Attribute))
 
 
 def _change(each: ContribUse, edits: list[Edit]) -> Change:
-    assert each.home is not None
-    return Change(each.call, f"tf.contrib.{each.name} replaced by tf.{each.home.name}", tuple(edits))
+    assert each.replacement is not None
+    return Change(each.call, f"tf.contrib.{each.name} replaced by tf.{each.replacement.name}", tuple(edits))
 
 
 def _edits(context: Context, each: ContribUse) -> list[Edit]:
     """Return the edits that convert a use, unless the binding of its first name converts it."""
-    assert each.home is not None and each.arguments is not None
+    assert each.replacement is not None and each.arguments is not None
     root = _root(context, each.part, each.use.where)
     if root is not None:
-        return [_renamed(context, each.part, each.home.name, root)] + each.arguments
-    line = each.site and home_of(each.site.name) and import_from(each.home.name, each.site.local)
+        return [_renamed(context, each.part, each.replacement.name, root)] + each.arguments
+    line = each.site and replacement_of(each.site.name) and import_from(each.replacement.name, each.site.local)
     if each.part is each.use.root and line:
         return each.arguments
-    new = _tensorflow(context, each.use.where) + _below(context, each.home.name)
+    new = _tensorflow(context, each.use.where) + _below(context, each.replacement.name)
     return [rename(context.source, each.part, new)] + each.arguments
 
 
-def _renamed(context: Context, node: ast.expr, home: str, root: ast.expr | None = None) -> Edit:
+def _renamed(context: Context, node: ast.expr, replacement: str, root: ast.expr | None = None) -> Edit:
     """Return the edit that replaces the name after ``tf`` in an expression."""
     where = context.names.places.get(node)
     if root is None:
         statement = next(p for p in context.names.ancestors(node) if p in context.names.places)
         root = _root(context, node, where or context.names.places[statement])
     assert root is not None
-    return rename_behind(context.source, root, node, _below(context, home))
+    return rename_behind(context.source, root, node, _below(context, replacement))
 
 
-def _below(context: Context, home: str) -> str:
-    lifted = context.names.by_name and is_lifted("tensorflow." + home)
-    return (".compat.v1." if lifted else ".") + home
+def _below(context: Context, replacement: str) -> str:
+    lifted = context.names.by_name and is_lifted("tensorflow." + replacement)
+    return (".compat.v1." if lifted else ".") + replacement
 
 
 def _root(context: Context, node: ast.expr, where: Where) -> ast.expr | None:

@@ -1,4 +1,4 @@
-"""The replacements ("homes") in tf.compat.v1 of names of tf.contrib, with their arguments.
+"""The replacements in tf.compat.v1 of names of tf.contrib, with their arguments.
 
 ``tools/make_v1_names.py`` finds the names that are the same object in both places. This module lists the functions that
 were rewritten, with the arguments of both. A test compares the arguments with those of the functions.
@@ -17,7 +17,7 @@ from ....tf_api.v1_fate import rest_of
 from ....tf_api.v1_tables import CONTRIB, MODULES
 
 
-class Home(NamedTuple):
+class Replacement(NamedTuple):
     """The replacement of a name of tf.contrib.
 
     Args:
@@ -89,69 +89,69 @@ _METRICS = {
 }
 
 
-def _home(name: str, before: str, after: str, *renamed: tuple[str, str]) -> Home:
-    return Home(name, tuple(before.split()), tuple(after.split()), renamed)
+def _replacement(name: str, before: str, after: str, *renamed: tuple[str, str]) -> Replacement:
+    return Replacement(name, tuple(before.split()), tuple(after.split()), renamed)
 
 
-_OTHERS: dict[str, Home] = {
-    "framework.init_from_checkpoint": _home(
+_OTHERS: dict[str, Replacement] = {
+    "framework.init_from_checkpoint": _replacement(
         "train.init_from_checkpoint", "checkpoint_dir assignment_map", "ckpt_dir_or_file assignment_map", _CHECKPOINT
     ),
-    "framework.list_variables": _home("train.list_variables", "checkpoint_dir", "ckpt_dir_or_file", _CHECKPOINT),
-    "framework.load_checkpoint": _home(
+    "framework.list_variables": _replacement("train.list_variables", "checkpoint_dir", "ckpt_dir_or_file", _CHECKPOINT),
+    "framework.load_checkpoint": _replacement(
         "train.load_checkpoint", "filepattern", "ckpt_dir_or_file", ("filepattern", "ckpt_dir_or_file")
     ),
-    "framework.load_variable": _home(
+    "framework.load_variable": _replacement(
         "train.load_variable", "checkpoint_dir name", "ckpt_dir_or_file name", _CHECKPOINT
     ),
-    "layers.flatten": _home(
+    "layers.flatten": _replacement(
         "layers.flatten", "inputs outputs_collections scope", "inputs name data_format", ("scope", "name")
     ),
-    "layers.l1_regularizer": Home("keras.regularizers.l1", special="regularizer"),
-    "layers.l2_regularizer": Home("keras.regularizers.l2", special="regularizer"),
-    "layers.variance_scaling_initializer": Home("variance_scaling_initializer", special="variance_scaling"),
-    "layers.xavier_initializer": Home("glorot_uniform_initializer", special="xavier"),
-    "layers.xavier_initializer_conv2d": Home("glorot_uniform_initializer", special="xavier"),
-    "losses.absolute_difference": _home(
+    "layers.l1_regularizer": Replacement("keras.regularizers.l1", special="regularizer"),
+    "layers.l2_regularizer": Replacement("keras.regularizers.l2", special="regularizer"),
+    "layers.variance_scaling_initializer": Replacement("variance_scaling_initializer", special="variance_scaling"),
+    "layers.xavier_initializer": Replacement("glorot_uniform_initializer", special="xavier"),
+    "layers.xavier_initializer_conv2d": Replacement("glorot_uniform_initializer", special="xavier"),
+    "losses.absolute_difference": _replacement(
         "losses.absolute_difference", "predictions labels weights scope", "labels predictions weights scope"
     ),
-    "losses.log_loss": _home(
+    "losses.log_loss": _replacement(
         "losses.log_loss", "predictions labels weights epsilon scope", "labels predictions weights epsilon scope"
     ),
-    "losses.mean_squared_error": _home(
+    "losses.mean_squared_error": _replacement(
         "losses.mean_squared_error", "predictions labels weights scope", "labels predictions weights scope"
     ),
-    "losses.sigmoid_cross_entropy": _home(
+    "losses.sigmoid_cross_entropy": _replacement(
         "losses.sigmoid_cross_entropy",
         "logits multi_class_labels weights label_smoothing scope",
         "multi_class_labels logits weights label_smoothing scope",
     ),
-    "losses.softmax_cross_entropy": _home(
+    "losses.softmax_cross_entropy": _replacement(
         "losses.softmax_cross_entropy",
         "logits onehot_labels weights label_smoothing scope",
         "onehot_labels logits weights label_smoothing scope",
     ),
-    "losses.sparse_softmax_cross_entropy": _home(
+    "losses.sparse_softmax_cross_entropy": _replacement(
         "losses.sparse_softmax_cross_entropy", "logits labels weights scope", "labels logits weights scope"
     ),
-    "metrics.streaming_auc": _home(
+    "metrics.streaming_auc": _replacement(
         "metrics.auc",
         "predictions labels weights num_thresholds metrics_collections updates_collections curve name",
         "labels predictions weights num_thresholds metrics_collections updates_collections curve name",
     ),
-    "distribute.MirroredStrategy": _home(
+    "distribute.MirroredStrategy": _replacement(
         "distribute.MirroredStrategy",
         "devices num_gpus num_gpus_per_worker cross_device_ops auto_shard_dataset cross_tower_ops",
         "devices cross_device_ops",
     ),
 }
-HOMES: dict[str, Home] = dict(
-    [(name, Home(home)) for name, home in list(CONTRIB.items()) + list(_PLAIN.items())]
-    + [("data." + name, Home("data.experimental." + name)) for name in _DATA.split()]
+REPLACEMENTS: dict[str, Replacement] = dict(
+    [(name, Replacement(replacement)) for name, replacement in list(CONTRIB.items()) + list(_PLAIN.items())]
+    + [("data." + name, Replacement("data.experimental." + name)) for name in _DATA.split()]
     + [
         (
             "metrics.streaming_" + name,
-            _home(
+            _replacement(
                 "metrics." + name,
                 " ".join(["predictions labels", between, _COLLECTIONS]),
                 " ".join(["labels predictions", between, _COLLECTIONS]),
@@ -170,38 +170,40 @@ def contrib_name(spelled: str) -> str:
     return rest[len("contrib.") :] if rest.startswith("contrib.") else ""
 
 
-def shared_module(moving: Iterable[tuple[str, Home | None]]) -> str:
+def shared_module(moving: Iterable[tuple[str, Replacement | None]]) -> str:
     """Return the one module that has all the given names, as ``nn.rnn_cell``; "" if there is no importable one.
 
     Args:
         moving: pairs of the last part of a name and its replacement.
     """
     modules = {
-        home.name.rpartition(".")[0] if home and home.is_plain and last_part(home.name) == last else ""
-        for last, home in moving
+        replacement.name.rpartition(".")[0]
+        if replacement and replacement.is_plain and last_part(replacement.name) == last
+        else ""
+        for last, replacement in moving
     }
     module = modules.pop() if len(modules) == 1 else ""
     return module if module in MODULES else ""
 
 
-def is_importable(home: str) -> bool:
+def is_importable(replacement: str) -> bool:
     """Return True if a name below ``tf`` can be imported from a module in every TensorFlow."""
-    module = home.rpartition(".")[0]
+    module = replacement.rpartition(".")[0]
     return not module or module in MODULES
 
 
-def home_of(name: str) -> Home | None:
+def replacement_of(name: str) -> Replacement | None:
     """Return the replacement of a name below tf.contrib, or None."""
-    return Home(name) if name.partition(".")[0] == "keras" else HOMES.get(name)
+    return Replacement(name) if name.partition(".")[0] == "keras" else REPLACEMENTS.get(name)
 
 
-def part_with_home(names: Names, node: ast.expr, where: Where) -> tuple[ast.expr, str, Home] | None:
+def part_with_replacement(names: Names, node: ast.expr, where: Where) -> tuple[ast.expr, str, Replacement] | None:
     """Return the longest part of a dotted name with a replacement, its name below tf.contrib, and the replacement."""
     while True:
         name = contrib_name(names.spelled(node, where) or "")
-        home = home_of(name) if name else None
-        if home is not None:
-            return node, name, home
+        replacement = replacement_of(name) if name else None
+        if replacement is not None:
+            return node, name, replacement
         if not isinstance(node, ast.Attribute):
             return None
         node = node.value

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 import tensorflow.compat.v1 as v1
-from convert_tf2npu.rules.compat_v1.contrib.homes import HOMES
+from convert_tf2npu.rules.compat_v1.contrib.replacements import REPLACEMENTS
 from convert_tf2npu.tf_api.v1_tables import CHANGED, DIFFERENT, GONE, MISSING, MODULES, ONLY_IN_2
 from tensorflow.python.util import tf_inspect
 
@@ -56,15 +56,15 @@ def test_what_can_be_imported_as_a_module_can_be() -> None:
         importlib.import_module("tensorflow.compat.v1." + name)
 
 
-@pytest.mark.parametrize("name", sorted(HOMES) if HAS_ALL else ["framework.get_or_create_global_step"])
+@pytest.mark.parametrize("name", sorted(REPLACEMENTS) if HAS_ALL else ["framework.get_or_create_global_step"])
 def test_a_home_takes_the_arguments_that_it_is_said_to_take(name: str) -> None:
-    home = HOMES[name]
-    there = found(v1, home.name)
-    if home.after:
-        assert parameters(there)[: len(home.after)] == list(home.after)
-    if IS_1 and home.before:
-        assert parameters(of_contrib(name)) == list(home.before)
-    elif IS_1 and home.is_plain and of_contrib(name) is not there:
+    replacement = REPLACEMENTS[name]
+    there = found(v1, replacement.name)
+    if replacement.after:
+        assert parameters(there)[: len(replacement.after)] == list(replacement.after)
+    if IS_1 and replacement.before:
+        assert parameters(of_contrib(name)) == list(replacement.before)
+    elif IS_1 and replacement.is_plain and of_contrib(name) is not there:
         given = parameters(of_contrib(name))
         assert parameters(there)[: len(given)] == given
 
