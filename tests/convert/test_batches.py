@@ -176,7 +176,7 @@ EVIDENCE = {
     "repeated for ever, then cut": ("d = tf.data.Dataset.range(9).repeat().take(7).batch(4)", "unclear"),
     "a name that is its own value": ("def f():\n    return d.batch(4)\nd = d.shuffle(3).prefetch(1)", "nothing"),
     "one example": ("test_set = tf.data.Dataset.range(9).batch(1)", "lossless"),
-    "one example, told to keep it": ("test_set = tf.data.Dataset.range(9).batch(1, False)", "lossless, reported"),
+    "one example, with False": ("test_set = tf.data.Dataset.range(9).batch(1, False)", "lossless, reported"),
     # what the script decides, or hides
     "dropped": ("train_set = tf.data.Dataset.range(9).batch(4, True)", "nothing"),
     "computed": ("train_set = tf.data.Dataset.range(9).batch(4, drop_remainder=use_tpu)", "nothing"),

@@ -43,6 +43,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         return
     yield Finding(
         call.node,
-        '{} uses the dropout of TensorFlow. For the NPU operator write "from npu_shim.estimator.npu import '
-        'npu_convert_dropout"'.format(last_part(name)),
+        f"{last_part(name)} uses the dropout of TensorFlow. For the NPU operator write "
+        '"from npu_shim.estimator.npu import npu_convert_dropout"',
     )

@@ -225,7 +225,7 @@ METHODS = frozenset(method for methods in METHODS_OF.values() for method in meth
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    """Classes of the project that are made from TensorFlow's sessions and have no __init__ of their own."""
+    """Configure objects of session subclasses in the project that have no __init__ of their own."""
     names = context.names
     words = {last_name(call.node.func) for call in names.calls}
     own = {

@@ -53,7 +53,7 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU204"
 _WORDS = frozenset(last_part(name) for name in FUNCTIONS)
-# What follows an argument or a default value. This test is fast and excludes most files.
+# The text after an argument or a default value. This test is fast and excludes most files.
 _FOLLOWED = {word: re.compile(word + r"\s*[,):#\\]") for word in _WORDS}
 _QUERIES = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "setattr", "type", "partial", "super", "cast"})
 

@@ -131,7 +131,7 @@ def check_file(context: Context) -> Iterator[Result]:
 
 
 def _configuration(context: Context, call: Call) -> Iterator[Result]:
-    """Report a run configuration whose strategies may be other ones than those that are converted."""
+    """Report a run configuration whose strategies may be of a kind that is not converted."""
     for argument, kinds in sorted(strategies_by_argument(context, call.node, call.where).items()):
         if kinds != {REPLICAS}:
             yield Finding(
