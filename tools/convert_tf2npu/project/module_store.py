@@ -16,7 +16,7 @@ from .module_cache import LRU
 from .module_summary import ModuleSummary, summary
 from .source_files import SourceFiles
 
-_MOST_NODES = 150_000  # of trees in memory; each takes about 600 bytes with the analysis of it
+_MOST_NODES = 180_000  # of trees in memory; each takes about 600 bytes with the analysis of it
 _MOST_SUMMARIES = 16_000_000  # characters
 
 
