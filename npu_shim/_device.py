@@ -21,7 +21,7 @@ from typing import Any, Callable
 from npu_shim import _env
 
 VENDOR_PACKAGE = "npu_bridge"
-CARD_FILES = "/dev/davinci[0-9]*"
+DEVICE_FILES = "/dev/davinci[0-9]*"
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,15 @@ def look() -> Device:
     """Return the device without a check of the environment variables."""
     if not _importable(VENDOR_PACKAGE):
         return Device("cpu", f"the vendor's package {VENDOR_PACKAGE} is not installed for {sys.executable}")
-    cards = sorted(glob.glob(CARD_FILES))
-    if not cards:
+    device_files = sorted(glob.glob(DEVICE_FILES))
+    if not device_files:
         return Device(
-            "cpu", f"{VENDOR_PACKAGE} is installed, but the driver shows no card ({CARD_FILES} matches nothing)"
+            "cpu", f"{VENDOR_PACKAGE} is installed, but the driver shows no card ({DEVICE_FILES} matches nothing)"
         )
-    return Device("npu", f"{VENDOR_PACKAGE} is installed and the driver shows {len(cards)} card(s), first {cards[0]}")
+    return Device(
+        "npu",
+        f"{VENDOR_PACKAGE} is installed and the driver shows {len(device_files)} card(s), first {device_files[0]}",
+    )
 
 
 def resolve() -> Device:

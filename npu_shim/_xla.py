@@ -1,21 +1,19 @@
-"""Functions that XLA compiles, called from graphs: the one place that decides whether and when.
+"""Functions that XLA compiles on the CPU, and the decision when to use them.
 
-One compiled function reads each element once and writes it once, where the ops
-it is made of write a new tensor each. But its launch, which wakes a thread and
-waits for it, costs 50 to 150 microseconds by machine, and each new number of
-elements a compilation of some 100 milliseconds. So:
+A compiled function reads and writes each element once. The ops that it replaces
+each write a new tensor. But its launch, which wakes a thread and waits for it,
+costs 50 to 150 microseconds, and each new number of elements needs a
+compilation of about 100 milliseconds. Therefore:
 
-    small tensors            their ops, one by one; from what size on another form is better, the op knows
-    static in a graph        the function, compiled for their number of elements
-    unknown until they come  decided then, and so is what is eager; what is large is padded to the next of
-                             eight sizes between two powers of two, so that lengths
-                             which vary from step to step meet few compilations.
-                             Where the system makes the memory of each large tensor
-                             anew, very large ones go part by part, not padded
+    small tensors    TensorFlow's ops; each op knows its threshold
+    static shapes    the function, compiled for the number of elements
+    dynamic shapes   chosen at run time, as in eager mode. A large tensor is padded to the next of eight sizes between
+    and eager mode   two powers of two, so that varying lengths need few compilations. If the system allocates the
+                     memory of each large tensor anew, very large tensors run part by part instead of padded.
 
 Nothing is compiled on a machine with a GPU (which has better kernels for the
-ops) and with NPU_SHIM_KERNELS=plain; nor, as is told once, where TensorFlow was
-built without XLA or the process may not run code that it makes.
+ops) and with NPU_SHIM_KERNELS=plain. With one warning, nothing is compiled if
+TensorFlow was built without XLA, or the process may not run generated code.
 """
 
 from __future__ import annotations
@@ -25,20 +23,26 @@ import functools
 import mmap
 import threading
 import warnings
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence, Tuple
 
 from npu_shim import _allocator, _env, _tf, _tf_functions, _tf_gradients, _tf_graph
 
+if TYPE_CHECKING:
+    from npu_shim._tf_functions import GraphFunction
+    from npu_shim._types import DType, Structure, Tensor
+
+    DTypes = Tuple[DType, ...]
+
 tf = _tf.tf
 
-MOST_ELEMENTS = 15 << 27  # the largest size in int32, in which XLA counts
-_VERY_LARGE = 1 << 23  # 32 MB of float32: beyond, the C library gives each tensor's memory back to the system
-_PART = 1 << 20
-_making = threading.Lock()
+MOST_ELEMENTS = 15 << 27  # the largest padded size in int32, the type of sizes in XLA
+_VERY_LARGE = 1 << 23  # 32 MB of float32; above, the C library returns each tensor's memory to the system
+_PART = 1 << 20  # elements
+_cache_lock = threading.Lock()
 
 
 def usable() -> bool:
-    """Whether this process may compile at all."""
+    """Return True if functions are compiled in this process."""
     return _env.read().kernels == "compiled" and _can_compile()
 
 
@@ -50,15 +54,14 @@ def _can_compile() -> bool:
         reason = "this TensorFlow was built without XLA"
     elif not may_run_generated_code():
         reason = (
-            "this process may not run code that it makes, which systemd's MemoryDenyWriteExecute, SELinux "
+            "this process may not run generated code, which systemd's MemoryDenyWriteExecute, SELinux "
             "(execmem) and prctl can forbid"
         )
     else:
         return True
     warnings.warn(
-        f"npu_shim compiles nothing, because {reason}: gelu and dropout of large tensors take TensorFlow's own ops, "
-        "which are several times slower, and dropout draws the masks of tf.nn.dropout. Export "
-        "NPU_SHIM_KERNELS=plain to have that without this warning.",
+        f"npu_shim compiles nothing, because {reason}. gelu and dropout of large tensors run TensorFlow's slower ops. "
+        "Set NPU_SHIM_KERNELS=plain to hide this warning.",
         RuntimeWarning,
         stacklevel=4,
     )
@@ -85,57 +88,56 @@ def may_run_generated_code() -> bool:
 
 
 class Compiled:
-    """A function of flat tensors, to be compiled for each number of elements that it meets.
+    """A function of flat tensors that is compiled for each new number of elements.
 
     Args:
-        function: makes the result, a tensor as long as its first argument, of
-            tensors of the ops that XLA knows.
-        counts: whether its first argument is that length instead, an int32 scalar.
+        function: returns a tensor with the length of its first argument, with ops that XLA supports.
+        counts: True if its first argument is the length instead, an int32 scalar.
     """
 
-    def __init__(self, function: Callable[..., Any], counts: bool = False) -> None:
+    def __init__(self, function: Callable[..., Tensor], counts: bool = False) -> None:
         self._function = function
         self._counts = counts
-        self._made: dict[tuple[Any, ...], Any] = {}
+        self._variants: dict[tuple[Callable[..., Any], DTypes], Callable[..., Tensor]] = {}
 
-    def __call__(self, *inputs: Any) -> Any:
-        """The result as an op of the default graph; its shape is that of the first argument."""
+    def __call__(self, *inputs: Tensor) -> Tensor:
+        """Return the result, with the shape of the first argument."""
         types = tuple(x.dtype for x in inputs)
         if tf.executing_eagerly():
-            return self._kept(_eager, types)(*inputs)
+            return self._variant(_eager, types)(*inputs)
         y = _tf_functions.call_compiled(
-            self._kept(_tf_functions.graph_function, types), inputs, constants=int(self._counts)
+            self._variant(_tf_functions.graph_function, types), inputs, constants=int(self._counts)
         )
         y.set_shape([None] if self._counts else inputs[0].shape)
         return y
 
-    def of_any_size(self, *inputs: Any) -> Any:
-        """The result for large tensors of one shape that is not known, and no others; outside control flow only."""
-        y = self._kept(_any_size, tuple(x.dtype for x in inputs))(*inputs)
+    def of_any_size(self, *inputs: Tensor) -> Tensor:
+        """Return the result for large tensors of one dynamic shape; outside control flow only."""
+        y = self._variant(_any_size, tuple(x.dtype for x in inputs))(*inputs)
         y.set_shape(inputs[0].shape)
         return y
 
-    def _kept(self, make: Callable[..., Any], types: tuple[Any, ...]) -> Any:
-        with _making:
-            made = self._made.get((make, types))
-        if made is None:  # made without the lock, as one is made of another
-            made = make(self._function if make is _tf_functions.graph_function else self, types)
-            with _making:
-                made = self._made.setdefault((make, types), made)
-        return made
+    def _variant(self, make: Callable[..., Any], types: DTypes) -> Callable[..., Tensor]:
+        with _cache_lock:
+            variant = self._variants.get((make, types))
+        if variant is None:  # created without the lock, because one variant uses another
+            variant = make(self._function if make is _tf_functions.graph_function else self, types)
+            with _cache_lock:
+                variant = self._variants.setdefault((make, types), variant)
+        return variant
 
 
-def _eager(function: Compiled, types: tuple[Any, ...]) -> Any:
-    """The function for eager tensors of these types; traced once, for all shapes."""
+def _eager(function: Compiled, types: DTypes) -> Callable[..., Tensor]:
+    """Return the function for eager tensors of these types; traced once for all shapes."""
     return tf.function(function, autograph=False, input_signature=[tf.TensorSpec(None, dtype) for dtype in types])
 
 
-def _any_size(function: Compiled, types: tuple[Any, ...]) -> Any:
-    """The function for tensors of any shape, as one of a graph's library: where it is not called it is but one op."""
-    in_parts = function._kept(_in_parts, types)
+def _any_size(function: Compiled, types: DTypes) -> GraphFunction:
+    """Return the function for tensors of any shape. In a graph's library it is one op where it is not called."""
+    in_parts = function._variant(_in_parts, types)
     limit = MOST_ELEMENTS if _allocator.keeps(_env.process_environ(), tf.__version__) else _VERY_LARGE
 
-    def npu_shim_any_size(*tensors: Any) -> Any:
+    def npu_shim_any_size(*tensors: Tensor) -> Tensor:
         flat = [tf.reshape(x, [-1]) for x in tensors]
         is_long = tf.size(flat[0], out_type=tf.int64) > limit
         y = _tf_graph.switch(is_long, flat, in_parts, functools.partial(_padded, function))
@@ -144,67 +146,69 @@ def _any_size(function: Compiled, types: tuple[Any, ...]) -> Any:
     return _tf_functions.graph_function(npu_shim_any_size, types)
 
 
-def by_size(like: Any, small: Callable[[], Any], large: Callable[[], Any], least: int) -> Any:
-    """The result of small() or of large(), by the number of elements of a tensor, now or when the graph runs.
+def by_size(like: Tensor, small: Callable[[], Tensor], large: Callable[[], Tensor], least: int) -> Tensor:
+    """Return small() or large() by the number of elements of a tensor, now or when the graph runs.
 
     Args:
         like: the tensor.
-        small, large: make tensors of the same type and shape. Their gradient is for with_gradient to say.
-        least: from how many elements on a tensor is large.
+        small, large: return tensors of the same type and shape. with_gradient must set their gradient.
+        least: number of elements from which a tensor is large.
     """
     count = like.shape.num_elements()
     if not usable() or (count is not None and not least <= count <= MOST_ELEMENTS):
         return small()
     if count is not None:
         return large()
-    return chosen(is_large(like, least), large, small)
+    return cond(is_large(like, least), large, small)
 
 
-def is_large(like: Any, least: int) -> Any:
-    """Whether a tensor is large, as a bool tensor: it is found out when the graph runs."""
+def is_large(like: Tensor, least: int) -> Tensor:
+    """Return a bool scalar tensor: True if a tensor is large when the graph runs."""
     count = tf.size(like, out_type=tf.int64)
     return tf.logical_and(count >= least, count <= MOST_ELEMENTS)
 
 
-def chosen(is_large: Any, large: Callable[[], Any], small: Callable[[], Any]) -> Any:
-    """What large() or small() gives, by a bool tensor."""
-    with _tf_gradients.stop_recording():  # which would make the branch keep what it computes
+def cond(is_large: Tensor, large: Callable[[], Structure], small: Callable[[], Structure]) -> Structure:
+    """Return large() or small() by a bool tensor."""
+    with _tf_gradients.stop_recording():  # a tape would make the branch keep its intermediate results
         return _tf.v1.cond(is_large, large, small)
 
 
-def of_each(function: Compiled, tensors: Sequence[Any], small: Callable[..., Any], least: int) -> Any:
-    """function(*tensors), or small(*tensors) which is the same, by the number of elements.
+def elementwise(function: Compiled, tensors: Sequence[Tensor], small: Callable[..., Tensor], least: int) -> Tensor:
+    """Return function(*tensors) or the equal small(*tensors) by the number of elements.
 
     Args:
-        function: the result for an element depends on nothing but the elements at its place.
-        tensors: of one shape, static or not.
-        small: the same in TensorFlow's ops.
-        least: from how many elements on a tensor is large.
+        function: an elementwise function.
+        tensors: tensors of one shape, static or dynamic.
+        small: the same function in TensorFlow's ops.
+        least: number of elements from which a tensor is large.
     Returns:
-        A tensor with the shape of the tensors. Its gradient is for with_gradient to say.
+        A tensor with the shape of the tensors. with_gradient must set its gradient.
     """
     first = tensors[0]
-    if is_switched(first):
-        return switched(function.of_any_size, tensors, small, least)
-    return by_size(first, lambda: small(*tensors), lambda: over_elements(function, tensors), least)
+    if can_switch(first):
+        return switch_by_size(function.of_any_size, tensors, small, least)
+    return by_size(first, lambda: small(*tensors), lambda: on_large(function, tensors), least)
 
 
-def is_switched(like: Any) -> bool:
-    """Whether switched takes tensors like this one: their number is not known, and they stand in no control flow."""
+def can_switch(like: Tensor) -> bool:
+    """Return True for tensors of switch_by_size: of dynamic shape, and outside control flow."""
     return like.shape.num_elements() is None and usable() and _tf_graph.outside_control_flow()
 
 
-def switched(large: Callable[..., Any], tensors: Sequence[Any], small: Callable[..., Any], least: int) -> Any:
-    """large(*tensors) or small(*tensors), in one structure, by whether the first one has at least so many elements."""
+def switch_by_size(
+    large: Callable[..., Structure], tensors: Sequence[Tensor], small: Callable[..., Structure], least: int
+) -> Structure:
+    """Return large(*tensors) if the first tensor has at least ``least`` elements, else small(*tensors)."""
     return _tf_graph.switch(tf.size(tensors[0], out_type=tf.int64) >= least, tensors, large, small)
 
 
-def over_elements(function: Compiled, tensors: Sequence[Any]) -> Any:
-    """function(*tensors) of large tensors of one shape, static or not.
+def on_large(function: Compiled, tensors: Sequence[Tensor]) -> Tensor:
+    """Return function(*tensors) for large tensors of one shape, static or dynamic.
 
     Args:
-        function: the result for an element depends on nothing but the elements at its place.
-        tensors: of the same shape.
+        function: an elementwise function.
+        tensors: tensors of the same shape.
     Returns:
         A tensor with the shape of the tensors.
     """
@@ -217,43 +221,43 @@ def over_elements(function: Compiled, tensors: Sequence[Any]) -> Any:
     return y
 
 
-def counted(function: Compiled, like: Any, *others: Any) -> Any:
-    """A tensor as large as another, of a function of its number of elements, which is compiled for few of them.
+def generate(function: Compiled, like: Tensor, *others: Tensor) -> Tensor:
+    """Return function(number of elements, *others) in the shape of a tensor, compiled for few sizes.
 
     Args:
-        function: the result for an element depends on nothing but its place.
-        like: a tensor whose shape the run knows.
-        others: tensors of a fixed shape.
+        function: made with counts=True; each element of the result depends on its position only.
+        like: a tensor of static or dynamic shape.
+        others: tensors of static shape.
     """
     count = tf.size(like)
     return tf.reshape(function(_bucket(count), *others)[:count], tf.shape(like))  # neither copies
 
 
-def _padded(function: Callable[..., Any], *flat: Any) -> Any:
+def _padded(function: Callable[..., Tensor], *flat: Tensor) -> Tensor:
     count = tf.size(flat[0])
     missing = _bucket(count) - count
-    return function(*[tf.pad(x, [[0, missing]]) for x in flat])[:count]  # not copied where nothing is missing
+    return function(*[tf.pad(x, [[0, missing]]) for x in flat])[:count]  # no copy if nothing is missing
 
 
-def _in_parts(function: Compiled, types: tuple[Any, ...]) -> Any:
-    """The function for long flat tensors, in a graph's library.
+def _in_parts(function: Compiled, types: DTypes) -> GraphFunction:
+    """Return the function for long flat tensors, in a graph's library.
 
-    The result has memory of its own, to which each part's is copied while the
-    processor still has it in its cache.
+    The result has its own memory. Each part is copied to it while it is still
+    in the processor's cache.
     """
     dtype = types[0]
-    words = tf.float16 if dtype == tf.bfloat16 else dtype  # TF 1.15 makes no bfloat16 without values
+    words = tf.float16 if dtype == tf.bfloat16 else dtype  # TF 1.15 has no Empty for bfloat16
 
-    def put(y: Any, part: Any, *inputs: Any) -> Any:
+    def put(y: Tensor, part: Tensor, *inputs: Tensor) -> Tensor:
         row = tf.bitcast(tf.reshape(function(*inputs), [1, _PART]), words)
         return tf.raw_ops.InplaceUpdate(x=y, i=tf.reshape(tf.cast(part, tf.int32), [1]), v=row)
 
-    def npu_shim_in_parts(*flat: Any) -> Any:
+    def npu_shim_in_parts(*flat: Tensor) -> Tensor:
         count = tf.size(flat[0], out_type=tf.int64)
         parts = count // _PART
         y = tf.raw_ops.Empty(shape=tf.cast(tf.stack([parts + 1, _PART]), tf.int32), dtype=words)
 
-        def step(part: Any, y: Any) -> tuple[Any, Any]:
+        def step(part: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
             return part + 1, put(y, part, *[tf.reshape(x[part * _PART : (part + 1) * _PART], [_PART]) for x in flat])
 
         part, y = _tf.v1.while_loop(
@@ -266,8 +270,8 @@ def _in_parts(function: Compiled, types: tuple[Any, ...]) -> Any:
     return _tf_functions.graph_function(npu_shim_in_parts, types)
 
 
-def _bucket(count: Any) -> Any:
-    """The least m 2^k of at least count, with m from 8 to 15: at most an eighth more."""
+def _bucket(count: Tensor) -> Tensor:
+    """Return the smallest m 2^k >= count with m in 8..15, which is at most an eighth more than count."""
     bits = tf.cast(
         tf.math.floor(tf.math.log(tf.cast(count - 1, tf.float64) + 0.5) / tf.math.log(tf.constant(2.0, tf.float64))),
         tf.int32,

@@ -1,8 +1,8 @@
 """The star import: ``from npu_shim.npu_init import *``.
 
-Gives every name the vendor's ``npu_bridge.npu_init`` gives, and installs: from
-here on every new Session carries the NPU config, as users of that import expect.
-``npu_shim.uninstall()`` takes it back.
+It exports every name of the vendor's ``npu_bridge.npu_init``, and installs: every
+new Session carries the NPU config, as users of that import expect.
+``npu_shim.uninstall()`` removes it.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback, npu
 
 backend = _tf.keras_backend()
 
-# Graph passes as the NPU wants them, for tf.config.optimizer.set_experimental_options(experimental_options), which
-# takes any other value than False (RewriterConfig.OFF too) as on
+# Graph passes for the NPU, for tf.config.optimizer.set_experimental_options(experimental_options). TensorFlow reads
+# every value except False as on, including RewriterConfig.OFF.
 experimental_options = {
     "disable_model_pruning": False,
     "function_optimization": RewriterConfig.ON,

@@ -8,7 +8,7 @@ import re
 from typing import Any, Mapping
 
 from npu_shim import _env
-from npu_shim._device import CARD_FILES
+from npu_shim._device import DEVICE_FILES
 from npu_shim.diagnostics.versions import path_of, version_of
 
 # TF Adapter for TensorFlow 1 and 2, collectives, operator compiler
@@ -35,7 +35,7 @@ def vendor(environ: Mapping[str, str] | None = None, root: str = "/") -> dict[st
         "packages": packages,
         "driver": _component(os.path.join(root, _INSTALLED, "driver"), "version.info"),
         "toolkit": _component(_toolkit(environ, root), "version.cfg", "*/ascend_toolkit_install.info"),
-        "cards": sorted(glob.glob(os.path.join(root, CARD_FILES.lstrip("/")))),
+        "cards": sorted(glob.glob(os.path.join(root, DEVICE_FILES.lstrip("/")))),
     }
 
 

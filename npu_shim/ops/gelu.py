@@ -1,4 +1,4 @@
-"""Gelu, in the tanh form the NPU computes, with its analytic gradient.
+"""Gelu in the tanh form, as on the NPU, with its analytic gradient.
 
     gelu(x) = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x s(t)
     t       = x (2a + 2ab x^2),  a = sqrt(2/pi),  b = 0.044715,  s(t) = 1 / (1 + e),  e = exp(-t)
@@ -8,58 +8,63 @@ With t' = 2a + 6ab x^2 the derivatives are
     gelu'(x)  = s + x t' s (1-s)
     gelu''(x) = s (1-s) (2 t' + x ((1-2s) t'^2 + t''))
 
-Where |t| is so large that s is 0 or 1 in the type's precision, the limits are
-taken: gelu is 0 or x, its gradient 0 or 1, also at infinity. NaN stays NaN.
-Value and gradient are within two units in the last place of numbers from 1 to
-2, or of their own where they are larger. So s comes from exp, as tanh(t/2) and
-sigmoid(t) are wrong by several units in one TensorFlow or another:
+If |t| is so large that s is 0 or 1 in the type's precision, the result is the
+limit: gelu is 0 or x, its gradient 0 or 1, also at infinity. NaN stays NaN. The
+error of value and gradient is at most two units in the last place of
+max(1, |result|). Therefore s is computed with exp: tanh(t/2) and sigmoid(t) are
+wrong by several units in some TensorFlow versions.
 
-    in TensorFlow's ops     s = 1 / (1 + e), 1 - s = e s; not by the op for reciprocals, which is not exact in
-                            TensorFlow 2.15 and 2.21, nor as a quotient of two tensors, for which TensorFlow
-                            starts threads at fewer elements
-    compiled                the same, with an exp that is written out for the few numbers that it is needed for;
-                            it also keeps the digits of gelu(x) for negative x
+    TensorFlow's ops    s = 1 / (1 + e), 1 - s = e s. The op for reciprocals is not exact in TensorFlow 2.15 and 2.21,
+                        and for a quotient of two tensors TensorFlow starts threads at fewer elements.
+    compiled            the same, with an exp written out for the range that is needed. It also keeps the digits of
+                        gelu(x) for negative x.
+
+Source: Hendrycks and Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 import numpy as np
 
 from npu_shim import _device, _tf, _tf_gradients, _xla
 
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor
+
 tf = _tf.tf
-_where = tf.compat.v2.where  # the older one says at each first use that it is old
+_where = tf.compat.v2.where  # tf.where of TensorFlow 1 logs a deprecation
 
 _2A = 2 * math.sqrt(2 / math.pi)
 _2AB = _2A * 0.044715
 _LIMITS = {"float32": 10.0, "float64": 20.9}  # beyond which |x| s(t) (1 - s(t)) is 0 in the type's precision
-_EXP_LIMIT = 9.5  # likewise; up to here 1 / (1 + e) is far from where reciprocals by Newton's method overflow
-LEAST_ELEMENTS = 80_000  # from which on they are compiled: fewer take less time than the launch
+_EXP_LIMIT = 9.5  # likewise; up to here 1 / (1 + e) does not overflow in Newton's method
+LEAST_ELEMENTS = 80_000  # compiled from this size; smaller tensors take less time than the launch
 _EXP2 = (1.0, 0.693146978, 0.240222421, 0.0555073374, 0.00967151266, 0.00132647269)  # 2^f for |f| <= 1/2, to 9.1e-08
 
 
-def gelu(features: Any, name: str | None = None) -> Any:
-    """The Gaussian error linear unit, tanh form.
+def gelu(features: Tensor, name: str | None = None) -> Tensor:
+    """Return the Gaussian error linear unit in tanh form.
 
-    On the card it is the vendor's op. On the CPU it is one compiled function
-    for large tensors and TensorFlow's ops for small ones (see npu_shim/_xla.py),
-    with an analytic gradient, which also holds inside loops, branches and
-    functions. It keeps nothing but x of a large tensor, and x and gelu'(x) of a
-    small one. Where the size is not known and the tensor stands in a loop,
-    branch or function, it keeps x, of which the gradient of a small tensor
-    computes gelu'(x). float16 and bfloat16 are computed in float32 and rounded
-    once. The second gradient is analytic too.
+        gelu(x) = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+
+    On the NPU it is the vendor's op. On the CPU it is one compiled function for
+    large tensors and TensorFlow's ops for small tensors (see npu_shim/_xla.py).
+    The gradient is analytic, and so is the second gradient; both also hold
+    inside loops, branches and functions. For the gradient a large tensor keeps
+    x, a small one x and gelu'(x). A tensor of dynamic shape inside a loop,
+    branch or function keeps x. float16 and bfloat16 are computed in float32 and
+    rounded once.
 
     Args:
         features: tensor x of any shape; float16, bfloat16, float32 or float64.
-        name: of the op.
+        name: name of the op.
     Returns:
         A tensor with x's shape and type.
     Raises:
-        ValueError: x is no float tensor.
+        ValueError: if x is not a float tensor.
     """
     x = tf.convert_to_tensor(features, name="features")
     if not x.dtype.is_floating:
@@ -71,83 +76,83 @@ def gelu(features: Any, name: str | None = None) -> Any:
             return _eager_gelu(x)
         if _is_small(x):
             y, slope = _value_and_slope(x)
-        elif x.dtype != tf.float64 and _xla.is_switched(x):
-            y, slope = _xla.switched(_value_of_large, [x], _value_and_slope, LEAST_ELEMENTS)
+        elif x.dtype != tf.float64 and _xla.can_switch(x):
+            y, slope = _xla.switch_by_size(_value_of_large, [x], _value_and_slope, LEAST_ELEMENTS)
         else:
             return _tf_gradients.with_gradient(_value(x), [x], "NpuShimGelu")
         return _tf_gradients.with_gradient(y, [x, slope], "NpuShimGeluWithSlope")
 
 
-def _is_small(x: Any) -> bool:
+def _is_small(x: Tensor) -> bool:
     count = x.shape.num_elements()
     return count is not None and count < LEAST_ELEMENTS
 
 
 @tf.RegisterGradient("NpuShimGeluWithSlope")
 @_tf_gradients.gradient_of
-def _gradient_by_slope(x: Any, slope: Any, dy: Any) -> list[Any]:
+def _gradient_by_slope(x: Tensor, slope: Tensor, dy: Tensor) -> list[Tensor | None]:
     if _is_small(x):
         dx = _times(slope, dy)
-    elif _xla.is_switched(x):
-        dx = _xla.switched(
+    elif _xla.can_switch(x):
+        dx = _xla.switch_by_size(
             lambda x, dy, _: _COMPILED_SLOPE.of_any_size(x, dy),
             [x, dy, slope],
             lambda _, dy, slope: _times(slope, dy),
             LEAST_ELEMENTS,
         )
         dx.set_shape(x.shape)
-    else:  # the gradient is taken in another graph or in control flow, and slope may be that of a large tensor
+    else:  # the gradient is in another graph or in control flow, and slope may be that of a large tensor
         dx = _slope(x, dy)
     return [_tf_gradients.with_gradient(dx, [x, dy], "NpuShimGeluGrad"), None]
 
 
 @tf.RegisterGradient("NpuShimGelu")
 @_tf_gradients.gradient_of
-def _gelu_gradient(x: Any, dy: Any) -> list[Any]:
+def _gelu_gradient(x: Tensor, dy: Tensor) -> list[Tensor | None]:
     return [_tf_gradients.with_gradient(_slope(x, dy), [x, dy], "NpuShimGeluGrad")]
 
 
 @tf.RegisterGradient("NpuShimGeluGrad")
 @_tf_gradients.gradient_of
-def _gelu_second_gradient(x: Any, dy: Any, ddx: Any) -> list[Any]:
+def _gelu_second_gradient(x: Tensor, dy: Tensor, ddx: Tensor) -> list[Tensor | None]:
     return [_second(x, dy, ddx), _slope(x, ddx)]
 
 
 @tf.custom_gradient
-def _eager_gelu(x: Any) -> tuple[Any, Any]:
+def _eager_gelu(x: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     return _value(x), lambda dy: _slope(x, dy)
 
 
-def _value(x: Any) -> Any:
-    """gelu(x), in the form that suits the number of elements."""
+def _value(x: Tensor) -> Tensor:
+    """Return gelu(x), in the form that suits the number of elements."""
     if x.dtype == tf.float64:
         return _forward(x)[0]
-    return _xla.of_each(_COMPILED_VALUE, [x], lambda x: _forward(x)[0], LEAST_ELEMENTS)
+    return _xla.elementwise(_COMPILED_VALUE, [x], lambda x: _forward(x)[0], LEAST_ELEMENTS)
 
 
-def _slope(x: Any, dy: Any) -> Any:
-    """dy gelu'(x), likewise."""
+def _slope(x: Tensor, dy: Tensor) -> Tensor:
+    """Return dy gelu'(x), likewise."""
 
-    def small(x: Any, dy: Any) -> Any:
+    def small(x: Tensor, dy: Tensor) -> Tensor:
         return _times(_forward(x)[1](), dy)
 
     if x.dtype == tf.float64:
         return small(x, dy)
-    return _xla.of_each(_COMPILED_SLOPE, [x, dy], small, LEAST_ELEMENTS)
+    return _xla.elementwise(_COMPILED_SLOPE, [x, dy], small, LEAST_ELEMENTS)
 
 
-# ---- in TensorFlow's ops, as few as possible. Where s is 0 or 1, multiply_no_nan takes the limit; s has the NaNs of x.
+# ---- in TensorFlow's ops, as few as possible. If s is 0 or 1, multiply_no_nan returns the limit; s has the NaNs of x.
 
 
-def _forward(x: Any) -> tuple[Any, Callable[[], Any]]:
-    """gelu(x), and what makes gelu'(x), in the type that it is computed in."""
+def _forward(x: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
+    """Return gelu(x), and a function that returns gelu'(x) in the dtype of the computation."""
     v = _wide(x)
     u = tf.square(v)
     e = tf.exp(v * (-_2AB * u - _2A))
     s = 1.0 / (1.0 + e)
     y = tf.math.multiply_no_nan(v, s)
 
-    def slope() -> Any:  # one op after the other: a second thread takes longer to wake up
+    def slope() -> Tensor:  # one op after the other: a second thread takes longer to wake up
         with tf.control_dependencies([y]):
             rest = tf.math.multiply_no_nan(e, s)
         spread = tf.math.multiply_no_nan(y, rest)
@@ -158,22 +163,22 @@ def _forward(x: Any) -> tuple[Any, Callable[[], Any]]:
     return tf.cast(y, x.dtype), slope
 
 
-def _value_and_slope(x: Any) -> tuple[Any, Any]:
-    """gelu(x) and gelu'(x), whose ops TensorFlow leaves out where nothing asks for the gradient."""
+def _value_and_slope(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return gelu(x) and gelu'(x); TensorFlow prunes the ops of gelu'(x) if no gradient needs them."""
     y, slope = _forward(x)
     return y, slope()
 
 
-def _value_of_large(x: Any) -> tuple[Any, Any]:
-    """gelu(x), and nothing for the gradient."""
+def _value_of_large(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return gelu(x), and an empty tensor for the gradient."""
     return _COMPILED_VALUE.of_any_size(x), _wide(tf.reshape(x, [-1])[:0])
 
 
-def _times(slope: Any, dy: Any) -> Any:
+def _times(slope: Tensor, dy: Tensor) -> Tensor:
     return tf.cast(_wide(dy) * slope, dy.dtype)
 
 
-def _second(x: Any, dy: Any, ddx: Any) -> Any:
+def _second(x: Tensor, dy: Tensor, ddx: Tensor) -> Tensor:
     v = _wide(x)
     s, rest, spread = _gate(v)
     d1, d2 = 3.0 * _2AB * tf.square(v) + _2A, 6.0 * _2AB * v
@@ -182,19 +187,19 @@ def _second(x: Any, dy: Any, ddx: Any) -> Any:
     return tf.cast(_wide(dy) * _wide(ddx) * bend, x.dtype)
 
 
-def _gate(v: Any) -> tuple[Any, Any, Any]:
-    """s, 1 - s and s (1 - s), each to full relative precision and without a number that overflows."""
+def _gate(v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return s, 1 - s and s (1 - s), each to full relative precision and without overflow."""
     t = v * (_2AB * tf.square(v) + _2A)
     e = tf.exp(-tf.abs(t))
     r = 1.0 / (1.0 + e)
     return _where(t >= 0, r, e * r), _where(t >= 0, e * r, r), e * r * r
 
 
-# ---- to be compiled: the limits are chosen by the bits, because compilers take liberties with infinity and NaN
+# ---- compiled: the limits are selected by the bits, because compilers do not respect infinity and NaN
 
 
-def npu_shim_gelu(x: Any) -> Any:
-    """gelu(x); the name is that of the graph's function."""
+def npu_shim_gelu(x: Tensor) -> Tensor:
+    """Return gelu(x); the name is that of the graph's function."""
     v = _wide(x)
     inside, is_high, is_nan = _ends(v)
     c = _where(inside, v, tf.zeros_like(v))
@@ -202,8 +207,8 @@ def npu_shim_gelu(x: Any) -> Any:
     return tf.cast(_where(inside, c / (1.0 + _exp_of_minus_t(c)), end), x.dtype)
 
 
-def npu_shim_gelu_gradient(x: Any, dy: Any) -> Any:
-    """dy gelu'(x)."""
+def npu_shim_gelu_gradient(x: Tensor, dy: Tensor) -> Tensor:
+    """Return dy gelu'(x)."""
     v = _wide(x)
     inside, is_high, is_nan = _ends(v)
     c = _where(inside, v, tf.zeros_like(v))
@@ -217,17 +222,17 @@ def npu_shim_gelu_gradient(x: Any, dy: Any) -> Any:
 _COMPILED_VALUE, _COMPILED_SLOPE = _xla.Compiled(npu_shim_gelu), _xla.Compiled(npu_shim_gelu_gradient)
 
 
-def _ends(v: Any) -> tuple[Any, Any, Any]:
-    """Whether each float32 is within the limits of exp, not negative, and NaN, from its bits."""
+def _ends(v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return three bool tensors for float32 v, from its bits: within the limit of exp, not negative, NaN."""
     bits = tf.bitcast(v, tf.int32)
     size = tf.bitwise.bitwise_and(bits, 0x7FFFFFFF)
     return size <= int(np.float32(_EXP_LIMIT).view(np.int32)), bits >= 0, size > 0x7F800000
 
 
-def _exp_of_minus_t(c: Any) -> Any:
-    """exp(-t) of float32 within the limit, as 2^k 2^f, k the next integer: half as dear as an exp that bears all."""
+def _exp_of_minus_t(c: Tensor) -> Tensor:
+    """Return exp(-t) of float32 within the limit as 2^k 2^f, k the nearest integer; half the cost of a general exp."""
     power = c * (-_2AB * math.log2(math.e) * tf.square(c) - _2A * math.log2(math.e))
-    bits = tf.bitcast(power + 1.5 * 2.0**23, tf.int32)  # its last bits are k: a float so large has no others
+    bits = tf.bitcast(power + 1.5 * 2.0**23, tf.int32)  # its last bits are k: such a large float has no fraction
     f = power - tf.cast(bits - int(np.float32(1.5 * 2.0**23).view(np.int32)), tf.float32)
     y = tf.fill(tf.shape(f), np.float32(_EXP2[-1]))
     for coefficient in _EXP2[-2::-1]:
@@ -235,6 +240,6 @@ def _exp_of_minus_t(c: Any) -> Any:
     return tf.bitcast(tf.bitcast(y, tf.int32) + tf.bitwise.left_shift(bits, 23), tf.float32)
 
 
-def _wide(x: Any) -> Any:
-    """Half types have too few digits to compute in."""
+def _wide(x: Tensor) -> Tensor:
+    """Return x in the dtype of the computation: half types in float32."""
     return tf.cast(x, tf.float32) if x.dtype.name not in _LIMITS else x

@@ -46,7 +46,7 @@ class NPUOptimizer(WrappingOptimizer):
         check_optimizer("opt", opt)
         if is_loss_scale and loss_scale_manager is None:
             raise ValueError(
-                "NPUOptimizer with is_loss_scale=True needs loss_scale_manager: give a FixedLossScaleManager or an "
+                "NPUOptimizer with is_loss_scale=True needs loss_scale_manager. Pass a FixedLossScaleManager or an "
                 "ExponentialUpdateLossScaleManager."
             )
         super().__init__(opt, name or "NPUOptimizer" + type(opt).__name__)

@@ -29,7 +29,7 @@ def vendor(monkeypatch, tmp_path):
             monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
         if card:
             (tmp_path / "davinci0").touch()
-        monkeypatch.setattr(_device, "CARD_FILES", str(tmp_path / "davinci[0-9]*"))
+        monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
 
     return make
 

@@ -59,7 +59,7 @@ def calls(monkeypatch, tmp_path):
     ):
         monkeypatch.setitem(sys.modules, "npu_bridge." + name, Notes(made, name))
     (tmp_path / "davinci3").touch()
-    monkeypatch.setattr(_device, "CARD_FILES", str(tmp_path / "davinci[0-9]*"))
+    monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
     monkeypatch.setenv("RANK_SIZE", "2")
     monkeypatch.setenv("RANK_ID", "1")
     return made
