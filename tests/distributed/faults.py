@@ -1,13 +1,13 @@
-"""Disturbs jobs at random moments, and looks that nothing is left, nothing hangs, and training comes to the same end.
+"""Inject faults into jobs at random moments; check that nothing is left, nothing hangs, and training is unaffected.
 
     python tests/distributed/faults.py --number 200
-    python tests/distributed/faults.py --number 1 --seed 17 -v      that one again
+    python tests/distributed/faults.py --number 1 --seed 17 -v      repeat one fault
 
-Each job is 2 to 4 ranks under ``npu-shim launch``. A rank or the launcher is
-killed or asked to end, or a rank comes late or too late. After each fault: no
-process of the job is left, the exit code is the right one, a job that was not
-restarted by its launcher is started again, its shared memory is gone, and the
-weights of every rank are, bit by bit, those of a job that was not disturbed.
+Each job has 2 to 4 ranks under ``npu-shim launch``. A rank or the launcher is killed
+or terminated, or a rank joins late or too late. After each fault: no process of the
+job is left, the exit code is right, the job is started again unless its launcher
+restarted it, its shared memory is removed, and every rank has the same weights, bit
+by bit, as in a job without a fault.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
 MARK = "NPU_SHIM_FAULTS_MARK"
 LIGHT, TENSORFLOW = "light_training.py", "checkpointed.py"
 STEPS = {LIGHT: 150, TENSORFLOW: 60}
-HANGS_S = 120.0  # a job that takes longer, which all of it never does
-GONE_S = 30.0  # three times what the guardian takes at the most to end what a killed launcher leaves
+HANGS_S = 120.0  # no job takes as long
+GONE_S = 30.0  # three times the maximum time of the guardian
 ENVIRONMENT = {
     "NPU_SHIM_FALLBACK": "silent",
     "TF_CPP_MIN_LOG_LEVEL": "2",
@@ -49,14 +49,14 @@ ENVIRONMENT = {
 
 
 class Kind(NamedTuple):
-    """What is done to a job.
+    """A kind of fault.
 
     Attributes:
-        signal: that is sent; None where a rank comes late.
-        to_rank: whether a rank gets it, or else the launcher.
-        restarts: how often the launcher may start all ranks again.
-        code: the exit code that is right.
-        says: what the launcher has to say.
+        signal: the signal to send; None for a late rank.
+        to_rank: True to send it to a rank, False for the launcher.
+        restarts: maximum number of restarts by the launcher.
+        code: the expected exit code.
+        says: text that the launcher must print.
     """
 
     signal: signal.Signals | None
@@ -80,22 +80,22 @@ _LATE_S, _TOO_LATE_S, _CONNECT_S = 1.5, 60.0, 4
 
 
 class Fault(NamedTuple):
-    """A fault of a job."""
+    """A fault in a job."""
 
     seed: int
     kind: str
     script: str
     ranks: int
-    rank: int  # that is hit, or late
-    moment: float  # of the time that the job takes, from 0 to 1
+    rank: int  # the affected rank
+    moment: float  # as a fraction of the duration of the job
 
 
 class Problem(Exception):
-    """Something that must not be."""
+    """A violated expectation."""
 
 
 def draw(seed: int, script: str) -> Fault:
-    """The fault of a seed."""
+    """Return the fault of a seed."""
     chance = random.Random(seed)
     kinds = [kind for kind in KINDS if script == LIGHT or kind != "rank too late"]  # importing TensorFlow takes as long
     ranks = chance.choice((2, 3, 4) if script == LIGHT else (2,))
@@ -134,17 +134,17 @@ class Launched:
             self.process = subprocess.Popen(command, env=environ, stdout=stream, stderr=subprocess.STDOUT)
 
     def said(self) -> str:
-        """What the launcher and the first rank have said."""
+        """Return the output of the launcher and the first rank."""
         return self._said.read_text(errors="replace")
 
     def processes(self) -> dict[int, str]:
-        """By process what a rank is told to be ('' for others) of all that carries the mark, but the launcher."""
+        """Return the processes of the job except the launcher, each with its RANK_ID (empty if it has none)."""
         found: dict[int, str] = {}
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
                 environ = pathlib.Path("/proc", name, "environ").read_bytes().split(b"\0")
                 dead = pathlib.Path("/proc", name, "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-            except OSError:  # it has ended since, or is not ours
+            except OSError:  # it has ended, or belongs to another user
                 continue
             if f"{MARK}={self.mark}".encode() in environ and not dead and int(name) != self.process.pid:
                 ranks = [entry[8:].decode() for entry in environ if entry.startswith(b"RANK_ID=")]
@@ -152,24 +152,24 @@ class Launched:
         return found
 
     def rank(self, rank: int) -> int | None:
-        """The process of a rank, for which it waits; None when the job is over."""
+        """Wait for the process of a rank and return it; None if the job is over."""
         while self.process.poll() is None:
-            for process, told in self.processes().items():
-                if told == str(rank):
+            for process, rank_id in self.processes().items():
+                if rank_id == str(rank):
                     return process
             time.sleep(0.005)
         return None
 
     def ended(self) -> int:
-        """Waits for the launcher: its exit code as a shell has it."""
+        """Wait for the launcher; return its exit code as in a shell."""
         try:
             code = self.process.wait(timeout=HANGS_S)
         except subprocess.TimeoutExpired:
             raise Problem(f"it hangs:\n{self.said()[-2000:]}") from None
         return code if code >= 0 else 128 - code
 
-    def gone(self) -> None:
-        """Waits until no process of the job is left, which after a launcher that was killed takes a while."""
+    def wait_until_gone(self) -> None:
+        """Wait until no process of the job is left, which takes a while after the launcher was killed."""
         deadline = time.monotonic() + GONE_S
         left = self.processes()
         while left and time.monotonic() < deadline:
@@ -179,7 +179,7 @@ class Launched:
             raise Problem(f"left after {GONE_S:g} s: {left}")
 
     def wipe(self) -> None:
-        """Kills all of it, whatever has gone wrong."""
+        """Kill all processes of the job."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -191,7 +191,7 @@ class Launched:
 
 
 class Runner:
-    """Runs faults; jobs that nobody disturbs are run once for each script and number of ranks."""
+    """Runs faults, and one job without a fault for each script and number of ranks."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
@@ -199,12 +199,12 @@ class Runner:
         self._lock = threading.Lock()
 
     def run(self, fault: Fault) -> int:
-        """Runs a fault.
+        """Run a fault.
 
         Returns:
-            How often it came too late for the job, and was tried again.
+            How often the job was over before the fault, so it was repeated.
         Raises:
-            Problem: what was wrong.
+            Problem: an expectation was violated.
         """
         wanted, takes_s = self._reference(fault)
         for missed in range(8):
@@ -220,7 +220,7 @@ class Runner:
         return missed
 
     def _disturb(self, fault: Fault, folder: pathlib.Path, after_s: float) -> bool:
-        """Runs the job with its fault; False when it was over before."""
+        """Run the job with its fault; return False if the job was over before."""
         kind = KINDS[fault.kind]
         late: Sequence[str] = ()
         more: dict[str, str] = {}
@@ -228,7 +228,7 @@ class Runner:
             late = str(fault.rank), str(_LATE_S * fault.moment if not kind.code else _TOO_LATE_S)
             more = {"HCCL_CONNECT_TIMEOUT": str(_CONNECT_S)} if kind.code else {}
         if not kind.to_rank:
-            more = {"LINGER_SECONDS": str(4 * GONE_S)}  # ranks that nobody ends shall be seen
+            more = {"LINGER_SECONDS": str(4 * GONE_S)}  # so that orphaned ranks are found
         job = Launched(fault, folder, kind.restarts, late, **more)
         try:
             if kind.signal is not None:
@@ -241,7 +241,7 @@ class Runner:
                 except ProcessLookupError:
                     return False
             code = job.ended()
-            job.gone()
+            job.wait_until_gone()
             if kind.signal is not None and code == 0 and kind.says not in job.said():
                 return False
             if code != kind.code or kind.says not in job.said():
@@ -253,7 +253,7 @@ class Runner:
             job.wipe()
 
     def _reference(self, fault: Fault) -> tuple[list[bytes], float]:
-        """What a job that nobody disturbs comes to, and how long it takes."""
+        """Return the weights of a job without a fault, and its duration."""
         with self._lock:
             key = fault.script, fault.ranks
             if key not in self._undisturbed:
@@ -266,12 +266,12 @@ class Runner:
             return self._undisturbed[key]
 
     def _undisturbed_run(self, fault: Fault, folder: pathlib.Path) -> float:
-        """Runs the job, or what is left of it, to its end: how long that takes."""
+        """Run the job, or the rest of it, to its end; return the duration."""
         job = Launched(fault, folder)
         try:
             code = job.ended()
             takes_s = time.monotonic() - job.begin
-            job.gone()
+            job.wait_until_gone()
         finally:
             job.wipe()
         if code:
@@ -297,7 +297,7 @@ class Runner:
 
 
 class Report(NamedTuple):
-    """What became of some faults."""
+    """The results of some faults."""
 
     done: collections.Counter[str]
     missed: int
@@ -316,14 +316,14 @@ class Report(NamedTuple):
 
 
 def run(number: int, seed: int, with_tensorflow: int, at_once: int = 2, verbose: bool = False) -> Report:
-    """Runs faults.
+    """Run faults.
 
     Args:
-        number: how many.
+        number: number of faults.
         seed: of the first; the others follow.
-        with_tensorflow: how many of them train with TensorFlow.
-        at_once: how many jobs run at the same time.
-        verbose: whether to print each.
+        with_tensorflow: number of jobs that train with TensorFlow.
+        at_once: number of jobs at the same time.
+        verbose: True to print each fault.
     """
     report = Report(collections.Counter(), 0, [])
     every = number / with_tensorflow if with_tensorflow else float("inf")
@@ -350,15 +350,15 @@ def run(number: int, seed: int, with_tensorflow: int, at_once: int = 2, verbose:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs faults and says what became of them: 0 when all was well."""
+    """Run faults and print the results; return 0 if there is no problem."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--number", type=int, default=20, help="how many faults")
-    parser.add_argument("--seed", type=int, default=1, help="of the first")
+    parser.add_argument("--number", type=int, default=20, help="number of faults")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first fault")
     parser.add_argument(
-        "--with-tensorflow", type=int, metavar="N", help="how many of them train with TensorFlow; by default a fifth"
+        "--with-tensorflow", type=int, metavar="N", help="number of jobs that train with TensorFlow; by default a fifth"
     )
-    parser.add_argument("--at-once", type=int, default=2, help="how many jobs run at the same time")
-    parser.add_argument("-v", action="store_true", help="tell of each")
+    parser.add_argument("--at-once", type=int, default=2, help="number of jobs at the same time")
+    parser.add_argument("-v", action="store_true", help="print each fault")
     args = parser.parse_args(argv)
     with_tensorflow = args.number // 5 if args.with_tensorflow is None else args.with_tensorflow
     report = run(args.number, args.seed, with_tensorflow, args.at_once, args.v)

@@ -174,7 +174,7 @@ def test_rank_that_does_not_join_is_named(ranks_of):
     ranks = ranks_of(3, join=False, only=[0, 2], connect_timeout_s=5)
     for result in ranks.joined():
         assert result.kind == "Stalled" and result.text.startswith("rank 1 did not join within 5 s")
-        assert ranks.backend == "shm" or ": nobody listens at 127.0.0.1:" in result.text
+        assert ranks.backend == "shm" or ": no process listens at 127.0.0.1:" in result.text
 
 
 @pytest.mark.parametrize("backend", ["servers"])
@@ -229,12 +229,12 @@ def test_second_process_of_a_rank_is_rejected(ranks_of):
     for rank, result in enumerate(second.joined()):
         assert result.kind == "RankTaken"
         if ranks.backend == "shm":
-            told = f"rank {rank} of job {ranks.job!r} is already running (process {pid(ranks, rank)} holds "
-            assert result.text.startswith(told) and "set another JOB_ID" in result.text
+            prefix = f"rank {rank} of job {ranks.job!r} is already running (process {pid(ranks, rank)} holds "
+            assert result.text.startswith(prefix) and "set another JOB_ID" in result.text
         else:
             assert re.match(
-                rf"rank {rank} cannot listen on port \d+ \(Address already in use\): another job may run "
-                "there. End it, or export HCCL_IF_BASE_PORT",
+                rf"rank {rank} cannot listen on port \d+ \(Address already in use\): another job may use "
+                r"it\. End that job, or export HCCL_IF_BASE_PORT",
                 result.text,
             )
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
@@ -243,8 +243,8 @@ def test_second_process_of_a_rank_is_rejected(ranks_of):
 def test_process_cannot_join_twice(ranks_of):
     ranks = ranks_of(2)
     results = ranks.attempt("join()")
-    told = {"shm": "this process itself", "servers": "Address already in use"}[ranks.backend]
-    assert all(a.kind == "RankTaken" and told in a.text for a in results)
+    reason = {"shm": "this process itself", "servers": "Address already in use"}[ranks.backend]
+    assert all(a.kind == "RankTaken" and reason in a.text for a in results)
     assert ranks.run("result = int(world.allreduce(np.int32(1), key='k'))") == [2, 2]
 
 
@@ -389,9 +389,11 @@ for _ in range(3):
     world.allreduce(np.int32(1), key="k")
     """
     )
-    told = f"rank 1 (process {pid(ranks, 1)}) takes in no messages any more, because its server failed (AbortedError: given up)"
+    reason = (
+        f"rank 1 (process {pid(ranks, 1)}) cannot receive messages, because its server failed (AbortedError: given up)"
+    )
     assert [result.kind for result in got] == ["PeerLost", "CollectiveError"]
-    assert all(told in result.text for result in got)
+    assert all(reason in result.text for result in got)
 
 
 HOST_IS_SILENT = """

@@ -23,7 +23,7 @@ UNSHARE = ["unshare", "--user", "--map-root-user", "--net"]
 
 
 def namespaces() -> bool:
-    """Whether this user may make network namespaces here."""
+    """Return True if this user may create network namespaces."""
     return (
         shutil.which("ip") is not None
         and subprocess.run(

@@ -295,7 +295,7 @@ class Call(Transport):
     def _stalled(self, absent: list[int]) -> str:
         silent = self._office.peers.silent([self._ranks[place] for place in absent])
         cut_off = "".join(
-            f"\n{peer.name} does not answer at {peer.address}: its host is off or cannot be reached." for peer in silent
+            f"\n{peer.name} does not answer at {peer.address}: its host is off or unreachable." for peer in silent
         )
         if self._agreed:
             names = ", ".join(self._name(place) for place in absent)

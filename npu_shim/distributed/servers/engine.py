@@ -1,4 +1,4 @@
-"""Joins this process to the ranks of its job on any hosts."""
+"""The TensorFlow server backend: connects this process with the other ranks of its job on any hosts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ T = TypeVar("T")
 CHUNK_BYTES = 4 << 20
 _GREET_EVERY_S, _LEAVE_S, _GIVE_UP_S = 0.2, 5.0, 1.0
 _ANSWERS = {
-    peers_module.UP: "something else listens at",
-    peers_module.DOWN: "nobody listens at",
-    peers_module.SILENT: "there is no way to",
+    peers_module.UP: "another program listens at",
+    peers_module.DOWN: "no process listens at",
+    peers_module.SILENT: "no route to",
 }
 
 
@@ -73,7 +73,7 @@ class Backend:
             self._groups.pop((name, tuple(ranks)), None)
 
     def close(self) -> None:
-        """Leaves the job: others who need this rank are told so. Done at the end of the process by itself."""
+        """Leave the job, and notify the other ranks. Runs at process exit, too."""
         atexit.unregister(self.close)
         if self._closed or os.getpid() != self._pid:  # a forked child is no rank
             return
@@ -81,9 +81,9 @@ class Backend:
         self._office.leave(exit_reason(), _LEAVE_S)
 
     def _made(self, name: str, members: tuple[int, ...], time_: int) -> ProcessGroup:
-        told = hashlib.blake2b(repr((name, members, time_)).encode("utf-8"), digest_size=8).digest()
+        identity = hashlib.blake2b(repr((name, members, time_)).encode("utf-8"), digest_size=8).digest()
         sending = Sending(
-            self._office, int.from_bytes(told, "little"), members, self._chunk_bytes, self._stall_timeout_s
+            self._office, int.from_bytes(identity, "little"), members, self._chunk_bytes, self._stall_timeout_s
         )
 
         def pair(low: int, high: int) -> ProcessGroup:
@@ -93,7 +93,7 @@ class Backend:
 
 
 class Sending(GroupBackend):
-    """The members of a group that send each other letters; any number of collectives at a time."""
+    """A process group whose ranks send each other letters; any number of collectives run at a time."""
 
     def __init__(self, office: Office, group: int, ranks: tuple[int, ...], chunk_bytes: int, timeout_s: float) -> None:
         self.size, self.rank = len(ranks), ranks.index(office.rank)
@@ -122,14 +122,14 @@ class Sending(GroupBackend):
         except Mismatch:
             raise
         except BaseException as error:
-            told = (
+            failure = (
                 error
                 if isinstance(error, CollectiveError)
                 else CollectiveError(
                     f"{key} ({request}): {self._office.peers.me.name} failed: {type(error).__name__}: {error}"
                 )
             )
-            self._office.tell_broken(self._group, self._ranks, told)
+            self._office.tell_broken(self._group, self._ranks, failure)
             raise
         finally:
             self._office.forget(self._group, token)
@@ -147,11 +147,12 @@ def join(
     world_name: str = "world",
     pool_bytes: int | None = None,
 ) -> Backend:
-    """Meets the other ranks of a job.
+    """Connect with the other ranks of a job.
 
     Args:
-        rank, size: this process's number and how many there are.
-        job: what tells this job from others.
+        rank: the rank of this process.
+        size: number of ranks.
+        job: identifies the job.
         addresses: 'host:port' of each rank; this one listens at the port of its own.
         connect_timeout_s: how long to wait for the others to start.
         stall_timeout_s: how long a collective waits for a rank that lives and does not come.
@@ -161,13 +162,13 @@ def join(
     Returns:
         A Backend.
     Raises:
-        ValueError: the numbers are not allowed.
-        RankTaken, Mismatch, PeerLost, Stalled: the ranks did not meet.
+        ValueError: an argument is not allowed.
+        RankTaken, Mismatch, PeerLost, Stalled: the rendezvous failed.
     """
     if not 0 <= rank < size or len(addresses) != size:
         raise ValueError(
-            f"rank={rank}, size={size} and {len(addresses)} addresses are not allowed: rank must be 0 to "
-            "size - 1, and each rank must have an address."
+            f"rank={rank}, size={size} and {len(addresses)} addresses are not allowed. Use a rank of 0 "
+            "to size - 1, and one address per rank."
         )
     office = Office(rank, addresses, job)
     try:
@@ -175,13 +176,13 @@ def join(
     except BaseException as error:
         if isinstance(error, CollectiveError):
             office.tell_broken(MEETING, range(size), error)
-        office.leave(f"could not begin ({error})", _GIVE_UP_S)
+        office.leave(f"could not join ({error})", _GIVE_UP_S)
         raise
     return Backend(office, size, stall_timeout_s, chunk_bytes, world_name, BufferPool(pool_bytes))
 
 
 def _meet(office: Office, timeout_s: float) -> None:
-    """Ranks say who they are until everybody knows everybody."""
+    """Exchange identities until every rank knows every other rank."""
     give_up = time.monotonic() + timeout_s
     while True:
         with office.lock:

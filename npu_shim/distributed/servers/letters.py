@@ -1,4 +1,4 @@
-"""What ranks send each other: letters, several small ones together in a message of two arrays of bytes."""
+"""Letters between ranks; a message of two byte arrays has several small letters or a large one."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Announcement(NamedTuple):
 
 
 class Arrivals:
-    """What has come for one collective."""
+    """The letters that have arrived for one collective."""
 
     def __init__(self, lock: threading.Lock) -> None:
         self.changed = threading.Condition(lock)
@@ -85,7 +85,7 @@ class Office:
         return lambda timeout_s: outbox.sent(number, timeout_s)
 
     def greet(self, peer: Peer) -> None:
-        """Tells a rank who this one is."""
+        """Send this rank's identity to another rank."""
         peer.greeted = peer.life
         self.send(
             peer.rank,
@@ -122,18 +122,17 @@ class Office:
         )
 
     def _failed(self, peer: Peer, error: Exception, tries: int) -> bool:
-        """Whether a message shall be sent again. One may arrive twice then, which changes nothing."""
+        """Return True if a message is sent again. It may then arrive twice, which has no effect."""
         self._post.forget(peer.rank)
         if self._answers(peer):
             if tries <= _RETRIES:
                 return True
             if peer.knows_me:
-                peer.gone = f"takes no messages ({getattr(error, 'message', error)})"
+                peer.gone = f"does not accept messages ({getattr(error, 'message', error)})"
         return False
 
     def _answers(self, peer: Peer) -> bool:
-        """Whether somebody listens at a rank's address. While its host says neither yes nor no, which the collectives
-        give it their time for, this waits for a rank that was met."""
+        """Return True if a process listens at the address of a rank; wait while the host of a known rank is silent."""
         while peer.gone is None:
             state = peers_module.probe(peer.address)
             if state != peers_module.SILENT or not peer.knows_me or self._leaving.wait(_LOOK_AGAIN_S):
@@ -143,7 +142,7 @@ class Office:
     # ---- what has come
 
     def arrivals(self, group: int, call: int) -> Arrivals:
-        """What has come for a collective. Hold the lock."""
+        """Return the letters that have arrived for a collective. Hold the lock."""
         calls = self._calls[group]
         found = calls.get(call)
         if found is None:
@@ -162,7 +161,7 @@ class Office:
             raise type(error)(str(error))
 
     def is_broken(self, group: int) -> bool:
-        """Whether check() would raise."""
+        """Return True if check() would raise."""
         return group in self._errors or self._deaf is not None
 
     def awaited(self, group: int, rank: int) -> list[str]:
@@ -193,7 +192,7 @@ class Office:
 
     def _hear_no_more(self, error: Exception) -> None:
         how = (
-            "takes in no messages any more, because its server failed "
+            "cannot receive messages, because its server failed "
             f"({type(error).__name__}: {getattr(error, 'message', error)})"
         )
         with self.lock:
@@ -237,8 +236,8 @@ class Office:
             found.changed.notify_all()
 
     def _hello(self, letter: Letter) -> None:
-        told = json.loads(letters.text_of(letter.body))
-        error = self._unfit(letter.sender, told)
+        identity = json.loads(letters.text_of(letter.body))
+        error = self._unfit(letter.sender, identity)
         if error is not None:
             self.refusal = self.refusal or error
         if letter.sender >= len(self.peers.all):
@@ -248,25 +247,25 @@ class Office:
         if peer.life and peer.life != letter.life:
             peer.gone = peer.gone or "died"  # another process has taken its place
         else:
-            peer.life, peer.process = letter.life, told["process"]
+            peer.life, peer.process = letter.life, identity["process"]
             peer.knows_me = peer.knows_me or letter.to_life == self.peers.me.life
             if letter.to_life != self.peers.me.life or peer.greeted != letter.life:
                 self.greet(peer)
         self.greeted.notify_all()
 
-    def _unfit(self, sender: int, told: dict[str, Any]) -> CollectiveError | None:
+    def _unfit(self, sender: int, identity: dict[str, Any]) -> CollectiveError | None:
         """Why a rank is none of this job."""
         sides = sorted(
             [
                 (self.rank, self.peers.me.process, self.job, len(self.peers.all)),
-                (sender, told["process"], told["job"], told["size"]),
+                (sender, identity["process"], identity["job"], identity["size"]),
             ]
         )
         (first, first_process, first_job, first_size), (other, other_process, other_job, other_size) = sides
         if first_job != other_job:
             return Mismatch(
-                f"rank {first} (process {first_process}) is of job {first_job!r}, rank {other} (process "
-                f"{other_process}) of job {other_job!r}. Give every rank the same JOB_ID, and each job ports "
+                f"rank {first} (process {first_process}) belongs to job {first_job!r}, rank {other} (process "
+                f"{other_process}) to job {other_job!r}. Give every rank the same JOB_ID, and each job ports "
                 "of its own (HCCL_IF_BASE_PORT)."
             )
         if first_size != other_size:

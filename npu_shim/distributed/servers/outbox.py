@@ -13,12 +13,12 @@ _MOST_TOGETHER = 64
 
 
 class Outbox:
-    """What this rank sends to another.
+    """The letters from this rank to another one.
 
     Args:
         put: sends a message; raises where the other rank does not answer.
-        failed: told of such an error and how often this message was tried, on the thread of the outbox; says whether to
-            send again. If not, everything that waits is dropped.
+        failed: called with such an error and the number of tries, on the thread of the outbox; returns True to send
+            again. Otherwise every waiting letter is dropped.
     """
 
     def __init__(self, put: Callable[[Any, Any], None], failed: Callable[[Exception, int], bool]) -> None:
@@ -40,7 +40,7 @@ class Outbox:
             return self._posted
 
     def sent(self, number: int, timeout_s: float) -> bool:
-        """Whether a letter has been sent, or dropped; waits for it at most so many seconds."""
+        """Return True if a letter has been sent or dropped; wait at most so many seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: self._sent >= number, timeout_s)
 

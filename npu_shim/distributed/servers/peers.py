@@ -1,4 +1,4 @@
-"""The other ranks as this one knows them: who they are, and whether they still live."""
+"""Liveness of the other ranks: their identity and state."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _PROBE_EVERY_S, _PROBE_TIMEOUT_S, _AGAIN_S = 0.5, 1.0, 0.25
 
 
 class Peer:
-    """One rank. What happens to it is written by the thread that takes in letters, and read by those that wait."""
+    """The state of one rank. The receiving thread writes it, and waiting threads read it."""
 
-    def __init__(self, rank: int, address: str, told_host: bool) -> None:
+    def __init__(self, rank: int, address: str, with_host: bool) -> None:
         self.rank, self.address = rank, address
         self.life = 0  # the random number of its process; 0 until it has said who it is
         self.process = 0
         self.knows_me = False
-        self.greeted = 0  # the life that it was told who this rank is
+        self.greeted = 0  # the life to which this rank has sent its identity
         self.gone: str | None = None  # 'died', or how it ended
-        self._host = f" on {address.rpartition(':')[0]}" if told_host else ""
+        self._host = f" on {address.rpartition(':')[0]}" if with_host else ""
 
     @property
     def name(self) -> str:

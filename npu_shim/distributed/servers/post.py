@@ -1,7 +1,7 @@
-"""This rank's server, and how messages get into the queues of the others: all that TensorFlow has to do with it.
+"""This rank's server, and the messages to the queues of other ranks: the part that uses TensorFlow.
 
-A short message is one call of the other server, which puts it into its queue. A
-long one is fetched by that server out of this process, tensor by tensor, which
+A short message is one call of the other server, which puts it into its queue. The
+other server fetches a long message from this process, tensor by tensor, which
 copies less but needs more calls.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from npu_shim import _tf, _tf_session
+from npu_shim import _env, _tf, _tf_session
 from npu_shim.distributed.collectives.errors import RankTaken
 
 tf = _tf.tf
@@ -114,12 +114,13 @@ def _queue() -> Any:
 
 
 def _without_proxy(addresses: Sequence[str]) -> None:
-    """A proxy for the web (http_proxy), which the network library would use as well, knows nothing of ranks."""
+    """Exclude the hosts of the ranks from the web proxy (http_proxy), which the network library uses as well."""
     hosts = list(dict.fromkeys(address.rpartition(":")[0].strip("[]") for address in addresses))
-    others = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
-    os.environ["no_proxy"] = ",".join(([others] if others else []) + hosts)
-    if os.environ.get("no_grpc_proxy"):  # newer libraries look at it first
-        os.environ["no_grpc_proxy"] += "," + ",".join(hosts)
+    environ = _env.process_environ()
+    others = environ.get("no_proxy") or environ.get("NO_PROXY")
+    environ["no_proxy"] = ",".join(([others] if others else []) + hosts)
+    if environ.get("no_grpc_proxy"):  # newer libraries read it first
+        environ["no_grpc_proxy"] += "," + ",".join(hosts)
 
 
 def _check_free(rank: int, port: int) -> None:
@@ -150,6 +151,6 @@ def close_in_children(port: int) -> None:
 
 def _taken(rank: int, port: int, why: str) -> str:
     return (
-        f"rank {rank} cannot listen on port {port} ({why}): another job may run there. End it, or export "
-        "HCCL_IF_BASE_PORT as the first of as many free ports as there are ranks, the same on every host."
+        f"rank {rank} cannot listen on port {port} ({why}): another job may use it. End that job, or export "
+        "HCCL_IF_BASE_PORT on every host as the first of as many free ports as ranks."
     )
