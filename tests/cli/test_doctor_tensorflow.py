@@ -31,7 +31,7 @@ def test_it_trains_here(tmp_path: pathlib.Path) -> None:
     assert found["tensorflow"]["estimator"] == hasattr(tf, "estimator")
 
 
-def test_where_the_cpu_is_forbidden_it_cannot_and_says_so(tmp_path: pathlib.Path) -> None:
+def test_a_forbidden_cpu_is_reported(tmp_path: pathlib.Path) -> None:
     code, found = doctor(tmp_path, NPU_SHIM_FALLBACK="error")
     assert code == 1
     (problem,) = found["problems"]

@@ -1,4 +1,4 @@
-"""``npu-shim run`` with TensorFlow: unmodified scripts train as their migrated form does."""
+"""``npu-shim run`` with TensorFlow: unmodified scripts train like their migrated form."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ with tf.Graph().as_default(), tf.Session() as session:
 
 
 @pytest.mark.parametrize("options, told", [([], True), (["--no-shape-watch"], False)])
-def test_shapes_that_change_are_told_with_the_line_of_the_script(
+def test_changing_shapes_are_reported_with_the_line_of_the_script(
     options: list[str], told: bool, tmp_path: pathlib.Path
 ) -> None:
     (tmp_path / "train.py").write_text(SHAPES)

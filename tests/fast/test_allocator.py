@@ -1,4 +1,4 @@
-"""What is set so that TensorFlow keeps the memory of tensors, and when it is left alone."""
+"""The variables that make TensorFlow keep the memory of tensors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_variables(monkeypatch, environ, memory_mb, wanted):
         ({"TF_ENABLE_ONEDNN_OPTS": "0"}, "2.15.1", False),
     ],
 )
-def test_what_tensorflow_keeps(environ, version, kept):
+def test_tensorflow_keeps_memory(environ, version, kept):
     assert _allocator.keeps(environ, version) == kept
 
 

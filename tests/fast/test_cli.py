@@ -14,7 +14,7 @@ VERBS = ["doctor", "launch", "options", "ranktable", "run"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
-def test_it_lists_its_verbs(arguments: list[str], capsys: Any) -> None:
+def test_help_lists_the_verbs(arguments: list[str], capsys: Any) -> None:
     assert cli.main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines if line.startswith("  ")] == VERBS
@@ -33,7 +33,7 @@ def test_an_option_before_the_verb_is_an_error(capsys: Any) -> None:
     assert "'-v' comes before a verb. Write npu-shim VERB ..." in capsys.readouterr().err
 
 
-def test_it_names_its_release(capsys: Any) -> None:
+def test_version_prints_the_release(capsys: Any) -> None:
     from npu_shim import __version__
 
     assert cli.main(["--version"]) == 0
@@ -41,7 +41,7 @@ def test_it_names_its_release(capsys: Any) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_each_verb_explains_itself(verb: str, capsys: Any) -> None:
+def test_each_verb_has_help(verb: str, capsys: Any) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main([verb, "--help"])
     assert ended.value.code == 0
@@ -58,7 +58,7 @@ def test_listing_verbs_and_explaining_them_loads_neither_tensorflow_nor_numpy(re
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_command_and_the_module_are_one(repo_root: Any) -> None:
+def test_the_module_runs_the_command(repo_root: Any) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "npu_shim", "nonsense"], cwd=str(repo_root), stderr=subprocess.PIPE, text=True
     )

@@ -14,7 +14,7 @@ from npu_shim.options.page import described, paragraph
 from npu_shim.options.table import KEYS, TABLE
 
 
-def test_without_a_name_each_option_has_a_line(capsys: Any) -> None:
+def test_without_a_name_each_option_is_listed(capsys: Any) -> None:
     assert cli.main(["options"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == [row.name for row in described()]
@@ -30,7 +30,7 @@ def test_a_name_prints_everything_about_the_option(capsys: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["mix_compile_mode", "iterations_per_loop", "in_out_pair"])
-def test_rules_between_options_are_told_with_each_of_them(name: str, capsys: Any) -> None:
+def test_rules_between_options_are_printed_for_each_of_them(name: str, capsys: Any) -> None:
     assert cli.main(["options", name]) == 0
     assert "  with others: " in capsys.readouterr().out
 
@@ -44,12 +44,12 @@ def test_rules_between_options_are_told_with_each_of_them(name: str, capsys: Any
         ("dump_config", "dump_config"),
     ],
 )
-def test_an_option_is_found_by_its_argument_too(spelling: str, name: str, capsys: Any) -> None:
+def test_an_option_is_found_by_its_argument(spelling: str, name: str, capsys: Any) -> None:
     assert cli.main(["options", spelling]) == 0
     assert capsys.readouterr().out.startswith(name + "\n")
 
 
-def test_an_argument_that_is_no_key_has_no_place_in_the_map_and_none_for_tf_2(capsys: Any) -> None:
+def test_an_argument_that_is_not_a_key_has_no_field_and_no_tf_2_path(capsys: Any) -> None:
     assert cli.main(["options", "save_summary_steps"]) == 0
     out = capsys.readouterr().out
     assert "given by: NPURunConfig(save_summary_steps=0)\n" in out

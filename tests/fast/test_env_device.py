@@ -1,4 +1,4 @@
-"""device(): what it says, why, and what the fallback policy makes of it."""
+"""device(): its result, its reason, and the fallback policy."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def vendor(monkeypatch, tmp_path):
     return make
 
 
-def test_without_the_vendors_package_it_is_the_cpu():
+def test_without_the_vendors_package_the_device_is_the_cpu():
     found = npu_shim.device()
     assert (found.kind, found.is_npu) == ("cpu", False)
     assert "npu_bridge is not installed for" in found.reason and str(found) == f"cpu: {found.reason}"
 
 
-def test_without_a_card_it_is_the_cpu(vendor):
+def test_without_a_card_the_device_is_the_cpu(vendor):
     vendor(card=False)
     assert npu_shim.device().kind == "cpu" and "driver shows no card" in npu_shim.device().reason
 
 
-def test_with_both_it_is_the_npu(vendor):
+def test_with_package_and_card_the_device_is_the_npu(vendor):
     vendor(card=True)
     assert npu_shim.device().kind == "npu" and "shows 1 card(s)" in npu_shim.device().reason
     assert _device.resolve().is_npu
 
 
-def test_by_default_it_warns_once():
+def test_by_default_a_warning_is_shown_once():
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         _device.resolve()
@@ -60,7 +60,7 @@ def test_by_default_it_warns_once():
     assert "npu_shim runs on the CPU" in str(told[0].message) and "NPU_SHIM_FALLBACK=silent" in str(told[0].message)
 
 
-def test_silent_says_nothing(monkeypatch):
+def test_silent_does_not_warn(monkeypatch):
     monkeypatch.setenv("NPU_SHIM_FALLBACK", "silent")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -74,7 +74,7 @@ def test_error_forbids_the_cpu(monkeypatch):
         _device.resolve()
 
 
-def test_another_policy_is_refused(monkeypatch):
+def test_an_unknown_policy_is_refused(monkeypatch):
     monkeypatch.setenv("NPU_SHIM_FALLBACK", "maybe")
     with pytest.raises(ValueError, match="NPU_SHIM_FALLBACK='maybe' is not allowed"):
         npu_shim.device()

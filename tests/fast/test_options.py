@@ -1,4 +1,4 @@
-"""The table of NPU options, and the checks made from it."""
+"""The table of NPU options, and the checks of its rows."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ TOGETHER = [
 
 @pytest.mark.parametrize("options, text", TOGETHER, ids=[t[1] for t in TOGETHER])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_what_does_not_go_together_is_refused(options, text):
+def test_conflicting_options_are_refused(options, text):
     with pytest.raises(ValueError, match=text):
         check_session_options(options)
 
@@ -106,7 +106,7 @@ FINE = [
 
 
 @pytest.mark.parametrize("options", FINE, ids=str)
-def test_what_goes_together_is_taken(options):
+def test_valid_combinations_are_accepted(options):
     assert set(check_session_options(options)) == {n for n, v in options.items() if v is not None}
 
 
@@ -143,7 +143,7 @@ HINTS = [
 
 
 @pytest.mark.parametrize("name, value, hint", HINTS, ids=[h[2] for h in HINTS])
-def test_a_wrong_type_with_a_clear_intention_gets_the_right_spelling(name, value, hint):
+def test_the_error_for_a_wrong_type_gives_the_right_value(name, value, hint):
     with pytest.raises(TypeError, match=re.escape(hint)):
         check_session_options({name: value})
 
@@ -153,7 +153,7 @@ def test_a_byte_count_may_be_a_number():
         assert check_session_options({"graph_memory_max_size": 1024}) == {"graph_memory_max_size": "1024"}
 
 
-def test_names_are_there_once_and_constructors_are_made_from_the_rows():
+def test_names_are_unique_and_constructors_have_the_arguments_of_the_rows():
     names = [row.name for row in TABLE]
     assert len(names) == len(set(names)) and len(KEYS) == 108
     assert list(signature_of(None).parameters) == list(ARGUMENT_ORDER) and len(ARGUMENT_ORDER) == 88

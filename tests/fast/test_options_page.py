@@ -1,4 +1,4 @@
-"""The options' page, paragraphs and docstrings have each option, with what is allowed."""
+"""The options page, paragraphs and docstrings contain each option with its allowed values."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def test_an_option_has_its_line(name):
     assert f'`parameter_map["{name}"].{row.field}`' in cells[5]
 
 
-def test_it_is_in_order_and_whole():
+def test_the_page_is_sorted_and_complete():
     assert list(LINES) == sorted([*KEYS, "recompute", "overflow_flag", "execute_times"], key=str.lower)
 
 
 @pytest.mark.parametrize("row", described(), ids=lambda row: row.name)
-def test_a_paragraph_tells_everything(row):
+def test_a_paragraph_has_every_fact(row):
     text = paragraph(row)
     assert (
         text.startswith(row.name + "\n")

@@ -1,4 +1,4 @@
-"""What a script sees under ``npu-shim run`` is what it sees under Python."""
+"""A script behaves under ``npu-shim run`` as under Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Migrated code keeps the places of the original: over what every rule rewrites, in every way a file can be written."""
+"""Migrated code keeps the positions of the original, for the examples of every rule and several file formats."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def converted(code: str, text: str) -> tuple[Any, Migrated]:
 
 @pytest.mark.parametrize("how", WRITTEN)
 @pytest.mark.parametrize("title, code, before, after", [pytest.param(*p, id=p[0]) for p in pairs()])
-def test_functions_start_and_code_stands_where_it_did(title: str, code: str, before: str, after: str, how: str) -> None:
+def test_functions_and_code_keep_their_lines(title: str, code: str, before: str, after: str, how: str) -> None:
     text = WRITTEN[how](before)
     result, migrated = converted(code, text)
     if result.new is None:  # a comment on each line may be what a rule keeps its hands off
@@ -61,7 +61,7 @@ def test_functions_start_and_code_stands_where_it_did(title: str, code: str, bef
 
 
 @pytest.mark.parametrize("how", WRITTEN)
-def test_what_is_not_changed_has_the_same_columns(how: str) -> None:
+def test_unchanged_code_keeps_its_columns(how: str) -> None:
     """From Python 3.11 on code knows them, and tracebacks point at them."""
     text = WRITTEN[how](
         "import tensorflow as tf\n\n\ndef f(a, b):\n    with tf.Session() as session:\n"

@@ -1,4 +1,4 @@
-"""``npu-shim run`` runs what the migration tool would write, in the script's own files and in no others."""
+"""``npu-shim run`` runs the output of the migration tool for the script's own files, and no others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PRINTS = 'import tensorflow as tf\nwith tf.device("/gpu:0") as name: print(__nam
 Make = Callable[[Dict[str, str]], Any]
 
 
-def test_the_script_and_what_it_imports_run_migrated(project: Make) -> None:
+def test_the_script_and_its_imports_run_migrated(project: Make) -> None:
     done = project(
         {
             "train.py": PRINTS + "import model.net\nfrom model import data",
@@ -42,7 +42,7 @@ def test_the_type_of_a_name_can_depend_on_another_file(project: Make) -> None:
 
 
 @pytest.mark.parametrize("library", ["env/lib/python3/site-packages", "env", "conda/lib"])
-def test_libraries_below_the_folder_stay_as_they_are(library: str, project: Make) -> None:
+def test_libraries_below_the_folder_are_not_converted(library: str, project: Make) -> None:
     done = project(
         {
             "train.py": f"import sys\nsys.path.append({library!r})\n{PRINTS}import lib, own",
@@ -55,7 +55,7 @@ def test_libraries_below_the_folder_stay_as_they_are(library: str, project: Make
     assert done.out == "__main__ /cpu:0\nlib /gpu:0\nown /cpu:0\n"
 
 
-def test_files_beside_the_folder_stay_as_they_are_unless_the_folder_is_named(project: Make) -> None:
+def test_files_outside_the_folder_are_converted_only_with_input(project: Make) -> None:
     made = project(
         {"scripts/train.py": 'import sys; sys.path.append("shared")\n' + PRINTS + "import lib", "shared/lib.py": PRINTS}
     )
@@ -63,7 +63,7 @@ def test_files_beside_the_folder_stay_as_they_are_unless_the_folder_is_named(pro
     assert made.run("-i", ".", "scripts/train.py").out == "__main__ /cpu:0\nlib /cpu:0\n"
 
 
-def test_a_script_of_a_package_has_the_folder_of_the_package(project: Make) -> None:
+def test_a_script_in_a_package_uses_the_folder_of_the_package(project: Make) -> None:
     made = project(
         {
             "top/__init__.py": "",
@@ -78,7 +78,7 @@ def test_a_script_of_a_package_has_the_folder_of_the_package(project: Make) -> N
     )
 
 
-def test_an_installed_module_that_is_named_is_migrated_with_its_package_alone(project: Make) -> None:
+def test_only_the_package_of_an_installed_module_is_converted(project: Make) -> None:
     made = project(
         {
             "site-packages/one/__init__.py": "",
@@ -112,7 +112,7 @@ def test_a_large_folder_is_not_read(project: Make) -> None:
     assert made.run("train.py").said == ["npu-shim run: 2 rewrites in 2 files. List them with npu-shim run -v"]
 
 
-def test_verbose_lists_each_place(project: Make) -> None:
+def test_verbose_lists_each_rewrite_and_finding(project: Make) -> None:
     done = project({"train.py": PRINTS + "y = tf.where([True])\n"}).run("-v", "train.py")
     assert [line.split(" ")[:2] for line in done.err.splitlines()[:2]] == [
         ["train.py:2:6:", "NPU110"],
@@ -143,12 +143,12 @@ def test_unreadable_files_are_reported(project: Make) -> None:
         (["train.py"], {"pyproject.toml": '[tool.convert_tf2npu]\nexclude = ["tr*.py"]\n'}),
     ],
 )
-def test_the_choice_of_rules_and_files_is_that_of_the_tool(arguments: Any, files: Any, project: Make) -> None:
+def test_the_tools_options_for_rules_and_files_apply(arguments: Any, files: Any, project: Make) -> None:
     made = project({"train.py": PRINTS, **files})
     assert made.run(*arguments).out == "__main__ /gpu:0\n"
 
 
-def test_names_of_tensorflow_1_are_lifted_in_the_script_that_starts(project: Make) -> None:
+def test_names_of_tensorflow_1_are_lifted_and_the_entry_script_disables_v2_behavior(project: Make) -> None:
     done = project(
         {
             "train.py": "import tensorflow as tf\nimport net\nx = tf.placeholder(tf.float32)\n",
@@ -160,7 +160,7 @@ def test_names_of_tensorflow_1_are_lifted_in_the_script_that_starts(project: Mak
     assert {line.split(":")[0] for line in listed if "imported from tf.compat.v1" in line} == {"train.py", "net.py"}
 
 
-def test_bytecode_is_neither_left_behind_nor_taken_for_the_migrated_code(project: Make) -> None:
+def test_no_bytecode_is_written_or_loaded_for_migrated_code(project: Make) -> None:
     made = project({"train.py": "import net", "net.py": PRINTS})
     assert made.run("train.py").out == "net /cpu:0\n"
     assert sorted(made.files()) == ["net.py", "train.py"]

@@ -1,4 +1,4 @@
-"""Session configs that scripts fill by hand: what people write works, and slips are told when the session is made."""
+"""Session configs that scripts fill by hand: published ones work, and mistakes are reported with the session."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ WAYS = {
     [{n: v} for n, v in PEOPLE_WRITE.items()] + list(TOGETHER.values()),
     ids=list(PEOPLE_WRITE) + list(TOGETHER),
 )
-def test_what_people_write_is_carried(way, values):
+def test_published_configs_are_accepted(way, values):
     made = []
     seen = told(lambda: made.append(WAYS[way](by_hand({"use_off_line": ("b", True), **values}))))
     assert {(kind, text.split("'")[1]) for kind, text in seen} == {
@@ -133,7 +133,7 @@ SLIPS = [  # of published scripts, and what each is meant to be
 
 
 @pytest.mark.parametrize("name, field, value, meant", SLIPS, ids=[s[0] for s in SLIPS])
-def test_a_misspelt_name_is_told_with_the_right_one(name, field, value, meant):
+def test_a_misspelt_name_is_reported_with_the_closest_name(name, field, value, meant):
     ((kind, text),) = told(lambda: npu_shim.session_config(by_hand({name: (field, value)})))
     assert (
         kind == "UserWarning"
@@ -158,7 +158,7 @@ WARNED = {
 
 
 @pytest.mark.parametrize("name", WARNED)
-def test_what_the_card_does_not_check_is_a_warning(name):
+def test_a_value_that_the_npu_does_not_check_is_a_warning(name):
     values, text = WARNED[name]
     seen = [one for one in told(lambda: session(by_hand(values))) if one[0] != "DeprecationWarning"]
     assert [kind for kind, _ in seen] == ["UserWarning"] and text in seen[0][1]
@@ -192,7 +192,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_the_card_refuses_is_an_error(way, name):
+def test_a_value_that_the_npu_refuses_is_an_error(way, name):
     values, text = REFUSED[name]
     with pytest.raises(ValueError, match=text):
         WAYS[way](by_hand(values))

@@ -1,4 +1,4 @@
-"""NPUEstimator does on the CPU what an Estimator does."""
+"""NPUEstimator works on the CPU like an Estimator."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_iterations_per_loop_trains_the_same_steps(has_estimator, estimator, lin
     ],
     ids=["steps", "max_steps"],
 )
-def test_the_last_run_is_a_whole_one(has_estimator, estimator, line, log, first, then, end, told):
+def test_the_last_run_makes_all_its_steps(has_estimator, estimator, line, log, first, then, end, told):
     if without_estimator(has_estimator):
         return
     job = estimator(iterations_per_loop=10)
@@ -191,7 +191,7 @@ def test_host_call_sees_every_step_of_a_loop(has_estimator, estimator, line, tmp
     assert len(losses) == 40 and losses[20:] == losses[:20]
 
 
-def test_intervals_that_a_loop_cannot_keep_are_told(has_estimator, estimator, line, log):
+def test_intervals_that_are_not_a_multiple_of_the_loop_are_reported(has_estimator, estimator, line, log):
     if without_estimator(has_estimator):
         return
     estimator(iterations_per_loop=10, save_checkpoints_steps=25, log_step_count_steps=20).train(
@@ -288,7 +288,7 @@ def test_config(has_estimator, linear_model_fn, make, text):
         NPUEstimator(linear_model_fn(NPUEstimatorSpec), config=make())
 
 
-def test_a_run_config_that_went_through_npu_run_config_init_is_taken(has_estimator, linear_model_fn, tmp_path):
+def test_a_run_config_from_npu_run_config_init_is_accepted(has_estimator, linear_model_fn, tmp_path):
     if without_estimator(has_estimator):
         return
     from npu_shim.config.rewriters import npu_run_config_init

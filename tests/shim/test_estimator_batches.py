@@ -1,4 +1,4 @@
-"""NPUEstimator and the last batch: prediction pads it, evaluation keeps every example, and both yield what tf does."""
+"""NPUEstimator and the last batch: prediction pads it, evaluation keeps it, and results equal TensorFlow's."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def assert_alike(got, wanted):
 
 
 @pytest.mark.parametrize("predictions, can_pad, input_fn", PREDICTIONS.values(), ids=PREDICTIONS)
-def test_predict_yields_what_tf_yields(predictions, can_pad, input_fn, tmp_path, log):
+def test_predict_yields_the_same_as_tensorflow(predictions, can_pad, input_fn, tmp_path, log):
     wanted, got, shapes = both(predictions, input_fn, tmp_path)
     assert_alike(got, wanted)
     assert (None not in shapes) == can_pad
@@ -114,27 +114,27 @@ BATCHES = {
 
 
 @pytest.mark.parametrize("predictions, can_pad", BATCHES.values(), ids=BATCHES)
-def test_batches_are_yielded_as_tf_yields_them(predictions, can_pad, tmp_path):
+def test_batches_are_the_same_as_in_tensorflow(predictions, can_pad, tmp_path):
     wanted, got, shapes = both(predictions, rows_input(), tmp_path, yield_single_examples=False)
     assert_alike(got, wanted)
     assert (None not in shapes) == can_pad
 
 
-def test_a_column_that_only_the_batch_size_gives(tmp_path):
+def test_a_column_that_depends_only_on_the_batch_size(tmp_path):
     make = lambda f: {"y": f["x"] * 3, "n": tf.fill(tf.shape(f["x"])[:1], 5)}  # noqa: E731
     wanted, got, shapes = both(make, rows_input(), tmp_path)
     assert_alike(got, wanted)
     assert None not in shapes
 
 
-def test_predict_keys_choose_before_rows_are_looked_for(tmp_path):
+def test_predict_keys_are_selected_before_rows_are_checked(tmp_path):
     make = lambda f: {"y": f["x"] * 2, "mean": tf.reduce_mean(f["x"])}  # noqa: E731
     wanted, got, shapes = both(make, rows_input(), tmp_path, predict_keys=["y"])
     assert_alike(got, wanted)
     assert None not in shapes
 
 
-def test_rows_of_different_numbers_are_refused_as_tf_does(tmp_path):
+def test_different_numbers_of_rows_are_refused_as_in_tensorflow(tmp_path):
     ours = NPUEstimator(predictor(lambda f: {"y": f["x"], "z": f["x"][:3]}, []), str(tmp_path), NPURunConfig())
     with pytest.raises(ValueError, match="Batch length of predictions should be same"):
         list(ours.predict(rows_input()))
@@ -155,7 +155,7 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("name", list(INPUTS))
-def test_input_that_cannot_be_padded_is_predicted_as_it_is(name, tmp_path):
+def test_input_that_cannot_be_padded_is_predicted_unchanged(name, tmp_path):
     wanted, got, _ = both(lambda f: {"y": f["x"] * 2}, INPUTS[name](), tmp_path)
     assert len(got) == N
     assert_alike(got, wanted)
@@ -216,7 +216,7 @@ def test_predict_batches_keep(tmp_path):
 @pytest.mark.parametrize(
     "name, allowed", [("eval_batches", "'keep', 'pad', 'drop'"), ("predict_batches", "'pad', 'keep'")]
 )
-def test_other_choices_are_refused(name, allowed):
+def test_unknown_choices_are_refused(name, allowed):
     with pytest.raises(ValueError, match=f"{name}='trim' is not allowed: it must be one of {allowed}"):
         NPUEstimator(lambda features, labels, mode: None, **{name: "trim"})
 
@@ -275,7 +275,7 @@ def test_evaluation_with_padding_equals_tensorflow(tmp_path):
         np.testing.assert_allclose(found["loss"], wanted["loss"], rtol=1e-6)
 
 
-def test_dropping_is_a_choice(tmp_path):
+def test_the_last_batch_can_be_dropped(tmp_path):
     dropped = evaluate(tmp_path, False, labelled(), eval_batches="drop")
     right = np.argmax(ROWS.dot(np.arange(6).reshape(3, 2) / 7), 1) == LABELS
     np.testing.assert_allclose(dropped["accuracy"], right[:64].mean(), rtol=1e-6)
@@ -368,7 +368,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("input_fn, told", GIVEN.values(), ids=GIVEN)
-def test_tensors_without_a_known_batch_dimension_are_told(input_fn, told, tmp_path, log):
+def test_tensors_with_a_dynamic_batch_dimension_are_reported(input_fn, told, tmp_path, log):
     NPUEstimator(classifier(False), str(tmp_path), NPURunConfig()).train(input_fn, steps=1)
     said = [line for line in log() if "the training input_fn returns" in line]
     assert len(said) == told and all("Return the dataset instead" in line for line in said)

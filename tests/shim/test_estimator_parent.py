@@ -1,4 +1,4 @@
-"""Whatever an Estimator does, an NPUEstimator does too: the same calls, the same results, side by side."""
+"""An NPUEstimator gives the same results as an Estimator for the same calls."""
 
 from __future__ import annotations
 

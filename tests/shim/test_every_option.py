@@ -1,4 +1,4 @@
-"""Every row of the table, in every mode in which it can be given, writes its key into its field."""
+"""Every row of the table writes its key into its field, in every mode that accepts it."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_in_an_estimator(has_estimator, row, value):
 
 
 @pytest.mark.parametrize("row", [row for row in KEYS.values() if row.deprecated], ids=lambda row: row.name)
-def test_a_deprecated_one_is_told_in_a_session(row):
+def test_a_deprecated_option_raises_a_warning_in_a_session(row):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         npu_shim.session_config(**{**companions(row.name), row.name: values_of(row)[0]})
@@ -139,7 +139,7 @@ def test_a_deprecated_one_is_told_in_a_session(row):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("row", KEYS.values(), ids=lambda row: row.name)
-def test_a_session_runs_with_it(row):
+def test_a_session_runs_with_the_option(row):
     config = npu_shim.session_config(**{**companions(row.name), row.name: values_of(row)[0]})
     with tf.Graph().as_default(), tf.compat.v1.Session(config=config) as sess:
         assert sess.run(tf.constant(2) * 3) == 6

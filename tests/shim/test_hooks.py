@@ -61,7 +61,7 @@ def test_checkpoint_hook_saves(tmp_path, log):
     assert len([m for m in log() if "global step" in m]) == 4
 
 
-def test_empty_and_broadcast_hooks_do_nothing_here():
+def test_empty_and_broadcast_hooks_do_nothing_on_one_process():
     run(lambda: [npu.NpuEmptyHook(), npu.NPUBroadcastGlobalVariablesHook(0, 0)])
 
 
@@ -73,7 +73,7 @@ def test_empty_and_broadcast_hooks_do_nothing_here():
     ],
     ids=["hooks", "callbacks"],
 )
-def test_appending_copies_lists_and_takes_tuples(append, kind):
+def test_appending_copies_lists_and_tuples(append, kind):
     mine = [object()]
     got = append(mine)
     assert got[:1] == mine and isinstance(got[1], kind) and len(mine) == 1
@@ -99,7 +99,7 @@ def test_ranks_of_one_process():
     npu.set_split_strategy_by_size([60, 40])
 
 
-def test_ranks_of_several_processes_are_what_the_launcher_said(monkeypatch):
+def test_ranks_of_several_processes_are_those_of_the_launcher(monkeypatch):
     monkeypatch.setenv("RANK_SIZE", "4")
     monkeypatch.setenv("RANK_ID", "2")
     assert (npu.get_rank_size(), npu.get_rank_id(), npu.get_npu_rank_id(), util.get_ranksize()) == (4, 2, 2, "4")
@@ -145,7 +145,7 @@ def test_a_strategy_of_one_replica():
         npu_strategy.NPUStrategy("/gpu:0")
 
 
-def test_one_iteration_per_loop_is_the_op_itself():
+def test_one_iteration_per_loop_returns_the_op():
     with tf.Graph().as_default(), v1.Session() as sess:
         op = tf.no_op()
         assert util.set_iteration_per_loop(sess, op) is op

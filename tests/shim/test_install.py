@@ -1,4 +1,4 @@
-"""install() and uninstall(): what is patched, by whom, and that it goes away again."""
+"""install() and uninstall(): patched sessions and restored originals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_positional_arguments_still_work(session_class):
     sess.close()
 
 
-def test_both_are_idempotent_and_uninstall_restores_exactly():
+def test_install_and_uninstall_are_idempotent_and_originals_are_restored():
     before = [s.__dict__["__init__"] for s in SESSIONS]
     npu_shim.uninstall()
     npu_shim.install()
@@ -65,7 +65,7 @@ def test_both_are_idempotent_and_uninstall_restores_exactly():
     assert all(a is b for a, b in zip(before, [s.__dict__["__init__"] for s in SESSIONS]))
 
 
-def test_a_monitored_session_carries_it_too():
+def test_a_monitored_session_carries_the_config():
     npu_shim.install()
     with tf.Graph().as_default():
         v1.train.get_or_create_global_step()
@@ -106,7 +106,7 @@ def test_keras_session_has_the_config_and_trains():
     keras.backend.clear_session()
 
 
-def test_keras_makes_its_own_session_with_the_config_when_installed():
+def test_after_install_keras_creates_its_session_with_the_config():
     if not _tf.has_keras_sessions():
         assert not hasattr(v1.keras.backend, "get_session")
         return

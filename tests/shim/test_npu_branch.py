@@ -1,4 +1,4 @@
-"""On a card the vendor's package does the work: checked with a package of that name that only notes its calls."""
+"""On the NPU, calls go to the vendor's package: checked with a fake package that records its calls."""
 
 from __future__ import annotations
 
@@ -146,11 +146,11 @@ def test_goes_to_the_vendor(calls, call, path, arguments):
         assert args[1:] == arguments
 
 
-def test_ranks_of_the_world_are_known_before_hccl_is(calls):
+def test_ranks_of_the_world_are_known_before_hccl_starts(calls):
     assert (npu.get_rank_size(), npu.get_rank_id()) == (2, 1) and calls == []
 
 
-def test_ranks_that_the_cards_number_are_hccls(calls, monkeypatch):
+def test_ranks_numbered_by_the_npus_come_from_hccl(calls, monkeypatch):
     monkeypatch.delenv("RANK_SIZE")
     for name, value in (("IP", "10.0.0.1"), ("PORT", "6000"), ("DEVICE", "0")):
         monkeypatch.setenv("CM_CHIEF_" + name, value)
@@ -161,7 +161,7 @@ def test_ranks_that_the_cards_number_are_hccls(calls, monkeypatch):
     assert [path for path, _, _ in calls] == ["hccl.manage.api.get_rank_id"]
 
 
-def test_an_estimator_loops_on_the_card(calls, has_estimator, monkeypatch, tmp_path):
+def test_an_estimator_loops_on_the_npu(calls, has_estimator, monkeypatch, tmp_path):
     monkeypatch.setenv("RANK_SIZE", "1")
     monkeypatch.setenv("RANK_ID", "0")
     if not has_estimator:
@@ -189,13 +189,13 @@ def test_an_estimator_loops_on_the_card(calls, has_estimator, monkeypatch, tmp_p
     assert made["load_iteration_per_loop_var"][1] == 10 and "create_iteration_per_loop_var" in made
 
 
-def test_install_loads_the_vendors_op_library_and_says_nothing(calls, recwarn):
+def test_install_loads_the_vendors_op_library_without_a_warning(calls, recwarn):
     assert npu_shim.device().kind == "npu"
     npu_shim.install()
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
 
 
-def test_checks_come_before_the_vendor(calls):
+def test_checks_run_before_the_vendors_code(calls):
     with tf.Graph().as_default(), pytest.raises(ValueError, match="keep_prob=2 is not allowed"):
         npu_ops.dropout(X, 2)
     assert calls == []

@@ -1,4 +1,4 @@
-"""What NPUEstimator writes into the NpuOptimizer entry is what the vendor's does, byte for byte.
+"""NPUEstimator writes the same bytes into the NpuOptimizer entry as the vendor's class.
 
 The goldens are calls of NPURunConfig run through the vendor's package on TensorFlow 1.15.5. Where this
 package decides otherwise, the decision and its reason stand here.

@@ -1,4 +1,4 @@
-"""The files of modify_mixlist and customize_dtypes are read where they are here."""
+"""The files of modify_mixlist and customize_dtypes are checked if they exist."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ GOOD = [
 
 
 @pytest.mark.parametrize("content", GOOD)
-def test_a_good_mixlist_is_carried(config, content):
+def test_a_valid_mixlist_is_accepted(config, content):
     assert config("modify_mixlist", content, **MIXED) == []
 
 
-def test_a_misspelt_operator_is_told(config):
+def test_a_misspelt_operator_is_reported(config):
     (told,) = config("modify_mixlist", {"black-list": {"to-add": ["Matmul", "MyOwnFusedThing"]}}, **MIXED)
     assert "black-list.to-add: 'Matmul' is not a known operator type" in told and "Did you mean MatMul" in told
 
 
-def test_operators_of_the_card_are_known_where_they_are_installed(config, tmp_path, monkeypatch):
+def test_operators_of_an_installed_npu_compiler_are_known(config, tmp_path, monkeypatch):
     folder = tmp_path / "built-in/op_impl/ai_core/tbe/config/ascend910"
     folder.mkdir(parents=True)
     (folder / "aic-ascend910-ops-info.json").write_text('{"MatMulD": {}}')
@@ -72,12 +72,12 @@ BAD = [
 
 
 @pytest.mark.parametrize("content, text", BAD, ids=[b[1][:30] for b in BAD])
-def test_a_bad_mixlist_is_refused(config, content, text):
+def test_an_invalid_mixlist_is_refused(config, content, text):
     with pytest.raises(ValueError, match="modify_mixlist=.*" + text):
         config("modify_mixlist", content, **MIXED)
 
 
-def test_good_types_are_carried(config):
+def test_valid_types_are_accepted(config):
     assert (
         config(
             "customize_dtypes",
@@ -96,12 +96,12 @@ def test_good_types_are_carried(config):
         ("OpType::MatMul:OutputDtype:float32", "line 2: .* is not allowed"),
     ],
 )
-def test_bad_types_are_refused(config, line, text):
+def test_invalid_types_are_refused(config, line, text):
     with pytest.raises(ValueError, match=text.replace("Did you mean ", "")):
         config("customize_dtypes", "a::InputDtype:float16,OutputDtype:float32\n" + line)
 
 
-def test_a_file_of_another_machine_is_left_to_it(has_estimator):
+def test_a_file_that_does_not_exist_here_is_not_checked(has_estimator):
     made = npu_shim.session_config(modify_mixlist="/there/ops_info.json", customize_dtypes="/there/types.cfg", **MIXED)
     (entry,) = made.graph_options.rewrite_options.custom_optimizers
     assert entry.parameter_map["modify_mixlist"].s == b"/there/ops_info.json"

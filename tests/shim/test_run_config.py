@@ -1,4 +1,4 @@
-"""NPURunConfig: its arguments, its checks, and what an estimator job writes."""
+"""NPURunConfig: arguments, checks, and the parameter_map of an estimator job."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_it_is_a_run_config(has_estimator):
     assert (config.keep_checkpoint_max, config.save_summary_steps, NPURunConfig().save_checkpoints_steps) == (2, 0, 100)
 
 
-def test_arguments_of_run_config_that_the_vendor_leaves_out_are_taken(has_estimator):
+def test_other_arguments_of_run_config_are_accepted(has_estimator):
     config = config_or_none(has_estimator, protocol="grpc")
     assert config is None or config.protocol == "grpc"
 
@@ -207,7 +207,7 @@ def test_replace_keeps_and_replaces_npu_options(has_estimator):
         config.replace(jit_compile="yes")
 
 
-def test_deprecated_arguments_are_told_when_given(has_estimator):
+def test_deprecated_arguments_raise_a_warning(has_estimator):
     if not has_estimator:
         return
     with pytest.warns(DeprecationWarning, match="op_select_implmode is deprecated: Use op_precision_mode"):
@@ -225,7 +225,7 @@ def test_a_cluster_needs_its_strategy(has_estimator, monkeypatch):
         NPURunConfig()
 
 
-def test_parameter_servers_without_cards_are_one_error_with_the_way_to_data_parallel(has_estimator, monkeypatch):
+def test_parameter_servers_on_the_cpu_are_an_error_that_explains_data_parallel_training(has_estimator, monkeypatch):
     monkeypatch.setenv(
         "TF_CONFIG", json.dumps({"cluster": {"chief": ["a:1"], "ps": ["b:1"]}, "task": {"type": "chief", "index": 0}})
     )

@@ -1,4 +1,4 @@
-"""session_config and the vendor's names for it."""
+"""session_config and the vendor's functions on top of it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TestEveryConfig:
             assert sess.run(tf.constant(2) * 3) == 6
 
 
-def test_what_the_user_set_stays():
+def test_values_of_the_user_are_kept():
     config = npu_shim.session_config(by_hand(), deterministic=1)
     assert config.log_device_placement and config.gpu_options.allow_growth
     assert config.inter_op_parallelism_threads == 3
@@ -82,7 +82,7 @@ def test_what_the_user_set_stays():
     }
 
 
-def test_ranks_without_cards_have_threads_for_the_collectives_of_the_graph(monkeypatch):
+def test_ranks_on_the_cpu_have_threads_for_the_collectives_of_the_graph(monkeypatch):
     monkeypatch.setenv("RANK_SIZE", "2")
     monkeypatch.setenv("RANK_ID", "0")
 
@@ -104,13 +104,13 @@ def test_ranks_without_cards_have_threads_for_the_collectives_of_the_graph(monke
         assert threads() == 20 + os.cpu_count()
 
 
-def test_an_option_wins_over_the_entry_and_none_is_not_given():
+def test_an_option_overrides_the_entry_and_none_counts_as_not_given():
     config = npu_shim.session_config(by_hand(), precision_mode="force_fp32", modify_mixlist=None)
     assert parameters(config)["precision_mode"] == ("s", b"force_fp32")
     assert "modify_mixlist" not in parameters(config)
 
 
-def test_two_npu_entries_become_one_in_which_the_later_wins():
+def test_two_npu_entries_are_merged_and_the_last_value_wins():
     config = by_hand()
     later = config.graph_options.rewrite_options.custom_optimizers.add(name="NpuOptimizer")
     later.parameter_map["use_off_line"].b = False
@@ -141,7 +141,7 @@ def test_an_option_that_contradicts_the_entry_is_refused():
         npu_shim.session_config(by_hand(), precision_mode_v2="fp16")
 
 
-def test_slips_in_an_entry_by_hand_are_told():
+def test_mistakes_in_an_entry_by_hand_are_reported():
     config = ConfigProto()
     npu = config.graph_options.rewrite_options.custom_optimizers.add(name="NpuOptimizer")
     npu.parameter_map["sfusion_switch_file"].s = b"x"
@@ -173,7 +173,7 @@ def test_options_get_xla_off_in_a_copy(make, kind):
         make("x")
 
 
-def test_run_config_keeps_all_but_the_session(has_estimator):
+def test_run_config_keeps_everything_but_the_session(has_estimator):
     if not has_estimator:
         with pytest.raises(RuntimeError, match="npu_run_config_init needs tf.estimator.*2.15"):
             npu_run_config_init()

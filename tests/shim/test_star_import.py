@@ -77,7 +77,7 @@ def star():
     return scope
 
 
-def test_gives_exactly_the_vendors_names(star):
+def test_exports_exactly_the_vendors_names(star):
     assert len(NAMES) == 71 and sorted(n for n in star if n != "__builtins__") == sorted(NAMES)
 
 
@@ -164,7 +164,7 @@ with tf.Session(config=config) as sess:
 """
 
 
-def test_a_port_by_hand_is_a_change_of_one_word(repo_root):
+def test_a_port_by_hand_changes_one_word(repo_root):
     assert python(PORT, repo_root) == ["True", "0", "NPUOutputTensorHook"]
 
 
@@ -187,7 +187,7 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
         imported.nothing
 
 
-def test_a_home_is_loaded_when_a_name_of_it_is_first_used(repo_root):
+def test_a_home_is_loaded_on_the_first_use_of_its_names(repo_root):
     code = (
         "import sys; from npu_shim.npu_init import *\n"
         "homes = 'ops.rnn', 'ops.gelu', 'ops.unimplemented', 'ops.scopes', 'distributed.hccl_ops', 'distributed.ranktable.model'\n"
@@ -198,7 +198,7 @@ def test_a_home_is_loaded_when_a_name_of_it_is_first_used(repo_root):
     assert "".join(python(code, repo_root)) == "[]['ops.rnn','ops.gelu','ops.unimplemented','distributed.hccl_ops']"
 
 
-def test_what_the_star_gives_is_what_it_seems(star):
+def test_exported_names_are_the_documented_objects(star):
     estimators = (
         [star[name] for name in ("NPURunConfig", "NPUEstimator", "NPUEstimatorSpec")] if _tf.estimator() else []
     )
