@@ -27,8 +27,8 @@ def _mixlist_without_mixed_precision(given: Mapping[str, OptionValue]) -> bool:
 RULES: tuple[Rule, ...] = (
     Rule(
         lambda o: o.get("mix_compile_mode") is True and o.get("iterations_per_loop", 1) > 1,
-        "mix_compile_mode=True and iterations_per_loop greater than 1 exclude each other, because a loop on the device has "
-        "no operators on the host. Set iterations_per_loop=1 or mix_compile_mode=False.",
+        "mix_compile_mode=True and iterations_per_loop greater than 1 exclude each other, because a loop on the device "
+        "has no operators on the host. Set iterations_per_loop=1 or mix_compile_mode=False.",
     ),
     Rule(
         lambda o: o.get("dynamic_graph_execute_mode") == "lazy_recompile" and o.get("iterations_per_loop", 1) > 1,

@@ -77,7 +77,7 @@ TOGETHER = [
     (dict(enable_dump=True), "enable_dump=True needs dump_path, which is not given. Add dump_path"),
     (dict(local_rank_id=1), "local_rank_id=1 needs local_device_list"),
     (dict(optypelist_for_implmode="Pooling"), "needs op_select_implmode"),
-    (dict(mix_compile_mode=True, iterations_per_loop=2), "exclude each other: a loop on the device"),
+    (dict(mix_compile_mode=True, iterations_per_loop=2), "exclude each other, because a loop on the device"),
     (
         dict(dynamic_graph_execute_mode="lazy_recompile", iterations_per_loop=2),
         "lazy_recompile' and iterations_per_loop",
