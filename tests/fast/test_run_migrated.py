@@ -232,7 +232,7 @@ def test_wrong_usage_is_an_error_with_exit_code_2(arguments: Any, text: str, pro
 def test_a_wrong_configuration_is_an_error(project: Make) -> None:
     done = project({"train.py": PRINTS, "pyproject.toml": "[tool.convert_tf2npu]\nselct = []\n"}).run("train.py")
     assert (done.code, done.out) == (2, "")
-    assert "there is no such key, did you mean select?" in done.said[0]
+    assert "unknown key. Did you mean select?" in done.said[0]
 
 
 def test_without_the_tool_the_error_names_the_searched_folders(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
