@@ -26,7 +26,7 @@ suites=(
   # suite      default all                      nightly                 tests
   "distributed no      tf215,tf115              tf26,tf221              tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py --ignore=tests/distributed/test_two_hosts.py"
   "samples     no      tf215,tf115              -                       tests/samples"
-  "engine      no      tf215                    tf115,tf26,tf221        tests/distributed/test_backend_*.py"
+  "backends    no      tf215                    tf115,tf26,tf221        tests/distributed/test_backend_*.py"
   "shim        yes     tf215,tf26,tf115,tf221   -                       tests/shim tests/ops tests/cli --ignore-glob=*/test_benchmarks.py"
   "two_hosts   no      tf215                    tf115                   tests/distributed/test_two_hosts.py"
   "convert     yes     tf115,tf26,tf215         -                       tests/convert"
