@@ -1,4 +1,4 @@
-"""Faults at random moments: see faults.py, which also runs more of them (NPU_SHIM_FAULTS=200 does here)."""
+"""Faults at random moments, see faults.py. NPU_SHIM_FAULTS=200 runs more of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ NUMBER = int(os.environ.get("NPU_SHIM_FAULTS", "10"))
 FIRST_SEED = 1
 
 
-def test_nothing_is_left_nothing_hangs_and_training_comes_to_the_same_end() -> None:
+def test_faults_leave_nothing_and_do_not_change_the_weights() -> None:
     report = faults.run(NUMBER, FIRST_SEED, with_tensorflow=NUMBER // 5)
     assert not report.problems and sum(report.done.values()) == NUMBER, str(report)

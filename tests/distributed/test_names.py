@@ -29,7 +29,7 @@ def trained(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_two_ranks_train_the_cnn_as_one_process(way: str, trained: dict[int, list[dict[str, Any]]]) -> None:
+def test_two_ranks_train_the_cnn_like_one_process(way: str, trained: dict[int, list[dict[str, Any]]]) -> None:
     (one,), two = ([found[way] for found in trained[ranks]] for ranks in (1, 2))
     assert two[0] == two[1] and two[2] == two[3]  # bit by bit, by either backend
     assert len(one["losses"]) == 50 and one["losses"][-1] < 0.7 * one["losses"][0]
@@ -41,14 +41,14 @@ def test_two_ranks_train_the_cnn_as_one_process(way: str, trained: dict[int, lis
         np.testing.assert_allclose(two[0]["values"][name], value, rtol=1e-3, atol=2e-4, err_msg=name)
 
 
-def test_all_ways_with_one_optimizer_come_to_one_end(trained: dict[int, list[dict[str, Any]]]) -> None:
+def test_all_interfaces_of_one_optimizer_have_one_result(trained: dict[int, list[dict[str, Any]]]) -> None:
     for kind in ("sgd", "adam"):
         ends = [trained[2][0][f"{name}_{kind}"]["values"]["dense_kernel"] for name in NAMES]
         for end in ends[1:]:
             np.testing.assert_allclose(end, ends[0], rtol=1e-3, atol=2e-4)
 
 
-def test_the_device_starts_and_stops_on_every_rank_and_an_overflow_of_one_is_one_of_all(tmp_path_factory: Any) -> None:
+def test_device_starts_on_every_rank_and_overflow_is_shared(tmp_path_factory: Any) -> None:
     found = results("system_ranks.py", [], tmp_path_factory)
     assert [rank["ranks"] for rank in found[2]] == 2 * [[0, 2, 0, 2], [1, 2, 1, 2]] and found[1][0]["ranks"] == [
         0,

@@ -55,7 +55,7 @@ def run(tmp_path_factory: Any) -> Run:
 
 
 @pytest.mark.parametrize("style, way", CASES)
-def test_ranks_come_to_what_one_process_does(style: str, way: str, run: Run) -> None:
+def test_ranks_have_the_result_of_one_process(style: str, way: str, run: Run) -> None:
     (one,), two = run(style, 1), run(style, 2)
     for rank in two:
         assert rank[way].keys() == one[way].keys()
@@ -65,14 +65,14 @@ def test_ranks_come_to_what_one_process_does(style: str, way: str, run: Run) -> 
     assert way == "reduce" or trained and all(two[0][way][name] == two[1][way][name] for name in trained)  # bit by bit
 
 
-def test_four_ranks_too(run: Run) -> None:
+def test_four_ranks(run: Run) -> None:
     (one,), four = run(FOUR[0], 1), run(FOUR[0], 4)
     for way in FOUR[1]:
         for name, value in one[way].items():
             np.testing.assert_allclose(four[3][way][name], value, rtol=1e-4, atol=1e-5, err_msg=way + " " + name)
 
 
-def test_where_there_is_no_estimator_its_config_says_so() -> None:
+def test_run_config_without_estimator_raises() -> None:
     if not hasattr(tf.compat.v1, "estimator"):
         with pytest.raises(RuntimeError, match="needs tf.estimator"):
             npu_init.NPURunConfig(train_distribute=npu_init.npu_strategy.NPUStrategy())

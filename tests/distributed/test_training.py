@@ -1,4 +1,4 @@
-"""Several ranks end with the weights of one process that trains on all their rows."""
+"""Several ranks end with the same weights as one process that trains on all rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KERAS_WAYS = ["wrapper", "class", "name", "wrapper_adam", "class_adam", "name_ad
 
 
 def environment() -> dict[str, str]:
-    """The variables of a launcher that knows of no job."""
+    """Return the environment without variables of a job."""
     made = {**os.environ, "NPU_SHIM_FALLBACK": "silent", "TF_CPP_MIN_LOG_LEVEL": "2"}
     for name in ("RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "TF_CONFIG", "JOB_ID"):
         made.pop(name, None)
@@ -30,10 +30,11 @@ def environment() -> dict[str, str]:
 
 
 def launched(ranks: int, *command: str, folder: pathlib.Path, backend: str = "") -> str:
-    """What the first of several ranks of a script prints, and what the launcher says.
+    """Launch a script; return the output of the first rank and of the launcher.
 
     Args:
-        ranks, command: what to launch.
+        ranks: number of ranks.
+        command: the script and its arguments.
         folder: for the logs.
         backend: the collective backend; by default the one of the environment.
     """
@@ -62,7 +63,7 @@ def launched(ranks: int, *command: str, folder: pathlib.Path, backend: str = "")
 
 
 def forked(ranks: int, *command: str, folder: pathlib.Path, backend: str = "") -> str:
-    """The same without the launcher, in processes that need not import TensorFlow; what the first rank prints."""
+    """Run a script on preloaded processes without the launcher; return the output of the first rank."""
     env = {**environment(), **({"NPU_SHIM_COLLECTIVES": backend} if backend else {})}
     return forks.run_ranks(ranks, *command, folder=folder / f"logs_{ranks}", environ=env)
 
@@ -80,7 +81,7 @@ def trained_keras(tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
 
 
 def results(script: str, ways: list[str], tmp_path_factory: Any) -> dict[int, list[dict[str, Any]]]:
-    """What one process has come to, and under 2 what two ranks have, by one backend and then by the other."""
+    """Return the results of one process under 1, and of two ranks with each backend under 2."""
     found: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
     for ranks, backend in (1, "shm"), (2, "shm"), (2, "tensorflow"):
         folder = tmp_path_factory.mktemp("ranks")
@@ -90,7 +91,7 @@ def results(script: str, ways: list[str], tmp_path_factory: Any) -> dict[int, li
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_ranks_train_as_one_process_on_all_rows(way: str, trained: dict[int, list[dict[str, Any]]]) -> None:
+def test_ranks_train_like_one_process_on_all_rows(way: str, trained: dict[int, list[dict[str, Any]]]) -> None:
     (one,), two = ([found[way] for found in trained[ranks]] for ranks in (1, 2))
     for rank in two:
         np.testing.assert_allclose(rank["losses"], one["losses"], rtol=2e-5)
@@ -103,7 +104,7 @@ def test_ranks_train_as_one_process_on_all_rows(way: str, trained: dict[int, lis
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("way", KERAS_WAYS)
-def test_keras_trains_on_ranks_as_on_one_process(way: str, trained_keras: dict[int, list[dict[str, Any]]]) -> None:
+def test_keras_trains_on_ranks_like_on_one_process(way: str, trained_keras: dict[int, list[dict[str, Any]]]) -> None:
     (one,), two = ([found[way] for found in trained_keras[ranks]] for ranks in (1, 2))
     assert all(rank["weights"] == two[0]["weights"] for rank in two)
     for several, alone in zip(two[0]["weights"], one["weights"]):
@@ -113,11 +114,11 @@ def test_keras_trains_on_ranks_as_on_one_process(way: str, trained_keras: dict[i
 
 
 @pytest.mark.parametrize("backend", ["shm", "tensorflow"])
-def test_many_collectives_run_in_whatever_order_and_names_may_differ(backend: str, tmp_path: pathlib.Path) -> None:
+def test_many_collectives_run_in_any_order_with_different_names(backend: str, tmp_path: pathlib.Path) -> None:
     assert "all of them" in launched(2, str(SCRIPTS / "many.py"), folder=tmp_path, backend=backend)
 
 
-def test_an_estimator_trains_on_ranks_as_on_one_process_whatever_the_steps_per_run(tmp_path_factory: Any) -> None:
+def test_estimator_trains_on_ranks_like_on_one_process_for_any_steps_per_run(tmp_path_factory: Any) -> None:
     if not hasattr(tf.compat.v1, "estimator"):
         with pytest.raises(RuntimeError, match="needs tf.estimator"):
             npu_init.NPUEstimator(None)
