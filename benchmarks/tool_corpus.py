@@ -1,6 +1,6 @@
-"""The files on which the migration tool is measured: public Python code, sampled by whole folders.
+"""The corpus of the tool benchmarks: public Python code, sampled by whole folders.
 
-python benchmarks/tool_corpus.py FOLDER      takes away what that Python cannot read
+python benchmarks/tool_corpus.py FOLDER      removes the files that this Python cannot parse
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Corpus(NamedTuple):
-    """A folder of Python files, how many they are, and their lines."""
+    """A folder of Python files, with the numbers of files and lines."""
 
     folder: pathlib.Path
     files: int
@@ -26,33 +26,33 @@ class Corpus(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say what to measure on."""
+    """Add the arguments that choose the corpus."""
     parser.add_argument(
-        "--python", action="append", default=[], help="an interpreter, whose site-packages are measured on"
+        "--python", action="append", default=[], help="measure on the site-packages of this interpreter"
     )
-    parser.add_argument("--corpus", action="append", default=[], help="a folder of Python files to measure on")
-    parser.add_argument("--packages", action="store_true", help="measure on the packages of docs/public_code.txt, too")
+    parser.add_argument("--corpus", action="append", default=[], help="measure on this folder of Python files")
+    parser.add_argument("--packages", action="store_true", help="also measure on the packages of docs/public_code.txt")
 
 
 def chosen(args: argparse.Namespace, parser: argparse.ArgumentParser, work: pathlib.Path) -> dict[str, str]:
-    """The folders that the arguments choose, by names.
+    """Return the folders that the arguments choose, by name.
 
     Args:
         args: what the parser found.
-        parser: which is told where nothing is chosen.
-        work: a folder for what has to be downloaded.
+        parser: reports an error if nothing is chosen.
+        work: a folder for downloads.
     """
     folders = [site_packages(python) for python in args.python] + args.corpus
     sources = {f"corpus{index}": path for index, path in enumerate(folders)}
     if args.packages:
         sources.update(packages(work / "packages"))
     if not sources:
-        parser.error("what shall be measured? Give --python, --corpus or --packages")
+        parser.error("missing corpus. Give --python, --corpus or --packages")
     return sources
 
 
 def site_packages(python: str) -> str:
-    """The folder in which the packages of an interpreter are installed."""
+    """Return the site-packages folder of an interpreter."""
     return subprocess.run(
         [python, "-c", 'import sysconfig; print(sysconfig.get_paths()["purelib"])'],
         stdout=subprocess.PIPE,
@@ -62,7 +62,7 @@ def site_packages(python: str) -> str:
 
 
 def packages(folder: pathlib.Path) -> dict[str, str]:
-    """The packages of docs/public_code.txt, downloaded from PyPI with their hashes."""
+    """Download the packages of docs/public_code.txt from PyPI, with their hashes."""
     sys.path.insert(0, str(ROOT / "docs"))
     import make_shares
 
@@ -72,13 +72,13 @@ def packages(folder: pathlib.Path) -> dict[str, str]:
 def copied(sources: dict[str, str], target: pathlib.Path, share: int = 1, most: int = sys.maxsize) -> Corpus:
     """Copy the Python files of some folders.
 
-    Left out are links, and files that this Python cannot read, because the floor could not parse them.
+    Links are skipped, and files that this Python cannot parse, because the floor could not either.
 
     Args:
-        sources: the folders, by the name that each gets in the copy.
-        target: the folder to make.
-        share: copy every so-many-th folder, those below counted for themselves.
-        most: copy no more files than that.
+        sources: the folders, by their names in the copy.
+        target: the folder to create.
+        share: copy every n-th folder; subfolders count as folders.
+        most: the highest number of files.
     """
     files = lines = 0
     for name, source in sources.items():
@@ -96,14 +96,14 @@ def copied(sources: dict[str, str], target: pathlib.Path, share: int = 1, most: 
 
 
 def readable_by(corpus: Corpus, python: str) -> Corpus:
-    """What is left of a corpus when the files are taken away that another Python cannot read."""
+    """Remove the files that another Python cannot parse, and return the rest of the corpus."""
     subprocess.run([python, os.path.abspath(__file__), str(corpus.folder)], check=True)
     paths = python_files(corpus.folder)
     return Corpus(corpus.folder, len(paths), sum(path.read_bytes().count(b"\n") for path in paths))
 
 
 def _folders(source: str) -> Iterator[str]:
-    """The folders below one that hold Python files, in the order of names."""
+    """Return the folders with Python files below a folder, by name."""
     for folder, below, names in os.walk(source):
         below[:] = sorted(name for name in below if name != "__pycache__")
         if any(name.endswith(".py") for name in names):
@@ -111,7 +111,7 @@ def _folders(source: str) -> Iterator[str]:
 
 
 def is_readable(raw: bytes) -> bool:
-    """Whether the bytes of a file are Python."""
+    """Return True if the bytes of a file are Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -122,20 +122,20 @@ def is_readable(raw: bytes) -> bool:
 
 
 def python_files(folder: pathlib.Path) -> list[pathlib.Path]:
-    """The Python files below a folder."""
+    """Return the Python files below a folder."""
     return sorted(folder.rglob("*.py"))
 
 
 def wrong(source: pathlib.Path, made: dict[str, pathlib.Path], frameworks: Sequence[bytes]) -> list[str]:
-    """Where what tools made of a folder cannot be right.
+    """Check the output of the tools for a folder.
 
     Args:
         source: the folder.
-        made: what each tool made of it, by the tool's name.
-        frameworks: a file without these words is no concern of any of them.
+        made: the output folder of each tool, by the tool's name.
+        frameworks: no tool has a reason to change a file without these words.
 
     Returns:
-        a line for each file that is missing, is no Python, or was changed without a reason.
+        a line for each file that is missing, is not Python, or was changed without a reason.
     """
     found: list[str] = []
     for path in python_files(source):
@@ -146,9 +146,9 @@ def wrong(source: pathlib.Path, made: dict[str, pathlib.Path], frameworks: Seque
             if new is None:
                 found.append(f"{name}: {path} is missing")
             elif new != raw and not is_readable(new):
-                found.append(f"{name}: what it made of {path} is no Python")
+                found.append(f"{name}: its output for {path} is not Python")
             elif new != raw and not any(word in raw for word in frameworks):
-                found.append(f"{name}: {path} was changed, and has nothing of TensorFlow")
+                found.append(f"{name}: {path} was changed, but does not mention TensorFlow")
     return found
 
 

@@ -1,10 +1,10 @@
-"""How what the migration tool takes grows with the number of files, in one process.
+"""Growth of the tool's time and memory with the number of files, in one process.
 
-    python benchmarks/tool_growth.py --python ENV/bin/python --packages     prints a table
-    python benchmarks/tool_growth.py ... --write                            and keeps it
+    python benchmarks/tool_growth.py --python ENV/bin/python --packages     print a table
+    python benchmarks/tool_growth.py ... --write                            and keep it
 
 The files are whole packages in the order of their names, from the corpus of tool_throughput.py. The floor and the tool
-run in turns, each in a process of its own; what is kept are medians.
+run alternately, each in a process of its own. The figures are medians.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ROUNDS = {10: 9, 100: 9, 1000: 7, 10000: 3}  # by how many files
 
 
 def measure(sources: dict[str, str], work: pathlib.Path, rounds: dict[int, int]) -> list[dict[str, Any]]:
-    """Seconds and memory for more and more files, of the tool and of the floor."""
+    """Return seconds and memory for growing numbers of files, of the tool and of the floor."""
     found: list[dict[str, Any]] = []
     for count, times in rounds.items():
         corpus = tool_corpus.copied(sources, work / (f"{count} files"), most=count)
         source = str(corpus.folder)
         costs: list[list[Cost]] = [[], []]
         for index in range(times):
-            # All of it is deleted at the very end, because a disk is busy with that for seconds.
+            # All output is deleted at the end, because deleting keeps the disk busy for seconds.
             floor, ours = (str(work / (f"{name} {index} of {count} files")) for name in ("floor", "tool"))
             costs[0].append(cost(floor_command(sys.executable, source, floor)))
             costs[1].append(cost(tool(sys.executable, "-i", source, "-o", ours, "-j", "1", "--no-cache")))
@@ -40,7 +40,7 @@ def measure(sources: dict[str, str], work: pathlib.Path, rounds: dict[int, int])
 
 
 def table_of(rows: list[dict[str, Any]]) -> str:
-    """The figures as Markdown."""
+    """Return the figures as Markdown."""
     return results.markdown(
         ("files", "lines", "rounds", "CPU seconds", "CPU time / floor", "peak MB"),
         [
@@ -58,11 +58,11 @@ def table_of(rows: list[dict[str, Any]]) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Measures, and says or writes what it found."""
+    """Measure, and print or write the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     tool_corpus.add_arguments(parser)
     parser.add_argument("--write", action="store_true", help="put the table into benchmarks/RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="once, with ten files: to see that it works")
+    parser.add_argument("--quick", action="store_true", help="measure once with ten files, as a smoke test")
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)

@@ -1,10 +1,10 @@
-"""What the benchmarks of the migration tool run, each in a process of its own: the tool, the floor, and tf_upgrade_v2.
+"""The sides of the tool benchmarks, each in a process of its own: the tool, the floor, and tf_upgrade_v2.
 
     python benchmarks/tool_runs.py --floor SOURCE TARGET PROCESSES
     python benchmarks/tool_runs.py --upgrade SOURCE TARGET
 
-The floor is what no tool that reads, parses and writes Python files can do without: it does so with each file, while
-the garbage collector is off, as the tool has it.
+The floor is the minimum for a tool that converts Python files: it reads, parses and writes each file. Its garbage
+collector is off, as in the tool.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ import tool_corpus
 
 _HERE = os.path.abspath(__file__)
 _TOOL = str(tool_corpus.ROOT / "tools" / "convert_tf2npu" / "main.py")
-_AT_ONCE = 8  # files that a process of the floor is given
+_AT_ONCE = 8  # files per task of the floor
 FAILURES = "failures.txt"
 
 
 class Cost(NamedTuple):
-    """What a process and its children took; the peak is that of the largest of them."""
+    """The cost of a process and its children; the peak is that of the largest of them."""
 
     cpu_s: float
     wall_s: float
@@ -44,7 +44,7 @@ def cost(command: Sequence[str], cache: pathlib.Path | None = None) -> Cost:
 
     Args:
         command: its words.
-        cache: the folder for what users keep in ~/.cache.
+        cache: the folder to use instead of ~/.cache.
 
     Raises:
         RuntimeError: it fails.
@@ -59,7 +59,7 @@ def cost(command: Sequence[str], cache: pathlib.Path | None = None) -> Cost:
         )
         _, status, used = os.wait4(process.pid, 0)
         wall_s = time.perf_counter() - begin
-        process.returncode = status  # it is waited for already
+        process.returncode = status  # os.wait4 has already reaped it
         if status:
             output.seek(0)
             raise RuntimeError(
@@ -69,27 +69,27 @@ def cost(command: Sequence[str], cache: pathlib.Path | None = None) -> Cost:
 
 
 def median(costs: Sequence[Cost]) -> Cost:
-    """The median of each figure."""
+    """Return the median of each figure."""
     return Cost(*(statistics.median(each) for each in zip(*costs)))
 
 
 def tool(python: str, *arguments: str) -> list[str]:
-    """The command that runs the tool."""
+    """Return the command that runs the tool."""
     return [python, _TOOL, *arguments]
 
 
 def floor_command(python: str, source: str, target: str, processes: int = 1) -> list[str]:
-    """The command that runs the floor."""
+    """Return the command that runs the floor."""
     return [python, _HERE, "--floor", source, target, str(processes)]
 
 
 def upgrade_command(python: str, source: str, target: str) -> list[str]:
-    """The command that runs tf_upgrade_v2."""
+    """Return the command that runs tf_upgrade_v2."""
     return [python, _HERE, "--upgrade", source, target]
 
 
 def floor(source: str, target: str, processes: int) -> None:
-    """Read, parse and write."""
+    """Read, parse and write each file."""
     paths: list[str] = []
     for folder, _, names in os.walk(source):
         below = os.path.relpath(folder, source)
@@ -121,8 +121,10 @@ def _floor_of_file(source: str, target: str, path: str) -> None:
 
 
 def upgrade(source: str, target: str) -> None:
-    """What tf_upgrade_v2 does with a folder, which ends where the first file does not please it: it fails on some of
-    the syntax that came after Python 3.6. Here it goes on with the next one."""
+    """Run tf_upgrade_v2 on each file of a folder, and continue after a failure.
+
+    On a folder, tf_upgrade_v2 stops at the first failure. It fails on some syntax that is newer than Python 3.6.
+    """
     from tensorflow.tools.compatibility import ast_edits, tf_upgrade_v2
 
     upgrader = ast_edits.ASTCodeUpgrader(tf_upgrade_v2.TFAPIChangeSpec())
@@ -132,7 +134,7 @@ def upgrade(source: str, target: str) -> None:
         written.parent.mkdir(parents=True, exist_ok=True)
         try:
             upgrader.process_file(str(path), str(written))
-        except Exception:  # of any kind, from the library that it parses with
+        except Exception:  # its parser raises many kinds
             failures += 1
             shutil.copy(str(path), str(written))
     (pathlib.Path(target) / FAILURES).write_text(str(failures))
