@@ -1,4 +1,4 @@
-"""How fast the migration tool is, against TensorFlow's own tf_upgrade_v2 and against the floor.
+"""Throughput of the migration tool, against TensorFlow's tf_upgrade_v2 and against the floor.
 
     python benchmarks/tool_throughput.py --python ENV/bin/python --packages    prints tables
     python benchmarks/tool_throughput.py ... --share 60                        from every 60th folder, for less time
@@ -162,7 +162,7 @@ def throughput(bench: Bench, rounds: int, slow_rounds: int) -> Figures:
 
 
 def _two(costs: dict[str, Cost]) -> Figures:
-    """What two processes bring the tool, in wall time and in CPU time, and the floor."""
+    """Return the gain from two processes, in wall time and CPU time, for the tool and the floor."""
     return {
         "one_s": costs[OURS].wall_s,
         "two_s": costs[_TWO[OURS]].wall_s,
@@ -350,7 +350,7 @@ def measure(sources: dict[str, str], work: pathlib.Path, python: str, args: argp
 
 
 def main(argv: list[str]) -> int:
-    """Measures, and says or writes what it found."""
+    """Measure, and print or write the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     tool_corpus.add_arguments(parser)
     parser.add_argument("--share", type=int, default=1, help="take every so-many-th folder of the corpus")
