@@ -153,7 +153,7 @@ def _compiles(raw: bytes) -> bool:
 
 
 def _can_run(text: str) -> bool:
-    """Whether the compiler takes it, too, which refuses more than the parser: import * in a function, say."""
+    """Return True if the compiler accepts it, which refuses more than the parser: import * in a function, say."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -197,5 +197,5 @@ def _has_formatted(tree: ast.AST) -> bool:
 
 
 def _is_placed_elsewhere(node: ast.AST) -> bool:
-    """Whether it is a pattern or a type parameter, whose places nobody asks for."""
+    """Return True for a pattern or a type parameter, whose places nobody asks for."""
     return any(isinstance(node, getattr(ast, name)) for name in ("pattern", "type_param") if hasattr(ast, name))
