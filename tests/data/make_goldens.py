@@ -4,7 +4,7 @@
 
 RECORD.json has ``meta.default`` (the NpuOptimizer entry of a call without arguments) and ``cases``,
 each with ``kwargs`` and either ``differs`` and ``absent`` (against the default) or ``error``. What is
-written has one call a line, with the vendor's texts left out: only the class of his error matters.
+written has one call a line, without the vendor's texts: only the class of its error matters.
 """
 
 from __future__ import annotations

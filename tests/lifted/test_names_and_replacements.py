@@ -1,4 +1,4 @@
-"""What the tool knows of names is what the TensorFlow at hand has."""
+"""The tool's tables of names equal what the installed TensorFlow has."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_same_seeds_drop_what_tf_nn_dropout_drops(run, monkeypatch, count, kerne
 
 @pytest.mark.parametrize("shape", [[None], None], ids=["known rank", "unknown rank"])
 def test_a_small_tensor_of_unknown_size_drops_the_same(shape):
-    """By an op's own seed: seeds of the graph are told apart by the number of ops before."""
+    """By an op's own seed: seeds of the graph depend on the number of ops before."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as sess:
         x = tf.compat.v1.placeholder(tf.float32, shape)
         both = [npu_ops.dropout(x, 0.75, seed=5), tf.compat.v1.nn.dropout(x, rate=0.25, seed=5)]

@@ -111,7 +111,7 @@ def compare(script: Script, text: str, result: FileResult, raw: bytes, may_stay:
     new = Source(raw if result.new is None else result.new).text
     if tree_of(new) == tree_of(script.after):
         return
-    # A use that a comment parts stays, and is told; or what it is of comes from where it lives now, under the same name.
+    # A use that a comment parts is not converted, and is reported; or what it is of comes from where it lives now, under the same name.
     stayed = [
         d
         for d in result.diagnostics

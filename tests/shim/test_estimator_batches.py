@@ -36,7 +36,7 @@ def scores(x):
     return tf.matmul(x, tf.constant(np.arange(6).reshape(3, 2) / 7, tf.float32))
 
 
-# what a model_fn predicts, whether its rows can be told, and the input
+# what a model_fn predicts, whether its rows are known, and the input
 PREDICTIONS = {
     "a dict": (lambda f: {"score": scores(f["x"]), "class": tf.argmax(scores(f["x"]), 1)}, True, rows_input()),
     "a tensor": (lambda f: scores(f["x"]), True, rows_input()),

@@ -24,7 +24,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class StaticBatch(NamedTuple):
-    """How to make the batches of a call static.
+    """The ways to make the batches of a call static.
 
     Attributes:
         flag: the argument that drops the last partial batch; None if the function has none.

@@ -26,7 +26,7 @@ _KINDS = {
 
 
 class ResolvedName(NamedTuple):
-    """What an expression refers to: something in a library, or a module or definition of the project.
+    """The thing that an expression refers to: something in a library, or a module or definition of the project.
 
     Attributes:
         dotted: the dotted name in a library, as in ``tensorflow.Session``; for the project the name of a function or

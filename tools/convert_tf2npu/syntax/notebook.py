@@ -64,7 +64,7 @@ class Cell(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where it ends in the script."""
+        """The offset of its end in the script."""
         return self.start + len(self.text)
 
     @property

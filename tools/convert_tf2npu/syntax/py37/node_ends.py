@@ -300,7 +300,7 @@ class _Walker:
         self.close(end)
 
     def index(self, node: Any) -> None:
-        """What a subscript contains; slices are no expressions before Python 3.9."""
+        """Find the end of the contents of a subscript; slices are no expressions before Python 3.9."""
         first = self.at
         kind = type(node).__name__
         if kind == "Index":

@@ -1,0 +1,136 @@
+"""Imports go down the list of packages, and no two files import each other in a circle."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+from typing import Iterator
+
+import pytest
+
+# From the top down. A file imports from its own line and from those below it.
+TOOL = """
+main
+cli
+report
+engine
+rules
+analysis
+rewrite
+project
+semantics
+syntax
+tf_api
+files
+"""
+LIBRARY = """
+__main__ npu_init
+cli
+import_hook diagnostics
+estimator hccl npu_cpu profiler scoped_graph_manager tbe _vendor_paths
+training
+optimizer
+data
+_install
+config
+launching
+ops
+distributed
+options
+"""
+
+
+def order(text: str) -> dict[str, int]:
+    """Return the line of each package; a file that the list does not name is at the bottom."""
+    return {name: place for place, line in enumerate(text.strip().splitlines()) for name in line.split()}
+
+
+class Code:
+    """The modules below one folder and their imports, those for type checking included."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.top = folder.name
+        self.files = {self._name(folder.parent, path): path for path in sorted(folder.rglob("*.py"))}
+        self.imports = {name: sorted(set(self._imported(name, path))) for name, path in self.files.items()}
+
+    @staticmethod
+    def _name(root: pathlib.Path, path: pathlib.Path) -> str:
+        parts = path.relative_to(root).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    def _imported(self, name: str, path: pathlib.Path) -> Iterator[str]:
+        package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8-sig"))):
+            found: list[str] = []
+            if isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                home = package[: len(package) + 1 - node.level] if node.level else []
+                module = ".".join(home + ([node.module] if node.module else []))
+                members = [f"{module}.{alias.name}" for alias in node.names]
+                found = [member if member in self.files else module for member in members]
+            yield from (each for each in found if each in self.files and each != name)
+
+    def upward(self, places: dict[str, int]) -> list[str]:
+        """Return the imports against the order."""
+
+        def place(name: str) -> int:
+            return places.get((name.split(".") + [""])[1], len(places))
+
+        return [
+            f"{name} imports {other}"
+            for name, others in self.imports.items()
+            for other in others
+            if name != self.top and other != self.top and place(other) < place(name)
+        ]
+
+    def circles(self) -> list[str]:
+        """Return the files that are left when those without imports among the rest are taken away again and again."""
+        left = {name: set(others) for name, others in self.imports.items()}
+        while True:
+            free = {name for name, others in left.items() if not others}
+            if not free:
+                break
+            left = {name: others - free for name, others in left.items() if name not in free}
+        imported = {other for others in left.values() for other in others}
+        while set(left) - imported:  # who only imports a circle
+            left = {name: others for name, others in left.items() if name in imported}
+            imported = {other for others in left.values() for other in others}
+        return sorted(left)
+
+
+@pytest.mark.parametrize(("folder", "packages"), [("tools/convert_tf2npu", TOOL), ("npu_shim", LIBRARY)])
+def test_imports_go_down(folder: str, packages: str, repo_root: pathlib.Path) -> None:
+    code, places = Code(repo_root / folder), order(packages)
+    assert code.upward(places) == []
+    assert set(places) <= {(name.split(".") + [""])[1] for name in code.files}, "a package of the list is gone"
+
+
+@pytest.mark.parametrize("folder", ["tools/convert_tf2npu", "npu_shim", "benchmarks", "tests"])
+def test_no_files_import_each_other(folder: str, repo_root: pathlib.Path) -> None:
+    code = Code(repo_root / folder)
+    assert code.circles() == []
+    assert sum(map(len, code.imports.values())) > 3
+
+
+def is_rule(path: pathlib.Path) -> bool:
+    """Return True for a module with a code and a check."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return any(line.startswith("CODE = ") for line in lines) and any(line.startswith("def check_") for line in lines)
+
+
+def test_no_rule_imports_another(repo_root: pathlib.Path) -> None:
+    code = Code(repo_root / "tools" / "convert_tf2npu")
+    rules = {name for name, path in code.files.items() if name.startswith("convert_tf2npu.rules.") and is_rule(path)}
+    assert len(rules) > 70
+    assert [(name, other) for name in sorted(rules) for other in code.imports[name] if other in rules] == []
+
+
+def test_the_tool_has_no_files_beside_its_packages(repo_root: pathlib.Path) -> None:
+    tool = repo_root / "tools" / "convert_tf2npu"
+    assert sorted(path.name for path in tool.glob("*.py")) == ["__init__.py", "main.py"]
+    for package in [path.parent for path in tool.rglob("__init__.py") if path.parent != tool]:
+        text = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+        assert text and (package.parent != tool or len(text.splitlines()) >= 3), (
+            f"{package} does not say what it is for"
+        )
