@@ -12,18 +12,19 @@ SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.schema
 _HEAD = """# report.json
 
 `convert_tf2npu -r DIR` writes `report.json`, an object in UTF-8 with each entry of a list on a line of its own.
-This page describes version {version} of its schema; [report.schema.json](report.schema.json) is the same as a JSON Schema
-(draft 7).
+This page describes version {version} of its schema; [report.schema.json](report.schema.json) is the same as a JSON
+Schema (draft 7).
 
 **Stability.** `schema_version` is raised if a field is removed, or changes its type or meaning. New fields, new rules,
 and new values of `support` and `kind` do not raise it: ignore what you do not know. The wording of messages and titles
 may change at any time; use `code`. The same run gives the same file: it contains no time and no host name.
 
-**Counts.** A TensorFlow call is a call whose name resolves to TensorFlow, Keras or Horovod, through any import or alias,
-or that a rule recognizes by type, such as the `batch` of a dataset. Flag values do not count. Each call counts once: as
-`left` if there is a finding for it, else as `rewritten` if a rule rewrites it, else as `fine`. So `total` is the sum of
-`fine`, `rewritten` and `left`. The counts of the summary are the sums over all files, and over all `apis`. Rewrites and
-findings are counted separately: some are not at a call but, say, at an import, and two rules may report one call.
+**Counts.** A TensorFlow call is a call whose name resolves to TensorFlow, Keras or Horovod, through any import or
+alias, or that a rule recognizes by type, such as the `batch` of a dataset. Flag values do not count. Each call counts
+once: as `left` if there is a finding for it, else as `rewritten` if a rule rewrites it, else as `fine`. So `total` is
+the sum of `fine`, `rewritten` and `left`. The counts of the summary are the sums over all files, and over all `apis`.
+Rewrites and findings are counted separately: some are not at a call but, say, at an import, and two rules may report
+one call.
 
 | field | type | meaning |
 | --- | --- | --- |

@@ -14,8 +14,8 @@ tf.device('/gpu:0')|tf.data.Dataset.range(8).batch(4)|tf.keras.Sequential()|mode
 **kw|*args|lambda x: x|(yield x)|await x|x if y else z|[x for x in y]|(x for x in y)|{**x}|f'{x!r:>{y}}'
 f"{f'{x}'}"|b'x'|r'\\'|"""|\'\'\'|'|"|(|)|[|]|{|}|,|:|;|=|:=|->|.|...|@x|*|**|/|//|%|%%time|!ls|?x|x?|\\|#|# npu: ignore
 # -*- coding: latin-1 -*-|# type: int|async |with x:|for x in y:|while x:|try:|except X as e:|except* X:|finally:
-else:|elif x:|match x:|case [a, *b]:|case {"k": v, **r}:|case X(y=1) as z if z:|type X[T] = int|def f[T: int](x: T) -> T:
-def f(a, /, b, *, c=1, **d):|class A(B, metaclass=C):|global x|nonlocal x|del x|return x|raise X|assert x, y|pass
+else:|match x:|case [a, *b]:|case {"k": v, **r}:|case X(y=1) as z if z:|type X[T] = int|def f[T: int](x: T) -> T:
+def f(a, /, b, *, c=1, **d):|class A(B, metaclass=C):|global x|nonlocal x|return x|raise X|assert x|pass
 [tool.convert_tf2npu]|select = ["NPU1"]|jobs = 2|"cell_type": "code"|"source": |"cells": [|\\n|\\u0041|\\ud83d|null
 '''
 _PIECES = [word for line in WORDS.strip("\n").split("\n") for word in line.split("|") if word]

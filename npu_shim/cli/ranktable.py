@@ -151,8 +151,8 @@ def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="npu-shim ranktable",
         allow_abbrev=False,
-        description="Make, check, show or convert rank tables. Exit codes: 0 done; 1 check found a problem; 2 wrong usage "
-        "or a file that cannot be read, parsed or written.",
+        description="Make, check, show or convert rank tables. Exit codes: 0 done; 1 check found a problem; 2 wrong "
+        "usage or a file that cannot be read, parsed or written.",
     )
     verbs = made.add_subparsers(dest="what", metavar="make|check|show|convert")
     verbs.required = True

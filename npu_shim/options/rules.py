@@ -37,8 +37,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         lambda o: o.get("mix_compile_mode") is True and "input_shape" in o,
-        "mix_compile_mode=True and input_shape exclude each other, because profiles need the whole graph on the NPU. Set "
-        "mix_compile_mode=False, or remove the dynamic input options.",
+        "mix_compile_mode=True and input_shape exclude each other, because profiles need the whole graph on the NPU. "
+        "Set mix_compile_mode=False, or remove the dynamic input options.",
     ),
     Rule(
         lambda o: o.get("compile_dynamic_mode") is True and o.get("dynamic_input") is True,

@@ -59,7 +59,7 @@ def test_a_process_with_threads_is_not_copied() -> None:
 def project(tmp_path: pathlib.Path) -> tuple[list[str], Converting]:
     """Files of each kind: converted, imported, unreadable, without TensorFlow, gone."""
     texts = {"compat.py": "import tensorflow as tf\n", "old.py": 'print "x"\n', "plain.py": "x = 1\n", "gone.py": ""}
-    texts.update(("train%d.py" % number, "from compat import tf\nsess = tf.Session()\n") for number in range(12))
+    texts.update((f"train{number}.py", "from compat import tf\nsess = tf.Session()\n") for number in range(12))
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     paths = sorted(str(path) for path in tmp_path.iterdir())

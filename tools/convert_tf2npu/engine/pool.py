@@ -12,7 +12,7 @@ import threading
 import time
 from bisect import bisect_left
 from itertools import accumulate
-from typing import Generator, List, Sequence, Tuple
+from typing import Generator, Sequence, Tuple
 
 from ..files.errors import UsageError
 from ..files.signals import held_back, leave_to_parent
@@ -81,7 +81,7 @@ def _in_processes(paths: Sequence[str], converting: Converting, jobs: int) -> Ge
 
     fork = may_fork()
     if fork:
-        converting[1].imports.concerned  # read the imports once for all processes
+        _ = converting[1].imports.concerned  # read the imports once for all processes
     before = multiprocessing.active_children()
     context = multiprocessing.get_context("fork" if fork else "spawn")
     executor = ProcessPoolExecutor(jobs, context, _start, (os.getpid(), tuple(paths), converting))
@@ -111,7 +111,7 @@ def _size(path: str) -> int:
         return 0  # reported when the file is read
 
 
-_work: List[Tuple[Sequence[str], Converter]] = []  # of a process of the pool: the files and their converter
+_work: list[tuple[Sequence[str], Converter]] = []  # of a process of the pool: the files and their converter
 
 
 def _start(main: int, paths: Sequence[str], converting: Converting) -> None:

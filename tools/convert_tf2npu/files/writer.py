@@ -53,7 +53,8 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
     if single and not os.path.isdir(target) and target.endswith((".py", NOTEBOOK)):
         target, name = os.path.split(target)
         tree = tree._replace(entries=(tree.entries[0]._replace(relative=name),))
-        new = {name: content for content in new.values()}
+        (content,) = new.values()
+        new = {name: content}
     parent = os.path.dirname(target)
     made = _missing_folders(parent)
     done = False

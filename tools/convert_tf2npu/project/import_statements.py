@@ -27,7 +27,8 @@ class Imports(NamedTuple):
     Attributes:
         names: the modules, and the names of them, that statements at the start of a line import.
         others: the modules that the file may import in other ways.
-        of_frameworks: True if TensorFlow may be among them. A name of TensorFlow in a string or a comment does not count.
+        of_frameworks: True if TensorFlow may be among them. A name of TensorFlow in a string or a comment does not
+        count.
     """
 
     names: frozenset[tuple[str, str]]

@@ -1,8 +1,8 @@
 """The modules of a run: files after parsing and analysis, kept in memory as long as they fit.
 
-A file is parsed when it is converted, or when another file asks for a definition in it. A summary remains of each module
-that is dropped. It answers most questions of the files that import it, so that hardly any file is parsed twice and a
-further file takes a few kilobytes of memory.
+A file is parsed when it is converted, or when another file asks for a definition in it. A summary remains of each
+module that is dropped. It answers most questions of the files that import it, so that hardly any file is parsed twice
+and a further file takes a few kilobytes of memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The summary of a module: what its names refer to for the files that import it.
 
-The summary stays when the module's tree is dropped and answers most questions that files ask about each other. So a large
-project is parsed once, though its trees do not fit into memory. A summary is small, because it consists of one string.
+The summary stays when the module's tree is dropped and answers most questions that files ask about each other. So a
+large project is parsed once, though its trees do not fit into memory. A summary is small, because it consists of one
+string.
 """
 
 from __future__ import annotations

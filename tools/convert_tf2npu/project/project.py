@@ -87,8 +87,8 @@ class Project(ModuleIndex):
         return self.imports.taken(path)
 
     def concerns(self, raw: bytes, path: str = "", on_objects: Pattern[bytes] | None = None) -> bool:
-        # A file names TensorFlow or Keras, or gets them from a module of the project that it imports, or receives objects
-        # of them from files that import it.
+        # A file names TensorFlow or Keras, or gets them from a module of the project that it imports, or receives
+        # objects of them from files that import it.
         if names_frameworks(raw):
             return True
         path = self.files.absolute(path)

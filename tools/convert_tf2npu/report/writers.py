@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Dict, Iterator
+from typing import Callable, Iterator
 
 from ..engine.run import Run
 from ..files.errors import UsageError
@@ -16,7 +16,7 @@ from .sarif import to_sarif
 from .text_report import to_text
 
 # The name of each report, and the function that returns its text in pieces.
-WRITERS: Dict[str, Callable[[Report], Iterator[str]]] = {
+WRITERS: dict[str, Callable[[Report], Iterator[str]]] = {
     "report.txt": to_text,
     "report.json": to_json,
     "report.sarif": to_sarif,

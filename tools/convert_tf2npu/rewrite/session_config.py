@@ -42,7 +42,8 @@ def configure_session(
     if bound.hidden:
         yield Finding(
             call.node,
-            f"the arguments of {short} are hidden behind * or **. Wrap their config in npu_config_proto(config_proto=...)",
+            f"the arguments of {short} are hidden behind * or **. "
+            "Wrap their config in npu_config_proto(config_proto=...)",
         )
         return
     edit = add_argument(source, call.node, name + "=npu_config_proto()")

@@ -109,7 +109,7 @@ class Classes:
         return None
 
     def held(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
-        """Return the bindings of an attribute of a class of this module or of its objects, in the class or its bases."""
+        """Return the bindings of an attribute of a class of this module, in the class or its bases."""
         names = self._names
         key = (owner, name)
         if key not in self._held:

@@ -31,7 +31,8 @@ class Where(NamedTuple):
     """The place of a statement: its scope, its path there, the innermost statement.
 
     A module's names own its scopes. A place has only a weak reference to its scope: a scope holds bindings, and these
-    hold places, so a strong reference would make a cycle that keeps a module in memory until the garbage collector runs.
+    hold places, so a strong reference would make a cycle that keeps a module in memory until the garbage collector
+    runs.
     """
 
     scope_ref: Callable[[], Scope | None]

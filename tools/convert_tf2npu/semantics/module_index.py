@@ -200,7 +200,7 @@ class Names(ABC):
 
     @abstractmethod
     def held(self, owner: ast.ClassDef, name: str) -> list[HeldBinding]:
-        """Return the bindings of an attribute of a class of this module or of its objects, in the class or its bases."""
+        """Return the bindings of an attribute of a class of this module, in the class or its bases."""
 
     @abstractmethod
     def ancestry(self, owner: ast.ClassDef) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Scopes: one walk over a module that records the bindings of names and their places.
 
-The walk also records every call, use of a name, function and class with its place, the parent of each node, and the star
-imports.
+The walk also records every call, use of a name, function and class with its place, the parent of each node, and the
+star imports.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Type inference for expressions, as far as the source shows their types.
 
-A type is a :class:`Type`, an :class:`Instance` of a class of the project, or None for unknown. All bindings that reach a
-use must agree; one unknown binding makes the result unknown.
+A type is a :class:`Type`, an :class:`Instance` of a class of the project, or None for unknown. All bindings that reach
+a use must agree; one unknown binding makes the result unknown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Data flow: the expressions that a value can come from, through names, functions, attributes and files.
 
-A type (:mod:`types`) is common to all origins. A rule that acts on each origin, as on every optimizer that a function may
-return, asks for them one by one.
+A type (:mod:`types`) is common to all origins. A rule that acts on each origin, as on every optimizer that a function
+may return, asks for them one by one.
 """
 
 from __future__ import annotations

@@ -37,8 +37,10 @@ def last_part(dotted: str | None) -> str:
 
 
 def element(node: ast.AST | None, part: str) -> ast.AST | None:
-    """Return a part of a tuple by its position, as in ``1.0``; the whole for an empty position; None if there is no such
-    part in the source."""
+    """Return a part of a tuple by its position, as in ``1.0``; the whole for an empty position.
+
+    None if the source has no such part.
+    """
     for index in part.split(".") if part else ():
         if (
             not isinstance(node, (ast.Tuple, ast.List))

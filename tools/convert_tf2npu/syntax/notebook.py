@@ -1,8 +1,8 @@
 """Notebooks: the code cells of an .ipynb file as one script, and edits of it back into the file.
 
-The cells in their order are one script, with the lines of IPython masked (see :mod:`ipython_magics`), so that a cell sees
-the names that earlier cells bind. Edits go into the JSON text itself, inside the strings that hold the lines of the
-cells. Outputs, metadata, indentation, the order of keys, escapes and all other lines keep every byte.
+The cells in their order are one script, with the lines of IPython masked (see :mod:`ipython_magics`), so that a cell
+sees the names that earlier cells bind. Edits go into the JSON text itself, inside the strings that hold the lines of
+the cells. Outputs, metadata, indentation, the order of keys, escapes and all other lines keep every byte.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class Source:
         return self.text[self._line_starts[number - 1] : ends[0] if ends else len(self.text)]
 
     def line_start(self, offset: int) -> int:
-        """Return the offset of the start of the line of ``offset``, or of the first line that backslashes join to it."""
+        """Return the start of the line of ``offset``, or of the first line that backslashes join to it."""
         index = bisect_right(self._line_starts, offset) - 1
         while index:
             before = self.text[self._line_starts[index - 1] : self._line_starts[index]]
@@ -151,8 +151,10 @@ class Source:
         return self._line_starts[index]
 
     def next_line(self, offset: int) -> int:
-        """Return the offset of the start of the line after that of ``offset`` and after those that backslashes join to it;
-        the end of the text for the last line."""
+        """Return the start of the line after that of ``offset`` and after those that backslashes join to it.
+
+        It is the end of the text for the last line.
+        """
         for position in self._line_starts[bisect_right(self._line_starts, offset) :]:
             rest = self.text[offset:position]
             if "#" in rest or not _JOINED.search(rest):

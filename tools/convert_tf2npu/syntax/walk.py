@@ -1,6 +1,7 @@
 """A fast ``ast.walk`` that does not look at names, numbers and operators.
 
-``ast.walk`` checks each field of each node for nodes. Most fields hold none, and the type of the node shows which ones do.
+``ast.walk`` checks each field of each node for nodes. Most fields hold none, and the type of the node shows which ones
+do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Start and end positions of nodes on Python 3.7, computed only for the parts of a file that need them.
 
-To compute all positions takes longer than the rest of the conversion, and rules ask for few. A part is one statement with
-its lines, or several statements that share lines.
+To compute all positions takes longer than the rest of the conversion, and rules ask for few. A part is one statement
+with its lines, or several statements that share lines.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class Places:
     def _begin_lines(self, block: list[ast.stmt]) -> tuple[list[int], list[int]]:
         """Return the indexes of the statements of a block that begin a line, and these lines.
 
-        Other statements follow something on their line, or begin with a string of several lines: Python 3.7 records the last one.
+        Other statements follow something on their line, or begin with a string of several lines: Python 3.7 records the
+        last one.
         """
         known = self._beginnings.get(id(block))
         if known is None:

@@ -1,7 +1,7 @@
 """Check of the start positions that Python 3.7 records. A reliable position saves the search for the node's tokens.
 
-The position of a name is correct, and an expression that begins with a name, as ``tf.nn.relu(x)``, has its position. The
-expression only starts earlier if a part of it is in parentheses, as in ``(tf.nn.relu)(x)``.
+The position of a name is correct, and an expression that begins with a name, as ``tf.nn.relu(x)``, has its position.
+The expression only starts earlier if a part of it is in parentheses, as in ``(tf.nn.relu)(x)``.
 """
 
 from __future__ import annotations
