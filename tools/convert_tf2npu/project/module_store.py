@@ -1,8 +1,7 @@
 """The modules of a run: files after parsing and analysis, kept in memory as long as they fit.
 
-A file is parsed when it is converted, or when another file asks for a definition in it. A summary remains of each
-module that is dropped. It answers most questions of the files that import it, so that hardly any file is parsed twice
-and a further file takes a few kilobytes of memory.
+A file is parsed when it is converted, or when another file asks for a definition in it. The answers to such questions
+are kept, so that few files are parsed twice and a further file takes a few kilobytes of memory.
 """
 
 from __future__ import annotations
@@ -13,11 +12,9 @@ from typing import Callable
 from ..semantics.module_index import Module, Names
 from ..syntax.source import SourceError
 from .module_cache import LRU
-from .module_summary import ModuleSummary, summary
 from .source_files import SourceFiles
 
 _MOST_NODES = 180_000  # of trees in memory; each takes about 600 bytes with the analysis of it
-_MOST_SUMMARIES = 16_000_000  # characters
 
 
 class ModuleStore:
@@ -32,7 +29,6 @@ class ModuleStore:
         self._files = files
         self._analyse = analyse
         self._modules: LRU[str, Module] = LRU(_MOST_NODES)
-        self._summaries: LRU[str, ModuleSummary] = LRU(_MOST_SUMMARIES)
         self._unreadable: set[str] = set()
         self._in_progress: set[str] = set()  # modules that import each other ask for these again
         self._dropped: list[weakref.ReferenceType[Names]] = []  # and not settled yet
@@ -79,14 +75,6 @@ class ModuleStore:
             self._unreadable.add(path)  # reported when the file itself is converted
             return None
 
-    def summary(self, path: str) -> ModuleSummary | None:
-        """Return the summary of a module, whose tree may have been dropped; None if it cannot be read."""
-        known = self._summaries.get(path)
-        if known is not None:
-            return known
-        module = self.module(path)
-        return self._summarize(module) if module else None
-
     def settle(self) -> None:
         """Make dropped modules forget what they know of each other, which would keep them in memory.
 
@@ -99,17 +87,6 @@ class ModuleStore:
                 names.types.let_go()
         self._dropped.clear()
 
-    def summary_of_dropped(self, path: str) -> ModuleSummary | None:
-        """Return the summary of a module whose tree is not in memory, if there is one."""
-        return self._summaries.get(path) if path not in self._modules else None
-
-    def _summarize(self, module: Module) -> ModuleSummary:
-        made = summary(module.names)
-        self._summaries.put(module.path, made, len(made.text))
-        return made
-
     def _keep(self, module: Module) -> None:
         for old in self._modules.put(module.path, module, len(module.names.parents)):
             self._dropped.append(weakref.ref(old.names))
-            if old.path not in self._summaries:
-                self._summarize(old)

@@ -10,12 +10,10 @@ from typing import Callable, Collection, Iterable, KeysView, Pattern, TypeVar, c
 from ..semantics.module_index import Module, ModuleIndex, Names
 from ..semantics.resolved_name import ResolvedName
 from ..semantics.resolver import Resolver
-from ..semantics.stars import from_star
 from ..semantics.types import TypeInference
 from ..syntax.source import Source
 from .import_graph import ImportGraph
 from .module_store import ModuleStore
-from .module_summary import CLASS, DEFINED
 from .source_files import SourceFiles, names_frameworks
 
 _Key = TypeVar("_Key")
@@ -169,16 +167,16 @@ class Project(ModuleIndex):
         return self._attributes[key]
 
     def starred(self, path: str, name: str) -> ResolvedName | None:
-        known = self._store.summary(path)
-        return self.attribute(ResolvedName("", path), name) if known and known.offers(name) else None
+        module = self._store.module(path)
+        return self.attribute(ResolvedName("", path), name) if module and module.names.offers(name) else None
 
     def binds(self, path: str, name: str) -> bool:
-        known = self._store.summary(path)
-        return known is not None and bool(known.bindings(name)) and known.offers(name)
+        module = self._store.module(path)
+        return module is not None and name in module.names.module.bindings and module.names.offers(name)
 
     def ancestry(self, path: str, name: str) -> frozenset[str]:
         key = path, name
-        module = None if key in self._ancestries else self._defining(path, name, CLASS)
+        module = None if key in self._ancestries else self._defining(path, name, "class")
         if module is None:
             return self._ancestries.get(key, frozenset())
         names, owner = module.names, module.names.module.bindings[name][0].node
@@ -186,7 +184,7 @@ class Project(ModuleIndex):
 
     def returned(self, path: str, name: str, part: str) -> ResolvedName | None:
         key = path, name, part
-        module = None if key in self._returned else self._defining(path, name, DEFINED)
+        module = None if key in self._returned else self._defining(path, name, "def")
         if module is None:
             return self._returned.get(key)
         names, function = module.names, module.names.module.bindings[name][0].node
@@ -212,21 +210,15 @@ class Project(ModuleIndex):
 
     def _exported(self, path: str, name: str) -> ResolvedName | None:
         """Return what a module-level name is to the modules that import it."""
-        known = self._store.summary_of_dropped(path)
-        if known is not None:
-            if known.bindings(name):
-                is_answer, found = known.exported(name, self.follow)
-                if is_answer:
-                    return found
-            else:
-                return from_star(name, known.stars, self, path) if known.stars else None
         module = self._store.module(path)
         return module.names.exported(name) if module else None
 
     def _defining(self, path: str, name: str, kind: str) -> Module | None:
-        """Return a module, parsed again if need be, if the only binding of a name in it is a function or class."""
-        known = self._store.summary(path)
-        return self._store.module(path) if known and known.bindings(name) == [kind] else None
+        """Return a module if the only binding of a name in it is a function or class at its top level."""
+        module = self._store.module(path)
+        bindings = module.names.module.bindings.get(name, []) if module else []
+        is_one = len(bindings) == 1 and bindings[0].kind == kind
+        return module if module and is_one and bindings[0].where.scope is module.names.module else None
 
     def _keep(self, known: dict[_Key, _Answer], key: _Key, meanwhile: _Answer, find: Callable[[], _Answer]) -> _Answer:
         """Return an answer and keep it, unless modules that import each other cut it short.

@@ -1,17 +1,14 @@
-"""What is kept of a module whose tree was let go says the same as the module, and spares reading it again."""
+"""Names of a module are the same after its tree was dropped from memory."""
 
 from __future__ import annotations
 
 import pathlib
-import pickle
 
 import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.project import module_store
 from convert_tf2npu.project.module_cache import LRU
-from convert_tf2npu.project.module_store import ModuleStore
-from convert_tf2npu.project.module_summary import ModuleSummary, summary
 from convert_tf2npu.project.project import Project
 from convert_tf2npu.semantics.module_index import Module
 from convert_tf2npu.semantics.resolved_name import ResolvedName
@@ -57,12 +54,14 @@ def module_of(project: Project, path: pathlib.Path) -> Module:
 
 
 @pytest.mark.parametrize("what", sorted(MODULES))
-def test_it_says_what_the_module_says(what: str, tmp_path: pathlib.Path) -> None:
+def test_names_are_the_same_after_the_tree_was_dropped(what: str, tmp_path: pathlib.Path) -> None:
     read, let_go = (project_of(tmp_path, MODULES[what]) for _ in range(2))
     path = tmp_path / "made.py"
     module = module_of(read, path)
-    let_go._store.summary(str(path))
     let_go._store._modules = LRU(1)
+    module_of(let_go, path)
+    module_of(let_go, tmp_path / "other.py")
+    assert str(path) not in let_go._store
     for name in NAMES:
         made = ResolvedName("", str(path))
         assert let_go.attribute(made, name) == read.attribute(made, name), name
@@ -82,43 +81,24 @@ def test_it_says_what_the_module_says(what: str, tmp_path: pathlib.Path) -> None
         ("__all__ = ['b']\n__all__ += ['c']\n", "_a b c"),
     ],
 )
-def test_it_offers_what_the_module_offers(text: str, offered: str, tmp_path: pathlib.Path) -> None:
+def test_a_star_import_brings_what_the_module_offers(text: str, offered: str, tmp_path: pathlib.Path) -> None:
     names = module_of(project_of(tmp_path, text), tmp_path / "made.py").names
-    kept = summary(names)
-    assert [name for name in ("_a", "b", "c") if kept.offers(name)] == offered.split()
     assert [name for name in ("_a", "b", "c") if names.offers(name)] == offered.split()
 
 
-def test_it_is_small_and_can_be_handed_to_other_processes(tmp_path: pathlib.Path) -> None:
-    text = "import tensorflow as tf\n" + "".join(f"def f{n}(x):\n    return tf.nn.relu(x)\n" for n in range(100))
-    kept = summary(module_of(project_of(tmp_path, text), tmp_path / "made.py").names)
-    assert type(kept) is ModuleSummary and pickle.loads(pickle.dumps(kept)) == kept
-    assert len(pickle.dumps(kept)) < len(text) // 2
-
-
 @pytest.mark.parametrize("base,config", [("tf.Session", True), ("other.Base", True), ("object", False)])
-def test_files_that_ask_each_other_are_read_once(
+def test_files_that_ask_each_other_are_converted_with_one_tree_in_memory(
     base: str, config: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "other.py").write_text(OTHER)
     (tmp_path / "kinds.py").write_text(
         f"import tensorflow as tf\nimport other\nclass Kind({base}):\n    pass\ndef make():\n    return 1\n"
     )
-    users = [tmp_path / (f"use{number}.py") for number in range(6)]
+    users = [tmp_path / f"use{number}.py" for number in range(6)]
     for path in users:
         path.write_text("import tensorflow as tf\nfrom kinds import Kind, make\nmade = Kind(), make(), tf.zeros(1)\n")
     paths = [str(tmp_path / "kinds.py"), str(tmp_path / "other.py")] + [str(path) for path in users]
-    read: list[str] = []
-    understand = ModuleStore.understand
-
-    def understood(self: ModuleStore, raw: bytes, path: str) -> Module:
-        if path not in self:
-            read.append(path)
-        return understand(self, raw, path)
-
-    monkeypatch.setattr(ModuleStore, "understand", understood)
-    monkeypatch.setattr(module_store, "_MOST_NODES", 1)  # so that no two trees are in memory
+    monkeypatch.setattr(module_store, "_MOST_NODES", 1)
     converter = Converter(Settings(), Project(paths))
     made = [converter.convert(path.read_bytes(), str(path)).new for path in users]
     assert [new is not None and b"Kind(config=npu_config_proto())" in new for new in made] == [config] * len(users)
-    assert {path for path in read if read.count(path) > 1} <= (set(paths[:2]) if config else set())
