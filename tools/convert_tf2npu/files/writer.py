@@ -53,8 +53,7 @@ def write_tree(source: str, tree: Tree, new: dict[str, bytes], target: str, forc
     if single and not os.path.isdir(target) and target.endswith((".py", NOTEBOOK)):
         target, name = os.path.split(target)
         tree = tree._replace(entries=(tree.entries[0]._replace(relative=name),))
-        (content,) = new.values()
-        new = {name: content}
+        new = dict(zip([name], new.values()))
     parent = os.path.dirname(target)
     made = _missing_folders(parent)
     done = False
