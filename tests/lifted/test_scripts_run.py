@@ -188,5 +188,5 @@ def test_a_lifted_script_computes_what_it_did(name: str, lifted: pathlib.Path, r
 
 def test_nothing_is_left_to_the_user_in_them(lifted: pathlib.Path, capsys: pytest.CaptureFixture) -> None:
     main(["-i", str(SCRIPTS), "--check", "--compat-v1", "--select", "NPU100,NPU119,NPU260"])
-    assert "left:" not in capsys.readouterr().out
+    assert "not converted:" not in capsys.readouterr().out
     assert main(["-i", str(lifted), "--check", "--compat-v1", "--select", "NPU100,NPU119,NPU260"]) == 0
