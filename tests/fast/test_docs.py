@@ -54,6 +54,16 @@ def test_no_page_links_to_the_pages_of_rules_which_are_not_in_git(repo_root: pat
     assert not linked
 
 
+def test_every_relative_link_leads_to_a_file(repo_root: pathlib.Path) -> None:
+    links = [
+        (page, target)
+        for page in pages(repo_root)
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    ]
+    assert len(links) > 30
+    assert [f"{page.name}: {target}" for page, target in links if not (page.parent / target).exists()] == []
+
+
 @pytest.mark.parametrize("name", ["options.md", "report-schema.md"])
 def test_a_stale_page_is_found(repo_root: pathlib.Path, tmp_path: pathlib.Path, name: str) -> None:
     spec = importlib.util.spec_from_file_location("docs_make", str(repo_root / "docs" / "make.py"))
