@@ -54,7 +54,7 @@ setup(
         "benchmark": ["matplotlib>=3.5", "torch>=1.11"],
         # 2.15 is the last TensorFlow which has tf.estimator.
         "samples": ["tensorflow>=1.15.5,<2.16", "scikit-learn>=0.24"],
-        "dev": ["mypy>=1.8", "pre-commit>=3", "pytest>=7", "pytest-xdist>=3", "ruff>=0.9"],
+        "dev": ["mypy>=1.8", "pre-commit>=3", "pytest>=7", "ruff>=0.9"],
         "test": ["pytest>=7", "scikit-learn>=0.24", "setuptools>=61", "wheel"],
     },
     entry_points={"console_scripts": ["convert_tf2npu = convert_tf2npu.main:main", "npu-shim = npu_shim.cli:main"]},
