@@ -30,7 +30,8 @@ with tf.Session() as session:
     run()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     values = run()
-    print(values == [2.0] * 10, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    right = all(abs(value - 2.0) < 1e-6 for value in values)  # the last bit of tf.sqrt depends on the processor
+    print(right, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
