@@ -1,4 +1,5 @@
 """With dropout the samples train as well after migration as before."""
+
 from __future__ import annotations
 
 import statistics
@@ -17,42 +18,41 @@ SEEDS = (1, 2, 3)
 # about four standard deviations wide. The loss is the mean over the second half of
 # the logged steps; migrated / original was 0.86 to 1.08 for the digits and 0.99 to
 # 1.00 for the text. A dropout which does nothing gives 0.3 and 0.94.
-ACCURACY_BAND = {'digits_estimator': 0.015, 'digits_session': 0.015, 'text_keras': 0.005}
-LOSS_RATIO_BAND = {'digits_estimator': 1.35, 'digits_session': 1.35, 'text_keras': 1.03}
+ACCURACY_BAND = {"digits_estimator": 0.015, "digits_session": 0.015, "text_keras": 0.005}
+LOSS_RATIO_BAND = {"digits_estimator": 1.35, "digits_session": 1.35, "text_keras": 1.03}
 
 
 def pairs_with_dropout(train: Train, name: str) -> list[tuple[training.Run, training.Run]]:
     """(original, migrated) for every seed, with the sample's default dropout."""
-    futures = [(train('original', name, '--seed=%d' % seed),
-                train('expected_npu', name, '--seed=%d' % seed)) for seed in SEEDS]
+    futures = [
+        (train("original", name, f"--seed={seed}"), train("expected_npu", name, f"--seed={seed}")) for seed in SEEDS
+    ]
     return [(original.result(), migrated.result()) for original, migrated in futures]
 
 
 def late_loss(run: training.Run) -> float:
     """Mean loss over the second half of the logged steps."""
     steps = sorted(run.losses)
-    return statistics.mean(run.losses[step] for step in steps[len(steps) // 2:])
+    return statistics.mean(run.losses[step] for step in steps[len(steps) // 2 :])
 
 
-@pytest.mark.parametrize('name', RUNNABLE)
+@pytest.mark.parametrize("name", RUNNABLE)
 def test_with_dropout_both_end_within_the_band_of_three_seeds(name: str, train: Train) -> None:
     original, migrated = zip(*pairs_with_dropout(train, name))
-    difference = (statistics.mean(run.accuracy for run in original)
-                  - statistics.mean(run.accuracy for run in migrated))
+    difference = statistics.mean(run.accuracy for run in original) - statistics.mean(run.accuracy for run in migrated)
     assert abs(difference) <= ACCURACY_BAND[name]
-    ratio = (statistics.mean(late_loss(run) for run in migrated)
-             / statistics.mean(late_loss(run) for run in original))
+    ratio = statistics.mean(late_loss(run) for run in migrated) / statistics.mean(late_loss(run) for run in original)
     assert 1 / LOSS_RATIO_BAND[name] <= ratio <= LOSS_RATIO_BAND[name]
 
 
-@pytest.mark.parametrize('name', RUNNABLE)
+@pytest.mark.parametrize("name", RUNNABLE)
 def test_the_band_would_show_a_dropout_which_does_nothing(name: str, train: Train) -> None:
     with_dropout = pairs_with_dropout(train, name)[0][0]
-    without = train('expected_npu', name, '--dropout=0').result()
+    without = train("expected_npu", name, "--dropout=0").result()
     assert late_loss(without) / late_loss(with_dropout) < 1 / LOSS_RATIO_BAND[name]
 
 
-@pytest.mark.parametrize('name', RUNNABLE)
+@pytest.mark.parametrize("name", RUNNABLE)
 def test_every_seed_reaches_the_stated_accuracy(name: str, train: Train) -> None:
     for original, migrated in pairs_with_dropout(train, name):
         assert original.accuracy >= SAMPLES[name].min_accuracy

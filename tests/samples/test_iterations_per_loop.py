@@ -1,4 +1,5 @@
 """The digits CNN trained through train_and_evaluate ends the same with one step per run and with 100."""
+
 from __future__ import annotations
 
 import pathlib
@@ -9,10 +10,10 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-HAS_ESTIMATOR = hasattr(tf, 'estimator')
+HAS_ESTIMATOR = hasattr(tf, "estimator")
 STEPS = 200
 
-TRAIN = '''
+TRAIN = """
 import sys
 import numpy as np
 import expected_npu as sample
@@ -28,14 +29,18 @@ result, _ = tf.estimator.train_and_evaluate(
 names = [n for n in job.get_variable_names()]
 np.savez(folder + '/end.npz', accuracy=result['accuracy'], loss=result['loss'],
          **{n.replace('/', '.'): job.get_variable_value(n) for n in names})
-'''
+"""
 
 
-def train(repo_root: pathlib.Path, folder: pathlib.Path, iterations: int) -> 'subprocess.CompletedProcess[str]':
-    sample = repo_root / 'samples' / 'digits_estimator'
-    code = 'import sys; sys.path[:0] = [%r, %r]\n%s' % (str(repo_root), str(sample), TRAIN)
-    return subprocess.run([sys.executable, '-c', code, str(folder), str(iterations), str(STEPS)],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+def train(repo_root: pathlib.Path, folder: pathlib.Path, iterations: int) -> subprocess.CompletedProcess[str]:
+    sample = repo_root / "samples" / "digits_estimator"
+    code = f"import sys; sys.path[:0] = [{str(repo_root)!r}, {str(sample)!r}]\n{TRAIN}"
+    return subprocess.run(
+        [sys.executable, "-c", code, str(folder), str(iterations), str(STEPS)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def test_the_same_weights_with_1_and_100_steps_per_run(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -43,12 +48,12 @@ def test_the_same_weights_with_1_and_100_steps_per_run(repo_root: pathlib.Path, 
     for iterations in (1, 100):
         done = train(repo_root, tmp_path / str(iterations), iterations)
         if not HAS_ESTIMATOR:
-            assert done.returncode and 'NPURunConfig needs tf.estimator' in done.stdout
+            assert done.returncode and "NPURunConfig needs tf.estimator" in done.stdout
             return
         assert done.returncode == 0, done.stdout[-3000:]
-        ends.append(np.load(str(tmp_path / str(iterations) / 'end.npz')))
+        ends.append(np.load(str(tmp_path / str(iterations) / "end.npz")))
     one, hundred = ends
-    assert sorted(one) == sorted(hundred) and one['global_step'] == hundred['global_step'] == STEPS
+    assert sorted(one) == sorted(hundred) and one["global_step"] == hundred["global_step"] == STEPS
     for name in one:
         np.testing.assert_allclose(hundred[name], one[name], rtol=1e-4, atol=2e-5, err_msg=name)
-    assert hundred['accuracy'] == pytest.approx(float(one['accuracy']), abs=0.003) and one['accuracy'] > 0.9
+    assert hundred["accuracy"] == pytest.approx(float(one["accuracy"]), abs=0.003) and one["accuracy"] > 0.9

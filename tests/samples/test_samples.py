@@ -1,4 +1,5 @@
 """The samples train, and train the same before and after migration."""
+
 from __future__ import annotations
 
 import pathlib
@@ -14,45 +15,49 @@ from tests.samples.conftest import Train
 SAMPLES = {sample.name: sample for sample in compare.SAMPLES}
 
 # TensorFlow lost Estimator after 2.15, and graph mode for Keras with Keras 3.
-HAS_ESTIMATOR = hasattr(tf, 'estimator')
-HAS_GRAPH_KERAS = int(getattr(tf.keras, '__version__', '2').split('.')[0]) < 3
-RUNNABLE = [name for name, there in (
-    ('digits_estimator', HAS_ESTIMATOR), ('digits_session', True),
-    ('text_keras', HAS_GRAPH_KERAS)) if there]
+HAS_ESTIMATOR = hasattr(tf, "estimator")
+HAS_GRAPH_KERAS = int(getattr(tf.keras, "__version__", "2").split(".")[0]) < 3
+RUNNABLE = [
+    name
+    for name, there in (("digits_estimator", HAS_ESTIMATOR), ("digits_session", True), ("text_keras", HAS_GRAPH_KERAS))
+    if there
+]
 
 # How the migrated sample ends where TensorFlow lacks what it needs.
 NO_SUCH_THING = {
-    'digits_estimator': ('NPURunConfig needs tf.estimator, which TensorFlow ',
-                         'the last TensorFlow that has it is 2.15.'),
-    'text_keras': ('set_keras_session_npu_config needs Keras sessions, which the Keras 3 of ',
-                   'the last TensorFlow that has them is 2.15.'),
+    "digits_estimator": (
+        "NPURunConfig needs tf.estimator, which TensorFlow ",
+        "the last TensorFlow that has it is 2.15.",
+    ),
+    "text_keras": (
+        "set_keras_session_npu_config needs Keras sessions, which the Keras 3 of ",
+        "the last version with them, or train with tf.compat.v1.Session.",
+    ),
 }
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize('name', sorted(SAMPLES))
-def test_expected_npu_is_what_the_tool_writes_today(
-        name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    written, _ = compare.migrate(name, tmp_path / 'out')
-    expected = repo_root / 'samples' / name / 'expected_npu.py'
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_expected_npu_is_what_the_tool_writes_today(name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    written, _ = compare.migrate(name, tmp_path / "out")
+    expected = repo_root / "samples" / name / "expected_npu.py"
     assert written.read_bytes().decode() == expected.read_bytes().decode(), (
-        'when the change is wanted: python %s -i samples/%s/original.py -o OUT && '
-        'cp OUT/original.py samples/%s/expected_npu.py' % (
-            compare.TOOL.relative_to(repo_root), name, name))
+        f"when the change is wanted: python {compare.TOOL.relative_to(repo_root)} -i samples/{name}/original.py -o OUT && "
+        f"cp OUT/original.py samples/{name}/expected_npu.py"
+    )
 
 
-@pytest.mark.parametrize('name', RUNNABLE)
+@pytest.mark.parametrize("name", RUNNABLE)
 def test_without_dropout_both_log_the_same_loss_at_every_step(name: str, train: Train) -> None:
-    original = train('original', name, '--dropout=0')
-    migrated = train('expected_npu', name, '--dropout=0')
+    original = train("original", name, "--dropout=0")
+    migrated = train("expected_npu", name, "--dropout=0")
     difference = compare.largest_difference(original.result(), migrated.result())
     assert difference <= SAMPLES[name].loss_tolerance
 
 
-@pytest.mark.parametrize('name', sorted(SAMPLES))
-def test_the_migrated_sample_trains_or_says_what_this_tensorflow_lacks(
-        name: str, train: Train) -> None:
-    future = train('expected_npu', name, '--dropout=0')
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_the_migrated_sample_trains_or_says_what_this_tensorflow_lacks(name: str, train: Train) -> None:
+    future = train("expected_npu", name, "--dropout=0")
     if name in RUNNABLE:
         losses = future.result().losses
         assert len(losses) >= 10 and min(losses) == 1
@@ -61,22 +66,28 @@ def test_the_migrated_sample_trains_or_says_what_this_tensorflow_lacks(
     with pytest.raises(training.SampleError) as error:
         future.result()
     last_line = str(error.value).rstrip().splitlines()[-1].strip()
-    assert last_line.startswith('RuntimeError: ')
-    for text in NO_SUCH_THING[name] + (tf.__version__, 'Install tensorflow==2.15.*'):
+    assert last_line.startswith("RuntimeError: ")
+    for text in NO_SUCH_THING[name] + (tf.__version__, "Install tensorflow==2.15.*"):
         assert text in last_line
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize('name', RUNNABLE)
-def test_train_1p_trains_here_and_keeps_a_log(
-        name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_train_1p_trains_here_and_keeps_a_log(name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     done = subprocess.run(
-        ['bash', str(repo_root / 'samples' / name / 'train_1p.sh'), '--steps=20', '--log_every=5',
-         '--model_dir=%s' % (tmp_path / 'model')],
-        env={**training.environment(), 'PYTHON': sys.executable,
-             'LOG_DIR': str(tmp_path / 'logs')},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        [
+            "bash",
+            str(repo_root / "samples" / name / "train_1p.sh"),
+            "--steps=20",
+            "--log_every=5",
+            f"--model_dir={tmp_path / 'model'}",
+        ],
+        env={**training.environment(), "PYTHON": sys.executable, "LOG_DIR": str(tmp_path / "logs")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout[-3000:]
-    log = (tmp_path / 'logs' / 'train_0.log').read_text(encoding='utf-8')
+    log = (tmp_path / "logs" / "train_0.log").read_text(encoding="utf-8")
     assert training.parse(log).losses.keys() >= {1}
-    assert list((tmp_path / 'model').iterdir())
+    assert list((tmp_path / "model").iterdir())
