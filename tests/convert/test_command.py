@@ -227,6 +227,13 @@ def test_rules_can_be_chosen_and_places_excepted(tmp_path, capsys) -> None:
     assert "/cpu:0" not in out and out.count("npu_config_proto()") == 1
 
 
+def test_a_suppression_comment_holds_for_its_codes_only(tmp_path, capsys) -> None:
+    text = "import tensorflow as tf\ntf.Session()  # npu: ignore[NPU102, NPU110]\n"
+    script = make(tmp_path, {"a.py": text}) / "a.py"
+    assert main(["-i", str(script)]) == 0
+    assert capsys.readouterr().out.count("npu_config_proto()") == 1
+
+
 def test_rules_are_listed_and_explained(capsys) -> None:
     assert main(["--list-rules"]) == 0
     assert "NPU101  Give every session the NPU configuration." in capsys.readouterr().out

@@ -147,6 +147,9 @@ MOVED = [
     ("import tensorflow as tf\ntf.Session = tf.compat.v1.Session\ntf.Session()", "tensorflow.Session"),
 ]
 UNKNOWN = [
+    "import tensorflow as tf\nimport other\ndef f():\n    m = other\n    def g():\n        nonlocal m\n"
+    "        m = tf\n    g()\n    def h():\n        m.Session()",
+    "import tensorflow as tf\nimport other\nm = tf\nfor i in x:\n    m.Session()\n    m = other",
     "import tensorflow as tf\ntf.Session = Recorder\ntf.Session()",
     "import tensorflow as tf\nimport functools\ntf.Session = functools.partial(tf.Session, graph=g)\ntf.Session()",
     "import tensorflow as tf\nclass A:\n    def __init__(self, tf):\n        self.tf = tf\n    def f(self):\n"
