@@ -19,7 +19,7 @@ State = Dict[str, Tuple[int, int, str]]
 
 
 def state(folder: pathlib.Path) -> State:
-    """What a folder holds: numbers of files on the disk, modes, contents."""
+    """Return the inodes, modes and contents of a folder."""
     found: State = {}
     for path in sorted(folder.rglob("*")):
         at = path.lstat()

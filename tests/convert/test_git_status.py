@@ -38,7 +38,7 @@ def work(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def in_place(source: pathlib.Path, capsys: Any, *more: str) -> str:
-    """What is said on standard error; nothing where the source was changed."""
+    """Return the output on standard error; nothing if the source was changed."""
     before = [p.read_bytes() for p in sorted(source.parent.rglob("*.py"))]
     code = main(["-i", str(source), "--in-place"] + list(more))
     error = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Whether a node certainly stands where Python 3.7 says that it starts."""
+"""Nodes that certainly start where Python 3.7 says so."""
 
 from __future__ import annotations
 

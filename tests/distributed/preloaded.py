@@ -1,4 +1,4 @@
-"""What the process that ranks are forked from has imported: TensorFlow with its parts that are loaded when first used."""
+"""The imports of the process that ranks are forked from: TensorFlow with its lazily loaded parts."""
 
 from __future__ import annotations
 
