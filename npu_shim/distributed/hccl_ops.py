@@ -60,6 +60,8 @@ def allreduce(tensor: Any, reduction: str, fusion: int = 1, fusion_id: int = -1,
 def allgather(tensor: Any, rank_size: int, group: str = WORLD, fusion: int = 0, fusion_id: int = -1) -> tf.Tensor:
     """Concatenate the tensors of all ranks along axis 0, in rank order: [rank_size * d0, ...].
 
+    HCCL needs the same shape on every rank. On the CPU, d0 may differ if it is dynamic, or if the call is eager.
+
     Raises:
         ValueError: rank_size is not the size of the group.
         TypeError: on several ranks, HCCL does not gather the type.

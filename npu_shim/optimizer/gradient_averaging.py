@@ -126,12 +126,15 @@ def _size_bytes(tensor: Tensor) -> int:
 
 
 def _gather_slices(value: Gradient, reduction: str, group: str, size: int) -> Gradient:
-    """Return the rows of all ranks: a variable updated with them gets the sum of the slices."""
+    """Return the rows of all ranks, which may have another number each.
+
+    A variable updated with them gets the sum of the slices.
+    """
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction={reduction!r} is not allowed for IndexedSlices: it must be mean or sum.")
-    from npu_shim.distributed import graph_ops
+    from npu_shim.distributed import uneven_ops
 
-    rows, indices = (graph_ops.allgather(part, group) for part in (value.values, value.indices))
+    rows, indices = (uneven_ops.allgather(part, group)[0] for part in (value.values, value.indices))
     return tf.IndexedSlices(mean(rows, size) if reduction == "mean" else rows, indices, value.dense_shape)
 
 

@@ -46,6 +46,21 @@ class Array:
         typed = flat if flat.dtype is self.dtype else flat.view(self.dtype)
         return typed.reshape(self.shape if shape is None else shape)
 
+    @property
+    def rows(self) -> int:
+        """Return the size of axis 0; 1 for a scalar."""
+        return self.shape[0] if self.shape else 1
+
+    @property
+    def row_size(self) -> int:
+        """Return the number of elements of one row of axis 0; 1 for a scalar."""
+        return int(np.prod(self.shape[1:], dtype=np.int64))
+
+    @property
+    def row_text(self) -> str:
+        """Return type and shape without the size of axis 0, which may differ between ranks."""
+        return f"{self.type_name}[{', '.join(map(str, ('?',) + self.shape[1:]))}]"
+
     def __str__(self) -> str:
         return f"{self.type_name}{list(self.shape)}"
 

@@ -69,3 +69,32 @@ def check_count_matrix(key: str, matrix: np.ndarray | Sequence[Sequence[int]], s
             "negative."
         )
     return counts
+
+
+def check_splits(key: str, splits: Counts | None, shape: Sequence[int], size: int) -> np.ndarray:
+    """Return the number of rows of a tensor for each rank as int64 [size].
+
+    Args:
+        key: the key of the collective.
+        splits: the numbers; None for equal parts.
+        shape: the shape of the tensor.
+        size: the size of the group.
+    Raises:
+        ValueError: the tensor has no rows, cannot be divided equally, or the numbers do not fit its rows.
+    """
+    if not shape:
+        raise ValueError(f"{key}: a scalar cannot be sent in parts. Pass a tensor with rows.")
+    if splits is None and shape[0] % size:
+        raise ValueError(
+            f"{key}: a tensor of shape {list(shape)} cannot be sent in {size} equal parts. Pass splits, the number of "
+            "rows of axis 0 for each rank."
+        )
+    if splits is None:
+        return np.full(size, shape[0] // size, np.int64)
+    counts = np.ascontiguousarray(splits, np.int64)
+    if counts.shape != (size,) or counts.min() < 0 or counts.sum() > shape[0]:
+        raise ValueError(
+            f"{key}: splits={counts.tolist()} is not allowed. Pass one number of rows for each of {size} ranks, none "
+            f"negative, at most {shape[0]} together."
+        )
+    return counts

@@ -105,12 +105,13 @@ class Call(Transport):
 
     def allgather(self, source: np.ndarray, out: np.ndarray) -> None:
         out[self._place] = source
-        if self._is_small(source.nbytes):
+        if not self._agreed and self._is_small(source.nbytes):
             gathered = self._gather(source)
             for other in self._others:
                 out[other] = gathered[other].view(source.dtype)
             return
-        self._gather()
+        if not self._agreed:
+            self._gather()
         for begin, end in self._steps(0, source.size, source.dtype):
             for other in self._rotated():
                 self._send(other, source[begin:end])

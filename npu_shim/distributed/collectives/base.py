@@ -1,0 +1,47 @@
+"""Base class of the collective operations of a process group."""
+
+from __future__ import annotations
+
+from typing import Callable, Sequence, TypeVar
+
+from npu_shim.distributed.collectives.arrays import Array, describe
+from npu_shim.distributed.collectives.buffer_pool import BufferPool
+from npu_shim.distributed.collectives.op_key import digest_of
+from npu_shim.distributed.collectives.reductions import check_reduction
+from npu_shim.distributed.collectives.transport import GroupBackend, Transport
+
+T = TypeVar("T")
+_MAX_CACHED_DIGESTS = 1024
+
+
+class Collectives:
+    """The ranks of a group, and the way in which one of its collectives runs."""
+
+    def __init__(self, name: str, ranks: Sequence[int], backend: GroupBackend, pool: BufferPool) -> None:
+        self.name, self.ranks, self.rank, self.size = name, tuple(ranks), backend.rank, backend.size
+        self._backend, self._pool = backend, pool
+        self._digests: dict[str, bytes] = {}
+
+    def _run(self, key: str, request: str, work: Callable[[Transport], T]) -> T:
+        digest = self._digests.get(request)
+        if digest is None:
+            if len(self._digests) >= _MAX_CACHED_DIGESTS:
+                self._digests.clear()
+            digest = self._digests[request] = digest_of(request)
+        return self._backend.run(key, request, digest, work)
+
+    def _reduction(self, what: str, reduction: str, arrays: list[Array]) -> str:
+        for name in {array.type_name for array in arrays} or {"float32"}:
+            check_reduction(reduction, name)
+        if len({array.type_name for array in arrays}) > 1:
+            raise TypeError(
+                f"tensors of one reduction have different types ({describe(arrays)}). Cast them to one type."
+            )
+        return f"{what} of {describe(arrays)}"
+
+    def _member(self, rank: int, name: str) -> int:
+        if not 0 <= rank < self.size:
+            raise ValueError(
+                f"{name}={rank!r} is not allowed. The ranks of group {self.name!r} are 0 to {self.size - 1}."
+            )
+        return rank

@@ -1,0 +1,135 @@
+"""Collectives whose ranks have another number of rows each, as TensorFlow ops with gradients. See collective_op.
+
+HCCL has none of them: its ranks have equal shapes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Sequence
+
+import numpy as np
+
+from npu_shim import _tf
+from npu_shim._tf import tf
+from npu_shim.distributed import graph_ops, groups
+from npu_shim.distributed.collective_op import differentiable_op, tensors_of
+from npu_shim.distributed.graph_ops import type_name
+from npu_shim.distributed.world import world
+
+if TYPE_CHECKING:
+    from npu_shim.distributed.collectives import ProcessGroup
+
+
+def allgather(tensor: tf.Tensor, group: str) -> tuple[tf.Tensor, tf.Tensor]:
+    """Concatenate the tensors of a group's ranks along axis 0.
+
+    The gradient of a rank's tensor is the sum of the gradients of its rows over all ranks.
+
+    Args:
+        tensor: [d0, ...]; d0 may differ between ranks. A scalar counts as [1].
+        group: name of the group.
+    Returns:
+        A tensor [sum of d0, ...], and the d0 of each rank, int64 [size].
+    """
+    inputs = tensors_of([tensor])
+
+    def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        return [*process_group.allgather_with_counts(arrays[0], key=key)]
+
+    results = [(inputs[0].dtype, _any_rows(inputs[0])), _counts(group)]
+    output, counts = differentiable_op("allgather", group, inputs, results, work, _allgather_gradient)
+    return output, counts
+
+
+def _allgather_gradient(
+    kind: str, group: str, inputs: Sequence[tf.Tensor], results: Sequence[tf.Tensor], dys: Sequence[tf.Tensor]
+) -> list[tf.Tensor | None]:
+    members = groups.group(group)
+    rank, counts = members.rank_of(world().rank), results[1]
+    begin = tf.reduce_sum(counts[:rank])
+    rows = graph_ops.allreduce(dys[:1], "sum", group)[0][begin : begin + counts[rank]]
+    return [tf.reshape(rows, tf.shape(inputs[0]))]
+
+
+def reduce_scatter(tensor: tf.Tensor, reduction: str, group: str) -> tf.Tensor:
+    """Reduce a tensor; each rank of the group gets a block of axis 0.
+
+    The gradient of a sum is the concatenation of the gradients of all ranks; other reductions have none.
+
+    Args:
+        tensor: [d0, ...]; the first d0 % size ranks get one row more than the others.
+        reduction: 'sum', 'prod', 'max' or 'min'.
+        group: name of the group.
+    """
+    inputs = tensors_of([tensor])
+    name, members = type_name(inputs), groups.group(group)
+    shape = _any_rows(inputs[0])
+    if inputs[0].shape.rank == 0:
+        raise ValueError("reduce_scatter: a scalar cannot be scattered. Pass a tensor with rows.")
+    rows = None if inputs[0].shape.rank is None else _tf.v1.dimension_value(inputs[0].shape[0])
+    if rows is not None:
+        own = rows // members.size + (members.rank_of(world().rank) < rows % members.size)
+        shape = tf.TensorShape([own]).concatenate(shape[1:])
+
+    def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        return [process_group.reduce_scatter(arrays[0], reduction, key=key, type_name=name, uneven=True)]
+
+    results = [(inputs[0].dtype, shape)]
+    return differentiable_op(
+        f"uneven reduce_scatter {reduction}", group, inputs, results, work, _reduce_scatter_gradient
+    )[0]
+
+
+def _reduce_scatter_gradient(
+    kind: str, group: str, inputs: Sequence[tf.Tensor], results: Sequence[tf.Tensor], dys: Sequence[tf.Tensor]
+) -> list[tf.Tensor | None]:
+    if not kind.endswith(" sum"):
+        raise LookupError(
+            f"{kind} has no gradient: only that of a sum is defined. Wrap its result in tf.stop_gradient if the loss "
+            "does not depend on it."
+        )
+    return [allgather(dys[0], group)[0]]
+
+
+def alltoall(tensor: tf.Tensor, splits: tf.Tensor | None, group: str) -> tuple[tf.Tensor, tf.Tensor]:
+    """Send rows of axis 0 to each rank, and receive some from each.
+
+    The gradient sends the gradient of each row back to the rank that sent the row.
+
+    Args:
+        tensor: [d0, ...]; d0 may differ between ranks.
+        splits: integers [size]; the number of rows for each rank. None for equal parts.
+        group: name of the group.
+    Returns:
+        The rows from all ranks in rank order, and their numbers, int64 [size].
+    """
+    inputs = tensors_of([tensor]) + ([] if splits is None else [tf.cast(splits, tf.int64)])
+
+    def work(process_group: ProcessGroup, key: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        return [*process_group.alltoall(arrays[0], arrays[1] if len(arrays) > 1 else None, key=key)]
+
+    results = [(inputs[0].dtype, _any_rows(inputs[0])), _counts(group)]
+    output, received = differentiable_op("alltoall", group, inputs, results, work, _alltoall_gradient)
+    return output, received
+
+
+def _alltoall_gradient(
+    kind: str, group: str, inputs: Sequence[tf.Tensor], results: Sequence[tf.Tensor], dys: Sequence[tf.Tensor]
+) -> list[tf.Tensor | None]:
+    back = alltoall(dys[0], results[1], group)[0]
+    if len(inputs) == 1:
+        return [back]
+    unsent = tf.shape(inputs[0])[0] - tf.shape(back)[0]  # rows behind those of splits
+    padding = tf.concat([[unsent], tf.shape(back)[1:]], 0)
+    return [tf.concat([back, tf.zeros(padding, back.dtype)], 0), None]
+
+
+def _any_rows(tensor: tf.Tensor) -> tf.TensorShape:
+    """Return the static shape of a tensor with another number of rows."""
+    shape = tensor.shape
+    return shape if shape.rank is None else tf.TensorShape([None]).concatenate(shape[1:])
+
+
+def _counts(group: str) -> tuple[tf.DType, tf.TensorShape]:
+    """Return type and static shape of a number for each rank of a group."""
+    return tf.int64, tf.TensorShape([groups.group(group).size])
