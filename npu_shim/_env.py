@@ -36,6 +36,7 @@ VARIABLES = (
     "NPU_SHIM_KERNELS",
     "NPU_SHIM_MEMORY",
     "NPU_SHIM_COLLECTIVES",
+    "NPU_SHIM_COMMITS",
     "NPU_SHIM_COLLECTIVE_TIMEOUT",
     "HCCL_CONNECT_TIMEOUT",
     "HCCL_IF_BASE_PORT",
@@ -54,7 +55,8 @@ class Environment(NamedTuple):
     launch scripts give a process's place in the table as pod_name, in the
     variable pod_variable. The timeouts limit the wait for other ranks to start
     and the wait in a collective. collectives selects the collective backend on
-    the CPU. base_port is the first port of the ranks.
+    the CPU. base_port is the first port of the ranks. commit_dir is the folder in which
+    elastic states survive a restart of the job.
     """
 
     rank_id: int | None
@@ -76,6 +78,7 @@ class Environment(NamedTuple):
     collective_timeout_s: int
     collectives: str
     base_port: int
+    commit_dir: str | None
     defaulted: tuple[str, ...]
 
     @property
@@ -150,6 +153,7 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         collective_timeout_s=env.integer("NPU_SHIM_COLLECTIVE_TIMEOUT", 1) or COLLECTIVE_TIMEOUT_S,
         collectives=env.choice("NPU_SHIM_COLLECTIVES", COLLECTIVES),
         base_port=env.integer("HCCL_IF_BASE_PORT", 1024, 65520) or BASE_PORT,
+        commit_dir=env.text("NPU_SHIM_COMMITS"),
         defaulted=tuple(name for name, value in known.items() if value is None),
     )
 

@@ -9,11 +9,12 @@ no rank waits for a collective that never comes.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 import weakref
 from collections import Counter
-from typing import TYPE_CHECKING, Hashable, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Hashable, Iterator, MutableMapping, Sequence
 
 import numpy as np
 
@@ -26,6 +27,7 @@ _SUMMARY_BYTES = 32
 _lock = threading.Lock()
 _graphs: MutableMapping[Hashable, GraphCollectives] = weakref.WeakKeyDictionary()
 _graph_count = 0
+_named = threading.local()
 
 
 class CollectiveId:
@@ -84,6 +86,8 @@ def count(graph: Hashable) -> int:
 def add(graph: Hashable | None, group: str, operation: str, names: str) -> CollectiveId:
     """Return the id of a collective that is built in a graph, or runs eagerly if graph is None."""
     global _graph_count
+    if getattr(_named, "name", None) is not None:
+        return CollectiveId(_named.name + (collectives.LABEL + names if names else ""), None)
     if graph is None:
         return CollectiveId(f"{operation} (eager)", None)
     with _lock:
@@ -92,6 +96,22 @@ def add(graph: Hashable | None, group: str, operation: str, names: str) -> Colle
             _graph_count += 1
             found = _graphs[graph] = GraphCollectives(_graph_count)
         return found.add(group, operation, names)
+
+
+@contextlib.contextmanager
+def named(name: str) -> Iterator[None]:
+    """Inside, collectives are known by a name instead of their place, so ranks may build others in between.
+
+    A rank that waits for a collective which another rank never runs gets an error when its time is up.
+
+    Args:
+        name: the same on every rank, and another one for each collective of a graph.
+    """
+    outer, _named.name = getattr(_named, "name", None), name
+    try:
+        yield
+    finally:
+        _named.name = outer
 
 
 class _Check:

@@ -46,7 +46,7 @@ def reduce_all(values: Sequence[Gradient], reduction: str, group: str = WORLD) -
     dense = [index for index, value in enumerate(values) if value is not None and not is_sparse(value)]
     tensors = {index: tf.convert_to_tensor(values[index]) for index in dense}
     last: list[Tensor] = []
-    for indices in _messages(list(tensors.values()), group):
+    for indices in messages(list(tensors.values()), group):
         members = [dense[index] for index in indices]
         with tf.control_dependencies(last):
             reduced = graph_ops.allreduce(
@@ -109,8 +109,13 @@ def mean(total: Tensor, size: int) -> Tensor:
     return total / tf.constant(size, total.dtype)
 
 
-def _messages(tensors: Sequence[Tensor], group: str) -> list[list[int]]:
-    """Return the indices of the tensors of each message: those of one bucket and one type."""
+def messages(tensors: Sequence[Tensor], group: str) -> list[list[int]]:
+    """Return the indices of the tensors of each message: those of one bucket and one type.
+
+    Args:
+        tensors: the gradients, in their order.
+        group: name of the group.
+    """
     found: list[list[int]] = []
     for bucket in gradient_buckets.buckets([_size_bytes(tensor) for tensor in tensors], group):
         by_type: dict[DType, list[int]] = {}

@@ -1,0 +1,1 @@
+"""Parts that Horovod's modules for tf.keras and for the package keras share."""

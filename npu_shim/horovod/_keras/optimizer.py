@@ -1,0 +1,137 @@
+"""A Keras optimizer that reduces gradients: Keras of TensorFlow 1.15 to 2.15, and Keras 3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterable
+
+from npu_shim import _tf
+from npu_shim._tf import tf
+from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
+from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
+from npu_shim.horovod.tensorflow.util import _executing_eagerly
+
+if TYPE_CHECKING:
+    from npu_shim._types import Gradient, Optimizer, Tensor, Variable
+    from npu_shim.optimizer.gradient_averaging import GradientAndVariable
+
+
+def create_distributed_optimizer(
+    optimizer: Optimizer,
+    name: str | None,
+    backward_passes_per_step: int = 1,
+    average_aggregated_gradients: bool = False,
+    **settings: Any,
+) -> Optimizer:
+    """Return an optimizer of a class made from that of a Keras optimizer, with its configuration.
+
+    The class has the name of the optimizer's own, so that a saved model loads where Horovod is absent.
+
+    Args:
+        optimizer: a Keras optimizer.
+        name: the name scope of the collectives.
+        backward_passes_per_step: how many backward passes each rank sums before the reduction.
+        average_aggregated_gradients: True if the sum of several passes is divided by their number.
+        **settings: as for GradientReducer.
+    """
+    base = type(optimizer)
+    if getattr(base, "_is_horovod", False):
+        raise ValueError(f"{optimizer!r} is a hvd.DistributedOptimizer already. Wrap an optimizer once.")
+    full_name = name or f"Distributed{base.__name__}"
+    GradientReducer(full_name, **settings)  # arguments are checked here, and not when a model is loaded
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        base.__init__(self, *args, **kwargs)
+        reducer = GradientReducer(full_name, **settings)
+        aggregation = None
+        if backward_passes_per_step > 1:
+            dense = bool(settings.get("sparse_as_dense"))
+            aggregation = LocalGradientAggregation(
+                backward_passes_per_step, reducer, dense, average_aggregated_gradients, _new_variable
+            )
+        object.__setattr__(self, "_reducer", reducer)
+        object.__setattr__(self, "_agg_helper", aggregation)
+
+    def register_local_var(self: Any, var: Variable) -> None:
+        self._reducer.register_local(var)
+
+    members: dict[str, Any] = {
+        "__init__": __init__,
+        "__module__": "horovod._keras",
+        "_is_horovod": True,
+        "register_local_var": register_local_var,
+        "_reduced": _reduced,
+    }
+    members.update(_keras3_members(base) if hasattr(base, "apply") else _keras2_members(base))
+    made: Any = type(base.__name__, (base,), members)
+    return made.from_config(optimizer.get_config())
+
+
+def _reduced(self: Any, gradients: Iterable[Gradient], variables: Iterable[Variable]) -> list[Gradient]:
+    """Return reduced gradients; several passes are summed first."""
+    reduce = self._reducer.reduce if self._agg_helper is None else self._agg_helper.compute_gradients
+    return reduce(list(gradients), list(variables))
+
+
+def _keras2_members(base: type) -> dict[str, Any]:
+    """Return the methods for optimizers whose minimize() and get_gradients() compute gradients."""
+    compute = getattr(base, "_compute_gradients", None) or getattr(base, "compute_gradients", None)
+
+    def compute_gradients(
+        self: Any, loss: Any, var_list: Any, grad_loss: Any = None, tape: Any = None
+    ) -> list[GradientAndVariable]:
+        given: dict[str, Any] = {} if tape is None else {"tape": tape}
+        if hasattr(base, "_compute_gradients"):
+            given["grad_loss"] = grad_loss
+        elif tape is None and not callable(loss):
+            given["tape"] = tf.GradientTape()
+        pairs = compute(self, loss, var_list, **given)  # type: ignore[misc]
+        variables = [variable for _, variable in pairs]
+        return list(zip(self._reduced([gradient for gradient, _ in pairs], variables), variables))
+
+    def get_gradients(self: Any, loss: Tensor, params: list[Variable]) -> list[Gradient]:
+        return self._reduced(base.get_gradients(self, loss, params), params)  # type: ignore[attr-defined]
+
+    def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        pairs = list(grads_and_vars)
+        if self._agg_helper is None or self._agg_helper.counter is None:
+            return base.apply_gradients(self, pairs, *args, **kwargs)  # type: ignore[attr-defined]
+        return self._agg_helper.apply_gradients(
+            lambda: base.apply_gradients(self, pairs, *args, **kwargs),  # type: ignore[attr-defined]
+            lambda: self.iterations.assign_add(1),
+            [gradient for gradient, _ in pairs],
+        )
+
+    return {
+        "_compute_gradients": compute_gradients,
+        "compute_gradients": compute_gradients,
+        "get_gradients": get_gradients,
+        "apply_gradients": apply_gradients,
+    }
+
+
+def _keras3_members(base: type) -> dict[str, Any]:
+    """Return the method through which every gradient of Keras 3 goes."""
+
+    def apply(self: Any, grads: Iterable[Gradient], trainable_variables: Iterable[Variable] | None = None) -> Any:
+        variables = list(self._trainable_variables if trainable_variables is None else trainable_variables)
+        reduced = self._reduced(grads, variables)
+        if self._agg_helper is None:
+            return base.apply(self, reduced, trainable_variables)  # type: ignore[attr-defined]
+        if not self.built:
+            with tf.init_scope():
+                self.build(variables)
+        return self._agg_helper.apply_gradients(
+            lambda: base.apply(self, reduced, trainable_variables),  # type: ignore[attr-defined]
+            lambda: self.iterations.assign_add(1) and None,
+            reduced,
+        )
+
+    return {"apply": apply}
+
+
+def _new_variable(first: Tensor, name: str) -> Variable:
+    """Return a variable of a function or of eager mode; in a graph one that the Keras session initializes."""
+    if _executing_eagerly() or _tf.v1.get_default_graph().building_function:
+        with tf.init_scope():
+            return tf.Variable(first, trainable=False, name=name)
+    return _tf.keras_backend().variable(first, name=name)

@@ -1,0 +1,1 @@
+"""The parts of Horovod's interface that need no TensorFlow."""

@@ -1,0 +1,152 @@
+"""Ranks, start and end, and what this Horovod is built with."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Iterable
+
+from npu_shim.distributed.world import World, world
+from npu_shim.horovod.common import process_sets as sets
+from npu_shim.horovod.common.process_sets import ProcessSet
+
+AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT = range(6)
+
+
+class HorovodBasics:
+    """The functions of Horovod that are the same for every framework."""
+
+    Average, Sum, Adasum, Min, Max, Product = AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT
+
+    def __init__(self) -> None:
+        self._world: World | None = None
+
+    def init(self, comm: Iterable[int] | None = None, process_sets: Iterable[ProcessSet] | str | None = None) -> None:
+        """Find the ranks of this job. Other functions need this call; a second call does nothing.
+
+        Args:
+            comm: None, or the ranks of the whole job in order. Use process_sets for a part of them.
+            process_sets: process sets to add; or "dynamic", as sets may always be added later.
+        Raises:
+            ValueError: comm has other ranks, or the variables of the job contradict each other.
+        """
+        if self._world is not None:
+            return
+        here = world()
+        if comm and list(comm) != list(range(here.size)):
+            raise ValueError(
+                f"hvd.init(comm={comm!r}) is not allowed: this job has the ranks 0 to {here.size - 1}, and all of them "
+                "take part. Pass process_sets=[hvd.ProcessSet([...])], and that set to each collective."
+            )
+        if isinstance(process_sets, str) and process_sets.lower() != "dynamic":
+            raise ValueError(f"process_sets={process_sets!r} is not allowed. Pass a list of ProcessSet, or 'dynamic'.")
+        sets.start([] if process_sets is None or isinstance(process_sets, str) else process_sets)
+        self._world = here
+
+    def shutdown(self) -> None:
+        """End the use of Horovod. init() may be called again."""
+        if self._world is not None:
+            self._world = None
+            sets.stop()
+
+    def is_initialized(self) -> bool:
+        """Return True between init() and shutdown()."""
+        return self._world is not None
+
+    def rank(self) -> int:
+        """Return the rank of this process."""
+        return self._here().rank
+
+    def size(self) -> int:
+        """Return the number of ranks."""
+        return self._here().size
+
+    def local_rank(self) -> int:
+        """Return the number of this process among the ranks of its host."""
+        return self._here().local_rank
+
+    def local_size(self) -> int:
+        """Return the number of ranks on this host."""
+        return self._here().local_size
+
+    def cross_rank(self) -> int:
+        """Return the number of this host among those that have a rank with this local rank."""
+        return self._peers().index(self._here().rank)
+
+    def cross_size(self) -> int:
+        """Return the number of hosts that have a rank with this local rank."""
+        return len(self._peers())
+
+    def is_homogeneous(self) -> bool:
+        """Return True if every host has the same number of ranks."""
+        here = self._here()
+        return len({len(here.ranks_beside(rank)) for rank in range(here.size)}) == 1
+
+    def start_timeline(self, file_path: str, mark_cycles: bool = False) -> None:
+        """Warn that there is no timeline."""
+        self._here()
+        warnings.warn(
+            f"hvd.start_timeline({file_path!r}) writes nothing: npu_shim has no timeline. Use tf.profiler.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    def stop_timeline(self) -> None:
+        """Do nothing: there is no timeline."""
+        self._here()
+
+    def mpi_threads_supported(self) -> bool:
+        """Return False: there is no MPI."""
+        self._here()
+        return False
+
+    def mpi_enabled(self) -> bool:
+        """Return False: there is no MPI."""
+        return False
+
+    def mpi_built(self) -> bool:
+        """Return False: there is no MPI."""
+        return False
+
+    def gloo_enabled(self) -> bool:
+        """Return True: the collectives need no MPI, as Gloo's."""
+        return True
+
+    def gloo_built(self) -> bool:
+        """Return True: the collectives need no MPI, as Gloo's."""
+        return True
+
+    def nccl_built(self) -> bool:
+        """Return False: there is no NCCL."""
+        return False
+
+    def ddl_built(self) -> bool:
+        """Return False: there is no DDL."""
+        return False
+
+    def ccl_built(self) -> bool:
+        """Return False: there is no oneCCL."""
+        return False
+
+    def cuda_built(self) -> bool:
+        """Return False: there is no CUDA."""
+        return False
+
+    def rocm_built(self) -> bool:
+        """Return False: there is no ROCm."""
+        return False
+
+    def _get_process_set_ids_and_ranks(self) -> dict[int, list[int]]:
+        return sets.ids_and_ranks()
+
+    def _here(self) -> World:
+        if self._world is None:
+            raise ValueError("Horovod has not been initialized; use hvd.init().")
+        return self._world
+
+    def _peers(self) -> list[int]:
+        here = self._here()
+        number = here.local_rank
+        return [r for r in range(here.size) if here.ranks_beside(r).index(r) == number]
+
+
+basics = HorovodBasics()

@@ -1,0 +1,55 @@
+"""Gradients of one's own, and factors of tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable
+
+from npu_shim import _tf_gradients
+from npu_shim._tf import tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import DType, Tensor
+
+_registered: set[str] = set()
+
+
+def scaled(tensor: Tensor, factor: float) -> Tensor:
+    """Return a tensor times a factor: integers as float64, half precision as float32, as Horovod computes it."""
+    if factor == 1.0:
+        return tensor
+    dtype: DType = tensor.dtype.base_dtype
+    if dtype.is_integer:
+        return tf.cast(tf.cast(tensor, tf.float64) * factor, dtype)
+    if dtype in (tf.float16, tf.bfloat16):
+        return tf.cast(tf.cast(tensor, tf.float32) * factor, dtype)
+    return tensor * tf.constant(factor, dtype)
+
+
+def with_scaled_gradient(tensor: Tensor, factor: float) -> Tensor:
+    """Return the tensor; the gradient that reaches it is multiplied by a factor."""
+    if factor == 1.0 or not tensor.dtype.is_floating:
+        return tensor
+    return with_gradient(tf.identity(tensor), tensor, lambda dy: scaled(dy, factor), f"times {factor!r}")
+
+
+def with_gradient(y: Tensor, x: Tensor, backward: Callable[[Tensor], Tensor], name: str) -> Tensor:
+    """Return y with a gradient with respect to x, instead of those of the ops that made it.
+
+    Args:
+        y: the result.
+        x: the tensor that it depends on.
+        backward: returns the gradient of x for that of y. It uses no tensor but that one.
+        name: the same for the same backward.
+    """
+    if tf.executing_eagerly():
+
+        @tf.custom_gradient
+        def replaced(x: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+            return tf.identity(y), backward
+
+        return replaced(x)
+    full_name = f"NpuShim Horovod {name}"
+    if full_name not in _registered:
+        tf.RegisterGradient(full_name)(_tf_gradients.gradient_of(lambda x, dy: [backward(dy)]))
+        _registered.add(full_name)
+    return _tf_gradients.with_gradient(y, [x], full_name)

@@ -1,0 +1,3 @@
+"""The elastic of ``npu_shim.horovod.tensorflow.keras``."""
+
+from npu_shim.horovod._keras.elastic import *  # noqa: F403

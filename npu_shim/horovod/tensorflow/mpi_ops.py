@@ -1,0 +1,331 @@
+"""Horovod's collectives on tensors, and its ranks as functions and as ops.
+
+A collective is known by its name, as in Horovod: ranks may build and run collectives in any order. In a graph the
+name is that of its tensor unless one is given; eagerly the n-th unnamed collective of a kind is the same on all ranks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+from npu_shim._tf import tf
+from npu_shim.horovod.common import process_sets as sets
+from npu_shim.horovod.common.basics import ADASUM, AVERAGE, MAX, MIN, PRODUCT, SUM, basics as _basics
+from npu_shim.horovod.common.process_sets import (
+    ProcessSet,
+    add_process_set as add_process_set,
+    global_process_set,
+    remove_process_set as remove_process_set,
+)
+from npu_shim.horovod.common.util import num_rank_is_power_2
+from npu_shim.horovod.tensorflow import transport
+from npu_shim.horovod.tensorflow.gradients import scaled, with_gradient, with_scaled_gradient
+from npu_shim.horovod.tensorflow.naming import collective_name
+from npu_shim.horovod.tensorflow.util import _executing_eagerly
+
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor, Variable
+
+Average, Sum, Adasum, Min, Max, Product = AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT
+_REDUCTIONS = {AVERAGE: "sum", SUM: "sum", MIN: "min", MAX: "max", PRODUCT: "prod"}
+
+init, shutdown, is_initialized = _basics.init, _basics.shutdown, _basics.is_initialized
+rank, size, local_rank, local_size = _basics.rank, _basics.size, _basics.local_rank, _basics.local_size
+cross_rank, cross_size, is_homogeneous = _basics.cross_rank, _basics.cross_size, _basics.is_homogeneous
+start_timeline, stop_timeline = _basics.start_timeline, _basics.stop_timeline
+mpi_threads_supported, mpi_enabled, mpi_built = _basics.mpi_threads_supported, _basics.mpi_enabled, _basics.mpi_built
+gloo_enabled, gloo_built, nccl_built, ddl_built = (
+    _basics.gloo_enabled,
+    _basics.gloo_built,
+    _basics.nccl_built,
+    _basics.ddl_built,
+)
+ccl_built, cuda_built, rocm_built = _basics.ccl_built, _basics.cuda_built, _basics.rocm_built
+check_num_rank_power_of_2 = num_rank_is_power_2
+
+
+def handle_average_backwards_compatibility(op: int | None, average: bool | None) -> int:
+    """Return the reduction that ``op`` or the older argument ``average`` selects; Average by default.
+
+    Raises:
+        ValueError: both are given.
+    """
+    if op is None:
+        return Average if average is None or average else Sum
+    if average is not None:
+        raise ValueError("op and average are both given. Pass op only: hvd.Average or hvd.Sum.")
+    return op
+
+
+def reduction_of(op: int, what: str) -> str:
+    """Return the name of the reduction that the collectives run for an ``op`` of Horovod.
+
+    Raises:
+        NotImplementedError: for Adasum.
+        ValueError: there is no such op.
+    """
+    if op == Adasum:
+        raise NotImplementedError(
+            f"{what}: op=hvd.Adasum is not supported. Use op=hvd.Average; to train with many ranks, scale the learning "
+            "rate and warm it up (hvd.callbacks.LearningRateWarmupCallback)."
+        )
+    if op not in _REDUCTIONS:
+        raise ValueError(f"{what}: op={op!r} is not allowed. Pass hvd.Average, Sum, Min, Max or Product.")
+    return _REDUCTIONS[op]
+
+
+def _allreduce(
+    tensor: Tensor,
+    name: str | None = None,
+    op: int = Sum,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> Tensor:
+    """Reduce one tensor. See _grouped_allreduce."""
+    return _grouped_allreduce(
+        [tensor], name, op, prescale_factor, postscale_factor, ignore_name_scope, process_set, kind="Allreduce"
+    )[0]
+
+
+def _grouped_allreduce(
+    tensors: Sequence[Tensor],
+    name: str | None = None,
+    op: int = Sum,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+    kind: str = "GroupedAllreduce",
+) -> list[Tensor]:
+    """Reduce tensors over the ranks of a process set; those of one type travel in one message.
+
+    Args:
+        tensors: of any shapes, the same on every rank.
+        name: the name of the collective.
+        op: Average, Sum, Min, Max or Product.
+        prescale_factor: multiplies the tensors before the reduction.
+        postscale_factor: multiplies the results.
+        ignore_name_scope: True if name is the same in every name scope.
+        process_set: the ranks that take part.
+        kind: what the collective is called without a name.
+    Returns:
+        Tensors of the same shapes and types. Integers are scaled as float64 and rounded towards zero.
+    """
+    reduction, ranks = reduction_of(op, f"hvd.{kind.lower()}"), _size_of(process_set)
+    factor = postscale_factor / ranks if op == Average else postscale_factor
+    inputs = [scaled(tf.convert_to_tensor(tensor), prescale_factor) for tensor in tensors]
+    results: list[Any] = [None] * len(inputs)
+    types = list(dict.fromkeys(tensor.dtype.base_dtype for tensor in inputs))
+    for dtype in types:
+        members = [index for index, tensor in enumerate(inputs) if tensor.dtype.base_dtype == dtype]
+        suffix = "" if len(types) == 1 else f"_{dtype.name}"
+        sent = [inputs[index] for index in members]
+        full_name = collective_name(kind, None if name is None else name + suffix, sent, ignore_name_scope)
+        for index, reduced in zip(members, transport.allreduce(sent, reduction, full_name, process_set)):
+            results[index] = scaled(reduced, factor)
+    return results
+
+
+def allgather(
+    tensor: Tensor,
+    name: str | None = None,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> Tensor:
+    """Concatenate the tensors of all ranks along axis 0, in rank order.
+
+    Args:
+        tensor: [d0, ...]; d0 may differ between ranks. On NPUs a tensor with a static d0 has that d0 on every rank.
+        name: the name of the collective.
+        ignore_name_scope: True if name is the same in every name scope.
+        process_set: the ranks that take part.
+    Returns:
+        [sum of d0, ...]. The gradient of a rank's tensor is the mean over the ranks of the gradient of its rows.
+    """
+    sent = tf.convert_to_tensor(tensor)
+    full_name = collective_name("Allgather", name, [sent], ignore_name_scope)
+    return transport.allgather(with_scaled_gradient(sent, 1.0 / _size_of(process_set)), full_name, process_set)
+
+
+def grouped_allgather(
+    tensors: Sequence[Tensor],
+    name: str | None = None,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> list[Tensor]:
+    """Run allgather on each of several tensors."""
+    return [
+        allgather(tensor, name and f"{name}_{index}", ignore_name_scope, process_set)
+        for index, tensor in enumerate(tensors)
+    ]
+
+
+def broadcast(
+    tensor: Tensor,
+    root_rank: int,
+    name: str | None = None,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> Tensor:
+    """Copy the tensor of one rank to all ranks.
+
+    Args:
+        tensor: of the same shape and type on every rank.
+        root_rank: the world rank whose tensor is sent.
+        name: the name of the collective.
+        ignore_name_scope: True if name is the same in every name scope.
+        process_set: the ranks that take part.
+    Returns:
+        The tensor of that rank. Its gradient there is the mean over the ranks, and 0 on the others.
+    """
+    sent = tf.convert_to_tensor(tensor)
+    full_name = collective_name("Broadcast", name, [sent], ignore_name_scope)
+    (value,) = transport.broadcast([sent], root_rank, full_name, process_set)
+
+    number = process_set.process_set_id or 0
+
+    def backward(dy: Tensor) -> Tensor:
+        return scaled(_allreduce(dy, op=Average, process_set=sets.by_id(number)), float(rank() == root_rank))
+
+    if not sent.dtype.is_floating:
+        return value
+    return with_gradient(value, sent, backward, f"broadcast {root_rank} {process_set}")
+
+
+def broadcast_(
+    variables: Sequence[Variable],
+    root_rank: int,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> list[Tensor]:
+    """Set variables to those of one rank, in one message.
+
+    Args:
+        variables: of the same shapes and types on every rank.
+        root_rank: the world rank whose variables are sent.
+        name: the name of the collective.
+        process_set: the ranks that take part.
+    Returns:
+        The values of the variables afterwards.
+    """
+    variables = list(variables)
+    if not variables:
+        return []
+    values = [tf.convert_to_tensor(variable) for variable in variables]
+    full_name = collective_name("BroadcastInplace", name, values, False)
+    sent = transport.broadcast(values, root_rank, full_name, process_set)
+    assigned = [variable.assign(value) for variable, value in zip(variables, sent)]
+    if _executing_eagerly():
+        return sent
+    with tf.control_dependencies([tf.group(*assigned)]):
+        return [tf.identity(value) for value in sent]
+
+
+def alltoall(
+    tensor: Tensor,
+    splits: Tensor | None = None,
+    name: str | None = None,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Send rows of a tensor to each rank, and receive rows from each.
+
+    Args:
+        tensor: [d0, ...]; d0 may differ between ranks.
+        splits: [size]; the number of rows for each rank. None for equal parts.
+        name: the name of the collective.
+        ignore_name_scope: True if name is the same in every name scope.
+        process_set: the ranks that take part.
+    Returns:
+        The rows from all ranks in rank order; with splits also their numbers, int32 [size].
+    """
+    sent = tf.convert_to_tensor(tensor)
+    parts = None if splits is None else tf.convert_to_tensor(splits)
+    full_name = collective_name("Alltoall", name, [sent], ignore_name_scope)
+    output, received = transport.alltoall(sent, parts, full_name, process_set)
+    return output if parts is None else (output, tf.cast(received, tf.int32))
+
+
+def _reducescatter(
+    tensor: Tensor,
+    name: str | None = None,
+    op: int = Sum,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> Tensor:
+    """Reduce a tensor; each rank gets a block of axis 0, the first ranks one row more if they do not divide evenly.
+
+    Args:
+        tensor: [d0, ...], of the same shape on every rank.
+        name: the name of the collective.
+        op: Average or Sum.
+        ignore_name_scope: True if name is the same in every name scope.
+        process_set: the ranks that take part.
+        prescale_factor: multiplies the tensor before the reduction.
+        postscale_factor: multiplies the result.
+    Returns:
+        A tensor [rows of this rank, ...]. As in Horovod the gradient of a sum is multiplied by the number of ranks.
+    """
+    reduction, ranks = reduction_of(op, "hvd.reducescatter"), _size_of(process_set)
+    sent = tf.convert_to_tensor(tensor)
+    full_name = collective_name("Reducescatter", name, [sent], ignore_name_scope)
+    block = transport.reduce_scatter(
+        scaled(with_scaled_gradient(sent, ranks), prescale_factor), reduction, full_name, process_set
+    )
+    return scaled(block, postscale_factor / ranks if op == Average else postscale_factor)
+
+
+def join() -> Tensor:
+    """Raise an error: a rank cannot leave while others go on.
+
+    Raises:
+        NotImplementedError: always with several ranks.
+    """
+    if size() == 1:
+        return tf.constant(0)
+    raise NotImplementedError(
+        "hvd.join() is not supported: every rank takes part in every collective. Give each rank the same number of "
+        "steps: steps = int(hvd.allreduce(steps_of_this_rank, op=hvd.Min)), or dataset.repeat().take(steps)."
+    )
+
+
+def barrier(process_set: ProcessSet = global_process_set) -> None:
+    """Return when every rank of a process set has called it. In a graph, use an op with the result of an allreduce."""
+    transport.barrier(process_set)
+
+
+def size_op(process_set_id: int = 0, name: str | None = None) -> Tensor:
+    """Return the number of ranks in a process set as an int32 scalar."""
+    _basics.size()
+    return tf.constant(len(sets.by_id(process_set_id).ranks), tf.int32, name=name or "HorovodSize")
+
+
+def process_set_included_op(process_set_id: int = 0, name: str | None = None) -> Tensor:
+    """Return 1 if this process is in a process set, else 0, as an int32 scalar."""
+    included = rank() in sets.by_id(process_set_id).ranks
+    return tf.constant(int(included), tf.int32, name=name or "HorovodProcessSetIncluded")
+
+
+def rank_op(name: str | None = None) -> Tensor:
+    """Return the rank of this process as an int32 scalar."""
+    return tf.constant(rank(), tf.int32, name=name or "HorovodRank")
+
+
+def local_rank_op(name: str | None = None) -> Tensor:
+    """Return the number of this process among the ranks of its host as an int32 scalar."""
+    return tf.constant(local_rank(), tf.int32, name=name or "HorovodLocalRank")
+
+
+def local_size_op(name: str | None = None) -> Tensor:
+    """Return the number of ranks on this host as an int32 scalar."""
+    return tf.constant(local_size(), tf.int32, name=name or "HorovodLocalSize")
+
+
+def _size_of(process_set: ProcessSet) -> int:
+    sets.group_of(process_set)
+    _basics.size()
+    return len(process_set.ranks)

@@ -1,0 +1,31 @@
+"""Names of collectives, by which ranks find each other's."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Sequence
+
+from npu_shim._tf import tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor
+
+
+def collective_name(kind: str, name: str | None, tensors: Sequence[Tensor], ignore_name_scope: bool) -> str:
+    """Return the name of a collective, unique in its graph.
+
+    Args:
+        kind: of the collective.
+        name: the name that the caller gives, or None.
+        tensors: what is sent; the names of the first and the last give an unnamed collective its name.
+        ignore_name_scope: True if name is the same in every name scope.
+    """
+    if tf.executing_eagerly():  # the n-th use of a name on one rank matches the n-th on the others
+        return name or f"Horovod{kind}"
+    graph = tf.compat.v1.get_default_graph()
+    if name is None:
+        ends = [tensors[0]] if len(tensors) == 1 else [tensors[0], tensors[-1]]
+        name = "_".join([f"Horovod{kind}", *(re.sub("[^a-zA-Z0-9_]", "_", tensor.name) for tensor in ends)])
+    if ignore_name_scope:
+        return name
+    return graph.unique_name(re.sub("[^A-Za-z0-9_.\\-/]", "_", name))

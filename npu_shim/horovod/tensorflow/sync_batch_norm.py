@@ -1,0 +1,50 @@
+"""Batch normalization with the statistics of all ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from npu_shim import _tf
+from npu_shim._tf import tf
+from npu_shim.horovod.tensorflow.mpi_ops import Average, _allreduce, size
+
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor
+
+
+class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
+    """tf.keras.layers.BatchNormalization whose mean and variance are those of the batches of all ranks.
+
+    mean = E[x] and variance = E[x^2] - E[x]^2, both means over the ranks. The ranks have batches of one size.
+
+    Args:
+        fused: False; the fused kernel knows the batch of one rank only.
+        **kwargs: as for tf.keras.layers.BatchNormalization.
+    Raises:
+        ValueError: fused is True or None.
+    """
+
+    def __init__(self, fused: bool | None = False, **kwargs: Any) -> None:
+        if fused in (True, None):
+            raise ValueError(f"SyncBatchNormalization(fused={fused!r}) is not allowed. Pass fused=False.")
+        kwargs.setdefault("name", "sync_batch_normalization")
+        if _tf.has_keras_sessions():
+            kwargs["fused"] = False
+        super().__init__(**kwargs)
+
+    def _moments(self, inputs: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """Return mean and variance over the ranks, of the shape of those of one rank."""
+        mean, variance = super()._moments(inputs, *args, **kwargs)
+        if size() == 1:
+            return mean, variance
+        moments = tf.stack([mean, variance + tf.square(mean)])
+        mean, mean_of_square = tf.unstack(_allreduce(moments, op=Average))
+        return mean, mean_of_square - tf.square(mean)
+
+    def call(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Return the normalized inputs; in TensorFlow 1 the updates join UPDATE_OPS, as those of its layers."""
+        outputs = super().call(*args, **kwargs)
+        if hasattr(tf, "GraphKeys"):
+            for update in self.updates:
+                _tf.v1.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
+        return outputs
