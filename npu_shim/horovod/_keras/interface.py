@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from npu_shim._tf import tf
-from npu_shim.horovod._keras.optimizer import create_distributed_optimizer
+from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_reduction import groups_of

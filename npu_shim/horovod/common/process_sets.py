@@ -142,7 +142,7 @@ def group_of(process_set: ProcessSet) -> str:
         ValueError: the set was not added.
     """
     number = process_set.process_set_id
-    if number is None:
+    if number is None or _sets.get(number) is not process_set:
         raise ValueError(
             f"{process_set} was not added. Pass it to hvd.init(process_sets=[...]) or hvd.add_process_set."
         )

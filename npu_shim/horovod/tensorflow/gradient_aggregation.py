@@ -8,7 +8,7 @@ from npu_shim._tf import tf
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
 
 if TYPE_CHECKING:
-    from npu_shim._types import Gradient, Operation, Tensor, Variable
+    from npu_shim._types import DType, Gradient, Operation, Tensor, TensorShape, Variable
 
 
 class LocalGradientAggregation:
@@ -19,7 +19,7 @@ class LocalGradientAggregation:
         reducer: reduces the sums.
         sparse_as_dense: True if tf.IndexedSlices become dense tensors.
         average: True if the reduced sums are divided by passes.
-        new_variable: makes a variable from its first value and a name.
+        new_variable: makes a variable of zeros from its shape, type and name.
     Raises:
         ValueError: passes is not positive.
 
@@ -33,7 +33,7 @@ class LocalGradientAggregation:
         reducer: GradientReducer,
         sparse_as_dense: bool,
         average: bool,
-        new_variable: Callable[[Tensor, str], Variable],
+        new_variable: Callable[[TensorShape, DType, str], Variable],
     ) -> None:
         if passes <= 0:
             raise ValueError(f"backward_passes_per_step={passes!r} is not allowed. Pass a positive number.")
@@ -102,14 +102,12 @@ class LocalGradientAggregation:
 
     def _make_variables(self, present: list[int], gradients: Sequence[Tensor | None]) -> None:
         if self.counter is None:
-            self.counter = self._new_variable(tf.constant(0, tf.int32), "aggregation_counter")
+            self.counter = self._new_variable((), tf.int32, "aggregation_counter")
         for index in present:
             if index not in self._sums:
                 gradient = gradients[index]
                 assert gradient is not None
-                with tf.init_scope():
-                    zeros = tf.zeros(gradient.shape, gradient.dtype)
-                self._sums[index] = self._new_variable(zeros, f"aggregation_{index}")
+                self._sums[index] = self._new_variable(gradient.shape, gradient.dtype, f"aggregation_{index}")
 
     @staticmethod
     def _added(total: Variable, gradient: Tensor, first: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from npu_shim import _tf
 from npu_shim._tf import tf
-from npu_shim.horovod._keras.optimizer import create_distributed_optimizer
+from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
@@ -15,7 +15,7 @@ from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Optimizer, Tensor, Variable
+    from npu_shim._types import DType, Operation, Optimizer, Tensor, TensorShape, Variable
     from npu_shim.horovod.tensorflow.reductions import AnyCompressor
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
@@ -149,8 +149,7 @@ class _DistributedOptimizer(_tf.v1.train.Optimizer):
         return self._optimizer.variables(*args, **kwargs)
 
 
-def _local_variable(first: Tensor, name: str) -> Variable:
+def _local_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:
     """Return a variable that is not saved, and that the initializer of local variables initializes."""
-    return _tf.v1.Variable(
-        first, trainable=False, collections=[_tf.v1.GraphKeys.LOCAL_VARIABLES], name=name, use_resource=True
-    )
+    local = [_tf.v1.GraphKeys.LOCAL_VARIABLES]
+    return _tf.v1.Variable(tf.zeros(shape, dtype), trainable=False, collections=local, name=name, use_resource=True)

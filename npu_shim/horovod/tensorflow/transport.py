@@ -60,7 +60,10 @@ def alltoall(tensor: Tensor, splits: Tensor | None, name: str, process_set: Proc
     if _device.device().is_npu:
         return card.alltoall(tensor, splits, group)
     with _named(name):
-        return uneven_ops.alltoall(tensor, splits, group)
+        try:
+            return uneven_ops.alltoall(tensor, splits, group)
+        except ValueError as error:  # in eager mode; in a graph TensorFlow makes it an InvalidArgumentError itself
+            raise tf.errors.InvalidArgumentError(None, None, str(error)) from error
 
 
 def reduce_scatter(tensor: Tensor, reduction: str, name: str, process_set: ProcessSet) -> Tensor:

@@ -11,7 +11,7 @@ from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
-    from npu_shim._types import Gradient, Optimizer, Tensor, Variable
+    from npu_shim._types import DType, Gradient, Optimizer, Tensor, TensorShape, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
@@ -74,19 +74,21 @@ def _reduced(self: Any, gradients: Iterable[Gradient], variables: Iterable[Varia
 
 def _keras2_members(base: type) -> dict[str, Any]:
     """Return the methods for optimizers whose minimize() and get_gradients() compute gradients."""
-    compute = getattr(base, "_compute_gradients", None) or getattr(base, "compute_gradients", None)
+    has_grad_loss = hasattr(base, "_compute_gradients")  # the optimizers before Keras 2.11, and the legacy ones
+    compute = getattr(base, "_compute_gradients" if has_grad_loss else "compute_gradients", None)
 
-    def compute_gradients(
+    def _compute_gradients(
         self: Any, loss: Any, var_list: Any, grad_loss: Any = None, tape: Any = None
     ) -> list[GradientAndVariable]:
-        given: dict[str, Any] = {} if tape is None else {"tape": tape}
-        if hasattr(base, "_compute_gradients"):
-            given["grad_loss"] = grad_loss
-        elif tape is None and not callable(loss):
-            given["tape"] = tf.GradientTape()
+        given: dict[str, Any] = {"grad_loss": grad_loss} if has_grad_loss else {}
+        if tape is not None:
+            given["tape"] = tape
         pairs = compute(self, loss, var_list, **given)  # type: ignore[misc]
         variables = [variable for _, variable in pairs]
         return list(zip(self._reduced([gradient for gradient, _ in pairs], variables), variables))
+
+    def compute_gradients(self: Any, loss: Any, var_list: Any, tape: Any = None) -> list[GradientAndVariable]:
+        return _compute_gradients(self, loss, var_list, tape=tape)
 
     def get_gradients(self: Any, loss: Tensor, params: list[Variable]) -> list[Gradient]:
         return self._reduced(base.get_gradients(self, loss, params), params)  # type: ignore[attr-defined]
@@ -102,7 +104,7 @@ def _keras2_members(base: type) -> dict[str, Any]:
         )
 
     return {
-        "_compute_gradients": compute_gradients,
+        "_compute_gradients": _compute_gradients,
         "compute_gradients": compute_gradients,
         "get_gradients": get_gradients,
         "apply_gradients": apply_gradients,
@@ -129,9 +131,9 @@ def _keras3_members(base: type) -> dict[str, Any]:
     return {"apply": apply}
 
 
-def _new_variable(first: Tensor, name: str) -> Variable:
+def _new_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:
     """Return a variable of a function or of eager mode; in a graph one that the Keras session initializes."""
     if _executing_eagerly() or _tf.v1.get_default_graph().building_function:
         with tf.init_scope():
-            return tf.Variable(first, trainable=False, name=name)
-    return _tf.keras_backend().variable(first, name=name)
+            return tf.Variable(tf.zeros(shape, dtype), trainable=False, name=name)
+    return _tf.keras_backend().variable(tf.zeros(shape, dtype), dtype.name, name)
