@@ -46,18 +46,16 @@ def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:
     Returns:
         The wrapper.
     """
-    from npu_shim import _tf, _tf_session
+    from npu_shim import _tf_session
     from npu_shim.config.graph_passes import for_this_device
-    from npu_shim.config.session import session_config, with_threads
+    from npu_shim.config.session import session_config
 
     @functools.wraps(func)
     def with_npu_config(
         self: Session, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
     ) -> None:
         try:
-            config = with_threads(session_config(config), graph or _tf.v1.get_default_graph())
-            if target:  # a server has the threads, and refuses sessions that bring their own
-                config.use_per_session_threads = False
+            config = session_config(config)
         except Exception:
             _tf_session.mark_unopened(self)
             raise

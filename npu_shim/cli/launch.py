@@ -103,7 +103,10 @@ def _run(plan: list[RankProcess], args: argparse.Namespace, log_dir: str, assign
     )
     _report(f"job {plan[0].environment['JOB_ID']}: {here}, logs in {log_dir}; showing rank {plan[0].rank}")
     begin = time.monotonic()
-    code = Job(plan, _report, sys.stdout.buffer, args.timeout, args.max_restarts).run()
+    environ = {**_env.process_environ()}
+    if args.max_restarts:
+        environ["NPU_SHIM_COMMITS"] = os.path.join(os.path.abspath(log_dir), "commits")
+    code = Job(plan, _report, sys.stdout.buffer, args.timeout, args.max_restarts, environ=environ).run()
     if not code:
         _report(f"all {len(plan)} ranks finished after {time.monotonic() - begin:.0f} s")
     return code

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from npu_shim import _device, _tf, _tf_session
+from npu_shim import _tf, _tf_session
 from npu_shim.config import graph_passes, parameter_map
 from npu_shim.config.parameter_map import NPU_OPTIMIZER
-from npu_shim.distributed import graph_consistency
-from npu_shim.distributed.world import world_size
 from npu_shim.options.check import check_session_options, check_together
 
 if TYPE_CHECKING:
-    from npu_shim._types import ConfigProto, CustomOptimizer, Graph, OptionValue, RewriterConfig, Session
-
-COLLECTIVE_THREADS = 64  # of a graph without collectives, which may get some
-FEWEST_THREADS = 8  # TensorFlow takes longer to hand an op on, the more of them are idle
+    from npu_shim._types import ConfigProto, CustomOptimizer, OptionValue, RewriterConfig, Session
 
 
 def session_config(config: ConfigProto | None = None, **options: OptionValue) -> ConfigProto:
@@ -26,9 +20,7 @@ def session_config(config: ConfigProto | None = None, **options: OptionValue) ->
     ``remapping`` and ``memory_optimization`` off, ``allow_soft_placement`` on
     and XLA's global jit off. Everything else stays as the user set it, such as
     device logging, other custom optimizers and the parameters of an existing
-    NpuOptimizer. If several ranks train on the CPU, the session also gets its
-    own threads, on which collectives wait. Applying the function twice equals
-    applying it once.
+    NpuOptimizer. Applying the function twice equals applying it once.
 
     On the NPU, the vendor's graph pass reads the entry. On the CPU, TensorFlow
     skips it at no cost, and sessions of install(), NPUEstimator and Keras run
@@ -53,30 +45,7 @@ def session_config(config: ConfigProto | None = None, **options: OptionValue) ->
         check_together({**parameter_map.read(entry), **checked})
         parameter_map.write(entry, checked)
     graph_passes.switch_off(result)
-    return with_threads(result, _tf.v1.get_default_graph())
-
-
-def with_threads(config: ConfigProto, graph: Graph) -> ConfigProto:
-    """Give a session enough threads of its own for collectives.
-
-    On the CPU a collective blocks a thread while it waits for other ranks. With
-    too few threads, waiting collectives block those that other ranks wait for.
-
-    Args:
-        config: changed if the job has several ranks on the CPU.
-        graph: the session's graph, as far as it is built.
-    Returns:
-        config.
-    """
-    if world_size() > 1 and not _device.device().is_npu:
-        known, given = graph_consistency.count(graph), config.inter_op_parallelism_threads
-        if config.use_per_session_threads and given == COLLECTIVE_THREADS:
-            given = 0  # set here earlier, when the graph had no collectives
-        config.use_per_session_threads = True
-        config.inter_op_parallelism_threads = max(
-            given, max(FEWEST_THREADS, known + (os.cpu_count() or 1)) if known else COLLECTIVE_THREADS
-        )
-    return config
+    return result
 
 
 def session_option(session: Session, name: str) -> OptionValue | None:

@@ -54,10 +54,6 @@ class GraphCollectives:
         self._built: dict[str, list[str]] = {}
         self._checks: dict[str, _Check] = {}
 
-    def __len__(self) -> int:
-        """Return the number of collectives in the graph."""
-        return sum(map(len, self._built.values()))
-
     def add(self, group: str, operation: str, names: str) -> CollectiveId:
         """Add a collective of a group.
 
@@ -76,11 +72,6 @@ class GraphCollectives:
         with _lock:
             check = self._checks.setdefault(group.name, _Check())
         check.run(group, f"graph {self.number}", self._built[group.name])
-
-
-def count(graph: Hashable) -> int:
-    """Return the number of collectives in a graph."""
-    return len(_graphs.get(graph, ()))
 
 
 def add(graph: Hashable | None, group: str, operation: str, names: str) -> CollectiveId:

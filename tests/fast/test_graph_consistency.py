@@ -48,7 +48,6 @@ def test_key_contains_graph_group_and_position():
     ]
     assert [key.split("(collective ")[1][0] for key in keys] == ["1", "2"] * 4
     assert len({key.split(" of graph ")[1] for key in keys}) == 2
-    assert [graph_consistency.count(graph) for graph in (first, second, Graph())] == [4, 4, 0]
     assert keys[0] == keys[2], "each group has its own count: its ranks may not be in other groups"
 
 

@@ -28,6 +28,7 @@ __main__ npu_init
 cli
 import_hook diagnostics
 estimator hccl npu_cpu profiler scoped_graph_manager tbe _vendor_paths
+horovod
 training
 optimizer
 data

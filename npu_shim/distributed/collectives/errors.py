@@ -85,7 +85,7 @@ def stall_text(
     elif all(keys for _, keys in missing):
         lines.append(
             "Deadlock: each rank waits in a collective that another rank has not reached. Call the collectives in the "
-            "same order on every rank, or use one thread for each (npu_shim.session_config sizes a session's threads)."
+            "same order on every rank."
         )
     return "\n".join(lines)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from npu_shim._tf import tf
-from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_reduction import groups_of
+from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.tape import local_variables
 
@@ -112,7 +112,7 @@ def load_model(
     def wrapped(cls: type) -> Callable[..., Optimizer]:
         return lambda **kwargs: DistributedOptimizer(cls(**kwargs), compression=compression)
 
-    known = [each for each in _subclasses(parent) if not getattr(each, "_is_horovod", False)]
+    known = [each for each in _subclasses(parent) if not getattr(each, "is_horovod", False)]
     objects: dict[str, Any] = {}
     for cls in known:
         objects[cls.__name__] = objects[cls.__name__.lower()] = wrapped(cls)

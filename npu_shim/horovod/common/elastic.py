@@ -17,7 +17,7 @@ from npu_shim.horovod.common.exceptions import HorovodInternalError, HostsUpdate
 
 
 class State:
-    """What training needs to go on: kept in memory by save(), and taken back by restore().
+    """State of a training: save() keeps it in memory, and restore() takes it back.
 
     Args:
         bcast_object: a function that returns rank 0's object on all ranks.

@@ -32,9 +32,9 @@ def allgather(tensor: Tensor, group: str) -> Tensor:
     sent = tf.reshape(tensor, [1]) if tensor.shape.rank == 0 else tensor
     if sent.shape.rank is not None and _tf.v1.dimension_value(sent.shape[0]) is not None:
         return hccl_ops.allgather(sent, size, group)
-    rows = hccl_ops.allgather(tf.reshape(tf.shape(sent, tf.int64)[0], [1]), size, group)
+    rows = hccl_ops.allgather(tf.reshape(tf.shape(sent, out_type=tf.int64)[0], [1]), size, group)
     longest = tf.reduce_max(rows)
-    missing = tf.concat([[longest - rows[_own_rank(group)]], tf.shape(sent, tf.int64)[1:]], 0)
+    missing = tf.concat([[longest - rows[_own_rank(group)]], tf.shape(sent, out_type=tf.int64)[1:]], 0)
     blocks = hccl_ops.allgather(tf.concat([sent, tf.zeros(missing, sent.dtype)], 0), size, group)
     return tf.concat([blocks[longest * rank : longest * rank + rows[rank]] for rank in range(size)], 0)
 
@@ -47,7 +47,7 @@ def broadcast(tensors: Sequence[Tensor], root: int, group: str) -> list[Tensor]:
 def alltoall(tensor: Tensor, splits: Tensor | None, group: str) -> tuple[Tensor, Tensor]:
     """Send rows to each rank: their numbers first, then their elements."""
     size = groups.group(group).size
-    shape = tf.shape(tensor, tf.int64)
+    shape = tf.shape(tensor, out_type=tf.int64)
     counts = tf.fill([size], shape[0] // size) if splits is None else tf.cast(splits, tf.int64)
     one, place = tf.ones([size], tf.int64), tf.range(size, dtype=tf.int64)
     received = hccl_ops.all_to_all_v(counts, one, place, one, place, group)

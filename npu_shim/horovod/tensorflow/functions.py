@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from npu_shim._types import Operation, Session, Tensor, Variable
 
 
+@tf.autograph.experimental.do_not_convert
 def broadcast_variables(
     variables: Iterable[Variable],
     root_rank: int,
@@ -26,7 +27,7 @@ def broadcast_variables(
     """Set variables to those of one rank, in one message.
 
     Args:
-        variables: the same on every rank, in the same order.
+        variables: of the same names, shapes and types on every rank, in any order.
         root_rank: the world rank whose variables are sent.
         process_set: the ranks that take part.
         inplace: unused: the variables are always set in place.

@@ -34,7 +34,7 @@ def create_distributed_optimizer(
         **settings: as for GradientReducer.
     """
     base = type(optimizer)
-    if getattr(base, "_is_horovod", False):
+    if getattr(base, "is_horovod", False):
         raise ValueError(f"{optimizer!r} is a hvd.DistributedOptimizer already. Wrap an optimizer once.")
     full_name = name or f"Distributed{base.__name__}"
     GradientReducer(full_name, **settings)  # arguments are checked here, and not when a model is loaded
@@ -57,16 +57,16 @@ def create_distributed_optimizer(
     members: dict[str, Any] = {
         "__init__": __init__,
         "__module__": "horovod._keras",
-        "_is_horovod": True,
+        "is_horovod": True,
         "register_local_var": register_local_var,
-        "_reduced": _reduced,
+        "_allreduce": _allreduce,
     }
     members.update(_keras3_members(base) if hasattr(base, "apply") else _keras2_members(base))
     made: Any = type(base.__name__, (base,), members)
     return made.from_config(optimizer.get_config())
 
 
-def _reduced(self: Any, gradients: Iterable[Gradient], variables: Iterable[Variable]) -> list[Gradient]:
+def _allreduce(self: Any, gradients: Iterable[Gradient], variables: Iterable[Variable]) -> list[Gradient]:
     """Return reduced gradients; several passes are summed first."""
     reduce = self._reducer.reduce if self._agg_helper is None else self._agg_helper.compute_gradients
     return reduce(list(gradients), list(variables))
@@ -77,6 +77,7 @@ def _keras2_members(base: type) -> dict[str, Any]:
     has_grad_loss = hasattr(base, "_compute_gradients")  # the optimizers before Keras 2.11, and the legacy ones
     compute = getattr(base, "_compute_gradients" if has_grad_loss else "compute_gradients", None)
 
+    @tf.autograph.experimental.do_not_convert
     def _compute_gradients(
         self: Any, loss: Any, var_list: Any, grad_loss: Any = None, tape: Any = None
     ) -> list[GradientAndVariable]:
@@ -85,14 +86,16 @@ def _keras2_members(base: type) -> dict[str, Any]:
             given["tape"] = tape
         pairs = compute(self, loss, var_list, **given)  # type: ignore[misc]
         variables = [variable for _, variable in pairs]
-        return list(zip(self._reduced([gradient for gradient, _ in pairs], variables), variables))
+        return list(zip(self._allreduce([gradient for gradient, _ in pairs], variables), variables))
 
     def compute_gradients(self: Any, loss: Any, var_list: Any, tape: Any = None) -> list[GradientAndVariable]:
         return _compute_gradients(self, loss, var_list, tape=tape)
 
+    @tf.autograph.experimental.do_not_convert
     def get_gradients(self: Any, loss: Tensor, params: list[Variable]) -> list[Gradient]:
-        return self._reduced(base.get_gradients(self, loss, params), params)  # type: ignore[attr-defined]
+        return self._allreduce(base.get_gradients(self, loss, params), params)  # type: ignore[attr-defined]
 
+    @tf.autograph.experimental.do_not_convert
     def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
         pairs = list(grads_and_vars)
         if self._agg_helper is None or self._agg_helper.counter is None:
@@ -103,20 +106,24 @@ def _keras2_members(base: type) -> dict[str, Any]:
             [gradient for gradient, _ in pairs],
         )
 
-    return {
+    members = {
         "_compute_gradients": _compute_gradients,
         "compute_gradients": compute_gradients,
         "get_gradients": get_gradients,
         "apply_gradients": apply_gradients,
     }
+    if tf.__version__.startswith("1."):
+        members["variables"] = lambda self: self.get_weights()  # arrays, as Horovod returns for TensorFlow 1
+    return members
 
 
 def _keras3_members(base: type) -> dict[str, Any]:
     """Return the method through which every gradient of Keras 3 goes."""
 
+    @tf.autograph.experimental.do_not_convert
     def apply(self: Any, grads: Iterable[Gradient], trainable_variables: Iterable[Variable] | None = None) -> Any:
         variables = list(self._trainable_variables if trainable_variables is None else trainable_variables)
-        reduced = self._reduced(grads, variables)
+        reduced = self._allreduce(grads, variables)
         if self._agg_helper is None:
             return base.apply(self, reduced, trainable_variables)  # type: ignore[attr-defined]
         if not self.built:
@@ -136,4 +143,6 @@ def _new_variable(shape: TensorShape, dtype: DType, name: str) -> Variable:
     if _executing_eagerly() or _tf.v1.get_default_graph().building_function:
         with tf.init_scope():
             return tf.Variable(tf.zeros(shape, dtype), trainable=False, name=name)
-    return _tf.keras_backend().variable(tf.zeros(shape, dtype), dtype.name, name)
+    made = _tf.keras_backend().variable(tf.zeros(shape, dtype), dtype.name, name)
+    _tf.keras_backend().get_session()  # initializes it
+    return made

@@ -74,6 +74,7 @@ def reduction_of(op: int, what: str) -> str:
     return _REDUCTIONS[op]
 
 
+@tf.autograph.experimental.do_not_convert
 def _allreduce(
     tensor: Tensor,
     name: str | None = None,
@@ -89,6 +90,7 @@ def _allreduce(
     )[0]
 
 
+@tf.autograph.experimental.do_not_convert
 def _grouped_allreduce(
     tensors: Sequence[Tensor],
     name: str | None = None,
@@ -128,6 +130,7 @@ def _grouped_allreduce(
     return results
 
 
+@tf.autograph.experimental.do_not_convert
 def allgather(
     tensor: Tensor,
     name: str | None = None,
@@ -149,6 +152,7 @@ def allgather(
     return transport.allgather(with_scaled_gradient(sent, 1.0 / _size_of(process_set)), full_name, process_set)
 
 
+@tf.autograph.experimental.do_not_convert
 def grouped_allgather(
     tensors: Sequence[Tensor],
     name: str | None = None,
@@ -162,6 +166,7 @@ def grouped_allgather(
     ]
 
 
+@tf.autograph.experimental.do_not_convert
 def broadcast(
     tensor: Tensor,
     root_rank: int,
@@ -194,6 +199,7 @@ def broadcast(
     return with_gradient(value, sent, backward, f"broadcast {root_rank} {process_set}")
 
 
+@tf.autograph.experimental.do_not_convert
 def broadcast_(
     variables: Sequence[Variable],
     root_rank: int,
@@ -203,26 +209,26 @@ def broadcast_(
     """Set variables to those of one rank, in one message.
 
     Args:
-        variables: of the same shapes and types on every rank.
+        variables: of the same names, shapes and types on every rank, in any order.
         root_rank: the world rank whose variables are sent.
         name: the name of the collective.
         process_set: the ranks that take part.
     Returns:
         The values of the variables afterwards.
     """
-    variables = list(variables)
     if not variables:
         return []
-    values = [tf.convert_to_tensor(variable) for variable in variables]
-    full_name = collective_name("BroadcastInplace", name, values, False)
-    sent = transport.broadcast(values, root_rank, full_name, process_set)
-    assigned = [variable.assign(value) for variable, value in zip(variables, sent)]
-    if _executing_eagerly():
-        return sent
-    with tf.control_dependencies([tf.group(*assigned)]):
-        return [tf.identity(value) for value in sent]
+    order = sorted(range(len(variables)), key=lambda index: variables[index].name)
+    listed = [variables[index] for index in order]
+    full_name = collective_name("Broadcast", name, listed, False)
+    sent = transport.broadcast([tf.convert_to_tensor(each) for each in listed], root_rank, full_name, process_set)
+    assigned = [variable.assign(value) for variable, value in zip(listed, sent)]
+    with tf.control_dependencies([] if _executing_eagerly() else [tf.group(*assigned)]):
+        values = dict(zip(order, [tf.identity(value) for value in sent]))
+    return [values[index] for index in range(len(values))]
 
 
+@tf.autograph.experimental.do_not_convert
 def alltoall(
     tensor: Tensor,
     splits: Tensor | None = None,
@@ -248,6 +254,7 @@ def alltoall(
     return output if parts is None else (output, tf.cast(received, tf.int32))
 
 
+@tf.autograph.experimental.do_not_convert
 def _reducescatter(
     tensor: Tensor,
     name: str | None = None,

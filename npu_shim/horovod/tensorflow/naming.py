@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Sequence
 from npu_shim._tf import tf
 
 if TYPE_CHECKING:
-    from npu_shim._types import Tensor
+    from npu_shim._types import Tensor, Variable
 
 
-def collective_name(kind: str, name: str | None, tensors: Sequence[Tensor], ignore_name_scope: bool) -> str:
+def collective_name(kind: str, name: str | None, tensors: Sequence[Tensor | Variable], ignore_name_scope: bool) -> str:
     """Return the name of a collective, unique in its graph.
 
     Args:
         kind: of the collective.
         name: the name that the caller gives, or None.
-        tensors: what is sent; the names of the first and the last give an unnamed collective its name.
+        tensors: what is sent, or the variables whose values are; an unnamed collective is named after the first and
+            the last.
         ignore_name_scope: True if name is the same in every name scope.
     """
     if tf.executing_eagerly():  # the n-th use of a name on one rank matches the n-th on the others

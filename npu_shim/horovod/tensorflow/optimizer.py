@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from npu_shim import _tf
 from npu_shim._tf import tf
-from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.common.process_sets import ProcessSet, global_process_set
 from npu_shim.horovod.tensorflow.compression import Compression
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer, groups_of
+from npu_shim.horovod.tensorflow.keras_optimizer import create_distributed_optimizer
 from npu_shim.horovod.tensorflow.mpi_ops import Average
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 

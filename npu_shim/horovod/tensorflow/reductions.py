@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     AnyCompressor = Type[Compressor]
 
 
+@tf.autograph.experimental.do_not_convert
 def allreduce(
     tensor: Gradient,
     average: bool | None = None,
@@ -70,6 +71,7 @@ def allreduce(
     return compression.decompress(received, context)
 
 
+@tf.autograph.experimental.do_not_convert
 def grouped_allreduce(
     tensors: Sequence[Gradient],
     average: bool | None = None,
@@ -115,6 +117,7 @@ def grouped_allreduce(
     return results
 
 
+@tf.autograph.experimental.do_not_convert
 def reducescatter(
     tensor: Tensor,
     device_dense: str = "",
@@ -146,6 +149,7 @@ def reducescatter(
     return compression.decompress(block, context)
 
 
+@tf.autograph.experimental.do_not_convert
 def grouped_reducescatter(
     tensors: Sequence[Tensor],
     device_dense: str = "",

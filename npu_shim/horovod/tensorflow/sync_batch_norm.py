@@ -41,10 +41,11 @@ class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
         mean, mean_of_square = tf.unstack(_allreduce(moments, op=Average))
         return mean, mean_of_square - tf.square(mean)
 
-    def call(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Return the normalized inputs; in TensorFlow 1 the updates join UPDATE_OPS, as those of its layers."""
-        outputs = super().call(*args, **kwargs)
-        if hasattr(tf, "GraphKeys"):
+    if hasattr(tf, "GraphKeys"):  # TensorFlow 1
+
+        def call(self, inputs: Tensor, training: bool | Tensor | None = None) -> Tensor:
+            """Return the normalized inputs; the updates join UPDATE_OPS, as those of TensorFlow 1's layers."""
+            outputs = super().call(inputs, training)
             for update in self.updates:
                 _tf.v1.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
-        return outputs
+            return outputs

@@ -1,4 +1,4 @@
-"""How TensorFlow runs."""
+"""The mode in which TensorFlow runs."""
 
 from __future__ import annotations
 
