@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import tensorflow as tf
 
 import npu_shim
 from npu_shim import _tf
 from npu_shim.config.rewriters import npu_config_proto, npu_graph_options, npu_optimizer_options, npu_run_config_init
-from npu_shim.distributed import hccl_ops
 
 ConfigProto = tf.compat.v1.ConfigProto
 OFF = _tf.RewriterConfig.OFF
@@ -80,28 +77,6 @@ def test_values_of_the_user_are_kept():
         "precision_mode": ("s", b"allow_mix_precision"),
         "deterministic": ("i", 1),
     }
-
-
-def test_ranks_on_the_cpu_have_threads_for_the_collectives_of_the_graph(monkeypatch):
-    monkeypatch.setenv("RANK_SIZE", "2")
-    monkeypatch.setenv("RANK_ID", "0")
-
-    def threads(config=None):
-        made = npu_shim.session_config(config)
-        assert made.use_per_session_threads
-        return made.inter_op_parallelism_threads
-
-    with tf.Graph().as_default():
-        before = npu_shim.session_config()
-        assert threads() == threads(before) == 64
-        hccl_ops.allreduce(tf.constant(1.0), "sum")
-        assert (
-            threads() == threads(before) == max(8, 1 + os.cpu_count())
-            and threads(ConfigProto(inter_op_parallelism_threads=99)) == 99
-        )
-        for _ in range(19):
-            hccl_ops.allreduce(tf.constant(1.0), "sum")
-        assert threads() == 20 + os.cpu_count()
 
 
 def test_an_option_overrides_the_entry_and_none_counts_as_not_given():

@@ -10,6 +10,7 @@ import numpy as np
 
 from npu_shim import _tf
 from npu_shim._tf import tf
+from npu_shim._tf_keras import build_optimizer
 from npu_shim.distributed.collectives import PeerLost, Stalled
 from npu_shim.horovod.common.elastic import ObjectState, commit_path, run_fn
 from npu_shim.horovod.tensorflow.functions import broadcast_object, broadcast_object_fn, broadcast_variables
@@ -158,7 +159,7 @@ class TensorFlowKerasState(ObjectState):
         if _executing_eagerly():
             has_slots = len(optimizer_variables(self.optimizer)) > 1
             if self._bcast_object(has_slots) and not has_slots:
-                _build(self.optimizer, self.model.trainable_variables)
+                build_optimizer(self.optimizer, self.model.trainable_variables)
             broadcast_variables(self._variables(), root_rank=0)
         else:
             self._keras_session().run(self._broadcast)
@@ -173,7 +174,7 @@ class TensorFlowKerasState(ObjectState):
         """Take over the values and objects of another process."""
         self._values = saved["values"]
         if _executing_eagerly() and len(self._values) > len(self._variables()):
-            _build(self.optimizer, self.model.trainable_variables)
+            build_optimizer(self.optimizer, self.model.trainable_variables)
         self._assign(self._values)
         super().load(saved)
 
@@ -202,13 +203,6 @@ def optimizer_variables(optimizer: Optimizer) -> list[Variable]:
         return list(optimizer.weights)
     variables = optimizer.variables  # a method before Keras 2.11
     return list(variables() if callable(variables) else variables)
-
-
-def _build(optimizer: Optimizer, variables: Sequence[Variable]) -> None:
-    """Make the slot variables, which Keras makes with the first gradients."""
-    build = getattr(optimizer, "build", None) or getattr(optimizer, "_create_all_weights", None)
-    if build is not None:
-        build(list(variables))
 
 
 __all__ = ["TensorFlowKerasState", "TensorFlowState", "run"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Iterable
 
 from npu_shim import _tf
 from npu_shim._tf import tf
+from npu_shim._tf_keras import built_variables
 from npu_shim.horovod.tensorflow.gradient_aggregation import LocalGradientAggregation
 from npu_shim.horovod.tensorflow.gradient_reduction import GradientReducer
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
@@ -122,7 +123,7 @@ def _keras3_members(base: type) -> dict[str, Any]:
 
     @tf.autograph.experimental.do_not_convert
     def apply(self: Any, grads: Iterable[Gradient], trainable_variables: Iterable[Variable] | None = None) -> Any:
-        variables = list(self._trainable_variables if trainable_variables is None else trainable_variables)
+        variables = built_variables(self) if trainable_variables is None else list(trainable_variables)
         reduced = self._allreduce(grads, variables)
         if self._agg_helper is None:
             return base.apply(self, reduced, trainable_variables)  # type: ignore[attr-defined]
