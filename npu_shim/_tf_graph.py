@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2
@@ -17,10 +16,9 @@ except ImportError:  # TF 1.15
     from tensorflow.python import pywrap_tensorflow as _c_api
 
 if TYPE_CHECKING:
-    from npu_shim._types import DatasetIterator, Graph, Operation, Structure, Tensor
+    from npu_shim._types import Operation, Structure, Tensor
 
 v1 = tf.compat.v1
-_iterators: MutableMapping[Graph, DatasetIterator] = weakref.WeakKeyDictionary()
 
 
 def attr_value(value: bool | int | str) -> attr_value_pb2.AttrValue:
@@ -62,26 +60,6 @@ def has_cpu_kernel(op_type: str) -> bool:
 def in_plain_graph() -> bool:
     """Return False in eager mode, and in the graph of a tf.function, whose gradients a tape computes."""
     return not tf.executing_eagerly() and not v1.get_default_graph().building_function
-
-
-def runs_in_order(graph: Graph) -> bool:
-    """Return True for the graph of a tf.function, which runs stateful ops in the order in which they were made."""
-    return graph._add_control_dependencies
-
-
-def yield_thread() -> Operation:
-    """Return an op that gives its thread to other ops that are ready, and goes on behind them.
-
-    TensorFlow runs what a synchronous op made ready before everything else, so a loop of them would keep its thread.
-    The next element of a dataset comes from a thread of its own.
-    """
-    graph = v1.get_default_graph()
-    while getattr(graph, "outer_graph", None) is not None:
-        graph = graph.outer_graph
-    if graph not in _iterators:
-        with graph.as_default(), graph.control_dependencies(None):  # outside loops and branches
-            _iterators[graph] = v1.data.make_one_shot_iterator(tf.data.Dataset.from_tensors(0).repeat())
-    return _iterators[graph].get_next().op
 
 
 def outside_control_flow() -> bool:

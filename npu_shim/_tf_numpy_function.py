@@ -1,4 +1,4 @@
-"""tf.numpy_function without the copies of TensorFlow 2.6 and earlier."""
+"""Functions of arrays as TensorFlow ops: without the copies of TensorFlow 2.6 and earlier, and on other threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Callable, Sequence
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager import context as _context
-from tensorflow.python.framework import ops as _framework_ops
+from tensorflow.python.framework import function as _function, ops as _framework_ops
 from tensorflow.python.ops import gen_script_ops as _gen_script_ops, script_ops as _script_ops
 
 if TYPE_CHECKING:
@@ -40,6 +40,47 @@ def array_function(
     return _gen_script_ops.eager_py_func(
         input=list(inputs), token=_script_ops._py_funcs.insert(eager_function), is_async=False, Tout=list(types)
     )
+
+
+def background_function(
+    function: Callable[..., list[np.ndarray]], inputs: Sequence[Tensor], types: Sequence[DType]
+) -> list[Tensor] | Operation:
+    """Add an op of a graph that calls a function of arrays, and holds no thread of the session while it runs.
+
+    TensorFlow computes the only element of a dataset on a thread that it starts for it. A function of the dataset that
+    does not use the session's threads runs on the same thread.
+
+    Args:
+        function: as for array_function.
+        inputs: as for array_function.
+        types: as for array_function.
+    Returns:
+        The results, of unknown shape; without results, the op.
+    """
+    given = list(inputs) or [tf.constant(0)]  # a dataset has at least one component
+    made = list(types) or [tf.int32]
+
+    def run(*arrays: np.ndarray) -> list[np.ndarray]:
+        results = function(*arrays[: len(inputs)])
+        return results if types else [np.array(0, np.int32)]
+
+    @_function.Defun(*[tensor.dtype.base_dtype for tensor in given])
+    def call(*tensors: Tensor) -> list[Tensor]:
+        results = array_function(run, tensors, made)
+        return results if isinstance(results, list) else [results]
+
+    dataset = tf.raw_ops.MapDataset(
+        input_dataset=tf.raw_ops.TensorDataset(components=given, output_shapes=[tensor.shape for tensor in given]),
+        other_arguments=[],
+        f=call,
+        output_types=made,
+        output_shapes=[tf.TensorShape(None)] * len(made),
+        use_inter_op_parallelism=False,
+    )
+    results = tf.raw_ops.DatasetToSingleElement(
+        dataset=dataset, output_types=made, output_shapes=[tf.TensorShape(None)] * len(made)
+    )
+    return results if types else results[0].op
 
 
 class _ArrayFunction(_script_ops.EagerFunc):

@@ -1,9 +1,8 @@
 """A collective between CPU processes as a TensorFlow op: in graphs, in tf.function and eagerly.
 
-It is one stateful op that calls the collective backend with NumPy arrays. Eagerly and
-in a tf.function, which runs stateful ops one after another, it waits for the other
-ranks. In a graph the op is in a loop: it starts the collective on another thread,
-and gives its own one back between short waits (pending.py).
+It is one stateful op that calls the collective backend with NumPy arrays. In a graph it
+waits for the other ranks on a thread of its own. A session needs no thread for it, so
+any number of collectives may be under way, in another order on each rank.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 
 from npu_shim import _tf_gradients, _tf_graph, _tf_numpy_function
 from npu_shim._tf import tf
-from npu_shim.distributed import backend, graph_consistency, groups, pending
+from npu_shim.distributed import backend, graph_consistency, groups
 
 if TYPE_CHECKING:
     from npu_shim.distributed.collectives import ProcessGroup
@@ -101,10 +100,8 @@ def op(
 
     sent = [tf.bitcast(t, BITS) if t.dtype == tf.bfloat16 else t for t in inputs]
     types = [BITS if dtype == tf.bfloat16 else dtype for dtype, _ in results]
-    if graph is None or _tf_graph.runs_in_order(graph):
-        made = _tf_numpy_function.array_function(run, sent, types)
-    else:
-        made = _in_loop(run, sent, types)
+    as_op = _tf_numpy_function.array_function if graph is None else _tf_numpy_function.background_function
+    made = as_op(run, sent, types)
     if not results:
         return made
     finished = []
@@ -114,37 +111,6 @@ def op(
             tensor.set_shape(shape)
         finished.append(tensor)
     return finished
-
-
-def _in_loop(
-    run: Callable[..., list[np.ndarray]], inputs: list[tf.Tensor], types: list[tf.DType]
-) -> list[tf.Tensor] | tf.Operation:
-    """Return the results of a function that runs on another thread; without results, an op that ends with it."""
-    nothing = [np.zeros([0], dtype.as_numpy_dtype) for dtype in types]
-
-    def ask(ticket: np.ndarray) -> list[np.ndarray]:
-        made = pending.ask(int(ticket))
-        return [np.array(made is not None), np.array(ticket, np.int64), *(nothing if made is None else made)]
-
-    def begin(*arrays: np.ndarray) -> list[np.ndarray]:
-        return ask(np.array(pending.start(lambda: run(*arrays))))
-
-    def op_of(function: Callable[..., list[np.ndarray]], given: list[tf.Tensor]) -> list[tf.Tensor]:
-        made: Any = _tf_numpy_function.array_function(function, given, [tf.bool, tf.int64, *types])
-        for tensor in made[:2]:
-            tensor.set_shape([])
-        return made
-
-    def again(done: tf.Tensor, ticket: tf.Tensor, *unfinished: tf.Tensor) -> list[tf.Tensor]:
-        with tf.control_dependencies([_tf_graph.yield_thread()]):
-            return op_of(ask, [tf.identity(ticket)])
-
-    first = op_of(begin, inputs)
-    shapes = [tf.TensorShape([]), tf.TensorShape([])] + [tf.TensorShape(None)] * len(types)
-    last = tf.compat.v1.while_loop(
-        lambda done, *unused: tf.logical_not(done), again, first, shapes, parallel_iterations=1, back_prop=False
-    )
-    return list(last[2:]) if types else last[0].op
 
 
 def tensors_of(values: Sequence[tf.Tensor]) -> list[tf.Tensor]:

@@ -155,7 +155,6 @@ def test_no_module_inspects_the_stack(repo_root):
 STATE = {
     "_device.py": {"_warn_once"},
     "_patches.py": {"_original_attributes", "_set_variables"},
-    "_tf_graph.py": {"_iterators"},
     "_tf_threads.py": {"_kernel_threads"},
     "_xla.py": {"_can_compile"},
     "distributed/backend.py": {"_backend"},
@@ -165,7 +164,6 @@ STATE = {
     "distributed/graph_consistency.py": {"_graphs", "_graph_count"},
     "distributed/groups.py": {"_groups"},
     "distributed/ranktable/reader.py": {"_read"},
-    "distributed/pending.py": {"_idle", "_lock", "_pending"},
     "distributed/servers/post.py": {"_kept"},
     "distributed/shm/rank_lock.py": {"_held"},
 }

@@ -100,13 +100,13 @@ def collectives_of(optimizer, monkeypatch):
         assert strategy.num_replicas_in_sync == 2
         with strategy.scope():
             weight = v1.Variable([1.0, 2.0], use_resource=True)
-            before = len(functions(graph))
+            before = len(collectives_in(graph))
             run(lambda: optimizer().minimize(tf.reduce_sum(weight * weight)))
-        return before, len(functions(graph)) - before
+        return before, len(collectives_in(graph)) - before
 
 
-def functions(graph):
-    return [op for op in graph.get_operations() if op.type in ("PyFunc", "EagerPyFunc")]
+def collectives_in(graph):
+    return [op for op in graph.get_operations() if op.type == "DatasetToSingleElement"]
 
 
 def test_gradients_are_sent_once(monkeypatch):
