@@ -126,11 +126,6 @@ _HARMLESS = frozenset(
         "tf.compat.v1.distribute.cluster_resolver.TPUClusterResolver",
     }
 )
-# Names of Horovod that are supported on the NPU. Other rules handle them.
-_HOROVOD_KNOWN = frozenset(
-    """Compression allgather allreduce alltoall broadcast broadcast_variables
-broadcast_global_variables shutdown is_initialized DistributedGradientTape""".split()
-)
 
 
 def kind_of(name: str, row: dict[str, str]) -> str | None:
@@ -142,8 +137,7 @@ def kind_of(name: str, row: dict[str, str]) -> str | None:
             rest = name[len(prefix) :]
             return None if rest in fine or rest.startswith("profiler.") else kind
     if name.startswith("hvd."):
-        known = row["status"] != "under_analysis" or name[4:] in _HOROVOD_KNOWN
-        return None if known else "horovod"
+        return None  # npu_shim.horovod has all of Horovod
     return _KINDS.get(row.get("note_code", ""))
 
 

@@ -13,19 +13,11 @@ import tempfile
 
 from absl import app
 from absl import flags
+import npu_shim.horovod.tensorflow as hvd
 import numpy as np
 from sklearn.datasets import load_digits
 import tensorflow.compat.v1 as tf
-from npu_shim.npu_init import (
-    NPUBroadcastGlobalVariablesHook,
-    close_session,
-    get_npu_rank_id,
-    get_npu_rank_size,
-    init_resource,
-    npu_allreduce,
-    npu_config_proto,
-    npu_distributed_optimizer_wrapper,
-    shutdown_resource)
+from npu_shim.npu_init import npu_config_proto
 
 FLAGS = flags.FLAGS
 
@@ -55,14 +47,14 @@ def train_batches(images):
     images = tf.data.Dataset.from_tensor_slices(images).shuffle(2000, seed=FLAGS.seed).repeat()
     noise = tf.data.Dataset.from_tensor_slices(draw_noise(10000)).repeat()
     # All ranks shuffle alike, so that together they see each image once.
-    dataset = tf.data.Dataset.zip((images, noise)).shard(get_npu_rank_size(), get_npu_rank_id())
+    dataset = tf.data.Dataset.zip((images, noise)).shard(hvd.size(), hvd.rank())
     dataset = dataset.batch(FLAGS.batch_size, drop_remainder=True).prefetch(1)
     return tf.data.make_one_shot_iterator(dataset).get_next()
 
 
 def dense(x, name, size):
     """A dense layer; each rank draws its own weights, and rank 0's count."""
-    seed = FLAGS.seed + sum(map(ord, name)) + 1000 * get_npu_rank_id()
+    seed = FLAGS.seed + sum(map(ord, name)) + 1000 * hvd.rank()
     kernel = tf.get_variable(name + '/kernel', [int(x.shape[-1]), size],
                              initializer=tf.glorot_uniform_initializer(seed=seed))
     bias = tf.get_variable(name + '/bias', [size], initializer=tf.zeros_initializer())
@@ -93,7 +85,7 @@ def cross_entropy(logits, label):
 
 def train_operation(loss, scope, rate, global_step=None):
     """Returns the op which averages the gradients of one loss and updates the variables of one scope."""
-    optimizer = npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(rate, beta1=0.5))
+    optimizer = hvd.DistributedOptimizer(tf.train.AdamOptimizer(rate, beta1=0.5))
     return optimizer.minimize(loss, global_step=global_step,
                               var_list=tf.trainable_variables(scope))
 
@@ -110,7 +102,7 @@ def test(model_dir, images):
 
 
 def main(_):
-    npu_sess, npu_shutdown = init_resource()
+    hvd.init()
     model_dir = FLAGS.model_dir or tempfile.mkdtemp(prefix='digits_gan_')
     images = load_images()
 
@@ -126,25 +118,23 @@ def main(_):
         step = tf.train.get_or_create_global_step()
         train_discriminator = train_operation(discriminator_loss, 'discriminator', FLAGS.discriminator_rate)
         train_generator = train_operation(generator_loss, 'generator', FLAGS.generator_rate, step)
-        mean_losses = npu_allreduce(tf.stack([discriminator_loss, generator_loss]))
+        mean_losses = hvd.allreduce(tf.stack([discriminator_loss, generator_loss]))
 
-        hooks = [NPUBroadcastGlobalVariablesHook(0, get_npu_rank_id()),
+        hooks = [hvd.BroadcastGlobalVariablesHook(0),
                  tf.train.StopAtStepHook(last_step=FLAGS.steps)]
-        checkpoint_dir = model_dir if get_npu_rank_id() == 0 else None
+        checkpoint_dir = model_dir if hvd.rank() == 0 else None
         with tf.train.MonitoredTrainingSession(checkpoint_dir=checkpoint_dir, hooks=hooks,
                                                save_checkpoint_steps=100,
                                                config=npu_config_proto()) as sess:
             while not sess.should_stop():
                 sess.run(train_discriminator)
                 _, losses, step_value = sess.run([train_generator, mean_losses, step])
-                if get_npu_rank_id() == 0 and (step_value + 1) % FLAGS.log_every == 0:
+                if hvd.rank() == 0 and (step_value + 1) % FLAGS.log_every == 0:
                     print('step %d loss %.8f of the discriminator, %.8f of the generator' % (
                         step_value + 1, losses[0], losses[1]), flush=True)
 
-    if get_npu_rank_id() == 0:
+    if hvd.rank() == 0:
         print('distance %.4f' % test(model_dir, images))
-    shutdown_resource(npu_sess, npu_shutdown)
-    close_session(npu_sess)
 
 
 if __name__ == '__main__':

@@ -13,20 +13,11 @@ import tempfile
 
 from absl import app
 from absl import flags
+import npu_shim.horovod.tensorflow as hvd
 import numpy as np
 from sklearn.datasets import load_digits
 import tensorflow.compat.v1 as tf
-from npu_shim.npu_init import (
-    NPUBroadcastGlobalVariablesHook,
-    close_session,
-    get_npu_local_rank_id,
-    get_npu_rank_id,
-    get_npu_rank_size,
-    init_resource,
-    npu_allreduce,
-    npu_config_proto,
-    npu_distributed_optimizer_wrapper,
-    shutdown_resource)
+from npu_shim.npu_init import npu_config_proto
 
 FLAGS = flags.FLAGS
 
@@ -56,14 +47,14 @@ def train_batches(images, labels):
     dataset = tf.data.Dataset.from_tensor_slices((images, labels))
     dataset = dataset.shuffle(len(images), seed=FLAGS.seed).repeat()
     # All ranks shuffle alike, so that together they see each image once.
-    dataset = dataset.shard(get_npu_rank_size(), get_npu_rank_id())
+    dataset = dataset.shard(hvd.size(), hvd.rank())
     dataset = dataset.batch(FLAGS.batch_size, drop_remainder=True).prefetch(1)
     return tf.data.make_one_shot_iterator(dataset).get_next()
 
 
 def weights(name, shape):
     """Returns a kernel of the given shape; each rank draws its own, and rank 0's count."""
-    seed = FLAGS.seed + sum(map(ord, name)) + 1000 * get_npu_rank_id()
+    seed = FLAGS.seed + sum(map(ord, name)) + 1000 * hvd.rank()
     return tf.get_variable(name + '/kernel', shape,
                            initializer=tf.glorot_uniform_initializer(seed=seed))
 
@@ -95,12 +86,12 @@ def cnn(images):
 
 def train_operation(loss):
     """Returns the op which averages the gradients, clips them and updates the weights."""
-    rate = FLAGS.learning_rate * get_npu_rank_size()
+    rate = FLAGS.learning_rate * hvd.size()
     if FLAGS.optimizer == 'adam':
         optimizer = tf.train.AdamOptimizer(rate)
     else:
         optimizer = tf.train.GradientDescentOptimizer(rate)
-    optimizer = npu_distributed_optimizer_wrapper(optimizer)
+    optimizer = hvd.DistributedOptimizer(optimizer)
     gradients, variables = zip(*optimizer.compute_gradients(loss))
     # Behind the averaging, so that all ranks clip the same gradients alike.
     gradients, _ = tf.clip_by_global_norm(gradients, FLAGS.clip)
@@ -120,7 +111,7 @@ def test(model_dir, images, labels):
 
 
 def main(_):
-    npu_sess, npu_shutdown = init_resource()
+    hvd.init()
     model_dir = FLAGS.model_dir or tempfile.mkdtemp(prefix='digits_horovod_')
     (train_images, train_labels), (test_images, test_labels) = load_data()
 
@@ -129,26 +120,24 @@ def main(_):
         images, labels = train_batches(train_images, train_labels)
         loss = tf.losses.sparse_softmax_cross_entropy(labels, cnn(images))
         train_op = train_operation(loss)
-        mean_loss = npu_allreduce(loss)
+        mean_loss = hvd.allreduce(loss)
         step = tf.train.get_global_step()
 
-        hooks = [NPUBroadcastGlobalVariablesHook(0, get_npu_rank_id()),
+        hooks = [hvd.BroadcastGlobalVariablesHook(0),
                  tf.train.StopAtStepHook(last_step=FLAGS.steps)]
         config = tf.ConfigProto()
         config.gpu_options.allow_growth = True
-        config.gpu_options.visible_device_list = str(get_npu_local_rank_id())
-        checkpoint_dir = model_dir if get_npu_rank_id() == 0 else None
+        config.gpu_options.visible_device_list = str(hvd.local_rank())
+        checkpoint_dir = model_dir if hvd.rank() == 0 else None
         with tf.train.MonitoredTrainingSession(checkpoint_dir=checkpoint_dir, hooks=hooks,
                                                save_checkpoint_steps=100, config=npu_config_proto(config_proto=config)) as sess:
             while not sess.should_stop():
                 _, loss_value, step_value = sess.run([train_op, mean_loss, step])
-                if get_npu_rank_id() == 0 and (step_value + 1) % FLAGS.log_every == 0:
+                if hvd.rank() == 0 and (step_value + 1) % FLAGS.log_every == 0:
                     print('step %d loss %.8f' % (step_value + 1, loss_value), flush=True)
 
-    if get_npu_rank_id() == 0:
+    if hvd.rank() == 0:
         print('accuracy %.4f' % test(model_dir, test_images, test_labels))
-    shutdown_resource(npu_sess, npu_shutdown)
-    close_session(npu_sess)
 
 
 if __name__ == '__main__':

@@ -28,7 +28,7 @@ def listed(script: str) -> list[tuple[str, str, int, int]]:
             "from keras.layers import Dense\n\u00e9 = Dense(tf.abs(1))\n",
             [("keras.layers.Dense", "fine", 3, 5), ("tensorflow.abs", "fine", 3, 11)],
         ),
-        ("import horovod.tensorflow as hvd\nhvd.init()\n", [("horovod.init", "finding", 3, 1)]),
+        ("import horovod.tensorflow as hvd\nhvd.init()\n", [("horovod.init", "fine", 3, 1)]),
         ("s = tf.Session()\n", [("tensorflow.Session", "change", 2, 5)]),
         ("s = tf.Session(**kw)\n", [("tensorflow.Session", "finding", 2, 5)]),
         (

@@ -25,7 +25,6 @@ RULE_OF_KIND = {
     "finite": "NPU222",
     "queue": "NPU223",
     "table": "NPU240",
-    "horovod": "NPU216",
 }
 REPORTING = [rule for rule in Registry().rules if "Reported::" in rule.doc]
 
@@ -60,8 +59,7 @@ def test_each_name_of_a_kind_is_reported_by_its_rule(kind: str) -> None:
     wrong = []
     for name in sorted(names_of(kind)):
         root, _, rest = name.partition(".")
-        module = "horovod.tensorflow" if root == "horovod" else root
-        if reported(f"import tensorflow\nimport {module} as t\n\nx = t.{rest}(a, b)\n", code) != [code]:
+        if reported(f"import tensorflow\nimport {root} as t\n\nx = t.{rest}(a, b)\n", code) != [code]:
             wrong.append(name)
     assert wrong == []
 
@@ -98,8 +96,7 @@ def test_the_table_warns_of_few_names() -> None:
         ("tf.math.is_nan", "supported_no_change", "", "finite"),
         ("tf.is_nan", "unsupported_avoid", "", "finite"),
         ("tf.executing_eagerly", "unsupported_avoid", "eager", None),
-        ("hvd.elastic.run(func)", "under_analysis", "under_analysis", "horovod"),
-        ("hvd.allreduce", "under_analysis", "under_analysis", None),
+        ("hvd.elastic.run(func)", "under_analysis", "under_analysis", None),
         ("hvd.rank", "training_works_after_tool_migration", "hvd_rank", None),
         ("tf.contrib.cudnn_rnn.CudnnLSTM", "deprecated", "deprecated_replace", "gpu"),
         ("tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell", "deprecated", "deprecated_replace", None),

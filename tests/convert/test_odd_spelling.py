@@ -6,7 +6,6 @@ import sys
 
 import pytest
 from convert_tf2npu.engine.converter import Converter
-from convert_tf2npu.engine.settings import Settings
 
 TF = "import tensorflow as tf\n"
 STAR = "from npu_shim.npu_init import *\n"
@@ -93,13 +92,6 @@ TOLD: list[tuple[str, str, str]] = [
 def test_it_stays_and_is_told(text: str, words: str) -> None:
     result = Converter().convert((TF + text + "\n").encode())
     assert result.new is None and [words in d.message for d in result.diagnostics] == [True]
-
-
-def test_blocks_that_end_at_one_place_are_ended_the_inner_one_first() -> None:
-    text = TF + 'import horovod.tensorflow as hvd\nhvd.init()\nif __name__ == "__main__":\n    hvd.init()\n'
-    new = Converter(Settings(distributed="horovod")).convert(text.encode()).new
-    closing = "shutdown_resource(npu_sess, npu_shutdown)\n", "close_session(npu_sess)\n"
-    assert new is not None and new.decode().endswith("".join("    " + c for c in closing) + "".join(closing))
 
 
 @pytest.mark.parametrize("text", ["x = backend.y\ntf.Session()", "def f():\n    util.x()\ntf.Session()"])

@@ -1,4 +1,4 @@
-"""Statements, names and arguments are taken out without a trace, and nothing else with them."""
+"""Statements and arguments are taken out without a trace, and nothing else with them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 import pytest
 from convert_tf2npu.rewrite.call_edits import loses_comment
-from convert_tf2npu.rewrite.removal import remove_arguments, remove_names, remove_statements
+from convert_tf2npu.rewrite.removal import remove_arguments, remove_statements
 from convert_tf2npu.semantics.resolver import Resolver
 from convert_tf2npu.syntax.source import Source
 
@@ -78,22 +78,3 @@ def test_a_comment_in_the_way_is_not_lost(text: str) -> None:
     assert loses_comment(
         source, remove_arguments(source, call, [k.value for k in call.keywords if k.arg in ("x", "y")])
     )
-
-
-@pytest.mark.parametrize(
-    "before,after",
-    [
-        ("import os, gone, sys as s\n", "import os, sys as s\n"),
-        ("from . import (a,\n    gone)\n", "from . import a\n"),
-        (
-            "from p import " + ", ".join(f"name_{i}_of_many" for i in range(8)) + ", gone\n",
-            "from p import (\n    " + ",\n    ".join(f"name_{i}_of_many" for i in range(8)) + ")\n",
-        ),
-    ],
-)
-def test_names_of_an_import(before: str, after: str) -> None:
-    source = Source(before.encode())
-    statement = source.tree.body[0]
-    gone = {i for i, a in enumerate(statement.names) if a.name == "gone"}  # type: ignore[attr-defined]
-    edit = remove_names(source, statement, gone)
-    assert edit is not None and source.edited([edit]).decode() == after

@@ -13,7 +13,7 @@ from convert_tf2npu.engine.settings import Settings
 
 HEAD, LIFTED = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\n"
 STAR = "from npu_shim.npu_init import *\n"
-V1, HOROVOD, STRATEGY = dict(compat_v1=True), dict(distributed="horovod"), dict(distributed="tf_strategy")
+V1 = dict(compat_v1=True)
 
 
 class Case(NamedTuple):
@@ -208,14 +208,6 @@ CASES = {
         {},
         HEAD + 'def f(params):\n    train_op = tf.contrib.tpu.CrossShardOptimizer(params\n      ["opt"]).go(x)\n',
         HEAD + 'def f(params):\n    train_op = (params\n      ["opt"]).go(x)\n',
-    ),
-    "Horovod with a bracket in a comment": Case(
-        HOROVOD,
-        HEAD + "import horovod.tensorflow as hvd\n\ndef main():\n    hvd.init()\n"
-        "    opt = ((hvd.DistributedOptimizer)  # (all\n      (opt))\n    train(opt)\n",
-        HEAD + STAR + "\ndef main():\n    npu_sess, npu_shutdown = init_resource()\n"
-        "    opt = ((npu_distributed_optimizer_wrapper)  # (all\n      (opt))\n    train(opt)\n"
-        "    shutdown_resource(npu_sess, npu_shutdown)\n    close_session(npu_sess)\n",
     ),
 }
 

@@ -54,11 +54,11 @@ WRITTEN: dict[str, list[str]] = {
         "callbacks=npu_callbacks_append()",
     ],
     "gradients_by_hand": ["gradients = npu_allreduce(tf.gradients(loss +", "slope = tf.gradients("],
-    "horovod_estimator": ["npu_distributed_optimizer_wrapper(optimizer)", "init_resource()", "shutdown_resource("],
-    "horovod_session": ["npu_allreduce(loss, 'sum')", "hccl_ops.broadcast([loss], 0)[0]", "close_session(npu_sess)"],
-    "horovod_keras": ["NPUBroadcastGlobalVariablesCallback(0)", "get_npu_rank_size()"],
+    "horovod_estimator": ["import npu_shim.horovod.tensorflow as hvd", "hvd.DistributedOptimizer(", "NPUEstimator("],
+    "horovod_session": ["import npu_shim.horovod.tensorflow as hvd", "npu_config_proto("],
+    "horovod_keras": ["npu_shim.horovod.", "hvd."],
 }
-TAKEN_OUT = ("horovod", "hvd", "MirroredStrategy", "OneDeviceStrategy")
+TAKEN_OUT = ("import horovod", "MirroredStrategy", "OneDeviceStrategy")
 
 
 def start(script: pathlib.Path, folder: pathlib.Path, *paths: str) -> subprocess.Popen[str]:

@@ -56,7 +56,6 @@ _KINDS = {
     "gpu": "unsupported",
     "lite": "unsupported",
     "queue": "unsupported",
-    "horovod": "unsupported",
     "finite": "limited",
     "table": "limited",
     "unclear": "unclear",
@@ -78,11 +77,13 @@ def status_of(name: str, codes: tuple[str, ...] = (), tensorflow: str = TF1) -> 
         return "migrated" if all(code.startswith(("NPU1", "NPU3")) for code in codes) else "limited"
     if name.startswith("keras."):
         return "unsupported"  # tf.keras runs, the package keras does not
+    if name.startswith("horovod."):
+        return "migrated"  # npu_shim.horovod has all of it
     if name.startswith(_PYTHON):
         return "supported"
     if name in SUPPORT:
         return _KINDS[SUPPORT[name]]
-    listed = _listed(TF1 if name.startswith("horovod.") else tensorflow)  # Horovod is only in the first list
+    listed = _listed(tensorflow)
     owner, _, last = name.rpartition(".")
     if name not in listed and last and last_part(owner)[:1].isupper():
         return status_of(owner, codes, tensorflow)  # a method has the status of its class

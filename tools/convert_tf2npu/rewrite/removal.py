@@ -1,16 +1,15 @@
-"""Remove statements, imported names and arguments."""
+"""Remove statements and arguments."""
 
 from __future__ import annotations
 
 import ast
 import re
-from typing import AbstractSet, Collection, Iterable
+from typing import Collection, Iterable
 
 from ..semantics.module_index import Names
 from ..syntax.source import Edit, Source
 from .call_edits import argument_start, outer_end, values_of
 
-_LONGEST = 100
 _TO_LINTER = re.compile(r"#[ \t]*(?:pylint:|noqa\b|isort:|yapf:|type:[ \t]*ignore)[^#\r\n]*(?=[\r\n]|\Z)")
 
 
@@ -61,37 +60,6 @@ def _without(source: Source, statement: ast.stmt, needed: bool) -> Edit:
     if before:  # remove its semicolon too
         return Edit(first + len(before[:-1].rstrip(" \t\f")), end, "")
     return Edit(start, behind, "") if text[behind : behind + 1] == "#" else Edit(first, following, "")
-
-
-def remove_names(source: Source, statement: ast.stmt, gone: AbstractSet[int]) -> Edit | None:
-    """Return the edit that removes some names from an import of several.
-
-    Args:
-        source: the file.
-        statement: an ``import`` or ``from ... import``.
-        gone: the positions of the names in it.
-
-    Returns:
-        The edit; None if there is a comment among the names.
-    """
-    assert isinstance(statement, (ast.Import, ast.ImportFrom))
-    start, end = source.start(statement), source.end(statement)
-    if source.comments(start, end):
-        return None
-    head = (
-        "import "
-        if isinstance(statement, ast.Import)
-        else "from {}{} import ".format("." * statement.level, statement.module or "")
-    )
-    kept = [
-        a.name + (" as " + a.asname if a.asname else "") for index, a in enumerate(statement.names) if index not in gone
-    ]
-    new = head + ", ".join(kept)
-    indent = start - source.line_start(start)
-    if indent + len(new) > _LONGEST and isinstance(statement, ast.ImportFrom):
-        between = "," + source.newline + " " * (indent + 4)
-        new = f"{head}({between[1:]}{between.join(kept)})"
-    return Edit(start, end, new)
 
 
 def remove_arguments(source: Source, call: ast.Call, gone: Collection[ast.expr]) -> list[Edit]:

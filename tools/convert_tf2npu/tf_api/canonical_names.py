@@ -20,6 +20,7 @@ _MOVED = (
 _GOOGLES = "google3.third_party.tensorflow"
 # The package whose public interface npu_shim has. Scripts that use it are already ported.
 _VENDOR = {"npu_bridge": "npu_shim"}
+_OUR_HOROVOD = "npu_shim.horovod."
 
 
 @functools.lru_cache(maxsize=65536)
@@ -35,7 +36,9 @@ def canonical(name: str) -> str:
     head, _, rest = name.partition(".")
     if head in _VENDOR:
         name = _VENDOR[head] + ("." + rest if rest else "")
-    if name.startswith("npu_shim."):
+    if name.startswith(_OUR_HOROVOD):
+        head, name = "horovod", name[len("npu_shim.") :]
+    elif name.startswith("npu_shim."):
         # npu_init and the vendor's module paths have the same objects.
         last = name.rsplit(".", 1)[1]
         return name if last == "npu_init" else _npu_name(name)

@@ -125,7 +125,8 @@ _MODULES_OF_1 = tuple(
     f"tensorflow.{name}." for name in ("layers", "app", "flags", "gfile", "logging", "python_io", "nn.rnn_cell")
 )
 # Names that show the version only until the tool replaces them.
-_REPLACED_OF_1 = ("tensorflow.contrib.", "tensorflow.layers.dropout", "horovod.tensorflow.broadcast_global_variables")
+_REPLACED_OF_1 = ("tensorflow.contrib.", "tensorflow.layers.dropout")
+_HOROVOD_OF_1 = "horovod.broadcast_global_variables"
 _REPLACED = CALLS | {
     "tensorflow.layers.dropout",
     "tensorflow.estimator.Estimator",
@@ -194,7 +195,7 @@ def _version(context: Context) -> int | None:
         if spelled.startswith(_REPLACED_OF_1):
             replaced = True
         elif name not in _REPLACED:
-            one = one or spelled in _ONLY_IN_1 or spelled.startswith(_MODULES_OF_1)
+            one = one or spelled in _ONLY_IN_1 or spelled.startswith(_MODULES_OF_1) or name == _HOROVOD_OF_1
             two = two or spelled in _ONLY_IN_2 or is_only_version2(spelled) or spelled.startswith(_COMPAT + ".")
     for node, where in context.names.classes:
         for base in node.bases:

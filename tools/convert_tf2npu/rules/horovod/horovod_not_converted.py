@@ -1,8 +1,8 @@
 """Horovod not converted.
 
-Horovod's collectives use MPI, gloo or NCCL, which do not support the memory of an NPU. Run the tool with ``-d
-horovod`` to convert the script to the collectives of the NPU (NPU301). Without it the rule reports where a script
-starts Horovod.
+Horovod's collectives use MPI, gloo or NCCL, which do not support the memory of an NPU. ``npu_shim.horovod`` has the same
+interface over the collectives of the NPU. Run the tool with ``-d horovod`` to import it instead (NPU301). Without this
+option the rule reports the first import of Horovod in each file.
 
 Reported::
 
@@ -23,11 +23,10 @@ Reported::
 
 Untouched::
 
-    import horovod.tensorflow as hvd
+    import npu_shim.horovod.tensorflow as hvd
     import tensorflow as tf
 
-    def learning_rate(step):
-        return tf.train.cosine_decay(0.1 * hvd.size(), step, 1000)
+    hvd.init()
 
 Untouched::
 
@@ -41,17 +40,17 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...semantics.model import Call
+from ...analysis.horovod_imports import horovod_imports
 from ..base import Context, Finding, Result
 
 CODE = "NPU254"
-CALLS = ("horovod.init",)
 
 
-def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if context.distributed != "horovod" and not in_test(context, call.node):
+def check_file(context: Context) -> Iterator[Result]:
+    if context.distributed == "horovod":
+        return
+    found = horovod_imports(context)
+    if not all(imported.is_foreign or imported.is_shared for imported in found):
         yield Finding(
-            call.node,
-            "Horovod does not support the NPU. Run the tool with -d horovod to convert it to NPU collectives",
+            found[0].node, "Horovod does not support the NPU. Run the tool with -d horovod to replace the import"
         )

@@ -5,7 +5,7 @@ Estimators, monitored sessions and Keras get a hook that broadcasts the variable
 ``session.run``, broadcast them yourself:
 
 * In a session, after the initializer and after each restored checkpoint, run
-  ``[v.assign(hccl_ops.broadcast([v], 0)[0]) for v in tf.trainable_variables()]``.
+  ``hccl_ops.broadcast(tf.global_variables(), 0)``.
 * With ``slim.learning.train``, build this list before the call and pass ``init_fn=lambda sess: sess.run(broadcast)``.
 * In a session of a Supervisor or SessionManager, call ``sess.graph._unsafe_unfinalize()`` before you build the list.
 * With ``train_on_batch`` of Keras, run the list with ``tf.keras.backend.get_session().run`` before the loop.
@@ -36,7 +36,7 @@ Untouched::
     train_op = optimizer.minimize(loss)
     with tf.Session(config=npu_config_proto()) as sess:
         sess.run(tf.global_variables_initializer())
-        sess.run([v.assign(hccl_ops.broadcast([v], 0)[0]) for v in tf.trainable_variables()])
+        sess.run(hccl_ops.broadcast(tf.global_variables(), 0))
         sess.run(train_op)
 
 Untouched::
@@ -98,7 +98,7 @@ def _fix(context: Context, call: Call, updates: bool) -> str | None:
     """Return the fix for a call that starts the training, or None for other calls."""
     node, names = call.node, context.names
     tf = name_of_tensorflow(names) or "tf"
-    broadcast = f"[v.assign(hccl_ops.broadcast([v], 0)[0]) for v in {tf}.trainable_variables()]"
+    broadcast = f"hccl_ops.broadcast({tf}.global_variables(), 0)"
     if context.resolve(node.func, call.where) == "tensorflow.contrib.slim.learning.train":
         return f"Build {broadcast} before this and run it in init_fn"
     function = node.func

@@ -1,3 +1,0 @@
-import horovod.tensorflow as hvd
-
-(hvd.init())

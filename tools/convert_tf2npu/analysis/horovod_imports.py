@@ -1,0 +1,92 @@
+"""The imports of Horovod in a script, by statements and by functions that take the name of a module."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator, NamedTuple
+
+from ..project.context import Context
+from ..syntax.expressions import constant
+
+_BY_NAME = ("importlib.import_module", "importlib.util.find_spec")
+_FRAMEWORKS = ("tensorflow", "keras")
+_SHARED = ("", "*", "common")  # of all frameworks, as private names are
+_ALIAS = re.compile(r"[^,]+")
+_LITERAL = re.compile(r"[rRuU]?(?:'''|\"\"\"|'|\")(?=horovod\b)")
+
+
+class Imported(NamedTuple):
+    """A module or another name of Horovod that a script imports.
+
+    Attributes:
+        node: the statement, or the string that a function such as import_module gets.
+        name: the dotted name, as in ``horovod.tensorflow.rank``.
+        start: the text offset of the word horovod.
+        binds_horovod: True if the statement binds the name horovod.
+    """
+
+    node: ast.stmt | ast.expr
+    name: str
+    start: int
+    binds_horovod: bool = False
+
+    @property
+    def is_shared(self) -> bool:
+        """True for a name of all frameworks."""
+        part = part_of(self.name)
+        return part in _SHARED or part.startswith("_")
+
+    @property
+    def is_foreign(self) -> bool:
+        """True for a name of another framework."""
+        return is_foreign(self.name)
+
+
+def part_of(name: str) -> str:
+    """Return ``tensorflow`` of ``horovod.tensorflow.rank``; the empty string for ``horovod``."""
+    return (name.split(".") + [""])[1]
+
+
+def is_foreign(name: str) -> bool:
+    """Return True if a name of Horovod belongs to another framework, or starts processes."""
+    part = part_of(name)
+    return not (part in _FRAMEWORKS or part in _SHARED or part.startswith("_"))
+
+
+def horovod_imports(context: Context) -> list[Imported]:
+    """Return the imports of Horovod in a file, in the order of the file; none if horovod is a module of the project."""
+    if "horovod" not in context.source.text:
+        return []
+    project = context.names.project
+    if project is not None and project.origin("horovod", context.names.path) is not None:
+        return []
+    found = [*_statements(context), *_calls(context)]
+    return sorted(found, key=lambda imported: imported.start)
+
+
+def _statements(context: Context) -> Iterator[Imported]:
+    source = context.source
+    for statement in context.names.places:
+        if isinstance(statement, ast.ImportFrom) and not statement.level and _is_horovod(statement.module or ""):
+            start = source.skip_trivia(source.start(statement) + len("from"))
+            for alias in statement.names:
+                yield Imported(statement, f"{statement.module}.{alias.name}", start)
+        elif isinstance(statement, ast.Import) and any(_is_horovod(alias.name) for alias in statement.names):
+            first, end = source.start(statement) + len("import"), source.end(statement)
+            for alias, text in zip(statement.names, _ALIAS.finditer(source.text, first, end)):
+                if _is_horovod(alias.name):
+                    yield Imported(statement, alias.name, source.skip_trivia(text.start()), alias.asname is None)
+
+
+def _calls(context: Context) -> Iterator[Imported]:
+    for call, name in context.called.items():
+        value = constant(call.args[0]) if name in _BY_NAME and call.args else None
+        if value and isinstance(value[0], str) and _is_horovod(value[0]):
+            literal = _LITERAL.match(context.source.text, context.source.start(call.args[0]))
+            if literal:
+                yield Imported(call.args[0], value[0], literal.end())
+
+
+def _is_horovod(module: str) -> bool:
+    return module == "horovod" or module.startswith("horovod.")

@@ -1,0 +1,172 @@
+"""Replace the import of Horovod (with ``-d horovod``).
+
+``npu_shim.horovod`` has the modules and names of Horovod for TensorFlow and Keras, over the collectives of the NPU. So the
+import is the only thing of Horovod that changes. Sessions, Estimators and the rest are converted as without the option.
+Without ``-d horovod`` see NPU254.
+
+Horovod for other frameworks (``horovod.torch``, ``horovod.mxnet``) and its launchers (``horovod.run``, ``horovod.spark``,
+``horovod.ray``) are reported and not converted. So are strings that name a module of Horovod, except those in
+``importlib.import_module`` and ``importlib.util.find_spec``.
+
+Options: -d horovod
+
+Before::
+
+    import os, horovod.tensorflow as hvd  # pylint: disable=import-error
+    import tensorflow as tf
+
+    hvd.init()
+    opt = hvd.DistributedOptimizer(tf.train.AdamOptimizer(0.001 * hvd.size()), sparse_as_dense=True)
+    hooks = [hvd.BroadcastGlobalVariablesHook(0)]
+    config = tf.ConfigProto()
+    config.gpu_options.visible_device_list = str(hvd.local_rank())
+    with tf.Session(config=config) as sess:
+        train(sess, hvd, opt, hooks)
+
+After::
+
+    import os, npu_shim.horovod.tensorflow as hvd  # pylint: disable=import-error
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    hvd.init()
+    opt = hvd.DistributedOptimizer(tf.train.AdamOptimizer(0.001 * hvd.size()), sparse_as_dense=True)
+    hooks = [hvd.BroadcastGlobalVariablesHook(0)]
+    config = tf.ConfigProto()
+    config.gpu_options.visible_device_list = str(hvd.local_rank())
+    with tf.Session(config=npu_config_proto(config_proto=config)) as sess:
+        train(sess, hvd, opt, hooks)
+
+Before::
+
+    try:
+        import horovod.tensorflow
+    except ImportError:
+        horovod = None
+
+    def main(flags):
+        if flags.keras:
+            from horovod.tensorflow.keras.callbacks import (
+                MetricAverageCallback,  # of all ranks
+            )
+        horovod.tensorflow.init()
+
+After::
+
+    try:
+        import npu_shim.horovod.tensorflow
+        from npu_shim import horovod
+    except ImportError:
+        horovod = None
+
+    def main(flags):
+        if flags.keras:
+            from npu_shim.horovod.tensorflow.keras.callbacks import (
+                MetricAverageCallback,  # of all ranks
+            )
+        horovod.tensorflow.init()
+
+Untouched::
+
+    import horovod.torch as hvd
+    import tensorflow as tf
+
+    hvd.init()
+
+Untouched::
+
+    import npu_shim.horovod.tensorflow
+    from npu_shim import horovod
+
+    horovod.tensorflow.init()
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import groupby
+from typing import Iterator
+
+from ...analysis.horovod_imports import Imported, horovod_imports, is_foreign, part_of
+from ...rewrite.npu_imports import statement_behind
+from ...syntax.expressions import constant
+from ...syntax.source import Edit
+from ..base import Change, Context, Finding, Result
+
+CODE = "NPU301"
+NEEDS = {"distributed": "horovod"}
+_NEW = "npu_shim."
+_STRING = re.compile(r"horovod\.((tensorflow|keras|common)\b[\w.]*)?")
+_LAUNCHERS = ("run", "runner", "spark", "ray")
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    if context.distributed != "horovod":
+        return
+    found = horovod_imports(context)
+    foreign: list[tuple[ast.AST, str]] = [(each.node, each.name) for each in found if each.is_foreign]
+    foreign += _foreign_uses(context, found)
+    if foreign:
+        yield _foreign(*foreign[0])
+    for node, group in groupby(found, key=lambda imported: imported.node):
+        yield from _replaced(context, node, list(group), bool(foreign))
+    yield from _strings(context, found)
+
+
+def _replaced(
+    context: Context, node: ast.stmt | ast.expr, group: list[Imported], beside_foreign: bool
+) -> Iterator[Result]:
+    """Yield the change of one statement or call."""
+    kept = [i for i in group if i.is_foreign or beside_foreign and (i.is_shared or i.binds_horovod)]
+    if isinstance(node, ast.ImportFrom) and kept:
+        group, kept = [], group
+    if not all(imported.is_foreign or imported.is_shared for imported in kept):
+        yield Finding(
+            node, "this file imports Horovod for another framework too. Write import horovod.tensorflow as hvd"
+        )
+    edits = {edit for imported in group if imported not in kept for edit in _edits(context, imported)}
+    if edits:
+        yield Change(node, "import of Horovod replaced by npu_shim.horovod", tuple(sorted(edits)))
+
+
+def _edits(context: Context, imported: Imported) -> Iterator[Edit]:
+    start = imported.start
+    if not imported.binds_horovod:
+        yield Edit(start, start, _NEW)
+    elif imported.name == "horovod":
+        yield Edit(start, start + len("horovod"), _NEW + "horovod as horovod")
+    else:
+        yield Edit(start, start, _NEW)
+        yield statement_behind(context.source, imported.node, "from npu_shim import horovod")
+
+
+def _foreign_uses(context: Context, found: list[Imported]) -> list[tuple[ast.AST, str]]:
+    """Return the uses of other frameworks and launchers as attributes of the module horovod."""
+    uses: list[tuple[ast.AST, str]] = []
+    for node, where in context.names.reads if found else ():
+        parent = context.names.parents.get(node)
+        name = context.names.spelled(parent, where) if isinstance(parent, ast.Attribute) else None
+        if parent and name and name.startswith("horovod.") and is_foreign(name):
+            uses.append((parent, name))
+    return uses
+
+
+def _foreign(node: ast.AST, name: str) -> Finding:
+    module = "horovod." + part_of(name)
+    if part_of(name) in _LAUNCHERS:
+        return Finding(node, f"{module} starts ranks with Horovod. Start them with npu-shim launch")
+    return Finding(node, f"{module} is not for TensorFlow. Use horovod.tensorflow or remove it")
+
+
+def _strings(context: Context, found: list[Imported]) -> Iterator[Finding]:
+    """Yield findings for the strings that name modules of Horovod."""
+    if "horovod." not in context.source.text:
+        return
+    known = {imported.node for imported in found}
+    for node in ast.walk(context.names.tree):
+        value = constant(node)
+        if value and isinstance(value[0], str) and node not in known and _STRING.fullmatch(value[0]):
+            yield Finding(
+                node, f"this string names a part of Horovod. Write '{_NEW}{value[0]}' if the script looks it up by name"
+            )
