@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, Callable, Sequence
 
-from npu_shim.import_hook import after_import
+from npu_shim.import_hook.after_import import Actions
 from npu_shim.import_hook.conversions import Conversions
 from npu_shim.import_hook.lines import Migrated
 
@@ -55,6 +55,7 @@ class Finder:
     def __init__(self, conversions: Conversions, watch_shapes: bool) -> None:
         self.conversions = conversions
         self.watch_shapes = watch_shapes
+        self._actions = Actions(conversions.migrated, watch_shapes)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -67,7 +68,7 @@ class Finder:
             if spec is not None:
                 if type(spec.loader) is SourceFileLoader:
                     spec.loader = self.loader(spec.loader)
-                    after_import.prepare(spec, self.conversions.migrated, self.watch_shapes)
+                    self._actions.prepare(spec)
                 return spec
         return None
 

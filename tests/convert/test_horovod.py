@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import ast
 import json
 import pathlib
@@ -169,8 +170,6 @@ FOREIGN = {
     "PyTorch": ("import horovod.torch as hvd\nhvd.init()\n", 1, "Use horovod.tensorflow or remove it"),
     "MXNet": ("from horovod import mxnet as hvd\n", 1, "horovod.mxnet is not for TensorFlow"),
     "Spark": ("import horovod.spark\n", 1, "Start them with npu-shim launch"),
-    "a function that starts ranks": ("import horovod\nhorovod.run(train, np=2)\n", 2, "npu-shim launch"),
-    "a function that starts ranks, by name": ("from horovod import run\nrun(train)\n", 1, "npu-shim launch"),
     "several": ("import horovod.torch as hvd\nfrom horovod.torch.mpi_ops import rank\n", 1, "horovod.torch"),
     "private names beside it": (
         "import horovod.torch\nfrom horovod.common.util import num_rank_is_power_2\n",
@@ -187,6 +186,16 @@ def test_other_frameworks_and_launchers_are_reported_once(text: str, line: int, 
     ((code, at, message),) = findings(result)
     assert (code, at) == ("NPU301", line) and words in message
     assert Converter().convert(text.encode()).diagnostics == ()
+
+
+@pytest.mark.parametrize("text", ["import horovod\nhorovod.run(train, np=2)\n", "\nfrom horovod import run\nrun(train)\n"])
+def test_the_function_that_starts_ranks_is_reported(text: str) -> None:
+    result = WITH.convert(text.encode())
+    assert result.new and b"npu_shim" in result.new
+    ((code, line, message),) = findings(result)
+    assert (code, line) == ("NPU301", 2) and "npu-shim launch" in message
+    with pytest.raises(NotImplementedError, match="npu-shim launch --ranks 2"):
+        importlib.import_module("npu_shim.horovod").run(print, np=2)
 
 
 @pytest.mark.parametrize(

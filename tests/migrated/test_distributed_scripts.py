@@ -11,7 +11,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 import pytest
@@ -61,20 +61,20 @@ WRITTEN: dict[str, list[str]] = {
 TAKEN_OUT = ("import horovod", "MirroredStrategy", "OneDeviceStrategy")
 
 
-def start(script: pathlib.Path, folder: pathlib.Path, *paths: str) -> subprocess.Popen[str]:
-    """A script that runs and prints JSON in the end."""
+def start(script: pathlib.Path, folder: pathlib.Path, *paths: str, run: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """A script that runs and prints JSON in the end, with the arguments of Python before it."""
     root = str(HERE.parent.parent)
     # oneDNN rounds otherwise where TensorFlow fuses operators, which the migrated script leaves to the card.
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join((root,) + paths),
+        "PYTHONPATH": os.pathsep.join((root, os.path.join(root, "tools")) + paths),
         "NPU_SHIM_FALLBACK": "silent",
         "TF_ENABLE_ONEDNN_OPTS": "0",
     }
     for name in ("RANK_ID", "RANK_SIZE", "TF_CONFIG"):
         environment.pop(name, None)
     return subprocess.Popen(
-        [sys.executable, str(script), str(folder)],
+        [sys.executable, *run, str(script), str(folder)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=str(folder.parent),
@@ -105,7 +105,12 @@ def test_a_migrated_script_computes_what_it_did_before(name: str, tmp_path: path
     text = migrated.read_text()
     assert [part for part in WRITTEN[name] if part not in text] == []
     assert [word for word in TAKEN_OUT if word in text.split('"""', 2)[2]] == []
-    both = start(script, tmp_path / "before", str(HERE / "one_process")), start(migrated, tmp_path / "after")
-    before, after = [result(running) for running in both]
+    forms = [
+        start(script, tmp_path / "before", str(HERE / "one_process")),
+        start(migrated, tmp_path / "after"),
+        start(script, tmp_path / "in_memory", run=["-m", "npu_shim", "run", "-d", SCRIPTS[name]]),
+    ]
+    before, after, in_memory = [result(running) for running in forms]
     np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(in_memory, after, rtol=1e-6, atol=1e-7)
     assert np.isfinite(before).all() and len(set(before.tolist())) > 1

@@ -11,7 +11,7 @@ from ..syntax.expressions import constant
 
 _BY_NAME = ("importlib.import_module", "importlib.util.find_spec")
 _FRAMEWORKS = ("tensorflow", "keras")
-_SHARED = ("", "*", "common")  # of all frameworks, as private names are
+_SHARED = ("", "*", "common", "run")  # of all frameworks, as private names are
 _ALIAS = re.compile(r"[^,]+")
 _LITERAL = re.compile(r"[rRuU]?(?:'''|\"\"\"|'|\")(?=horovod\b)")
 

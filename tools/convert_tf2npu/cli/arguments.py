@@ -93,7 +93,7 @@ def add_rule_arguments(made: argparse.ArgumentParser) -> None:
         "--distributed",
         choices=("horovod", "tf_strategy"),
         default="",
-        help="convert distributed training: Horovod, or tf.distribute strategies",
+        help="convert distributed training: the import of Horovod, or tf.distribute strategies",
     )
     made.add_argument(
         "--compat-v1",

@@ -4,9 +4,9 @@
 import is the only thing of Horovod that changes. Sessions, Estimators and the rest are converted as without the option.
 Without ``-d horovod`` see NPU254.
 
-Horovod for other frameworks (``horovod.torch``, ``horovod.mxnet``) and its launchers (``horovod.run``, ``horovod.spark``,
-``horovod.ray``) are reported and not converted. So are strings that name a module of Horovod, except those in
-``importlib.import_module`` and ``importlib.util.find_spec``.
+Horovod for other frameworks (``horovod.torch``, ``horovod.mxnet``) and its launchers (``horovod.runner``,
+``horovod.spark``, ``horovod.ray``) are reported and not converted. ``horovod.run`` and strings that name a module of Horovod
+are reported, except strings in ``importlib.import_module`` and ``importlib.util.find_spec``.
 
 Options: -d horovod
 
@@ -105,10 +105,10 @@ def check_file(context: Context) -> Iterator[Result]:
     if context.distributed != "horovod":
         return
     found = horovod_imports(context)
-    foreign: list[tuple[ast.AST, str]] = [(each.node, each.name) for each in found if each.is_foreign]
-    foreign += _foreign_uses(context, found)
-    if foreign:
-        yield _foreign(*foreign[0])
+    uses = [(each.node, each.name) for each in found] + _uses(context, found)
+    foreign = [use for use in uses if is_foreign(use[1])]
+    for use in foreign[:1] or [use for use in uses if use[1] == "horovod.run"][:1]:
+        yield _foreign(*use)
     for node, group in groupby(found, key=lambda imported: imported.node):
         yield from _replaced(context, node, list(group), bool(foreign))
     yield from _strings(context, found)
@@ -141,13 +141,13 @@ def _edits(context: Context, imported: Imported) -> Iterator[Edit]:
         yield statement_behind(context.source, imported.node, "from npu_shim import horovod")
 
 
-def _foreign_uses(context: Context, found: list[Imported]) -> list[tuple[ast.AST, str]]:
-    """Return the uses of other frameworks and launchers as attributes of the module horovod."""
+def _uses(context: Context, found: list[Imported]) -> list[tuple[ast.AST, str]]:
+    """Return the uses of Horovod's names as attributes of its modules."""
     uses: list[tuple[ast.AST, str]] = []
     for node, where in context.names.reads if found else ():
         parent = context.names.parents.get(node)
         name = context.names.spelled(parent, where) if isinstance(parent, ast.Attribute) else None
-        if parent and name and name.startswith("horovod.") and is_foreign(name):
+        if parent and name and name.startswith("horovod."):
             uses.append((parent, name))
     return uses
 
