@@ -14,6 +14,6 @@ __version__ = "0.28.1"  # the Horovod whose interface this is
 def run(func: object, *args: object, np: int | None = None, **kwargs: object) -> NoReturn:
     """Raise NotImplementedError: the launcher starts ranks, a script does not."""
     raise NotImplementedError(
-        "horovod.run() starts a function on several ranks, which npu_shim does not do. Call the function, and start the "
-        f"script with npu-shim launch --ranks {np or 'N'}"
+        "horovod.run() starts a function on several ranks, which npu_shim does not do. Call the function, and start "
+        f"the script with npu-shim launch --ranks {np or 'N'}"
     )

@@ -20,7 +20,7 @@ class Actions:
     """The actions of one process."""
 
     def __init__(self, migrated: Lookup, watch_shapes: bool) -> None:
-        """Take over the lookup of the migrated form of a file; watch_shapes to report shapes that change between runs."""
+        """Take over the lookup of migrated files; watch_shapes to report shapes that change between runs."""
         self._migrated = migrated
         self._watch_shapes = watch_shapes
         self._loading = 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import ast
+import importlib
 import json
 import pathlib
 
@@ -188,7 +188,9 @@ def test_other_frameworks_and_launchers_are_reported_once(text: str, line: int, 
     assert Converter().convert(text.encode()).diagnostics == ()
 
 
-@pytest.mark.parametrize("text", ["import horovod\nhorovod.run(train, np=2)\n", "\nfrom horovod import run\nrun(train)\n"])
+@pytest.mark.parametrize(
+    "text", ["import horovod\nhorovod.run(train, np=2)\n", "\nfrom horovod import run\nrun(train)\n"]
+)
 def test_the_function_that_starts_ranks_is_reported(text: str) -> None:
     result = WITH.convert(text.encode())
     assert result.new and b"npu_shim" in result.new
