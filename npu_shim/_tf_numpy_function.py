@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from npu_shim._types import DType, EagerTensor, Operation, Tensor
 
 _COPIES = tuple(map(int, tf.__version__.split(".")[:2])) <= (2, 6)  # True if tf.numpy_function copies its inputs
+# True if DatasetToSingleElement still uses the session's function library after it has returned its results, which
+# crashes the process if the session is closed meanwhile.
+_EARLY_DONE = tf.__version__.startswith("1.")
 
 
 def array_function(
@@ -47,8 +50,8 @@ def background_function(
 ) -> list[Tensor] | Operation:
     """Add an op of a graph that calls a function of arrays, and holds no thread of the session while it runs.
 
-    TensorFlow computes the only element of a dataset on a thread that it starts for it. A function of the dataset that
-    does not use the session's threads runs on the same thread.
+    TensorFlow computes the elements of a dataset on a thread that it starts for it. A function of the dataset that does
+    not use the session's threads runs on the same thread.
 
     Args:
         function: as for array_function.
@@ -77,10 +80,21 @@ def background_function(
         output_shapes=[tf.TensorShape(None)] * len(made),
         use_inter_op_parallelism=False,
     )
-    results = tf.raw_ops.DatasetToSingleElement(
-        dataset=dataset, output_types=made, output_shapes=[tf.TensorShape(None)] * len(made)
-    )
+    results = _only_element(dataset, made)
     return results if types else results[0].op
+
+
+def _only_element(dataset: Tensor, types: Sequence[DType]) -> list[Tensor]:
+    kind = {"output_types": types, "output_shapes": [tf.TensorShape(None)] * len(types)}
+    if not _EARLY_DONE:
+        return tf.raw_ops.DatasetToSingleElement(dataset=dataset, **kind)
+    iterator, deleter = tf.raw_ops.AnonymousIteratorV2(**kind)
+    with tf.control_dependencies([tf.raw_ops.MakeIterator(dataset=dataset, iterator=iterator)]):
+        results = tf.raw_ops.IteratorGetNext(iterator=iterator, **kind)
+    with tf.control_dependencies(results):
+        deleted = tf.raw_ops.DeleteIterator(handle=iterator, deleter=deleter)
+    with tf.control_dependencies([deleted]):
+        return [tf.identity(result) for result in results]
 
 
 class _ArrayFunction(_script_ops.EagerFunc):

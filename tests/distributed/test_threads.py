@@ -162,6 +162,21 @@ def test_send_receive_and_barrier_need_no_thread(ranks):
         np.testing.assert_array_equal(g, [[100 * ((r - 1) % ranks.size) + tag] for tag in range(20)])
 
 
+def test_session_closed_as_soon_as_a_collective_has_returned(ranks):
+    """As Keras does it: with a callable, which has a function library of its own."""
+    got = ranks.run("""
+        from tensorflow.core.protobuf.config_pb2 import CallableOptions
+        def run_and_close(number):
+            with tf.Graph().as_default():
+                done = hccl_ops.allreduce(tf.constant([number]), 'sum')
+                with v1.Session() as sess:
+                    return sess._make_callable_from_options(CallableOptions(fetch=[done.name]))()[0]
+        result = [run_and_close(number) for number in range(100)]
+        """)
+    for g in got:
+        np.testing.assert_array_equal(g, [[number * ranks.size] for number in range(100)])
+
+
 def test_error_of_a_collective(ranks):
     got = ranks.attempt("result = run_in(1, lambda: [hccl_ops.allreduce(tf.ones([rank + 1]), 'sum')])")
     for g in got:

@@ -106,7 +106,7 @@ def collectives_of(optimizer, monkeypatch):
 
 
 def collectives_in(graph):
-    return [op for op in graph.get_operations() if op.type == "DatasetToSingleElement"]
+    return [op for op in graph.get_operations() if op.type == "MapDataset"]
 
 
 def test_gradients_are_sent_once(monkeypatch):
