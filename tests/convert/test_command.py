@@ -151,10 +151,12 @@ def test_bad_input_gets_one_clear_error_and_exit_code_2(
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        ([], "Give a script, a notebook or a folder with -i SRC"),
+        ([], "Give a script, a notebook or a folder"),
         (["-i", "a", "-o", "b", "--check"], "exclude each other"),
         (["-i", "a", "-j", "0"], "is not a number of processes. Give 1 or more"),
-        (["-i", "a", "--select", "NPU9"], "there is no rule NPU9"),
+        (["-i", "a", "b"], "two inputs, b and -i a. Give one"),
+        (["-i", "a", "--select", "NPU9"], "there is no rule NPU9. Did you mean NPU109, NPU119, NPU209?"),
+        (["-i", "a", "--ignore", "gelu"], "there is no rule GELU. List the rules with --list-rules"),
         (["-i", "a", "--nonsense"], "nonsense"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
@@ -163,7 +165,8 @@ def test_wrong_usage_exits_with_2(arguments, words, capsys) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert words in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
 
 
 def test_check_exits_with_1_when_something_would_change(project, tmp_path) -> None:
@@ -225,6 +228,33 @@ def test_rules_can_be_chosen_and_places_excepted(tmp_path, capsys) -> None:
     assert main(["-i", str(script), "--ignore", "npu110"]) == 0
     out = capsys.readouterr().out
     assert "/cpu:0" not in out and out.count("npu_config_proto()") == 1
+
+
+def test_source_without_a_flag(project, tmp_path, capsys) -> None:
+    assert main([str(project), "-o", str(tmp_path / "a")]) == main(["-i", str(project), "-o", str(tmp_path / "b")]) == 0
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+
+
+def test_version(capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"convert_tf2npu {convert_tf2npu.__version__}\n"
+
+
+def test_a_finding_at_several_places_is_one_line_unless_verbose(tmp_path, capsys) -> None:
+    text = "import tensorflow as tf\n" + "with tf.device(chosen()):\n    pass\n" * 13
+    script = str(make(tmp_path, {"a.py": text}) / "a.py")
+    reports = str(tmp_path / "reports")
+    places = [f"{script}:{line}:6: NPU110" for line in range(2, 28, 2)]
+    assert main([script, "-r", reports]) == 0
+    shown = [line for line in capsys.readouterr().err.splitlines() if "NPU110" in line]
+    assert len(shown) == 1 and shown[0].startswith(places[0]) and "(and in 12 other places, which -v lists)" in shown[0]
+    assert main([script, "-v"]) == 0
+    shown = [line for line in capsys.readouterr().err.splitlines() if "NPU110" in line]
+    assert [line[: len(place)] for line, place in zip(shown, places)] == places and len(shown) == 13
+    found = json.loads((tmp_path / "reports" / "report.json").read_text())
+    assert [d["line"] for d in found["files"][0]["diagnostics"]] == list(range(2, 28, 2))
 
 
 def test_a_suppression_comment_holds_for_its_codes_only(tmp_path, capsys) -> None:

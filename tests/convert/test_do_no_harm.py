@@ -58,10 +58,6 @@ TOLD = {
         "chosen at run time",
     ),
     "a device of None": ("with tf.device(None):\n    pass\n", "is not a string"),
-    "several devices chosen by functions": (
-        "with tf.device(a.device()):\n    pass\nwith tf.device(b):\n    pass\nwith tf.device(c(1)):\n    pass\n",
-        "this and 2 other scopes",
-    ),
     "a numbered GPU whose number is taken from somewhere": (
         "with tf.device('/gpu:%d' % numbers.pop()):\n    pass\n",
         "chosen at run time",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import pathlib
 import re
 import subprocess
@@ -78,6 +79,21 @@ def test_the_commands_are_the_ones_which_exist(wheel: zipfile.ZipFile) -> None:
         "convert_tf2npu": "convert_tf2npu.main:main",
         "npu-shim": "npu_shim.cli:main",
     }
+
+
+def test_the_installed_tool_converts(wheel: zipfile.ZipFile, tmp_path: pathlib.Path) -> None:
+    place, script = tmp_path / "site", tmp_path / "train.py"
+    wheel.extractall(str(place))
+    script.write_text("import tensorflow as tf\nsess = tf.Session()\n")
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from convert_tf2npu.main import main; sys.exit(main())", str(script)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(place)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert done.returncode == 0 and "+sess = tf.Session(config=npu_config_proto())" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("module", ["tools/convert_tf2npu/main.py", "npu_shim/cli/__init__.py"])

@@ -52,6 +52,7 @@ def _run(argv: list[str] | None) -> int:
     problem = conflict(args)
     if problem:
         made.error(problem)
+    args.input = args.source or args.input
     before = {}
     try:
         for number in ENDING[1:]:

@@ -6,14 +6,22 @@ import argparse
 import functools
 import os
 import sys
+from typing import NoReturn
 
+from .. import __version__
 from ..engine.settings import Settings
 from .config import Config, check_codes, check_jobs
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Exit with one line, without the usage, which --help prints."""
+        self.exit(2, f"{self.prog}: error: {message}\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments."""
-    made = argparse.ArgumentParser(
+    made = _Parser(
         prog="convert_tf2npu",
         formatter_class=functools.partial(argparse.HelpFormatter, width=_width()),
         description="Migrate TensorFlow training scripts to Ascend NPUs. Without -o or --in-place the command writes "
@@ -21,9 +29,8 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done; 1 --check found changes or findings; 2 wrong usage, or some files are not readable "
         "as Python 3 (the others are converted).",
     )
-    made.add_argument(
-        "-i", "--input", metavar="SRC", help="the script, notebook or folder to migrate; - for standard input"
-    )
+    made.add_argument("source", metavar="SRC", nargs="?", help="the script, notebook or folder to migrate; - for standard input")
+    made.add_argument("-i", "--input", metavar="SRC", help="the same")
     made.add_argument("-o", "--output", metavar="OUT", help="write the migrated copy of SRC here")
     made.add_argument("--in-place", action="store_true", help="change the files of SRC")
     made.add_argument(
@@ -54,8 +61,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="GLOBS",
         help="files and folders of SRC to exclude, as in tests,*_pb2.py",
     )
-    made.add_argument("-v", "--verbose", action="store_true", help="also list each rewrite")
+    made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each place of a finding")
     made.add_argument("--statistics", action="store_true", help="count findings and rewrites per rule")
+    made.add_argument("--version", action="version", version=f"convert_tf2npu {__version__}")
     made.add_argument("--list-rules", action="store_true", help="list the rules")
     made.add_argument("--explain", metavar="CODE", help="explain a rule")
     vendor = made.add_argument_group("accepted for compatibility with the vendor's tool")
@@ -124,15 +132,18 @@ def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
 
 def conflict(args: argparse.Namespace) -> str | None:
     """Return the reason why the arguments cannot be combined, or None."""
-    if not args.input:
-        return "missing input. Give a script, a notebook or a folder with -i SRC"
+    if args.source and args.input:
+        return f"two inputs, {args.source} and -i {args.input}. Give one, or the folder that contains both"
+    source = args.source or args.input
+    if not source:
+        return "missing input. Give a script, a notebook or a folder"
     if bool(args.output) + args.in_place + args.check > 1:
         return "-o, --in-place and --check exclude each other. Give one of them"
-    if args.input == "-":
+    if source == "-":
         for value, name in ((args.output, "-o"), (args.in_place, "--in-place"), (args.report, "-r"), (args.main, "-m")):
             if value:
                 return f"{name} cannot be combined with -i -, which writes to standard output"
-    return _wrong_main(args.main, args.input) if args.main else None
+    return _wrong_main(args.main, source) if args.main else None
 
 
 def entry_script(main: str, source: str) -> str | None:

@@ -12,7 +12,7 @@ from ..engine.run import Exclude, Run, convert_source, recover_in_place, replace
 from ..report import text
 from ..report.terminal import Terminal
 from .arguments import notes, rule_settings
-from .config import find_config
+from .config import find_config, no_rule
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -33,9 +33,10 @@ def list_rules() -> int:
 
 def explain(code: str) -> int:
     """Print the help of a rule."""
-    rule = _rules().by_code(code)
+    rules = _rules()
+    rule = rules.by_code(code)
     if rule is None:
-        print(f"convert_tf2npu: error: there is no rule {code}. List the rules with --list-rules", file=sys.stderr)
+        print(f"convert_tf2npu: error: {no_rule(code, [rule.code for rule in rules.rules])}", file=sys.stderr)
         return 2
     print(f"{rule.code}: {rule.doc}")
     return 0

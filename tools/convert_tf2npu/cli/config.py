@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Iterable, NamedTuple
+from typing import Any, Iterable, NamedTuple, Sequence
 
 _FILE = "pyproject.toml"
 _TABLE = "tool", "convert_tf2npu"
@@ -44,8 +44,18 @@ def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
     known = [rule.code for rule in Registry().rules]
     for code in made:
         if not any(k.startswith(code) for k in known):
-            raise ValueError(f"there is no rule {code}. The rules are {', '.join(known)}")
+            raise ValueError(no_rule(code, known))
     return made
+
+
+def no_rule(code: str, known: Sequence[str]) -> str:
+    """Return the error for a code that no rule has."""
+    import difflib  # only here: it takes longer to load than the rest of the command's arguments
+
+    likeness = {rule: difflib.SequenceMatcher(None, code.upper(), rule).ratio() for rule in known}
+    near = sorted((rule for rule in known if likeness[rule] > 0.5), key=lambda rule: (-likeness[rule], rule))[:3]
+    advice = f"Did you mean {', '.join(near)}?" if near else "List the rules with --list-rules"
+    return f"there is no rule {code}. {advice}"
 
 
 def check_jobs(jobs: int) -> int:

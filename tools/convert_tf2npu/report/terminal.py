@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import Iterable, TextIO
 
-from ..engine.results import CHANGE, ERROR, FINDING
+from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from . import text
 
 _COLOURS: dict[str, str] = {CHANGE: "32", FINDING: "33", ERROR: "31", "place": "1"}
@@ -34,19 +35,32 @@ class Terminal:
 
         Args:
             results: paths and their results.
-            changes: also print rewrites, not only findings and errors.
+            changes: also print rewrites, and each finding at its place. Otherwise print findings and errors, and those
+                with the same message in a file as one.
         """
         for path, result in results:
+            if changes:
+                for diagnostic in result.diagnostics:
+                    self._say_diagnostic(path, diagnostic, 0)
+                continue
+            same = Counter((d.code, d.message) for d in result.diagnostics if d.kind != CHANGE)
             for diagnostic in result.diagnostics:
-                if changes or diagnostic.kind != CHANGE:
-                    where, message = text.diagnostic_parts(path, diagnostic)
-                    self._print(
-                        "{} {} {}".format(
-                            self._paint("place", text.printable(where)),
-                            self._paint(diagnostic.kind, diagnostic.code),
-                            text.printable(message),
-                        )
-                    )
+                if diagnostic.kind != CHANGE:
+                    self._say_diagnostic(path, diagnostic, same.pop((diagnostic.code, diagnostic.message), 0) - 1)
+
+    def _say_diagnostic(self, path: str, diagnostic: Diagnostic, others: int) -> None:
+        """Print a diagnostic and the number of others with the same message, which is negative if it was printed."""
+        if others < 0:
+            return
+        where, message = text.diagnostic_parts(path, diagnostic)
+        self._print(
+            "{} {} {}{}".format(
+                self._paint("place", text.printable(where)),
+                self._paint(diagnostic.kind, diagnostic.code),
+                text.printable(message),
+                f" (and in {text.count(others, 'other place')}, which -v lists)" if others else "",
+            )
+        )
 
     def write_diff(self, diff: bytes) -> None:
         """Print a unified diff. Only colours are added to its bytes."""

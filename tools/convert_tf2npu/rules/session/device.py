@@ -4,8 +4,7 @@ A graph for the NPU belongs to the CPU device. The NPU takes the operations that
 does not exist. The rule replaces each GPU in a literal device name, also if the script fills in the number of the
 GPU.
 
-The rule reports devices that the script chooses at run time, with one finding for each file. Make sure that such a
-device never names a GPU. ``'/cpu:0'`` works on the NPU.
+The rule reports devices that the script chooses at run time. Make sure that such a device never names a GPU. ``'/cpu:0'`` works on the NPU.
 
 Before::
 
@@ -115,7 +114,7 @@ from ...analysis.gpu_names import cpu, literal_without_gpu
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
-from ...syntax.expressions import constant, last_name
+from ...syntax.expressions import constant
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
@@ -143,7 +142,10 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if literal:
             yield Change(call.node, "GPU device replaced with the CPU device", (rename(source, device, literal),))
         else:
-            yield from _reported_once(context, call)
+            yield Finding(
+                call.node,
+                "the device is chosen at run time. Make sure it never names a GPU; '/cpu:0' works on the NPU",
+            )
         return
     if not isinstance(value[0], str):
         yield Finding(call.node, "the device is not a string. Make sure this scope never selects a GPU")
@@ -167,33 +169,6 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 def _device(call: Call) -> ast.expr | None:
     arguments = list(call.node.args) + [k.value for k in call.node.keywords if k.arg]
     return arguments[0] if len(arguments) == 1 and not isinstance(arguments[0], ast.Starred) else None
-
-
-def _reported_once(context: Context, call: Call) -> Iterator[Result]:
-    places = [c for c in context.names.calls if _is_chosen(context, c)]
-    others = len(places) - 1
-    if places[0].node is call.node:
-        subject, pronoun, verb = (
-            ("the device is", "it", "names")
-            if not others
-            else (f"the devices of this and {others} other scope{'s' * (others > 1)} are", "they", "name")
-        )
-        yield Finding(
-            call.node,
-            f"{subject} chosen at run time. Make sure {pronoun} never {verb} a GPU; '/cpu:0' works on the NPU",
-        )
-
-
-def _is_chosen(context: Context, call: Call) -> bool:
-    """Return True if a call of tf.device takes a device that is not a literal."""
-    word = last_name(call.node.func)
-    device = _device(call) if word == "device" else None
-    return (
-        device is not None
-        and constant(device) is None
-        and _is_scope(context, call)
-        and not literal_without_gpu(context, device, call)
-    )
 
 
 def _is_scope(context: Context, call: Call) -> bool:
