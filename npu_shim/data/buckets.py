@@ -53,7 +53,6 @@ def bucket_by_length(
             "them, one for each length."
         )
 
-    @tf.autograph.experimental.do_not_convert
     def checked_length(*example: Structure) -> Tensor:
         length = tf.cast(length_of(*example), tf.int32)
         message = [

@@ -82,7 +82,6 @@ def pad_last_batch(dataset: Dataset, batch_size: int | None = None, mask: str = 
             "name, or use that entry if the dataset is padded already."
         )
 
-    @tf.autograph.experimental.do_not_convert
     def add_mask(element: Structure, real: Tensor) -> Structure:
         if isinstance(element, dict):
             return dict(element, **{mask: real})
@@ -109,7 +108,6 @@ def padded_with_mask(dataset: Dataset, batch_size: int | None = None) -> Dataset
     _check_components(dataset)
     size = _full_size(dataset, batch_size)
 
-    @tf.autograph.experimental.do_not_convert
     def pad(*element: Structure) -> tuple[Structure, Tensor]:
         whole = as_element(dataset, element)
         counts = dynamic_sizes(element)

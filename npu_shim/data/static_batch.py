@@ -69,7 +69,6 @@ def enforce_static_batch(dataset: Dataset) -> Dataset:
     unknown = any(_tf_data.cardinality(step.examples) == _tf_data.UNKNOWN_CARDINALITY for step in batching)
     full = _only_full(dataset, size, DroppedExamples(size) if unknown else None)
 
-    @tf.autograph.experimental.do_not_convert
     def fix(*element: Structure) -> Structure:
         return with_batch_dimension(as_element(full, element), size)
 
@@ -116,7 +115,6 @@ def _report_dropped(batching: Batching) -> None:
 def _only_full(dataset: Dataset, size: int, dropped: DroppedExamples | None) -> Dataset:
     """Keep the elements whose dynamic dimensions are all ``size``; ``dropped`` counts the others."""
 
-    @tf.autograph.experimental.do_not_convert
     def is_full(*element: Structure) -> Tensor:
         counts = dynamic_sizes(element)
         with tf.control_dependencies([check_sizes(counts, size, smallest=0)]):

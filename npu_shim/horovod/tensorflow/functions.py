@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from npu_shim._types import Operation, Session, Tensor, Variable
 
 
-@tf.autograph.experimental.do_not_convert
 def broadcast_variables(
     variables: Iterable[Variable],
     root_rank: int,

@@ -42,7 +42,6 @@ class LocalGradientAggregation:
         self.counter: Variable | None = None
         self._sums: dict[int, Variable] = {}
 
-    @tf.autograph.experimental.do_not_convert
     def compute_gradients(self, gradients: Sequence[Gradient], variables: Sequence[Variable]) -> list[Gradient]:
         """Return the reduced sums in the pass that ends a step, and this rank's sums in the others."""
         dense = [self._dense(gradient) for gradient in gradients]
@@ -66,7 +65,6 @@ class LocalGradientAggregation:
         found = dict(zip(present, results))
         return [found.get(index) for index in range(len(dense))]
 
-    @tf.autograph.experimental.do_not_convert
     def apply_gradients(
         self, apply: Callable[[], Any], count: Callable[[], Any], gradients: Sequence[Gradient]
     ) -> Operation | Tensor:

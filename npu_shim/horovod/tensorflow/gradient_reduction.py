@@ -65,7 +65,6 @@ class GradientReducer:
         """Return True for a registered variable."""
         return _key(variable) in self._local
 
-    @tf.autograph.experimental.do_not_convert
     def reduce(
         self, gradients: Sequence[Gradient], variables: Sequence[Variable], use_generic_names: bool = False
     ) -> list[Gradient]:

@@ -78,7 +78,6 @@ def _keras2_members(base: type) -> dict[str, Any]:
     has_grad_loss = hasattr(base, "_compute_gradients")  # the optimizers before Keras 2.11, and the legacy ones
     compute = getattr(base, "_compute_gradients" if has_grad_loss else "compute_gradients", None)
 
-    @tf.autograph.experimental.do_not_convert
     def _compute_gradients(
         self: Any, loss: Any, var_list: Any, grad_loss: Any = None, tape: Any = None
     ) -> list[GradientAndVariable]:
@@ -92,11 +91,9 @@ def _keras2_members(base: type) -> dict[str, Any]:
     def compute_gradients(self: Any, loss: Any, var_list: Any, tape: Any = None) -> list[GradientAndVariable]:
         return _compute_gradients(self, loss, var_list, tape=tape)
 
-    @tf.autograph.experimental.do_not_convert
     def get_gradients(self: Any, loss: Tensor, params: list[Variable]) -> list[Gradient]:
         return self._allreduce(base.get_gradients(self, loss, params), params)  # type: ignore[attr-defined]
 
-    @tf.autograph.experimental.do_not_convert
     def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
         pairs = list(grads_and_vars)
         if self._agg_helper is None or self._agg_helper.counter is None:
@@ -121,7 +118,6 @@ def _keras2_members(base: type) -> dict[str, Any]:
 def _keras3_members(base: type) -> dict[str, Any]:
     """Return the method through which every gradient of Keras 3 goes."""
 
-    @tf.autograph.experimental.do_not_convert
     def apply(self: Any, grads: Iterable[Gradient], trainable_variables: Iterable[Variable] | None = None) -> Any:
         variables = built_variables(self) if trainable_variables is None else list(trainable_variables)
         reduced = self._allreduce(grads, variables)

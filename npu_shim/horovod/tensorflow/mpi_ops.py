@@ -74,7 +74,6 @@ def reduction_of(op: int, what: str) -> str:
     return _REDUCTIONS[op]
 
 
-@tf.autograph.experimental.do_not_convert
 def _allreduce(
     tensor: Tensor,
     name: str | None = None,
@@ -90,7 +89,6 @@ def _allreduce(
     )[0]
 
 
-@tf.autograph.experimental.do_not_convert
 def _grouped_allreduce(
     tensors: Sequence[Tensor],
     name: str | None = None,
@@ -130,7 +128,6 @@ def _grouped_allreduce(
     return results
 
 
-@tf.autograph.experimental.do_not_convert
 def allgather(
     tensor: Tensor,
     name: str | None = None,
@@ -152,7 +149,6 @@ def allgather(
     return transport.allgather(with_scaled_gradient(sent, 1.0 / _size_of(process_set)), full_name, process_set)
 
 
-@tf.autograph.experimental.do_not_convert
 def grouped_allgather(
     tensors: Sequence[Tensor],
     name: str | None = None,
@@ -166,7 +162,6 @@ def grouped_allgather(
     ]
 
 
-@tf.autograph.experimental.do_not_convert
 def broadcast(
     tensor: Tensor,
     root_rank: int,
@@ -199,7 +194,6 @@ def broadcast(
     return with_gradient(value, sent, backward, f"broadcast {root_rank} {process_set}")
 
 
-@tf.autograph.experimental.do_not_convert
 def broadcast_(
     variables: Sequence[Variable],
     root_rank: int,
@@ -228,7 +222,6 @@ def broadcast_(
     return [values[index] for index in range(len(values))]
 
 
-@tf.autograph.experimental.do_not_convert
 def alltoall(
     tensor: Tensor,
     splits: Tensor | None = None,
@@ -254,7 +247,6 @@ def alltoall(
     return output if parts is None else (output, tf.cast(received, tf.int32))
 
 
-@tf.autograph.experimental.do_not_convert
 def _reducescatter(
     tensor: Tensor,
     name: str | None = None,

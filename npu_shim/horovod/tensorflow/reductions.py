@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     AnyCompressor = Type[Compressor]
 
 
-@tf.autograph.experimental.do_not_convert
 def allreduce(
     tensor: Gradient,
     average: bool | None = None,
@@ -71,7 +70,6 @@ def allreduce(
     return compression.decompress(received, context)
 
 
-@tf.autograph.experimental.do_not_convert
 def grouped_allreduce(
     tensors: Sequence[Gradient],
     average: bool | None = None,
@@ -117,7 +115,6 @@ def grouped_allreduce(
     return results
 
 
-@tf.autograph.experimental.do_not_convert
 def reducescatter(
     tensor: Tensor,
     device_dense: str = "",
@@ -149,7 +146,6 @@ def reducescatter(
     return compression.decompress(block, context)
 
 
-@tf.autograph.experimental.do_not_convert
 def grouped_reducescatter(
     tensors: Sequence[Tensor],
     device_dense: str = "",

@@ -26,7 +26,6 @@ class _DistributedGradientTape(tf.GradientTape):
         """Keep the gradients of a variable on this rank."""
         self._reducer.register_local(source)
 
-    @tf.autograph.experimental.do_not_convert
     def gradient(
         self,
         target: Structure,

@@ -29,7 +29,9 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done; 1 --check found changes or findings; 2 wrong usage, or some files are not readable "
         "as Python 3 (the others are converted).",
     )
-    made.add_argument("source", metavar="SRC", nargs="?", help="the script, notebook or folder to migrate; - for standard input")
+    made.add_argument(
+        "source", metavar="SRC", nargs="?", help="the script, notebook or folder to migrate; - for standard input"
+    )
     made.add_argument("-i", "--input", metavar="SRC", help="the same")
     made.add_argument("-o", "--output", metavar="OUT", help="write the migrated copy of SRC here")
     made.add_argument("--in-place", action="store_true", help="change the files of SRC")

@@ -11,6 +11,7 @@ from typing import Any, Iterator, Pattern, Sequence
 from ..project.source_files import names_frameworks
 from ..semantics.model import Call
 from ..syntax.expressions import last_part
+from ..syntax.source import SourceError
 from .base import HOOKS, Context, Finding, Result, Rule
 
 
@@ -53,24 +54,20 @@ class Registry:
 
     def _check_call(self, context: Context, call: Call) -> Iterator[tuple[Rule, Result]]:
         string = context.names.strings.get(call.node)
-        if string is not None and not context.source.is_placed(call.node, string):
-            name = context.called.get(call.node, "")
-            for rule in self._by_call.get(name, ()):
-                yield (
-                    rule,
-                    Finding(
-                        call.node,
-                        f"{name} inside an f-string cannot be converted. Move it to a separate line",
-                    ),
-                )
-            return
-        function = call.node.func
+        unplaced = string is not None and not context.source.is_placed(call.node, string)
+        name, function = context.called.get(call.node, ""), call.node.func
         if isinstance(function, ast.Attribute):
             for rule in self._by_method.get(function.attr, ()):
+                if unplaced:
+                    if _has_result(rule, context, call):
+                        yield rule, _unconverted(call.node, f"{function.attr}()")
+                    continue
                 for result in rule.module.check_method(context, call):
                     yield rule, result
-        name = context.called.get(call.node, "")
         for rule in self._by_call.get(name, ()):
+            if unplaced:
+                yield rule, _unconverted(call.node, name)
+                continue
             for result in rule.module.check_call(context, call, name):
                 yield rule, result
 
@@ -91,6 +88,18 @@ class Registry:
     def by_code(self, code: str) -> Rule | None:
         """Return the rule with a code, or None."""
         return next((rule for rule in self.rules if rule.code == code.upper()), None)
+
+
+def _has_result(rule: Rule, context: Context, call: Call) -> bool:
+    """Return True if a rule has something to say about a method call whose position is not known."""
+    try:
+        return any(True for _ in rule.module.check_method(context, call))
+    except (SourceError, IndexError):  # it has, and reads the text to change at a position that is wrong
+        return True
+
+
+def _unconverted(node: ast.Call, name: str) -> Finding:
+    return Finding(node, f"{name} inside an f-string cannot be converted. Move it to a separate line")
 
 
 def load() -> list[Rule]:

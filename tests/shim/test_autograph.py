@@ -1,0 +1,57 @@
+"""tf.function takes npu_shim's functions as they are, without a warning, and converts those of the script."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import tensorflow as tf
+tf.compat.v1.enable_eager_execution()
+from npu_shim import data
+from npu_shim.horovod import tensorflow as hvd
+from npu_shim.npu_init import *
+hvd.init()
+variable = tf.Variable([1.0])
+
+def train(x):
+    with hvd.DistributedGradientTape(tf.GradientTape(persistent=True)) as tape:
+        tape.watch(x)
+        if tf.reduce_sum(x) > 0:
+            y = x * x
+        else:
+            y = -x
+    return tape.gradient(y, [x])[0]
+
+step = tf.function(lambda x: {})
+print([list(step(tf.constant(x)).numpy()) for x in ([3.0, 4.0], [-3.0, -4.0])])
+"""
+FUNCTIONS = {
+    "npu_unary_ops.gelu(x)": [],
+    "npu_ops.dropout(x, 1.0)": [[3.0, 4.0], [-3.0, -4.0]],
+    "hccl_ops.allreduce(x, 'sum')": [[3.0, 4.0], [-3.0, -4.0]],
+    "npu_allreduce([x])[0]": [[3.0, 4.0], [-3.0, -4.0]],
+    "data.masked_where(x > 0, size=2)[1]": [],
+    "hvd.allreduce(x, op=hvd.Sum)": [[3.0, 4.0], [-3.0, -4.0]],
+    "[hvd.broadcast_variables([variable], 0), x][1]": [[3.0, 4.0], [-3.0, -4.0]],
+    "train(x)": [[6.0, 8.0], [-1.0, -1.0]],
+}
+
+
+@pytest.mark.parametrize("expression", list(FUNCTIONS))
+def test_a_function_in_tf_function(expression, repo_root):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.replace("{}", expression)],
+        env={**os.environ, "PYTHONPATH": str(repo_root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "AutoGraph" not in done.stderr
+    if FUNCTIONS[expression]:
+        assert ast.literal_eval(done.stdout) == FUNCTIONS[expression]
