@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from npu_shim._lazy_names import NotInThisRelease
-
 if TYPE_CHECKING:
     from npu_shim._types import Tensor
 
@@ -20,9 +18,7 @@ class UnaryOps:
         return gelu(features, name)
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise NotInThisRelease(
+        raise AttributeError(  # not NotInThisRelease, because TensorFlow asks whether an attribute exists
             f"npu_unary_ops.{name} is not part of this release of npu_shim; npu_unary_ops.gelu is. Write it in "
             "TensorFlow's own ops."
         )
