@@ -89,8 +89,7 @@ def test_the_installed_tool_converts(wheel: zipfile.ZipFile, tmp_path: pathlib.P
         [sys.executable, "-c", "import sys; from convert_tf2npu.main import main; sys.exit(main())", str(script)],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(place)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
     assert done.returncode == 0 and "+sess = tf.Session(config=npu_config_proto())" in done.stdout, done.stderr

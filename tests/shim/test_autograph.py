@@ -49,8 +49,7 @@ def test_a_function_in_tf_function(expression, repo_root, tmp_path):
     done = subprocess.run(
         [sys.executable, str(script)],
         env={**os.environ, "PYTHONPATH": str(repo_root)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
