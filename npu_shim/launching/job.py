@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
 from npu_shim import _env
-from npu_shim.launching import guardian
+from npu_shim.launching import failure, guardian
 from npu_shim.launching.follow import Follower
 from npu_shim.launching.plan import RankProcess
 from npu_shim.launching.rank import Rank
@@ -19,6 +19,7 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 FORWARDED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
 TIMED_OUT, NOT_STARTED = 124, 126  # as in the timeout command and the shell
 _POLL_INTERVAL_S = 0.05
+_CAUSE_WAIT_S = 5.0  # for the end of the rank that the rank which failed first has lost
 RESTART_VARIABLE = "NPU_SHIM_RESTART"
 
 
@@ -111,7 +112,7 @@ class Job:
                 # Poll again: the rank that caused this failure may have ended just before.
                 failed = [rank for rank in self._ranks if rank.poll()]
                 # Of several failures, a rank that a signal ended is the cause: the others lost it.
-                first = max(failed, key=lambda rank: bool(_signal_name((rank.code or 0) - 128)))
+                first = self._cause(max(failed, key=lambda rank: bool(_signal_name((rank.code or 0) - 128))))
                 follower.copy()
                 self._report_failure(first)
                 self._end_all(signal.SIGTERM)
@@ -128,20 +129,35 @@ class Job:
                 return TIMED_OUT, False
             time.sleep(_POLL_INTERVAL_S)
 
+    def _cause(self, failed: Rank) -> Rank:
+        """Return the rank whose failure is the cause of another's, which may still be ending."""
+        deadline = time.monotonic() + _CAUSE_WAIT_S
+        seen = [failed]
+        while True:
+            number = failure.lost_rank(seen[-1].output())
+            lost = next((rank for rank in self._ranks if rank.process.rank == number and rank not in seen), None)
+            while lost and lost.poll() is None and time.monotonic() < deadline and not self._signals:
+                time.sleep(_POLL_INTERVAL_S)
+            if not lost or not lost.poll():  # it runs on, or its script has finished
+                return seen[-1]
+            seen.append(lost)
+
     def _report_failure(self, rank: Rank) -> None:
         code = rank.code or 0
         how = (
             f"was ended by {_signal_name(code - 128)}" if _signal_name(code - 128) else f"failed with exit code {code}"
         )
         others = [r.process.rank for r in self._ranks if r.poll() is None]
-        shown = rank is self._ranks[0]  # its output is shown already
+        output = rank.output()
+        lines = failure.failure_lines(output)
+        shown = rank is self._ranks[0] and output.rstrip().endswith("\n".join(lines))  # and nothing was left out
         self._report(
             f"rank {rank.process.rank} {how} after {time.monotonic() - self._begin:.0f} s"
             + (f"; ending {_ranks(others)}" if others else "")
             + f". Its log is {rank.process.log}"
             + ("" if shown else " and ends with:")
         )
-        for line in [] if shown else rank.failure_output():
+        for line in [] if shown else lines:
             self._report("  " + line)
 
     def _end_all(self, number: int) -> None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 from typing import Mapping
 
 from npu_shim.launching.plan import RankProcess
-
-_TRACEBACK = "Traceback (most recent call last):"
-_MAX_LINES = 40
 
 
 class Rank:
@@ -86,26 +82,3 @@ class Rank:
         with open(self.process.log, "rb") as log:
             log.seek(self.begin)
             return log.read().decode("utf-8", "replace")
-
-    def failure_output(self) -> list[str]:
-        """Return the traceback with which it ended, or its last lines."""
-        lines = self.output().rstrip().splitlines()
-        starts = [index for index, line in enumerate(lines) if line.startswith(_TRACEBACK)]
-        if starts:
-            chosen = lines[_first_of_chain(lines, starts) :]
-            if len(chosen) > _MAX_LINES:
-                middle = f"  ... {len(chosen) - _MAX_LINES} lines ..."
-                chosen = chosen[: _MAX_LINES // 4] + [middle] + chosen[-_MAX_LINES * 3 // 4 :]
-            return chosen
-        return lines[-10:]
-
-
-def _first_of_chain(lines: list[str], starts: list[int]) -> int:
-    """Return the first line of the last traceback, including the exceptions that caused it."""
-    index = len(starts) - 1
-    while index and re.match(
-        r"(During handling of|The above exception was)",
-        ([line for line in lines[starts[index - 1] : starts[index]] if line] or [""])[-1],
-    ):
-        index -= 1
-    return starts[index]

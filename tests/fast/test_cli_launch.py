@@ -386,6 +386,30 @@ def test_failed_rank_is_reported_with_its_traceback_and_the_others_end(launch: A
     assert job.left() == set()
 
 
+def test_the_rank_that_fails_first_is_reported_and_not_those_that_lose_it(launch: Any) -> None:
+    lost = 'raise RuntimeError(f"PeerLost: loss cannot complete: rank {} (process 1) has exited with an error.")\n'
+    script = (
+        f'if rank == "0":\n    {lost.format(2)}if rank == "2":\n    time.sleep(1)\n    {lost.format(1)}'
+        'time.sleep(2)\nraise ValueError("cause")\n'
+    )
+    done = launch(script, "--ranks", "3").end()
+    assert re.search(r"rank 1 failed with exit code 1 .*ends with:\n.*Traceback[^$]*ValueError: cause", done.stderr)
+    assert "PeerLost" not in done.stderr
+
+
+def test_a_rank_that_loses_one_whose_script_has_finished_is_reported(launch: Any) -> None:
+    lost = 'time.sleep(1)\nraise RuntimeError("PeerLost: rank 0 (process 1) has exited (its script finished).")'
+    done = launch(f'if rank == "0":\n    sys.exit()\n{lost}', "--ranks", "2").end()
+    assert re.search(r"rank 1 failed with exit code 1 .*ends with:\n.*Traceback[^$]*PeerLost", done.stderr)
+
+
+def test_output_on_the_terminal_is_repeated_only_where_frames_are_folded(launch: Any) -> None:
+    done = launch('raise ValueError("cause")', "--ranks", "1").end()
+    assert "ValueError" not in done.stderr and "ValueError: cause" in done.stdout
+    done = launch('import json\njson.loads("{")', "--ranks", "1").end()
+    assert re.search(r"\.\.\. \d frames of Python \.\.\.\n.*JSONDecodeError: Expecting", done.stderr)
+
+
 @pytest.mark.parametrize(
     "ending, code",
     [("sys.exit(7)", 7), ("os.kill(os.getpid(), signal.SIGKILL)", 137), ("os.kill(os.getpid(), signal.SIGTERM)", 143)],

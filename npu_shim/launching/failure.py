@@ -1,0 +1,92 @@
+"""Read the cause of a failure from the output of a rank."""
+
+from __future__ import annotations
+
+import os
+import re
+import sysconfig
+
+_TRACEBACK = "Traceback (most recent call last):"
+_FRAME = re.compile(r'(?P<indent> +)File "(?P<path>[^"]+)", line \d+')
+_CHAINED = re.compile(r"During handling of|The above exception was")
+# A traceback behind one of these lines did not end the process.
+_NOT_RAISED = re.compile(r"Exception ignored |--- Logging error ---|Exception in thread ")
+_LIBRARIES = re.compile(
+    r"[/\\](tensorflow(?:_core|_estimator)?|keras|tf_keras|keras_preprocessing|absl|npu_shim)[/\\]"
+    r"|<(?:frozen|__array_function__)"
+)
+_SITE = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
+_STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_LOST_RANK = re.compile(r"\bPeerLost: .*?\brank (\d+) \(process \d+\)", re.DOTALL)
+
+
+def failure_lines(output: str) -> list[str]:
+    """Return the traceback with which a process ended, or its last lines.
+
+    Frames of TensorFlow, of npu_shim and of Python's own library are counted instead of shown. The frames of the user
+    and the messages are complete.
+
+    Args:
+        output: what the process has printed.
+    """
+    lines = output.rstrip().splitlines()
+    starts = [
+        index
+        for index, line in enumerate(lines)
+        if line.startswith(_TRACEBACK) and not _NOT_RAISED.match(lines[index - 1] if index else "")
+    ]
+    return _folded(lines[_first_of_chain(lines, starts) :]) if starts else lines[-10:]
+
+
+def lost_rank(output: str) -> int | None:
+    """Return the rank whose end is the reason for which a process failed; None if the reason is another."""
+    found = _LOST_RANK.search("\n".join(failure_lines(output)))
+    return int(found.group(1)) if found else None
+
+
+def _first_of_chain(lines: list[str], starts: list[int]) -> int:
+    """Return the first line of the last traceback, including the exceptions that caused it."""
+    index = len(starts) - 1
+    while index and _CHAINED.match(
+        ([line for line in lines[starts[index - 1] : starts[index]] if line] or [""])[-1],
+    ):
+        index -= 1
+    return starts[index]
+
+
+def _folded(lines: list[str]) -> list[str]:
+    """Return the lines of tracebacks with one line in place of each sequence of frames of a library."""
+    kept: list[str] = []
+    hidden: list[str] = []  # the libraries of the frames since the last line that is kept
+    indent, library, first_indent = "", None, ""
+    for line in [*lines, ""]:
+        frame = _FRAME.match(line)
+        if frame:
+            indent, library = frame.group("indent"), _library(frame.group("path"))
+        elif indent and not line.startswith((indent + " ", indent + "[Previous line")):
+            indent, library = "", None
+        if library:
+            if frame:
+                first_indent = first_indent if hidden else indent
+                hidden.append(library)
+            continue
+        if hidden:
+            frames = "1 frame" if len(hidden) == 1 else f"{len(hidden)} frames"
+            kept.append(f"{first_indent}... {frames} of {', '.join(dict.fromkeys(hidden))} ...")
+            hidden = []
+        kept.append(line)
+    return kept[:-1]
+
+
+def _library(path: str) -> str | None:
+    """Return the library whose frames are not shown that a source file belongs to, or None."""
+    if path.startswith(_PACKAGE):
+        return "npu_shim"
+    if os.path.basename(path).startswith("__autograph_generated_file"):
+        return "tensorflow"
+    site = _SITE.search(path)
+    found = _LIBRARIES.match(path, site.end() - 1 if site else 0)
+    if found:
+        return {"tensorflow_core": "tensorflow"}.get(found.group(1), found.group(1)) or "Python"
+    return "Python" if path.startswith(_STANDARD_LIBRARY) and not site else None
