@@ -7,7 +7,8 @@ import os
 from typing import AbstractSet, Iterator, NamedTuple
 
 from ..project.context import Context
-from ..rewrite.insertion import SETTINGS, is_main_guard
+from ..rewrite.insertion import is_main_guard
+from ..rewrite.preamble import FLAGS, SETTINGS
 from ..semantics.model import Call
 from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.version_evidence import had_gelu
@@ -108,7 +109,7 @@ def _calls_at_top(names: Names) -> Iterator[Call]:
 
 def _is_work(names: Names, call: Call) -> bool:
     name = names.resolve(call.node.func, call.where) or ""
-    return name.startswith("tensorflow.") and not name.startswith(SETTINGS)
+    return name.startswith("tensorflow.") and not name.startswith(SETTINGS + FLAGS)
 
 
 def _starts(names: Names, call: Call) -> bool:

@@ -8,57 +8,37 @@ from ..project.context import Context
 from ..semantics.scopes import own_returns
 from ..syntax.expressions import constant
 from ..syntax.source import Edit
+from .preamble import is_flag, last_setting
 
-SETTINGS = (
-    "tensorflow.disable_",
-    "tensorflow.enable_",
-    "tensorflow.logging.",
-    "tensorflow.reset_default_graph",
-    "tensorflow.set_random_seed",
-    "tensorflow.random.set_",
-    "tensorflow.keras.backend.clear_session",
-    "tensorflow.keras.backend.set_",
-    "tensorflow.config.",
-    "absl.",
-    "numpy.random.seed",
-    "random.seed",
-    "tensorflow.flags.",
-    "tensorflow.app.flags.",
-)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_PASSED = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete)
 
 
 def first_at_work(context: Context, body: ast.AST) -> ast.stmt | None:
-    """Return the first statement of a body that is not an import, a definition or a setting of TensorFlow."""
-    for statement in body.body:  # type: ignore[attr-defined]
-        if isinstance(statement, (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete)):
+    """Return the first statement behind the preamble of a body that is not an import or a definition."""
+    statements: list[ast.stmt] = body.body  # type: ignore[attr-defined]
+    is_module = isinstance(body, ast.Module)
+    settings = last_setting(context.names, statements, lambda s: is_module and isinstance(s, _DEFINITIONS))
+    for statement in statements[settings + 1 :]:
+        if isinstance(statement, _PASSED) or _is_string(statement):
             continue
-        if isinstance(body, ast.Module):
-            if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-                continue
-            if isinstance(statement, ast.Try) and all(
-                isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body
-            ):
-                continue
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not any(
-                isinstance(n, ast.Call) for n in ast.walk(statement)
-            ):
-                continue
-        if _sets(context, statement):
+        if is_module and _defines(context, statement):
             continue
         return statement
     return None
 
 
-def _sets(context: Context, statement: ast.stmt) -> bool:
-    """Return True if a statement is a string or a setting of TensorFlow, or chooses between settings."""
-    if isinstance(statement, ast.If):
-        return all(_sets(context, s) or isinstance(s, ast.Pass) for s in statement.body + statement.orelse)
-    if not isinstance(statement, ast.Expr):
-        return False
-    if isinstance(statement.value, ast.Call):
-        name = context.resolve(statement.value.func, context.names.places[statement]) or ""
-        return name.startswith(SETTINGS)
-    return constant(statement.value) is not None
+def _is_string(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and constant(statement.value) is not None
+
+
+def _defines(context: Context, statement: ast.stmt) -> bool:
+    """Return True if a statement of a module defines or imports something and calls nothing, or defines a flag."""
+    if isinstance(statement, ast.Try):
+        return all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body)
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return not any(isinstance(n, ast.Call) for n in ast.walk(statement))
+    return isinstance(statement, _DEFINITIONS) or is_flag(context.names, statement)
 
 
 def line_before(context: Context, statement: ast.stmt) -> tuple[int, str] | None:

@@ -15,6 +15,7 @@ from ..syntax.source import Edit, Source
 from ..tf_api.canonical_names import canonical
 from ..tf_api.npu_init_exports import STAR
 from .change import Change
+from .preamble import is_flag, is_harmless, is_setting, last_setting
 
 MODULE = "npu_shim.npu_init"
 # Objects of the star import that files may import themselves.
@@ -51,8 +52,9 @@ def name_of_tensorflow(names: Names) -> str | None:
 def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> list[Edit]:
     """Return the edits that import the names that the changes of a file use.
 
-    The import follows that of TensorFlow, in the same block if that one is in a try or if statement. If TensorFlow is
-    only imported inside functions, npu_shim is imported there too, so importing the file needs no more than before.
+    The import follows that of TensorFlow and the settings of the preamble behind it, in the same block if that one is
+    in a try or if statement. If TensorFlow is only imported inside functions, npu_shim is imported there too, so
+    importing the file needs no more than before.
 
     Args:
         source: the file.
@@ -62,13 +64,13 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
     gone = [edit for change in changes for edit in change.edits if edit.start < edit.end]
     changes = [change for change in changes if change.uses]
     first = min([edit.start for change in changes for edit in change.edits] or [0])
-    top = _behind(source, names.tree.body, first)
+    top = _behind_preamble(source, names, names.tree.body, first)
     wanted: dict[ast.stmt, set[str]] = {}
     for change in changes:
         place: ast.stmt | None = top or _in_function(source, names, change)
         uses = {use for use in change.uses if not _available(use, names)}
         if uses:
-            wanted.setdefault(place or _head(source, names.tree), set()).update(uses)
+            wanted.setdefault(place or _head(source, names, first), set()).update(uses)
     starts = [edit.start for change in changes for edit in change.edits]
     edits = []
     for place, uses in wanted.items():
@@ -82,7 +84,7 @@ def _edit(source: Source, names: Names, place: ast.stmt, uses: set[str], before:
     at_top = isinstance(names.places[place].scope.node, ast.Module)
     what = "*" if at_top and _star_is_safe(names) else ", ".join(sorted(uses))
     line = f"from {MODULE} import {what}"
-    if before or not _is_import_like(place) and not _is_docstring(place):  # there is nothing to follow
+    if before or not (_is_import_like(place) or _is_docstring(place) or is_setting(names, place)):  # nothing to follow
         start = source.begin(place)
         indent = source.text[source.line_start(start) : start]
         return Edit(start, start, line + (source.newline + indent if not indent.strip() else "; "))
@@ -159,7 +161,7 @@ def _in_function(source: Source, names: Names, change: Change) -> ast.stmt | Non
     """Return the import of TensorFlow in the innermost function around a change that has one."""
     for parent in names.ancestors(change.node):
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found = _behind(source, parent.body, change.edits[0].start)
+            found = _behind_preamble(source, names, parent.body, change.edits[0].start)
             if found is not None:
                 return found
     return None
@@ -179,15 +181,30 @@ def _imported(statement: ast.stmt) -> list[str]:
     return found
 
 
-def _head(source: Source, tree: ast.Module) -> ast.stmt:
-    """Return the last of the leading imports, or the docstring, or the first statement."""
-    chosen = tree.body[0]
-    for index, statement in enumerate(tree.body):
+def _behind_preamble(source: Source, names: Names, body: list[ast.stmt], first: int) -> ast.stmt | None:
+    """Return the last setting behind the import of TensorFlow in a block, or that import; None without one."""
+    chosen = _behind(source, body, first)
+    if chosen not in body:
+        return chosen
+    return _last_of_preamble(source, names, body[body.index(chosen) :], first)
+
+
+def _last_of_preamble(source: Source, names: Names, body: list[ast.stmt], first: int) -> ast.stmt:
+    """Return the last setting before the first change, or the statement at the beginning of a block."""
+    end = next((i for i, s in enumerate(body) if source.start(s) >= first or is_flag(names, s)), len(body))
+    return body[max(last_setting(names, body[:end]), 0)]
+
+
+def _head(source: Source, names: Names, first: int) -> ast.stmt:
+    """Return the last of the leading imports and settings, or the docstring, or the first statement."""
+    body = names.tree.body
+    chosen = 0
+    for index, statement in enumerate(body):
         if _imported(statement) and not isinstance(statement, ast.If):
-            chosen = statement
-        elif index or not _is_docstring(statement):
+            chosen = index
+        elif not (is_harmless(names, statement) or _is_docstring(statement)) or is_flag(names, statement):
             break
-    return chosen
+    return _last_of_preamble(source, names, body[chosen:], first)
 
 
 def _is_import_like(statement: ast.AST) -> bool:

@@ -1,8 +1,8 @@
 """Give Keras a session for the NPU and close it at the end.
 
 Keras creates its session itself. A script that trains a Keras model in graph mode must create a session for the NPU
-first. The rule creates it at the start of the function from which the training starts, and closes it at the end of
-that function.
+first. The rule creates it in the function from which the training starts, after settings such as seeds, and closes it
+at the end of that function.
 
 The rule reports a training call in these cases:
 

@@ -1,0 +1,229 @@
+"""Recognise the preamble of a script: the statements that prepare Python, the process and TensorFlow for the program.
+
+The preamble sets environment variables, warnings, the import path, logging, seeds and the behavior of TensorFlow. Code
+that needs its effects, such as an added import or an added session, follows it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Callable, Iterable, Sequence
+
+from ..semantics.model import Where
+from ..semantics.module_index import Names
+from ..syntax.expressions import constant
+
+FLAGS = ("absl.flags.", "tensorflow.flags.", "tensorflow.app.flags.")
+# The beginnings of the names of TensorFlow that set something and build nothing.
+SETTINGS = (
+    "absl.logging.",
+    "tensorflow.autograph.set_",
+    "tensorflow.config.",
+    "tensorflow.debugging.disable_",
+    "tensorflow.debugging.enable_",
+    "tensorflow.debugging.set_",
+    "tensorflow.disable_",
+    "tensorflow.enable_",
+    "tensorflow.get_logger",
+    "tensorflow.keras.backend.clear_session",
+    "tensorflow.keras.backend.set_",
+    "tensorflow.keras.mixed_precision.experimental.set_",
+    "tensorflow.keras.mixed_precision.set_",
+    "tensorflow.keras.utils.disable_",
+    "tensorflow.keras.utils.enable_",
+    "tensorflow.keras.utils.set_random_seed",
+    "tensorflow.logging.",
+    "tensorflow.random.set_",
+    "tensorflow.reset_default_graph",
+    "tensorflow.set_random_seed",
+)
+_OTHER_SETTINGS = (
+    "faulthandler.",
+    "gc.",
+    "locale.setlocale",
+    "logging.",
+    "matplotlib.pyplot.switch_backend",
+    "matplotlib.use",
+    "multiprocessing.set_start_method",
+    "numpy.random.seed",
+    "numpy.set_printoptions",
+    "numpy.seterr",
+    "os.chdir",
+    "os.environ.",
+    "os.putenv",
+    "os.unsetenv",
+    "random.seed",
+    "resource.setrlimit",
+    "signal.signal",
+    "site.addsitedir",
+    "sys.path.",
+    "sys.setrecursionlimit",
+    "sys.stderr.",
+    "sys.stdout.",
+    "warnings.",
+)
+_VARIABLES = frozenset({"os.environ", "sys.path"})  # a script assigns to them or to their items
+# Modules whose functions build nothing with TensorFlow: their results are paths, arguments, numbers, loggers.
+_VALUES = frozenset(
+    """argparse collections configparser copy datetime functools getpass glob io itertools json logging math numpy os
+pathlib platform random re shutil socket string sys time uuid warnings yaml""".split()
+)
+_BUILTINS = frozenset(
+    """abs any all bool dict enumerate filter float getattr hasattr int isinstance len list map max min open print range
+repr reversed round set sorted str sum tuple vars zip""".split()
+)
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_PASSED = (*_IMPORTS, ast.Global, ast.Nonlocal, ast.Pass)
+
+
+def is_setting(names: Names, statement: ast.stmt) -> bool:
+    """Return True if a statement sets something for the program, or chooses between such settings."""
+    return _Preamble().is_setting(names, statement)
+
+
+def is_harmless(names: Names, statement: ast.stmt) -> bool:
+    """Return True if a statement builds nothing with TensorFlow, such as a setting, an import or arguments."""
+    return _Preamble().is_harmless(names, statement)
+
+
+def is_flag(names: Names, statement: ast.stmt) -> bool:
+    """Return True if a statement defines a command-line flag."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    return (names.resolve(statement.value.func, names.places[statement]) or "").startswith(FLAGS)
+
+
+def last_setting(
+    names: Names, body: Sequence[ast.stmt], passed: Callable[[ast.stmt], bool] = lambda statement: False
+) -> int:
+    """Return the index of the last setting of the preamble of a body; -1 if it has none.
+
+    Args:
+        names: of the module.
+        body: the statements, of which the preamble is the beginning.
+        passed: tells which statements belong to the preamble besides those that are harmless.
+    """
+    found = -1
+    for index, statement in enumerate(body):
+        if is_setting(names, statement):
+            found = index
+        elif not passed(statement) and not is_harmless(names, statement):
+            break
+    return found
+
+
+class _Preamble:
+    """One question about a statement. It follows each function and variable once."""
+
+    def __init__(self) -> None:
+        self._followed: set[ast.AST] = set()
+
+    def is_setting(self, names: Names, statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.If):
+            return self._all_set(names, statement.body + statement.orelse) and self.is_value(names, statement.test)
+        if isinstance(statement, ast.For):
+            return self._all_set(names, statement.body + statement.orelse) and self.is_value(names, statement.iter)
+        if isinstance(statement, ast.Try):
+            handled = [s for handler in statement.handlers for s in handler.body]
+            return self._all_set(names, statement.body + statement.orelse + statement.finalbody, handled)
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
+            targets = getattr(statement, "targets", None) or [statement.target]  # type: ignore[union-attr]
+            return all(self._is_variable(names, target, names.places[statement]) for target in targets)
+        return isinstance(statement, ast.Expr) and self._sets(names, statement.value, names.places[statement])
+
+    def is_harmless(self, names: Names, statement: ast.stmt) -> bool:
+        if isinstance(statement, _PASSED) or self.is_setting(names, statement):
+            return True
+        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
+            return statement.value is None or self.is_value(names, statement.value)
+        if isinstance(statement, (ast.If, ast.For, ast.With)):
+            heads = [e for e in ast.iter_child_nodes(statement) if not isinstance(e, ast.stmt)]
+            inner = statement.body + getattr(statement, "orelse", [])
+            return all(self.is_value(names, e) for e in heads) and all(self.is_harmless(names, s) for s in inner)
+        if isinstance(statement, ast.Try):
+            handled = [s for handler in statement.handlers for s in handler.body]
+            inner = statement.body + handled + statement.orelse + statement.finalbody
+            return all(self.is_harmless(names, s) or isinstance(s, ast.Raise) for s in inner)
+        return False
+
+    def is_value(self, names: Names, node: ast.AST) -> bool:
+        """Return True if no call in an expression builds something with TensorFlow."""
+        return all(self._is_value_call(names, n) for n in ast.walk(node) if isinstance(n, ast.Call))
+
+    def _all_set(self, names: Names, required: Iterable[ast.stmt], others: Iterable[ast.stmt] = ()) -> bool:
+        """Return True if a block has a setting, and nothing that builds something."""
+        block = [*required, *others]
+        return any(self.is_setting(names, s) for s in block) and all(self.is_harmless(names, s) for s in block)
+
+    def _is_variable(self, names: Names, target: ast.AST, where: Where) -> bool:
+        if isinstance(target, ast.Subscript):
+            target = target.value
+        if not isinstance(target, ast.Attribute):
+            return False
+        # Not the name of the whole: in a script that assigns to sys.path, it may be anything.
+        return f"{names.resolve(target.value, where)}.{target.attr}" in _VARIABLES
+
+    def _sets(self, names: Names, node: ast.AST, where: Where) -> bool:
+        """Return True if a call sets something, and its arguments build nothing."""
+        if not isinstance(node, ast.Call):
+            return False
+        if not all(self.is_value(names, value) for value in [*node.args, *(k.value for k in node.keywords)]):
+            return False
+        name = names.resolve(node.func, where) or ""
+        if name:
+            return name.startswith(SETTINGS) or name.startswith(_OTHER_SETTINGS)
+        if isinstance(node.func, ast.Attribute):  # tf.get_logger().setLevel(...), logger.setLevel(...)
+            owner = node.func.value
+            if isinstance(owner, ast.Name):
+                return any(self._sets(names, value, at) for value, at in self._values(names, owner, where))
+            if isinstance(owner, ast.Call):
+                return self._sets(names, owner, where)
+        return self._follows(names, node, where, any)
+
+    def _is_value_call(self, names: Names, node: ast.Call) -> bool:
+        where = names.place(node)
+        name = names.resolve(node.func, where)
+        if name:
+            return name.partition(".")[0] in _VALUES or name.startswith(SETTINGS + FLAGS)
+        function = node.func
+        if isinstance(function, ast.Name) and names.lookup(function.id, where) is None:
+            return function.id in _BUILTINS
+        if isinstance(function, ast.Attribute):
+            owner = function.value
+            while isinstance(owner, (ast.Attribute, ast.Subscript)):
+                owner = owner.value
+            if isinstance(owner, ast.Call):
+                return True  # is_value asks for the inner call itself
+            if constant(owner) is not None:
+                return True  # a method of a string
+            if isinstance(owner, ast.Name):
+                values = self._values(names, owner, where)
+                if values and all(self.is_value(names, value) for value, _ in values):
+                    return True
+                if names.resolve(function.value, where) in _VARIABLES:
+                    return True
+        return self._follows(names, node, where, all)
+
+    def _values(self, names: Names, name: ast.Name, where: Where) -> Sequence[tuple[ast.AST, Where]]:
+        """Return the calls that a variable holds; nothing if it may hold something else."""
+        bindings = names.lookup(name.id, where) or []
+        found = [(b.node, b.where) for b in bindings if b.kind == "value" and isinstance(b.node, ast.Call)]
+        if len(found) != len(bindings) or any(node in self._followed for node, _ in found):
+            return []
+        return found
+
+    def _follows(self, names: Names, node: ast.Call, where: Where, needed: Callable[[Iterable[bool]], bool]) -> bool:
+        """Return True if a call runs a function of the project that builds nothing; with ``any``, one that sets too."""
+        definition = names.definition(node.func, where)
+        if definition is None or not isinstance(definition.node, ast.FunctionDef) or definition.node in self._followed:
+            return False
+        self._followed.add(definition.node)
+        body = [
+            s for s in definition.node.body if constant(getattr(s, "value", None)) is None or isinstance(s, ast.Return)
+        ]
+        theirs = definition.names
+        result = all(self.is_harmless(theirs, s) for s in body) and (
+            needed is all or any(self.is_setting(theirs, s) for s in body)
+        )
+        self._followed.discard(definition.node)
+        return result
