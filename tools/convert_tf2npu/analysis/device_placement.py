@@ -14,7 +14,7 @@ from typing import Iterable, Iterator
 from ..project.context import Context
 from ..semantics.call_sites import users
 from ..semantics.model import Call
-from ..semantics.module_index import Names
+from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
 
@@ -85,6 +85,19 @@ def _updating(names: Names) -> Iterator[Names]:
             module = names.project.module(path) if any(word.encode() in raw for word in _UPDATES) else None
             if module is not None:
                 yield module.names
+
+
+def updating(project: ModuleIndex) -> frozenset[str]:
+    """Return the files of a project that update variables."""
+    found = set()
+    for path in project.paths:
+        raw = project.raw(path) if path.endswith((".py", ".pyw")) else b""
+        module = project.module(path) if any(word.encode() in raw for word in _UPDATES) else None
+        if module is not None and any(
+            isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _UPDATES for call in module.names.calls
+        ):
+            found.add(path)
+    return frozenset(found)
 
 
 def first_call(context: Context, call: Call, names: frozenset[str], within: ast.AST, on_npu: bool = True) -> bool:

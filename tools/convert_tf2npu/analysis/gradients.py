@@ -102,6 +102,10 @@ def only_applies(names: Names, made: ast.Call) -> bool:
         made: the call that makes it.
     """
     statement = names.parents.get(made)
+    if isinstance(statement, ast.Attribute) and statement.attr == "apply_gradients":
+        whole = names.parents.get(statement)
+        sources = [s for each in applied(names) if each.call is whole for s in each.sources]
+        return bool(sources) and all(source.kind in (BY_HAND, AVERAGED) for source in sources)
     if (
         not isinstance(statement, ast.Assign)
         or len(statement.targets) != 1
@@ -109,7 +113,7 @@ def only_applies(names: Names, made: ast.Call) -> bool:
     ):
         return False
     word, scope = statement.targets[0].id, names.places[statement].scope
-    sources: list[GradientSource] = []
+    sources = []
     for node in names.mentions(word):
         if not isinstance(node, ast.Name) or names.place(node).scope is not scope:
             return False

@@ -17,6 +17,7 @@ from ..semantics.signatures import Bound
 from ..syntax.expressions import constant, last_name
 from .datasets import batched_dataset, in_window, is_unbatched, repeats_forever
 from .device_placement import in_map_function
+from .host_work import is_shown
 from .phase_words import EVAL, PREDICT, TRAIN, branch_phases, mode_parameter, parameters
 from .train_phase import Phase, phase_of
 
@@ -92,6 +93,8 @@ def check_last_batch(
             call.node,
             f"the batch dimension is dynamic. Pass {static.flag}=True, which drops no example: {harmless}",
         )
+        return
+    if not phase.phases and is_shown(context, call.node):
         return
     yield Finding(call.node, _message(context, call.node, phase, value is not None, static, brief(context, whole)))
 

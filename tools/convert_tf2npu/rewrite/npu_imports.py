@@ -7,6 +7,7 @@ names are imported.
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterable, Sequence
 
 from ..semantics.module_index import Names
@@ -18,6 +19,7 @@ from .change import Change
 from .preamble import is_flag, is_harmless, is_setting, last_setting
 
 MODULE = "npu_shim.npu_init"
+_PLAIN_WORDS = frozenset({"backend", "util", "profiler"})  # names of the star import that messages do not mean
 # Objects of the star import that files may import themselves.
 _SAME = {
     "os": {"os"},
@@ -28,6 +30,12 @@ _SAME = {
     "session": {"tensorflow.python.client.session"},
     "session_run_hook": {"tensorflow.python.training.session_run_hook"},
 }
+
+
+# Names of npu_init in the code of a message.
+_IN_ADVICE = re.compile(
+    r"(?<![\w.])(?<!from )(?<!import )({})(?=[.(])".format("|".join(sorted(STAR.difference(_SAME, _PLAIN_WORDS))))
+)
 
 
 def taken(uses: Iterable[str], names: Names) -> str | None:
@@ -49,8 +57,11 @@ def name_of_tensorflow(names: Names) -> str | None:
     return None
 
 
-def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> list[Edit]:
+def import_edits(source: Source, names: Names, changes: Sequence[Change], messages: Iterable[str] = ()) -> list[Edit]:
     """Return the edits that import the names that the changes of a file use.
+
+    An import at the top of a file also has the names in the advice of its findings, which can then be followed as it is
+    written.
 
     The import follows that of TensorFlow and the settings of the preamble behind it, in the same block if that one is
     in a try or if statement. If TensorFlow is only imported inside functions, npu_shim is imported there too, so
@@ -60,6 +71,7 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
         source: the file.
         names: name resolution in the file.
         changes: the changes of the file.
+        messages: the messages of its findings.
     """
     gone = [edit for change in changes for edit in change.edits if edit.start < edit.end]
     changes = [change for change in changes if change.uses]
@@ -71,6 +83,10 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change]) -> lis
         uses = {use for use in change.uses if not _available(use, names)}
         if uses:
             wanted.setdefault(place or _head(source, names, first), set()).update(uses)
+    advised = {name for message in messages for name in _IN_ADVICE.findall(message)}
+    for place, uses in wanted.items():
+        if isinstance(names.places[place].scope.node, ast.Module):
+            uses.update(name for name in advised if not names.module.bindings.get(name) and not _available(name, names))
     starts = [edit.start for change in changes for edit in change.edits]
     edits = []
     for place, uses in wanted.items():

@@ -126,7 +126,7 @@ class _Search:
 
     def _attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[Origin]:
         owner = names.owner(node.value, where)
-        held = owner.names.held(owner.node, node.attr) if owner else []
+        held = owner.names.held(owner.node, node.attr) if owner else self._held_by_object(node, where, names)
         if not held and names.project is not None:
             base = names.named(node.value, where)
             module = names.project.module(base.path) if base and base.is_module_of_project else None
@@ -136,6 +136,17 @@ class _Search:
             yield from self._binding(binding, its_names, node)
         if not held:
             yield Origin(node, where, names)
+
+    def _held_by_object(self, node: ast.Attribute, where: Where, names: Names) -> list[HeldBinding]:
+        """Return the bindings of an attribute of an object, in the class of the project that makes the object."""
+        held: list[HeldBinding] = []
+        for origin in self.of(node.value, where, names):
+            made = (
+                origin.names.definition(origin.node.func, origin.where) if isinstance(origin.node, ast.Call) else None
+            )
+            if made is not None and isinstance(made.node, ast.ClassDef):
+                held += made.names.held(made.node, node.attr)
+        return held
 
     def _member(self, node: ast.Subscript, where: Where, names: Names) -> Iterator[Origin]:
         """Yield the origins of all members of a literal dictionary, list or tuple."""

@@ -8,8 +8,9 @@ The rule reports these calls:
 
 * The file shows only a manager or only an optimizer. Convert both together:
   ``NPULossScaleOptimizer(opt, FixedLossScaleManager(...))``.
-* ``enable_mixed_precision_graph_rewrite``: the NPU has its own mixed precision. Remove the rewrite and use
-  ``npu_shim.session_config(precision_mode='allow_mix_precision')``.
+* ``enable_mixed_precision_graph_rewrite``, and mixed policies and ``LossScaleOptimizer`` of Keras in graph mode: the
+  NPU has its own mixed precision. Remove them and pass ``precision_mode='allow_mix_precision'`` to ``NPURunConfig``
+  or, without an Estimator, ``npu_shim.session_config(precision_mode='allow_mix_precision')`` to the session.
 * A scale that is also passed to the graph rewrite, which accepts only TensorFlow's scales. Remove the rewrite as
   above and write ``NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))``.
 
@@ -87,11 +88,14 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator
 
+from ...analysis.eager import uses_eager
 from ...rewrite.call_edits import add_argument, rename, rename_keyword, wrap
 from ...semantics.model import Call, Where
 from ...semantics.signatures import Bound, bind
+from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
@@ -104,6 +108,7 @@ _RENAMED = {
     _CONTRIB + "ExponentialUpdateLossScaleManager": "ExponentialUpdateLossScaleManager",
     _CONTRIB + "LossScaleOptimizer": "NPULossScaleOptimizer",
 }
+_CONFIG = "npu_shim.session_config(precision_mode='allow_mix_precision')"
 _FIXED, _DYNAMIC = _TRAIN + "FixedLossScale", _TRAIN + "DynamicLossScale"
 _OPTIMIZERS = frozenset({_CONTRIB + "LossScaleOptimizer", _TRAIN + "MixedPrecisionLossScaleOptimizer"})
 _REWRITES = frozenset(
@@ -118,7 +123,10 @@ _POLICIES = frozenset(home + name for home in _KERAS for name in ("set_global_po
 _KERAS_OPTIMIZERS = frozenset(home + "LossScaleOptimizer" for home in _KERAS)
 _MANAGERS = frozenset(_RENAMED) - _OPTIMIZERS | {_FIXED, _DYNAMIC}
 _NPU = "npu_shim.npu_init.NPULossScaleOptimizer"
-CALLS = _MANAGERS | _OPTIMIZERS | _REWRITES | {_NPU}
+CALLS = _MANAGERS | _OPTIMIZERS | _REWRITES | _POLICIES | _KERAS_OPTIMIZERS | {_NPU}
+_EAGER = re.compile(rb"GradientTape|@tf\.function|enable_eager_execution\(|enable_v2_behavior\(")
+_GRAPH = re.compile(rb"disable_(?:v2_behavior|eager_execution)\(")
+_ESTIMATOR = re.compile(rb"(?<!_)(?:Estimator|RunConfig)\(")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -131,16 +139,21 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if name in _REWRITES:
         yield Finding(
             call.node,
-            "the NPU has its own mixed precision. Remove this call and use "
-            "npu_shim.session_config(precision_mode='allow_mix_precision')",
+            f"the NPU has its own mixed precision. Remove this call and {_mixed_precision(context)}",
         )
+        return
+    if name in _POLICIES or name in _KERAS_OPTIMIZERS:
+        if not _is_eager(context) and (name in _KERAS_OPTIMIZERS or _is_mixed(context, call)):
+            yield Finding(
+                call.node,
+                f"the NPU has its own mixed precision. Remove {last_part(name)} and {_mixed_precision(context)}",
+            )
         return
     given = bind(call.node, ("opt", "loss_scale")).args.get("loss_scale") if name in _OPTIMIZERS else call.node
     if _is_used_by_rewrite(context, given, call.where):
         yield Finding(
             call.node,
-            f"{last_part(name)} shares its scale with enable_mixed_precision_graph_rewrite. Use "
-            "npu_shim.session_config(precision_mode='allow_mix_precision') instead",
+            f"the graph rewrite uses this scale too. Instead of the rewrite, {_mixed_precision(context)}",
         )
         return
     found = set(context.called.values())
@@ -166,6 +179,44 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         "loss scaling replaced with that of the NPU",
         tuple(edits + ([shared] if shared else [])),
         tuple(uses),
+    )
+
+
+def _mixed_precision(context: Context) -> str:
+    """Return how the programs that a file belongs to set the mixed precision of the NPU."""
+    if any(_ESTIMATOR.search(raw) for raw in _programs(context)):
+        return "pass precision_mode='allow_mix_precision' to NPURunConfig"
+    if any(word in context.source.text for word in ("keras", "Keras")):
+        return f"write set_keras_session_npu_config(config={_CONFIG})"
+    return f"pass config={_CONFIG} to the session"
+
+
+def _is_eager(context: Context) -> bool:
+    """Return True if a file belongs to a program that trains eagerly."""
+    if uses_eager(context):
+        return True
+    programs = _programs(context)
+    return any(_EAGER.search(raw) for raw in programs) and not any(_GRAPH.search(raw) for raw in programs)
+
+
+def _programs(context: Context) -> list[bytes]:
+    """Return the contents of a file and of all files that import it, directly or not."""
+    project, path = context.names.project, context.names.path
+    own = context.source.text.encode("utf-8", "replace")
+    return (
+        [own] + [project.raw(each) for each in project.bringing({path})] if project and path in project.paths else [own]
+    )
+
+
+def _is_mixed(context: Context, call: Call) -> bool:
+    """Return True if a call sets a policy of mixed precision."""
+    return any(
+        isinstance(text, str) and text.startswith("mixed")
+        for argument in [*call.node.args, *(k.value for k in call.node.keywords)]
+        for origin in origins(argument, call.where, context.names)
+        for inner in ast.walk(origin.node)
+        if isinstance(inner, ast.expr)
+        for text in constant(inner) or ()
     )
 
 

@@ -39,7 +39,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import Bound, bind
 from ...syntax.expressions import is_none, last_name
 from ..base import Context, Finding, Result
 
@@ -71,7 +71,7 @@ def _is_dynamic(context: Context, call: Call) -> bool:
     if word not in _SIGNATURES or context.resolve(call.node.func, call.where) not in CALLS:
         return False
     bound = bind(call.node, _SIGNATURES[word])
-    if bound.hidden:
+    if bound.hidden or _is_text(context, call, bound):
         return False
     shape = bound.args.get("shape")
     if shape is None or is_none(shape):
@@ -79,6 +79,12 @@ def _is_dynamic(context: Context, call: Call) -> bool:
     else:
         dynamic = isinstance(shape, (ast.List, ast.Tuple)) and _has_none(shape.elts)
     return dynamic and runs_on_npu(context, call.node)
+
+
+def _is_text(context: Context, call: Call, bound: Bound) -> bool:
+    """Return True if a placeholder takes strings, which only the host has."""
+    dtype = bound.args.get("dtype")
+    return dtype is not None and context.resolve(dtype, call.where) == "tensorflow.string"
 
 
 def _holds_a_number(context: Context, call: Call) -> bool:

@@ -11,6 +11,12 @@ Reported::
     cell = tf.nn.rnn_cell.LSTMCell(256)
     outputs, state = tf.nn.dynamic_rnn(cell, inputs, dtype=tf.float32)
 
+Reported::
+
+    import tensorflow as tf
+
+    outputs, states = tf.nn.bidirectional_dynamic_rnn(forward, backward, inputs, lengths, dtype=tf.float32)
+
 Untouched::
 
     import tensorflow as tf
@@ -37,7 +43,8 @@ from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
 CODE = "NPU207"
-CALLS = frozenset({"tensorflow.nn.dynamic_rnn"})
+_BIDIRECTIONAL = "tensorflow.nn.bidirectional_dynamic_rnn"
+CALLS = frozenset({"tensorflow.nn.dynamic_rnn", _BIDIRECTIONAL})
 _SIGNATURE = (
     "cell",
     "inputs",
@@ -53,6 +60,13 @@ _SIGNATURE = (
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if not runs_on_npu(context, call.node):
+        return
+    if name == _BIDIRECTIONAL:
+        yield Finding(
+            call.node,
+            "the time steps run in two loops. For a fixed number of steps, write npu_rnn.npu_dynamic_rnn for each "
+            "direction, the second with tf.reverse_sequence before and after it",
+        )
         return
     bound = bind(call.node, _SIGNATURE)
     cell, inputs = (context.source.segment(bound.args[a]) if a in bound.args else a for a in _SIGNATURE[:2])

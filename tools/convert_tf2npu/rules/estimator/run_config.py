@@ -82,6 +82,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator
 
 from ...analysis.run_configs import foreign_arguments
@@ -96,6 +97,7 @@ from ..base import Change, Context, Finding, Result
 
 CODE = "NPU102"
 CALLS = RUN_CONFIGS
+_TPU = re.compile(r"(?:\w+\.)*(?:use_tpu|is_tpu|on_tpu|tpu)")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
@@ -156,6 +158,11 @@ def _disabled_checkpoints(source: Source, node: ast.Call, bound: Bound) -> list[
 
 def _without_summaries(context: Context, call: Call) -> Iterator[Result]:
     """Disable the summaries of a RunConfig of TPUEstimator or contrib.learn, which are never positional."""
+    if any(
+        isinstance(parent, ast.If) and child in parent.body and _TPU.fullmatch(context.source.segment(parent.test))
+        for child, parent in _upwards(context.names, call.node)
+    ):
+        return  # it serves a TPU only
     given = {keyword.arg: keyword.value for keyword in call.node.keywords}
     steps = given.get("save_summary_steps")
     if None in given or steps is not None and (constant(steps) or (None,))[0] in (0, None):
@@ -166,6 +173,13 @@ def _without_summaries(context: Context, call: Call) -> Iterator[Result]:
     edit = add_argument(context.source, call.node, "save_summary_steps=0")
     if edit:
         yield Change(call.node, "summaries disabled in RunConfig", (edit,))
+
+
+def _upwards(names: Names, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Yield each node around a node with its child that leads to the node, from the inside out."""
+    for parent in names.ancestors(node):
+        yield node, parent
+        node = parent
 
 
 def _prepared(names: Names, node: ast.AST, where: Where) -> bool:

@@ -38,6 +38,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...rewrite.preamble import FLAGS
 from ...semantics.model import Where
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
@@ -64,7 +65,8 @@ def check_file(context: Context) -> Iterator[Result]:
     if "inf" not in text and "nan" not in text and "NaN" not in text and "Inf" not in text:
         return
     for call in context.names.calls:
-        if not context.called.get(call.node, "").startswith("tensorflow."):
+        name = context.called.get(call.node, "")
+        if not name.startswith("tensorflow.") or name.startswith(FLAGS):
             continue
         for value in call.node.args + [k.value for k in call.node.keywords]:
             while isinstance(value, ast.UnaryOp):

@@ -203,6 +203,24 @@ Untouched::
 
     make = functools.partial(Session)
     made = functools.partial(tf.Session)(config=config)
+
+Untouched::
+
+    import tensorflow as tf
+
+    data = tf.placeholder(tf.string)
+    image = tf.image.decode_jpeg(data)
+    with tf.Session() as sess:
+        pixels = sess.run(image, {data: read(path)})
+
+Untouched::
+
+    import tensorflow as tf
+    from tensorflow.python.compiler.tensorrt import trt_convert
+
+    graph = trt_convert.create_inference_graph(graph_def, outputs)
+    with tf.Session() as sess:
+        tf.import_graph_def(graph)
 """
 
 from __future__ import annotations
@@ -210,6 +228,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.host_work import is_on_host
 from ...rewrite.call_edits import add_argument, rename
 from ...rewrite.session_config import configure_session
 from ...semantics.model import Call
@@ -253,6 +272,8 @@ def _makes_session(context: Context, call: Call) -> bool:
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
+    if is_on_host(context):
+        return
     if short == "MonitoredSession":
         yield from _creator(context, call)
     elif short == "partial":

@@ -54,6 +54,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.host_work import is_on_host
 from ...semantics.model import Call
 from ..base import Context, Finding, Result
 
@@ -69,6 +70,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         not isinstance(target, ast.Attribute)
         or context.names.owner(target.value, call.where) is None
         or in_test(context, call.node)
+        or is_on_host(context)
     ):
         return
     for other in context.names.mentions(target.attr):

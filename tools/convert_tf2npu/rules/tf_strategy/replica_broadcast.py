@@ -5,7 +5,8 @@ Estimators, monitored sessions and Keras get a hook that broadcasts the variable
 ``session.run``, broadcast them yourself:
 
 * In a session, after the initializer and after each restored checkpoint, run
-  ``hccl_ops.broadcast(tf.global_variables(), 0)``.
+  ``hccl_ops.broadcast(tf.global_variables(), 0)``, also where the initializer runs as ``init.run()`` or in a function
+  of another file.
 * With ``slim.learning.train``, build this list before the call and pass ``init_fn=lambda sess: sess.run(broadcast)``.
 * In a session of a Supervisor or SessionManager, call ``sess.graph._unsafe_unfinalize()`` before you build the list.
 * With ``train_on_batch`` of Keras, run the list with ``tf.keras.backend.get_session().run`` before the loop.
@@ -53,10 +54,12 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ...analysis.device_placement import in_test, trains
+from ...analysis.device_placement import in_test, trains, updating
 from ...analysis.eager import uses_eager
 from ...rewrite.npu_imports import name_of_tensorflow
-from ...semantics.model import Call
+from ...semantics.model import Call, Where
+from ...semantics.module_index import Names
+from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...semantics.value_flow import origins
 from ..base import Context, Finding, Result
@@ -82,12 +85,18 @@ def check_file(context: Context) -> Iterator[Result]:
         or _broadcasts(context)
     ):
         return
-    updates = trains(context)
+    updates = trains(context) or _belongs_to_training(context)
     for call in context.names.calls:
         fix = _fix(context, call, updates)
         if fix and not in_test(context, call.node):
             yield Finding(call.node, f"ranks start from different variables. {fix}")
             return
+
+
+def _belongs_to_training(context: Context) -> bool:
+    """Return True if a file that imports this one, directly or not, updates variables."""
+    project, path = context.names.project, context.names.path
+    return project is not None and path in project.paths and bool(project.once(updating) & project.bringing({path}))
 
 
 def _broadcasts(context: Context) -> bool:
@@ -109,18 +118,37 @@ def _fix(context: Context, call: Call, updates: bool) -> str | None:
         return f"Before the loop run {broadcast} in the Keras session"
     if function.attr in _SUPERVISED and updates and owner is not None:
         return f"Unfinalize the graph and run {broadcast}"
+    if updates and function.attr == "run":
+        if owner in (None, Type.SESSION) and node.args:
+            made = [m for value in _members(node.args[0]) for m in _initializers(value, call.where, names)]
+            session = function.value
+        else:
+            made, session = [], None
+        if not made:
+            made = _initializers(function.value, call.where, names)
+            session = bind(node, ("feed_dict", "session")).args.get("session")
+        if made:
+            tf = _home(context, made[0]) or tf
+            run = context.source.segment(session) if session is not None else f"{tf}.get_default_session()"
+            return f"After this, write {run}.run(hccl_ops.broadcast({tf}.global_variables(), 0))"
+    return None
+
+
+def _initializers(value: ast.expr, where: Where, names: Names) -> list[ast.Call]:
+    return [
+        o.node for o in origins(value, where, names) if isinstance(o.node, ast.Call) and o.resolve() in _INITIALIZERS
+    ]
+
+
+def _home(context: Context, initializer: ast.Call) -> str | None:
+    """Return the module of the initializer as this file writes it, such as tf.compat.v1; None if it cannot be seen."""
+    function = initializer.func
     if (
-        updates
-        and function.attr == "run"
-        and owner in (None, Type.SESSION)
-        and node.args
-        and any(
-            isinstance(o.node, ast.Call) and o.resolve() in _INITIALIZERS
-            for value in _members(node.args[0])
-            for o in origins(value, call.where, names)
-        )
+        isinstance(function, ast.Attribute)
+        and function.attr.endswith("initializer")
+        and function in context.names.parents
     ):
-        return f"After this, write {context.source.segment(function.value)}.run({broadcast})"
+        return context.source.segment(function.value)
     return None
 
 

@@ -2,7 +2,8 @@
 
 ``npu_strategy.NPUStrategy`` shards the data (see NPU302). In a script without a strategy, such as one with towers or with
 ``tf.gradients``, all ranks train on the same examples. Shard the dataset before it is shuffled and repeated:
-``dataset = dataset.shard(get_rank_size(), get_rank_id())``.
+``dataset = dataset.shard(get_rank_size(), get_rank_id())``. Shard records rather than file names: a rank that gets no
+file has no data, and the others wait for it.
 
 Options: -d tf_strategy
 
@@ -13,6 +14,15 @@ Reported::
     def train_input_fn():
         dataset = tf.data.TFRecordDataset(files)
         return dataset.shuffle(1000).repeat().batch(32, drop_remainder=True)
+
+Reported::
+
+    import tensorflow as tf
+    from npu_shim.npu_init import *
+
+    def train_input_fn():
+        files = tf.data.Dataset.list_files('train.tfrecord').shard(get_rank_size(), get_rank_id())
+        return files.interleave(tf.data.TFRecordDataset, 4).batch(32, drop_remainder=True)
 
 Untouched::
 
@@ -54,6 +64,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import re
 from typing import Iterator
 
 from ...analysis.device_placement import function_of, in_map_function, in_test
@@ -62,12 +73,15 @@ from ...analysis.last_batch import training_flag
 from ...analysis.phase_words import TRAIN
 from ...analysis.strategies import creates_strategy
 from ...analysis.train_phase import phase_of
-from ...semantics.model import Call
+from ...semantics.model import Call, Where
 from ...semantics.tf_types import Type
+from ...semantics.value_flow import origins
+from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
 CODE = "NPU252"
 NEEDS = {"distributed": "tf_strategy"}
+_PATTERN = re.compile(r"[*?\[{%]")
 _SHARD = "shard(get_rank_size(), get_rank_id())"
 # Methods that shard a dataset, and functions that shard it themselves.
 _SHARDING = frozenset(
@@ -88,7 +102,7 @@ def check_file(context: Context) -> Iterator[Result]:
         function = function_of(context, call.node)
         if function in reported or in_test(context, call.node):
             continue
-        message = _message(context, call)
+        message = _message(context, call) or _one_file(context, call)
         if message:
             if creates_strategy(context.names):
                 return
@@ -110,7 +124,41 @@ def _message(context: Context, call: Call) -> str | None:
     phases = phase_of(node, context.names, context.source.text).phases
     if TRAIN not in phases and (phases or training_flag(context, node) is None):
         return None
+    if name.endswith(".list_files"):
+        return f"each rank trains on all of these files. After they are read, write dataset = dataset.{_SHARD}"
     return "each rank trains on all of this data. Shard it before it is shuffled: dataset = dataset." + _SHARD
+
+
+def _one_file(context: Context, call: Call) -> str | None:
+    """Return the message for a dataset of one file name that is sharded."""
+    function = call.node.func
+    if not isinstance(function, ast.Attribute) or function.attr != "shard":
+        return None
+    for made in _beginnings(context, function.value, call.where):
+        name = context.resolve(made.func, context.names.place(made)) or ""
+        if not name.startswith("tensorflow.data.") or not made.args:
+            continue
+        files = made.args[0]
+        if isinstance(files, (ast.List, ast.Tuple)) and len(files.elts) == 1 and name.endswith("from_tensor_slices"):
+            files = files.elts[0]
+        text = (constant(files) or (None,))[0]
+        if name.endswith(("list_files", "from_tensor_slices")) and isinstance(text, str) and not _PATTERN.search(text):
+            return "this dataset has one file name, so all ranks but one get no data. Shard after the file is read"
+    return None
+
+
+def _beginnings(context: Context, node: ast.expr, where: Where) -> Iterator[ast.Call]:
+    """Yield the calls of this file that make a dataset to which methods such as shuffle were applied."""
+    for origin in origins(node, where, context.names):
+        made = origin.node
+        while (
+            isinstance(made, ast.Call)
+            and isinstance(made.func, ast.Attribute)
+            and isinstance(made.func.value, ast.Call)
+        ):
+            made = made.func.value
+        if isinstance(made, ast.Call) and made in context.names.parents:
+            yield made
 
 
 def _is_sharded(context: Context, node: ast.Call) -> bool:

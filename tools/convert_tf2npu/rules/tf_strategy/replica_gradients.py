@@ -113,8 +113,8 @@ def check_file(context: Context) -> Iterator[Result]:
         if id(each.call) in undecided:
             yield Finding(
                 each.call,
-                f"{undecided[id(each.call)]}. Average them once: {context.source.segment(each.call.func)}"
-                "(zip(npu_allreduce(gradients), variables))",
+                f"{undecided[id(each.call)]}. Average them once, before they are clipped: "
+                "gradients = npu_allreduce(gradients)",
             )
 
 

@@ -27,6 +27,14 @@ Reported::
         sess.run(train_op)
         saver.save(sess, FLAGS.checkpoint)
 
+Reported::
+
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.fit(images, labels)
+    model.save_weights('weights.h5')
+
 Untouched::
 
     import tensorflow as tf
@@ -60,9 +68,9 @@ from typing import Iterator
 from ...analysis.device_placement import in_test, trains
 from ...analysis.eager import uses_eager
 from ...rewrite.call_edits import operand
-from ...semantics.model import Call
+from ...semantics.model import Call, Where
 from ...semantics.signatures import bind
-from ...semantics.tf_types import READY_MADE
+from ...semantics.tf_types import READY_MADE, Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -78,6 +86,7 @@ _CALLS: dict[str, tuple[str, ...]] = {
     "tensorflow.contrib.slim.learning.train": ("train_op", "logdir"),
     "tensorflow.train.Supervisor": (),
 }
+_KERAS = frozenset({"tensorflow.keras.models.save_model"})
 _RANK = re.compile(r"\brank|_rank|RANK_ID")
 
 
@@ -105,16 +114,27 @@ def _fix(context: Context, call: Call) -> str | None:
             if bound.given(argument):
                 return f"Pass {argument}={operand(context.source, bound.args[argument])} {_FIRST} None"
     if (
-        isinstance(node.func, ast.Attribute)
-        and node.func.attr == "save"
-        and trains(context)
-        and any(
-            isinstance(o.node, ast.Call) and o.resolve() == "tensorflow.train.Saver"
-            for o in origins(node.func.value, call.where, context.names)
+        name in _KERAS
+        or isinstance(node.func, ast.Attribute)
+        and (
+            node.func.attr == "save"
+            and _is_saver(context, node.func.value, call.where)
+            and trains(context)
+            or node.func.attr in ("save", "save_weights")
+            and context.types.of(node.func.value, call.where) == Type.MODEL
+            and any(word in context.source.text for word in (".fit", ".train_on_batch("))
         )
     ):
         return f"Write if get_rank_id() == 0: {' '.join(context.source.segment(node).split())}"
     return None
+
+
+def _is_saver(context: Context, node: ast.expr, where: Where) -> bool:
+    """Return True if an object is a Saver, or has its name and comes from code that is not known."""
+    made = [o for o in origins(node, where, context.names) if isinstance(o.node, ast.Call)]
+    if made:
+        return any(o.resolve() == "tensorflow.train.Saver" for o in made)
+    return isinstance(node, ast.Attribute) and "saver" in node.attr.lower()
 
 
 def _depends_on_rank(context: Context, call: Call) -> bool:

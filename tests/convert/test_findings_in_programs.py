@@ -1,0 +1,263 @@
+"""Findings in programs of common shapes: those that they need, and none where nothing has to be done."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.main import main
+
+TF = "import tensorflow as tf\n"
+TRAIN = TF + "train_op = tf.train.AdamOptimizer(0.1).minimize(loss)\n"
+
+
+def found(text: str, code: str, distributed: str = "tf_strategy") -> list[tuple[int, str]]:
+    result = Converter(Settings(select=(code,), distributed=distributed)).convert(text.encode())
+    assert not result.unreadable
+    return [(each.line, each.message) for each in result.diagnostics]
+
+
+def reports(files: dict[str, str], code: str, folder: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the lines of the terminal on a project, as ``file:line:column: code message``."""
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    main(["-i", str(folder), "-d", "tf_strategy", "--select", code, "-v"])
+    return [line for line in capsys.readouterr().err.splitlines() if f" {code} " in line]
+
+
+@pytest.mark.parametrize(
+    "initialize, fix",
+    [
+        ("tf.global_variables_initializer().run()", "tf.get_default_session()"),
+        ("init = tf.global_variables_initializer()\ninit.run()", "tf.get_default_session()"),
+        ("tf.global_variables_initializer().run(session=sess)", "sess"),
+        ("tf.initialize_all_variables().run({}, self.sess)", "self.sess"),
+        ("sess.run(tf.global_variables_initializer())", "sess"),
+        ("sess.run([tf.tables_initializer(), tf.global_variables_initializer()])", "sess"),
+    ],
+)
+def test_variables_are_broadcast_after_each_form_of_the_initializer(initialize: str, fix: str) -> None:
+    text = TRAIN + "with tf.Session() as sess:\n" + "".join(f"    {line}\n" for line in initialize.splitlines())
+    [(line, message)] = found(text + "    sess.run(train_op)\n", "NPU251")
+    assert line == 3 + len(initialize.splitlines())
+    assert message.endswith(f"write {fix}.run(hccl_ops.broadcast(tf.global_variables(), 0))")
+
+
+def test_the_fix_takes_tensorflow_as_the_initializer_does() -> None:
+    text = TF + "train_op = tf.compat.v1.train.AdamOptimizer(0.1).minimize(loss)\n"
+    [(_, message)] = found(text + "tf.compat.v1.global_variables_initializer().run()\n", "NPU251")
+    assert "tf.compat.v1.get_default_session().run(hccl_ops.broadcast(tf.compat.v1.global_variables(), 0))" in message
+
+
+@pytest.mark.parametrize(
+    "files, line",
+    [
+        (
+            {
+                "model.py": TF + "class Model:\n    def __init__(self, loss):\n"
+                "        self.train = tf.train.AdamOptimizer(0.1).minimize(loss)\n"
+                "        self.init = tf.global_variables_initializer()\n",
+                "train.py": TF
+                + "from model import Model\nmodel = Model(loss)\nsess = tf.Session()\nsess.run(model.init)\n",
+            },
+            "train.py:5",
+        ),
+        (
+            {
+                "setup.py": TF + "def prepare(sess):\n    sess.run(tf.global_variables_initializer())\n",
+                "train.py": TRAIN
+                + "from setup import prepare\nsess = tf.Session()\nprepare(sess)\nsess.run(train_op)\n",
+            },
+            "setup.py:3",
+        ),
+    ],
+    ids=["the initializer", "the function that runs it"],
+)
+def test_an_initializer_of_another_file_is_found(
+    files: dict[str, str], line: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [shown] = reports(files, "NPU251", tmp_path, capsys)
+    assert line in shown and "sess.run(hccl_ops.broadcast(tf.global_variables(), 0))" in shown
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        "model.saver.save(sess, 'ckpt')",
+        "self.saver.save(sess, 'ckpt', global_step=3)",
+        "tf.train.Saver().save(sess, 'c')",
+    ],
+)
+def test_a_saver_is_found_where_it_is_an_attribute(save: str) -> None:
+    assert found(TRAIN + save + "\n", "NPU253") == [
+        (3, f"all ranks write to the same checkpoint folder. Write if get_rank_id() == 0: {save}")
+    ]
+
+
+@pytest.mark.parametrize(
+    "save", ["model.save('m.h5')", "model.save_weights('w')", "tf.keras.models.save_model(model, 'm')"]
+)
+def test_the_files_of_a_keras_model_are_found(save: str) -> None:
+    model = TF + "model = tf.keras.Sequential()\nmodel.compile('adam', 'mse')\nmodel.fit(x, y)\n"
+    assert found(model + save + "\n", "NPU253") == [
+        (5, f"all ranks write to the same checkpoint folder. Write if get_rank_id() == 0: {save}")
+    ]
+    assert found(model + f"if get_rank_id() == 0:\n    {save}\n", "NPU253") == []
+
+
+@pytest.mark.parametrize("save", ["image.save('a.png')", "np.save('a', x)", "game.save(slot)", "self.saver = 1"])
+def test_what_saves_something_else_is_not_reported(save: str) -> None:
+    assert found(TRAIN + save + "\n", "NPU253") == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "tf.data.Dataset.list_files('train.tfrecord').shard(2, 0)",
+        "tf.data.Dataset.list_files('train.tfrecord').shuffle(9).repeat().shard(2, 0)",
+        "tf.data.Dataset.from_tensor_slices(['train.tfrecord']).shard(2, 0)",
+    ],
+)
+def test_a_dataset_of_one_file_name_that_is_sharded_is_reported(data: str) -> None:
+    text = TRAIN + f"def train_input_fn():\n    return {data}.interleave(tf.data.TFRecordDataset, 4)\n"
+    assert found(text, "NPU252") == [
+        (4, "this dataset has one file name, so all ranks but one get no data. Shard after the file is read")
+    ]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "tf.data.Dataset.list_files('train-*').shard(2, 0)",
+        "tf.data.Dataset.list_files(FLAGS.files).shard(2, 0)",
+        "tf.data.Dataset.from_tensor_slices(['a', 'b']).shard(2, 0)",
+        "tf.data.TFRecordDataset('train.tfrecord').shard(2, 0)",
+    ],
+)
+def test_other_sharded_data_is_not_reported(data: str) -> None:
+    assert found(TRAIN + f"def train_input_fn():\n    return {data}.batch(3)\n", "NPU252") == []
+
+
+def test_the_records_of_files_are_sharded_and_not_their_names() -> None:
+    text = TRAIN + "def train_input_fn():\n    files = tf.data.Dataset.list_files('train-*')\n"
+    [(line, message)] = found(text + "    return files.interleave(tf.data.TFRecordDataset, 4).batch(8)\n", "NPU252")
+    assert line == 4 and "After they are read, write dataset = dataset.shard(get_rank_size(), get_rank_id())" in message
+
+
+@pytest.mark.parametrize("word", ["test", "eval", "val", "valid", "validation", "dev", "test_images", "x_test"])
+def test_evaluation_data_is_not_training_data(word: str) -> None:
+    text = TF + f"{word}_ds = tf.data.Dataset.from_tensor_slices(({word}, y)).batch(32)\n"
+    text += f"other = tf.data.Dataset.from_tensor_slices(({word}, {word}_labels)).batch(32)\n"
+    assert found(text + "model.fit(train_ds)\n", "NPU252") == []
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        "tf.train.AdamOptimizer(0.1).apply_gradients(zip(clipped, v))",
+        "opt = tf.train.AdamOptimizer(0.1)\nopt.apply_gradients(zip(clipped, v))",
+    ],
+)
+def test_gradients_are_averaged_once_and_before_they_are_clipped(apply: str) -> None:
+    text = (
+        TF + "v = tf.trainable_variables()\nclipped, norm = tf.clip_by_global_norm(tf.gradients(loss, v), 5)\n" + apply
+    )
+    result = Converter(Settings(distributed="tf_strategy")).convert((text + "\n").encode())
+    assert result.new is not None
+    new = result.new.decode()
+    assert "tf.clip_by_global_norm(npu_allreduce(tf.gradients(loss, v)), 5)" in new
+    assert "npu_distributed_optimizer_wrapper" not in new and new.count("npu_allreduce") == 1
+
+
+def test_the_mixed_precision_of_an_estimator_is_set_in_its_run_configuration(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite = TF + "def build(opt):\n    return tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)\n"
+    shown = reports({"optimization.py": rewrite}, "NPU116", tmp_path, capsys)
+    assert "pass config=npu_shim.session_config(precision_mode='allow_mix_precision') to the session" in shown[0]
+    run = TF + "from optimization import build\ntf.estimator.Estimator(fn, config=tf.estimator.RunConfig())\n"
+    shown = reports({"optimization.py": rewrite, "run.py": run}, "NPU116", tmp_path, capsys)
+    assert "pass precision_mode='allow_mix_precision' to NPURunConfig" in shown[0]
+
+
+@pytest.mark.parametrize(
+    "line, count",
+    [
+        ("tf.keras.mixed_precision.set_global_policy('mixed_float16')", 1),
+        (
+            "policy = tf.keras.mixed_precision.Policy('mixed_float16')\ntf.keras.mixed_precision.set_global_policy(policy)",
+            1,
+        ),
+        ("tf.keras.mixed_precision.experimental.set_policy('mixed_float16')", 1),
+        ("opt = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam())", 1),
+        ("tf.keras.mixed_precision.set_global_policy('float32')", 0),
+    ],
+)
+def test_the_mixed_precision_of_keras_is_reported_in_graph_mode(line: str, count: int) -> None:
+    off = TF + "tf.compat.v1.disable_v2_behavior()\n"
+    assert len(found(off + line + "\n", "NPU116", "")) == count
+    assert found(TF + "tf.compat.v1.enable_v2_behavior()\n" + line + "\n", "NPU116", "") == []
+
+
+@pytest.mark.parametrize(
+    "text, code",
+    [
+        ("tf.flags.DEFINE_float('limit', float('inf'), '')", "NPU209"),
+        ("files = tf.placeholder(tf.string, [None])\ndata = tf.data.TFRecordDataset(files)", "NPU234"),
+        ("for batch in tf.data.Dataset.range(9).batch(4):\n    print(batch)", "NPU109"),
+        ("data = tf.data.Dataset.range(9).batch(4)\nfor batch in data.take(2):\n    print(batch.numpy())", "NPU109"),
+        (
+            "data = tf.data.Dataset.range(9).batch(4)\ndata = data.prefetch(2)\nfor i, b in enumerate(data):\n    print(i, b)",
+            "NPU109",
+        ),
+        ("if FLAGS.use_tpu:\n    c = tf.contrib.tpu.RunConfig(model_dir=d)", "NPU102"),
+        ("sess = tf.Session()\nprint(sess.run(tf.image.decode_png(tf.gfile.GFile(p, 'rb').read())))", "NPU101"),
+        (
+            "from tensorflow.contrib import tensorrt as trt\ntrt.create_inference_graph(g, o)\ns = tf.Session()",
+            "NPU101",
+        ),
+        ("import horovod.tensorflow as hvd\nhvd.broadcast_variables([v] if flag else [w], 0)", "NPU000"),
+    ],
+)
+def test_nothing_is_done_where_nothing_has_to_be_done(text: str, code: str) -> None:
+    result = Converter(Settings(distributed="horovod")).convert((TF + text + "\n").encode())
+    assert code not in [each.code for each in result.diagnostics]
+
+
+@pytest.mark.parametrize(
+    "text, code",
+    [
+        ("x = tf.where(mask, x, float('-inf'))", "NPU209"),
+        ("x = tf.placeholder(tf.float32, [None, 3])", "NPU234"),
+        ("data = tf.data.Dataset.range(9).batch(4)\nfor batch in data:\n    step(batch)", "NPU109"),
+        ("if not FLAGS.use_tpu:\n    c = tf.contrib.tpu.RunConfig(model_dir=d)", "NPU102"),
+        ("sess = tf.Session()\nprint(sess.run(tf.nn.relu(tf.image.decode_png(data))))", "NPU101"),
+        ("import resnet\nsess = tf.Session()\nprint(sess.run(resnet.build(tf.image.decode_png(data))))", "NPU101"),
+    ],
+)
+def test_and_the_rest_is_done(text: str, code: str) -> None:
+    result = Converter(Settings(distributed="horovod")).convert((TF + text + "\n").encode())
+    assert code in [each.code for each in result.diagnostics]
+
+
+def test_a_table_of_a_projects_own_helper_is_reported(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {
+        "vocabulary.py": TF + "def make_table(path):\n    return tf.contrib.lookup.index_table_from_file(path)\n",
+        "model.py": TF + "from vocabulary import make_table\ndef model_fn(features, labels, mode):\n"
+        "    return make_table('words.txt').lookup(features)\n",
+    }
+    [shown] = reports(files, "NPU240", tmp_path, capsys)
+    assert "vocabulary.py:3" in shown
+
+
+def test_the_names_in_the_advice_are_imported_with_those_that_the_tool_needs() -> None:
+    text = "import tensorflow.compat.v1 as tf\ntrain_op = tf.train.AdamOptimizer(0.1).minimize(loss)\n"
+    text += "with tf.Session() as sess:\n    sess.run(tf.global_variables_initializer())\n"
+    result = Converter(Settings(distributed="tf_strategy")).convert(text.encode())
+    assert result.new is not None
+    names = "hccl_ops, npu_config_proto, npu_distributed_optimizer_wrapper"
+    assert f"from npu_shim.npu_init import {names}\n" in result.new.decode()

@@ -1,0 +1,106 @@
+"""Recognise scripts that use TensorFlow on the host only: they code images, build TensorRT graphs or show datasets."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterable
+
+from ..project.context import Context
+from ..semantics.model import Where
+from ..semantics.tf_types import Type
+
+_CODECS = tuple(f"tensorflow.{home}.{way}code_" for home in ("image", "io") for way in ("de", "en"))
+_TENSORRT = (
+    "tensorflow.contrib.tensorrt.",
+    "tensorflow.experimental.tensorrt.",
+    "tensorflow.python.compiler.tensorrt.",
+)
+# The beginnings of the names of TensorFlow that a script around an image codec calls.
+_AROUND = tuple(
+    "tensorflow." + name
+    for name in """ConfigProto GPUOptions Graph InteractiveSession Session app. cast compat. constant device disable_
+enable_ expand_dims flags. get_default_graph gfile. global_variables_initializer image. io. local_variables_initializer
+logging. placeholder python_io. read_file reset_default_graph squeeze train.BytesList train.Coordinator train.Example
+train.Feature train.Features train.FloatList train.Int64List""".split()
+)
+# Modules that build no graphs.
+_PLAIN = frozenset(
+    """PIL absl argparse base64 collections copy csv cv2 datetime errno functools glob gzip h5py hashlib imageio io
+itertools json logging lxml math matplotlib multiprocessing numpy os pandas pathlib pickle random re scipy shutil six
+skimage string struct subprocess sys tarfile tempfile tensorflow threading time tqdm typing urllib uuid warnings xml
+zipfile __future__""".split()
+)
+_SHOWING = frozenset({"print", "len", "str", "repr", "format", "type", "list", "range", "enumerate", "zip", "next"})
+
+
+def is_on_host(context: Context) -> bool:
+    """Return True if no graph of a script runs on the NPU, because it codes images or builds TensorRT graphs."""
+    called = [name for name in context.called.values() if name.startswith("tensorflow.")]
+    if any(name.startswith(_TENSORRT) for name in called):
+        return True
+    return (
+        any(name.startswith(_CODECS) for name in called)
+        and all(name.startswith(_AROUND) for name in called)
+        and _imported(context.names.tree) <= _PLAIN
+    )
+
+
+def is_shown(context: Context, node: ast.AST) -> bool:
+    """Return True if the elements of a dataset are only printed, in the block that makes it.
+
+    Args:
+        context: the file.
+        node: an expression in the statement that makes the dataset.
+    """
+    names = context.names
+    statement = next((p for p in names.ancestors(node) if isinstance(p, ast.stmt)), None)
+    if isinstance(statement, ast.For):
+        return _prints(statement.body)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    word, where = statement.targets[0].id, names.places[statement]
+    uses = [
+        mention
+        for mention in names.mentions(word)
+        if isinstance(mention, ast.Name)
+        and isinstance(mention.ctx, ast.Load)
+        and names.place(mention).scope is where.scope
+        and mention.lineno > statement.lineno
+    ]
+    return bool(uses) and all(_is_loop_that_shows(context, use, where) for use in uses)
+
+
+def _is_loop_that_shows(context: Context, use: ast.Name, where: Where) -> bool:
+    loop = next((p for p in context.names.ancestors(use) if isinstance(p, ast.stmt)), None)
+    if isinstance(loop, ast.Assign):  # dataset = dataset.map(...): the loop is over the last of them
+        return (
+            isinstance(loop.targets[0], ast.Name)
+            and loop.targets[0].id == use.id
+            and context.types.of(loop.value, where) == Type.DATASET
+        )
+    if not isinstance(loop, ast.For) or not any(use is inner for inner in ast.walk(loop.iter)):
+        return False
+    return _prints(loop.body)
+
+
+def _prints(body: list[ast.stmt]) -> bool:
+    calls = [inner for statement in body for inner in ast.walk(statement) if isinstance(inner, ast.Call)]
+    return any(getattr(call.func, "id", "") == "print" for call in calls) and all(
+        getattr(call.func, "id", "") in _SHOWING or getattr(call.func, "attr", "") in ("numpy", "format", "join")
+        for call in calls
+    )
+
+
+def _imported(tree: ast.AST) -> set[str]:
+    """Return the first parts of the modules that a file imports; "." for modules of its own package."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(_first_parts(alias.name for alias in node.names))
+        elif isinstance(node, ast.ImportFrom):
+            found.update(_first_parts([node.module or "."]) if not node.level else ["."])
+    return found
+
+
+def _first_parts(modules: Iterable[str]) -> list[str]:
+    return [module.split(".")[0] for module in modules]

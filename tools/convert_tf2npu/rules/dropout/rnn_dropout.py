@@ -1,0 +1,46 @@
+"""Dropout around the cell of a recurrent layer.
+
+A ``DropoutWrapper`` drops the inputs and outputs of each time step with an operation of its own. ``npu_ops.dropout`` on
+the inputs or outputs of the whole layer drops them with the same probability, in one operation. Dropout of the state
+and ``variational_recurrent`` have no such form and are not reported.
+
+Reported::
+
+    import tensorflow as tf
+
+    cell = tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.LSTMCell(64), output_keep_prob=0.5)
+
+Untouched::
+
+    import tensorflow as tf
+
+    cell = tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.LSTMCell(64), state_keep_prob=0.5)
+"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...semantics.model import Call
+from ...semantics.signatures import bind
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
+
+CODE = "NPU246"
+CALLS = frozenset({"tensorflow.nn.rnn_cell.DropoutWrapper", "tensorflow.contrib.rnn.DropoutWrapper"})
+_SIGNATURE = ("cell", "input_keep_prob", "output_keep_prob", "state_keep_prob", "variational_recurrent")
+
+
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    given = bind(call.node, _SIGNATURE)
+    if given.hidden or given.given("state_keep_prob") or given.given("variational_recurrent"):
+        return
+    for part in ("input", "output"):
+        keep = given.args.get(part + "_keep_prob")
+        if keep is not None and (constant(keep) or (None,))[0] not in (1, 1.0):
+            yield Finding(
+                call.node,
+                "this drops in each time step. Use the cell itself, and for the whole layer write npu_ops.dropout"
+                f"({part}s, keep_prob={' '.join(context.source.segment(keep).split())})",
+            )
+            return
