@@ -261,3 +261,16 @@ def test_the_names_in_the_advice_are_imported_with_those_that_the_tool_needs() -
     assert result.new is not None
     names = "hccl_ops, npu_config_proto, npu_distributed_optimizer_wrapper"
     assert f"from npu_shim.npu_init import {names}\n" in result.new.decode()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "return npu_shim.data.pad_last_batch(d.batch(4))",
+        "d = d.batch(4)\n    return npu_shim.data.pad_last_batch(d)",
+        "d = d.batch(4).prefetch(1)\n    d = npu_shim.data.pad_last_batch(d)\n    return d",
+    ],
+)
+def test_batches_that_are_padded_as_the_advice_says_are_not_reported(made: str) -> None:
+    text = TF + "import npu_shim\ndef eval_input_fn(d=tf.data.Dataset.range(9)):\n    " + made + "\n"
+    assert found(text, "NPU109", "") == []

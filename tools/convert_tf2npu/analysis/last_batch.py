@@ -14,6 +14,7 @@ from ..rewrite.call_edits import add_argument
 from ..rewrite.change import Change, Finding, Result
 from ..semantics.model import Call, Where
 from ..semantics.signatures import Bound
+from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, last_name
 from .datasets import batched_dataset, in_window, is_unbatched, repeats_forever
 from .device_placement import in_map_function
@@ -22,6 +23,8 @@ from .phase_words import EVAL, PREDICT, TRAIN, branch_phases, mode_parameter, pa
 from .train_phase import Phase, phase_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_STATIC = frozenset({"npu_shim.data.pad_last_batch", "npu_shim.data.enforce_static_batch"})
 
 
 class StaticBatch(NamedTuple):
@@ -55,7 +58,7 @@ def check_last_batch(
         return  # the script decides
     whole = batched_dataset(context, call.node)
     apart = is_unbatched(context, whole)
-    if apart or stays_on_host(context, call.node):
+    if apart or stays_on_host(context, call.node) or _is_static(context, call.node):
         return
     if in_window(context, call.node):
         yield Finding(
@@ -97,6 +100,16 @@ def check_last_batch(
     if not phase.phases and is_shown(context, call.node):
         return
     yield Finding(call.node, _message(context, call.node, phase, value is not None, static, brief(context, whole)))
+
+
+def _is_static(context: Context, node: ast.Call) -> bool:
+    """Return True if the script passes these batches to a function of npu_shim that makes them static."""
+    return any(
+        node in ast.walk(origin.node)
+        for call in context.names.calls
+        if context.called.get(call.node) in _STATIC and call.node.args
+        for origin in origins(call.node.args[0], call.where, context.names)
+    )
 
 
 def _why_no_partial_batch(context: Context, bound: Bound, source: ast.AST | None, where: Where) -> str:
