@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.engine.settings import Settings
 
 HEAD = "import functools\nimport tensorflow as tf\n"
 OURS = "npu_config_proto(config_proto=%s)"
@@ -192,3 +193,28 @@ UNTOUCHED = {
 def test_other_calls_are_not_changed(text: str) -> None:
     result = Converter().convert((HEAD + text + "\n").encode())
     assert result.new is None and [d for d in result.diagnostics if d.code in ("NPU101", "NPU204")] == []
+
+
+@pytest.mark.parametrize("value", ["", " 0", " None", " model"])
+def test_the_session_of_keras_is_closed_before_each_return(value: str) -> None:
+    script = (
+        "import tensorflow as tf\ntf.compat.v1.disable_v2_behavior()\n\ndef main():\n    model = tf.keras.Sequential()\n"
+        "    model.compile('adam', 'mse')\n    model.fit(x, y)\n    if quick:\n"
+        f"        return{value}\n    model.evaluate(x, y)\n    return{value}\n\nmain()\n"
+    )
+    result = Converter(Settings(select=("NPU105",))).convert(script.encode())
+    assert result.new is not None
+    lines = [line.strip() for line in result.new.decode().splitlines()]
+    returns = [index for index, line in enumerate(lines) if line.startswith("return")]
+    assert len(returns) == 2 and lines.count("close_session(npu_keras_sess)") == 2
+    assert all(lines[index - 1] == "close_session(npu_keras_sess)" for index in returns)
+
+
+def test_the_session_of_keras_stays_open_where_a_return_computes_something() -> None:
+    script = (
+        "import tensorflow as tf\ntf.compat.v1.disable_v2_behavior()\n\ndef main():\n    model = tf.keras.Sequential()\n"
+        "    model.compile('adam', 'mse')\n    model.fit(x, y)\n    return model.evaluate(x, y)\n\nmain()\n"
+    )
+    result = Converter(Settings(select=("NPU105",))).convert(script.encode())
+    assert result.new is not None and b"close_session(npu_keras_sess)" not in result.new
+    assert any("stays open" in each.message for each in result.diagnostics)
