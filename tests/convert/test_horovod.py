@@ -89,6 +89,11 @@ REPLACED = {
         "import horovod.spark\nimport horovod.tensorflow as hvd\n",
         "import horovod.spark\nimport npu_shim.horovod.tensorflow as hvd\n",
     ),
+    "the data service beside it": (
+        "import horovod.tensorflow as hvd\nfrom horovod.tensorflow.data.compute_service import TfDataServiceConfig\n",
+        "import npu_shim.horovod.tensorflow as hvd\n"
+        "from horovod.tensorflow.data.compute_service import TfDataServiceConfig\n",
+    ),
 }
 USES = {
     "the module handed on": "train(hvd, hvd=hvd if FLAGS.horovod else None)\n",
@@ -170,6 +175,11 @@ FOREIGN = {
     "PyTorch": ("import horovod.torch as hvd\nhvd.init()\n", 1, "Use horovod.tensorflow or remove it"),
     "MXNet": ("from horovod import mxnet as hvd\n", 1, "horovod.mxnet is not for TensorFlow"),
     "Spark": ("import horovod.spark\n", 1, "Start them with npu-shim launch"),
+    "the data service": (
+        "from horovod.tensorflow.data.compute_service import tf_data_service\n",
+        1,
+        "Give each rank its part: dataset.shard(hvd.size(), hvd.rank())",
+    ),
     "several": ("import horovod.torch as hvd\nfrom horovod.torch.mpi_ops import rank\n", 1, "horovod.torch"),
     "private names beside it": (
         "import horovod.torch\nfrom horovod.common.util import num_rank_is_power_2\n",

@@ -50,8 +50,15 @@ def part_of(name: str) -> str:
 
 def is_foreign(name: str) -> bool:
     """Return True if a name of Horovod belongs to another framework, or starts processes."""
+    if is_data_service(name):
+        return True
     part = part_of(name)
     return not (part in _FRAMEWORKS or part in _SHARED or part.startswith("_"))
+
+
+def is_data_service(name: str) -> bool:
+    """Return True if a name belongs to Horovod's tf.data service."""
+    return f"{name}.".startswith("horovod.tensorflow.data.")
 
 
 def horovod_imports(context: Context) -> list[Imported]:

@@ -4,9 +4,9 @@
 import is the only thing of Horovod that changes. Sessions, Estimators and the rest are converted as without the option.
 Without ``-d horovod`` see NPU254.
 
-Horovod for other frameworks (``horovod.torch``, ``horovod.mxnet``) and its launchers (``horovod.runner``,
-``horovod.spark``, ``horovod.ray``) are reported and not converted. ``horovod.run`` and strings that name a module of Horovod
-are reported, except strings in ``importlib.import_module`` and ``importlib.util.find_spec``.
+Horovod for other frameworks (``horovod.torch``, ``horovod.mxnet``), its launchers (``horovod.runner``,
+``horovod.spark``, ``horovod.ray``) and its data service (``horovod.tensorflow.data``) are reported and not converted.
+``horovod.run`` and strings that name a module of Horovod are reported, except strings in ``importlib.import_module`` and ``importlib.util.find_spec``.
 
 Options: -d horovod
 
@@ -88,7 +88,7 @@ import re
 from itertools import groupby
 from typing import Iterator
 
-from ...analysis.horovod_imports import Imported, horovod_imports, is_foreign, part_of
+from ...analysis.horovod_imports import Imported, horovod_imports, is_data_service, is_foreign, part_of
 from ...rewrite.npu_imports import statement_behind
 from ...syntax.expressions import constant
 from ...syntax.source import Edit
@@ -153,6 +153,11 @@ def _uses(context: Context, found: list[Imported]) -> list[tuple[ast.AST, str]]:
 
 
 def _foreign(node: ast.AST, name: str) -> Finding:
+    if is_data_service(name):
+        return Finding(
+            node,
+            "npu_shim has no data service of Horovod. Give each rank its part: dataset.shard(hvd.size(), hvd.rank())",
+        )
     module = "horovod." + part_of(name)
     if part_of(name) in _LAUNCHERS:
         return Finding(node, f"{module} starts ranks with Horovod. Start them with npu-shim launch")
