@@ -2,7 +2,7 @@
 # Runs the benchmarks, each in the environments whose figures it keeps, and writes what they measure into
 # benchmarks/RESULTS.md, results.json and plots/. Nothing else should run on the machine meanwhile.
 #
-#   bash benchmarks/run.sh                     all of them; about 45 minutes
+#   bash benchmarks/run.sh                     all of them; about 70 minutes
 #   bash benchmarks/run.sh gelu fusion         these
 #   bash benchmarks/run.sh --env tf115 gelu    only in that environment
 #   bash benchmarks/run.sh --quick             a look at whether they run: seconds each, nothing is written
@@ -15,11 +15,12 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 
 all_tf='tf115 tf26 tf215 tf221'
-names=(gelu dropout imports steps loops rehearsal collectives fusion variables ranks tool_throughput tool_growth plots)
+names=(gelu dropout imports large_graphs steps loops rehearsal collectives fusion variables ranks tool_throughput tool_growth plots)
 
 envs_of() {  # NAME: where its figures come from
   case "$1" in
     gelu | dropout | imports | steps | loops | rehearsal) echo "$all_tf" ;;
+    large_graphs) echo tf115 ;;
     collectives) echo gloo ;;
     fusion | variables | ranks | tool_throughput | tool_growth) echo tf215 ;;
     plots) echo reports ;;

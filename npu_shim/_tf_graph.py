@@ -57,6 +57,11 @@ def has_cpu_kernel(op_type: str) -> bool:
     return any(kernel.device_type == "CPU" for kernel in found.kernel)
 
 
+def number_of_ops() -> int:
+    """Return how many ops the default graph has; 0 in eager mode."""
+    return 0 if tf.executing_eagerly() else int(v1.get_default_graph().version)
+
+
 def in_plain_graph() -> bool:
     """Return False in eager mode, and in the graph of a tf.function, whose gradients a tape computes."""
     return not tf.executing_eagerly() and not v1.get_default_graph().building_function

@@ -9,7 +9,9 @@ compilation of about 100 milliseconds. Therefore:
     static shapes    the function, compiled for the number of elements
     dynamic shapes   chosen at run time, as in eager mode. A large tensor is padded to the next of eight sizes between
     and eager mode   two powers of two, so that varying lengths need few compilations. If the system allocates the
-                     memory of each large tensor anew, very large tensors run part by part instead of padded.
+                     memory of each large tensor anew, very large tensors run part by part instead of padded. In a
+                     graph of more than 1000 ops, dropout of dynamic shapes uses TensorFlow's ops: the choice would
+                     double the number of ops, and with it the time of the first run.
 
 Nothing is compiled on a machine with a GPU (which has better kernels for the
 ops) and with NPU_SHIM_KERNELS=plain. With one warning, nothing is compiled if
@@ -38,7 +40,16 @@ tf = _tf.tf
 MOST_ELEMENTS = 15 << 27  # the largest padded size in int32, the type of sizes in XLA
 _VERY_LARGE = 1 << 23  # 32 MB of float32; above, the C library returns each tensor's memory to the system
 _PART = 1 << 20  # elements
+_MOST_OPS = 1000  # of a graph to which choices at run time are added
 _cache_lock = threading.Lock()
+
+
+def stays_plain(like: Tensor) -> bool:
+    """Return True for a tensor of dynamic shape in a graph that is large already.
+
+    The choice at run time adds about 200 ops, and the first run of a large graph takes minutes as it is.
+    """
+    return like.shape.num_elements() is None and _tf_graph.number_of_ops() > _MOST_OPS
 
 
 def usable() -> bool:

@@ -42,7 +42,7 @@ def dropout(
     * Small tensors, and those with a noise_shape: ``tf.nn.dropout``.
     * Dynamic shapes: chosen at run time. Below 2^14 elements, the random numbers
       of ``tf.nn.dropout``; from there the hash. The gradient computes the mask
-      again from 2^20 elements.
+      again from 2^20 elements. In a graph of more than 1000 ops: ``tf.nn.dropout``.
 
     The same seeds give the same masks in every run, process and rank. Without a
     seed each rank has different masks. A dropped infinite x becomes 0. It
@@ -84,7 +84,7 @@ def dropout(
         return x
     if _device.device().is_npu:
         return _device.vendor("npu_bridge.estimator.npu_ops").dropout(x, keep_prob, noise_shape, seed, name)
-    if noise_shape is not None or _is_small(x) or not _xla.usable():
+    if noise_shape is not None or _is_small(x) or _xla.stays_plain(x) or not _xla.usable():
         return _tf.v1.nn.dropout(x, rate=1 - _scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name)
     with tf.name_scope(name or "dropout"):
         return _hashed(x, keep_prob, seed)

@@ -36,6 +36,12 @@ def test_steps_of_ranks_are_measured_against_one_process(repo_root: pathlib.Path
     assert measured[:2] == ["2", "128"] and all(float(cell) > 0 for cell in measured[2:]) and len(measured) == len(head)
 
 
+def test_first_runs_are_measured_against_plain_tensorflow(repo_root: pathlib.Path) -> None:
+    head, _, measured = rows(repo_root, "large_graphs.py")
+    assert measured[1] == "dynamic" and int(measured[2].replace(",", "")) > 1000 and len(measured) == len(head)
+    assert all(float(cell) > 0 for cell in measured[4:])
+
+
 def test_hundreds_of_gradients_make_as_many_collectives_as_the_split_strategy_says(repo_root: pathlib.Path) -> None:
     _, _, *measured = rows(repo_root, "fusion.py")
     assert [(row[0], row[1]) for row in measured] == [

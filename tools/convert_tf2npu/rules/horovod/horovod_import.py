@@ -6,7 +6,8 @@ Without ``-d horovod`` see NPU254.
 
 Horovod for other frameworks (``horovod.torch``, ``horovod.mxnet``), its launchers (``horovod.runner``,
 ``horovod.spark``, ``horovod.ray``) and its data service (``horovod.tensorflow.data``) are reported and not converted.
-``horovod.run`` and strings that name a module of Horovod are reported, except strings in ``importlib.import_module`` and ``importlib.util.find_spec``.
+``horovod.run`` and strings that name a module of Horovod are reported, except strings in ``importlib.import_module`` and
+``importlib.util.find_spec``.
 
 Options: -d horovod
 
