@@ -234,6 +234,11 @@ def test_nothing_is_done_where_nothing_has_to_be_done(text: str, code: str) -> N
         ("data = tf.data.Dataset.range(9).batch(4)\nfor batch in data:\n    step(batch)", "NPU109"),
         ("if not FLAGS.use_tpu:\n    c = tf.contrib.tpu.RunConfig(model_dir=d)", "NPU102"),
         ("sess = tf.Session()\nprint(sess.run(tf.nn.relu(tf.image.decode_png(data))))", "NPU101"),
+        (
+            "from tensorflow.contrib import tensorrt as trt\ndef export():\n    trt.create_inference_graph(g, o)\n"
+            "def train():\n    with tf.Session() as s:\n        s.run(train_op)",
+            "NPU101",
+        ),
         ("import resnet\nsess = tf.Session()\nprint(sess.run(resnet.build(tf.image.decode_png(data))))", "NPU101"),
     ],
 )

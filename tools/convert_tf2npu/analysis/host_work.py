@@ -8,6 +8,7 @@ from typing import Iterable
 from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.tf_types import Type
+from .device_placement import trains
 
 _CODECS = tuple(f"tensorflow.{home}.{way}code_" for home in ("image", "io") for way in ("de", "en"))
 _TENSORRT = (
@@ -33,16 +34,31 @@ zipfile __future__""".split()
 _SHOWING = frozenset({"print", "len", "str", "repr", "format", "type", "list", "range", "enumerate", "zip", "next"})
 
 
-def is_on_host(context: Context) -> bool:
-    """Return True if no graph of a script runs on the NPU, because it codes images or builds TensorRT graphs."""
+def is_on_host(context: Context, node: ast.AST) -> bool:
+    """Return True if a session runs nothing on the NPU: its file codes images, or its code builds TensorRT graphs.
+
+    Args:
+        context: the file.
+        node: the call that makes the session.
+    """
     called = [name for name in context.called.values() if name.startswith("tensorflow.")]
-    if any(name.startswith(_TENSORRT) for name in called):
-        return True
+    converters = [call for call, name in context.called.items() if name.startswith(_TENSORRT)]
+    if converters:
+        place = _outermost(context, node)
+        return any(_outermost(context, call) is place for call in converters) and not (
+            place is None and trains(context)
+        )
     return (
         any(name.startswith(_CODECS) for name in called)
         and all(name.startswith(_AROUND) for name in called)
         and _imported(context.names.tree) <= _PLAIN
     )
+
+
+def _outermost(context: Context, node: ast.AST) -> ast.AST | None:
+    """Return the function or class of the module around a node, or None."""
+    around = [p for p in context.names.ancestors(node) if isinstance(p, (ast.FunctionDef, ast.ClassDef))]
+    return around[-1] if around else None
 
 
 def is_shown(context: Context, node: ast.AST) -> bool:

@@ -272,7 +272,7 @@ def _makes_session(context: Context, call: Call) -> bool:
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
-    if is_on_host(context):
+    if is_on_host(context, call.node):
         return
     if short == "MonitoredSession":
         yield from _creator(context, call)

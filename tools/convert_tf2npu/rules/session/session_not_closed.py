@@ -70,7 +70,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         not isinstance(target, ast.Attribute)
         or context.names.owner(target.value, call.where) is None
         or in_test(context, call.node)
-        or is_on_host(context)
+        or is_on_host(context, call.node)
     ):
         return
     for other in context.names.mentions(target.attr):
