@@ -7,6 +7,9 @@ settings.
 The rule reports a session whose configuration is not visible, because it is hidden behind ``*`` or ``**`` or passed
 later. Wrap this configuration in ``npu_config_proto(config_proto=...)``.
 
+Sessions stay on the host in a file that only codes images, such as the preparation of a dataset, and in functions that
+build TensorRT graphs.
+
 Before::
 
     import tensorflow as tf
@@ -203,24 +206,6 @@ Untouched::
 
     make = functools.partial(Session)
     made = functools.partial(tf.Session)(config=config)
-
-Untouched::
-
-    import tensorflow as tf
-
-    data = tf.placeholder(tf.string)
-    image = tf.image.decode_jpeg(data)
-    with tf.Session() as sess:
-        pixels = sess.run(image, {data: read(path)})
-
-Untouched::
-
-    import tensorflow as tf
-    from tensorflow.python.compiler.tensorrt import trt_convert
-
-    graph = trt_convert.create_inference_graph(graph_def, outputs)
-    with tf.Session() as sess:
-        tf.import_graph_def(graph)
 """
 
 from __future__ import annotations
