@@ -80,7 +80,7 @@ def _folded(lines: list[str]) -> list[str]:
 
 
 def _library(path: str) -> str | None:
-    """Return the library whose frames are not shown that a source file belongs to, or None."""
+    """Return the name of the library that has a source file, or None for a file of the user."""
     if path.startswith(_PACKAGE):
         return "npu_shim"
     if os.path.basename(path).startswith("__autograph_generated_file"):

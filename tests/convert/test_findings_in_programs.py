@@ -107,6 +107,16 @@ def test_the_files_of_a_keras_model_are_found(save: str) -> None:
     assert found(model + f"if get_rank_id() == 0:\n    {save}\n", "NPU253") == []
 
 
+def test_a_script_that_only_exports_a_model_may_save_it() -> None:
+    assert found(TF + "tf.keras.models.save_model(tf.keras.models.load_model('a'), 'b')\n", "NPU253") == []
+
+
+def test_dropout_of_the_inputs_and_the_outputs_of_a_cell_is_one_finding() -> None:
+    text = TF + "cell = tf.nn.rnn_cell.DropoutWrapper(cell, 0.9, output_keep_prob=keep)\n"
+    [(_, message)] = found(text, "NPU246", "")
+    assert "npu_ops.dropout(inputs, keep_prob=0.9) and npu_ops.dropout(outputs, keep_prob=keep)" in message
+
+
 @pytest.mark.parametrize("save", ["image.save('a.png')", "np.save('a', x)", "game.save(slot)", "self.saver = 1"])
 def test_what_saves_something_else_is_not_reported(save: str) -> None:
     assert found(TRAIN + save + "\n", "NPU253") == []

@@ -69,22 +69,11 @@ def in_test(context: Context, node: ast.AST) -> bool:
 
 def trains(context: Context) -> bool:
     """Return True if a file, or a file that it imports, updates variables, and not only predicts or converts."""
-    return any(word in context.source.text for word in ("train_op", "train_step")) or any(
-        isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _UPDATES
-        for names in _updating(context.names)
-        for call in names.calls
-    )
-
-
-def _updating(names: Names) -> Iterator[Names]:
-    """Yield a file, and the imported files of the project that may update variables."""
-    yield names
-    if names.project and names.path:
-        for path in sorted(names.project.reached(names.path) - {names.path}):
-            raw = names.project.raw(path)
-            module = names.project.module(path) if any(word.encode() in raw for word in _UPDATES) else None
-            if module is not None:
-                yield module.names
+    names = context.names
+    if any(word in context.source.text for word in ("train_op", "train_step")) or _updates(names):
+        return True
+    project, path = names.project, names.path
+    return project is not None and bool(path) and bool(project.once(updating) & project.reached(path))
 
 
 def updating(project: ModuleIndex) -> frozenset[str]:
@@ -93,11 +82,13 @@ def updating(project: ModuleIndex) -> frozenset[str]:
     for path in project.paths:
         raw = project.raw(path) if path.endswith((".py", ".pyw")) else b""
         module = project.module(path) if any(word.encode() in raw for word in _UPDATES) else None
-        if module is not None and any(
-            isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _UPDATES for call in module.names.calls
-        ):
+        if module is not None and _updates(module.names):
             found.add(path)
     return frozenset(found)
+
+
+def _updates(names: Names) -> bool:
+    return any(isinstance(call.node.func, ast.Attribute) and call.node.func.attr in _UPDATES for call in names.calls)
 
 
 def first_call(context: Context, call: Call, names: frozenset[str], within: ast.AST, on_npu: bool = True) -> bool:

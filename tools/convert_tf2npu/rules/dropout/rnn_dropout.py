@@ -1,8 +1,9 @@
 """Dropout around the cell of a recurrent layer.
 
 A ``DropoutWrapper`` drops the inputs and outputs of each time step with an operation of its own. ``npu_ops.dropout`` on
-the inputs or outputs of the whole layer drops them with the same probability, in one operation. Dropout of the state
-and ``variational_recurrent`` have no such form and are not reported.
+the inputs or outputs of the whole layer drops them with the same probability, in one operation. Dropout of the state,
+``variational_recurrent`` and the cells inside a ``MultiRNNCell`` have no such form. They are not reported, and nothing
+is in a file that makes a ``MultiRNNCell``.
 
 Reported::
 
@@ -15,6 +16,13 @@ Untouched::
     import tensorflow as tf
 
     cell = tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.LSTMCell(64), state_keep_prob=0.5)
+
+Untouched::
+
+    import tensorflow as tf
+
+    wrapped = tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.LSTMCell(64), output_keep_prob=0.5)
+    stack = tf.nn.rnn_cell.MultiRNNCell([wrapped, tf.nn.rnn_cell.LSTMCell(64)])
 """
 
 from __future__ import annotations
@@ -28,19 +36,23 @@ from ..base import Context, Finding, Result
 
 CODE = "NPU246"
 CALLS = frozenset({"tensorflow.nn.rnn_cell.DropoutWrapper", "tensorflow.contrib.rnn.DropoutWrapper"})
+_STACKS = frozenset({"tensorflow.nn.rnn_cell.MultiRNNCell", "tensorflow.contrib.rnn.MultiRNNCell"})
 _SIGNATURE = ("cell", "input_keep_prob", "output_keep_prob", "state_keep_prob", "variational_recurrent")
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     given = bind(call.node, _SIGNATURE)
+    if not _STACKS.isdisjoint(context.called.values()):
+        return
     if given.hidden or given.given("state_keep_prob") or given.given("variational_recurrent"):
         return
+    dropped = []
     for part in ("input", "output"):
         keep = given.args.get(part + "_keep_prob")
         if keep is not None and (constant(keep) or (None,))[0] not in (1, 1.0):
-            yield Finding(
-                call.node,
-                "this drops in each time step. Use the cell itself, and for the whole layer write npu_ops.dropout"
-                f"({part}s, keep_prob={' '.join(context.source.segment(keep).split())})",
-            )
-            return
+            dropped.append(f"npu_ops.dropout({part}s, keep_prob={' '.join(context.source.segment(keep).split())})")
+    if dropped:
+        yield Finding(
+            call.node,
+            "this drops in each time step. Use the cell itself, and for the whole layer write " + " and ".join(dropped),
+        )

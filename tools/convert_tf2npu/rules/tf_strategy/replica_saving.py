@@ -113,20 +113,31 @@ def _fix(context: Context, call: Call) -> str | None:
         for argument in ("checkpoint_dir", "logdir"):
             if bound.given(argument):
                 return f"Pass {argument}={operand(context.source, bound.args[argument])} {_FIRST} None"
-    if (
-        name in _KERAS
-        or isinstance(node.func, ast.Attribute)
-        and (
-            node.func.attr == "save"
-            and _is_saver(context, node.func.value, call.where)
-            and trains(context)
-            or node.func.attr in ("save", "save_weights")
-            and context.types.of(node.func.value, call.where) == Type.MODEL
-            and any(word in context.source.text for word in (".fit", ".train_on_batch("))
-        )
-    ):
+    if _saves_session(context, call) or _saves_model(context, call, name):
         return f"Write if get_rank_id() == 0: {' '.join(context.source.segment(node).split())}"
     return None
+
+
+def _saves_session(context: Context, call: Call) -> bool:
+    function = call.node.func
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == "save"
+        and _is_saver(context, function.value, call.where)
+        and trains(context)
+    )
+
+
+def _saves_model(context: Context, call: Call, name: str) -> bool:
+    """Return True if a call saves a Keras model, in a file that trains one."""
+    if not any(word in context.source.text for word in (".fit(", ".fit_generator(", ".train_on_batch(")):
+        return False
+    function = call.node.func
+    return name in _KERAS or (
+        isinstance(function, ast.Attribute)
+        and function.attr in ("save", "save_weights")
+        and context.types.of(function.value, call.where) == Type.MODEL
+    )
 
 
 def _is_saver(context: Context, node: ast.expr, where: Where) -> bool:
