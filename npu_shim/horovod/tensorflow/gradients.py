@@ -13,16 +13,21 @@ if TYPE_CHECKING:
 _registered: set[str] = set()
 
 
-def scaled(tensor: Tensor, factor: float) -> Tensor:
-    """Return a tensor times a factor: integers as float64, half precision as float32, as Horovod computes it."""
-    if factor == 1.0:
-        return tensor
+def scaled(tensor: Tensor, factor: float, ranks: int = 1) -> Tensor:
+    """Return tensor * factor / ranks: integers as float64, half precision as float32, as Horovod computes it.
+
+    Horovod multiplies with the reciprocal of the ranks, so 49 ranks average the integer 1 to 0. A quotient does not.
+    """
     dtype: DType = tensor.dtype.base_dtype
-    if dtype.is_integer:
-        return tf.cast(tf.cast(tensor, tf.float64) * factor, dtype)
-    if dtype in (tf.float16, tf.bfloat16):
-        return tf.cast(tf.cast(tensor, tf.float32) * factor, dtype)
-    return tensor * tf.constant(factor, dtype)
+    if dtype.is_integer and factor == 1.0:
+        return tensor if ranks == 1 else tf.cast(tf.truncatediv(tf.cast(tensor, tf.int64), ranks), dtype)
+    wide = tf.float64 if dtype.is_integer else tf.float32 if dtype in (tf.float16, tf.bfloat16) else dtype
+    result = tensor
+    if factor != 1.0:
+        result = tf.cast(result, wide) * tf.constant(factor, wide)
+    if ranks != 1:
+        result = tf.cast(result, wide) / tf.constant(ranks, wide)
+    return tf.cast(result, dtype)
 
 
 def with_scaled_gradient(tensor: Tensor, factor: float) -> Tensor:

@@ -114,7 +114,6 @@ def _grouped_allreduce(
         Tensors of the same shapes and types. Integers are scaled as float64 and rounded towards zero.
     """
     reduction, ranks = reduction_of(op, f"hvd.{kind.lower()}"), _size_of(process_set)
-    factor = postscale_factor / ranks if op == Average else postscale_factor
     inputs = [scaled(tf.convert_to_tensor(tensor), prescale_factor) for tensor in tensors]
     results: list[Any] = [None] * len(inputs)
     types = list(dict.fromkeys(tensor.dtype.base_dtype for tensor in inputs))
@@ -124,7 +123,7 @@ def _grouped_allreduce(
         sent = [inputs[index] for index in members]
         full_name = collective_name(kind, None if name is None else name + suffix, sent, ignore_name_scope)
         for index, reduced in zip(members, transport.allreduce(sent, reduction, full_name, process_set)):
-            results[index] = scaled(reduced, factor)
+            results[index] = scaled(reduced, postscale_factor, ranks if op == Average else 1)
     return results
 
 
@@ -275,7 +274,7 @@ def _reducescatter(
     block = transport.reduce_scatter(
         scaled(with_scaled_gradient(sent, ranks), prescale_factor), reduction, full_name, process_set
     )
-    return scaled(block, postscale_factor / ranks if op == Average else postscale_factor)
+    return scaled(block, postscale_factor, ranks if op == Average else 1)
 
 
 def join() -> Tensor:

@@ -16,7 +16,7 @@ import tensorflow as tf
 import npu_shim.horovod.tensorflow as hvd
 import npu_shim.horovod.tensorflow.keras as hvd_keras
 from npu_shim.distributed.world import WORLD
-from npu_shim.horovod.tensorflow import card
+from npu_shim.horovod.tensorflow import card, gradients
 
 FOLDER, STYLE = sys.argv[1:]
 v1 = tf.compat.v1
@@ -62,6 +62,19 @@ def factors_multiply_before_and_after():
     whole = hvd.allreduce(tf.constant([3], tf.int32), op=hvd.Sum, prescale_factor=0.5)
     np.testing.assert_allclose(values(scaled)[0], [6.0 * SIZE])
     np.testing.assert_array_equal(values(whole)[0], [SIZE])
+
+
+def averages_are_quotients():
+    for dtype in (tf.int8, tf.int32, tf.int64):  # 49 * (1 / 49) is less than 1
+        sums = tf.constant([49, 98, -50], dtype)
+        np.testing.assert_array_equal(values(gradients.scaled(sums, 1.0, 49))[0], [1, 2, -1])
+    if STYLE == "graph":  # TensorFlow's constant folding multiplies with the reciprocal
+        return
+    x = np.random.RandomState(0).uniform(-100, 100, [1000]).astype(np.float32)
+    total = x
+    for _ in range(SIZE - 1):
+        total = total + x
+    np.testing.assert_array_equal(values(hvd.allreduce(tf.constant(x)))[0], total / np.float32(SIZE))
 
 
 def adasum_says_what_to_use():
