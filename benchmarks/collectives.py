@@ -1,4 +1,4 @@
-"""How fast ranks of one host reduce tensors, against a ring of TCP connections on the loopback device.
+"""The speed of reductions among ranks of one host, against a ring of TCP connections on the loopback device.
 
     python benchmarks/collectives.py            prints a table; takes about two minutes
     python benchmarks/collectives.py --write    and puts it into benchmarks/RESULTS.md and results.json
@@ -205,7 +205,7 @@ def collective_op(rank: int, size: int, port: int) -> Prepare:
 
 
 def gloo(rank: int, size: int, port: int) -> Prepare:
-    """What PyTorch uses among processors."""
+    """Return a function that prepares the ring all-reduce of PyTorch."""
     import torch
     from torch import distributed
 

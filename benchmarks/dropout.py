@@ -1,4 +1,4 @@
-"""How fast npu_ops.dropout is, against tf.nn.dropout and against the limit.
+"""The speed of npu_ops.dropout, against tf.nn.dropout and against the limit.
 
     python benchmarks/dropout.py [--write] [--quick] [--variants float32 float16]
 
@@ -34,7 +34,7 @@ def check(name: str, x: Any, y: Any, gradient: Any) -> None:
 
 
 def forms() -> kernels.Forms:
-    """What is compared."""
+    """Return the forms that are compared."""
     import tensorflow as tf
 
     from npu_shim.npu_init import npu_ops

@@ -1,4 +1,4 @@
-"""How fast npu_unary_ops.gelu is, against the formula that users write and against the limit.
+"""The speed of npu_unary_ops.gelu, against the formula that users write and against the limit.
 
     python benchmarks/gelu.py [--write] [--quick] [--variants float32 float16]
 
@@ -40,7 +40,7 @@ def check(name: str, x: Any, y: Any, gradient: Any) -> None:
 
 
 def forms() -> kernels.Forms:
-    """What is compared."""
+    """Return the forms that are compared."""
     import tensorflow as tf
 
     from npu_shim.npu_init import npu_unary_ops

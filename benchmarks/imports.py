@@ -1,4 +1,4 @@
-"""What importing npu_shim adds to importing TensorFlow.
+"""The time that importing npu_shim adds to importing TensorFlow.
 
     python benchmarks/imports.py            prints a table; takes about a minute
     python benchmarks/imports.py --write    and puts it into benchmarks/RESULTS.md and results.json

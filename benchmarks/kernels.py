@@ -1,4 +1,4 @@
-"""What the benchmarks of single ops share: interleaved runs of several forms of an op in a session, and their table.
+"""Benchmarks of single ops: interleaved runs of several forms of an op in a session, and their table.
 
     python benchmarks/gelu.py                   prints a table and the same as JSON; takes two minutes
     python benchmarks/gelu.py --write           and puts them to those of other TensorFlows in benchmarks/RESULTS.md
@@ -28,7 +28,7 @@ from benchmarks import results  # noqa: E402
 
 
 class Variant(NamedTuple):
-    """What the forms are measured with."""
+    """The tensors and the memory setting of a measurement."""
 
     dtype: str
     is_static: bool  # whether the graph knows the shape
@@ -210,7 +210,7 @@ def _times(
 
 
 def _kept(size: int, dtype: str, form: Callable[[Any], Any]) -> float:
-    """How many tensors like the argument the backward pass reads of the forward pass, the argument among them."""
+    """Return the number of tensors of the argument's size that the backward pass reads of the forward pass."""
     import tensorflow as tf
 
     with tf.Graph().as_default() as graph:

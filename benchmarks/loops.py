@@ -1,4 +1,4 @@
-"""What several training steps for each run bring on the CPU (iterations_per_loop), for a small model.
+"""The gain of several training steps in one run (iterations_per_loop) on the CPU, for a small model.
 
     python benchmarks/loops.py            prints a table; takes about a minute
     python benchmarks/loops.py --write    and puts it into benchmarks/RESULTS.md and results.json

@@ -74,7 +74,7 @@ def work(rank: int, size: int, barrier: Any, steps: int, rounds: int, threads: i
 
 
 def runner(tf: Any, session: Any, op: Any) -> Callable[[], Any]:
-    """What runs an op once, after all variables of its graph have been initialised."""
+    """Return a function that runs an op once, after all variables of its graph have been initialised."""
     session.run(tf.global_variables_initializer())
     return session.make_callable(op)
 

@@ -1,4 +1,4 @@
-"""How fast a migrated script trains on the CPU, against the original under TensorFlow alone.
+"""The speed of a migrated script on the CPU, against the original under TensorFlow alone.
 
     python benchmarks/rehearsal.py            prints a table; takes about four minutes
     python benchmarks/rehearsal.py --write    and puts it into benchmarks/RESULTS.md and results.json
@@ -83,7 +83,7 @@ class Training:
         )
 
     def answer(self, question: Any = None) -> dict[str, Any]:
-        """What the script answers; without a question, when it is ready."""
+        """Return the next answer of the script; without a question, wait until it is ready."""
         assert self._process.stdin is not None and self._process.stdout is not None
         if question is not None:
             print(question, file=self._process.stdin, flush=True)

@@ -1,4 +1,4 @@
-"""What all benchmarks share: the machine they name, and their places in RESULTS.md and results.json."""
+"""Functions of all benchmarks: the machine they name, and their places in RESULTS.md and results.json."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def measure(sides: dict[Name, Train], steps: dict[Name, int], rounds: int, warm_
 
 
 def ratio(base: list[float], ours: list[float]) -> float:
-    """How many times as fast as the baseline: the median of the rounds' own ratios."""
+    """Return how many times as fast as the baseline it is: the median of the rounds' own ratios."""
     return statistics.median(one / other for one, other in zip(base, ours))
 
 

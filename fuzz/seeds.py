@@ -1,4 +1,4 @@
-"""What fuzzing begins with: the files of ``corpus/`` and the examples in the rules' docstrings."""
+"""The seeds of fuzzing: the files of ``corpus/`` and the examples in the rules' docstrings."""
 
 from __future__ import annotations
 

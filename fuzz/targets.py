@@ -1,4 +1,4 @@
-"""What must hold of the migration tool for any bytes whatsoever; each target raises where it does not.
+"""Properties of the migration tool for arbitrary bytes; each target raises an error if one is violated.
 
 A target takes the bytes of a file and returns nothing. None of them needs anything beside the tool, so that
 what a fuzzer once found is tried again with every Python.

@@ -27,7 +27,7 @@ TOOL = ROOT / 'tools' / 'convert_tf2npu' / 'main.py'
 
 
 class Sample(NamedTuple):
-    """What is known of a sample, and how close its two scripts must be."""
+    """The facts about a sample, and how close its two scripts must be."""
     name: str
     loss_tolerance: float      # largest difference of a logged loss, dropout 0
     accuracy_tolerance: float  # largest difference of the accuracy, default dropout
@@ -94,7 +94,7 @@ class Row(NamedTuple):
     migrated_with_dropout: Run
 
     def complaints(self) -> list[str]:
-        """What is out of tolerance, each with the value and what is allowed."""
+        """Return the values out of tolerance, each with what is allowed."""
         sample, found = self.sample, []
         difference = largest_difference(self.original, self.migrated)
         if difference > sample.loss_tolerance:

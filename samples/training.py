@@ -16,7 +16,7 @@ ACCURACY_LINE = re.compile(r'^accuracy (\S+)', re.M)
 
 
 class Run(NamedTuple):
-    """What one training run printed."""
+    """The values that one training run printed."""
     losses: dict[int, float]  # by step
     accuracy: float
     seconds: float

@@ -1,4 +1,4 @@
-"""What every test needs, set before TensorFlow is imported."""
+"""Settings and fixtures of all tests, made before TensorFlow is imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if (
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_home(tmp_path_factory: Any) -> Iterator[pathlib.Path]:
-    """What programs keep for their user: not that of who runs the tests."""
+    """Give programs empty folders for their settings and caches, not those of the user who runs the tests."""
     folder = tmp_path_factory.mktemp("cache")
     before = os.environ.get("XDG_CACHE_HOME")
     os.environ["XDG_CACHE_HOME"] = str(folder)

@@ -1,4 +1,4 @@
-"""How the HTML report looks: on narrow screens, in the dark, and for those who use it by keyboard or ear."""
+"""The look of the HTML report: on narrow screens, in the dark, and for users of keyboards and screen readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader does with the HTML report: search, filter, open, sort, copy, link, print."""
+"""The HTML report in a browser: search, filter, open, sort, copy, link, print."""
 
 from __future__ import annotations
 

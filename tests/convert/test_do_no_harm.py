@@ -1,4 +1,4 @@
-"""What only looks like TensorFlow stays as it is, byte for byte."""
+"""Code that only looks like TensorFlow stays as it is, byte for byte."""
 
 from __future__ import annotations
 

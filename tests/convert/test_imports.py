@@ -1,4 +1,4 @@
-"""Where the import of npu_shim goes, and in which form."""
+"""The place and the form of the added import of npu_shim."""
 
 from __future__ import annotations
 

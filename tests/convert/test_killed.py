@@ -24,7 +24,7 @@ CALLS = ["mkdir", "replace", "rename", "link", "unlink", "rmdir", "chmod", "syml
 
 
 def content(folder: pathlib.Path) -> dict[str, str]:
-    """What a folder holds, hidden files and links too."""
+    """Return the contents of a folder, with hidden files and links."""
     found = {}
     for path in folder.rglob("*"):
         name = str(path.relative_to(folder))
@@ -192,7 +192,7 @@ def test_many_runs_at_once_leave_one_whole_result(source: pathlib.Path) -> None:
 
 
 def content_of(folder: pathlib.Path) -> dict[str, str]:
-    """What a source is migrated to."""
+    """Return the migrated form of a source."""
     return {name: text.replace(SCRIPT, MIGRATED) for name, text in content(folder).items()}
 
 

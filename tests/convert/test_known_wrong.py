@@ -1,4 +1,4 @@
-"""What a tool that matches the last word of a name gets wrong on real code, each case done right."""
+"""Cases of real code that a tool gets wrong if it compares the last words of names."""
 
 from __future__ import annotations
 

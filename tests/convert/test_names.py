@@ -1,4 +1,4 @@
-"""What a name is, decided by imports, aliases and scopes."""
+"""Name resolution: imports, aliases and scopes."""
 
 from __future__ import annotations
 

@@ -648,7 +648,7 @@ def _library_texts() -> Iterator[str]:
 
 
 def _quotes_itself(text: str) -> bool:
-    """Whether an f-string holds quotes of its own kind, which Python 3.7 cannot read, and no Python before 3.12."""
+    """Return True if an f-string holds quotes of its own kind, which no Python before 3.12 can read."""
     around: list[str] = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline) if sys.version_info >= (3, 12) else ():
         kind = tokenize.tok_name[token.type]

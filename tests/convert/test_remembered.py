@@ -1,4 +1,4 @@
-"""What a run remembers for the next: used when nothing has changed, and never when anything has."""
+"""Results of earlier runs: used when nothing has changed, and never when anything has."""
 
 from __future__ import annotations
 

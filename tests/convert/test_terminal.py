@@ -1,4 +1,4 @@
-"""What the command says on a terminal, and in a pipe."""
+"""The output of the command on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def project(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def on_terminal(arguments: list[str], **changes: str) -> str:
-    """What the command prints where both streams are a terminal."""
+    """Return the output of the command where both streams are a terminal."""
     environment: dict[str, str] = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
     ours, theirs = os.openpty()
     process = subprocess.Popen(

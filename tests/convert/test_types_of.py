@@ -1,4 +1,4 @@
-"""What an expression evaluates to, decided by what makes it."""
+"""Types of expressions, inferred from what makes the values."""
 
 from __future__ import annotations
 

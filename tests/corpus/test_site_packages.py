@@ -11,7 +11,7 @@ from convert_tf2npu.engine.converter import Converter
 
 
 class Seen(NamedTuple):
-    """What was seen in some files: how many there were, how many changed, and what is wrong."""
+    """The result of some files: their number, how many changed, and the errors."""
 
     files: int
     changed: int

@@ -1,4 +1,4 @@
-"""What an NPUEstimator that trains on two ranks leaves in its folders, and that each rank can go on from it."""
+"""The files of an NPUEstimator on two ranks, from which each rank can go on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def written(folder: pathlib.Path, pattern: str) -> list[str]:
 
 
 def events(folder: pathlib.Path) -> dict[str, int]:
-    """How many values of the script's summary are in the event files of each folder below this one; all have to be whole."""
+    """Return the number of summary values in the event files of each folder below this one; all have to be whole."""
     count: dict[str, int] = {}
     for path in folder.rglob("events.out.*"):
         place = str(path.parent.relative_to(folder))

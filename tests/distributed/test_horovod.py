@@ -21,7 +21,7 @@ Run = Callable[[str, int], List[Dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: Any) -> Run:
-    """What came of the cases on each rank."""
+    """Return the results of the cases on each rank."""
     known: dict[tuple[str, int], list[dict[str, Any]]] = {}
 
     def ranks(style: str, size: int) -> list[dict[str, Any]]:

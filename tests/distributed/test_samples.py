@@ -25,7 +25,7 @@ HOROVOD = ("digits_gan", "digits_horovod")  # once Horovod scripts, which train 
 
 
 class Sample(NamedTuple):
-    """How a sample is trained for a while: with which flags beside the number of steps and rows, and what it prints last."""
+    """A short training of a sample: its flags besides the number of steps and rows, and what it prints last."""
 
     flags: tuple[str, ...]
     rows: int
@@ -48,7 +48,7 @@ def folder_of(name: str) -> pathlib.Path:
 
 
 def on_one(name: str, model: pathlib.Path, *flags: str) -> str:
-    """What the migrated script prints as one process."""
+    """Return the output of the migrated script as one process."""
     script = str(folder_of(name) / "expected_npu.py")
     return forked(1, script, f"--model_dir={model}", *flags, folder=model.with_name(model.name + "_logs"))
 

@@ -211,7 +211,7 @@ def momentum(ranks: int) -> float:
 
 
 def check(name: str, one: Any, two: Any) -> None:
-    """What the script says of one rank and of two."""
+    """Return the output of the script on one rank and on two."""
     if name == "horovod_session":  # both ranks have all data; two take half the steps at twice the rate
         assert len(one[0]) == 10 and len(two[0]) == 5
         for mean, total in two[0]:

@@ -38,7 +38,7 @@ Run = Callable[[str, int], List[Dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: Any) -> Run:
-    """What each of several ranks comes to, by way."""
+    """Return the result of each of several ranks, by way of training."""
     known: dict[tuple[str, int], list[dict[str, Any]]] = {}
 
     def ranks(style: str, size: int) -> list[dict[str, Any]]:

@@ -131,13 +131,13 @@ class Job:
 
     @property
     def said(self) -> str:
-        """What both launchers printed, and all ranks."""
+        """Return the output of both launchers and of all ranks."""
         paths = self.outputs + sorted(self._folder.glob("logs_*/*.log"))
         return "\n".join(path.read_text(errors="replace") for path in paths)
 
     @property
     def seconds_after_cut(self) -> float:
-        """How long it went on without the link."""
+        """Return the seconds for which it went on without the link."""
         return float(json.loads(self._result.read_text())["seconds"])
 
 

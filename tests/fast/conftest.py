@@ -23,7 +23,7 @@ class device:
 
 
 class Done(NamedTuple):
-    """How a process ended; ``said`` is what ``npu-shim run`` itself wrote to standard error."""
+    """The end of a process; ``said`` is what ``npu-shim run`` itself wrote to standard error."""
 
     code: int
     out: str

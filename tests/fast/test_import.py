@@ -1,4 +1,4 @@
-"""What an import does: nothing but give names."""
+"""Imports bind names and do nothing else."""
 
 from __future__ import annotations
 

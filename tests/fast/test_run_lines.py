@@ -29,7 +29,7 @@ def codes(code: CodeType, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 
 def first_lines(code: CodeType) -> dict[tuple[str, ...], list[int]]:
-    """Where each function and class starts, by its name."""
+    """Return the first line of each function and class, by name."""
     found: dict[tuple[str, ...], list[int]] = {}
     for path, inner in codes(code):
         found.setdefault(path, []).append(inner.co_firstlineno)

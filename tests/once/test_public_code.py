@@ -41,7 +41,7 @@ def sources(shares: Any, tmp_path_factory: Any) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def runs(shares: Any, sources: dict[str, str]) -> Runs:
-    """What becomes of each package in each mode; the large ones are tried in the first alone, for time's sake."""
+    """Return the result of each package in each mode; large packages only in the first mode, which saves time."""
     found: Runs = {mode: {} for mode in MODES}
     for name, path in sources.items():
         for mode in MODES:

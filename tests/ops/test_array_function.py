@@ -18,7 +18,7 @@ TYPES = [np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.uin
 
 
 @pytest.mark.parametrize("shape", [(), (0, 2), (3, 5)], ids=str)
-def test_arrays_of_every_type_go_in_and_come_out(shape):
+def test_arrays_of_every_type_are_passed_and_returned(shape):
     given = [np.ones(shape, t) for t in TYPES]
     with tf.Graph().as_default(), v1.Session() as sess:
         made = array_function(
@@ -34,8 +34,8 @@ def test_arrays_of_every_type_go_in_and_come_out(shape):
         np.testing.assert_array_equal(value, expected)
 
 
-def test_nothing_is_copied_and_memory_comes_back():
-    """What goes in lies where the variable has it; what comes out of Memory's one block returns there."""
+def test_nothing_is_copied_and_memory_is_freed():
+    """Arguments are read where the variable has them; results go back into Memory's one block."""
     pool, seen, made = BufferPool(), set(), set()
 
     def function(array):
@@ -53,7 +53,7 @@ def test_nothing_is_copied_and_memory_comes_back():
     assert len(seen) == 1 and len(made) <= 2
 
 
-def test_an_error_keeps_its_text_and_a_function_goes_with_its_graph():
+def test_an_error_keeps_its_text_and_a_function_is_freed_with_its_graph():
     class Function:
         def __call__(self, array):
             raise ValueError(f"no good: {array.tolist()}")

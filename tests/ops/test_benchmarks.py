@@ -48,7 +48,7 @@ def test_the_limit_of_both_passes_runs_one_op_for_each(repo_root, monkeypatch, o
     assert sorted(node.op for node in nodes if node.op not in fixed) == passes
 
 
-def test_a_migrated_script_trains_to_the_losses_of_the_original(repo_root):
+def test_a_migrated_script_has_the_losses_of_the_original(repo_root):
     command = [sys.executable, str(repo_root / "benchmarks" / "rehearsal.py"), "--quick", "--models", "encoder"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]

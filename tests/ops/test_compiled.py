@@ -107,7 +107,7 @@ def test_accuracy_and_ends(run, name):
     )
 
 
-def test_negative_values_keep_their_digits(run):
+def test_negative_values_keep_their_precision(run):
     x = np.linspace(-5, -1.5, N).astype(np.float32)
     np.testing.assert_allclose(run(lambda: gelu(tf.constant(x))), truth(x)[0], rtol=60 * np.finfo(np.float32).eps)
 
@@ -215,14 +215,14 @@ print(len(told) == is_hardened)
 """
 
 
-def test_a_process_that_may_not_run_what_it_makes_goes_on(repo_root):
+def test_a_process_that_may_not_execute_its_files_uses_plain_ops(repo_root):
     """XLA ends such a process. Kernels before 6.3 do not know how to make one, and there it compiles."""
     env = dict(os.environ, PYTHONPATH=str(repo_root), NPU_SHIM_FALLBACK="silent")
     done = subprocess.run([sys.executable, "-c", HARDENED], env=env, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-2000:]
 
 
-def test_lengths_that_vary_meet_few_compilations(run):
+def test_varying_lengths_need_few_compilations(run):
     least, most = 40_000, _xla.MOST_ELEMENTS
     drawn = np.random.RandomState(0).randint(least, most, 20000)
     counts = np.unique(
@@ -249,7 +249,7 @@ def plus_twice(x, y):
 
 
 @pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
-def test_very_large_tensors_go_part_by_part(monkeypatch, name):
+def test_very_large_tensors_are_processed_in_parts(monkeypatch, name):
     monkeypatch.setattr(_xla._allocator, "keeps", lambda environ, version: False)
     monkeypatch.setattr(_xla, "_VERY_LARGE", 1 << 16)
     monkeypatch.setattr(_xla, "_PART", 1 << 14)

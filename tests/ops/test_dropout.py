@@ -42,7 +42,7 @@ def test_gradient_is_the_same_mask(run):
 
 
 @pytest.mark.parametrize("count, kernels", [(1000, "compiled"), (N, "plain")])
-def test_same_seeds_drop_what_tf_nn_dropout_drops(run, monkeypatch, count, kernels):
+def test_equal_seeds_give_the_mask_of_tf_nn_dropout(run, monkeypatch, count, kernels):
     """A migrated script on the CPU computes what it computed before: by default with small tensors, on demand with all."""
     monkeypatch.setenv("NPU_SHIM_KERNELS", kernels)
 
@@ -59,7 +59,7 @@ def test_same_seeds_drop_what_tf_nn_dropout_drops(run, monkeypatch, count, kerne
 
 
 @pytest.mark.parametrize("shape", [[None], None], ids=["known rank", "unknown rank"])
-def test_a_small_tensor_of_unknown_size_drops_the_same(shape):
+def test_a_small_tensor_of_unknown_size_has_the_same_mask(shape):
     """By an op's own seed: seeds of the graph depend on the number of ops before."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as sess:
         x = tf.compat.v1.placeholder(tf.float32, shape)
@@ -81,7 +81,7 @@ def test_two_runs_differ_and_two_sessions_with_a_seed_agree(run):
         assert (sess.run(y) != sess.run(y)).any()
 
 
-def test_noise_shape_gives_a_row_one_fate(run):
+def test_noise_shape_keeps_or_drops_whole_rows(run):
     y = run(lambda: npu_ops.dropout(tf.ones([1000, 7]), 0.5, noise_shape=[1000, 1]))
     assert set(map(tuple, y)) == {(0.0,) * 7, (2.0,) * 7}
 
@@ -100,7 +100,7 @@ def test_noise_shape_and_a_fed_probability_hold_in_the_gradient(run, rows):
     assert abs((y[:, 0] != 0).mean() - 0.25) < 5 * np.sqrt(0.25 * 0.75 / rows)
 
 
-def test_a_small_tensor_takes_the_ops_of_tf_nn_dropout_and_no_others():
+def test_a_small_tensor_uses_only_the_ops_of_tf_nn_dropout():
     def types(function):
         with tf.Graph().as_default() as graph:
             x = tf.compat.v1.placeholder(tf.float32, [1000])

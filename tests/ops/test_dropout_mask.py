@@ -30,7 +30,7 @@ def _z(share, count):
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda k: f"key {k}")
-def test_every_bit_is_a_fair_coin_and_neighbours_do_not_know_of_each_other(run, key):
+def test_every_bit_is_a_fair_coin_and_neighbours_are_independent(run, key):
     h = _bits(run, key)
     one = [((h >> bit) & 1).mean() for bit in range(32)]
     assert np.abs(_z(np.array(one), N)).max() < 5
@@ -53,13 +53,13 @@ def test_values_are_spread_evenly(run):
     assert abs(chi2 - 4095) < 5 * np.sqrt(2 * 4095)
 
 
-def test_no_place_repeats_another(run):
+def test_no_position_repeats_another(run):
     """The hash of a place is one-to-one: all that is drawn with one key differs."""
     assert len(np.unique(_bits(run, KEYS[2]))) == N
 
 
 @pytest.mark.parametrize("a, b", [(KEYS[0], KEYS[1]), (KEYS[0], KEYS[2]), (KEYS[1], KEYS[2]), ((7, 9), (9, 7))])
-def test_near_keys_give_unrelated_masks(run, a, b):
+def test_similar_keys_give_independent_masks(run, a, b):
     unlike = _bits(run, a) ^ _bits(run, b)
     zs = _z(np.array([((unlike >> bit) & 1).mean() for bit in range(32)]), N)
     assert np.abs(zs).max() < 5
@@ -79,7 +79,7 @@ def test_each_step_and_each_call_has_a_mask_of_its_own():
         assert abs((one == other).mean() - 0.5) < 5 * 0.5 / np.sqrt(N)
 
 
-def test_steps_know_nothing_of_each_other():
+def test_steps_are_independent():
     """Of 32 steps, each place is kept as often as coins fall, and no two steps agree more than they do by chance."""
     steps, count = 32, LEAST_ELEMENTS
     with tf.Graph().as_default(), v1.Session() as sess:
@@ -118,7 +118,7 @@ for count, shapes in ((1000, ([1000], None)), (100000, ([100000], None)), (1 << 
 """
 
 
-def test_ranks_have_the_same_masks_by_the_same_seed_and_else_their_own(repo_root):
+def test_ranks_have_equal_masks_for_equal_seeds_only(repo_root):
     """As on cards, where the seeds of graph and op are all that a mask is drawn from, and other numbers without any."""
     ranks = []
     for rank in range(2):

@@ -117,7 +117,7 @@ def test_shapes(run, shape):
 
 
 @pytest.mark.parametrize("shape", [[3], None], ids=["static", "unknown"])
-def test_the_gradient_computes_nothing_of_the_value_again(shape):
+def test_the_gradient_does_not_compute_the_value_again(shape):
     with tf.Graph().as_default() as graph:
         x = tf.compat.v1.placeholder(tf.float32, shape)
         tf.gradients(gelu(x), x)
@@ -225,7 +225,7 @@ def test_works_when_executing_eagerly(run):
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), truth([0.5, -2.0])[1], atol=2e-7)
 
 
-def test_the_vendors_object_has_it_and_says_what_it_has_not(run):
+def test_the_vendors_object_raises_an_error_for_missing_names(run):
     np.testing.assert_allclose(run(lambda: npu_unary_ops.gelu(tf.constant([1.0]))), truth([1.0])[0], rtol=1e-6)
     with pytest.raises(AttributeError, match="npu_unary_ops.prelu is not part of this release.*gelu is"):
         npu_unary_ops.prelu

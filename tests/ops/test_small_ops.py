@@ -89,7 +89,7 @@ def test_wrong_arguments_are_refused(call, text):
         call()
 
 
-def test_marks_stand_on_the_ops():
+def test_the_ops_have_the_marks():
     with tf.Graph().as_default() as graph:
         x = tf.constant(1.0, name="x")
         assert util.set_graph_exec_config("x:0", dynamic_input=True) is not None
@@ -147,7 +147,7 @@ UNIMPLEMENTED = [(module, name) for module, names in unimplemented.SIGNATURES.it
 
 
 @pytest.mark.parametrize("module, name", UNIMPLEMENTED, ids=[f"{m}.{n}" for m, n in UNIMPLEMENTED])
-def test_what_is_not_there_yet_says_so_when_it_is_called(module, name):
+def test_missing_functions_raise_an_error_when_they_are_called(module, name):
     function = unimplemented.function(module, name)
     assert str(inspect.signature(function)) == unimplemented.SIGNATURES[module][name]
     with pytest.raises(NotImplementedError, match=rf"{module}\.{name} is not part of this release of npu_shim\. Write"):

@@ -102,5 +102,5 @@ def test_the_plots_in_the_checkout_are_of_its_figures(
 
 
 def words(svg: str) -> list[str]:
-    """What is written in a plot, but for the numbers at its axes, which another matplotlib may choose otherwise."""
+    """The texts of a plot without the numbers of its axes, which depend on the version of matplotlib."""
     return [text for text in re.findall(r">([^<>\n]+)</text>", svg) if not re.match(r"[\d.]+(e[+-]\d+)?$", text)]

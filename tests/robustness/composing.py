@@ -94,7 +94,7 @@ def _split(text: str) -> _Piece:
 
 
 def _bound(head: str, heads: Sequence[str]) -> bool:
-    """Whether imports can stand at the top together with others: no name means two things."""
+    """Return True if imports can stand at the top together with others: no name means two things."""
     mine = _bindings(head)
     return all(_bindings(other).get(name, what) == what for other in heads for name, what in mine.items())
 

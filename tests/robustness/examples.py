@@ -28,12 +28,12 @@ class Example(NamedTuple):
 
     @property
     def stays(self) -> bool:
-        """Whether nothing is done to it."""
+        """True if the tool leaves it as it is."""
         return self.before == self.after
 
     @property
     def is_alone(self) -> bool:
-        """Whether it means something else among other code."""
+        """True if it means something else among other code."""
         return self.code in WHOLE_FILE or "import *" in self.before or "__future__" in self.before
 
 

@@ -28,7 +28,7 @@ CONVERTERS = {str(rule.needs): Converter(Settings(**rule.needs)) for rule in RUL
 
 
 def times(number: int) -> settings:
-    """How often a property is tried."""
+    """Return the number of scripts on which a property is tried."""
     phases = tuple(Phase) if _MANY else (Phase.generate,)
     return settings(
         max_examples=_MANY or number,
@@ -48,7 +48,7 @@ def converted(raw: bytes, mode: str) -> FileResult:
 
 
 def check(raw: bytes, newline: str, mode: str) -> FileResult:
-    """What holds of any script."""
+    """Check what is true for every script."""
     result = converted(raw, mode)
     if result.new is None:
         assert CHANGE not in {d.kind for d in result.diagnostics}

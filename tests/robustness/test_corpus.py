@@ -1,4 +1,4 @@
-"""What fuzzing begins with and what it once found, tried again with this Python."""
+"""The corpus of the fuzzers and their former finds, with this Python."""
 
 from __future__ import annotations
 

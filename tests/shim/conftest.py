@@ -34,7 +34,7 @@ def log(caplog):
 
 @pytest.fixture
 def has_estimator():
-    """Whether this TensorFlow has tf.estimator; a test then asserts either the work or the one clear error."""
+    """True if this TensorFlow has tf.estimator. A test asserts the result with it, and the error without it."""
     return _tf.estimator() is not None
 
 

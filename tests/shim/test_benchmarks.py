@@ -53,7 +53,7 @@ def test_loops_are_measured_against_single_steps(repo_root):
     ]
 
 
-def test_sides_that_differ_are_told(repo_root, monkeypatch):
+def test_differing_sides_are_reported(repo_root, monkeypatch):
     monkeypatch.syspath_prepend(str(repo_root))
     from benchmarks import turns
 

@@ -18,7 +18,7 @@ def of_unknown_size(passes=1):
 
 
 @pytest.mark.parametrize("passes", [1, 3])
-def test_what_is_dropped_is_counted_while_it_is_read(log, passes):
+def test_dropped_examples_are_counted_while_they_are_read(log, passes):
     with tf.Graph().as_default(), v1.Session() as sess:
         dataset = enforce_static_batch(of_unknown_size(passes).repeat(2))
         element = v1.data.make_one_shot_iterator(dataset).get_next()
@@ -66,7 +66,7 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_whatever_the_input_fn_returns(has_estimator, tmp_path, log, name):
+def test_every_kind_of_result_of_the_input_fn(has_estimator, tmp_path, log, name):
     if not has_estimator:
         with pytest.raises(RuntimeError, match="NPUEstimator needs tf.estimator"):
             NPUEstimator(model_fn)
@@ -80,7 +80,7 @@ def test_whatever_the_input_fn_returns(has_estimator, tmp_path, log, name):
     assert SHAPES[1] == ("eval", [None, 1])
 
 
-def test_the_count_is_told_when_training_ends(has_estimator, tmp_path, log):
+def test_the_count_is_logged_when_training_ends(has_estimator, tmp_path, log):
     if not has_estimator:
         return
     NPUEstimator(model_fn, str(tmp_path), NPURunConfig()).train(lambda: of_unknown_size().map(lambda x: (x, x)))

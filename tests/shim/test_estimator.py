@@ -298,7 +298,7 @@ def test_a_run_config_from_npu_run_config_init_is_accepted(has_estimator, linear
     assert (config.model_dir, config.save_summary_steps, config.tf_random_seed) == (str(tmp_path), 9, 4)
 
 
-def test_an_entry_by_hand_is_merged(has_estimator, estimator):
+def test_a_handwritten_entry_is_merged(has_estimator, estimator):
     if without_estimator(has_estimator):
         return
     by_hand = v1.ConfigProto(log_device_placement=True)

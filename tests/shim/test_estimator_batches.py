@@ -70,7 +70,7 @@ PREDICTIONS = {
 
 
 def both(make_predictions, input_fn, tmp_path, **arguments):
-    """What tf's Estimator and NPUEstimator yield, and the batch dimensions that the second one's model_fn saw."""
+    """Return the results of tf's Estimator and of NPUEstimator, and the batch dimensions in the model_fn of the latter."""
     shapes = []
     plain = tf.estimator.Estimator(predictor(make_predictions, []), str(tmp_path / "a"))
     ours = NPUEstimator(predictor(make_predictions, shapes), str(tmp_path / "b"), NPURunConfig())
@@ -134,7 +134,7 @@ def test_predict_keys_are_selected_before_rows_are_checked(tmp_path):
     assert None not in shapes
 
 
-def test_different_numbers_of_rows_are_refused_as_in_tensorflow(tmp_path):
+def test_different_numbers_of_rows_raise_the_error_of_tensorflow(tmp_path):
     ours = NPUEstimator(predictor(lambda f: {"y": f["x"], "z": f["x"][:3]}, []), str(tmp_path), NPURunConfig())
     with pytest.raises(ValueError, match="Batch length of predictions should be same"):
         list(ours.predict(rows_input()))

@@ -49,7 +49,7 @@ def values_of(row):
 
 
 def companions(name, seen=()):
-    """What else has to be given with an option."""
+    """Return the other options that an option needs."""
     found = dict(TOGETHER.get(name, {}))
     for other in KEYS[name].requires:
         if other not in seen:

@@ -54,7 +54,7 @@ def test_masked_select(name, shape):
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
-def test_masked_select_keeps_the_first_where_there_are_more():
+def test_masked_select_keeps_the_first_values_if_there_are_more():
     values, valid = run(lambda: data.masked_select(tf.range(10), tf.constant([False, True] * 5), size=3))
     assert list(values) == [1, 3, 5] and valid.all()
 

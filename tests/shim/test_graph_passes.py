@@ -68,7 +68,7 @@ def given(monkeypatch):
 
 @pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize("said", BY_SCRIPT)
-def test_a_session_reports_off_and_runs_as_the_script_sets(given, said, made):
+def test_a_session_reports_switches_off_and_runs_with_the_settings_of_the_script(given, said, made):
     config = config_with(**BY_SCRIPT[said])
     with tf.Graph().as_default(), v1.Session(config=MADE[made](config)) as sess:
         assert sess.run(tf.constant(1) + 2) == 3
@@ -77,7 +77,7 @@ def test_a_session_reports_off_and_runs_as_the_script_sets(given, said, made):
 
 
 @pytest.mark.parametrize("said", BY_SCRIPT)
-def test_a_config_turns_off_twice_equals_once_and_records_only_what_a_script_sets(said):
+def test_a_config_switched_off_twice_records_only_the_settings_of_the_script(said):
     config = npu_config_proto(config_with(**BY_SCRIPT[said]))
     assert passes(config) == (Rewriter.OFF, Rewriter.OFF) and npu_config_proto(config) == config
     recorded = {
@@ -116,7 +116,7 @@ def test_on_the_npu_they_are_off_and_nothing_is_recorded(monkeypatch):
 
 
 @pytest.mark.parametrize("said", BY_SCRIPT)
-def test_an_estimator_config_turns_off_and_its_sessions_run_as_the_script_sets(
+def test_an_estimator_config_switches_off_and_its_sessions_run_with_the_settings_of_the_script(
     has_estimator, linear_model_fn, tmp_path, given, said
 ):
     if not has_estimator:

@@ -131,7 +131,7 @@ def test_a_collective_of_one_rank_is_exact(name):
         np.testing.assert_array_equal(sess.run(y), [[1.0, 2.0]])
 
 
-def test_the_gradient_of_allreduce_is_the_identitys():
+def test_the_gradient_of_allreduce_is_that_of_identity():
     with tf.Graph().as_default(), v1.Session() as sess:
         x = tf.constant([1.0, 2.0])
         assert list(sess.run(tf.gradients(hccl_ops.allreduce(x * x, "sum"), x)[0])) == [2.0, 4.0]

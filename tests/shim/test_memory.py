@@ -41,7 +41,7 @@ def nothing_set(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def test_it_is_set_by_install_and_taken_back_by_uninstall():
+def test_install_sets_it_and_uninstall_resets_it():
     before = dict(os.environ)
     npu_shim.install()
     assert os.environ[ALLOCATOR] == "true"
@@ -52,7 +52,7 @@ def test_it_is_set_by_install_and_taken_back_by_uninstall():
     assert dict(os.environ) == before
 
 
-def test_what_the_user_sets_is_neither_changed_nor_taken_back(monkeypatch):
+def test_settings_of_the_user_are_neither_changed_nor_reset(monkeypatch):
     monkeypatch.setenv(ALLOCATOR, "false")
     npu_shim.install()
     assert os.environ[ALLOCATOR] == "false"
@@ -71,14 +71,14 @@ def test_nothing_is_set_with_the_switch_off(monkeypatch):
     assert ALLOCATOR not in os.environ
 
 
-def test_nothing_is_set_where_there_is_a_card(monkeypatch):
+def test_nothing_is_set_on_a_host_with_a_card(monkeypatch):
     monkeypatch.setattr(_device, "resolve", lambda: _device.Device("npu", "a test says so"))
     npu_shim.install()
     assert ALLOCATOR not in os.environ
 
 
 @pytest.mark.parametrize("memory, fewest, most", [("kept", 0, 50), ("returned", 150, 10**9)], ids=["kept", "returned"])
-def test_pages_are_made_once_or_each_time(repo_root, memory, fewest, most):
+def test_the_memory_of_pages_is_kept_or_returned(repo_root, memory, fewest, most):
     """Each 40 MB are 10,240 pages, or 20 where the system makes them of 2 MB."""
     environ = {
         **os.environ,

@@ -36,7 +36,7 @@ class Notes:
 
 @pytest.fixture
 def calls(monkeypatch, tmp_path):
-    """What the vendor's package was asked for, while a card is there."""
+    """Return what the vendor's package was asked for while a card is there."""
     made = []
     package = types.ModuleType("npu_bridge")
     monkeypatch.setitem(sys.modules, "npu_bridge", package)

@@ -129,12 +129,12 @@ def test_the_exponential_scale(arguments, bad, wanted):
     np.testing.assert_allclose(scale, wanted, rtol=1e-6)
 
 
-def test_a_fixed_scale_stays_and_skips_overflows():
+def test_a_fixed_scale_skips_steps_with_overflows():
     w, scale, step, _ = overflow_run(lambda: FixedLossScaleManager(128), {1}, 3)
     assert list(scale) == [128] * 3 and list(step) == [1, 1, 2] and w[0] == w[1] != w[2]
 
 
-def test_without_the_check_everything_is_applied():
+def test_without_the_check_every_step_is_applied():
     w, _, step, _ = overflow_run(lambda: FixedLossScaleManager(128, enable_overflow_check=False), {1}, 2)
     assert not np.isfinite(w[1]) and list(step) == [1, 2]
 
@@ -190,7 +190,7 @@ def test_wrong_arguments(call, error, text):
         call()
 
 
-def test_what_a_loss_scale_optimizer_lacks_is_asked_of_the_wrapped_one():
+def test_attributes_of_the_wrapped_optimizer_are_those_of_the_loss_scale_optimizer():
     inner = _ADAM()
     inner.own = 5
     assert _fixed(inner).own == 5

@@ -15,7 +15,7 @@ from npu_shim.estimator.npu.npu_hook import NPUInfeedOutfeedSessionHook, NPULogO
 v1 = tf.compat.v1
 
 
-def test_what_is_put_on_a_channel_is_taken_in_order():
+def test_a_channel_is_read_in_the_order_of_its_writes():
     with tf.Graph().as_default(), v1.Session() as sess:
         x = v1.placeholder(tf.float32, [2])
         put = npu_ops.outfeed_enqueue_op("numbers", [x, tf.constant(7)])

@@ -116,7 +116,7 @@ STRUCTURES = {
 
 
 @pytest.mark.parametrize("arrays, with_mask", STRUCTURES.values(), ids=STRUCTURES)
-def test_where_the_mask_is_put(arrays, with_mask):
+def test_the_place_of_the_mask(arrays, with_mask):
     with tf.Graph().as_default():
         padded = pad(tf.data.Dataset.from_tensor_slices(arrays).batch(4))
         last = elements(padded)[-1]
@@ -146,14 +146,14 @@ def test_every_kind_of_value(rows, eager):
     assert real.tolist() == [1, 1, 1, 0, 0]
 
 
-def test_a_component_without_rows_stays():
+def test_a_component_without_rows_is_unchanged():
     with tf.Graph().as_default():
         dataset = numbers(5).batch(4).map(lambda b: {"b": b, "total": tf.reduce_sum(b), "table": tf.constant([7, 8])})
         last = elements(pad(dataset))[-1]
     assert last["b"].tolist() == [4] * 4 and last["total"] == 4 and last["table"].tolist() == [7, 8]
 
 
-def test_a_length_that_varies_stays_open():
+def test_a_length_that_varies_is_dynamic():
     with tf.Graph().as_default():
         dataset = numbers(5).map(lambda i: tf.fill([i + 1], i)).padded_batch(3, [None])
         padded = pad(dataset)
@@ -168,7 +168,7 @@ def test_a_batch_size_that_is_given():
     assert [e.tolist() for e, _ in got] == [[1, 2, 3], [4, 4, 4]] and [m.sum() for _, m in got] == [3, 1]
 
 
-def test_another_name_for_the_mask_is_found_again_behind_other_steps():
+def test_another_name_for_the_mask_is_found_after_other_steps():
     with tf.Graph().as_default():
         padded = pad(tf.data.Dataset.from_tensor_slices({"x": x}).batch(4), mask="real")
         assert set(v1.data.get_output_shapes(padded)) == {"x", "real"}
@@ -206,7 +206,7 @@ SPARSE = {
 
 
 @pytest.mark.parametrize("make, text", SPARSE.values(), ids=SPARSE)
-def test_what_cannot_be_padded(make, text):
+def test_batches_that_cannot_be_padded(make, text):
     with tf.Graph().as_default(), pytest.raises(TypeError, match=text):
         pad(make())
 
@@ -243,7 +243,7 @@ def test_wrong_calls(call, text):
     ],
     ids=["a map that doubles the batch", "a map that cuts one part", "a map that empties it"],
 )
-def test_a_map_that_changes_the_batch_is_told_while_it_runs(make):
+def test_a_map_that_changes_the_batch_is_reported_while_it_runs(make):
     with tf.Graph().as_default():
         padded = pad(make())
         with pytest.raises(tf.errors.InvalidArgumentError, match="changes the batch dimension"):

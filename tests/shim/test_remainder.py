@@ -41,7 +41,7 @@ def test_counts(make, wanted):
     assert count_remainder(make()) == wanted  # eagerly in TF 2
 
 
-def test_what_is_not_known_is_counted_by_reading():
+def test_unknown_sizes_are_counted_by_reading():
     make = lambda: numbers().filter(lambda i: i > 2).map(lambda i: (i, {"x": i})).batch(16).repeat()  # noqa: E731
     with tf.Graph().as_default():
         assert count_remainder(make(), read=True) == (16, 67, 3, 13)
@@ -63,7 +63,7 @@ def test_words(remainder, text):
     assert str(remainder) == text
 
 
-def test_something_else_is_refused():
+def test_other_arguments_are_refused():
     with pytest.raises(TypeError, match=r"dataset=\[1\] is list, but must be a tf.data.Dataset"):
         count_remainder([1])
 
@@ -87,7 +87,7 @@ NESTED = [a, (a, b), [a, b], {"a": a, "b": b}, Pair(a, b), {"a": (a, {"b": b})}]
 
 
 @pytest.mark.parametrize("arrays", NESTED, ids=[str(type(n).__name__) + str(i) for i, n in enumerate(NESTED)])
-def test_what_is_nested_stays_nested(arrays):
+def test_nested_structures_stay_nested(arrays):
     last = list(padded_batches(arrays, 3))[-1]
     wanted = tf.nest.map_structure(lambda array: array[[3, 4, 4]], arrays)
     tf.nest.assert_same_structure(last.rows, wanted)

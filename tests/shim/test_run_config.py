@@ -108,7 +108,7 @@ WRITES = [
 
 @pytest.fixture(autouse=True)
 def only_the_error_without_estimator(has_estimator, request):
-    """Where TensorFlow has no tf.estimator each case asserts that calling NPURunConfig says so."""
+    """Without tf.estimator each case asserts that NPURunConfig raises an error that says so."""
     if not has_estimator:
         with pytest.raises(RuntimeError, match="NPURunConfig needs tf.estimator.*last TensorFlow that has it is 2.15"):
             NPURunConfig()

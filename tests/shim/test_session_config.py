@@ -116,7 +116,7 @@ def test_an_option_that_contradicts_the_entry_is_refused():
         npu_shim.session_config(by_hand(), precision_mode_v2="fp16")
 
 
-def test_mistakes_in_an_entry_by_hand_are_reported():
+def test_mistakes_in_a_handwritten_entry_are_reported():
     config = ConfigProto()
     npu = config.graph_options.rewrite_options.custom_optimizers.add(name="NpuOptimizer")
     npu.parameter_map["sfusion_switch_file"].s = b"x"

@@ -24,7 +24,7 @@ def watch():
 
 
 def line_of(text):
-    """Where this file holds a text."""
+    """Return the line of a text in this file."""
     with open(__file__, encoding="utf-8") as file:
         return f"{os.path.basename(__file__)}:{[text in one for one in file].index(True) + 1}"
 
@@ -67,7 +67,7 @@ def test_iterators(watch, log, drop):
         assert told.startswith("the iterator ") and counts == {((4,), (4,)): 2, ((2,), (2,)): 1}
 
 
-def test_it_sees_through_monitored_sessions_and_changes_no_signature(watch):
+def test_it_works_with_monitored_sessions_and_changes_no_signature(watch):
     assert list(inspect.signature(v1.Session.run).parameters) == [
         "self",
         "fetches",

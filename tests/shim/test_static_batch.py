@@ -67,7 +67,7 @@ PIPELINES = {
 
 
 @pytest.mark.parametrize("make, size, firsts", PIPELINES.values(), ids=PIPELINES)
-def test_full_batches_stay_and_their_shape_is_known(make, size, firsts):
+def test_full_batches_are_unchanged_and_their_shape_is_static(make, size, firsts):
     with tf.Graph().as_default():
         fixed = enforce_static_batch(make())
         assert set(first_dimensions(fixed)) == {size}
@@ -96,7 +96,7 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize("make", LEFT_ALONE.values(), ids=LEFT_ALONE)
-def test_what_is_static_is_returned_as_it_is(make, log):
+def test_static_batches_are_returned_unchanged(make, log):
     with tf.Graph().as_default():
         dataset = make()
         assert enforce_static_batch(dataset) is dataset
@@ -116,7 +116,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("make", UNKNOWN.values(), ids=UNKNOWN)
-def test_a_batch_size_that_cannot_be_known_is_said_and_nothing_is_changed(make, log):
+def test_an_unknown_batch_size_is_reported_and_nothing_is_changed(make, log):
     with tf.Graph().as_default():
         dataset = make()
         assert enforce_static_batch(dataset) is dataset
@@ -161,13 +161,13 @@ def test_fewer_examples_than_one_batch_are_refused():
     [lambda b: tf.concat([b, b], 0), lambda b: (b, b[:3])],
     ids=["a map that doubles the batch", "a map that cuts one part"],
 )
-def test_a_map_that_changes_the_batch_is_told_while_it_runs(change):
+def test_a_map_that_changes_the_batch_is_reported_while_it_runs(change):
     with tf.Graph().as_default():
         fixed = enforce_static_batch(numbers().batch(16).map(lambda b: change(tf.boolean_mask(b, b >= 0))))
         with pytest.raises(tf.errors.InvalidArgumentError, match="a map after batch.*16.*changes the batch dimension"):
             values(fixed)
 
 
-def test_something_else_is_refused():
+def test_other_arguments_are_refused():
     with pytest.raises(TypeError, match=r"dataset=\[1\] is list, but must be a tf.data.Dataset"):
         enforce_static_batch([1])

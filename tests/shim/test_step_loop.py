@@ -96,7 +96,7 @@ def test_a_session_trains_the_same_steps(v2, resource, middle, optimizer):
     assert last == losses[19::20]
 
 
-def test_what_is_fetched_without_the_op_makes_no_step():
+def test_fetches_without_the_op_make_no_step():
     with tf.Graph().as_default(), v1.Session(config=npu_shim.session_config(iterations_per_loop=5)) as sess:
         training = Training()
         op = util.set_iteration_per_loop(sess, training.train, 5)
@@ -110,7 +110,7 @@ def test_what_is_fetched_without_the_op_makes_no_step():
 
 
 @pytest.mark.parametrize("feed", [True, False], ids=["a placeholder", "a constant in the loop"])
-def test_a_fed_value_holds_for_all_steps(feed):
+def test_a_fed_value_is_used_in_all_steps(feed):
     states = []
     for n in (1, 10):
         with tf.Graph().as_default(), v1.Session(config=npu_shim.session_config(iterations_per_loop=n)) as sess:
@@ -142,7 +142,7 @@ def test_the_end_of_the_input_loses_and_repeats_no_step():
     same(got, run(1, 36)[0])
 
 
-def test_a_number_that_changes_and_a_monitored_session():
+def test_a_changing_number_of_rows_in_a_monitored_session():
     with tf.Graph().as_default():
         training = Training()
         v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, training.iterator.initializer)
@@ -179,7 +179,7 @@ def test_set_iterations_hook_drives_the_op_named_iteration_op():
     assert seen == run(1, 60)[1][19::20]
 
 
-def test_the_hook_tells_what_it_misses(log):
+def test_the_hook_reports_what_is_missing(log):
     with tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
         with v1.train.SingularMonitoredSession(hooks=[npu.SetIterationsVarHook(10)]) as sess:
@@ -198,7 +198,7 @@ def test_the_hook_tells_what_it_misses(log):
             assert sess.run(training.step) == 10
 
 
-def test_the_session_option_must_say_the_same(log):
+def test_the_session_option_must_agree(log):
     with tf.Graph().as_default():
         op = tf.no_op()
         with v1.Session(config=npu_shim.session_config(iterations_per_loop=5)) as sess:
@@ -250,7 +250,7 @@ LIGHT = {
 
 
 @pytest.mark.parametrize("case", LIGHT, ids=lambda name: name.replace(" ", "-"))
-def test_which_steps_run_in_one_thread(case, monkeypatch):
+def test_steps_that_run_in_one_thread(case, monkeypatch):
     light, given = LIGHT[case]
     with tf.Graph().as_default():
         train = Training(**given).train
@@ -264,7 +264,7 @@ def threads():
     return get()
 
 
-def test_a_small_step_runs_in_the_callers_thread_and_input_finds_its_threads_before():
+def test_a_small_step_runs_in_the_callers_thread_and_input_has_its_own():
     seen = []
     before = threads()
     with tf.Graph().as_default(), v1.Session(config=npu_shim.session_config(iterations_per_loop=5)) as sess:

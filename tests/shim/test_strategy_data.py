@@ -30,13 +30,13 @@ def lists(found):
 
 
 @pytest.mark.parametrize("rank, batches", [(0, [[0, 1], [4, 5]]), (1, [[2, 3], [6, 7]])])
-def test_batches_are_dealt_out_in_turn_and_each_rank_gets_as_many(rank, batches):
+def test_batches_are_distributed_in_turn_and_each_rank_gets_as_many(rank, batches):
     assert (
         lists(elements(lambda: strategy_data.every_nth_batch(tf.data.Dataset.range(10).batch(2), rank, 2))) == batches
     )
 
 
-def test_structures_are_dealt_out_whole():
+def test_structures_are_distributed_whole():
     def make():
         rows = tf.data.Dataset.from_tensor_slices(({"x": np.arange(8), "y": np.arange(8) * 2}, np.arange(8) * 3))
         return strategy_data.every_nth_batch(rows.batch(2, drop_remainder=True), 1, 2)
@@ -49,7 +49,7 @@ def test_structures_are_dealt_out_whole():
 
 
 @pytest.mark.parametrize("rank, parts", [(0, [[0], [4], []]), (1, [[1], [5], []]), (2, [[2, 3], [6, 7], [8]])])
-def test_batches_are_cut_as_evenly_as_they_go(rank, parts):
+def test_batches_are_split_as_evenly_as_possible(rank, parts):
     assert lists(elements(lambda: strategy_data.slice_of_batches(tf.data.Dataset.range(9).batch(4), rank, 3))) == parts
 
 
@@ -64,7 +64,7 @@ def test_parts_of_static_batches_are_static_and_structures_stay():
     assert x.shape == (2, 2) and list(y["label"]) == [2, 3]
 
 
-def test_sparse_batches_are_cut_too():
+def test_sparse_batches_are_split_too():
     def make():
         rows = tf.data.Dataset.from_tensors(tf.SparseTensor([[0, 1], [2, 0], [3, 2]], [1.0, 2.0, 3.0], [4, 3]))
         return strategy_data.slice_of_batches(rows, 1, 2).map(tf.sparse.to_dense)
@@ -74,13 +74,13 @@ def test_sparse_batches_are_cut_too():
 
 @pytest.mark.parametrize("parted", [strategy_data.every_nth_batch, strategy_data.slice_of_batches])
 @pytest.mark.parametrize("number, stays", [(2, True), (3, False)])
-def test_a_dataset_that_is_sharded_by_rank_stays(parted, number, stays):
+def test_a_dataset_that_is_sharded_by_rank_is_unchanged(parted, number, stays):
     with tf.Graph().as_default():
         dataset = tf.data.Dataset.range(12).shard(number, 1).shuffle(4, seed=1).batch(2)
         assert (parted(dataset, 1, 2) is dataset) is stays
 
 
-def test_what_is_no_batch_and_what_is_no_dataset_is_told():
+def test_other_things_than_batches_and_datasets_are_refused():
     with tf.Graph().as_default():
         with pytest.raises(ValueError, match="has scalar elements.*Call batch"):
             strategy_data.slice_of_batches(tf.data.Dataset.range(4), 0, 2)
@@ -91,7 +91,7 @@ def test_what_is_no_batch_and_what_is_no_dataset_is_told():
 
 
 def collectives_of(optimizer, monkeypatch):
-    """How many collectives a step of a replica has."""
+    """Return the number of collectives in a step of a replica."""
     monkeypatch.setenv("RANK_SIZE", "2")
     monkeypatch.setenv("RANK_ID", "1")
     with tf.Graph().as_default() as graph:

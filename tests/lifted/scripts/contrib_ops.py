@@ -1,4 +1,4 @@
-"""What of tf.contrib lives in TensorFlow's core: losses, metrics, input, the global step, a flat layer."""
+"""Functions of tf.contrib that TensorFlow's core has: losses, metrics, input, the global step, a flat layer."""
 import json
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What ``horovod.tensorflow`` answers on one process."""
+"""The functions of ``horovod.tensorflow`` on one process."""
 from __future__ import annotations
 
 from typing import Any, List

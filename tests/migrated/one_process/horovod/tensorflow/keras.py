@@ -1,4 +1,4 @@
-"""What ``horovod.tensorflow.keras`` answers on one process."""
+"""The functions of ``horovod.tensorflow.keras`` on one process."""
 from __future__ import annotations
 
 import types
