@@ -6,6 +6,13 @@ from npu_shim.options.domain import any_text, matching, one_of, path
 from npu_shim.options.option import ALWAYS, HELD, WITH_PROFILING, Option, flag, number, text
 
 _DUMP = dict(holder="DumpConfig", write=HELD, cpu="side_output")
+_PROFILING_FOR_TF2 = (" " * 45).join(  # with the gaps that the vendor's text has
+    [
+        r'{"output":".\/","training_trace":"on","task_time":"on",',
+        '"hccl":"on","aicpu":"on","aic_metrics":"PipeUtilization",',
+        '"msproftx":"off"}',
+    ]
+)
 
 ROWS = (
     flag(
@@ -124,5 +131,6 @@ ROWS = (
         requires=("profiling_mode",),
         cpu="side_output",
         tf2="profiling_config.profiling_options",
+        tf2_default=_PROFILING_FOR_TF2,
     ),
 )

@@ -7,7 +7,14 @@ from npu_shim.options.option import ALWAYS, flag, number, text
 
 ROWS = (
     flag("hcom_parallel", "Let gradients travel while the backward pass still runs.", True, write=ALWAYS),
-    flag("hcom_multi_mode", "Several communication modes at the same time.", False, write=ALWAYS, tf2_default=None),
+    flag(
+        "hcom_multi_mode",
+        "Several communication modes at the same time.",
+        False,
+        write=ALWAYS,
+        tf2_default=None,
+        tf2_allowed=None,
+    ),
     text("HCCL_algorithm", "Algorithm of the collectives.", any_text("an algorithm name"), tf2=None),
     number(
         "hccl_timeout",

@@ -102,6 +102,7 @@ ROWS = (
         holder="GraphMemoryOptimizeConfig",
         write=HELD,
         tf2="experimental.graph_memory_optimize_config.graph_slice",
+        tf2_allowed=("auto",),
         refused=True,
     ),
 )

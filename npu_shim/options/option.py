@@ -46,6 +46,7 @@ class Option(NamedTuple):
         content: the function of precision_files that checks the named file, if it exists on this machine.
         tf2: its path in the global options of the vendor's package for TF 2; None if it has none.
         tf2_default: its default there; SAME as in a session.
+        tf2_allowed: the values that are allowed there, None for any; SAME as the values of allowed.
         products: the Ascend cards that support it, or some of its values; empty for all.
         replacement: the option that replaces a deprecated one, None if there is none.
         refused: True if the NPU refuses other values. They are an error in a config filled by hand, else a warning.
@@ -70,6 +71,7 @@ class Option(NamedTuple):
     content: str | None = None
     tf2: str | None = SAME
     tf2_default: OptionValue | None = SAME
+    tf2_allowed: tuple[OptionValue | None, ...] | None = SAME
     products: str = ""
     replacement: str | None = None
     refused: bool = False
@@ -91,6 +93,16 @@ class Option(NamedTuple):
     def tf2_path(self) -> str | None:
         """Its path in the global options for TF 2, None if it has none."""
         return self.name if self.tf2 is SAME else self.tf2
+
+    @property
+    def default_for_tf2(self) -> OptionValue | None:
+        """Its default in the global options for TF 2."""
+        return self.session if self.tf2_default is SAME else self.tf2_default
+
+    @property
+    def values_for_tf2(self) -> tuple[OptionValue | None, ...] | None:
+        """The values allowed in the global options for TF 2, None for any."""
+        return self.allowed.values or None if self.tf2_allowed is SAME else self.tf2_allowed
 
     @property
     def arg(self) -> str | None:

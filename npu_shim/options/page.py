@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from npu_shim.options.option import REQUIRED, SAME, Option
+from npu_shim.options.option import REQUIRED, Option
 from npu_shim.options.rules import RULES
 from npu_shim.options.table import KEYS, TABLE, arguments_of
-
-if TYPE_CHECKING:
-    from npu_shim._types import OptionValue
 
 _WORDS = {"b": "bool", "i": "int", "s": "str"}
 
@@ -52,7 +49,7 @@ def paragraph(row: Option) -> str:
         ("set by hand to another value", ("an error" if row.refused else "a warning") if row.field else ""),
         ("default in a session", default_text(row.session)),
         ("given by", ", ".join(places(row))),
-        ("default for TF 2", default_text(tf2_default(row)) if row.tf2_path else ""),
+        ("default for TF 2", default_text(row.default_for_tf2) if row.tf2_path else ""),
         ("not with", ", ".join(row.excludes)),
         ("needs", ", ".join(row.requires)),
         ("with others", " ".join(rules_of(row))),
@@ -81,7 +78,7 @@ def record(row: Option) -> dict[str, Any]:
         "argument_required": row.estimator is REQUIRED,
         "argument_default": None if row.estimator is REQUIRED else row.estimator,
         "tf2": row.tf2_path,
-        "tf2_default": tf2_default(row) if row.tf2_path else None,
+        "tf2_default": row.default_for_tf2 if row.tf2_path else None,
         "given_by": places(row),
         "not_with": list(row.excludes),
         "needs": list(row.requires),
@@ -117,11 +114,6 @@ def kind(row: Option) -> str:
     if row.field:
         return _WORDS[row.field]
     return row.holds or ("any" if row.arg is not None else "int")
-
-
-def tf2_default(row: Option) -> OptionValue | None:
-    """Return the default in the global options for TF 2."""
-    return row.session if row.tf2_default is SAME else row.tf2_default
 
 
 def default_text(value: object) -> str:

@@ -69,6 +69,7 @@ ROWS = (
         "op_select_implmode",
         "High precision or high speed for the operators of optypelist_for_implmode.",
         one_of("high_precision", "high_performance", "high_precision_for_all", "high_performance_for_all"),
+        tf2_allowed=("high_performance", "high_precision"),
         deprecated="Use op_precision_mode.",
         replacement="op_precision_mode",
         refused=True,
@@ -83,6 +84,14 @@ ROWS = (
         refused=True,
     ),
     flag("is_tailing_optimization", "Overlap the update with the tail of the backward pass.", False, write=ALWAYS),
-    number("enable_small_channel", "Faster convolutions with few channels.", one_of(0, 1), 0, write=ALWAYS),
+    number(
+        "enable_small_channel",
+        "Faster convolutions with few channels.",
+        one_of(0, 1),
+        0,
+        write=ALWAYS,
+        tf2_default=False,
+        tf2_allowed=(True, False),
+    ),
     text("quant_dumpable", "Keep the tensors of a quantised graph for dumping.", one_of("0", "1")),
 )

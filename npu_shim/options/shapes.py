@@ -33,6 +33,7 @@ ROWS = (
         requires=("input_shape", "dynamic_dims"),
         **_PROFILES,
         tf2="experimental.multi_branches_config.dynamic_node_type",
+        tf2_allowed=("0",),
         refused=True,
     ),
     number(

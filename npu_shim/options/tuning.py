@@ -64,7 +64,12 @@ ROWS = (
         estimator=None,
         deprecated="Leave it out; the compiler decides.",
     ),
-    number("topo_sorting_mode", "Order in which operators are laid out: breadth (0) or depth first (1).", one_of(0, 1)),
+    number(
+        "topo_sorting_mode",
+        "Order in which operators are laid out: breadth (0) or depth first (1).",
+        one_of(0, 1),
+        tf2_allowed=(0, 1, None),
+    ),
     text(
         "insert_op_file",
         "File that adds image preprocessing to the graph's input.",

@@ -1,0 +1,222 @@
+"""The options of the vendor's package for TensorFlow 2, as attributes: ``npu.global_options().precision_mode = ...``.
+
+Names, defaults and allowed values come from the option table.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Sequence
+
+from npu_shim.options.near import closest
+from npu_shim.options.option import Option
+from npu_shim.options.table import TABLE
+
+if TYPE_CHECKING:
+    from npu_shim._types import OptionValue as Value
+
+_WRITTEN = {"True": "1", "False": "0"}
+# Options that published scripts set and current releases do not have, and what replaces them.
+_REMOVED = {"auto_tune_mode": "aoe_config.aoe_mode"}
+
+
+class OptionValue:
+    """The value of an option.
+
+    Args:
+        default: its value at first; None if it is not set.
+        optional: the allowed values; None for any.
+    """
+
+    def __init__(self, default: Value | None, optional: Sequence[Value | None] | None) -> None:
+        self._default = default
+        self._optional = optional
+        self._value = default
+        self.name = "the option"
+
+    @property
+    def default(self) -> Value | None:
+        """Its value at first."""
+        return self._default
+
+    @property
+    def optional(self) -> Sequence[Value | None] | None:
+        """The allowed values; None for any."""
+        return self._optional
+
+    @property
+    def value(self) -> str | None:
+        """The text that the device gets, with "1" for True and "0" for False; None if it is not set."""
+        return None if self._value is None else _WRITTEN.get(str(self._value), str(self._value))
+
+    @value.setter
+    def value(self, value: Value | None) -> None:
+        if self._optional is not None and value not in self._optional:
+            allowed = ", ".join(repr(each) for each in self._optional)
+            wanted = type(self._default)
+            if self._default is not None and not isinstance(value, wanted):
+                kind = type(value).__name__
+                raise TypeError(f"{self.name}={value!r} is {kind}, but must be {wanted.__name__}: one of {allowed}.")
+            raise ValueError(f"{self.name}={value!r} is not allowed. It must be one of {allowed}.")
+        self._value = value
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._value!r})"
+
+
+class DeprecatedValue(OptionValue):
+    """The value of a deprecated option, without default.
+
+    Args:
+        optional: the allowed values; None for any.
+        replacement: the option to use instead; None if there is none.
+    """
+
+    def __init__(self, optional: Sequence[Value | None] | None, *, replacement: str | None) -> None:
+        super().__init__(None, optional)
+        self.replacement = replacement
+
+
+class NpuBaseConfig:
+    """A group of options and of other groups. A subclass sets them as attributes before it calls this constructor."""
+
+    def __init__(self) -> None:
+        known = [name for name, value in vars(self).items() if isinstance(value, (OptionValue, NpuBaseConfig))]
+        self._fixed_attrs = known
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known: list[str] | None = vars(self).get("_fixed_attrs")
+        present = vars(self).get(name)
+        if known is None:
+            super().__setattr__(name, value)
+        elif name in _REMOVED and hasattr(self, _REMOVED[name].split(".")[0]):
+            warnings.warn(f"{name}={value!r} has no effect. Use {_REMOVED[name]}.", UserWarning, stacklevel=2)
+        elif name not in known:
+            raise ValueError(f"{type(self).__name__} has no option {name!r}.{closest(name, known)}")
+        elif isinstance(present, OptionValue):
+            present.value = value
+            if isinstance(present, DeprecatedValue):
+                fix = f"Use {present.replacement}." if present.replacement else "Remove it."
+                warnings.warn(f"{present.name} is deprecated. {fix}", DeprecationWarning, stacklevel=2)
+        elif not isinstance(value, type(present)):
+            raise TypeError(f"{name}={value!r} must be a {type(present).__name__}. Set its options, as {name}.x = ...")
+        else:
+            super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        known = vars(self).get("_fixed_attrs", ())
+        raise AttributeError(f"{type(self).__name__} has no option {name!r}.{closest(name, known)}")
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the options that are set, those of the groups included, as texts for the device."""
+        options: dict[str, str] = {}
+        for name in self._fixed_attrs:
+            part = getattr(self, name)
+            if isinstance(part, NpuBaseConfig):
+                options.update(part.as_dict())
+            elif part.value is not None:
+                options[name] = part.value
+        return options
+
+
+class _Group(NpuBaseConfig):
+    """A group whose options are the rows of the table with a path below its own; None for no options."""
+
+    _path: str | None = None
+    _groups: dict[str, type[_Group]] = {}
+
+    def __init__(self) -> None:
+        for row in TABLE:
+            path, _, name = (row.tf2_path or "").rpartition(".")
+            if name and path == self._path and not row.holds:
+                setattr(self, name, _option(row))
+        for name, group in self._groups.items():
+            setattr(self, name, group())
+        super().__init__()
+
+
+def _option(row: Option) -> OptionValue:
+    allowed = row.values_for_tf2
+    deprecated = DeprecatedValue(allowed, replacement=row.replacement)
+    option = deprecated if row.deprecated else OptionValue(row.default_for_tf2, allowed)
+    option.name = row.tf2_path or row.name
+    return option
+
+
+class NpuDumpConfig(_Group):
+    """The tensors to dump."""
+
+    _path = "dump_config"
+
+
+class NpuAoeConfig(_Group):
+    """Tuning of operators and graphs."""
+
+    _path = "aoe_config"
+
+
+class NpuProfilingConfig(_Group):
+    """Profiling of the device."""
+
+    _path = "profiling_config"
+
+
+class MemoryConfig(_Group):
+    """Use of the device's memory."""
+
+    _path = "memory_config"
+
+
+class NpuMultiBranchesConfig(_Group):
+    """Profiles of dynamic input shapes."""
+
+    _path = "experimental.multi_branches_config"
+
+
+class LogicalDeviceDeployConfig(_Group):
+    """Deployment on logical devices."""
+
+    _path = "experimental.logical_device_deploy_config"
+
+
+class ModelDeployConfig(_Group):
+    """Deployment of a model on several devices."""
+
+    _path = "experimental.model_deploy_config"
+
+
+class GraphMemoryOptimizeConfig(_Group):
+    """Memory savings of graphs."""
+
+    _path = "experimental.graph_memory_optimize_config"
+
+
+class NpuExperimentalConfig(_Group):
+    """Options that the vendor may still change."""
+
+    _path = "experimental"
+    _groups = {
+        "multi_branches_config": NpuMultiBranchesConfig,
+        "logical_device_deploy_config": LogicalDeviceDeployConfig,
+        "model_deploy_config": ModelDeployConfig,
+        "graph_memory_optimize_config": GraphMemoryOptimizeConfig,
+    }
+
+
+class NpuConfig(_Group):
+    """The options of the device: ``npu.global_options()``."""
+
+    _path = ""
+    _groups = {
+        "dump_config": NpuDumpConfig,
+        "aoe_config": NpuAoeConfig,
+        "profiling_config": NpuProfilingConfig,
+        "memory_config": MemoryConfig,
+        "experimental": NpuExperimentalConfig,
+    }
+
+
+class NpuRunContextOptions(_Group):
+    """The options of ``npu.npu_run_context``."""
+
+    _groups = {"experimental": NpuExperimentalConfig}
