@@ -44,6 +44,7 @@ def work(rank: int, size: int, barrier: Any, steps: int, rounds: int, threads: i
     tf.disable_v2_behavior()
     sample = importlib.import_module("expected_npu")
     sample.FLAGS(["ranks", f"--batch_size={BATCH // size}"])
+    sample.hvd.init()
     alone, together = tf.Graph(), tf.Graph()
     with together.as_default():
         (images, labels), _ = sample.load_data()
