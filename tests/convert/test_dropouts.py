@@ -66,6 +66,14 @@ UNDECIDED = {
 }
 
 
+def test_a_message_has_the_code_on_one_line() -> None:
+    text = (
+        "flag = tf.placeholder(tf.bool)\ny = tf.layers.dropout(\n    net(\n        x\n    ),\n    0.4, training=flag)\n"
+    )
+    messages = [d.message for d in Converter().convert((HEAD + text).encode()).diagnostics if d.kind == FINDING]
+    assert ["npu_ops.dropout(net(x), 0.6) if flag else net(x)" in message for message in messages] == [True]
+
+
 @pytest.mark.parametrize("text", list(UNDECIDED.values()), ids=list(UNDECIDED))
 def test_a_condition_that_may_be_a_tensor_is_reported_with_both_forms(text: str) -> None:
     result = Converter().convert((HEAD + text % LAYER % "training").encode())

@@ -12,7 +12,7 @@ from ..rewrite.change import Change, Finding, Result
 from ..semantics.model import Call
 from ..semantics.signatures import Bound
 from ..syntax.expressions import constant
-from ..syntax.source import Edit, Source, ordered
+from ..syntax.source import Edit, Source, one_line, ordered
 from .static_conditions import is_static
 
 OPERATOR = "npu_ops.dropout"
@@ -60,9 +60,9 @@ def convert(context: Context, dropout: Dropout, name: str) -> Result:
     if dropout.training is None or constant(dropout.training) is not None:
         return Change(node, "dropout replaced with the NPU operator", tuple(edits), ("npu_ops",))
     value, test, x = (
-        _flat(written(source, node, edits)),
-        _flat(source.segment(dropout.training)),
-        _flat(source.segment(inputs)),
+        one_line(written(source, node, edits)),
+        one_line(source.segment(dropout.training)),
+        one_line(source.segment(inputs)),
     )
     choice = _conditional(test, dropout.training, value, x)
     if not is_static(context.names, dropout.training, dropout.call.where):
@@ -141,7 +141,3 @@ def _without(source: Source, node: ast.Call, keyword: ast.keyword, instead: str)
 def _is_plain(node: ast.AST) -> bool:
     """Return True if an expression is a name or an attribute of one, so that it may be written twice."""
     return isinstance(node, ast.Name) or isinstance(node, ast.Attribute) and _is_plain(node.value)
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())

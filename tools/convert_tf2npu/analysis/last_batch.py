@@ -6,7 +6,6 @@ Shared by the rules for the methods of datasets and for the functions that batch
 from __future__ import annotations
 
 import ast
-import re
 from typing import Iterator, NamedTuple
 
 from ..project.context import Context
@@ -16,6 +15,7 @@ from ..semantics.model import Call, Where
 from ..semantics.signatures import Bound
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, last_name
+from ..syntax.source import one_line
 from .datasets import batched_dataset, in_window, is_unbatched, repeats_forever
 from .device_placement import in_map_function
 from .host_work import is_shown
@@ -170,7 +170,7 @@ def brief(context: Context, node: ast.AST) -> str:
 
 def _line(text: str, longest: int = 66) -> str:
     """Return a text in one line, or the empty string if it is too long or contains a comment."""
-    line = re.sub(r"(?<=[(\[]) | (?=[)\]])", "", " ".join(text.split()))
+    line = one_line(text)
     return line if len(line) <= longest and "#" not in line else ""
 
 
@@ -207,7 +207,7 @@ def training_flag(context: Context, node: ast.AST) -> str | None:
                     and not isinstance(part.test, ast.BoolOp)
                     and all(names.lookup(n.id, place) for n in ast.walk(part.test) if isinstance(n, ast.Name))
                 ):
-                    return " ".join(source.segment(part.test).split())
+                    return one_line(source.segment(part.test))
         by_name = mode_parameter(function)
         if by_name:
             return by_name

@@ -9,7 +9,7 @@ from typing import Iterable
 
 from ..semantics.module_index import Names
 from ..syntax.expressions import constant
-from ..syntax.source import Edit, Source, comments_of
+from ..syntax.source import Edit, Source, comments_of, one_line
 
 # Expressions that need parentheses; the first one is new in Python 3.8.
 _IN_PARENTHESES = (getattr(ast, "NamedExpr", ast.Yield), ast.Yield, ast.YieldFrom)
@@ -175,7 +175,7 @@ def one_minus(source: Source, node: ast.expr) -> tuple[Edit, ...]:
 
 def operand(source: Source, node: ast.expr) -> str:
     """Return an expression as one line of text that can stand before ``if``."""
-    text = " ".join(source.segment(node).split())
+    text = one_line(source.segment(node))
     return f"({text})" if isinstance(node, (ast.IfExp, ast.Lambda) + _IN_PARENTHESES) else text
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _JOINED = re.compile(r"\\(?:\r\n|\r|\n)\Z")
 _BLANKS = re.compile(r"(?:[ \t\f]|\\(?:\r\n|\r|\n))*")
+_INSIDE_BRACKETS = re.compile(r"(?<=[(\[{]) | (?=[)\]}])")
 _STRING_OR_COMMENT = re.compile(
     r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\])*"|' r"'''(?:\\.|[^\\])*?'''|'(?:\\.|[^'\\])*'|" r"#[^\r\n]*", re.DOTALL
 )
@@ -237,3 +238,8 @@ def comments_of(code: str) -> list[str]:
     """Return the comments of some code."""
     found = _STRING_OR_COMMENT.findall(code) if "#" in code else []
     return [piece for piece in found if piece.startswith("#")]
+
+
+def one_line(text: str) -> str:
+    """Return code on one line, for a message: blanks and line ends become one space, and none inside brackets."""
+    return _INSIDE_BRACKETS.sub("", " ".join(text.split()))

@@ -32,6 +32,7 @@ from typing import Iterator
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
+from ...syntax.source import one_line
 from ..base import Context, Finding, Result
 
 CODE = "NPU246"
@@ -50,7 +51,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     for part in ("input", "output"):
         keep = given.args.get(part + "_keep_prob")
         if keep is not None and (constant(keep) or (None,))[0] not in (1, 1.0):
-            dropped.append(f"npu_ops.dropout({part}s, keep_prob={' '.join(context.source.segment(keep).split())})")
+            dropped.append(f"npu_ops.dropout({part}s, keep_prob={one_line(context.source.segment(keep))})")
     if dropped:
         yield Finding(
             call.node,

@@ -76,6 +76,7 @@ from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
 from ...syntax.expressions import constant, last_name
+from ...syntax.source import one_line
 from ..base import Context, Finding, Result
 
 CODE = "NPU245"
@@ -241,4 +242,4 @@ def _names_in(node: ast.AST | None) -> list[str]:
 
 
 def _text(context: Context, node: ast.AST) -> str:
-    return " ".join(context.source.segment(node).split())
+    return one_line(context.source.segment(node))

@@ -40,6 +40,7 @@ from ...analysis.device_placement import runs_on_npu
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...syntax.expressions import constant
+from ...syntax.source import one_line
 from ..base import Context, Finding, Result
 
 CODE = "NPU207"
@@ -69,8 +70,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         )
         return
     bound = bind(call.node, _SIGNATURE)
-    cell, inputs = (context.source.segment(bound.args[a]) if a in bound.args else a for a in _SIGNATURE[:2])
-    cell, inputs = " ".join(cell.split()), " ".join(inputs.split())
+    cell, inputs = (one_line(context.source.segment(bound.args[a])) if a in bound.args else a for a in _SIGNATURE[:2])
     time_first = constant(bound.args.get("time_major")) == (True,)
     time_major = inputs if time_first else f"tf.transpose({inputs}, [1, 0, 2])"
     back = "" if time_first else " and transpose back"

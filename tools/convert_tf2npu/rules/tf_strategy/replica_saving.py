@@ -73,6 +73,7 @@ from ...semantics.signatures import bind
 from ...semantics.tf_types import READY_MADE, Type
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
+from ...syntax.source import one_line
 from ..base import Context, Finding, Result
 
 CODE = "NPU253"
@@ -114,7 +115,7 @@ def _fix(context: Context, call: Call) -> str | None:
             if bound.given(argument):
                 return f"Pass {argument}={operand(context.source, bound.args[argument])} {_FIRST} None"
     if _saves_session(context, call) or _saves_model(context, call, name):
-        return f"Write if get_rank_id() == 0: {' '.join(context.source.segment(node).split())}"
+        return f"Write if get_rank_id() == 0: {one_line(context.source.segment(node))}"
     return None
 
 
