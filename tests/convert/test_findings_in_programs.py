@@ -257,6 +257,23 @@ def test_and_the_rest_is_done(text: str, code: str) -> None:
     assert code in [each.code for each in result.diagnostics]
 
 
+def test_a_script_that_builds_tensorrt_graphs_of_a_trained_model_stays_on_the_host(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build = "import model\nfrom tensorflow.python.compiler.tensorrt import trt_convert as trt\n"
+    build += "with tf.Session() as sess:\n    net = model.net(x)\nconverter = trt.TrtGraphConverter(g)\n"
+    files = {
+        "model.py": TF + "def net(x):\n    return tf.train.AdamOptimizer(0.1).minimize(x)\n",
+        "build.py": TF + build,
+        "predict.py": TF + "import model\nwith tf.Session() as sess:\n    net = model.net(x)\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    main(["-i", str(tmp_path), "--select", "NPU101"])
+    output = capsys.readouterr().out
+    assert "+++ b/predict.py" in output and "build.py" not in output
+
+
 def test_a_table_of_a_projects_own_helper_is_reported(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -69,11 +69,15 @@ def in_test(context: Context, node: ast.AST) -> bool:
 
 def trains(context: Context) -> bool:
     """Return True if a file, or a file that it imports, updates variables, and not only predicts or converts."""
-    names = context.names
-    if any(word in context.source.text for word in ("train_op", "train_step")) or _updates(names):
-        return True
-    project, path = names.project, names.path
-    return project is not None and bool(path) and bool(project.once(updating) & project.reached(path))
+    project, path = context.names.project, context.names.path
+    return trains_itself(context) or (
+        project is not None and bool(path) and bool(project.once(updating) & project.reached(path))
+    )
+
+
+def trains_itself(context: Context) -> bool:
+    """Return True if a file updates variables, whatever the files that it imports do."""
+    return any(word in context.source.text for word in ("train_op", "train_step")) or _updates(context.names)
 
 
 def updating(project: ModuleIndex) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import Iterable
 from ..project.context import Context
 from ..semantics.model import Where
 from ..semantics.tf_types import Type
-from .device_placement import trains
+from .device_placement import trains_itself
 
 _CODECS = tuple(f"tensorflow.{home}.{way}code_" for home in ("image", "io") for way in ("de", "en"))
 _TENSORRT = (
@@ -46,7 +46,7 @@ def is_on_host(context: Context, node: ast.AST) -> bool:
     if converters:
         place = _outermost(context, node)
         return any(_outermost(context, call) is place for call in converters) and not (
-            place is None and trains(context)
+            place is None and trains_itself(context)
         )
     return (
         any(name.startswith(_CODECS) for name in called)
