@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+import sys
+from typing import TYPE_CHECKING, Any, Sequence
+
+import tensorflow as tf
 
 if TYPE_CHECKING:
     from npu_shim._types import Optimizer, Variable
@@ -18,3 +21,29 @@ def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None
 def built_variables(optimizer: Optimizer) -> list[Variable]:
     """Return the variables for which a Keras 3 optimizer was built, which its apply() uses by default."""
     return list(optimizer._trainable_variables)
+
+
+def is_keras_tensor(value: object) -> bool:
+    """Return True for the output of a Keras layer while a functional model is built (TensorFlow 2.4 and later)."""
+    return any(base.__name__ == "KerasTensor" for base in type(value).__mro__)
+
+
+def register_serializable(package: str, layer: type) -> None:
+    """Let Keras load models with a layer class of ours, where it can (TensorFlow 2)."""
+    if hasattr(tf.keras.utils, "register_keras_serializable"):
+        tf.keras.utils.register_keras_serializable(package=package)(layer)
+
+
+def loss_scale_optimizer_class(optimizer: Optimizer) -> Any:
+    """Return Keras' class that scales the loss for an optimizer; None with TensorFlow 1.15.
+
+    Keras 2.11 to 2.15 have two behind one name, of which one is for the optimizers of older versions.
+    """
+    public = getattr(tf.keras.mixed_precision, "LossScaleOptimizer", None)
+    if public is None:
+        return None
+    module: Any = sys.modules[public.__module__]
+    if not hasattr(module, "LossScaleOptimizerV3"):
+        return public
+    is_old = isinstance(optimizer, tf.keras.optimizers.legacy.Optimizer)
+    return module.LossScaleOptimizer if is_old else module.LossScaleOptimizerV3

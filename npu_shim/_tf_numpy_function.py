@@ -13,6 +13,7 @@ from tensorflow.python.ops import gen_script_ops as _gen_script_ops, script_ops 
 if TYPE_CHECKING:
     from npu_shim._types import DType, EagerTensor, Operation, Tensor
 
+EagerFunc = _script_ops.EagerFunc  # the function object of tf.py_function
 _COPIES = tuple(map(int, tf.__version__.split(".")[:2])) <= (2, 6)  # True if tf.numpy_function copies its inputs
 # True if DatasetToSingleElement still uses the session's function library after it has returned its results, which
 # crashes the process if the session is closed meanwhile.

@@ -1,6 +1,7 @@
 """The vendor's module paths under the package npu_shim, so that a port by hand changes one word.
 
-``npu_bridge.estimator.npu.npu_config`` becomes ``npu_shim.estimator.npu.npu_config``
+``npu_bridge.estimator.npu.npu_config`` becomes ``npu_shim.estimator.npu.npu_config``,
+``npu_device.configs.npu_config`` becomes ``npu_shim.npu_device.configs.npu_config``,
 and so on. The table lists where each name lives. The modules are small files
 generated from it, because editors, type checkers and zip archives read files.
 The home of a name is imported when the name is first used::
@@ -125,6 +126,18 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     ),
     "hccl.split": (),
     "hccl.split.api": (("distributed.ranks", "set_split_strategy_by_idx set_split_strategy_by_size"),),
+    "npu_device.configs.aoe_config": (("config.device_options", "NpuAoeConfig"),),
+    "npu_device.configs.dump_config": (("config.device_options", "NpuDumpConfig"),),
+    "npu_device.configs.experimental_config": (("config.device_options", "NpuExperimentalConfig"),),
+    "npu_device.configs.logical_device_deploy_config": (("config.device_options", "LogicalDeviceDeployConfig"),),
+    "npu_device.configs.memory_config": (("config.device_options", "MemoryConfig"),),
+    "npu_device.configs.memory_optimize_config": (("config.device_options", "GraphMemoryOptimizeConfig"),),
+    "npu_device.configs.model_deploy_config": (("config.device_options", "ModelDeployConfig"),),
+    "npu_device.configs.multi_branches_config": (("config.device_options", "NpuMultiBranchesConfig"),),
+    "npu_device.configs.npu_config": (("config.device_options", "NpuConfig"),),
+    "npu_device.configs.npu_run_context_option": (("config.device_options", "NpuRunContextOptions"),),
+    "npu_device.configs.option_base": (("config.device_options", "DeprecatedValue NpuBaseConfig OptionValue"),),
+    "npu_device.configs.profiling_config": (("config.device_options", "NpuProfilingConfig"),),
     "npu_cpu": (),
     "npu_cpu.npu_cpu_ops": ((UNIMPLEMENTED + "npu_cpu_ops", ""),),
     "profiler": (),
@@ -141,8 +154,9 @@ _ROOT = os.path.dirname(os.path.abspath(__file__))
 
 def render(module: str) -> str:
     """Return the source text of a module in the table."""
+    home = module if module.startswith("npu_device.") else f"npu_bridge.{module}"
     lines = [
-        f'"""The vendor\'s npu_bridge.{module}. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""',
+        f'"""The vendor\'s {home}. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""',
         "from __future__ import annotations",
     ]
     homes = {f"npu_shim.{source}": names_of(source, names) for source, names in TABLE[module]}

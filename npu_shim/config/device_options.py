@@ -5,6 +5,7 @@ Names, defaults and allowed values come from the option table.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import TYPE_CHECKING, Any, Sequence
 
@@ -60,6 +61,16 @@ class OptionValue:
             raise ValueError(f"{self.name}={value!r} is not allowed. It must be one of {allowed}.")
         self._value = value
 
+    @property
+    def given(self) -> Value | None:
+        """The value as it was set."""
+        return self._value
+
+    @property
+    def is_changed(self) -> bool:
+        """True if the value is not that at first."""
+        return self._value != self._default
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._value!r})"
 
@@ -106,6 +117,10 @@ class NpuBaseConfig:
     def __getattr__(self, name: str) -> Any:
         known = vars(self).get("_fixed_attrs", ())
         raise AttributeError(f"{type(self).__name__} has no option {name!r}.{closest(name, known)}")
+
+    def names(self) -> list[str]:
+        """Return the names of its options and groups."""
+        return list(self._fixed_attrs)
 
     def as_dict(self) -> dict[str, str]:
         """Return the options that are set, those of the groups included, as texts for the device."""
@@ -220,3 +235,14 @@ class NpuRunContextOptions(_Group):
     """The options of ``npu.npu_run_context``."""
 
     _groups = {"experimental": NpuExperimentalConfig}
+
+
+def session_options(config: NpuConfig) -> dict[str, Value | None]:
+    """Return the options that a script has changed, with the names that a session has for them."""
+    options: dict[str, Value | None] = {}
+    for row in TABLE:
+        if row.tf2_path and "session" in row.modes and not row.holds:
+            option = functools.reduce(getattr, row.tf2_path.split("."), config)
+            if option.is_changed:
+                options[row.name] = option.given
+    return options

@@ -6,30 +6,12 @@ script sets, the answers come from ``world`` and ``groups``.
 
 from __future__ import annotations
 
-import functools
-from typing import Any, Callable, Sequence, TypeVar, cast
+from typing import Sequence
 
 from npu_shim import _device, _env
 from npu_shim.distributed import gradient_buckets, groups
 from npu_shim.distributed.groups import Group, group
 from npu_shim.distributed.world import WORLD, World, world, world_size
-
-_Function = TypeVar("_Function", bound=Callable[..., object])
-
-
-def hccl(module: str) -> Callable[[_Function], _Function]:
-    """Return a decorator that calls the function of the same name in HCCL's package on an NPU host."""
-
-    def decorate(function: _Function) -> _Function:
-        @functools.wraps(function)
-        def answer(*args: Any, **kwargs: Any) -> object:
-            if _device.device().is_npu:
-                return getattr(_device.vendor(module), function.__name__)(*args, **kwargs)
-            return function(*args, **kwargs)
-
-        return cast(_Function, answer)
-
-    return decorate
 
 
 def get_rank_size(group: str = WORLD) -> int:
@@ -62,31 +44,31 @@ def get_rank_id(group: str = WORLD) -> int:
     return groups.group(group, here).rank_of(here.rank)
 
 
-@hccl("hccl.manage.api")
+@_device.prefer_vendor("hccl.manage.api")
 def get_local_rank_size(group: str = WORLD) -> int:
     """Return the number of the group's ranks on this server; 1 with one process."""
     return len(_local_ranks(group))
 
 
-@hccl("hccl.manage.api")
+@_device.prefer_vendor("hccl.manage.api")
 def get_local_rank_id(group: str = WORLD) -> int:
     """Return the number of this process among the group's ranks on this server; 0 with one process."""
     return _local_ranks(group).index(world().rank)
 
 
-@hccl("hccl.manage.api")
+@_device.prefer_vendor("hccl.manage.api")
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """Return the world rank of a rank of a group."""
     return groups.group(group).world_rank(_int(group_rank_id, "group_rank_id"))
 
 
-@hccl("hccl.manage.api")
+@_device.prefer_vendor("hccl.manage.api")
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """Return the rank in a group of a world rank."""
     return groups.group(group).rank_of(_int(world_rank_id, "world_rank_id"))
 
 
-@hccl("hccl.manage.api")
+@_device.prefer_vendor("hccl.manage.api")
 def create_group(group: str, rank_num: int, rank_ids: Sequence[int]) -> None:
     """Create a group of ranks. Each of its ranks calls this function, and no other rank.
 
@@ -102,7 +84,7 @@ def create_group(group: str, rank_num: int, rank_ids: Sequence[int]) -> None:
     groups.create(group, rank_num, rank_ids)
 
 
-@hccl("hccl.manage.api")
+@_device.prefer_vendor("hccl.manage.api")
 def destroy_group(group: str) -> None:
     """Remove a group and its split strategy.
 
@@ -113,7 +95,7 @@ def destroy_group(group: str) -> None:
     gradient_buckets.remove(group)
 
 
-@hccl("hccl.split.api")
+@_device.prefer_vendor("hccl.split.api")
 def set_split_strategy_by_idx(idxList: Sequence[int], group: str = WORLD) -> None:
     """Set the last gradient of each gradient bucket. It changes the speed on several ranks, never a result.
 
@@ -126,7 +108,7 @@ def set_split_strategy_by_idx(idxList: Sequence[int], group: str = WORLD) -> Non
     gradient_buckets.set_by_index(idxList, group)
 
 
-@hccl("hccl.split.api")
+@_device.prefer_vendor("hccl.split.api")
 def set_split_strategy_by_size(dataSizeList: Sequence[float], group: str = WORLD) -> None:
     """Set the share of each gradient bucket in all bytes. It has precedence over set_split_strategy_by_idx.
 

@@ -24,7 +24,7 @@ tf_api
 files
 """
 LIBRARY = """
-__main__ npu_init
+__main__ npu_init npu_device
 cli
 import_hook diagnostics
 estimator hccl npu_cpu profiler scoped_graph_manager tbe _vendor_paths

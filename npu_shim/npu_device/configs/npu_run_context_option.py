@@ -1,0 +1,17 @@
+"""The vendor's npu_device.configs.npu_run_context_option. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._lazy_names import lazy_names as _lazy_names
+
+if TYPE_CHECKING:
+    from npu_shim.config.device_options import NpuRunContextOptions
+else:
+    __getattr__, __dir__ = _lazy_names(__name__, {
+        "npu_shim.config.device_options": "NpuRunContextOptions",
+    })
+
+__all__ = [
+    "NpuRunContextOptions",
+]

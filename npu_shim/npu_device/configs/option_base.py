@@ -1,0 +1,21 @@
+"""The vendor's npu_device.configs.option_base. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._lazy_names import lazy_names as _lazy_names
+
+if TYPE_CHECKING:
+    from npu_shim.config.device_options import DeprecatedValue
+    from npu_shim.config.device_options import NpuBaseConfig
+    from npu_shim.config.device_options import OptionValue
+else:
+    __getattr__, __dir__ = _lazy_names(__name__, {
+        "npu_shim.config.device_options": "DeprecatedValue NpuBaseConfig OptionValue",
+    })
+
+__all__ = [
+    "DeprecatedValue",
+    "NpuBaseConfig",
+    "OptionValue",
+]

@@ -1,0 +1,37 @@
+"""HCCL's collectives with the signatures of the vendor's package for TensorFlow 2. npu_shim.hccl.hccl_ops has more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim import _device
+from npu_shim.distributed import hccl_ops as _ops
+from npu_shim.distributed.hccl_ops import (
+    allreduce as allreduce,
+    broadcast as broadcast,
+    receive as receive,
+    reduce as reduce,
+    remote_read as remote_read,
+    remote_ref_read as remote_ref_read,
+    remote_scatter_write as remote_scatter_write,
+    remote_write as remote_write,
+    send as send,
+)
+from npu_shim.distributed.world import WORLD
+
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor
+
+_VENDOR = "npu_device.distribute.hccl_ops"
+
+
+@_device.prefer_vendor(_VENDOR)
+def allgather(tensor: Tensor, rank_size: int, group: str = WORLD) -> Tensor:
+    """Concatenate the tensors of all ranks along axis 0. See npu_shim.hccl.hccl_ops.allgather."""
+    return _ops.allgather(tensor, rank_size, group)
+
+
+@_device.prefer_vendor(_VENDOR)
+def reduce_scatter(tensor: Tensor, reduction: str, rank_size: int, group: str = WORLD) -> Tensor:
+    """Reduce a tensor; each rank gets its block of axis 0. See npu_shim.hccl.hccl_ops.reduce_scatter."""
+    return _ops.reduce_scatter(tensor, reduction, rank_size, group)

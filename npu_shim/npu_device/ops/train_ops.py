@@ -1,0 +1,44 @@
+"""The fast gelu of the NPU."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from npu_shim import _device, _tf_keras
+from npu_shim._tf import tf
+from npu_shim.npu_device import gen_npu_ops
+from npu_shim.npu_device.utils import npu_wrapper
+
+if TYPE_CHECKING:
+    from npu_shim._types import Operation, Tensor
+
+_VENDOR = "npu_device.ops.train_ops"
+
+
+@_device.prefer_vendor(_VENDOR)
+def fast_gelu_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    """Return the gradient of an op FastGelu, from the gradient of its result."""
+    return [gen_npu_ops.fast_gelu_grad(grad, op.inputs[0])]
+
+
+@_device.prefer_vendor(_VENDOR)
+def gelu(x: Tensor) -> Tensor:
+    """Return the Gaussian error linear unit: as the NPU computes it in functions, exact in eager code.
+
+        in tf.function and Keras models   x / (1 + exp(-1.702 x))
+        in eager code                     0.5 x (1 + erf(x / sqrt(2)))
+
+    The two differ by up to 0.02.
+
+    Args:
+        x: tensor of any shape, or the output of a Keras layer; float16 or float32.
+    Returns:
+        A tensor with x's shape and type.
+    """
+    if _tf_keras.is_keras_tensor(x):
+        return npu_wrapper.NpuOpLambda(gen_npu_ops.fast_gelu)(x)
+    if not tf.executing_eagerly():
+        return gen_npu_ops.fast_gelu(x)
+    x = tf.convert_to_tensor(x)
+    return 0.5 * x * (1 + tf.math.erf(x * math.sqrt(0.5)))

@@ -1,0 +1,8 @@
+"""Training for TensorFlow 2: ``npu.train.optimizer``."""
+
+from __future__ import annotations
+
+from npu_shim._lazy_names import lazy_names
+
+__all__ = ["optimizer"]
+__getattr__, __dir__ = lazy_names(__name__, {"npu_shim.npu_device.train.optimizer": "optimizer"})

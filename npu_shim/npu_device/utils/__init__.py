@@ -1,0 +1,1 @@
+"""Scopes, Keras layers for the NPU's operators, and a tool for dumped graphs."""
