@@ -47,3 +47,8 @@ def loss_scale_optimizer_class(optimizer: Optimizer) -> Any:
         return public
     is_old = isinstance(optimizer, tf.keras.optimizers.legacy.Optimizer)
     return module.LossScaleOptimizer if is_old else module.LossScaleOptimizerV3
+
+
+def is_cast(variable: Variable) -> bool:
+    """Return True for a variable that Keras reads in another type than it has, for mixed precision."""
+    return getattr(variable, "_cast_dtype", variable.dtype) != variable.dtype

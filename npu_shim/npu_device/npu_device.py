@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import threading
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, MutableMapping
 
 from absl import logging
@@ -23,10 +22,12 @@ from npu_shim.config.device_options import (
     session_options,
 )
 from npu_shim.npu_device import gen_npu_ops as gen_npu_ops
+from npu_shim.npu_device.state import STATE
+from npu_shim.npu_device.train import convert_dropout
 from npu_shim.npu_device.utils import npu_wrapper as npu_wrapper  # registers the layer of saved models
 
 if TYPE_CHECKING:
-    from npu_shim._types import Session
+    pass
 
 tf = _tf.tf
 NPU = "/job:localhost/replica:0/task:0/device:NPU"
@@ -34,22 +35,6 @@ _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 _VENDOR = "npu_device.npu_device"
 _SAT_MODES = (0, 1, 2)  # saturate, infinity and NaN, not set
 _function = getattr(tf, "function", None)  # TensorFlow's own, also while tf.function is npu_compat_function
-
-
-class _State:
-    """What this process has set; ``lock`` guards the open device."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.options: NpuConfig | None = None
-        self.opened: NpuDeviceHandle | None = None
-        self.default: NpuDeviceHandle | None = None
-        self.keras_session: Session | None = None
-        self.sat_mode = 1
-        self.run_options: NpuRunContextOptions | None = None
-
-
-_state = _State()
 
 
 @contextlib.contextmanager
@@ -96,7 +81,7 @@ def set_device_sat_mode(mode: int) -> None:
         mode: 0, 1, or 2 for the default of the device. Another number is logged as an error and changes nothing.
     """
     if mode in _SAT_MODES:
-        _state.sat_mode = mode
+        STATE.sat_mode = mode
     else:
         logging.error("npu.set_device_sat_mode: mode=%r is not allowed and ignored. Pass 0 or 1.", mode)
 
@@ -104,7 +89,7 @@ def set_device_sat_mode(mode: int) -> None:
 @_device.prefer_vendor(_VENDOR)
 def is_inf_nan_enabled() -> bool:
     """Return True if the mode of set_device_sat_mode is 1, for infinity and NaN. On the CPU it is at first."""
-    return _state.sat_mode == 1
+    return STATE.sat_mode == 1
 
 
 def global_options() -> NpuConfig:
@@ -113,17 +98,17 @@ def global_options() -> NpuConfig:
     Returns:
         The NpuConfig of this process, always the same object.
     """
-    with _state.lock:
-        if _state.options is None:
-            _state.options = NpuConfig()
-        return _state.options
+    with STATE.lock:
+        if STATE.options is None:
+            STATE.options = NpuConfig()
+        return STATE.options
 
 
 @_device.prefer_vendor(_VENDOR)
 def enable_v1() -> None:
     """Switch to graph mode: tf.compat.v1.disable_v2_behavior(). Then use npu_device.compat.v1.npu_init."""
-    if _state.opened is not None:
-        _env.process_environ()["ASCEND_DEVICE_ID"] = str(_state.opened.device_id)
+    if STATE.opened is not None:
+        _env.process_environ()["ASCEND_DEVICE_ID"] = str(STATE.opened.device_id)
     _tf.v1.disable_v2_behavior()
 
 
@@ -226,15 +211,15 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
     from npu_shim.distributed.ranks import get_rank_id, get_rank_size
 
     chosen = _env.read().device_id if device_id is None else device_id
-    with _state.lock:
-        if _state.opened is None:
-            _state.opened = NpuDeviceHandle(None, chosen, {}, get_rank_size(), get_rank_id())
-        elif _state.opened.device_id != chosen:
+    with STATE.lock:
+        if STATE.opened is None:
+            STATE.opened = NpuDeviceHandle(None, chosen, {}, get_rank_size(), get_rank_id())
+        elif STATE.opened.device_id != chosen:
             raise RuntimeError(
-                f"npu.open({chosen}): device {_state.opened.device_id} is open, and a process has one device. "
+                f"npu.open({chosen}): device {STATE.opened.device_id} is open, and a process has one device. "
                 "Start a process for each device (npu-shim launch)."
             )
-        return _state.opened
+        return STATE.opened
 
 
 def _hand_over(options: NpuBaseConfig, vendor: Any) -> None:
@@ -250,16 +235,16 @@ def _hand_over(options: NpuBaseConfig, vendor: Any) -> None:
 @_device.prefer_vendor(_VENDOR)
 def close() -> None:
     """Close the device; also done when Python ends. On the CPU, close the Keras session of graph mode."""
-    with _state.lock:
-        if _state.keras_session is not None:
-            _state.keras_session.close()
-        _state.opened = _state.default = _state.keras_session = None
+    with STATE.lock:
+        if STATE.keras_session is not None:
+            STATE.keras_session.close()
+        STATE.opened = STATE.default = STATE.keras_session = None
 
 
 @_device.prefer_vendor(_VENDOR)
 def global_npu_ctx() -> NpuDeviceHandle | None:
     """Return the handle on which as_default() was called; None before."""
-    return _state.default
+    return STATE.default
 
 
 def npu_compat_function(func: Callable[..., Any] | None = None, *args: Any, **kwargs: Any) -> Any:
@@ -337,19 +322,18 @@ class NpuDeviceHandle:
         npu_ops.dropout in functions, as on the NPU; npu_shim.uninstall() restores both. In graph mode (TensorFlow 1,
         or v2 behavior disabled): Keras gets a session with the NPU config, closed when Python ends.
         """
-        _state.default = self
+        STATE.default = self
         if tf.executing_eagerly():
+            tf.config.set_soft_device_placement(True)  # for the NPU's device name; off if a graph came first
             for owner in (tf, tf.compat.v2):
                 if _function is not None and "function" in vars(owner) and hasattr(tf, "config"):
                     _patches.replace_attribute(owner, "function", lambda original: npu_compat_function)
-            from npu_shim.npu_device.train import npu_convert
-
-            npu_convert.npu_convert_api()
-        elif _state.keras_session is None and _tf.has_keras_sessions():
+            convert_dropout.dropout_api_convert()
+        elif STATE.keras_session is None and _tf.has_keras_sessions():
             from npu_shim.config.keras_session import set_keras_session_npu_config
             from npu_shim.config.session import session_config
 
-            _state.keras_session = set_keras_session_npu_config(session_config(**session_options(global_options())))
+            STATE.keras_session = set_keras_session_npu_config(session_config(**session_options(global_options())))
             atexit.register(close)
         return self
 
@@ -372,8 +356,8 @@ def npu_run_context(options: NpuRunContextOptions | None = None) -> Iterator[Non
         with _device.vendor(_VENDOR).npu_run_context(own):
             yield
         return
-    _state.run_options = options
+    STATE.run_options = options
     try:
         yield
     finally:
-        _state.run_options = None
+        STATE.run_options = None

@@ -19,7 +19,8 @@ from npu_shim.config.session import session_option
 from npu_shim.npu_device import npu_device as device
 from npu_shim.npu_device.compat.utils import SessionConfigBuilder
 from npu_shim.npu_device.distribute import npu_callbacks, weight_update_grouping
-from npu_shim.npu_device.train import npu_convert
+from npu_shim.npu_device.state import STATE
+from npu_shim.npu_device.train import npu_convert, replacement
 from npu_shim.npu_device.utils import file_deduplication, npu_wrapper, scope
 
 VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
@@ -140,7 +141,7 @@ def closed_before_and_after() -> Any:
 
 def _close() -> None:
     device.close()
-    device._state.options, device._state.sat_mode = None, 1
+    STATE.options, STATE.sat_mode = None, 1
 
 
 @pytest.mark.parametrize("row", NAMES)
@@ -239,10 +240,10 @@ def test_run_context() -> None:
     options = npu.configs.run_context_options()
     options.experimental.graph_memory_optimize_config.recompute = "manual"
     with npu.npu_run_context(options):
-        assert device._state.run_options is options
+        assert STATE.run_options is options
     with npu.npu_run_context():
-        assert device._state.run_options is not None
-    assert device._state.run_options is None
+        assert STATE.run_options is not None
+    assert STATE.run_options is None
     with pytest.raises(ValueError, match="run_context_options"):
         with npu.npu_run_context({}):
             pass
@@ -288,7 +289,7 @@ def test_versions_are_written_in_five_forms(version: str, is_one: bool) -> None:
 
 
 def test_a_function_is_replaced_for_some_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(npu_convert, "_ranges", [])
+    monkeypatch.setattr(replacement, "_ranges", [])
     monkeypatch.setattr(tf, "__version__", "2.6.5")
     assert not npu_convert.judge_version_support(["2.6.9~2.6.1"])
     assert not npu_convert.judge_version_support(["1.15.0", "2.5.*"])
@@ -374,7 +375,7 @@ def test_graph_mode_gives_keras_the_npu_session() -> None:
     with tf.Graph().as_default():
         npu.open().as_default()
         if not _tf.has_keras_sessions():  # Keras 3
-            assert device._state.keras_session is None
+            assert STATE.keras_session is None
             return
         session = tf.compat.v1.keras.backend.get_session()
         assert session_option(session, "precision_mode") == "allow_mix_precision"

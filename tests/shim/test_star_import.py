@@ -182,7 +182,8 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
     given = {}
     exec(f"from npu_shim.{module} import *", given)
     assert all(given[name] is getattr(imported, name) for name in wanted)
-    assert imported.__doc__.startswith(f"The vendor's npu_bridge.{module}.")
+    vendor = module if module.startswith("npu_device.") else f"npu_bridge.{module}"
+    assert imported.__doc__.startswith(f"The vendor's {vendor}.")
     with pytest.raises(AttributeError, match=f"module 'npu_shim.{module}' has no attribute 'nothing'"):
         imported.nothing
 

@@ -11,7 +11,7 @@ from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.hccl_checks import check_fusion, check_reduction
 from npu_shim.distributed.world import WORLD, world_size
 from npu_shim.npu_device.npu_device import global_npu_ctx
-from npu_shim.npu_device.utils.scope import npu_gradients_scope, npu_optimizer_scope
+from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.gradient_averaging import reduce_all
 from npu_shim.training.callbacks import npu_callbacks_append as npu_callbacks_append
 
@@ -166,12 +166,4 @@ def npu_distributed_keras_optimizer_wrapper(
             return apply(list(zip(reduced, [variable for _, variable in pairs])), *args, **kwargs)
 
     optimizer.apply_gradients = apply_reduced
-    compute = getattr(optimizer, "_compute_gradients", None)  # Keras before 2.11
-    if compute is not None:
-
-        def compute_marked(*args: Any, **kwargs: Any) -> Any:
-            with npu_gradients_scope():
-                return compute(*args, **kwargs)
-
-        optimizer._compute_gradients = compute_marked
     return optimizer

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ContextManager, Sequence
 
 from npu_shim import _device
 from npu_shim._tf import tf
+from npu_shim._tf_keras import is_cast
 from npu_shim.npu_device.distribute import hccl
 from npu_shim.npu_device.npu_device import get_ranksize as get_ranksize
 from npu_shim.training.callbacks import (
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from npu_shim._types import KerasModel, Strategy, Variable
 
 _VENDOR = "npu_device.distribute.npu_callbacks"
+_MARK = "_npu_shim_broadcasts"
 broadcast_registry: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # id of a sent variable to it
 
 
@@ -29,7 +31,7 @@ def broadcast_helper(variables: Sequence[Variable], root_rank: int = 0) -> None:
         variables: variables of the model. Those that Keras casts for mixed precision are left out.
         root_rank: the rank whose variables are sent.
     """
-    new = [v for v in variables if id(v) not in broadcast_registry and getattr(v, "_cast_dtype", v.dtype) == v.dtype]
+    new = [variable for variable in variables if id(variable) not in broadcast_registry and not is_cast(variable)]
     if new:
         hccl.broadcast(new, root_rank)
         broadcast_registry.update((id(variable), variable) for variable in new)
@@ -92,9 +94,13 @@ def npu_broadcast_scope_wrapper(strategy: Strategy) -> Strategy:
     Args:
         strategy: a tf.distribute.Strategy; another object is returned as it is.
     """
-    if isinstance(strategy, tf.distribute.Strategy) and not hasattr(strategy, "_npu_scope_wrapped"):
-        scope = strategy.scope
+    if isinstance(strategy, tf.distribute.Strategy) and not hasattr(strategy.scope, _MARK):
+        original = strategy.scope
         variables: list[Variable] = []
-        strategy.scope = lambda: NpuBroadcastScopeContext(scope(), variables)
-        strategy._npu_scope_wrapped = True
+
+        def scope() -> NpuBroadcastScopeContext:
+            return NpuBroadcastScopeContext(original(), variables)
+
+        setattr(scope, _MARK, True)
+        strategy.scope = scope
     return strategy

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
 
 from npu_shim import _device
-from npu_shim._tf import tf
 from npu_shim.npu_device.distribute import hccl
 from npu_shim.npu_device.npu_device import global_npu_ctx
 
 if TYPE_CHECKING:
-    from npu_shim._types import Operation, Variable
+    from npu_shim._types import Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 _VENDOR = "npu_device.distribute.weight_update_grouping"
@@ -53,7 +52,7 @@ class GroupingVars:
 @_device.prefer_vendor(_VENDOR)
 def grouping_gradients_apply(
     apply_func: Callable[..., Any], grads_and_vars: Iterable[GradientAndVariable], *args: Any, **kwargs: Any
-) -> Operation | None:
+) -> Any:
     """Apply the gradients of this rank's variables, then broadcast every variable from its rank.
 
     Args:
@@ -61,7 +60,7 @@ def grouping_gradients_apply(
         grads_and_vars: pairs with gradients that are already reduced over the ranks, in the same order on every rank.
         *args, **kwargs: for apply_func.
     Returns:
-        The result of apply_func on one process; else an op that ends with the last broadcast, None in eager code.
+        The result of apply_func on one process, else None.
     Raises:
         ValueError: there are more ranks than variables.
     """
@@ -72,11 +71,10 @@ def grouping_gradients_apply(
     pairs = list(grads_and_vars)
     groups = GroupingVars([variable for _, variable in pairs], handle.workers_num)
     own = [(grad, variable) for grad, variable in pairs if groups.get_gid_by_var(variable) == handle.worker_id]
-    applied = apply_func(own, *args, **kwargs)
-    with tf.control_dependencies([] if applied is None or tf.executing_eagerly() else [applied]):
-        for _, variable in pairs:
-            hccl.broadcast([variable], groups.get_gid_by_var(variable), 0)
-        return None if tf.executing_eagerly() else tf.group(applied)
+    apply_func(own, *args, **kwargs)
+    for _, variable in pairs:
+        hccl.broadcast([variable], groups.get_gid_by_var(variable), 0)
+    return None
 
 
 @_device.prefer_vendor(_VENDOR)

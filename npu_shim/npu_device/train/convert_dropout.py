@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from npu_shim import _device, _patches
 from npu_shim._tf import tf
 from npu_shim.npu_device import gen_npu_ops
-from npu_shim.npu_device.train import npu_convert
+from npu_shim.npu_device.train.replacement import dropout_convert
 from npu_shim.ops.dropout import dropout
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def dropout_api_convert() -> None:
     """Replace tf.nn.dropout by npu_dropout_v2 in functions, with TensorFlow 2.6; npu_shim.uninstall() restores it."""
     for namespace in (tf.nn, tf.compat.v2.nn):
         _patches.replace_attribute(
-            namespace, "dropout", npu_convert.dropout_convert(npu_dropout_v2, version=_VERSIONS, mode=_MODES)
+            namespace, "dropout", dropout_convert(npu_dropout_v2, version=_VERSIONS, mode=_MODES)
         )
 
 

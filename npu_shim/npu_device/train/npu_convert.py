@@ -1,112 +1,21 @@
-"""Replace functions of TensorFlow by the NPU's, for some versions of TensorFlow and in eager code or functions only.
-
-A version is written as "2.6.2"; as "2.6.*", "2.*" or "*"; or as a range "2.6.2~2.6.999".
-"""
+"""Replace functions of TensorFlow by the NPU's; the parts are in replacement.py."""
 
 from __future__ import annotations
 
-import functools
-import re
-from typing import Any, Callable, Sequence
-
-from absl import logging
-
-from npu_shim._tf import tf
-from npu_shim.npu_device.npu_device import global_npu_ctx
-
-_HIGHEST = 999  # of each number of a version
-_ranges: list[tuple[list[int], list[int]]] = []  # all that were parsed; verify_version() reads it
-
-
-def parse_star_ver(ver: str) -> bool:
-    """Note the range of a version with "*", and return True."""
-    numbers = [(0, _HIGHEST) if part == "*" else (int(part), int(part)) for part in ver.split(".")]
-    numbers += [(0, _HIGHEST)] * (3 - len(numbers))
-    _ranges.append(([low for low, _ in numbers], [high for _, high in numbers]))
-    return True
-
-
-def parse_range_version(ver: str) -> bool:
-    """Note the range of a version with "~"; return False if it is not two versions, the lower one first."""
-    low, high = ([int(number) for number in end.split(".")] for end in ver.split("~"))
-    if len(low) != 3 or len(high) != 3 or low > high:
-        return False
-    _ranges.append((low, high))
-    return True
-
-
-def parse_version(ver: str) -> bool:
-    """Note a version of three numbers, and return True."""
-    numbers = [int(number) for number in ver.split(".")]
-    _ranges.append((numbers, numbers))
-    return True
-
-
-def check_version_format(version: str) -> bool:
-    """Return True if a version is written as this module's docstring says."""
-    number = r"\d+(\.\d+)*"
-    return bool(re.match(rf"^({number}|({number}\.)?\*|{number}~{number})$", version))
-
-
-def parse_version_range(version: str) -> bool:
-    """Note the versions that a text means; return False if it means none."""
-    if "*" in version:
-        return parse_star_ver(version)
-    if "~" in version:
-        return parse_range_version(version)
-    return version.count(".") == 2 and parse_version(version)
-
-
-def verify_version() -> bool:
-    """Return True if this TensorFlow is in a range that was noted."""
-    own = [int(number) for number in re.findall(r"\d+", tf.__version__)[:3]]
-    return any(low <= own <= high for low, high in _ranges)
-
-
-def judge_version_support(version_list: Sequence[str]) -> bool:
-    """Return True if this TensorFlow is one of the versions; a version in another form is logged as an error."""
-    for version in version_list:
-        if not check_version_format(version) or not parse_version_range(version):
-            logging.error("%r is not a version. Write 2.6.2, 2.6.* or 2.6.2~2.6.9.", version)
-            return False
-    return verify_version()
-
-
-def api_func_convert(wrapfunc: Callable[..., Any], **kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that replaces a function of TensorFlow once npu.open().as_default() was called.
-
-    Args:
-        wrapfunc: the function to call instead.
-        version: a list of versions; with another TensorFlow nothing is replaced.
-        mode: a list with "eager", "graph" or both: where it is replaced.
-    Raises:
-        TypeError: wrapfunc is not a function.
-    """
-    if not callable(wrapfunc):
-        raise TypeError(f"wrapfunc={wrapfunc!r} is not allowed: it must be a function.")
-
-    def convert(original: Callable[..., Any]) -> Callable[..., Any]:
-        if not judge_version_support(kwargs.get("version", ())):
-            return original
-        modes = kwargs.get("mode", ())
-        wrapfunc.__OriginCall__ = original  # type: ignore[attr-defined]
-
-        @functools.wraps(original)
-        def converted(*args: Any, **arguments: Any) -> Any:
-            mode = "eager" if tf.executing_eagerly() else "graph"
-            chosen = wrapfunc if mode in modes and global_npu_ctx() is not None else original
-            return chosen(*args, **arguments)
-
-        return converted
-
-    return convert
-
-
-dropout_convert = functools.partial(api_func_convert, ToolType="ApiConvert")
+from npu_shim.npu_device.train.convert_dropout import dropout_api_convert
+from npu_shim.npu_device.train.replacement import (
+    api_func_convert as api_func_convert,
+    check_version_format as check_version_format,
+    dropout_convert as dropout_convert,
+    judge_version_support as judge_version_support,
+    parse_range_version as parse_range_version,
+    parse_star_ver as parse_star_ver,
+    parse_version as parse_version,
+    parse_version_range as parse_version_range,
+    verify_version as verify_version,
+)
 
 
 def npu_convert_api() -> None:
     """Replace the functions of TensorFlow that the NPU has faster: tf.nn.dropout in functions, with TensorFlow 2.6."""
-    from npu_shim.npu_device.train import convert_dropout
-
-    convert_dropout.dropout_api_convert()
+    dropout_api_convert()

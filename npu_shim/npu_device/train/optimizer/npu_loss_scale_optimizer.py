@@ -54,7 +54,7 @@ class _LossScaleFactory(_OptimizerFactory):
             raise ValueError(f"dynamic_growth_steps={dynamic_growth_steps} needs dynamic=True. Remove it.")
         made = _with_agreement(base)(inner_optimizer, **({} if _is_keras3(base) else {"dynamic": dynamic}), **given)
         if _is_keras3(base):
-            made._npu_static = not dynamic
+            made.is_static = not dynamic
         return made
 
 
@@ -89,7 +89,7 @@ class _ExperimentalFactory(_OptimizerFactory):
             return NpuLossScaleOptimizer(  # type: ignore[call-arg]
                 optimizer, initial_scale=initial, dynamic_growth_steps=steps
             )
-        fixed = getattr(loss_scale, "_loss_scale_value", loss_scale)  # of a FixedLossScale, or a number
+        fixed = loss_scale() if callable(loss_scale) else loss_scale  # a FixedLossScale, or a number
         return NpuLossScaleOptimizer(optimizer, False, float(fixed))  # type: ignore[call-arg]
 
 
@@ -148,13 +148,13 @@ def _keras3_members(base: Any) -> dict[str, Any]:
     def apply(self: Any, grads: Sequence[Gradient], trainable_variables: Sequence[Variable] | None = None) -> None:
         finite = _agreed(self, list(grads))
         base.apply(self, _marked(list(grads), finite), trainable_variables)
-        if self._npu_static:
+        if self.is_static:
             self.dynamic_scale.assign(self.initial_scale)
             self.step_counter.assign(0)
         else:
             self.dynamic_scale.assign(tf.maximum(tf.convert_to_tensor(self.dynamic_scale), 1.0))
 
-    return {"apply": apply, "_npu_static": False}
+    return {"apply": apply, "is_static": False}
 
 
 def _agreed(optimizer: Any, gradients: list[Gradient]) -> Tensor:
