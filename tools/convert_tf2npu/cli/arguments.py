@@ -119,6 +119,12 @@ def add_rule_arguments(made: argparse.ArgumentParser) -> None:
         default=None,
         help="override compat-v1 in pyproject.toml",
     )
+    made.add_argument(
+        "--tf",
+        choices=("1", "2"),
+        default=None,
+        help="the TensorFlow that the programs speak, where their source does not show it",
+    )
     made.add_argument("--select", type=_codes, metavar="CODES", help="run only these rules, as in NPU101,NPU2")
     made.add_argument("--ignore", type=_codes, metavar="CODES", help="do not run these rules")
 
@@ -129,7 +135,8 @@ def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
     ignore = config.ignore if args.ignore is None else args.ignore
     compat_v1 = config.compat_v1 if args.compat_v1 is None else args.compat_v1
     main = entry_script(args.main, args.input) if getattr(args, "main", None) else None
-    return Settings(select or (), ignore or (), args.distributed, bool(compat_v1), main or "")
+    tf = config.tf if args.tf is None else args.tf
+    return Settings(select or (), ignore or (), args.distributed, bool(compat_v1), main or "", tf or "")
 
 
 def conflict(args: argparse.Namespace) -> str | None:

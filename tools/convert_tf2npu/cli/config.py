@@ -30,6 +30,7 @@ class Config(NamedTuple):
     exclude: tuple[str, ...] | None = None
     jobs: int | None = None
     compat_v1: bool | None = None
+    tf: str | None = None
 
 
 def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
@@ -110,7 +111,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _checked(path: str, table: dict[str, Any]) -> Config:
-    known = {"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _flag}
+    known = {"select": _codes, "ignore": _codes, "exclude": _strings, "jobs": _jobs, "compat-v1": _flag, "tf": _version}
     found: dict[str, Any] = {}
     for key, value in table.items():
         where = f"{path}: [{'.'.join(_TABLE)}] {key}"
@@ -141,6 +142,12 @@ def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{value!r} is neither true nor false")
     return value
+
+
+def _version(value: Any) -> str:
+    if str(value) not in ("1", "2"):
+        raise ValueError(f"{value!r} is not a version of TensorFlow. Write 1 or 2")
+    return str(value)
 
 
 def _jobs(value: Any) -> int:

@@ -78,7 +78,7 @@ class Planner:
         settings = self._settings
         moves = settings.compat_v1 and settings.enabled(MOVING)
         context = _Context(
-            source, names, types, settings.distributed, settings.compat_v1, settings.main, moves_contrib=moves
+            source, names, types, settings.distributed, settings.compat_v1, settings.main, moves, settings.tf
         )
         if self._project.is_handed(raw, path):
             context.words = self._registry.words_of_others

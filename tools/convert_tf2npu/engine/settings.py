@@ -14,6 +14,7 @@ class Settings(NamedTuple):
         distributed: the distributed training that the rules convert: ``horovod``, ``tf_strategy``, or nothing.
         compat_v1: lift scripts of TensorFlow 1 to tf.compat.v1.
         main: the path of the entry script, or nothing.
+        tf: the version of TensorFlow that the programs speak, ``1`` or ``2``, or nothing to find out.
     """
 
     select: tuple[str, ...] = ()
@@ -21,6 +22,7 @@ class Settings(NamedTuple):
     distributed: str = ""
     compat_v1: bool = False
     main: str = ""
+    tf: str = ""
 
     def enabled(self, code: str) -> bool:
         """Return True if the rule acts."""

@@ -22,6 +22,7 @@ class Context(NamedTuple):
         compat_v1: True if the script is to run on TensorFlow 2.
         main: the path of the entry script, if the user names it.
         moves_contrib: True if the rule is on that takes names of tf.contrib from their new homes.
+        tf: the version of TensorFlow that the programs speak, 1 or 2, if the user names it.
     """
 
     source: Source
@@ -31,6 +32,7 @@ class Context(NamedTuple):
     compat_v1: bool = False
     main: str = ""
     moves_contrib: bool = False
+    tf: str = ""
 
     def resolve(self, node: ast.AST, where: Where) -> str | None:
         """Return the canonical dotted name of an expression, or None."""

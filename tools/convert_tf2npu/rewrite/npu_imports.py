@@ -19,6 +19,9 @@ from .change import Change
 from .preamble import is_flag, is_harmless, is_setting, last_setting
 
 MODULE = "npu_shim.npu_init"
+DEVICE_MODULE = "npu_shim.npu_device"
+# The imports of the interface for TensorFlow 2, by the name that they bind; what a change uses may be one of them.
+DEVICE_IMPORTS = {"npu": f"import {DEVICE_MODULE} as npu", "npu_device": "from npu_shim import npu_device"}
 _PLAIN_WORDS = frozenset({"backend", "util", "profiler"})  # names of the star import that messages do not mean
 # Objects of the star import that files may import themselves.
 _SAME = {
@@ -49,6 +52,14 @@ def taken(uses: Iterable[str], names: Names) -> str | None:
     return None
 
 
+def device_name(names: Names) -> str:
+    """Return the name under which a file has, or can have, the interface for TensorFlow 2."""
+    for name, bindings in names.module.bindings.items():
+        if any(b.kind == "import" and canonical(b.target) == DEVICE_MODULE for b in bindings):
+            return name
+    return "npu_device" if taken(("npu",), names) else "npu"
+
+
 def name_of_tensorflow(names: Names) -> str | None:
     """Return the name under which a module has TensorFlow as a whole, or None."""
     for name, bindings in names.module.bindings.items():
@@ -77,15 +88,18 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change], messag
     changes = [change for change in changes if change.uses]
     first = min([edit.start for change in changes for edit in change.edits] or [0])
     top = _behind_preamble(source, names, names.tree.body, first)
+    beside = _behind(source, names.tree.body, first)  # importing the interface for TensorFlow 2 has no effects
     wanted: dict[ast.stmt, set[str]] = {}
     for change in changes:
         place: ast.stmt | None = top or _in_function(source, names, change)
+        if beside is not None and DEVICE_IMPORTS.keys() >= set(change.uses):
+            place = beside
         uses = {use for use in change.uses if not _available(use, names)}
         if uses:
             wanted.setdefault(place or _head(source, names, first), set()).update(uses)
     advised = {name for message in messages for name in _IN_ADVICE.findall(message)}
     for place, uses in wanted.items():
-        if isinstance(names.places[place].scope.node, ast.Module):
+        if isinstance(names.places[place].scope.node, ast.Module) and not DEVICE_IMPORTS.keys() >= uses:
             uses.update(name for name in advised if not names.module.bindings.get(name) and not _available(name, names))
     starts = [edit.start for change in changes for edit in change.edits]
     edits = []
@@ -98,14 +112,17 @@ def import_edits(source: Source, names: Names, changes: Sequence[Change], messag
 
 def _edit(source: Source, names: Names, place: ast.stmt, uses: set[str], before: bool) -> Edit:
     at_top = isinstance(names.places[place].scope.node, ast.Module)
+    others = [DEVICE_IMPORTS[use] for use in sorted(uses) if use in DEVICE_IMPORTS]
+    uses = uses.difference(DEVICE_IMPORTS)
     what = "*" if at_top and _star_is_safe(names) else ", ".join(sorted(uses))
-    line = f"from {MODULE} import {what}"
+    line = "\n".join(others + ([f"from {MODULE} import {what}"] if uses else []))
     if before or not (_is_import_like(place) or _is_docstring(place) or is_setting(names, place)):  # nothing to follow
         start = source.begin(place)
         indent = source.text[source.line_start(start) : start]
+        line = line.replace("\n", source.newline + indent if not indent.strip() else "; ")
         return Edit(start, start, line + (source.newline + indent if not indent.strip() else "; "))
-    if len(line) > 100:
-        line = "from {} import (\n    {})".format(MODULE, ",\n    ".join(sorted(uses)))
+    if uses and len(line) > 100:
+        line = "\n".join([*others, "from {} import (\n    {})".format(MODULE, ",\n    ".join(sorted(uses)))])
     return statement_behind(source, place, line)
 
 
@@ -128,7 +145,7 @@ def statement_behind(source: Source, place: ast.AST, new: str) -> Edit:
 
 
 def _available(name: str, names: Names) -> bool:
-    if any(canonical(star.module) == MODULE for star in names.stars):
+    if name not in DEVICE_IMPORTS and any(canonical(star.module) == MODULE for star in names.stars):
         return True
     return any(
         b.kind == "import" and canonical(b.target).startswith("npu_shim.") for b in names.module.bindings.get(name, ())

@@ -18,8 +18,8 @@ _MOVED = (
 )
 # The path of TensorFlow in Google's repository. Its scripts try this path first and then the package.
 _GOOGLES = "google3.third_party.tensorflow"
-# The package whose public interface npu_shim has. Scripts that use it are already ported.
-_VENDOR = {"npu_bridge": "npu_shim"}
+# The packages whose public interfaces npu_shim has. Scripts that use it are already ported.
+_VENDOR = {"npu_bridge": "npu_shim", "npu_device": "npu_shim.npu_device"}
 _OUR_HOROVOD = "npu_shim.horovod."
 
 

@@ -92,7 +92,9 @@ import re
 from typing import Iterator
 
 from ...analysis.eager import uses_eager
+from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import add_argument, rename, rename_keyword, wrap
+from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call, Where
 from ...semantics.signatures import Bound, bind
 from ...semantics.value_flow import origins
@@ -143,7 +145,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         )
         return
     if name in _POLICIES or name in _KERAS_OPTIMIZERS:
-        if not _is_eager(context) and (name in _KERAS_OPTIMIZERS or _is_mixed(context, call)):
+        if is_two(context):
+            yield from _of_keras(context, call, name)
+        elif not _is_eager(context) and (name in _KERAS_OPTIMIZERS or _is_mixed(context, call)):
             yield Finding(
                 call.node,
                 f"the NPU has its own mixed precision. Remove {last_part(name)} and {_mixed_precision(context)}",
@@ -182,8 +186,28 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     )
 
 
+def _of_keras(context: Context, call: Call, name: str) -> Iterator[Result]:
+    """Replace Keras' loss scaling in a program of TensorFlow 2, or report its mixed precision."""
+    if name in _KERAS_OPTIMIZERS:
+        local = device_name(context.names)
+        experimental = "Experimental" if ".experimental." in name else ""
+        yield Change(
+            call.node,
+            "loss scaling replaced with that of the NPU",
+            (rename(context.source, call.node.func, f"{local}.train.optimizer.Npu{experimental}LossScaleOptimizer"),),
+            (local,),
+        )
+    elif _is_mixed(context, call):
+        yield Finding(
+            call.node,
+            f"the NPU has its own mixed precision. Remove {last_part(name)} and {_mixed_precision(context)}",
+        )
+
+
 def _mixed_precision(context: Context) -> str:
     """Return how the programs that a file belongs to set the mixed precision of the NPU."""
+    if is_two(context):
+        return "write npu.global_options().precision_mode = 'allow_mix_precision' before npu.open()"
     if any(_ESTIMATOR.search(raw) for raw in _programs(context)):
         return "pass precision_mode='allow_mix_precision' to NPURunConfig"
     if any(word in context.source.text for word in ("keras", "Keras")):

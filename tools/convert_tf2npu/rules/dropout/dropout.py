@@ -94,6 +94,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import one_minus, rename, rename_keyword
 from ...semantics.model import Call
 from ...semantics.module_index import Names
@@ -138,6 +139,8 @@ _ONLY_IN_2 = frozenset({"tensorflow.function", "tensorflow.GradientTape", "tenso
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if is_two(context):
+        return  # npu.open().as_default() replaces it
     source = context.source
     node = call.node
     spelled = context.names.spelled(node.func, call.where) or ""

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -39,7 +40,7 @@ CALLS = frozenset(
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if "npu_convert_dropout" in context.source.text:
+    if "npu_convert_dropout" in context.source.text or is_two(context):
         return
     yield Finding(
         call.node,

@@ -48,6 +48,7 @@ from typing import Iterator
 
 from ...analysis.eager import uses_eager
 from ...analysis.keras_training import first_training
+from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ..base import Change, Context, Result
@@ -57,7 +58,13 @@ CALLS = frozenset({"tensorflow.keras.backend.clear_session"})
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    if call.node.args or call.node.keywords or uses_eager(context) or first_training(context) is None:
+    if (
+        call.node.args
+        or call.node.keywords
+        or uses_eager(context)
+        or is_two(context)
+        or first_training(context) is None
+    ):
         return
     yield Change(
         call.node,

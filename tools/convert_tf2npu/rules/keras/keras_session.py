@@ -150,6 +150,7 @@ from ...analysis.keras_training import (
     sets_session,
     starting_body,
 )
+from ...analysis.tensorflow_version import is_two
 from ...rewrite.insertion import at_end, first_at_work, line_before
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
@@ -161,7 +162,7 @@ _CLOSE = "close_session(npu_keras_sess)"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not any(word in context.source.text for word in TRAINING_METHODS):
+    if not any(word in context.source.text for word in TRAINING_METHODS) or is_two(context):
         return
     trained = first_training(context)
     if trained is None:

@@ -111,6 +111,7 @@ import re
 from typing import Iterator
 
 from ...analysis.gpu_names import cpu, literal_without_gpu
+from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
@@ -121,6 +122,7 @@ from ..base import Change, Context, Finding, Result
 CODE = "NPU110"
 CALLS = frozenset({"tensorflow.device"})
 METHODS = frozenset({"device"})
+_NPU = "/device:NPU:0"  # each process has one
 _GPU = re.compile(r'(?P<name>gpu)(?P<index>:(?:\d+|\*))?(?=["\'/]|\Z)', re.IGNORECASE)
 
 
@@ -137,6 +139,9 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         yield Finding(call.node, "the device is not visible. Make sure it never names a GPU; '/cpu:0' works on the NPU")
         return
     value = constant(device)
+    if is_two(context):
+        yield from _of_npu(context, call, device, value)
+        return
     if value is None:
         literal = literal_without_gpu(context, device, call)
         if literal:
@@ -164,6 +169,21 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         "GPU device replaced with the CPU device",
         (Edit(start + match.start(), start + match.end(), cpu(match) + (":0" if match["index"] else "")),),
     )
+
+
+def _of_npu(context: Context, call: Call, device: ast.expr, value: tuple[object, ...] | None) -> Iterator[Result]:
+    """Replace a GPU in a program of TensorFlow 2, in which operations on the CPU device stay on the host."""
+    if value is None and literal_without_gpu(context, device, call) is None:
+        yield Finding(
+            call.node, f"the device is chosen at run time. Make sure it never names a GPU; '{_NPU}' works on the NPU"
+        )
+    elif value is None or isinstance(value[0], str) and "gpu" in value[0].lower():
+        quote = '"' if '"' in context.source.segment(device) else "'"
+        yield Change(
+            call.node,
+            "GPU device replaced with the NPU device",
+            (rename(context.source, device, quote + _NPU + quote),),
+        )
 
 
 def _device(call: Call) -> ast.expr | None:

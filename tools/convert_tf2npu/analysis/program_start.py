@@ -1,0 +1,71 @@
+"""Find the statement with which a program begins its work: behind flags and settings, before TensorFlow's first use."""
+
+from __future__ import annotations
+
+import ast
+from typing import Sequence
+
+from ..project.context import Context
+from ..rewrite.insertion import is_main_guard
+from ..rewrite.preamble import is_flag, is_harmless
+from ..semantics.module_index import Names
+from ..syntax.expressions import constant
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+# Functions that call the function they are given, as in app.run(main).
+_RUNNERS = frozenset({"absl.app.run", "tensorflow.app.run", "fire.Fire", "sys.exit", "asyncio.run"})
+
+
+def first_work(context: Context) -> ast.stmt | None:
+    """Return the statement, which may be in the function that the program starts; None if there is none."""
+    names = context.names
+    found = _first(names, names.tree.body)
+    entered: set[ast.AST] = set()
+    while found is not None and found not in entered:
+        entered.add(found)
+        body = found.body if isinstance(found, ast.If) and is_main_guard(found) else _started(names, found)
+        inner = _first(names, body) if body else None
+        if inner is None:
+            return found if not body or not is_main_guard(found) else body[0]
+        found = inner
+    return found
+
+
+def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
+    """Return the first statement of a block that may build something with TensorFlow, or start the program."""
+    for statement in body:
+        if isinstance(statement, _DEFINITIONS) or is_flag(names, statement) or _is_string(statement):
+            continue
+        if isinstance(statement, ast.Try) and all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statement.body):
+            continue
+        if not is_main_guard(statement) and is_harmless(names, statement):
+            continue
+        return statement
+    return None
+
+
+def _started(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
+    """Return the body of the function of this file that a statement only calls: ``main()``, ``app.run(main)``."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    while isinstance(call, ast.Call):
+        where = names.place(call)
+        name = names.resolve(call.func, where)
+        if name in _RUNNERS and call.args:
+            call = call.args[0]
+            continue
+        function = call.func
+        if any(isinstance(node, ast.Call) for value in call.args for node in ast.walk(value)):
+            return None  # its arguments may begin the work
+        return _body(names, function, statement)
+    return _body(names, call, statement) if call is not None else None
+
+
+def _body(names: Names, function: ast.AST, statement: ast.stmt) -> Sequence[ast.stmt] | None:
+    definition = names.definition(function, names.places[statement]) if isinstance(function, ast.Name) else None
+    if definition is None or definition.names is not names or not isinstance(definition.node, ast.FunctionDef):
+        return None
+    return definition.node.body
+
+
+def _is_string(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and constant(statement.value) is not None

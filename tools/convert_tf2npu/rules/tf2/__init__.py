@@ -1,0 +1,1 @@
+"""Rules for eager code, tf.function and Keras of TensorFlow 2."""

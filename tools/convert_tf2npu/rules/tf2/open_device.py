@@ -1,0 +1,168 @@
+"""Open the NPU device in programs of TensorFlow 2.
+
+Eager code, tf.function and Keras run on the NPU once the device is the default. The rule adds two lines to the script
+that starts the training: the import, and ``npu.open().as_default()`` behind flags, settings and seeds and before the
+first tensor, dataset, model or strategy. Modules that are only imported and tests stay unchanged.
+
+A program is one of TensorFlow 2 if it shows this, for example by tf.GradientTape, tf.function, ``loss.numpy()`` or a
+name that TensorFlow 1 does not have. The message names the first evidence. A program that only trains a Keras model
+shows nothing; there the two lines work with both versions: in graph mode they give Keras a session for the NPU.
+Programs that build graphs get sessions for the NPU (NPU101, NPU105). ``--tf 1`` or ``--tf 2`` overrules the evidence.
+
+The rule reports a program in which it finds no place for the line. Write ``npu.open().as_default()`` before the
+program makes its first tensor.
+
+Before::
+
+    import tensorflow as tf
+
+    tf.random.set_seed(1)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(images, labels)
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    tf.random.set_seed(1)
+    npu.open().as_default()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(images, labels)
+
+Before::
+
+    from absl import app, flags
+    import tensorflow as tf
+
+    FLAGS = flags.FLAGS
+    flags.DEFINE_integer('steps', 10, 'Steps.')
+
+    @tf.function
+    def step(model, optimizer, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+    def main(_):
+        steps = FLAGS.steps
+        # the model
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        optimizer = tf.keras.optimizers.SGD(0.1)
+        for _ in range(steps):
+            step(model, optimizer, x, y)
+
+    if __name__ == '__main__':
+        app.run(main)
+
+After::
+
+    from absl import app, flags
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    FLAGS = flags.FLAGS
+    flags.DEFINE_integer('steps', 10, 'Steps.')
+
+    @tf.function
+    def step(model, optimizer, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+    def main(_):
+        steps = FLAGS.steps
+        npu.open().as_default()
+        # the model
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        optimizer = tf.keras.optimizers.SGD(0.1)
+        for _ in range(steps):
+            step(model, optimizer, x, y)
+
+    if __name__ == '__main__':
+        app.run(main)
+
+Untouched::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.fit(images, labels)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Trainer:
+        def step(self, x):
+            with tf.GradientTape() as tape:
+                loss = self.model(x)
+            return tape.gradient(loss, self.model.trainable_variables)
+
+Untouched::
+
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.from_tensor_slices(images)
+    for image in dataset:
+        print(image.numpy())
+"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...analysis.device_placement import in_test
+from ...analysis.entry_points import is_started
+from ...analysis.program_start import first_work
+from ...analysis.tensorflow_version import Evidence, Version, verdict
+from ...rewrite.insertion import line_before
+from ...rewrite.npu_imports import device_name
+from ...syntax.source import Edit
+from ..base import Change, Context, Finding, Result
+
+CODE = "NPU121"
+_CALL = "open().as_default()"
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    body = context.names.tree.body
+    if not body or not is_started(context) or in_test(context, body[0]):
+        return
+    found = verdict(context)
+    if not found.is_two or not found.trains or found.opens:
+        return
+    first = first_work(context)
+    if first is None:
+        return
+    name = device_name(context.names)
+    place = line_before(context, first)
+    if place is None:
+        yield Finding(
+            first,
+            f"this program of {_why(context, found.version, found.evidence)} runs on the CPU. Write "
+            f"npu.{_CALL} before its first tensor, with import npu_shim.npu_device as npu",
+        )
+        return
+    position, indent = place
+    yield Change(
+        first,
+        f"NPU device opened: {_why(context, found.version, found.evidence)}",
+        (Edit(position, position, f"{indent}{name}.{_CALL}{context.source.newline}"),),
+        (name,),
+    )
+
+
+def _why(context: Context, version: Version, evidence: Evidence | None) -> str:
+    if evidence is None:
+        return f"{version.value}, Keras"
+    where = f"line {evidence.line}" if evidence.path == context.names.path else evidence.path.replace("\\", "/")
+    if evidence.path != context.names.path:
+        where = f"{where.rpartition('/')[2]}:{evidence.line}"
+    return f"{version.value}, {evidence.name} in {where}"
