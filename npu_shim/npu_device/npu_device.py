@@ -320,7 +320,8 @@ class NpuDeviceHandle:
 
         In eager code and tf.function: XLA is switched off (jit_compile), and with TensorFlow 2.6 tf.nn.dropout becomes
         npu_ops.dropout in functions, as on the NPU; npu_shim.uninstall() restores both. In graph mode (TensorFlow 1,
-        or v2 behavior disabled): Keras gets a session with the NPU config, closed when Python ends.
+        or v2 behavior disabled): Keras gets a session, closed when Python ends, and all new sessions have the NPU
+        config (npu_shim.install).
         """
         STATE.default = self
         if tf.executing_eagerly():
@@ -330,9 +331,11 @@ class NpuDeviceHandle:
                     _patches.replace_attribute(owner, "function", lambda original: npu_compat_function)
             convert_dropout.dropout_api_convert()
         elif STATE.keras_session is None and _tf.has_keras_sessions():
+            from npu_shim._install import install
             from npu_shim.config.keras_session import set_keras_session_npu_config
             from npu_shim.config.session import session_config
 
+            install()  # for sessions that follow, such as that of Keras after clear_session()
             STATE.keras_session = set_keras_session_npu_config(session_config(**session_options(global_options())))
             atexit.register(close)
         return self

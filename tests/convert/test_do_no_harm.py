@@ -99,7 +99,7 @@ CHANGED = {
     ),
     "a model class of the file": (
         "class Net(tf.keras.Model):\n    pass\nnet = Net()\nnet.fit(x, y)\n",
-        "npu_keras_sess = set_keras_session_npu_config()\nnet = Net()\nnet.fit(x, y)\nclose_session(npu_keras_sess)\n",
+        "npu.open().as_default()\nnet = Net()\nnet.fit(x, y)\n",
     ),
     "the training side of a mode": (
         "def input_fn(mode):\n    d = tf.data.TFRecordDataset(files)\n"

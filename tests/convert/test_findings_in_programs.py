@@ -208,7 +208,12 @@ def test_the_mixed_precision_of_an_estimator_is_set_in_its_run_configuration(
 def test_the_mixed_precision_of_keras_is_reported_in_graph_mode(line: str, count: int) -> None:
     off = TF + "tf.compat.v1.disable_v2_behavior()\n"
     assert len(found(off + line + "\n", "NPU116", "")) == count
-    assert found(TF + "tf.compat.v1.enable_v2_behavior()\n" + line + "\n", "NPU116", "") == []
+
+
+def test_the_mixed_precision_of_keras_in_eager_programs() -> None:
+    eager = TF + "@tf.function\ndef f(x):\n    return x\n"
+    ((_, message),) = found(eager + "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n", "NPU116", "")
+    assert "npu.global_options().precision_mode = 'allow_mix_precision' before npu.open()" in message
 
 
 @pytest.mark.parametrize(

@@ -459,12 +459,13 @@ RIGHT = {
         "c = tf.contrib.tpu.RunConfig(model_dir=d, save_summary_steps=0)\n",
     ),
     "clear_session": (
-        "import tensorflow.compat.v1 as tf\nfrom tensorflow.keras import backend as K\n"
+        "import tensorflow.compat.v1 as tf\nfrom tensorflow.keras import backend as K\ntf.disable_v2_behavior()\n"
         "for n in sizes:\n    K.clear_session()\n    m = tf.keras.Sequential()\n    m.fit(x, y)\n",
         "    npu_clear_session()\n",
     ),
     "the Keras session at main": (
-        'import tensorflow.compat.v1 as tf\nif __name__ == "__main__":\n    m = tf.keras.Sequential()\n    m.fit(x, y)\n',
+        "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n"
+        'if __name__ == "__main__":\n    m = tf.keras.Sequential()\n    m.fit(x, y)\n',
         'if __name__ == "__main__":\n    npu_keras_sess = set_keras_session_npu_config()\n',
     ),
     "classes of the loss scale": (

@@ -225,7 +225,8 @@ def test_nothing_is_put_before_a_cell_magic_or_into_a_command_of_several_lines()
 
 def test_a_line_before_the_first_one_of_a_cell_is_put_there_once() -> None:
     train = "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.fit(x, y)"
-    assert cells(converted(notebook("import tensorflow.compat.v1 as tf", train, "x = 1")))[1:] == [
+    graphs = "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()"
+    assert cells(converted(notebook(graphs, train, "x = 1")))[1:] == [
         "npu_keras_sess = set_keras_session_npu_config()\n" + train,
         "x = 1\nclose_session(npu_keras_sess)",
     ]
@@ -257,7 +258,8 @@ def test_a_cell_that_is_indented_as_a_whole_is_a_cell() -> None:
 
 def test_a_line_before_an_indented_cell_is_indented_as_it() -> None:
     train = " model = tf.keras.Sequential([])\n model.fit(x, y)"
-    assert cells(converted(notebook("import tensorflow.compat.v1 as tf", train)))[1] == (
+    graphs = "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()"
+    assert cells(converted(notebook(graphs, train)))[1] == (
         " npu_keras_sess = set_keras_session_npu_config()\n" + train + "\nclose_session(npu_keras_sess)"
     )
 

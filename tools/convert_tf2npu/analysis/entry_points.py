@@ -11,6 +11,7 @@ from ..rewrite.insertion import is_main_guard
 from ..rewrite.preamble import FLAGS, SETTINGS
 from ..semantics.model import Call
 from ..semantics.module_index import ModuleIndex, Names
+from ..semantics.tf_types import Type
 from ..semantics.version_evidence import had_gelu
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
@@ -95,7 +96,9 @@ def is_started(context: Context) -> bool:
         return True
     if names.project and names.path and names.project.importers(names.path):
         return False
-    return any(_is_work(names, call) or _starts(names, call) for call in _calls_at_top(names))
+    return any(
+        _is_work(names, call) or _starts(names, call) or _is_of_model(names, call) for call in _calls_at_top(names)
+    )
 
 
 def _calls_at_top(names: Names) -> Iterator[Call]:
@@ -110,6 +113,11 @@ def _calls_at_top(names: Names) -> Iterator[Call]:
 def _is_work(names: Names, call: Call) -> bool:
     name = names.resolve(call.node.func, call.where) or ""
     return name.startswith("tensorflow.") and not name.startswith(SETTINGS + FLAGS)
+
+
+def _is_of_model(names: Names, call: Call) -> bool:
+    function = call.node.func
+    return isinstance(function, ast.Attribute) and names.types.of(function.value, call.where) == Type.MODEL
 
 
 def _starts(names: Names, call: Call) -> bool:

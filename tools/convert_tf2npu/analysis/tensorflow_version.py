@@ -161,7 +161,7 @@ def evidence_of(names: Names) -> FileEvidence:
             one = one or _evidence(names, name, node)
         elif dotted in _EAGER:
             eager = eager or _evidence(names, name, node)
-        elif not is_version1(name) and (became(name) == NEW or is_only_version2(name)):
+        elif _is_two(name, dotted):
             two = two or _evidence(names, name, node)
     two = eager or two or _reads_values(names)
     return FileEvidence(one, session, two, trains or compiled and _fits(names), opens)
@@ -191,6 +191,12 @@ def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
     if dotted.startswith(_ENABLES):
         return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE)
     return dotted.startswith(_GRAPHS) or not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
+
+
+def _is_two(name: str, dotted: str) -> bool:
+    if dotted.endswith(".gelu"):
+        return False  # the tool replaces it, so a second run would find another version
+    return not is_version1(name) and (became(name) == NEW or is_only_version2(name))
 
 
 def _reads_values(names: Names) -> Evidence | None:

@@ -6,6 +6,7 @@ import ast
 from itertools import chain
 from typing import Any, NamedTuple
 
+from ..analysis.tensorflow_version import is_two
 from ..project.project import Project
 from ..rewrite.npu_imports import import_edits
 from ..rules.base import Change, Context, Result, Rule
@@ -30,6 +31,7 @@ class Plan(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
     calls: Calls
     listed: tuple[ApiCall, ...]
+    is_two: bool
 
 
 class Planner:
@@ -70,7 +72,14 @@ class Planner:
             edits += [as_lifted(context.names, edit, change.node) for change in changes for edit in change.edits]
         found = list(fates(context, said))
         listed = places(context, found) if self._list_calls else ()
-        return Plan(context.source, tuple(edits), by_place(diagnostics), counts(found), tuple(listed))
+        return Plan(
+            context.source,
+            tuple(edits),
+            by_place(diagnostics),
+            counts(found),
+            tuple(listed),
+            bool(listed) and is_two(context),
+        )
 
     def _context(self, raw: bytes, path: str) -> _Context:
         self._project.settle()

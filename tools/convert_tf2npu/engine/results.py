@@ -81,6 +81,7 @@ class FileResult(NamedTuple):
         diagnostics: rewrites, findings and errors, by place.
         calls: the counts of its calls.
         listed: the calls, if a report needs them.
+        is_two: True if it belongs to a program of TensorFlow 2; known if the calls are listed.
         edits: the edits of a script; empty in a run over a folder.
     """
 
@@ -88,6 +89,7 @@ class FileResult(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
     calls: Calls = Calls()
     listed: tuple[ApiCall, ...] = ()
+    is_two: bool = False
     edits: tuple[Edit, ...] = ()
 
     @property
@@ -116,12 +118,13 @@ def plain(result: FileResult) -> list[Any]:
         [list(each) for each in result.diagnostics],
         list(result.calls),
         [list(each) for each in result.listed],
+        result.is_two,
     ]
 
 
 def of_plain(made: list[Any]) -> FileResult:
     """Return the result from the lists of :func:`plain`."""
-    new, diagnostics, calls, listed = made
+    new, diagnostics, calls, listed, is_two = made
     return FileResult(
         new,
         tuple([Diagnostic(*each) for each in diagnostics]),
@@ -129,4 +132,5 @@ def of_plain(made: list[Any]) -> FileResult:
         tuple(
             [ApiCall(name, line, col, outcome, tuple(codes), cell) for name, line, col, outcome, codes, cell in listed]
         ),
+        is_two,
     )

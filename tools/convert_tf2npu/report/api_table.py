@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from ..engine.results import CHANGE, FINDING, FINE, ApiCall, Calls, FileResult
-from .support import STATUSES, status_of
+from .support import STATUSES, TF2, status_of
 
 
 class ApiUse(NamedTuple):
@@ -40,13 +40,17 @@ def api_table(results: Sequence[FileResult], tensorflow: str) -> tuple[ApiUse, .
 
     Args:
         results: the result of each file, with its calls listed.
-        tensorflow: the version whose support list applies, ``support.TF1`` or ``support.TF2``.
+        tensorflow: the version whose support list applies, ``support.TF1`` or ``support.TF2``. The second one also
+            applies to an API that only programs of TensorFlow 2 call.
     """
     found: dict[str, list[tuple[int, ApiCall]]] = {}
     for number, result in enumerate(results):
         for call in result.listed:
             found.setdefault(call.name, []).append((number, call))
-    uses = [_use(name, places, tensorflow) for name, places in found.items()]
+    uses = [
+        _use(name, places, TF2 if all(results[number].is_two for number, _ in places) else tensorflow)
+        for name, places in found.items()
+    ]
     order = list(STATUSES)
     return tuple(
         sorted(

@@ -110,7 +110,8 @@ def report_of(run: Run, compat_v1: bool, exit_code: int = 0) -> Report:
         compat_v1: True if its scripts are to run on TensorFlow 2.
         exit_code: the exit code of the command.
     """
-    tensorflow = TF2 if compat_v1 else TF1
+    calling = [result for _, result in run.results if result.listed]
+    tensorflow = TF2 if compat_v1 or calling and all(result.is_two for result in calling) else TF1
     source = os.path.realpath(run.source)
     root = source if os.path.isdir(run.source) else os.path.dirname(source)
     return Report(

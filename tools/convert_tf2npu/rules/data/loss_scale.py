@@ -14,6 +14,30 @@ The rule reports these calls:
 * A scale that is also passed to the graph rewrite, which accepts only TensorFlow's scales. Remove the rewrite as
   above and write ``NPULossScaleOptimizer(opt, ExponentialUpdateLossScaleManager(...))``.
 
+In programs of TensorFlow 2, ``LossScaleOptimizer`` of Keras becomes ``npu.train.optimizer.NpuLossScaleOptimizer``, and
+the mixed precision of the NPU is ``npu.global_options().precision_mode = 'allow_mix_precision'`` before ``npu.open()``.
+
+Before::
+
+    import tensorflow as tf
+
+    opt = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam(), initial_scale=1024)
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    opt = npu.train.optimizer.NpuLossScaleOptimizer(tf.keras.optimizers.Adam(), initial_scale=1024)
+
+    @tf.function
+    def step(x):
+        return model(x)
+
 Before::
 
     import tensorflow as tf

@@ -1,7 +1,8 @@
 """Replace tf.nn.dropout with the NPU operator.
 
 ``npu_ops.dropout`` takes the keep probability. If the script gives a drop rate, the rule writes one minus the rate.
-In TensorFlow 1 the second positional argument is the keep probability, in TensorFlow 2 the rate.
+In TensorFlow 1 the second positional argument is the keep probability, in TensorFlow 2 the rate. Eager programs keep
+``tf.nn.dropout``: ``npu.open().as_default()`` (NPU121) replaces it where the NPU has its own.
 
 The rule reports these calls:
 
@@ -38,18 +39,24 @@ Before::
 
     import tensorflow as tf
 
-    @tf.function
-    def layer(x):
-        return tf.nn.dropout(x, 0.25)
+    tf.compat.v1.disable_v2_behavior()
+    net = tf.nn.dropout(net, 0.25)
 
 After::
 
     import tensorflow as tf
+
+    tf.compat.v1.disable_v2_behavior()
     from npu_shim.npu_init import *
+    net = npu_ops.dropout(net, 0.75)
+
+Untouched::
+
+    import tensorflow as tf
 
     @tf.function
     def layer(x):
-        return npu_ops.dropout(x, 0.75)
+        return tf.nn.dropout(x, 0.25)
 
 Before::
 

@@ -88,14 +88,24 @@ Before::
 
     import tensorflow as tf
 
+    tf.compat.v1.disable_v2_behavior()
     hidden = tf.nn.gelu(hidden, approximate=True)
 
 After::
 
     import tensorflow as tf
-    from npu_shim.npu_init import *
 
+    tf.compat.v1.disable_v2_behavior()
+    from npu_shim.npu_init import *
     hidden = npu_unary_ops.gelu(hidden)
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def layer(x):
+        return tf.nn.gelu(x, approximate=True)
 
 Untouched::
 

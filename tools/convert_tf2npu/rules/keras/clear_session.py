@@ -7,6 +7,7 @@ Before::
     import tensorflow.compat.v1 as tf
     from tensorflow.keras import backend as K
 
+    tf.disable_v2_behavior()
     for size in sizes:
         K.clear_session()
         model = tf.keras.Sequential([tf.keras.layers.Dense(size)])
@@ -16,8 +17,9 @@ After::
 
     import tensorflow.compat.v1 as tf
     from tensorflow.keras import backend as K
-    from npu_shim.npu_init import close_session, npu_clear_session, set_keras_session_npu_config
 
+    tf.disable_v2_behavior()
+    from npu_shim.npu_init import close_session, npu_clear_session, set_keras_session_npu_config
     npu_keras_sess = set_keras_session_npu_config()
     for size in sizes:
         npu_clear_session()
@@ -37,9 +39,11 @@ Untouched::
 
     import tensorflow as tf
 
-    tf.keras.backend.clear_session()
-    with tf.GradientTape() as tape:
-        loss = model(x)
+    def gradients(model, x):
+        tf.keras.backend.clear_session()
+        with tf.GradientTape() as tape:
+            loss = model(x)
+        return tape.gradient(loss, model.trainable_variables)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Give Keras a session for the NPU and close it at the end.
 
 Keras creates its session itself. A script that trains a Keras model in graph mode must create a session for the NPU
-first. The rule creates it in the function from which the training starts, after settings such as seeds, and closes it
+first. Programs of TensorFlow 2, and those that may be, open the device instead (NPU121). The rule creates it in the function from which the training starts, after settings such as seeds, and closes it
 at the end of that function.
 
 The rule reports a training call in these cases:
@@ -47,31 +47,6 @@ After::
 
 Before::
 
-    from tensorflow.keras.models import Sequential
-    from tensorflow.keras.layers import Dense
-
-    # the model
-    model = Sequential([Dense(1)])
-    model.compile('adam', 'mse')
-    model.fit(images, labels)
-    print('done')
-
-After::
-
-    from tensorflow.keras.models import Sequential
-    from tensorflow.keras.layers import Dense
-    from npu_shim.npu_init import *
-
-    npu_keras_sess = set_keras_session_npu_config()
-    # the model
-    model = Sequential([Dense(1)])
-    model.compile('adam', 'mse')
-    model.fit(images, labels)
-    print('done')
-    close_session(npu_keras_sess)
-
-Before::
-
     import tensorflow.compat.v1 as tf
 
     if __name__ == '__main__':
@@ -95,8 +70,9 @@ After::
 
 Untouched::
 
-    import tensorflow as tf
+    import tensorflow.compat.v1 as tf
 
+    tf.disable_v2_behavior()
     model = MODELS[FLAGS.model]()
     model.compile(loss='mse', optimizer=tf.keras.optimizers.Adam())
     model.fit(images, labels)
@@ -118,22 +94,11 @@ Untouched::
 
 Untouched::
 
-    import tensorflow as tf
+    import tensorflow.compat.v1 as tf
 
-    @tf.function
-    def step(x):
-        return model(x)
-
+    tf.disable_v2_behavior()
+    tf.enable_eager_execution()
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-    model.compile('adam', 'mse')
-    model.fit(images, labels)
-
-Untouched::
-
-    import tensorflow as tf
-
-    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-    model.compile(tf.optimizers.Adam(0.001), 'mse')
     model.fit(images, labels)
 """
 

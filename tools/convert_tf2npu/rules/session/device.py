@@ -4,7 +4,28 @@ A graph for the NPU belongs to the CPU device. The NPU takes the operations that
 does not exist. The rule replaces each GPU in a literal device name, also if the script fills in the number of the
 GPU.
 
+In a program of TensorFlow 2, operations on the CPU device would stay on the host. There the device becomes
+``'/device:NPU:0'``; each process has one.
+
 The rule reports devices that the script chooses at run time. Make sure that such a device never names a GPU. ``'/cpu:0'`` works on the NPU.
+
+Before::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        with tf.device('/GPU:1'):
+            return model(x)
+
+After::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        with tf.device('/device:NPU:0'):
+            return model(x)
 
 Before::
 

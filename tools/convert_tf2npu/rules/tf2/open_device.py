@@ -34,6 +34,28 @@ After::
 
 Before::
 
+    from tensorflow.keras.models import Sequential
+    from tensorflow.keras.layers import Dense
+
+    # the model
+    model = Sequential([Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(images, labels)
+
+After::
+
+    from tensorflow.keras.models import Sequential
+    from tensorflow.keras.layers import Dense
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    # the model
+    model = Sequential([Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(images, labels)
+
+Before::
+
     from absl import app, flags
     import tensorflow as tf
 

@@ -1,0 +1,163 @@
+"""The TensorFlow that a program speaks, and the two lines that open the device."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.main import main
+
+TF = "import tensorflow as tf\n"
+KERAS = TF + "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.fit(x, y)\n"
+TAPE = "with tf.GradientTape() as tape:\n    loss = model(x)\n"
+
+
+def diagnostics(text: str, **settings: Any) -> list[tuple[str, str]]:
+    result = Converter(Settings(**settings)).convert(text.encode())
+    return [(each.code, each.message) for each in result.diagnostics]
+
+
+def opened(text: str, **settings: Any) -> str:
+    """Return the message of NPU121, or nothing."""
+    return next((message for code, message in diagnostics(text, **settings) if code == "NPU121"), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TF + TAPE, "TensorFlow 2, tf.GradientTape in line 2"),
+        (KERAS, "TensorFlow 1 or 2, Keras"),
+        (KERAS + "@tf.function\ndef f(x):\n    return x\n", "TensorFlow 2, tf.function in line 4"),
+        (KERAS + "tf.keras.utils.set_random_seed(1)\n", "TensorFlow 2, tf.keras.utils.set_random_seed in line 4"),
+        (KERAS + "print(loss.numpy())\n", "TensorFlow 2, .numpy() in line 4"),
+        (KERAS + "for x in tf.data.Dataset.range(3):\n    print(x)\n", "TensorFlow 2, a loop over a dataset in line 4"),
+        # to limit the memory of GPUs
+        (
+            TF + "tf.compat.v1.InteractiveSession(config=tf.compat.v1.ConfigProto())\n" + TAPE,
+            "TensorFlow 2, tf.GradientTape in line 3",
+        ),
+        (TF + "tf.compat.v1.logging.set_verbosity('ERROR')\n" + TAPE, "TensorFlow 2, tf.GradientTape in line 3"),
+        # TensorFlow 1, or both
+        (KERAS + "tf.compat.v1.disable_eager_execution()\n", ""),
+        (KERAS + "s = tf.Session()\n", ""),
+        (KERAS + "x = tf.placeholder(tf.float32)\n" + TAPE, ""),
+        (KERAS + "y = tf.nn.dropout(x, keep_prob=0.5)\n", ""),
+        (TF + "tf.enable_eager_execution()\n" + TAPE, ""),
+        # nothing is trained
+        (TF + "@tf.function\ndef f(x):\n    return x\nf(1)\n", ""),
+        ("import torch\nmodel.fit(loss.numpy())\n", ""),
+    ],
+)
+def test_evidence(text: str, message: str) -> None:
+    said = opened(text)
+    assert said == (f"NPU device opened: {message}" if message else "")
+
+
+def test_the_user_knows_better() -> None:
+    assert opened(KERAS, tf="1") == "" and ("NPU105" in [code for code, _ in diagnostics(KERAS, tf="1")])
+    graph = KERAS + "s = tf.Session()\n"
+    assert opened(graph, tf="2") and "NPU105" not in [code for code, _ in diagnostics(graph, tf="2")]
+    assert opened(KERAS, compat_v1=True) == ""
+
+
+@pytest.mark.parametrize("value", ["1", '"2"', "3", "true"])
+def test_the_version_in_pyproject(value: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.convert_tf2npu]\ntf = {value}\n")
+    (tmp_path / "train.py").write_text(KERAS)
+    code = main(["-i", str(tmp_path), "--no-cache"])
+    out, err = capsys.readouterr()
+    if value in ("1", '"2"'):
+        assert code == 0 and ("npu.open()" in out) == (value == '"2"')
+    else:
+        assert code == 2 and "is not a version of TensorFlow. Write 1 or 2" in err
+
+
+def test_a_project(tmp_path: pathlib.Path) -> None:
+    """The module of the model shows nothing; the script that imports it does, and only that opens the device."""
+    files = {
+        "model.py": TF + "def net(x):\n    with tf.device('/GPU:0'):\n        return tf.nn.dropout(x, rate=0.5)\n",
+        "steps.py": TF
+        + "from model import net\n@tf.function\ndef step(x):\n    "
+        + TAPE.replace("\n    ", "\n        "),
+        "train.py": TF
+        + "from steps import step\n\ndef main():\n    size = 3\n    x = tf.zeros([size])\n    step(x)\n\n"
+        + "if __name__ == '__main__':\n    main()\n",
+        "test_train.py": TF + "from steps import step\nstep(tf.zeros([3]))\n",
+        "graph.py": TF + "s = tf.Session()\nwith tf.device('/GPU:0'):\n    x = tf.zeros([3])\n",
+    }
+    source, out = tmp_path / "src", tmp_path / "out"
+    source.mkdir()
+    for name, text in files.items():
+        (source / name).write_text(text)
+    assert main(["-i", str(source), "-o", str(out), "--no-cache"]) == 0
+    after = {name: (out / name).read_text() for name in files}
+    assert after["model.py"] == files["model.py"].replace("/GPU:0", "/device:NPU:0")
+    assert after["steps.py"] == files["steps.py"] and after["test_train.py"] == files["test_train.py"]
+    assert after["train.py"] == files["train.py"].replace(TF, TF + "import npu_shim.npu_device as npu\n").replace(
+        "    x = ", "    npu.open().as_default()\n    x = "
+    )
+    assert "/CPU:0" in after["graph.py"] and "npu_config_proto" in after["graph.py"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # the name npu is taken
+        (
+            TF + "npu = 1\nmodel = tf.keras.Sequential()\nmodel.fit(x, y)\n",
+            "from npu_shim import npu_device\nnpu = 1\nnpu_device.open().as_default()\nmodel",
+        ),
+        # behind the arguments and the seeds, and before the strategy
+        (
+            TF + "import argparse\nargs = argparse.ArgumentParser().parse_args()\ntf.random.set_seed(args.seed)\n"
+            "strategy = tf.distribute.get_strategy()\nwith strategy.scope():\n    model = tf.keras.Sequential()\n"
+            "model.fit(x, y)\n",
+            "set_seed(args.seed)\nnpu.open().as_default()\nstrategy =",
+        ),
+        # in the function that the program runs
+        (
+            TF + "def run(a):\n    '''Train.'''\n    model = tf.keras.Sequential()\n    model.fit(x, y)\n"
+            "def main():\n    a = 3\n    run(a)\nif __name__ == '__main__':\n    main()\n",
+            "'''Train.'''\n    npu.open().as_default()\n    model",
+        ),
+        # the arguments are work
+        (
+            TF + "def run(a):\n    model = tf.keras.Sequential()\n    model.fit(a, a)\n"
+            "if __name__ == '__main__':\n    run(load())\n",
+            "    npu.open().as_default()\n    run(load())",
+        ),
+        (
+            TF + "import click\n@click.command()\ndef main():\n    model = tf.keras.Sequential()\n    model.fit(x, x)\n"
+            "if __name__ == '__main__':\n    main()\n",
+            "def main():\n    npu.open().as_default()\n    model",
+        ),
+    ],
+)
+def test_the_place(before: str, after: str) -> None:
+    result = Converter().convert(before.encode())
+    assert result.new is not None and after in result.new.decode()
+    assert Converter().convert(result.new).new is None
+
+
+def test_no_place() -> None:
+    text = TF + "import sys; model = tf.keras.Sequential(); model.fit(x, y)\n"
+    assert "Write npu.open().as_default() before its first tensor" in opened(text)
+
+
+def test_a_ported_script_is_left_alone() -> None:
+    for start in (
+        "import npu_device as npu\n",
+        "import npu_device\nnpu = npu_device\n",
+        "import npu_shim.npu_device as npu\n",
+    ):
+        assert opened(start + KERAS.replace("model =", "npu.open().as_default()\nmodel =")) == ""
+
+
+def test_the_support_of_eager_programs(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.py").write_text(TF + TAPE + "y = tf.nn.depthwise_conv2d(x, w)\n")
+    main(["-i", str(tmp_path), "-r", str(tmp_path / "report"), "--no-cache"])
+    report = (tmp_path / "report" / "report.txt").read_text()
+    assert "2.6" in report
