@@ -202,6 +202,7 @@ CASES: dict[str, tuple[str, str, str, str, Callable[[str, int, str], str]]] = {
     "a Keras session": (
         "NPU105",
         "",
+        "v1.disable_eager_execution()\n"
         "model = MODELS['dense']()\nmodel.compile(optimizer='sgd', loss='mse')\nlayer = tf.keras.layers.Dense(1)\n"
         "model.fit(np.zeros([4, 2]), np.zeros([4, 1]), verbose=0)\n",
         r"write (.+) before the model and",

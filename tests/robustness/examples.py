@@ -6,8 +6,10 @@ import ast
 import sys
 from typing import Iterator, NamedTuple
 
+from convert_tf2npu.analysis.tensorflow_version import evidence_of
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.project.project import Project
 from convert_tf2npu.report.explanation import blocks
 from convert_tf2npu.rules.base import Rule
 from convert_tf2npu.rules.registry import Registry
@@ -34,7 +36,18 @@ class Example(NamedTuple):
     @property
     def is_alone(self) -> bool:
         """True if it means something else among other code."""
-        return self.code in WHOLE_FILE or "import *" in self.before or "__future__" in self.before
+        return (
+            self.code in WHOLE_FILE
+            or "import *" in self.before
+            or "__future__" in self.before
+            or is_for_version_2(self.before)
+        )
+
+
+def is_for_version_2(text: str) -> bool:
+    """Return True if a script, and so each that contains it, may be one of TensorFlow 2."""
+    found = evidence_of(Project().understand(text.encode("utf-8")).names)
+    return found.two is not None or found.trains
 
 
 def _of(rule: Rule) -> Iterator[Example]:

@@ -9,6 +9,7 @@ from typing import Iterable, TypeVar
 
 from ..files.extensions import NOTEBOOK
 from ..project.project import Project
+from ..project.source_files import MOST_BYTES
 from ..rules.compat_v1.lifting import CODE as LIFTING, lift
 from ..syntax.notebook import CellError, Notebook
 from ..syntax.source import Source, SourceError
@@ -29,8 +30,6 @@ from .results import (
 from .settings import Settings
 
 __all__ = ["CHANGE", "ERROR", "FINDING", "Converter", "Diagnostic", "FileResult"]
-# The tree of a larger file takes gigabytes. Only programs write such files.
-MOST_BYTES = 2_000_000
 
 
 def project_of(settings: Settings, paths: Iterable[str] = (), fixed: Iterable[str] = ()) -> Project:

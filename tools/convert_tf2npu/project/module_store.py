@@ -12,7 +12,7 @@ from typing import Callable
 from ..semantics.module_index import Module, Names
 from ..syntax.source import SourceError
 from .module_cache import LRU
-from .source_files import SourceFiles
+from .source_files import MOST_BYTES, SourceFiles
 
 _MOST_NODES = 180_000  # of trees in memory; each takes about 600 bytes with the analysis of it
 
@@ -70,7 +70,10 @@ class ModuleStore:
         if path in self._unreadable or path in self._in_progress:
             return None
         try:
-            return self.understand(self._files.read(path), path)
+            raw = self._files.read(path)
+            if len(raw) > MOST_BYTES:
+                raise SourceError("it is too large")
+            return self.understand(raw, path)
         except (OSError, SourceError, RecursionError):
             self._unreadable.add(path)  # reported when the file itself is converted
             return None

@@ -9,6 +9,8 @@ from .module_cache import LRU
 from .module_finder import ModuleFinder
 
 _MOST_BYTES = 8_000_000  # of files in memory
+# Of a script that is analysed. The tree of a larger file takes gigabytes, and only programs write such files.
+MOST_BYTES = 2_000_000
 _ROOTS = (b"tensorflow", b"keras", b"horovod", b"tf_slim", b"npu_bridge", b"npu_shim")
 
 

@@ -6,10 +6,10 @@ import os
 import urllib.parse
 from typing import NamedTuple
 
-from ..engine.converter import MOST_BYTES
 from ..engine.results import CHANGE, ERROR, FINDING, NOT_READ, Calls, Diagnostic, FileResult
 from ..engine.run import Run
 from ..files.extensions import NOTEBOOK
+from ..project.source_files import MOST_BYTES
 from ..rules.base import Rule
 from ..rules.registry import Registry
 from ..syntax.expressions import last_part
