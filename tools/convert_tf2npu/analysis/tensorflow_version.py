@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import enum
-from typing import Iterator, NamedTuple
+import os
+import re
+from typing import Iterable, Iterator, NamedTuple
 
 from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
@@ -50,17 +52,26 @@ class FileEvidence(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The version of a program, its evidence if it has one, and True if the program trains or opens the device."""
+    """The version of a program.
+
+    Attributes:
+        version: the version.
+        evidence: what shows it; None if nothing does.
+        trains: the file, or one that it imports, trains.
+        is_trained: one of the program trains.
+        opens: one of the program opens the NPU device.
+    """
 
     version: Version
     evidence: Evidence | None
     trains: bool
+    is_trained: bool
     opens: bool
 
     @property
     def is_two(self) -> bool:
         """True if the program runs on TensorFlow 2: it shows this, or nothing but Keras that trains."""
-        return self.version == Version.TWO or self.version == Version.UNKNOWN and self.trains
+        return self.version == Version.TWO or self.version == Version.UNKNOWN and self.is_trained
 
 
 TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
@@ -82,6 +93,9 @@ _GRAPHS = (
     "tensorflow.train.Supervisor",
 )
 _SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", "tensorflow.keras.backend.set_session"})
+_KERAS = frozenset(
+    "tensorflow.keras." + name for name in ("backend.get_session", "layers.CuDNNGRU", "layers.CuDNNLSTM")
+)
 _ENABLES = ("tensorflow.enable_", "tensorflow.logging", "tensorflow.ConfigProto", "tensorflow.GPUOptions")
 
 
@@ -97,42 +111,103 @@ def verdict(context: Context) -> Verdict:
 
 def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
     own = names.once(evidence_of)
-    found = [own]
-    project = names.project if names.path and names.project and names.path in names.project.paths else None
-    if project:
-        found += _of_files(project, project.reached(names.path) - {names.path})
-    version, evidence = _version(own if _is_clear(own) else None, found)
-    if version == Version.UNKNOWN and project:
-        found += _of_files(project, project.bringing({names.path}) - {names.path})
-        version, evidence = _version(None, found)
+    program = _Program(names)
+    version, evidence = _version([own]) if _is_clear(own) else (Version.UNKNOWN, None)
+    if version != Version.ONE or program.may_be_eager():
+        started = _version(program.decisive(program.started, clear=True))
+        if started[0] in (Version.ONE, Version.TWO):
+            version, evidence = started
+        elif not _is_clear(own):
+            version, evidence = _version([own, *program.decisive(program.imported)])
+        if version == Version.UNKNOWN:
+            version, evidence = _version(program.decisive(program.importing))
     if tf:
         version = Version.ONE if tf == "1" else Version.TWO
     elif version == Version.UNKNOWN and compat_v1:
         version = Version.ONE  # the user says so
-    return Verdict(version, evidence, any(each.trains for each in found), any(each.opens for each in found))
+    if version in (Version.ONE, Version.BOTH):
+        return Verdict(version, evidence, False, False, False)
+    trains = own.trains or program.first("trains", program.imported) is not None
+    opens = own.opens or program.first("opens", program.imported | program.importing) is not None
+    is_trained = trains or program.first("trains", program.importing) is not None
+    return Verdict(version, evidence, trains, is_trained, opens)
+
+
+class _Program:
+    """The other files of the program of a file. Few of them are analysed: those with a word that may be evidence.
+
+    ``imported`` are those that the file imports, ``importing`` those that import it, directly or not, and ``started``
+    the scripts among them, tests left out.
+    """
+
+    def __init__(self, names: Names) -> None:
+        path, project = names.path, names.project
+        self.imported: frozenset[str] = frozenset()
+        self.importing: frozenset[str] = frozenset()
+        self._project = project if project and path in project.paths else None
+        if self._project:
+            self.imported = self._project.reached(path) - {path}
+            self.importing = self._project.bringing({path}) - {path}
+
+    @property
+    def started(self) -> list[str]:
+        assert self._project or not self.importing
+        started = [path for path in self.importing if self._project and not self._project.importers(path)]
+        return [path for path in started if "test" not in re.split(r"[\W_]+", os.path.basename(path))]
+
+    def may_be_eager(self) -> bool:
+        """Return True if a file that imports this one has a word of eager code."""
+        return any(self._has(path, "two") for path in self.importing)
+
+    def decisive(self, paths: Iterable[str], clear: bool = False) -> list[FileEvidence]:
+        """Return the first evidence of version 2 and the first of version 1 in some files.
+
+        Args:
+            paths: the files.
+            clear: True if a file with both does not count.
+        """
+        found = [self.first(kind, paths, clear) for kind in ("two", "one")]
+        return [each for each in found if each is not None]
+
+    def first(self, kind: str, paths: Iterable[str], clear: bool = False) -> FileEvidence | None:
+        """Return the evidence of the first of some files that has one of a kind."""
+        for path in sorted(paths):
+            found = self._project.once(_of_file, path) if self._project and self._has(path, kind) else None
+            if found is not None and getattr(found, kind) and (not clear or _is_clear(found)):
+                return found
+        return None
+
+    def _has(self, path: str, kind: str) -> bool:
+        return self._project is not None and kind in self._project.once(_kinds, path)
+
+
+# What may be evidence in the bytes of a file.
+_WORDS = {
+    "two": (b"GradientTape", b".function", b".numpy()", b"functions_eagerly", b"set_seed", b"set_random_seed"),
+    "one": (b"placeholder", b"Session", b"layers.", b"contrib", b"get_variable", b"stimator", b"disable_", b"tf.app"),
+    "trains": (b"GradientTape", b".fit(", b"fit_generator", b"train_on_batch"),
+    "opens": (b".open(",),
+}
+
+
+def _kinds(project: ModuleIndex, path: str) -> frozenset[str]:
+    raw = project.raw(path)
+    return frozenset(kind for kind, words in _WORDS.items() if any(word in raw for word in words))
 
 
 def _is_clear(own: FileEvidence) -> bool:
     return (own.one is None) != (own.two is None)
 
 
-def _version(own: FileEvidence | None, found: list[FileEvidence]) -> tuple[Version, Evidence | None]:
-    of = [own] if own else found
-    one = next((each.one for each in of if each.one), None)
-    two = next((each.two for each in of if each.two), None)
+def _version(found: list[FileEvidence]) -> tuple[Version, Evidence | None]:
+    one = next((each.one for each in found if each.one), None)
+    two = next((each.two for each in found if each.two), None)
     if one and two:
         return Version.BOTH, two
     if two:
         return Version.TWO, two
-    one = one or next((each.session for each in of if each.session), None)
+    one = one or next((each.session for each in found if each.session), None)
     return (Version.ONE, one) if one else (Version.UNKNOWN, None)
-
-
-def _of_files(project: ModuleIndex, paths: frozenset[str]) -> Iterator[FileEvidence]:
-    for path in sorted(paths):
-        found = project.once(_of_file, path)
-        if found is not None:
-            yield found
 
 
 def _of_file(project: ModuleIndex, path: str) -> FileEvidence | None:
@@ -190,7 +265,11 @@ def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
         return isinstance(node, ast.Call) and any(keyword.arg == "keep_prob" for keyword in node.keywords)
     if dotted.startswith(_ENABLES):
         return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE)
-    return dotted.startswith(_GRAPHS) or not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
+    if dotted.startswith(_GRAPHS) or dotted in _KERAS:
+        return True
+    if dotted.startswith("tensorflow.keras."):
+        return False  # Keras moves names from version to version
+    return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
 
 
 def _is_two(name: str, dotted: str) -> bool:

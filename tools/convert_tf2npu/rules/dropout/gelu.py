@@ -157,7 +157,9 @@ _COMMENT = re.compile(r"[ \t]*(#[^\r\n]*)")
 _LAYERS = ("tensorflow.keras.layers.", "tensorflow.layers.")
 _ERF = "erf form of gelu. Use {} (tanh form) if a difference of up to 5e-4 is acceptable"
 _OPERATOR = "npu_unary_ops.gelu"
-_FAST = "the NPU has a faster gelu. Use {} (import npu_shim.npu_device as npu) if a difference of up to 0.02 is acceptable"
+_FAST = (
+    "the NPU has a faster gelu. Use {} (import npu_shim.npu_device as npu) if a difference of up to 0.02 is acceptable"
+)
 _DONE = "gelu replaced with the NPU operator"
 
 
