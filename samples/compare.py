@@ -1,6 +1,6 @@
 """Migrates the samples, trains original and migrated script, compares them.
 
-    python -m samples.compare                     all three samples
+    python -m samples.compare                     all five samples
     python -m samples.compare digits_session      one of them
 
 Every script is run twice. With dropout 0 nothing is random but what the seed
@@ -45,6 +45,8 @@ SAMPLES = (
     Sample('digits_estimator', 1e-5, 0.02, 0.95),
     Sample('digits_session', 1e-5, 0.02, 0.95),
     Sample('text_keras', 1e-5, 0.01, 0.50),
+    Sample('digits_fit', 1e-5, 0.02, 0.95),
+    Sample('digits_loop', 1e-5, 0.02, 0.95),
 )
 
 

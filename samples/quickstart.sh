@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Migrates three ordinary TensorFlow scripts and trains original and migrated
+# Migrates five ordinary TensorFlow scripts and trains original and migrated
 # script side by side on this machine's CPU. Needs Python 3.11 with pip; makes
 # .venv/ in the checkout and writes only there and to build/.
 #

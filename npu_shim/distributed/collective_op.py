@@ -51,7 +51,7 @@ def differentiable_op(
     @tf.custom_gradient
     def differentiable(*tensors: tf.Tensor) -> tuple[tuple[tf.Tensor, ...], Callable[..., list[tf.Tensor | None]]]:
         outputs = tuple(op(kind, group, list(tensors), results, work))
-        return outputs, lambda *dys, **unused: gradient(kind, group, tensors, outputs, dys)
+        return outputs, lambda *dys: gradient(kind, group, tensors, outputs, dys)
 
     outputs = differentiable(*inputs)
     return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]

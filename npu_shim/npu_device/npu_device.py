@@ -260,7 +260,7 @@ def npu_compat_function(func: Callable[..., Any] | None = None, *args: Any, **kw
         raise RuntimeError(f"npu.npu_compat_function needs tf.function, which TensorFlow {tf.__version__} lacks.")
     for name in ("jit_compile", "experimental_compile"):
         if kwargs.get(name):
-            logging.info("npu_compat_function: %s=True becomes False", name)
+            logging.debug("npu_compat_function: %s=True becomes False", name)
             kwargs[name] = False
     decorate = _function(*args, **kwargs) if args or kwargs else _function
     return decorate if func is None else decorate(func)

@@ -11,7 +11,7 @@ import pytest
 from samples import compare, training
 from tests.samples.test_samples import NO_SUCH_THING, RUNNABLE, SAMPLES
 
-STEPS = {"digits_estimator": 60, "digits_session": 60, "text_keras": 120}
+STEPS = {"digits_estimator": 60, "digits_session": 60, "text_keras": 120, "digits_fit": 60, "digits_loop": 60}
 
 
 def run(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -31,7 +31,7 @@ def flags(name: str) -> list[str]:
     return [f"--steps={STEPS[name]}", "--log_every=10"]
 
 
-@pytest.mark.parametrize("name", sorted(SAMPLES))
+@pytest.mark.parametrize("name", sorted({*RUNNABLE, *NO_SUCH_THING}))
 def test_an_original_trains_as_its_migrated_form_and_leaves_nothing_behind(
     name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

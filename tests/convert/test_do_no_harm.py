@@ -67,7 +67,7 @@ TOLD = {
         "chosen at run time",
     ),
     "a model of unknown kind that is compiled as Keras does it": (
-        'm = tf.keras.utils.multi_gpu_model(MODELS[k](), 2)\nm = wrapped(m)\nm.compile(loss="mse", optimizer=o)\nm.fit(x)\n',
+        'tf.disable_v2_behavior()\nm = tf.keras.utils.multi_gpu_model(MODELS[k](), 2)\nm = wrapped(m)\nm.compile(loss="mse", optimizer=o)\nm.fit(x)\n',
         "may train a Keras model",
     ),
     "a dropout of unknown version": ("def f(x):\n    return tf.nn.dropout(x, 0.1)\n", "Pass it by keyword"),

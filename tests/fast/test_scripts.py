@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-SAMPLES = ("digits_estimator", "digits_session", "text_keras")
+SAMPLES = ("digits_estimator", "digits_session", "text_keras", "digits_fit", "digits_loop")
 
 
 def bash(script: pathlib.Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -313,7 +313,7 @@ def test_quickstart_leaves_a_venv_alone_which_it_did_not_make(repo_root: pathlib
 @pytest.mark.parametrize("script", ["train_1p.sh", "train_8p.sh"])
 def test_the_training_scripts_name_the_samples(script: str, repo_root: pathlib.Path) -> None:
     folders = sorted(path.parent for path in (repo_root / "samples").glob("*/expected_npu.py"))
-    assert len(folders) == 5
+    assert len(folders) == 7
     names = " ".join(folder.name for folder in folders)
     for arguments, given in ([], ""), (["--steps=5"], "--steps=5"), (["ranktables"], "ranktables"):
         done = bash(repo_root / "samples" / script, *arguments)

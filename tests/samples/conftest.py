@@ -11,7 +11,7 @@ import pytest
 from samples import training
 
 # Seconds matter here: half of a text run's steps show the same as all of them.
-STEPS = {"digits_estimator": 400, "digits_session": 400, "text_keras": 1500}
+STEPS = {"digits_estimator": 400, "digits_session": 400, "text_keras": 1500, "digits_fit": 400, "digits_loop": 400}
 
 Train = Callable[..., "concurrent.futures.Future[training.Run]"]
 
