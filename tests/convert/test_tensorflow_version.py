@@ -117,6 +117,12 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
             "model.fit(x, y)\n",
             "set_seed(args.seed)\nnpu.open().as_default()\nstrategy =",
         ),
+        (
+            TF
+            + "import os\nassert tf.__version__.startswith('2.')\nprint(tf.executing_eagerly())\nos.environ['A'] = 'b'\n"
+            "model = tf.keras.Sequential()\nmodel.fit(x, y)\n",
+            "os.environ['A'] = 'b'\nnpu.open().as_default()\nmodel",
+        ),
         # in the function that the program runs
         (
             TF + "def run(a):\n    '''Train.'''\n    model = tf.keras.Sequential()\n    model.fit(x, y)\n"

@@ -62,6 +62,11 @@ _OTHER_SETTINGS = (
     "sys.stdout.",
     "warnings.",
 )
+# Questions to TensorFlow, which builds nothing to answer them.
+_QUESTIONS = frozenset(
+    "tensorflow." + name
+    for name in ("__version__.startswith", "executing_eagerly", "test.gpu_device_name", "test.is_gpu_available")
+)
 _VARIABLES = frozenset({"os.environ", "sys.path"})  # a script assigns to them or to their items
 # Modules whose functions build nothing with TensorFlow: their results are paths, arguments, numbers, loggers.
 _VALUES = frozenset(
@@ -136,6 +141,8 @@ class _Preamble:
             return True
         if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)):
             return statement.value is None or self.is_value(names, statement.value)
+        if isinstance(statement, ast.Assert):
+            return self.is_value(names, statement)
         if isinstance(statement, (ast.If, ast.For, ast.With)):
             heads = [e for e in ast.iter_child_nodes(statement) if not isinstance(e, ast.stmt)]
             inner = statement.body + getattr(statement, "orelse", [])
@@ -184,7 +191,7 @@ class _Preamble:
         where = names.place(node)
         name = names.resolve(node.func, where)
         if name:
-            return name.partition(".")[0] in _VALUES or name.startswith(SETTINGS + FLAGS)
+            return name.partition(".")[0] in _VALUES or name in _QUESTIONS or name.startswith(SETTINGS + FLAGS)
         function = node.func
         if isinstance(function, ast.Name) and names.lookup(function.id, where) is None:
             return function.id in _BUILTINS
