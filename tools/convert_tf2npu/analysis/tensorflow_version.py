@@ -273,8 +273,8 @@ def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
 
 
 def _is_two(name: str, dotted: str) -> bool:
-    if dotted.endswith(".gelu"):
-        return False  # the tool replaces it, so a second run would find another version
+    if dotted.endswith(".gelu") or dotted.startswith("tensorflow.distribute."):
+        return False  # the tool replaces these, so a second run would find another version
     return not is_version1(name) and (became(name) == NEW or is_only_version2(name))
 
 

@@ -13,8 +13,10 @@ The rule reports these strategies:
   ``NPURunConfig(distribute=ParameterServerStrategy(), mix_compile_mode=True, iterations_per_loop=1)``.
 * Strategies for TPUs, and run configurations with a strategy of unknown kind. For synchronous training, write
   ``npu_strategy.NPUStrategy()``.
-* Strategies in eager programs. The NPU trains in graph mode. Call ``tf.compat.v1.disable_v2_behavior()`` at the
-  start.
+* Strategies in programs of TensorFlow 2. Each rank is a process there: make the optimizer average gradients with
+  ``npu.distribute.npu_distributed_keras_optimizer_wrapper()``, shard the data with
+  ``npu.distribute.shard_and_rebatch_dataset()``, and send the first weights with ``npu.distribute.broadcast()``.
+* Strategies in programs of TensorFlow 1 that are eager. Call ``tf.compat.v1.disable_v2_behavior()`` at the start.
 
 Options: -d tf_strategy
 
@@ -90,6 +92,7 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
 from ...analysis.strategies import NAMES, REPLICAS, strategies_by_argument
+from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import rename
 from ...semantics.model import Call
 from ..base import Change, Context, Finding, Result
@@ -115,6 +118,13 @@ def check_file(context: Context) -> Iterator[Result]:
             yield Finding(
                 call.node,
                 f"this strategy {kind} and is not converted. For synchronous training write {_NEW}",
+            )
+        elif is_two(context):
+            yield Finding(
+                call.node,
+                "this strategy finds no NPUs. Wrap the optimizer in "
+                "npu.distribute.npu_distributed_keras_optimizer_wrapper(), and shard the data with "
+                "npu.distribute.shard_and_rebatch_dataset()",
             )
         elif eager:
             yield Finding(
