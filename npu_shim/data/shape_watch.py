@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Counter, NamedTuple, Sequence, 
 import numpy as np
 
 from npu_shim import _patches, _tf, _tf_session
+from npu_shim.data.retrace_watch import RetraceWatch
 
 if TYPE_CHECKING:
     from npu_shim._types import FeedDict, Fetches, Graph, Operation, Session
@@ -41,17 +42,26 @@ class ShapeWatch:
     Placeholders are counted by the set that is fed together, iterators by
     ``get_next``. Tensors with a static shape are not counted. Of the steps
     inside a loop in the graph, only the last one is counted. Runs through
-    ``session.make_callable``, as in Keras, are not counted.
+    ``session.make_callable``, as in Keras, are not counted. In TensorFlow 2
+    the traces of tf.functions are counted, too; see RetraceWatch.
     """
 
     def __init__(self) -> None:
+        self.functions = RetraceWatch()
         self._counts: dict[_Source, Counter[tuple[Shape, ...]]] = collections.defaultdict(collections.Counter)
         self._lines: dict[_Source, str] = {}
         self._iterator_outputs: dict[tuple[Graph, tuple[str, ...]], list[list[Any]]] = {}
 
-    def changes(self) -> list[tuple[str, dict[tuple[Shape, ...], int]]]:
-        """Return the sources whose shapes changed, as pairs of a name and the count of each shape."""
-        return [(str(source), dict(counts)) for source, counts in self._counts.items() if len(counts) > 1]
+    def changes(self) -> list[tuple[str, dict[Any, int]]]:
+        """Return the sources whose shapes changed, and the functions that were traced again.
+
+        Returns:
+            Pairs of a name and the count of each shape or signature.
+        """
+        changed: list[tuple[str, dict[Any, int]]] = [
+            (str(source), dict(counts)) for source, counts in self._counts.items() if len(counts) > 1
+        ]
+        return changed + self.functions.changes()
 
     def summary(self) -> str:
         """Return the counts as text, or an empty string if no shape changed."""
@@ -66,10 +76,11 @@ class ShapeWatch:
             hidden = len(counts) - _MAX_SHAPES_SHOWN
             more = f" and {hidden:,} more" if hidden > 0 else ""
             lines.append(f"  {source}: {len(counts):,} shapes: {shown}{more} ({self._lines[source]})")
-        if not lines:
-            return ""
-        compiled = sum(len(self._counts[source]) for source in changed)
-        return "\n".join([f"npu_shim: dynamic shapes. The NPU would compile {compiled:,} graphs for them:"] + lines)
+        if lines:
+            compiled = sum(len(self._counts[source]) for source in changed)
+            lines.insert(0, f"npu_shim: dynamic shapes. The NPU would compile {compiled:,} graphs for them:")
+        traces = self.functions.summary()
+        return "\n".join(lines + ([traces] if traces else []))
 
     def run(
         self,
@@ -130,10 +141,10 @@ class ShapeWatch:
 
 
 def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
-    """Watch the shapes of all sessions until npu_shim.uninstall().
+    """Watch the shapes of all sessions, and the traces of tf.functions, until npu_shim.uninstall().
 
     The first change of each source is logged as a warning, with the line that
-    defines the placeholder or iterator. Values, fetches and errors of
+    defines the placeholder, iterator or function. Values, fetches and errors of
     ``session.run`` do not change. ``npu-shim run`` watches by default.
 
     Args:
@@ -156,10 +167,23 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
 
         return run
 
+    def traced(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return watch.functions.call(self, original, args, kwargs)
+
+        return call
+
     _patches.replace_attribute(_tf_session.BaseSession, "run", watched)
+    if not tf.__version__.startswith("1."):
+        _patches.replace_attribute(type(tf.function(_nothing)), "__call__", traced)
     if summary_at_exit:
         atexit.register(_log_summary, watch)
     return watch
+
+
+def _nothing() -> None:
+    """Do nothing, as a tf.function whose class is asked for."""
 
 
 def _log_summary(watch: ShapeWatch) -> None:

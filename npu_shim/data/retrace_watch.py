@@ -1,0 +1,108 @@
+"""Report functions that TensorFlow traces again, and Keras training on batches of unknown size.
+
+The NPU compiles a graph for each trace of a tf.function, and for each shape that a batch has at run time.
+"""
+
+from __future__ import annotations
+
+import collections
+import inspect
+import os
+from typing import TYPE_CHECKING, Any, Callable, Counter
+
+from npu_shim import _tf, _tf_session
+
+if TYPE_CHECKING:
+    from npu_shim._types import Structure
+
+tf = _tf.tf
+_MAX_SHOWN = 4  # signatures of one function, in the summary
+_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_KERAS_FOLDER = os.sep + "keras" + os.sep
+
+
+class RetraceWatch:
+    """Count the traces of each tf.function that a script calls, by the signature of the call.
+
+    A call traces if TensorFlow has no graph for its arguments: a tensor of another shape or type, another Python value,
+    or a function that was created anew. Functions that others call while they are traced are not counted, nor are those
+    of TensorFlow and Keras; of these only the datasets that they train on are, if their batches have an unknown size.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
+
+    def call(self, function: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a tf.function, and count the call if it traces. Return its result."""
+        if not tf.executing_eagerly():
+            return original(function, *args, **kwargs)
+        before = function.experimental_get_tracing_count()
+        result = original(function, *args, **kwargs)
+        if function.experimental_get_tracing_count() > before:
+            self._count(function, (args, kwargs))
+        return result
+
+    def changes(self) -> list[tuple[str, dict[str, int]]]:
+        """Return the functions that were traced more than once, with the number of traces of each signature."""
+        return [
+            (name, dict(counts))
+            for name, counts in self._counts.items()
+            if sum(counts.values()) > 1 or any("None" in signature for signature in counts)
+        ]
+
+    def summary(self) -> str:
+        """Return the counts as text, or an empty string if nothing was traced again."""
+        lines = []
+        for name, counts in self.changes():
+            shown = "; ".join(f"({text}) {count:,}x" for text, count in list(counts.items())[:_MAX_SHOWN])
+            hidden, total = len(counts) - _MAX_SHOWN, sum(counts.values())
+            more = f"; and {hidden:,} more" if hidden > 0 else ""
+            lines.append(f"  {name}: {total:,} {'trace' if total == 1 else 'traces'}: {shown}{more}")
+        if lines:
+            lines.insert(0, "npu_shim: traces of tf.functions. The NPU compiles a graph for each:")
+        return "\n".join(lines)
+
+    def _count(self, function: Any, given: Structure) -> None:
+        path, line, name = _definition(function.python_function)
+        is_own = not path.startswith((_tf_session.TENSORFLOW_FOLDER, _OWN_FOLDER)) and _KERAS_FOLDER not in path
+        specs = [each.element_spec for each in _flat(given) if hasattr(each, "element_spec")]
+        if not is_own:
+            text = ", ".join(_text(spec) for spec in tf.nest.flatten(specs))
+            if "None" in text:
+                self._counts[f"Keras {name}"][text] += 1
+            return
+        source = f"{name} ({path}:{line})"
+        counts = self._counts[source]
+        text = ", ".join(_text(each) for each in _flat(given))
+        counts[text] += 1
+        if sum(counts.values()) == 2:
+            before = next(iter(counts))
+            _tf.logging.warning(
+                f"npu_shim: {path}:{line}: {name} is traced again, for ({text}) after ({before}), and the NPU compiles "
+                "each trace. Pass tensors of static shapes, and create the function once. Reported once."
+            )
+
+
+def _flat(given: Structure) -> list[Any]:
+    args, kwargs = given
+    return [each for value in [*args, *kwargs.values()] for each in tf.nest.flatten(value)]
+
+
+def _text(value: Any) -> str:
+    """Return the part of a signature for an argument: type and shape of a tensor, the value of a Python number."""
+    shape = getattr(value, "shape", None)
+    if shape is not None and hasattr(value, "dtype"):
+        name = getattr(value.dtype, "name", str(value.dtype))
+        rank = getattr(shape, "rank", len(shape) if isinstance(shape, tuple) else None)
+        return f"{name} None" if rank is None else f"{name} {list(shape)}"
+    if isinstance(value, (bool, int, float, str, bytes)):
+        return repr(value)
+    return "nothing" if value is None else type(value).__name__
+
+
+def _definition(function: Any) -> tuple[str, int, str]:
+    """Return file, line and name of a Python function."""
+    function = inspect.unwrap(getattr(function, "func", function))
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    name = getattr(function, "__name__", type(function).__name__)
+    return (os.path.abspath(code.co_filename), code.co_firstlineno, name) if code else ("an unknown file", 0, name)
