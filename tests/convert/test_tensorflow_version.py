@@ -123,6 +123,13 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
             "model = tf.keras.Sequential()\nmodel.fit(x, y)\n",
             "os.environ['A'] = 'b'\nnpu.open().as_default()\nmodel",
         ),
+        (
+            "import horovod.tensorflow.keras as hvd\n" + TF + "hvd.init()\n"
+            "gpus = tf.config.list_physical_devices('GPU')\nif gpus:\n"
+            "    tf.config.set_visible_devices(gpus[hvd.local_rank()], 'GPU')\ntf.random.set_seed(hvd.rank())\n"
+            "model = tf.keras.Sequential()\nmodel.fit(x, y)\n",
+            "set_seed(hvd.rank())\nnpu.open().as_default()\nmodel",
+        ),
         # in the function that the program runs
         (
             TF + "def run(a):\n    '''Train.'''\n    model = tf.keras.Sequential()\n    model.fit(x, y)\n"
