@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, MutableMapping
+from typing import Any, Callable, ContextManager, Iterator, MutableMapping
 
 from absl import logging
 
@@ -25,9 +25,6 @@ from npu_shim.npu_device import gen_npu_ops as gen_npu_ops
 from npu_shim.npu_device.state import STATE
 from npu_shim.npu_device.train import convert_dropout
 from npu_shim.npu_device.utils import npu_wrapper as npu_wrapper  # registers the layer of saved models
-
-if TYPE_CHECKING:
-    pass
 
 tf = _tf.tf
 NPU = "/job:localhost/replica:0/task:0/device:NPU"
