@@ -222,12 +222,12 @@ def evidence_of(names: Names) -> FileEvidence:
     eager: Evidence | None = None
     two: Evidence | None = None
     trains = opens = False
-    compiled = False
+    calls_keras = False
     for name, node in _names(names):
         dotted = canonical(name)
         trains = trains or dotted == _TAPE
         opens = opens or dotted in _OPEN
-        compiled = compiled or dotted.startswith("tensorflow.keras.")
+        calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
         if not name.startswith(("tensorflow.", "tensorflow_estimator.")):
             continue
         if dotted in _SESSIONS and is_version1(name):
@@ -239,7 +239,7 @@ def evidence_of(names: Names) -> FileEvidence:
         elif _is_two(name, dotted):
             two = two or _evidence(names, name, node)
     two = eager or two or _reads_values(names)
-    return FileEvidence(one, session, two, trains or compiled and _fits(names), opens)
+    return FileEvidence(one, session, two, trains or _fits(names, calls_keras), opens)
 
 
 def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:
@@ -295,8 +295,8 @@ def _reads_values(names: Names) -> Evidence | None:
     return None
 
 
-def _fits(names: Names) -> bool:
-    """Return True if a file trains a Keras model, or an object that it compiles as one."""
+def _fits(names: Names, calls_keras: bool) -> bool:
+    """Return True if a file trains a Keras model, or, if it calls Keras, an object that it compiles as one."""
     compiled = {
         call.node.func.value.id
         for call in names.calls
@@ -309,7 +309,7 @@ def _fits(names: Names) -> bool:
         function = call.node.func
         if isinstance(function, ast.Attribute) and function.attr in TRAINING:
             model = function.value
-            if isinstance(model, ast.Name) and model.id in compiled:
+            if calls_keras and isinstance(model, ast.Name) and model.id in compiled:
                 return True
             if names.types.of(model, call.where) == Type.MODEL:
                 return True
