@@ -103,7 +103,7 @@ def test_a_dataset_is_followed_into_a_file_without_tensorflow(tmp_path: pathlib.
 
 def test_a_keras_model_is_followed_into_a_file_without_tensorflow(tmp_path: pathlib.Path) -> None:
     files = {
-        "a.py": TF + "import b\nb.train(tf.keras.Sequential([]))\n",
+        "a.py": TF + "import b\ntf.disable_v2_behavior()\nb.train(tf.keras.Sequential([]))\n",
         "b.py": 'import json\nimport c\ndef train(model):\n    json.loads("1")\n    model.fit(1)\n',
         "c.py": "",
     }

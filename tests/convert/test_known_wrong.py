@@ -232,7 +232,7 @@ KERAS = {
 
 
 @pytest.mark.parametrize("files,opened", list(KERAS.values()), ids=list(KERAS))
-def test_a_keras_session_is_opened_where_a_model_is_trained(
+def test_the_device_is_opened_where_a_model_is_trained(
     files: dict[str, bytes], opened: bool, tmp_path: pathlib.Path
 ) -> None:
     write(tmp_path, files)
@@ -240,7 +240,7 @@ def test_a_keras_session_is_opened_where_a_model_is_trained(
     converter = Converter(project=Project(paths))
     assert converter.convert(files["net.py"], paths[0]).new is None
     new = converter.convert(files["train.py"], paths[1]).new
-    assert (new is not None and b"npu_keras_sess = set_keras_session_npu_config()" in new) == opened
+    assert (new is not None and b"npu.open().as_default()" in new) == opened
 
 
 def test_a_keras_session_is_not_closed_behind_a_call_that_never_returns() -> None:

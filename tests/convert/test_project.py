@@ -134,8 +134,7 @@ def test_a_model_class_of_another_file_is_a_keras_model(convert) -> None:
     }
     made = convert(files)
     assert made["train.py"] == (
-        "import big\nfrom npu_shim.npu_init import *\nnpu_keras_sess = set_keras_session_npu_config()\n"
-        "net = big.Net()\nnet.fit(x, y)\nclose_session(npu_keras_sess)\n"
+        "import big\nimport npu_shim.npu_device as npu\nnpu.open().as_default()\nnet = big.Net()\nnet.fit(x, y)\n"
     )
     assert made["net.py"] == files["net.py"] and made["big.py"] == files["big.py"]
 

@@ -17,9 +17,10 @@ SEEDS = (1, 2, 3)
 # one standard deviation) and 0.002 (text): for a mean of three seeds the bands are
 # about four standard deviations wide. The loss is the mean over the second half of
 # the logged steps; migrated / original was 0.86 to 1.08 for the digits and 0.99 to
-# 1.00 for the text. A dropout which does nothing gives 0.3 and 0.94.
-ACCURACY_BAND = {"digits_estimator": 0.015, "digits_session": 0.015, "text_keras": 0.005}
-LOSS_RATIO_BAND = {"digits_estimator": 1.35, "digits_session": 1.35, "text_keras": 1.03}
+# 1.00 for the text. A dropout which does nothing gives 0.3 and 0.94. digits_fit logs
+# the mean since the first step, of which dropout is a smaller share: 0.74.
+ACCURACY_BAND = {name: 0.005 if name == "text_keras" else 0.015 for name in SAMPLES}
+LOSS_RATIO_BAND = {name: {"text_keras": 1.03, "digits_fit": 1.2}.get(name, 1.35) for name in SAMPLES}
 
 
 def pairs_with_dropout(train: Train, name: str) -> list[tuple[training.Run, training.Run]]:

@@ -1,7 +1,8 @@
 """Find out which TensorFlow a program speaks: version 1, version 2, both, or one that its source does not show.
 
 The program of a file is the file with all files of the project that it imports, and, if these show nothing, the files
-that import it. ``--tf`` overrides the answer.
+that import it. ``--tf`` overrides the answer, and
+with ``--compat-v1`` it is version 1.
 """
 
 from __future__ import annotations
@@ -123,8 +124,8 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
             version, evidence = _version(program.decisive(program.importing))
     if tf:
         version = Version.ONE if tf == "1" else Version.TWO
-    elif version == Version.UNKNOWN and compat_v1:
-        version = Version.ONE  # the user says so
+    elif compat_v1:
+        version = Version.ONE  # the user says so, and lifting removes evidence of it
     if version in (Version.ONE, Version.BOTH):
         return Verdict(version, evidence, False, False, False)
     trains = own.trains or program.first("trains", program.imported) is not None

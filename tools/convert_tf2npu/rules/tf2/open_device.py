@@ -7,7 +7,8 @@ first tensor, dataset, model or strategy. Modules that are only imported and tes
 A program is one of TensorFlow 2 if it shows this, for example by tf.GradientTape, tf.function, ``loss.numpy()`` or a
 name that TensorFlow 1 does not have. The message names the first evidence. A program that only trains a Keras model
 shows nothing; there the two lines work with both versions: in graph mode they give Keras a session for the NPU.
-Programs that build graphs get sessions for the NPU (NPU101, NPU105). ``--tf 1`` or ``--tf 2`` overrules the evidence.
+Programs that build graphs get sessions for the NPU (NPU101, NPU105). ``--tf 1`` or ``--tf 2`` overrules the evidence,
+and with ``--compat-v1`` all programs are of TensorFlow 1.
 
 The rule reports a program in which it finds no place for the line. Write ``npu.open().as_default()`` before the
 program makes its first tensor.
