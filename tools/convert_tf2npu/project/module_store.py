@@ -14,7 +14,7 @@ from ..syntax.source import SourceError
 from .module_cache import LRU
 from .source_files import MOST_BYTES, SourceFiles
 
-_MOST_NODES = 180_000  # of trees in memory; each takes about 600 bytes with the analysis of it
+_MOST_NODES = 300_000  # of trees in memory; each takes about 600 bytes with the analysis of it
 
 
 class ModuleStore:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from ..syntax.walk import walked
 from .model import Where
 from .scopes import Scopes
 
@@ -37,9 +36,11 @@ class Positions:
         """Return the expressions that read a name or an attribute of that name."""
         if self._mentions is None:
             self._mentions = {}
-            for node in walked(self._scopes.tree):
-                if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-                    self._mentions.setdefault(node.id if isinstance(node, ast.Name) else node.attr, []).append(node)
+            for name, _ in self._scopes.reads:
+                self._mentions.setdefault(name.id, []).append(name)
+            for node in self._scopes.parents:
+                if type(node) is ast.Attribute and type(node.ctx) is ast.Load:
+                    self._mentions.setdefault(node.attr, []).append(node)
         return self._mentions.get(word, [])
 
     def key(self, call: ast.Call) -> tuple[str, int]:

@@ -231,16 +231,15 @@ METHODS = frozenset(method for methods in METHODS_OF.values() for method in meth
 def check_file(context: Context) -> Iterator[Result]:
     """Configure objects of session subclasses in the project that have no __init__ of their own."""
     names = context.names
-    words = {last_name(call.node.func) for call in names.calls}
+    words = {last_name(call.node.func) for call in names.calls} if names.classes else frozenset()
     own = {
         node.name for node, _ in names.classes if node.name in words and not names.ancestry(node).isdisjoint(FUNCTIONS)
     }
-    first: dict[str, Call] = {}
-    for call in names.calls if context.called else ():
-        first.setdefault(context.called.get(call.node, ""), call)
-    elsewhere = {name for name, call in first.items() if name and _makes_session(context, call)}
+    called = context.called
+    one_of_each = {called[call.node]: call for call in names.calls if call.node in called}
+    elsewhere = {name for name, call in one_of_each.items() if _makes_session(context, call)}
     for call in names.calls if own or elsewhere else ():
-        if context.called.get(call.node) in elsewhere or last_name(call.node.func) in own:
+        if called.get(call.node) in elsewhere or last_name(call.node.func) in own:
             found = names.definition(call.node.func, call.where)
             if found and isinstance(found[0], ast.ClassDef) and not found[1].held(found[0], "__init__"):
                 for base in sorted(found[1].ancestry(found[0]).intersection(FUNCTIONS)):
