@@ -6,9 +6,11 @@ import pathlib
 from typing import Any
 
 import pytest
+from convert_tf2npu.analysis.near_frameworks import near_frameworks
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.main import main
+from convert_tf2npu.project.project import Project
 
 TF = "import tensorflow as tf\n"
 KERAS = TF + "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.fit(x, y)\n"
@@ -174,3 +176,17 @@ def test_the_support_of_eager_programs(tmp_path: pathlib.Path) -> None:
     main(["-i", str(tmp_path), "-r", str(tmp_path / "report"), "--no-cache"])
     report = (tmp_path / "report" / "report.txt").read_text()
     assert "2.6" in report
+
+
+def test_libraries_beside_the_scripts_are_not_analysed(tmp_path: pathlib.Path) -> None:
+    files = {
+        "net.py": KERAS,
+        "train.py": "import net\n",
+        "start.py": "import train\n",
+        "regression.py": "model.fit(x, y)\n",
+        "bagging.py": "import regression\nmodel = regression.model\nmodel.fit(x, y)\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    project = Project([str(tmp_path / name) for name in files])
+    assert {pathlib.Path(path).name for path in near_frameworks(project)} == {"net.py", "train.py", "start.py"}

@@ -15,6 +15,7 @@ from ..semantics.tf_types import Type
 from ..semantics.version_evidence import had_gelu
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
+from .near_frameworks import is_near_framework
 
 _SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})
 # Calls that build a graph, and fail in TensorFlow 2 unless its behavior is disabled.
@@ -97,7 +98,8 @@ def is_started(context: Context) -> bool:
     if names.project and names.path and names.project.importers(names.path):
         return False
     return any(
-        _is_work(names, call) or _starts(names, call) or _is_of_model(names, call) for call in _calls_at_top(names)
+        _is_work(names, call) or _starts(names, call) or (is_near_framework(names) and _is_of_model(names, call))
+        for call in _calls_at_top(names)
     )
 
 

@@ -1,8 +1,7 @@
 """Find out which TensorFlow a program speaks: version 1, version 2, both, or one that its source does not show.
 
 The program of a file is the file with all files of the project that it imports, and, if these show nothing, the files
-that import it. ``--tf`` overrides the answer, and
-with ``--compat-v1`` it is version 1.
+that import it. ``--tf`` overrides the answer, and with ``--compat-v1`` it is version 1.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from ..semantics.module_index import ModuleIndex, Names
 from ..semantics.tf_types import Type
 from ..tf_api.canonical_names import canonical, is_only_version2, is_version1
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
+from .near_frameworks import near_frameworks
 
 
 class Version(enum.Enum):
@@ -135,7 +135,9 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
 
 
 class _Program:
-    """The other files of the program of a file. Few of them are analysed: those with a word that may be evidence.
+    """The other files of the program of a file.
+
+    Few of them are analysed: those near TensorFlow with a word that may be evidence.
 
     ``imported`` are those that the file imports, ``importing`` those that import it, directly or not, and ``started``
     the scripts among them, tests left out.
@@ -179,7 +181,8 @@ class _Program:
         return None
 
     def _has(self, path: str, kind: str) -> bool:
-        return self._project is not None and kind in self._project.once(_kinds, path)
+        project = self._project
+        return project is not None and kind in project.once(_kinds, path) and path in project.once(near_frameworks)
 
 
 # What may be evidence in the bytes of a file.

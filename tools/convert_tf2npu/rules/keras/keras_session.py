@@ -127,16 +127,18 @@ _CLOSE = "close_session(npu_keras_sess)"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not any(word in context.source.text for word in TRAINING_METHODS) or is_two(context):
+    if not any(word in context.source.text for word in TRAINING_METHODS):
         return
     trained = first_training(context)
     if trained is None:
         possible = None if sets_session(context) else first_possible_training(context)
-        if possible is not None:
+        if possible is not None and not is_two(context):
             yield Finding(
                 possible.node,
                 f"this may train a Keras model. If it does, write {_OPEN} before the model and {_CLOSE} at the end",
             )
+        return
+    if is_two(context):
         return
     if uses_eager(context):
         yield Finding(
