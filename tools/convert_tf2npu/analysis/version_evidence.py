@@ -1,0 +1,167 @@
+"""Find what in a file shows the version of TensorFlow that it speaks."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator, NamedTuple
+
+from ..semantics.module_index import Names
+from ..semantics.tf_types import Type
+from ..tf_api.canonical_names import canonical, is_only_version2, is_version1
+from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
+
+_TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
+_TAPE = "tensorflow.GradientTape"
+_EAGER = frozenset({_TAPE, "tensorflow.function", "tensorflow.config.run_functions_eagerly"})
+_OPEN = frozenset({"npu_shim.npu_device.open", "npu_shim.npu_device.npu_device.open"})
+# Names of compat.v1 that build a graph, or switch to graphs.
+_GRAPHS = (
+    "tensorflow.contrib.",
+    "tensorflow.disable_eager_execution",
+    "tensorflow.disable_v2_behavior",
+    "tensorflow.estimator.",
+    "tensorflow.get_variable",
+    "tensorflow.global_variables_initializer",
+    "tensorflow.layers.",
+    "tensorflow.placeholder",
+    "tensorflow.train.MonitoredSession",
+    "tensorflow.train.MonitoredTrainingSession",
+    "tensorflow.train.Supervisor",
+)
+_SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", "tensorflow.keras.backend.set_session"})
+_KERAS = frozenset(
+    "tensorflow.keras." + name for name in ("backend.get_session", "layers.CuDNNGRU", "layers.CuDNNLSTM")
+)
+_ENABLES = ("tensorflow.enable_", "tensorflow.logging", "tensorflow.ConfigProto", "tensorflow.GPUOptions")
+
+
+class Evidence(NamedTuple):
+    """A name in a file that shows the version, as scripts write it."""
+
+    name: str
+    path: str
+    line: int
+
+
+class FileEvidence(NamedTuple):
+    """The evidence in a file.
+
+    Attributes:
+        one: of version 1, in which the program builds graphs.
+        session: a session of compat.v1. Programs of version 2 make one to limit the memory of GPUs.
+        two: of version 2, eager.
+        trains: the file trains a Keras model or computes gradients eagerly.
+        opens: the file opens the NPU device.
+    """
+
+    one: Evidence | None
+    session: Evidence | None
+    two: Evidence | None
+    trains: bool
+    opens: bool
+
+
+def evidence_of(names: Names) -> FileEvidence:
+    """Return the evidence in a file."""
+    one: Evidence | None = None
+    session: Evidence | None = None
+    eager: Evidence | None = None
+    two: Evidence | None = None
+    trains = opens = False
+    calls_keras = False
+    for name, node in _names(names):
+        dotted = canonical(name)
+        trains = trains or dotted == _TAPE
+        opens = opens or dotted in _OPEN
+        calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
+        if not name.startswith(("tensorflow.", "tensorflow_estimator.")):
+            continue
+        if dotted in _SESSIONS and is_version1(name):
+            session = session or _evidence(names, name, node)
+        elif _is_one(name, dotted, node):
+            one = one or _evidence(names, name, node)
+        elif dotted in _EAGER:
+            eager = eager or _evidence(names, name, node)
+        elif _is_two(name, dotted):
+            two = two or _evidence(names, name, node)
+    two = eager or two or _reads_values(names)
+    return FileEvidence(one, session, two, trains or _fits(names, calls_keras), opens)
+
+
+def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the dotted names that a file calls or decorates with."""
+    for call in names.calls:
+        spelled = names.spelled(call.node.func, call.where)
+        if spelled:
+            yield spelled, call.node
+    for function in names.functions:
+        for decorator in getattr(function.node, "decorator_list", ()):
+            spelled = names.spelled(decorator, function.where)
+            if spelled:
+                yield spelled, decorator
+    for node, where in names.classes:
+        for base in node.bases:
+            spelled = names.spelled(base, where)
+            if spelled:
+                yield spelled, base
+
+
+def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
+    if dotted == "tensorflow.nn.dropout":
+        return isinstance(node, ast.Call) and any(keyword.arg == "keep_prob" for keyword in node.keywords)
+    if dotted.startswith(_ENABLES):
+        return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE)
+    if dotted.startswith(_GRAPHS) or dotted in _KERAS:
+        return True
+    if dotted.startswith("tensorflow.keras."):
+        return False  # Keras moves names from version to version
+    return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
+
+
+def _is_two(name: str, dotted: str) -> bool:
+    if dotted.endswith(".gelu") or dotted.startswith("tensorflow.distribute."):
+        return False  # the tool replaces these, so a second run would find another version
+    return not is_version1(name) and (became(name) == NEW or is_only_version2(name))
+
+
+def _reads_values(names: Names) -> Evidence | None:
+    """Return the evidence of a loop over a dataset, or of the value of a tensor: ``loss.numpy()``."""
+    of_tensorflow = any(
+        binding.target.partition(".")[0] == "tensorflow"
+        for bindings in names.module.bindings.values()
+        for binding in bindings
+    ) and not any(binding.target == "torch" for bindings in names.module.bindings.values() for binding in bindings)
+    for call in names.calls:
+        function = call.node.func
+        if of_tensorflow and isinstance(function, ast.Attribute) and function.attr == "numpy" and not call.node.args:
+            return _evidence(names, ".numpy()", call.node)
+    for statement, where in names.places.items():
+        if isinstance(statement, ast.For) and names.types.of(statement.iter, where) == Type.DATASET:
+            return _evidence(names, "a loop over a dataset", statement)
+    return None
+
+
+def _fits(names: Names, calls_keras: bool) -> bool:
+    """Return True if a file trains a Keras model, or, if it calls Keras, an object that it compiles as one."""
+    compiled = {
+        call.node.func.value.id
+        for call in names.calls
+        if isinstance(call.node.func, ast.Attribute)
+        and isinstance(call.node.func.value, ast.Name)
+        and call.node.func.attr == "compile"
+        and {"loss", "optimizer"} & {keyword.arg for keyword in call.node.keywords}
+    }
+    for call in names.calls:
+        function = call.node.func
+        if isinstance(function, ast.Attribute) and function.attr in _TRAINING:
+            model = function.value
+            if calls_keras and isinstance(model, ast.Name) and model.id in compiled:
+                return True
+            if names.types.of(model, call.where) == Type.MODEL:
+                return True
+    return False
+
+
+def _evidence(names: Names, name: str, node: ast.AST) -> Evidence:
+    rest = rest_of(name) if name.startswith("tensorflow.") else ""
+    return Evidence(f"tf.{rest}" if rest else name, names.path, getattr(node, "lineno", 0))
