@@ -1,10 +1,11 @@
 """Find out if there is an NPU, and why not. Only this module knows the device.
 
-There is an NPU if a package of the vendor can be imported (``npu_bridge`` for
-TensorFlow 1.15, ``npu_device`` for TensorFlow 2.6) and the driver shows a device
-file (``/dev/davinci0`` and so on). Otherwise everything runs on the CPU.
-``NPU_SHIM_FALLBACK`` controls the message: ``warn`` (once, the default),
-``error`` or ``silent``.
+There is an NPU if the driver shows a device file (``/dev/davinci0`` and so on)
+and a package of the vendor loads: ``npu_bridge`` for TensorFlow 1.15,
+``npu_device`` for TensorFlow 2.6, whose part ``npu_device.compat.v1`` has the
+modules of npu_bridge for graph mode. ``NPU_SHIM_FALLBACK`` is the policy without
+an NPU: ``warn`` (once), ``error`` or ``silent``. By default, a host without a card
+warns, and a host whose card no package can use is an error.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import functools
 import glob
 import importlib
-import importlib.util
 import sys
 import warnings
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any, Callable, TypeVar, cast
 
 from npu_shim import _env
+from npu_shim._packages import is_importable, tensorflow_version
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -33,12 +34,14 @@ DEVICE_FILES = "/dev/davinci[0-9]*"
 class Device:
     """The device of the ops: ``kind`` is ``'npu'`` or ``'cpu'``; ``reason`` is why.
 
-    On an NPU ``package`` is the vendor's package that serves it.
+    On an NPU ``package`` is the vendor's package that serves it. ``cards`` are the
+    device files that the driver shows, also where no package can use them.
     """
 
     kind: str
     reason: str
     package: str = VENDOR_PACKAGE
+    cards: tuple[str, ...] = ()
 
     @property
     def is_npu(self) -> bool:
@@ -48,8 +51,21 @@ class Device:
         return f"{self.kind}: {self.reason}"
 
 
+def look() -> Device:
+    """Return the device as far as it is known without an import of the vendor's package."""
+    cards = tuple(sorted(glob.glob(DEVICE_FILES)))
+    if not cards:
+        return Device("cpu", f"the driver shows no card ({DEVICE_FILES} matches nothing)")
+    packages = _installed()
+    if not packages:
+        return Device("cpu", f"{_shown(cards)}, but {_wanted()} is not installed for {sys.executable}", cards=cards)
+    return _served(cards, packages[0])
+
+
 def device() -> Device:
-    """Return the device of the ops on this machine, and why. Starts nothing and imports nothing.
+    """Return the device of the ops on this machine, and why. Starts nothing.
+
+    If the driver shows a card, it imports the vendor's package, because an installed package may not load.
 
     Returns:
         A Device with ``kind`` ('npu' or 'cpu') and ``reason``.
@@ -58,22 +74,30 @@ def device() -> Device:
             a value that is not allowed.
     """
     _env.read()
-    return look()
+    return find()
 
 
-def look() -> Device:
+def find() -> Device:
     """Return the device without a check of the environment variables."""
-    package = next(filter(_importable, (VENDOR_PACKAGE, VENDOR_PACKAGE_TF2)), None)
-    if package is None:
-        return Device("cpu", f"the vendor's package {VENDOR_PACKAGE} is not installed for {sys.executable}")
-    device_files = sorted(glob.glob(DEVICE_FILES))
-    if not device_files:
-        return Device("cpu", f"{package} is installed, but the driver shows no card ({DEVICE_FILES} matches nothing)")
-    return Device(
-        "npu",
-        f"{package} is installed and the driver shows {len(device_files)} card(s), first {device_files[0]}",
-        package,
-    )
+    found = look()
+    if not found.is_npu:
+        return found
+    failures = []
+    for package in _installed():
+        failure = _load_failure(package)
+        if failure is None:
+            return _served(found.cards, package)
+        failures.append(f"{package} does not load ({failure})")
+    return Device("cpu", f"{_shown(found.cards)}, but {' and '.join(failures)}", cards=found.cards)
+
+
+def is_npu() -> bool:
+    """Return True if the ops run on an NPU.
+
+    Raises:
+        RuntimeError: if the driver shows a card that no package can use, and NPU_SHIM_FALLBACK does not allow the CPU.
+    """
+    return _allowed(device()).is_npu
 
 
 def resolve() -> Device:
@@ -82,21 +106,90 @@ def resolve() -> Device:
     Returns:
         The Device; on an NPU the vendor's op library is loaded.
     Raises:
-        RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK is 'error'.
+        RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    found = device()
+    found = _allowed(device())
     if found.is_npu:
         vendor(VENDOR_PACKAGE + ".estimator.npu_ops")  # loading it registers NpuOptimizer with TensorFlow
         return found
-    policy = _env.read().fallback
+    policy = _env.read().fallback or "warn"
     if policy == "error":
         raise RuntimeError(
             f"There is no NPU here ({found.reason}) and NPU_SHIM_FALLBACK=error forbids the CPU. Install the vendor's "
-            "driver and npu_bridge, or export NPU_SHIM_FALLBACK=warn (or silent) to run on the CPU."
+            f"driver and {_wanted()}, or export NPU_SHIM_FALLBACK=warn (or silent) to run on the CPU."
         )
     if policy == "warn":
         _warn_once(found.reason)
     return found
+
+
+def unused_card(found: Device) -> str | None:
+    """Return what is wrong and what to install if the driver shows a card that no package can use, else None."""
+    if found.is_npu or not found.cards:
+        return None
+    version = tensorflow_version()
+    if version and not version.startswith(("1.15.", "2.6.")):
+        fix = f"TensorFlow {version} has no vendor package: use TensorFlow 2.6 or 1.15"
+    elif _installed():
+        fix = "Source the set_env.sh of CANN's toolkit and of its TensorFlow plugin, and compare their versions"
+    else:
+        fix = f"Install CANN's TensorFlow plugin (tfplugin), which has {_wanted()}, and source its set_env.sh"
+    return f"The card is not used: {found.reason}. {fix}; npu-shim doctor shows what is installed"
+
+
+def _allowed(found: Device) -> Device:
+    """Return the device, and raise an error if a card would stay unused by mistake."""
+    problem = unused_card(found)
+    if problem and _env.read().fallback in (None, "error"):
+        raise RuntimeError(f"{problem}. To run on the CPU on purpose, export NPU_SHIM_FALLBACK=warn.")
+    return found
+
+
+def _installed() -> list[str]:
+    """Return the vendor's packages that Python finds, the one for this TensorFlow first."""
+    packages = [VENDOR_PACKAGE, VENDOR_PACKAGE_TF2]
+    if (tensorflow_version() or "1").startswith("2"):
+        packages.reverse()
+    return [package for package in packages if is_importable(package)]
+
+
+def _wanted() -> str:
+    """Return the vendor's package for this TensorFlow, or both."""
+    version = tensorflow_version() or ""
+    if version.startswith("1."):
+        return VENDOR_PACKAGE
+    if version.startswith("2.6."):
+        return VENDOR_PACKAGE_TF2
+    return f"{VENDOR_PACKAGE} (TensorFlow 1.15) or {VENDOR_PACKAGE_TF2} (TensorFlow 2.6)"
+
+
+def _shown(cards: tuple[str, ...]) -> str:
+    return f"the driver shows {len(cards)} card(s), first {cards[0]}"
+
+
+def _served(cards: tuple[str, ...], package: str) -> Device:
+    others = [other for other in _installed() if other != package]
+    text = f"{_shown(cards)}; {package} serves TensorFlow {tensorflow_version() or 'of unknown version'}"
+    if package == VENDOR_PACKAGE_TF2:
+        text += f", in graph mode {_GRAPH_MODE_OF_TF2}"
+    if others:
+        text += f" ({others[0]} is installed too and not used)"
+    return Device("npu", text, package, cards)
+
+
+def _load_failure(package: str) -> str | None:
+    """Return why a vendor's package cannot be imported, None if it can."""
+    return None if sys.modules.get(package) is not None else _import_failure(package)
+
+
+@functools.lru_cache(maxsize=None)
+def _import_failure(package: str) -> str | None:
+    try:
+        importlib.import_module(package)
+    except Exception as error:  # a missing library is an OSError or ImportError, another TensorFlow an AttributeError
+        text = str(error).strip().splitlines()
+        return f"{type(error).__name__}: {text[0] if text else 'no message'}"
+    return None
 
 
 def vendor(module: str) -> ModuleType:
@@ -106,14 +199,14 @@ def vendor(module: str) -> ModuleType:
         module: a module of npu_bridge, hccl or npu_device. For one of npu_bridge, the package for TensorFlow 2 has its
             own module.
     """
-    if module.startswith(VENDOR_PACKAGE + ".") and look().package == VENDOR_PACKAGE_TF2:
+    if module.startswith(VENDOR_PACKAGE + ".") and find().package == VENDOR_PACKAGE_TF2:
         module = _GRAPH_MODE_OF_TF2 + module[len(VENDOR_PACKAGE) :]
     return importlib.import_module(module)
 
 
 def has_npu_device() -> bool:
     """Return True if there is an NPU and the vendor's package for TensorFlow 2 serves it."""
-    found = look()
+    found = _allowed(find())
     return found.is_npu and found.package == VENDOR_PACKAGE_TF2
 
 
@@ -123,7 +216,7 @@ def prefer_vendor(module: str) -> Callable[[_Function], _Function]:
     Args:
         module: a module of the vendor; one of npu_device is used only where that package serves the NPU.
     """
-    is_served = has_npu_device if module.startswith(VENDOR_PACKAGE_TF2) else lambda: device().is_npu
+    is_served = has_npu_device if module.startswith(VENDOR_PACKAGE_TF2) else is_npu
 
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
@@ -145,7 +238,7 @@ def use_vendor_class(module: str) -> Callable[[type], type]:
 
     def decorate(cls: type) -> type:
         def __new__(created: type, *args: Any, **kwargs: Any) -> Any:
-            if created is cls and device().is_npu:
+            if created is cls and is_npu():
                 return getattr(vendor(module), cls.__name__)(*args, **kwargs)
             return object.__new__(created)
 
@@ -162,9 +255,3 @@ def _warn_once(reason: str) -> None:
         RuntimeWarning,
         stacklevel=3,
     )
-
-
-def _importable(package: str) -> bool:
-    if package in sys.modules:
-        return sys.modules[package] is not None
-    return importlib.util.find_spec(package) is not None

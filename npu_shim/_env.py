@@ -56,7 +56,8 @@ class Environment(NamedTuple):
     variable pod_variable. The timeouts limit the wait for other ranks to start
     and the wait in a collective. collectives selects the collective backend on
     the CPU. base_port is the first port of the ranks. commit_dir is the folder in which
-    elastic states survive a restart of the job.
+    elastic states survive a restart of the job. fallback is None if
+    NPU_SHIM_FALLBACK is not set.
     """
 
     rank_id: int | None
@@ -71,7 +72,7 @@ class Environment(NamedTuple):
     cm_chief_device: int | None
     cm_worker_ip: str | None
     tf_config: str | None
-    fallback: str
+    fallback: str | None
     kernels: str
     memory: str
     connect_timeout_s: int
@@ -146,7 +147,7 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         cm_chief_device=chief_device,
         cm_worker_ip=env.text("CM_WORKER_IP"),
         tf_config=env.json_object("TF_CONFIG"),
-        fallback=env.choice("NPU_SHIM_FALLBACK", FALLBACKS),
+        fallback=env.choice("NPU_SHIM_FALLBACK", FALLBACKS) if env.text("NPU_SHIM_FALLBACK") else None,
         kernels=env.choice("NPU_SHIM_KERNELS", KERNELS),
         memory=env.choice("NPU_SHIM_MEMORY", MEMORY),
         connect_timeout_s=env.integer("HCCL_CONNECT_TIMEOUT", 1) or CONNECT_TIMEOUT_S,

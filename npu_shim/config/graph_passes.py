@@ -36,7 +36,7 @@ def switch_off(config: ConfigProto) -> None:
     rewrite = config.graph_options.rewrite_options
     entry = find_entry(config)
     by_script = _Passes(rewrite.remapping, rewrite.memory_optimization)
-    if not (_device.device().is_npu or _is_switched_off(config) or by_script == _recorded(entry)):
+    if not (_device.is_npu() or _is_switched_off(config) or by_script == _recorded(entry)):
         _record(entry, by_script)
     _put(rewrite, _OFF)
     config.allow_soft_placement = True
@@ -45,7 +45,7 @@ def switch_off(config: ConfigProto) -> None:
 
 def for_this_device(config: ConfigProto | None) -> ConfigProto | None:
     """Return the config for TensorFlow: on the NPU the config itself, on the CPU a copy with the script's passes."""
-    if config is None or _device.device().is_npu or not _is_switched_off(config):
+    if config is None or _device.is_npu() or not _is_switched_off(config):
         return config
     result = _tf.ConfigProto()
     result.CopyFrom(config)

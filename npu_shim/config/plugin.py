@@ -50,19 +50,19 @@ def npu_resource_init(
     check_session_options(options)
     if enable_profiling and profiling_options is None:
         raise ValueError("npu_resource_init: enable_profiling=True needs profiling_options. Give a JSON string.")
-    if _device.device().is_npu:
+    if _device.is_npu():
         _device.vendor(_VENDOR).npu_resource_init(**call)
 
 
 def npu_resource_shutdown() -> None:
     """Stop the backend. Does nothing on the CPU."""
-    if _device.device().is_npu:
+    if _device.is_npu():
         _device.vendor(_VENDOR).npu_resource_shutdown()
 
 
 def npu_close() -> None:
     """Close the backend. Does nothing on the CPU."""
-    if _device.device().is_npu:
+    if _device.is_npu():
         _device.vendor(_VENDOR).npu_close()
 
 
@@ -79,7 +79,7 @@ def init_rdma_pool(mem_size: int) -> None:
     """
     if not isinstance(mem_size, int):
         raise ValueError(f"mem_size={mem_size!r} is not allowed: it must be an int, in bytes.")
-    if _device.device().is_npu:
+    if _device.is_npu():
         _device.vendor(_VENDOR).init_rdma_pool(mem_size)
 
 
@@ -91,7 +91,7 @@ def rdma_remote_register(remote_var_list: Sequence[Variable]) -> None:
     """
     if not isinstance(remote_var_list, (list, tuple)):
         raise ValueError(f"remote_var_list={remote_var_list!r} is not allowed: it must be a list.")
-    if _device.device().is_npu:
+    if _device.is_npu():
         _device.vendor(_VENDOR).rdma_remote_register(remote_var_list)
 
 
@@ -111,7 +111,7 @@ def set_device_sat_mode(mode: int) -> None:
     """
     if mode not in (0, 1):
         raise ValueError(f"mode={mode!r} is not allowed: it must be 0 or 1.")
-    if _device.device().is_npu:
+    if _device.is_npu():
         _device.vendor(_VENDOR).set_device_sat_mode(mode)
     elif mode == 0:
         raise ValueError("set_device_sat_mode(0) is not possible on the CPU, which has infinity and NaN. Use mode 1.")
@@ -119,4 +119,4 @@ def set_device_sat_mode(mode: int) -> None:
 
 def is_inf_nan_enabled() -> bool:
     """Return True if an overflow results in infinity and NaN. Always True on the CPU."""
-    return bool(_device.vendor(_VENDOR).is_inf_nan_enabled()) if _device.device().is_npu else True
+    return bool(_device.vendor(_VENDOR).is_inf_nan_enabled()) if _device.is_npu() else True

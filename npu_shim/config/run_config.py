@@ -152,7 +152,7 @@ def _check_cluster(values: dict[str, Any]) -> None:
         )
     if cluster and not values["mix_compile_mode"]:
         raise ValueError("TF_CONFIG names a cluster, which needs mix_compile_mode=True. Set it.")
-    if cluster and not _device.device().is_npu:
+    if cluster and not _device.is_npu():
         raise ValueError(
             "distribute=ParameterServerStrategy() with the cluster of TF_CONFIG is not allowed on the CPU, "
             f"which has no parameter servers. {_DATA_PARALLEL}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from npu_shim import _device
+from npu_shim import _device, _env
 from npu_shim.diagnostics.environment import RankTableFacts, rank_table, variables
 from npu_shim.diagnostics.host import host
 from npu_shim.diagnostics.probe import probe
@@ -22,11 +22,12 @@ def diagnose() -> Diagnosis:
         A dictionary for JSON with a part for each module of this package, ``device``, ``problems`` (why training
         cannot run; empty if it can) and ``notes`` (findings that do not prevent training).
     """
+    tensorflow = dict(probe())
     found: Diagnosis = {
         "schema": SCHEMA,
         "versions": versions(),
-        "tensorflow": probe(),
-        "device": _found_device(),
+        "tensorflow": tensorflow,
+        "device": tensorflow.pop("device", None) or _found_device(),
         "vendor": vendor(),
         "environment": variables(),
         "rank_table": rank_table(),
@@ -40,8 +41,11 @@ def problems(found: Diagnosis) -> list[str]:
     """Return the reasons why training cannot run."""
     reasons: list[str] = []
     contradiction = found["environment"]["error"]
+    unused_card = found["device"].get("unused_card")
     if contradiction:
         reasons.append(contradiction)
+    elif found["tensorflow"]["error"] and unused_card:
+        reasons.append(f"{unused_card}. To run on the CPU on purpose, export NPU_SHIM_FALLBACK=warn.")
     elif found["tensorflow"]["error"]:
         reasons.append(found["tensorflow"]["error"])
     table = found["rank_table"]
@@ -64,17 +68,19 @@ def notes(found: Diagnosis) -> list[str]:
             f"TensorFlow {tensorflow['tensorflow']} has no tf.estimator: NPUEstimator and NPURunConfig raise an error. "
             "Use TensorFlow 2.15 or earlier if you need them."
         )
-    if found["device"]["kind"] == "cpu" and found["vendor"]["cards"]:
-        lines.append(f"The NPUs {', '.join(found['vendor']['cards'])} are not used: {found['device']['reason']}.")
+    if found["device"].get("unused_card") and not found["tensorflow"]["error"]:
+        lines.append(f"{found['device']['unused_card']}.")
     return lines
 
 
 def _found_device() -> dict[str, str | None]:
+    """Return the device where TensorFlow could not be asked: without an import of the vendor's package."""
     try:
-        device = _device.device()
+        _env.read()
     except ValueError as error:  # reported among the problems, with the environment
-        return {"kind": None, "reason": str(error)}
-    return {"kind": device.kind, "reason": device.reason}
+        return {"kind": None, "reason": str(error), "unused_card": None}
+    device = _device.look()
+    return {"kind": device.kind, "reason": device.reason, "unused_card": _device.unused_card(device)}
 
 
 def _reads_rank_table(found: Diagnosis) -> bool:

@@ -102,6 +102,8 @@ def main() -> None:
         estimator=_tf.estimator() is not None,
         keras_sessions=_tf.has_keras_sessions(),
     )
+    found = _device.device()
+    _print_facts(device={"kind": found.kind, "reason": found.reason, "unused_card": _device.unused_card(found)})
     device = _device.resolve()
     begin = time.time()
     with tf.Graph().as_default(), _tf.v1.Session(config=session_config()) as session:

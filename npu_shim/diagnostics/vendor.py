@@ -9,7 +9,7 @@ from typing import Any, Mapping
 
 from npu_shim import _env
 from npu_shim._device import DEVICE_FILES
-from npu_shim.diagnostics.versions import path_of, version_of
+from npu_shim._packages import path_of, version_of
 
 # TF Adapter for TensorFlow 1 and 2, collectives, operator compiler
 PACKAGES = ("npu_bridge", "npu_device", "hccl", "te")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 import sys
 
@@ -19,31 +18,3 @@ def versions() -> dict[str, str]:
         "system": platform.platform(),
         "machine": platform.machine(),
     }
-
-
-def version_of(distribution: str) -> str | None:
-    """Return the version of an installed distribution, None if it is not installed."""
-    if sys.version_info >= (3, 8):
-        from importlib import metadata
-
-        try:
-            return metadata.version(distribution)
-        except metadata.PackageNotFoundError:
-            return None
-    import pkg_resources
-
-    try:
-        return pkg_resources.get_distribution(distribution).version
-    except pkg_resources.DistributionNotFound:
-        return None
-
-
-def path_of(package: str) -> str | None:
-    """Return the path that a package would be imported from, None if it is not found."""
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return None
-    if spec is None:
-        return None
-    return spec.origin or next(iter(spec.submodule_search_locations or ()), None)

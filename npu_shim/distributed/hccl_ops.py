@@ -50,7 +50,7 @@ def allreduce(tensor: Any, reduction: str, fusion: int = 1, fusion_id: int = -1,
     """
     check_reduction(reduction)
     check_fusion(fusion, fusion_id, (0, 1, 2))
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _vendor().allreduce(tensor, reduction, fusion, fusion_id, group)
     if is_single(group):
         return tf.identity(tensor)
@@ -67,7 +67,7 @@ def allgather(tensor: Any, rank_size: int, group: str = WORLD, fusion: int = 0, 
         TypeError: on several ranks, HCCL does not gather the type.
     """
     check_fusion(fusion, fusion_id, (0, 2))
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _vendor().allgather(tensor, rank_size, group, fusion, fusion_id)
     check_size(rank_size, group, "hccl_ops.allgather")
     if rank_size == 1:
@@ -96,7 +96,7 @@ def broadcast(
     if not isinstance(tensor, (list, tuple)):
         raise TypeError(f"hccl_ops.broadcast: tensor={tensor!r} is not allowed. Pass a list: [tensor].")
     check_fusion(fusion, fusion_id, (0, 2))
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _vendor().broadcast(tensor, root_rank, fusion, fusion_id, group)
     check_member(root_rank, "root_rank", group, "hccl_ops.broadcast")
     if is_single(group) or not tensor:
@@ -116,7 +116,7 @@ def reduce(
     """
     check_reduction(reduction)
     check_fusion(fusion, fusion_id, (0, 2))
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _vendor().reduce(tensor, reduction, root_rank, fusion, fusion_id, group)
     check_member(root_rank, "root_rank", group, "hccl_ops.reduce")
     if is_single(group):
@@ -136,7 +136,7 @@ def reduce_scatter(
     """
     check_reduction(reduction)
     check_fusion(fusion, fusion_id, (0, 2))
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _vendor().reduce_scatter(tensor, reduction, rank_size, group, fusion, fusion_id)
     check_size(rank_size, group, "hccl_ops.reduce_scatter")
     if rank_size == 1:
@@ -158,7 +158,7 @@ def send(tensor: Any, sr_tag: int, dest_rank: int, group: str = WORLD) -> tf.Ope
         ValueError: the group has no such rank, or it is this rank.
         TypeError: HCCL does not send the type.
     """
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _vendor().send(tensor, sr_tag, dest_rank, group)
     check_other(dest_rank, "dest_rank", group, "hccl_ops.send")
     return graph_ops.send(to_tensor(tensor, SENT_TYPES, "hccl_ops.send"), sr_tag, dest_rank, group)
@@ -179,7 +179,7 @@ def receive(shape: Sequence[int], data_type: Any, sr_tag: int, src_rank: int, gr
         ValueError: the group has no such rank, or it is this rank.
         TypeError: HCCL does not send the type.
     """
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _vendor().receive(shape, data_type, sr_tag, src_rank, group)
     check_other(src_rank, "src_rank", group, "hccl_ops.receive")
     dtype = check_type(tf.as_dtype(data_type), SENT_TYPES, "hccl_ops.receive")
@@ -208,7 +208,7 @@ def all_to_all_v(
     Raises:
         TypeError: HCCL does not send the type.
     """
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _vendor().all_to_all_v(
             send_data, send_counts, send_displacements, recv_counts, recv_displacements, group
         )
@@ -235,7 +235,7 @@ def all_to_all_v_c(
         TypeError: HCCL does not send the type.
     """
     check_fusion(fusion, fusion_id, (0, 2))
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _vendor().all_to_all_v_c(send_data, send_count_matrix, rank, fusion, fusion_id, group)
     own = own_rank(group)
     if rank != own:

@@ -24,7 +24,7 @@ def get_rank_size(group: str = WORLD) -> int:
     """
     if group == WORLD:
         return world_size()
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _device.vendor("hccl.manage.api").get_rank_size(group)
     return groups.group(group).size
 
@@ -38,7 +38,7 @@ def get_rank_id(group: str = WORLD) -> int:
         TypeError, ValueError: the group does not exist, or the variables of the job contradict each other.
     """
     numbered_by_npus = _env.read().cm_chief_ip is not None and world_size() > 1
-    if (group != WORLD or numbered_by_npus) and _device.device().is_npu:
+    if (group != WORLD or numbered_by_npus) and _device.is_npu():
         return _device.vendor("hccl.manage.api").get_rank_id(group)
     here = world()
     return groups.group(group, here).rank_of(here.rank)

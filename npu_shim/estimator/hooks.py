@@ -68,7 +68,7 @@ class SetIterationsVarHook(_tf.SessionRunHook):
     def begin(self) -> None:
         """Create the loop and its variables before the graph is finalized."""
         self._load = loop_variables.Loader()
-        if self._iterations == 1 or _device.device().is_npu:
+        if self._iterations == 1 or _device.is_npu():
             return
         op = self._op or iteration_op(_tf.v1.get_default_graph())
         if op is None:

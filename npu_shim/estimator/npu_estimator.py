@@ -262,7 +262,7 @@ else:
 
 def _looped(spec: EstimatorSpec, iterations: int) -> EstimatorSpec:
     """Return a spec whose train op makes several steps for one run."""
-    if _device.device().is_npu:
+    if _device.is_npu():
         loop = IterationsPerLoopHook(iterations)
         return spec._replace(
             train_op=loop.looped(_tf.tf.group(spec.train_op)), training_hooks=tuple(spec.training_hooks) + (loop,)

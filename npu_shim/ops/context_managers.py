@@ -30,7 +30,7 @@ class Profiler:
         if level not in ("L0", "L1", "L2"):
             raise ValueError(f"level={level!r} is not allowed: it must be one of L0, L1, L2.")
         self._vendor: Any | None = None
-        if _device.device().is_npu:
+        if _device.is_npu():
             self._vendor = _device.vendor("npu_bridge.profiler.profiler").Profiler(
                 level=level, aic_metrics=aic_metrics, output_path=output_path
             )
@@ -62,7 +62,7 @@ class ScopedGraphManager:
 
     def __init__(self) -> None:
         self._vendor: Any | None = None
-        if _device.device().is_npu:
+        if _device.is_npu():
             self._vendor = _device.vendor("npu_bridge.scoped_graph_manager.scoped_graph_manager").ScopedGraphManager()
 
     def start(self) -> None:

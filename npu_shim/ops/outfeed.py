@@ -30,7 +30,7 @@ def outfeed_enqueue_op(channel_name: str, inputs: Sequence[Tensor], name: str | 
     Raises:
         ValueError: if the channel carries other types already.
     """
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _device.vendor("npu_bridge.estimator.npu_ops").outfeed_enqueue_op(channel_name, inputs, name)
     tensors = [_copy_of_reference(tf.convert_to_tensor(tensor)) for tensor in inputs]
     return channel(channel_name, [tensor.dtype for tensor in tensors]).enqueue(tensors, name=name)
@@ -57,7 +57,7 @@ def outfeed_dequeue_op(
     Raises:
         ValueError: if the channel carries other types already.
     """
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _device.vendor("npu_bridge.estimator.npu_ops").outfeed_dequeue_op(
             channel_name, output_types, output_shapes, name
         )

@@ -56,6 +56,6 @@ def _system_op(function: str, name: str | None) -> Operation:
             f"npu_ops.{function} works in graph mode only. Call tf.compat.v1.disable_eager_execution() at the start of "
             "the script."
         )
-    if _device.device().is_npu:
+    if _device.is_npu():
         return getattr(_device.vendor("npu_bridge.estimator.npu_ops"), function)(name)
     return _tf.tf.no_op(name=name or function)

@@ -37,7 +37,7 @@ def npu_allreduce(
         )
     several = isinstance(values, (list, tuple))
     given = list(values) if several else [values]
-    if _device.device().is_npu:
+    if _device.is_npu():
         vendor = _device.vendor("npu_bridge.estimator.npu.npu_optimizer")
         results = [None if v is None else vendor.npu_allreduce(v, reduction, fusion, fusion_id, group) for v in given]
     else:
@@ -109,7 +109,7 @@ def npu_distributed_optimizer_wrapper(optimizer: Optimizer | str) -> Optimizer:
     """
     if isinstance(optimizer, str):
         optimizer = _tf.v1.keras.optimizers.get(optimizer)
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").npu_distributed_optimizer_wrapper(optimizer)
     if world_size() > 1:
         make_averaging(optimizer)

@@ -41,7 +41,7 @@ def set_iteration_per_loop(sess: Session, train_op: Operation, iterations_per_lo
     check_positive_int(iterations_per_loop, "iterations_per_loop")
     if iterations_per_loop == 1:
         return train_op
-    if _device.device().is_npu:
+    if _device.is_npu():
         return _device.vendor("npu_bridge.estimator.npu.util").set_iteration_per_loop(
             sess, train_op, iterations_per_loop
         )
@@ -61,7 +61,7 @@ class IterationPerLoop:
             ValueError: if train_op is not an Operation.
         """
         _check_op(train_op)
-        if _device.device().is_npu:
+        if _device.is_npu():
             self._vendor = _device.vendor("npu_bridge.estimator.npu.util").IterationPerLoop()
             return self._vendor.create_iteration_per_loop_var(train_op)
         with train_op.graph.as_default():
@@ -77,7 +77,7 @@ class IterationPerLoop:
             ValueError: if N is less than 1, or the session option has another value.
         """
         check_positive_int(iterations_per_loop, "iterations_per_loop")
-        if _device.device().is_npu:
+        if _device.is_npu():
             self._vendor.load_iteration_per_loop_var(sess, iterations_per_loop)
             return
         raw = _tf_session.raw_session(sess)

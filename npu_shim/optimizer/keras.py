@@ -19,7 +19,7 @@ class _OptimizerFactory(type):
     """A class whose call returns an optimizer of the wrapped optimizer's class, so that Keras accepts it everywhere."""
 
     def __call__(cls, optimizer: Optimizer, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Optimizer:
-        if _device.device().is_npu:
+        if _device.is_npu():
             return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").KerasDistributeOptimizer(
                 optimizer, name, **kwargs
             )

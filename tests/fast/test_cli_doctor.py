@@ -10,13 +10,13 @@ from typing import Any, Callable, Dict, Iterator, Mapping
 
 import pytest
 
-from npu_shim import _env, cli
+from npu_shim import _device, _env, cli
+from npu_shim._packages import version_of
 from npu_shim.diagnostics import diagnosis
 from npu_shim.diagnostics.environment import HIDDEN, rank_table, variables
 from npu_shim.diagnostics.host import host
 from npu_shim.diagnostics.probe import probe
 from npu_shim.diagnostics.vendor import PACKAGES, vendor
-from npu_shim.diagnostics.versions import version_of
 
 TRAINED = {
     "tensorflow": "2.15.1",
@@ -70,7 +70,7 @@ def test_a_machine_that_can_train(doctor: Any) -> None:
         "2.15.1 (/tf), imported in 1.5 s",
         "Estimator: yes",
         "trained on the cpu in 0.1 s",
-        "cpu: the vendor's package npu_bridge is not installed for " + sys.executable,
+        "cpu: the driver shows no card (/dev/davinci[0-9]* matches nothing)",
         sys.version.split()[0],
     ):
         assert text in out
@@ -245,9 +245,26 @@ def test_a_toolkit_in_another_folder_and_one_without_a_version(tmp_path: pathlib
     }
 
 
-def test_unused_npus_are_a_note(doctor: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(diagnosis, "vendor", lambda: {**vendor(), "cards": ["/dev/davinci0"]})
-    assert "note: The NPUs /dev/davinci0 are not used: " in doctor()[1]
+@pytest.mark.parametrize("error", [None, "training a step failed: RuntimeError: the card is not used"])
+def test_a_card_that_no_package_uses(error: str | None, doctor: Any) -> None:
+    device = {"kind": "cpu", "reason": "why", "unused_card": "The card is not used: why. Install it"}
+    code, out = doctor(probe={**TRAINED, "device": device, "error": error})
+    if error:  # the default: scripts stop
+        assert code == 1
+        assert out.splitlines()[-1] == (
+            "  The card is not used: why. Install it. To run on the CPU on purpose, export NPU_SHIM_FALLBACK=warn."
+        )
+    else:  # NPU_SHIM_FALLBACK=warn
+        assert code == 0
+        assert "note: The card is not used: why. Install it." in out.splitlines()
+
+
+def test_a_card_is_found_where_tensorflow_cannot_be_imported(doctor: Any, monkeypatch: Any, tmp_path: Any) -> None:
+    (tmp_path / "davinci0").touch()
+    monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
+    code, out = doctor(probe={"error": "importing TensorFlow failed: x"})
+    assert code == 1 and "is not installed for " + sys.executable in out
+    assert "The card is not used: the driver shows 1 card(s)" in out
 
 
 def test_processors_and_memory(tmp_path: pathlib.Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from npu_shim import _env
 
 GOOD = [
-    ({}, dict(rank_id=0, rank_size=1, device_id=0, job_id="local", fallback="warn", rank_table_file=None)),
+    ({}, dict(rank_id=0, rank_size=1, device_id=0, job_id="local", fallback=None, rank_table_file=None)),
     ({"RANK_ID": "", "RANK_SIZE": " "}, dict(rank_id=0, rank_size=1)),
     (
         {"RANK_ID": "3", "RANK_SIZE": "8", "RANK_TABLE_FILE": "/t.json", "JOB_ID": "job-1_a"},

@@ -16,39 +16,110 @@ from npu_shim import _device
 def clean(monkeypatch):
     for name in ("NPU_SHIM_FALLBACK", "RANK_ID", "RANK_SIZE"):
         monkeypatch.delenv(name, raising=False)
-    _device._warn_once.cache_clear()
-    monkeypatch.setitem(sys.modules, "npu_bridge", None)
+    for cache in (_device._warn_once, _device._import_failure):
+        cache.cache_clear()
+    for package in ("npu_bridge", "npu_device"):
+        monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(_device, "tensorflow_version", lambda: "1.15.5")
+    yield
+    _device._import_failure.cache_clear()
 
 
 @pytest.fixture
-def vendor(monkeypatch, tmp_path):
-    """card(): the vendor's package is there; with a card file too when it is called with True."""
-
-    def make(card):
-        for name in ("npu_bridge", "npu_bridge.estimator", "npu_bridge.estimator.npu_ops"):
-            monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
-        if card:
-            (tmp_path / "davinci0").touch()
-        monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
-
-    return make
+def card(monkeypatch, tmp_path):
+    """The driver shows a card."""
+    (tmp_path / "davinci0").touch()
+    monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
 
 
-def test_without_the_vendors_package_the_device_is_the_cpu():
+@pytest.fixture
+def package(monkeypatch, tmp_path):
+    """package(name, source) installs a package; without source it is imported already, with its op library."""
+
+    def install(name, source=None):
+        if source is None:
+            for module in (name, f"{name}.estimator", f"{name}.estimator.npu_ops"):
+                monkeypatch.setitem(sys.modules, module, types.ModuleType(module))
+            return
+        monkeypatch.delitem(sys.modules, name)
+        (tmp_path / f"{name}.py").write_text(source)
+        monkeypatch.syspath_prepend(str(tmp_path))
+
+    return install
+
+
+def test_without_a_card_the_device_is_the_cpu(package):
+    package("npu_bridge")
     found = npu_shim.device()
-    assert (found.kind, found.is_npu) == ("cpu", False)
-    assert "npu_bridge is not installed for" in found.reason and str(found) == f"cpu: {found.reason}"
+    assert (found.kind, found.is_npu, found.cards) == ("cpu", False, ())
+    assert "driver shows no card" in found.reason and str(found) == f"cpu: {found.reason}"
 
 
-def test_without_a_card_the_device_is_the_cpu(vendor):
-    vendor(card=False)
-    assert npu_shim.device().kind == "cpu" and "driver shows no card" in npu_shim.device().reason
+def test_with_package_and_card_the_device_is_the_npu(card, package):
+    package("npu_bridge")
+    found = npu_shim.device()
+    assert found.kind == "npu" and "shows 1 card(s)" in found.reason
+    assert "npu_bridge serves TensorFlow 1.15.5" in found.reason
+    assert _device.is_npu() and _device.resolve().is_npu and not _device.has_npu_device()
 
 
-def test_with_package_and_card_the_device_is_the_npu(vendor):
-    vendor(card=True)
-    assert npu_shim.device().kind == "npu" and "shows 1 card(s)" in npu_shim.device().reason
-    assert _device.resolve().is_npu
+@pytest.mark.parametrize(
+    "version, name, other", [("1.15.5", "npu_bridge", "npu_device"), ("2.6.5", "npu_device", "npu_bridge")]
+)
+def test_of_two_packages_the_one_for_this_tensorflow_serves(version, name, other, card, package, monkeypatch):
+    monkeypatch.setattr(_device, "tensorflow_version", lambda: version)
+    package(name)
+    package(other)
+    found = npu_shim.device()
+    assert found.package == name and f"{name} serves TensorFlow {version}" in found.reason
+    assert f"{other} is installed too and not used" in found.reason
+    assert ("in graph mode npu_device.compat.v1" in found.reason) == (name == "npu_device")
+    assert _device.has_npu_device() == (name == "npu_device")
+
+
+def test_if_the_package_for_this_tensorflow_does_not_load_the_other_serves(card, package):
+    package("npu_bridge", "raise ImportError('libascendcl.so: cannot open')")
+    package("npu_device")
+    assert npu_shim.device().package == "npu_device"
+
+
+@pytest.mark.parametrize(
+    "version, source, text",
+    [
+        ("1.15.5", None, "npu_bridge is not installed for .*Install CANN's TensorFlow plugin .* has npu_bridge,"),
+        ("2.6.5", None, "npu_device is not installed for .*Install CANN's TensorFlow plugin .* has npu_device,"),
+        ("2.15.1", None, "TensorFlow 2.15.1 has no vendor package: use TensorFlow 2.6 or 1.15"),
+        (None, None, r"npu_bridge \(TensorFlow 1.15\) or npu_device \(TensorFlow 2.6\) is not installed"),
+        (
+            "1.15.5",
+            "raise OSError('libascendcl.so: cannot open shared object file')",
+            r"npu_bridge does not load \(OSError: libascendcl.so: cannot.*\). Source the set_env.sh",
+        ),
+        ("1.15.5", "raise AttributeError()", r"npu_bridge does not load \(AttributeError: no message\)"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["", "error"])
+def test_a_card_that_no_package_uses_is_an_error(policy, version, source, text, card, package, monkeypatch):
+    monkeypatch.setattr(_device, "tensorflow_version", lambda: version)
+    monkeypatch.setenv("NPU_SHIM_FALLBACK", policy)
+    if source:
+        package("npu_bridge", source)
+    assert npu_shim.device().kind == "cpu"  # asking is always allowed
+    for use in (_device.resolve, _device.is_npu, _device.has_npu_device):
+        with pytest.raises(RuntimeError, match="(?s)^The card is not used: the driver shows 1 card.*" + text) as raised:
+            use()
+        assert str(raised.value).endswith("To run on the CPU on purpose, export NPU_SHIM_FALLBACK=warn.")
+
+
+@pytest.mark.parametrize("policy", ["warn", "silent"])
+def test_a_card_may_stay_unused_on_purpose(policy, card, package, monkeypatch):
+    package("npu_bridge", "raise ImportError('no library')")
+    monkeypatch.setenv("NPU_SHIM_FALLBACK", policy)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert _device.resolve().kind == "cpu" and not _device.is_npu()
+    assert [w.category for w in told] == ([RuntimeWarning] if policy == "warn" else [])
+    assert all("npu_bridge does not load (ImportError: no library)" in str(w.message) for w in told)
 
 
 def test_by_default_a_warning_is_shown_once():

@@ -359,7 +359,7 @@ def test_on_a_card_every_call_goes_to_the_vendor(monkeypatch: pytest.MonkeyPatch
             return lambda *args, **kwargs: (name, args, kwargs)
 
     asked: list[str] = []
-    monkeypatch.setattr(_device, "look", lambda: _device.Device("npu", "of a test", "npu_device"))
+    monkeypatch.setattr(_device, "find", lambda: _device.Device("npu", "of a test", "npu_device"))
     monkeypatch.setattr(importlib, "import_module", lambda name: asked.append(name) or Vendor())
     assert npu.distribute.all_reduce([1], "sum") == ("all_reduce", ([1], "sum"), {})
     assert npu.set_npu_loop_size(3) == ("set_npu_loop_size", (3,), {})

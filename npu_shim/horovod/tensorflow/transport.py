@@ -23,7 +23,7 @@ def allreduce(tensors: Sequence[Tensor], reduction: str, name: str, process_set:
     group = _group(process_set)
     if process_set.size() == 1:
         return [tf.identity(tensor) for tensor in tensors]
-    if _device.device().is_npu:
+    if _device.is_npu():
         return card.allreduce(tensors, reduction, group)
     with _named(name):
         return graph_ops.allreduce(tensors, reduction, group)
@@ -34,7 +34,7 @@ def allgather(tensor: Tensor, name: str, process_set: ProcessSet) -> Tensor:
     group = _group(process_set)
     if process_set.size() == 1:
         return tf.reshape(tensor, [1]) if tensor.shape.rank == 0 else tf.identity(tensor)
-    if _device.device().is_npu:
+    if _device.is_npu():
         return card.allgather(tensor, group)
     with _named(name):
         return uneven_ops.allgather(tensor, group)[0]
@@ -48,7 +48,7 @@ def broadcast(tensors: Sequence[Tensor], root_rank: int, name: str, process_set:
     if process_set.size() == 1:
         return [tf.identity(tensor) for tensor in tensors]
     root = process_set.ranks.index(root_rank)
-    if _device.device().is_npu:
+    if _device.is_npu():
         return card.broadcast(tensors, root, group)
     with _named(name):
         return graph_ops.broadcast(tensors, root, group)
@@ -57,7 +57,7 @@ def broadcast(tensors: Sequence[Tensor], root_rank: int, name: str, process_set:
 def alltoall(tensor: Tensor, splits: Tensor | None, name: str, process_set: ProcessSet) -> tuple[Tensor, Tensor]:
     """Send rows to each rank; return the received rows and their numbers, int64 [size]."""
     group = _group(process_set)
-    if _device.device().is_npu:
+    if _device.is_npu():
         return card.alltoall(tensor, splits, group)
     with _named(name):
         try:
@@ -73,7 +73,7 @@ def reduce_scatter(tensor: Tensor, reduction: str, name: str, process_set: Proce
         raise tf.errors.InvalidArgumentError(None, None, "hvd.reducescatter: a scalar has no rows to scatter.")
     if process_set.size() == 1:
         return tf.identity(tensor)
-    if _device.device().is_npu:
+    if _device.is_npu():
         return card.reduce_scatter(tensor, reduction, group)
     with _named(name):
         return uneven_ops.reduce_scatter(tensor, reduction, group)
@@ -84,7 +84,7 @@ def barrier(process_set: ProcessSet) -> None:
     group = _group(process_set)
     if process_set.size() == 1:
         return
-    if _device.device().is_npu:
+    if _device.is_npu():
         card.barrier(group)
     else:
         backend.process_group(group, group_with_name(group).ranks).barrier(key="hvd.barrier")

@@ -1,0 +1,51 @@
+"""Installed packages: where they would be imported from, and their versions. Imports none of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+_TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-aarch64", "tensorflow-cpu-aws")
+
+
+def version_of(distribution: str) -> str | None:
+    """Return the version of an installed distribution, None if it is not installed."""
+    if sys.version_info >= (3, 8):
+        from importlib import metadata
+
+        try:
+            return metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            return None
+    import pkg_resources
+
+    try:
+        return pkg_resources.get_distribution(distribution).version
+    except pkg_resources.DistributionNotFound:
+        return None
+
+
+def path_of(package: str) -> str | None:
+    """Return the path that a package would be imported from, None if it is not found."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    return spec.origin or next(iter(spec.submodule_search_locations or ()), None)
+
+
+def is_importable(package: str) -> bool:
+    """Return True if a package is imported, or Python finds it."""
+    if package in sys.modules:
+        return sys.modules[package] is not None
+    return importlib.util.find_spec(package) is not None
+
+
+def tensorflow_version() -> str | None:
+    """Return the version of TensorFlow without an import, None if it is not known."""
+    loaded = getattr(sys.modules.get("tensorflow"), "__version__", None)
+    if loaded:
+        return str(loaded)
+    return next((version for version in map(version_of, _TENSORFLOW) if version), None)
