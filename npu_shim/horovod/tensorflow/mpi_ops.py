@@ -1,4 +1,4 @@
-"""Horovod's collectives on tensors, and its ranks as functions and as ops.
+"""Horovod's collectives on tensors, and its ranks as functions.
 
 A collective is known by its name, as in Horovod: ranks may build and run collectives in any order. In a graph the
 name is that of its tensor unless one is given; eagerly the n-th unnamed collective of a kind is the same on all ranks.
@@ -6,11 +6,11 @@ name is that of its tensor unless one is given; eagerly the n-th unnamed collect
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from npu_shim._tf import tf
 from npu_shim.horovod.common import process_sets as sets
-from npu_shim.horovod.common.basics import ADASUM, AVERAGE, MAX, MIN, PRODUCT, SUM, basics as _basics
+from npu_shim.horovod.common.basics import basics as _basics
 from npu_shim.horovod.common.process_sets import (
     ProcessSet,
     add_process_set as add_process_set,
@@ -19,15 +19,32 @@ from npu_shim.horovod.common.process_sets import (
 )
 from npu_shim.horovod.common.util import num_rank_is_power_2
 from npu_shim.horovod.tensorflow import transport
+from npu_shim.horovod.tensorflow.dense_allreduce import (
+    Adasum as Adasum,
+    Average,
+    Max as Max,
+    Min as Min,
+    Product as Product,
+    Sum,
+    _allreduce,
+    _grouped_allreduce as _grouped_allreduce,
+    handle_average_backwards_compatibility as handle_average_backwards_compatibility,
+    reduction_of,
+    size_of,
+)
 from npu_shim.horovod.tensorflow.gradients import scaled, with_gradient, with_scaled_gradient
 from npu_shim.horovod.tensorflow.naming import collective_name
+from npu_shim.horovod.tensorflow.rank_ops import (
+    local_rank_op as local_rank_op,
+    local_size_op as local_size_op,
+    process_set_included_op as process_set_included_op,
+    rank_op as rank_op,
+    size_op as size_op,
+)
 from npu_shim.horovod.tensorflow.util import _executing_eagerly
 
 if TYPE_CHECKING:
     from npu_shim._types import Tensor, Variable
-
-Average, Sum, Adasum, Min, Max, Product = AVERAGE, SUM, ADASUM, MIN, MAX, PRODUCT
-_REDUCTIONS = {AVERAGE: "sum", SUM: "sum", MIN: "min", MAX: "max", PRODUCT: "prod"}
 
 init, shutdown, is_initialized = _basics.init, _basics.shutdown, _basics.is_initialized
 rank, size, local_rank, local_size = _basics.rank, _basics.size, _basics.local_rank, _basics.local_size
@@ -42,89 +59,6 @@ gloo_enabled, gloo_built, nccl_built, ddl_built = (
 )
 ccl_built, cuda_built, rocm_built = _basics.ccl_built, _basics.cuda_built, _basics.rocm_built
 check_num_rank_power_of_2 = num_rank_is_power_2
-
-
-def handle_average_backwards_compatibility(op: int | None, average: bool | None) -> int:
-    """Return the reduction that ``op`` or the older argument ``average`` selects; Average by default.
-
-    Raises:
-        ValueError: both are given.
-    """
-    if op is None:
-        return Average if average is None or average else Sum
-    if average is not None:
-        raise ValueError("op and average are both given. Pass op only: hvd.Average or hvd.Sum.")
-    return op
-
-
-def reduction_of(op: int, what: str) -> str:
-    """Return the name of the reduction that the collectives run for an ``op`` of Horovod.
-
-    Raises:
-        NotImplementedError: for Adasum.
-        ValueError: there is no such op.
-    """
-    if op == Adasum:
-        raise NotImplementedError(
-            f"{what}: op=hvd.Adasum is not supported. Use op=hvd.Average; to train with many ranks, scale the learning "
-            "rate and warm it up (hvd.callbacks.LearningRateWarmupCallback)."
-        )
-    if op not in _REDUCTIONS:
-        raise ValueError(f"{what}: op={op!r} is not allowed. Pass hvd.Average, Sum, Min, Max or Product.")
-    return _REDUCTIONS[op]
-
-
-def _allreduce(
-    tensor: Tensor,
-    name: str | None = None,
-    op: int = Sum,
-    prescale_factor: float = 1.0,
-    postscale_factor: float = 1.0,
-    ignore_name_scope: bool = False,
-    process_set: ProcessSet = global_process_set,
-) -> Tensor:
-    """Reduce one tensor. See _grouped_allreduce."""
-    return _grouped_allreduce(
-        [tensor], name, op, prescale_factor, postscale_factor, ignore_name_scope, process_set, kind="Allreduce"
-    )[0]
-
-
-def _grouped_allreduce(
-    tensors: Sequence[Tensor],
-    name: str | None = None,
-    op: int = Sum,
-    prescale_factor: float = 1.0,
-    postscale_factor: float = 1.0,
-    ignore_name_scope: bool = False,
-    process_set: ProcessSet = global_process_set,
-    kind: str = "GroupedAllreduce",
-) -> list[Tensor]:
-    """Reduce tensors over the ranks of a process set; those of one type travel in one message.
-
-    Args:
-        tensors: of any shapes, the same on every rank.
-        name: the name of the collective.
-        op: Average, Sum, Min, Max or Product.
-        prescale_factor: multiplies the tensors before the reduction.
-        postscale_factor: multiplies the results.
-        ignore_name_scope: True if name is the same in every name scope.
-        process_set: the ranks that take part.
-        kind: what the collective is called without a name.
-    Returns:
-        Tensors of the same shapes and types. Integers are scaled as float64 and rounded towards zero.
-    """
-    reduction, ranks = reduction_of(op, f"hvd.{kind.lower()}"), _size_of(process_set)
-    inputs = [scaled(tf.convert_to_tensor(tensor), prescale_factor) for tensor in tensors]
-    results: list[Any] = [None] * len(inputs)
-    types = list(dict.fromkeys(tensor.dtype.base_dtype for tensor in inputs))
-    for dtype in types:
-        members = [index for index, tensor in enumerate(inputs) if tensor.dtype.base_dtype == dtype]
-        suffix = "" if len(types) == 1 else f"_{dtype.name}"
-        sent = [inputs[index] for index in members]
-        full_name = collective_name(kind, None if name is None else name + suffix, sent, ignore_name_scope)
-        for index, reduced in zip(members, transport.allreduce(sent, reduction, full_name, process_set)):
-            results[index] = scaled(reduced, postscale_factor, ranks if op == Average else 1)
-    return results
 
 
 def allgather(
@@ -145,7 +79,7 @@ def allgather(
     """
     sent = tf.convert_to_tensor(tensor)
     full_name = collective_name("Allgather", name, [sent], ignore_name_scope)
-    return transport.allgather(with_scaled_gradient(sent, 1.0 / _size_of(process_set)), full_name, process_set)
+    return transport.allgather(with_scaled_gradient(sent, 1.0 / size_of(process_set)), full_name, process_set)
 
 
 def grouped_allgather(
@@ -268,7 +202,7 @@ def _reducescatter(
     Returns:
         A tensor [rows of this rank, ...]. As in Horovod the gradient of a sum is multiplied by the number of ranks.
     """
-    reduction, ranks = reduction_of(op, "hvd.reducescatter"), _size_of(process_set)
+    reduction, ranks = reduction_of(op, "hvd.reducescatter"), size_of(process_set)
     sent = tf.convert_to_tensor(tensor)
     full_name = collective_name("Reducescatter", name, [sent], ignore_name_scope)
     block = transport.reduce_scatter(
@@ -294,36 +228,3 @@ def join() -> Tensor:
 def barrier(process_set: ProcessSet = global_process_set) -> None:
     """Return when every rank of a process set has called it. In a graph, use an op with the result of an allreduce."""
     transport.barrier(process_set)
-
-
-def size_op(process_set_id: int = 0, name: str | None = None) -> Tensor:
-    """Return the number of ranks in a process set as an int32 scalar."""
-    _basics.size()
-    return tf.constant(len(sets.by_id(process_set_id).ranks), tf.int32, name=name or "HorovodSize")
-
-
-def process_set_included_op(process_set_id: int = 0, name: str | None = None) -> Tensor:
-    """Return 1 if this process is in a process set, else 0, as an int32 scalar."""
-    included = rank() in sets.by_id(process_set_id).ranks
-    return tf.constant(int(included), tf.int32, name=name or "HorovodProcessSetIncluded")
-
-
-def rank_op(name: str | None = None) -> Tensor:
-    """Return the rank of this process as an int32 scalar."""
-    return tf.constant(rank(), tf.int32, name=name or "HorovodRank")
-
-
-def local_rank_op(name: str | None = None) -> Tensor:
-    """Return the number of this process among the ranks of its host as an int32 scalar."""
-    return tf.constant(local_rank(), tf.int32, name=name or "HorovodLocalRank")
-
-
-def local_size_op(name: str | None = None) -> Tensor:
-    """Return the number of ranks on this host as an int32 scalar."""
-    return tf.constant(local_size(), tf.int32, name=name or "HorovodLocalSize")
-
-
-def _size_of(process_set: ProcessSet) -> int:
-    sets.group_of(process_set)
-    _basics.size()
-    return len(process_set.ranks)
