@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from npu_shim import _device
 from npu_shim._lazy_names import NotInThisRelease
 from npu_shim._tf import tf
-from npu_shim.ops import dropout_masks, optimizer_updates, recurrent
+from npu_shim.ops import dropout_masks, gru, lstm, optimizer_updates
 from npu_shim.ops.gelu import gelu as _tanh_gelu
 from npu_shim.options.near import closest
 
@@ -157,11 +157,11 @@ drop_out_gen_mask_v3 = _op(dropout_masks.drop_out_gen_mask_v3)
 drop_out_gen_mask_v4 = _op(dropout_masks.drop_out_gen_mask_v4)
 drop_out_do_mask = _op(dropout_masks.drop_out_do_mask)
 drop_out_do_mask_v3 = _op(dropout_masks.drop_out_do_mask_v3)
-basic_lstm_cell = _op(recurrent.basic_lstm_cell)
-dynamic_rnn = _op(recurrent.dynamic_rnn)
-dynamic_rnn_v2 = _op(recurrent.dynamic_rnn_v2)
-dynamic_gru_v2 = _op(recurrent.dynamic_gru_v2)
-dynamic_augru = _op(recurrent.dynamic_augru)
+basic_lstm_cell = _op(lstm.basic_lstm_cell)
+dynamic_rnn = _op(lstm.dynamic_rnn)
+dynamic_rnn_v2 = _op(lstm.dynamic_rnn_v2)
+dynamic_gru_v2 = _op(gru.dynamic_gru_v2)
+dynamic_augru = _op(gru.dynamic_augru)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
