@@ -11,7 +11,8 @@ from ..files.extensions import NOTEBOOK
 from ..project.project import Project
 from ..project.source_files import MOST_BYTES
 from ..rules.compat_v1.lifting import CODE as LIFTING, lift
-from ..syntax.notebook import CellError, Notebook
+from ..syntax.notebook import Notebook
+from ..syntax.notebook_cells import CellError
 from ..syntax.source import Source, SourceError
 from .plan import Planner
 from .results import (
