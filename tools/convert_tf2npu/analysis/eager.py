@@ -1,6 +1,8 @@
-"""Decide if a file trains eagerly, which the NPU does not support."""
+"""Decide if a file, or a program that it belongs to, trains eagerly."""
 
 from __future__ import annotations
+
+import re
 
 from ..project.context import Context
 from ..tf_api.canonical_names import is_only_version2
@@ -15,6 +17,8 @@ _EAGER = frozenset(
     }
 )
 _NOT_EAGER = frozenset({"tensorflow.disable_eager_execution", "tensorflow.disable_v2_behavior"})
+_EAGER_TEXT = re.compile(rb"GradientTape|@tf\.function|enable_eager_execution\(|enable_v2_behavior\(")
+_GRAPH_TEXT = re.compile(rb"disable_(?:v2_behavior|eager_execution)\(")
 
 
 def uses_eager(context: Context) -> bool:
@@ -39,3 +43,20 @@ def _gets_switch(context: Context) -> bool:
     """Return True if the file is lifted to compat.v1 and gets the call that disables eager execution."""
     found = switch(context) if context.compat_v1 else None
     return found is not None and bool(found.edits)
+
+
+def trains_eagerly(context: Context) -> bool:
+    """Return True if a file belongs to a program that trains eagerly."""
+    if uses_eager(context):
+        return True
+    programs = program_texts(context)
+    return any(_EAGER_TEXT.search(raw) for raw in programs) and not any(_GRAPH_TEXT.search(raw) for raw in programs)
+
+
+def program_texts(context: Context) -> list[bytes]:
+    """Return the contents of a file and of all files that import it, directly or not."""
+    project, path = context.names.project, context.names.path
+    own = context.source.text.encode("utf-8", "replace")
+    return (
+        [own] + [project.raw(each) for each in project.bringing({path})] if project and path in project.paths else [own]
+    )

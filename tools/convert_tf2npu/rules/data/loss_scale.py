@@ -115,31 +115,24 @@ import ast
 import re
 from typing import Iterator
 
-from ...analysis.eager import uses_eager
+from ...analysis.eager import program_texts, trains_eagerly
 from ...analysis.tensorflow_version import is_two
-from ...rewrite.call_edits import add_argument, rename, rename_keyword, wrap
+from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.loss_scale import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, loss_scale_edits
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call, Where
-from ...semantics.signatures import Bound, bind
+from ...semantics.signatures import bind
 from ...semantics.value_flow import origins
 from ...syntax.expressions import constant, last_part
 from ...syntax.source import Edit
 from ..base import Change, Context, Finding, Result
 
 CODE = "NPU116"
-_CONTRIB = "tensorflow.contrib.mixed_precision."
-_TRAIN = "tensorflow.train.experimental."
-_RENAMED = {
-    _CONTRIB + "FixedLossScaleManager": "FixedLossScaleManager",
-    _CONTRIB + "ExponentialUpdateLossScaleManager": "ExponentialUpdateLossScaleManager",
-    _CONTRIB + "LossScaleOptimizer": "NPULossScaleOptimizer",
-}
 _CONFIG = "npu_shim.session_config(precision_mode='allow_mix_precision')"
-_FIXED, _DYNAMIC = _TRAIN + "FixedLossScale", _TRAIN + "DynamicLossScale"
-_OPTIMIZERS = frozenset({_CONTRIB + "LossScaleOptimizer", _TRAIN + "MixedPrecisionLossScaleOptimizer"})
+_OPTIMIZERS = frozenset({CONTRIB + "LossScaleOptimizer", TRAIN + "MixedPrecisionLossScaleOptimizer"})
 _REWRITES = frozenset(
     {
-        _TRAIN + "enable_mixed_precision_graph_rewrite",
+        TRAIN + "enable_mixed_precision_graph_rewrite",
         "tensorflow.mixed_precision.enable_mixed_precision_graph_rewrite",
         "tensorflow.mixed_precision.experimental.enable_mixed_precision_graph_rewrite",
     }
@@ -147,11 +140,9 @@ _REWRITES = frozenset(
 _KERAS = tuple("tensorflow.keras.mixed_precision." + path for path in ("", "experimental."))
 _POLICIES = frozenset(home + name for home in _KERAS for name in ("set_global_policy", "set_policy"))
 _KERAS_OPTIMIZERS = frozenset(home + "LossScaleOptimizer" for home in _KERAS)
-_MANAGERS = frozenset(_RENAMED) - _OPTIMIZERS | {_FIXED, _DYNAMIC}
+_MANAGERS = frozenset(RENAMED) - _OPTIMIZERS | {FIXED, DYNAMIC}
 _NPU = "npu_shim.npu_init.NPULossScaleOptimizer"
 CALLS = _MANAGERS | _OPTIMIZERS | _REWRITES | _POLICIES | _KERAS_OPTIMIZERS | {_NPU}
-_EAGER = re.compile(rb"GradientTape|@tf\.function|enable_eager_execution\(|enable_v2_behavior\(")
-_GRAPH = re.compile(rb"disable_(?:v2_behavior|eager_execution)\(")
 _ESTIMATOR = re.compile(rb"(?<!_)(?:Estimator|RunConfig)\(")
 
 
@@ -171,7 +162,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
     if name in _POLICIES or name in _KERAS_OPTIMIZERS:
         if is_two(context):
             yield from _of_keras(context, call, name)
-        elif not _is_eager(context) and (name in _KERAS_OPTIMIZERS or _is_mixed(context, call)):
+        elif not trains_eagerly(context) and (name in _KERAS_OPTIMIZERS or _is_mixed(context, call)):
             yield Finding(
                 call.node,
                 f"the NPU has its own mixed precision. Remove {last_part(name)} and {_mixed_precision(context)}",
@@ -185,7 +176,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         )
         return
     found = set(context.called.values())
-    literal = name == _TRAIN + "MixedPrecisionLossScaleOptimizer" and _literal_scale(call.node)
+    literal = name == TRAIN + "MixedPrecisionLossScaleOptimizer" and _literal_scale(call.node)
     if not literal and not (found & _OPTIMIZERS if name in _MANAGERS else found & _MANAGERS):
         yield Finding(
             call.node,
@@ -193,7 +184,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             "NPULossScaleOptimizer(opt, FixedLossScaleManager(...))",
         )
         return
-    edits, uses = _edits(context, call.node, name)
+    edits, uses = loss_scale_edits(context, call.node, name)
     if edits is None:
         yield Finding(
             call.node,
@@ -232,28 +223,11 @@ def _mixed_precision(context: Context) -> str:
     """Return how the programs that a file belongs to set the mixed precision of the NPU."""
     if is_two(context):
         return "write npu.global_options().precision_mode = 'allow_mix_precision' before npu.open()"
-    if any(_ESTIMATOR.search(raw) for raw in _programs(context)):
+    if any(_ESTIMATOR.search(raw) for raw in program_texts(context)):
         return "pass precision_mode='allow_mix_precision' to NPURunConfig"
     if any(word in context.source.text for word in ("keras", "Keras")):
         return f"write set_keras_session_npu_config(config={_CONFIG})"
     return f"pass config={_CONFIG} to the session"
-
-
-def _is_eager(context: Context) -> bool:
-    """Return True if a file belongs to a program that trains eagerly."""
-    if uses_eager(context):
-        return True
-    programs = _programs(context)
-    return any(_EAGER.search(raw) for raw in programs) and not any(_GRAPH.search(raw) for raw in programs)
-
-
-def _programs(context: Context) -> list[bytes]:
-    """Return the contents of a file and of all files that import it, directly or not."""
-    project, path = context.names.project, context.names.path
-    own = context.source.text.encode("utf-8", "replace")
-    return (
-        [own] + [project.raw(each) for each in project.bringing({path})] if project and path in project.paths else [own]
-    )
 
 
 def _is_mixed(context: Context, call: Call) -> bool:
@@ -274,46 +248,6 @@ def _share_overflows(context: Context, node: ast.Call) -> Edit | None:
     if not context.distributed or bound.hidden or "is_distributed" in bound.args:
         return None
     return add_argument(context.source, node, "is_distributed=True")
-
-
-def _edits(context: Context, node: ast.Call, name: str) -> tuple[list[Edit] | None, list[str]]:
-    source = context.source
-    if name in _RENAMED:
-        return [rename(source, node.func, _RENAMED[name])], [_RENAMED[name]]
-    if name == _FIXED:
-        bound = bind(node, ("loss_scale_value",))
-        if bound.hidden or bound.unknown or "loss_scale_value" not in bound.args:
-            return None, []
-        edits = [rename(source, node.func, "FixedLossScaleManager")]
-        if bound.keywords:
-            edits.append(rename_keyword(source, node, bound.keywords["loss_scale_value"], "loss_scale"))
-        return edits, ["FixedLossScaleManager"]
-    if name == _DYNAMIC:
-        bound = bind(node, ("initial_loss_scale", "increment_period", "multiplier"))
-        if bound.hidden or bound.unknown:
-            return None, []
-        return [rename(source, node, _manager(context, bound))], ["ExponentialUpdateLossScaleManager"]
-    return _optimizer(context, node)
-
-
-def _optimizer(context: Context, node: ast.Call) -> tuple[list[Edit] | None, list[str]]:
-    source = context.source
-    bound = bind(node, ("opt", "loss_scale"))
-    scale = bound.args.get("loss_scale")
-    if bound.hidden or bound.unknown or scale is None:
-        return None, []
-    edits = [rename(source, node.func, "NPULossScaleOptimizer")]
-    uses = ["NPULossScaleOptimizer"]
-    if "loss_scale" in bound.keywords:
-        edits.append(rename_keyword(source, node, bound.keywords["loss_scale"], "loss_scale_manager"))
-    value = constant(scale)
-    if value and value[0] == "dynamic":
-        edits.append(rename(source, scale, _manager(context, None)))
-        uses.append("ExponentialUpdateLossScaleManager")
-    elif value:
-        edits += wrap(source, scale, "FixedLossScaleManager(", ")")
-        uses.append("FixedLossScaleManager")
-    return edits, uses
 
 
 def _is_used_by_rewrite(context: Context, scale: ast.expr | None, where: Where) -> bool:
@@ -346,22 +280,3 @@ def _makers(context: Context, node: ast.expr | None, where: Where) -> set[int] |
 
 def _literal_scale(node: ast.Call) -> bool:
     return constant(bind(node, ("opt", "loss_scale")).args.get("loss_scale")) is not None
-
-
-def _manager(context: Context, bound: Bound | None) -> str:
-    """Return the text of the manager that behaves as a DynamicLossScale."""
-    given: dict[str, ast.expr] = bound.args if bound else {}
-
-    def text(argument: str, default: str) -> str:
-        return context.source.segment(given[argument]) if argument in given else default
-
-    ratio = "0.5"
-    if "multiplier" in given:
-        plain = isinstance(given["multiplier"], (ast.Name, ast.Attribute)) or constant(given["multiplier"])
-        multiplier = text("multiplier", "")
-        ratio = f"1 / {multiplier}" if plain else f"1 / ({multiplier})"
-    return (
-        f"ExponentialUpdateLossScaleManager(init_loss_scale={text('initial_loss_scale', '2 ** 15')}, "
-        f"incr_every_n_steps={text('increment_period', '2000')}, decr_every_n_nan_or_inf=1, "
-        f"incr_ratio={text('multiplier', '2')}, decr_ratio={ratio})"
-    )
