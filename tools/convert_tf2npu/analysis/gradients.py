@@ -1,18 +1,15 @@
-"""Trace the gradients that an optimizer applies back to the code that computes them."""
+"""Find the gradients that optimizers apply, and the code that computes them."""
 
 from __future__ import annotations
 
 import ast
-from typing import Iterator, NamedTuple
+from typing import NamedTuple
 
-from ..semantics.call_sites import handed
-from ..semantics.model import Binding, Where
+from ..semantics.model import Where
 from ..semantics.module_index import ModuleIndex, Names
-from ..semantics.scopes import own_returns
 from ..semantics.signatures import bind
-from ..semantics.value_flow import origins
-from ..syntax.expressions import element, is_none
-from .optimizers import AROUND, NPU, role
+from .gradient_sources import AVERAGED, BY_HAND, GradientSource, Trace
+from .optimizers import AROUND, role
 
 GRADIENTS = (
     "ys",
@@ -25,43 +22,6 @@ GRADIENTS = (
     "stop_gradients",
     "unconnected_gradients",
 )
-BY_HAND, BY_OPTIMIZER, AVERAGED, BY_TAPE, UNKNOWN = (
-    "computed by hand",
-    "computed by an optimizer",
-    "averaged",
-    "computed by a tape",
-    "not known",
-)
-# Functions of TensorFlow that return their argument in another form. Those of the second set return it in a tuple.
-_THROUGH = frozenset(
-    "tensorflow." + name
-    for name in """clip_by_value clip_by_norm clip_by_average_norm identity
-cast multiply math.multiply div divide math.divide realdiv truediv scalar_mul math.scalar_mul check_numerics
-debugging.check_numerics where verify_tensor_all_finite convert_to_tensor stop_gradient reshape
-contrib.training.clip_gradient_norms contrib.training.multiply_gradients
-contrib.slim.learning.clip_gradient_norms contrib.slim.learning.multiply_gradients""".split()
-)
-_IN_TUPLES = frozenset({"tensorflow.clip_by_global_norm"})
-_LISTS = frozenset({"zip", "list", "tuple", "sorted", "reversed", "enumerate"})
-_COMPUTING = frozenset({"compute_gradients", "get_gradients"})
-_AVERAGES = frozenset(
-    {NPU + "npu_allreduce", "horovod.allreduce", "horovod.grouped_allreduce", NPU + "hccl_ops.allreduce"}
-)
-
-
-class GradientSource(NamedTuple):
-    """Code that computes gradients: one of the kinds above, the expression, its place, the names of its module."""
-
-    kind: str
-    node: ast.AST
-    where: Where
-    names: Names
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """Return the identity of a source, which is the same if its file is read again."""
-        assert isinstance(self.node, ast.Call)
-        return self.names.key(self.node)
 
 
 class Applied(NamedTuple):
@@ -78,7 +38,7 @@ def applied(names: Names) -> list[Applied]:
     for call in names.calls:
         if isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "apply_gradients":
             pairs = bind(call.node, ("grads_and_vars", "global_step", "name")).args.get("grads_and_vars")
-            sources = _Trace().of(pairs, call.where, names) if pairs is not None else []
+            sources = Trace().of(pairs, call.where, names) if pairs is not None else []
             found.append(Applied(call.node, call.where, sources))
     return found
 
@@ -124,205 +84,3 @@ def only_applies(names: Names, made: ast.Call) -> bool:
         elif not (isinstance(parent, ast.Call) and role(parent, names.place(parent), names) == AROUND):
             return False
     return bool(sources) and all(source.kind in (BY_HAND, AVERAGED) for source in sources)
-
-
-class _Trace:
-    """One trace. An expression that depends on itself adds no sources."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int, str], list[GradientSource]] = {}
-
-    def of(self, node: ast.AST, where: Where, names: Names, part: str = "") -> list[GradientSource]:
-        """Return the sources of an expression, or of one element if it is a tuple."""
-        key = (id(node), id(where.scope), part)
-        if key not in self._known:
-            self._known[key] = []
-            self._known[key] = list({id(s.node): s for s in self._of(node, where, names, part)}.values())
-        return self._known[key]
-
-    def _of(self, node: ast.AST, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
-        if isinstance(node, ast.Name):
-            for binding in names.lookup(node.id, where) or [Binding("other", where)]:
-                yield from self._binding(binding, node, names, part)
-        elif isinstance(node, ast.Call):
-            yield from self._call(node, where, names, part)
-        elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            yield from self._each(node, where, names)
-        elif isinstance(node, ast.IfExp):
-            yield from self.of(node.body, where, names, part)
-            yield from self.of(node.orelse, where, names, part)
-        elif isinstance(node, ast.BinOp):
-            yield from self._operands([node.left, node.right], node, where, names)
-        elif isinstance(node, ast.Attribute):
-            yield from self._attribute(node, where, names)
-        elif isinstance(node, (ast.List, ast.Tuple)):
-            first = _first(node)
-            for member in node.elts if first is node else [first]:
-                yield from self.of(_first(member), where, names)
-        elif isinstance(node, ast.Starred):
-            yield from self.of(node.value, where, names)
-        elif isinstance(node, ast.Subscript):
-            yield from self.of(node.value, where, names, "0")
-        elif not is_none(node):
-            yield GradientSource(UNKNOWN, node, where, names)
-
-    def _call(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
-        name = names.resolve(node.func, where) or ""
-        word = (
-            node.func.attr
-            if isinstance(node.func, ast.Attribute)
-            else node.func.id
-            if isinstance(node.func, ast.Name)
-            else ""
-        )
-        kind = (
-            BY_HAND
-            if name == "tensorflow.gradients"
-            else AVERAGED
-            if name in _AVERAGES
-            else BY_TAPE
-            if self._is_tape(node, where, names)
-            else BY_OPTIMIZER
-            if word in _COMPUTING and isinstance(node.func, ast.Attribute)
-            else None
-        )
-        if kind is not None:
-            yield GradientSource(kind, node, where, names)
-            return
-        if name in _IN_TUPLES and part in ("0", "") and node.args:
-            yield from self.of(node.args[0], where, names)
-        elif name in _THROUGH and node.args:
-            yield from self._operands(list(node.args), node, where, names)
-        elif word in _LISTS and isinstance(node.func, ast.Name) and node.args:
-            yield from self.of(node.args[0], where, names)  # zip(*pairs) separates gradients and variables
-        else:
-            yield from self._function(node, where, names, part)
-
-    def _is_tape(self, node: ast.Call, where: Where, names: Names) -> bool:
-        function = node.func
-        if not isinstance(function, ast.Attribute) or function.attr != "gradient":
-            return False
-        bindings = names.lookup(function.value.id, where) or [] if isinstance(function.value, ast.Name) else []
-        return any(
-            b.node is not None
-            and isinstance(b.node, ast.Call)
-            and (names.resolve(b.node.func, b.where) or "").endswith("GradientTape")
-            for b in bindings
-        )
-
-    def _function(self, node: ast.Call, where: Where, names: Names, part: str) -> Iterator[GradientSource]:
-        """Return the sources of the results of a project function."""
-        sources: list[GradientSource] = []
-        returns = [
-            (returned, origin.names)
-            for origin in origins(node.func, where, names)
-            if isinstance(origin.node, ast.FunctionDef)
-            for returned in own_returns(origin.node)
-        ]
-        for returned, its_names in returns:
-            value, place = element(returned.value, part), its_names.places[returned]
-            if value is not None:
-                sources += self.of(value, place, its_names)
-            elif isinstance(returned.value, (ast.Name, ast.Call)):
-                sources += self.of(returned.value, place, its_names, part)
-        if returns and (not sources or any(source.kind == UNKNOWN for source in sources)):
-            given = [self.of(value, where, names) for value in node.args + [k.value for k in node.keywords]]
-            handed_in = [s for each in given for s in each if s.kind != UNKNOWN]
-            sources = handed_in or sources  # it computes gradients from others, such as their mean
-        yield from sources or [GradientSource(UNKNOWN, node, where, names)]
-
-    def _operands(self, nodes: list[ast.expr], whole: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
-        """Return the sources among the operands; factors and limits have none."""
-        found = [source for node in nodes for source in self.of(node, where, names)]
-        known = [source for source in found if source.kind != UNKNOWN]
-        yield from known or [GradientSource(UNKNOWN, whole, where, names)]
-
-    def _attribute(self, node: ast.Attribute, where: Where, names: Names) -> Iterator[GradientSource]:
-        owner = names.owner(node.value, where)
-        held = owner[1].held(owner[0], node.attr) if owner else []
-        for binding, its_names in held:
-            yield from self._binding(binding, node, its_names)
-        if not held:
-            yield GradientSource(UNKNOWN, node, where, names)
-
-    def _binding(self, binding: Binding, use: ast.expr, names: Names, part: str = "") -> Iterator[GradientSource]:
-        value, where = binding.node, binding.where
-        if binding.kind == "value" and isinstance(value, ast.List) and not value.elts:
-            yield from self._appended(binding, use, names)
-        elif binding.kind == "value" and value is not None:
-            yield from self.of(value, where, names, part)
-        elif binding.kind == "part" and value is not None:
-            yield from self.of(value, where, names, binding.target)
-        elif binding.kind == "arg":
-            values = handed(binding, names)
-            for given in values or ():
-                yield from self.of(given.value, given.where, given.names)
-            if values is None:
-                yield GradientSource(UNKNOWN, use, where, names)
-        elif isinstance(use, ast.Name):
-            yield from self._looped(use, where, names)
-
-    def _appended(self, binding: Binding, use: ast.expr, names: Names) -> Iterator[GradientSource]:
-        """Return the sources of the elements that are appended to an empty list."""
-        filled = False
-        for call in names.calls:
-            function = call.node.func
-            if (
-                isinstance(function, ast.Attribute)
-                and function.attr in ("append", "extend")
-                and call.node.args
-                and call.where.scope is binding.where.scope
-                and ast.dump(function.value) == ast.dump(use)
-            ):
-                filled = True
-                value = call.node.args[0]
-                yield from self.of(_first(value) if function.attr == "append" else value, call.where, names)
-        if not filled:
-            yield GradientSource(UNKNOWN, use, binding.where, names)
-
-    def _each(self, node: ast.AST, where: Where, names: Names) -> Iterator[GradientSource]:
-        """Return the sources of a list that is made from others."""
-        value = _first(node.elt)  # type: ignore[attr-defined]
-        loops = {
-            target: generator
-            for generator in node.generators  # type: ignore[attr-defined]
-            for target in _targets(generator.target)
-        }
-        found = False
-        for name in [n for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in loops]:
-            found = True
-            generator = loops[name.id]
-            yield from self._taken(generator.target, generator.iter, name.id, where, names)
-        if not found:
-            yield from self.of(value, where, names)
-
-    def _looped(self, use: ast.Name, where: Where, names: Names) -> Iterator[GradientSource]:
-        """Return the sources of a loop variable."""
-        statement = where.statement
-        if isinstance(statement, ast.For) and use.id in _targets(statement.target):
-            yield from self._taken(statement.target, statement.iter, use.id, where, names)
-        else:
-            yield GradientSource(UNKNOWN, use, where, names)
-
-    def _taken(
-        self, target: ast.expr, iterated: ast.expr, name: str, where: Where, names: Names
-    ) -> Iterator[GradientSource]:
-        """Return what a loop variable takes from the iterable: with zip, the list at its position."""
-        if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and isinstance(target, ast.Tuple):
-            place = next((i for i, t in enumerate(target.elts) if name in _targets(t)), 0)
-            if iterated.func.id == "zip" and place < len(iterated.args):
-                yield from self.of(iterated.args[place], where, names)
-                return
-            if iterated.func.id == "enumerate" and place == 1 and iterated.args:
-                yield from self._taken(target.elts[1], iterated.args[0], name, where, names)
-                return
-        yield from self.of(iterated, where, names)
-
-
-def _first(node: ast.expr) -> ast.expr:
-    """Return the gradient of a pair of gradient and variable; other expressions are returned unchanged."""
-    return node.elts[0] if isinstance(node, ast.Tuple) and len(node.elts) == 2 else node
-
-
-def _targets(node: ast.expr) -> dict[str, None]:
-    return {n.id: None for n in ast.walk(node) if isinstance(n, ast.Name)}

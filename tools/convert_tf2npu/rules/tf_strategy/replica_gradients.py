@@ -70,7 +70,8 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
-from ...analysis.gradients import BY_HAND, BY_TAPE, GRADIENTS, UNKNOWN, Applied, GradientSource, applied, applied_in
+from ...analysis.gradient_sources import BY_HAND, BY_TAPE, UNKNOWN, GradientSource
+from ...analysis.gradients import GRADIENTS, Applied, applied, applied_in
 from ...rewrite.call_edits import wrap
 from ...semantics.call_sites import users
 from ...semantics.module_index import Names

@@ -1,0 +1,154 @@
+"""Evidence of the phase that code feeds: its name, arguments of calls, tests around it, loops over it, its data."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from typing import NamedTuple
+
+from ..semantics.mentions import Mention
+from ..semantics.module_index import Names
+from ..syntax.expressions import constant, last_name
+from .phase_words import EVAL, PREDICT, TRAIN, argument_phase, branch_phases, is_switch, parameters, phases_in
+
+TAKERS = {
+    "train": TRAIN,
+    "TrainSpec": TRAIN,
+    "fit": TRAIN,
+    "fit_generator": TRAIN,
+    "train_on_batch": TRAIN,
+    "evaluate": EVAL,
+    "EvalSpec": EVAL,
+    "evaluate_generator": EVAL,
+    "test_on_batch": EVAL,
+    "predict": PREDICT,
+    "predict_generator": PREDICT,
+    "predict_on_batch": PREDICT,
+}
+_STEPS = frozenset({"apply_gradients", "minimize", "train_on_batch", "train_step", "GradientTape"})
+_OF_NUMBERS = re.compile(r"batch|size|step|epoch|num_|_per_|ratio|rate|buffer", re.IGNORECASE)
+_TEST_FILE = re.compile(r"test_.*|.*_test\.py|.*_test_utils?\.py|conftest\.py")
+
+
+class Phase(NamedTuple):
+    """The phases that code feeds, and the evidence in words.
+
+    ``phases`` is empty if they are unknown. With several phases the code serves all of them. ``complete`` is True if
+    all calls that lead to the code were understood.
+    """
+
+    phases: frozenset[str]
+    because: str
+    complete: bool = True
+
+    @property
+    def name(self) -> str | None:
+        """The one phase that the code feeds, or None."""
+        return next(iter(self.phases)) if len(self.phases) == 1 and self.complete else None
+
+
+OPEN = Phase(frozenset(), "nothing around it shows it", False)
+
+
+def known(phase: str | None, because: str) -> Phase:
+    """Return a phase with its evidence; no phase if it is None."""
+    return Phase(frozenset({phase} if phase else ()), because)
+
+
+def is_in_tests(use: Mention) -> bool:
+    """Return True if a call is in the unit tests of a project, which are no evidence."""
+    file = os.path.basename(use.names.path)
+    return bool(_TEST_FILE.match(file)) or any(
+        isinstance(p, ast.ClassDef) and p.name.endswith(("Test", "TestCase")) for p in use.names.ancestors(use.node)
+    )
+
+
+def is_call(use: Mention) -> bool:
+    """Return True if a mention of a function calls it, itself or by functools.partial."""
+    call = use.names.parents[use.node]
+    return isinstance(call, ast.Call) and (
+        call.func is use.node or (last_name(call.func) == "partial" and call.args[:1] == [use.node])
+    )
+
+
+def handed_phase(function: ast.AST | None, call: ast.Call) -> str | None:
+    """Return the phase in the arguments of a call: ``is_training=True``, ``mode='eval'``."""
+    found = {argument_phase(name, value) for name, value in argument_pairs(function, call)} - {None}
+    return found.pop() if len(found) == 1 else None
+
+
+def hands_on(function: ast.AST | None, call: ast.Call) -> bool:
+    """Return True if a call passes on the phase of its caller: ``is_training=is_training``."""
+    return any(
+        isinstance(value, (ast.Name, ast.Attribute)) and is_switch(name) or name == "mode"
+        for name, value in argument_pairs(function, call)
+    )
+
+
+def argument_pairs(function: ast.AST | None, call: ast.Call) -> list[tuple[str, ast.expr]]:
+    """Return the arguments of a call with the names of their parameters."""
+    names = [p.arg for p in parameters(function)]
+    args = call.args[1:] if last_name(call.func) == "partial" else call.args
+    if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
+        names = names[1:]
+    return list(zip(names, args)) + [(k.arg or "", k.value) for k in call.keywords]
+
+
+def tested_phase(parent: ast.AST, child: ast.AST) -> str | None:
+    """Return the phase in which the test around some code runs it."""
+    yes, no = branch_phases(parent.test)  # type: ignore[attr-defined]
+    for part, phase in ((parent.body, yes), (parent.orelse, no)):  # type: ignore[attr-defined]
+        if any(child is one for one in (part if isinstance(part, list) else [part])):
+            return phase
+    return None
+
+
+def looped_phase(loop: ast.For) -> Phase:
+    """Return the phase of a loop over data."""
+    called = {last_name(n.func) for statement in loop.body for n in ast.walk(statement) if isinstance(n, ast.Call)}
+    if called & _STEPS:
+        return known(TRAIN, "the loop over it")
+    phases = {phase for word in called for phase in ({TAKERS[word]} if word in TAKERS else phases_in(word))}
+    return Phase(frozenset(phases), "the loop over it") if len(phases) == 1 else OPEN
+
+
+def words_read(node: ast.AST, names: Names) -> list[str]:
+    """Return the names and strings of which a dataset is made: ``x_train``, ``'train.csv'``."""
+    found: list[str] = []
+    done: set[ast.AST] = set()
+    todo: list[ast.AST] = [node]
+    while todo:
+        node = todo.pop()
+        if node in done:
+            continue
+        done.add(node)
+        if isinstance(node, ast.Attribute):
+            todo.append(node.value)
+        elif isinstance(node, ast.Call):
+            maker = last_name(node.func)
+            if maker.startswith("from_") or maker.endswith("Dataset") or maker == "list_files":
+                for value in node.args + [k.value for k in node.keywords]:
+                    found += data_words(value)
+            todo.append(node.func)
+        elif isinstance(node, ast.Name):
+            todo += [
+                b.node
+                for b in names.lookup(node.id, names.place(node)) or ()
+                if b.kind == "value" and b.node is not None
+            ]
+    return found
+
+
+def data_words(node: ast.AST) -> list[str]:
+    """Return the names and short strings in an expression, except those of numbers and choices."""
+    found = []
+    for part in ast.walk(node):
+        if isinstance(part, (ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, ast.Subscript)):
+            return []
+        text = constant(part)
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            found.append(last_name(part))
+        elif text and isinstance(text[0], str) and len(text[0]) < 80:
+            found.append(text[0])
+    return [word for word in found if not _OF_NUMBERS.search(word)]
