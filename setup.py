@@ -4,6 +4,7 @@ import os
 import re
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -26,6 +27,24 @@ def long_description() -> str:
     return read("README.md") if os.path.exists(os.path.join(HERE, "README.md")) else ""
 
 
+class BuildWithAlias(build_py):
+    """Add the file by which an installed npu_shim finds NPU_SHIM_ALIAS=1 when Python starts."""
+
+    START = 'import os; os.environ.get("NPU_SHIM_ALIAS") == "1" and __import__("npu_shim.alias")\n'
+
+    def run(self) -> None:
+        super().run()
+        if not getattr(self, "editable_mode", False):
+            with open(self._path(), "w", encoding="utf-8") as f:
+                f.write(self.START)
+
+    def get_outputs(self, include_bytecode: bool = True) -> list:
+        return [*super().get_outputs(include_bytecode), self._path()]
+
+    def _path(self) -> str:
+        return os.path.join(self.build_lib, "npu_shim_alias.pth")
+
+
 # The tool lives in tools/ so that it also runs as a plain script from there.
 TOOL_PACKAGES = find_packages("tools", include=["convert_tf2npu", "convert_tf2npu.*"])
 
@@ -37,6 +56,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.7",
+    cmdclass={"build_py": BuildWithAlias},
     packages=find_packages(include=["npu_shim", "npu_shim.*"]) + TOOL_PACKAGES,
     package_dir={"convert_tf2npu": "tools/convert_tf2npu"},
     package_data={"": ["*.json", "*.css", "*.js", "py.typed"]},

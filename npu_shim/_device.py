@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, Callable, TypeVar, cast
 
 from npu_shim import _env
-from npu_shim._packages import is_importable, tensorflow_version
+from npu_shim._packages import is_alias, is_importable, tensorflow_version
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -201,7 +201,14 @@ def vendor(module: str) -> ModuleType:
     """
     if module.startswith(VENDOR_PACKAGE + ".") and find().package == VENDOR_PACKAGE_TF2:
         module = _GRAPH_MODE_OF_TF2 + module[len(VENDOR_PACKAGE) :]
-    return importlib.import_module(module)
+    root = module.partition(".")[0]
+    loaded = importlib.import_module(module)
+    if is_alias(loaded):
+        raise ModuleNotFoundError(
+            f"No module named {root!r}. Install the vendor's package; an alias of npu_shim cannot drive the NPU.",
+            name=root,
+        )
+    return loaded
 
 
 def has_npu_device() -> bool:

@@ -16,6 +16,8 @@ _NUMBER = r"^[+-]?\d+$"
 FALLBACKS = ("warn", "error", "silent")
 KERNELS = ("compiled", "plain")
 MEMORY = ("kept", "returned")
+ALIAS_VARIABLE = "NPU_SHIM_ALIAS"
+ALIASES = ("0", "1")
 DEFAULT_JOB_ID = "local"
 # Every variable that read() reads
 VARIABLES = (
@@ -33,6 +35,7 @@ VARIABLES = (
     "POD_NAME",
     "TF_CONFIG",
     "NPU_SHIM_FALLBACK",
+    ALIAS_VARIABLE,
     "NPU_SHIM_KERNELS",
     "NPU_SHIM_MEMORY",
     "NPU_SHIM_COLLECTIVES",
@@ -54,7 +57,8 @@ class Environment(NamedTuple):
     table or from the master node (``CM_*`` with more than one worker). Old
     launch scripts give a process's place in the table as pod_name, in the
     variable pod_variable. The timeouts limit the wait for other ranks to start
-    and the wait in a collective. collectives selects the collective backend on
+    and the wait in a collective. alias is "1" if imports of the vendor's packages
+    and Horovod are served (``npu_shim.alias``). collectives selects the collective backend on
     the CPU. base_port is the first port of the ranks. commit_dir is the folder in which
     elastic states survive a restart of the job. fallback is None if
     NPU_SHIM_FALLBACK is not set.
@@ -73,6 +77,7 @@ class Environment(NamedTuple):
     cm_worker_ip: str | None
     tf_config: str | None
     fallback: str | None
+    alias: str
     kernels: str
     memory: str
     connect_timeout_s: int
@@ -148,6 +153,7 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         cm_worker_ip=env.text("CM_WORKER_IP"),
         tf_config=env.json_object("TF_CONFIG"),
         fallback=env.choice("NPU_SHIM_FALLBACK", FALLBACKS) if env.text("NPU_SHIM_FALLBACK") else None,
+        alias=env.choice(ALIAS_VARIABLE, ALIASES),
         kernels=env.choice("NPU_SHIM_KERNELS", KERNELS),
         memory=env.choice("NPU_SHIM_MEMORY", MEMORY),
         connect_timeout_s=env.integer("HCCL_CONNECT_TIMEOUT", 1) or CONNECT_TIMEOUT_S,
@@ -157,6 +163,15 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         commit_dir=env.text("NPU_SHIM_COMMITS"),
         defaulted=tuple(name for name, value in known.items() if value is None),
     )
+
+
+def alias() -> bool:
+    """Return True if NPU_SHIM_ALIAS asks for the alias (``npu_shim.alias``).
+
+    Raises:
+        ValueError: if the value of NPU_SHIM_ALIAS is not allowed.
+    """
+    return _Reader(process_environ()).choice(ALIAS_VARIABLE, ALIASES) == "1"
 
 
 def opp_path() -> str:

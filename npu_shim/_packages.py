@@ -1,10 +1,15 @@
-"""Installed packages: where they would be imported from, and their versions. Imports none of them."""
+"""Installed packages: where they would be imported from, and their versions. Imports none of them.
+
+A package that npu_shim serves under a foreign name (``npu_shim.alias``) does not count as installed.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from types import ModuleType
 
+ALIAS = "npu_shim.alias"  # origin of the specs of modules that npu_shim serves under a foreign name
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-aarch64", "tensorflow-cpu-aws")
 
 
@@ -31,7 +36,7 @@ def path_of(package: str) -> str | None:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
         return None
-    if spec is None:
+    if spec is None or spec.origin == ALIAS:
         return None
     return spec.origin or next(iter(spec.submodule_search_locations or ()), None)
 
@@ -39,8 +44,15 @@ def path_of(package: str) -> str | None:
 def is_importable(package: str) -> bool:
     """Return True if a package is imported, or Python finds it."""
     if package in sys.modules:
-        return sys.modules[package] is not None
-    return importlib.util.find_spec(package) is not None
+        return sys.modules[package] is not None and not is_alias(sys.modules[package])
+    spec = importlib.util.find_spec(package)
+    return spec is not None and spec.origin != ALIAS
+
+
+def is_alias(module: ModuleType | None) -> bool:
+    """Return True if npu_shim serves a module under a foreign name."""
+    spec = getattr(module, "__spec__", None)
+    return spec is not None and (spec.origin == ALIAS or spec.name.startswith("npu_shim."))
 
 
 def tensorflow_version() -> str | None:

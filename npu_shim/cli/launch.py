@@ -176,13 +176,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(args: argparse.Namespace) -> list[str]:
+    python = [sys.executable, "-m", "npu_shim", "run", "--alias"] if _env.alias() else [sys.executable]
     if args.module:
-        return [sys.executable, "-m", *args.module]
+        return [*python, "-m", *args.module]
     if not args.script:
         raise ValueError("no script is given. Pass a script, or -m and a module, after the options.")
     if not os.path.exists(args.script[0]):
         raise ValueError(f"{args.script[0]!r} does not exist. Pass the path of a script, or -m and a module.")
-    return [sys.executable, *args.script]
+    return [*python, *args.script]
 
 
 def _assign(args: argparse.Namespace, log_dir: str) -> _Assignment:

@@ -1,21 +1,25 @@
 """Run a script as if it had been migrated to the NPU, without writing files.
 
 The rules of convert_tf2npu convert the script, and the modules that it imports
-from its own folder, in memory. Everything else is as with ``python script.py``.
+from its own folder, in memory. Everything else is as with ``python script.py``. With --alias the script stays as it is,
+and npu_shim serves the packages npu_bridge, hccl, npu_device and horovod that it imports.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 import zipfile
 from importlib.util import MAGIC_NUMBER
 from typing import TYPE_CHECKING, Sequence
 
+from npu_shim import _env
 from npu_shim.cli import USAGE_ERROR
 from npu_shim.import_hook import children, hook, reachable, script, tool
 from npu_shim.import_hook.conversions import Conversions, Results
+from npu_shim.import_hook.hook import Finder
 from npu_shim.import_hook.project_files import ProjectFiles, project_root
 
 if TYPE_CHECKING:
@@ -47,21 +51,31 @@ def main(arguments: list[str]) -> int:
     problem = None if args.module else _not_a_script(target[0])
     if problem:
         made.error(problem)
+    finder: Finder | None = None
     try:
         files = _enter(target[0], bool(args.module))
-        conversions = _convert(files, args)
-    except ConfigError as error:
+        if args.alias or _env.alias():
+            _serve_vendor_packages()
+        if not args.alias:
+            finder = hook.install(_convert(files, args), not args.no_shape_watch)
+            children.follow(finder)
+    except (ConfigError, ValueError) as error:
         return _error(str(error))
     except KeyboardInterrupt:
         print("npu-shim run: interrupted", file=sys.stderr)
         return _INTERRUPTED
-    finder = hook.install(conversions, not args.no_shape_watch)
-    children.follow(finder)
     if args.module:
         script.run_module(target[0], target[1:])
     else:
         script.run_file(target[0], target[1:], finder)
     return 0
+
+
+def _serve_vendor_packages() -> None:
+    """Install the alias in this process and in the Python processes that it starts."""
+    importlib.import_module("npu_shim.alias")
+    _env.process_environ()[_env.ALIAS_VARIABLE] = "1"
+    children.follow_alias()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,6 +96,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="folder whose modules are migrated too; "
         "default: the script's folder, or the parent of the packages around it",
+    )
+    made.add_argument(
+        "--alias",
+        action="store_true",
+        help="run the script without conversion, and serve the packages npu_bridge, hccl, npu_device and horovod where "
+        "they are not installed",
     )
     made.add_argument("-v", "--verbose", action="store_true", help="list each rewrite and each finding")
     made.add_argument(

@@ -1,4 +1,4 @@
-"""Install the hook in the child processes of multiprocessing.
+"""Install the hook, or the alias, in the child processes of multiprocessing.
 
 A forked child has the hook already. A child that is spawned, or forked by the
 fork server, starts as a new Python. It gets a description of its parent, from
@@ -20,6 +20,10 @@ sys.path.insert(0, {root!r})
 from npu_shim.import_hook.children import join
 sys.path.remove({root!r})
 join(*{state!r})"""
+_ALIAS = """import sys
+sys.path.insert(0, {root!r})
+import npu_shim.alias
+sys.path.remove({root!r})"""
 
 
 class _InstallOnUnpickle:
@@ -42,19 +46,40 @@ class _InstallOnUnpickle:
         return exec, (_JOIN.format(root=tool.package_root(), state=self._state),)
 
 
+class _AliasOnUnpickle:
+    """Import npu_shim.alias in the process that unpickles this object."""
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return exec, (_ALIAS.format(root=tool.package_root()),)
+
+
 def follow(finder: Finder) -> None:
     """Make every process that multiprocessing starts from now on convert the same files.
 
     Args:
         finder: of this process.
     """
+    _describe(_InstallOnUnpickle(finder))
+
+
+def follow_alias() -> None:
+    """Make every process that multiprocessing starts from now on use the alias."""
+    _describe(_AliasOnUnpickle())
+
+
+def _describe(first: object) -> None:
+    """Make the description of the parent process begin with an object.
+
+    Args:
+        first: acts when the child unpickles it.
+    """
     original = multiprocessing.spawn.get_preparation_data
 
     def get_preparation_data(name: str) -> dict[str, Any]:
         data = original(name)
-        if name == "ignore":  # the fork server itself would import the unconverted main script
+        if name == "ignore":  # the fork server itself would import the main script without the hook
             return {key: value for key, value in data.items() if not key.startswith("init_main")}
-        return {"npu_shim": _InstallOnUnpickle(finder), **data}
+        return {"npu_shim": first, **data}
 
     setattr(multiprocessing.spawn, "get_preparation_data", get_preparation_data)
 

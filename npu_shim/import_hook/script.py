@@ -24,13 +24,13 @@ def prepare_path(folder: str) -> None:
         sys.path[0] = folder
 
 
-def run_file(path: str, arguments: list[str], finder: Finder) -> None:
+def run_file(path: str, arguments: list[str], finder: Finder | None) -> None:
     """Run a script as ``python path arguments``.
 
     Args:
         path: of a file, or of a folder with a __main__.py, as the user wrote it.
         arguments: the script's own arguments.
-        finder: loads the converted script.
+        finder: loads the converted script; None to run the file as it is.
     """
     sys.argv[:] = [path] + arguments
     module = _new_main()
@@ -38,7 +38,8 @@ def run_file(path: str, arguments: list[str], finder: Finder) -> None:
         _run(lambda: _run_as_main("__main__", False))
         return
     file = whole_path(path)
-    loader = finder.loader(SourceFileLoader("__main__", file))
+    plain = SourceFileLoader("__main__", file)
+    loader = finder.loader(plain) if finder else plain
     module.__file__, module.__loader__ = file, loader
     if sys.version_info < (3, 14):
         module.__dict__["__cached__"] = None

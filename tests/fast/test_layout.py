@@ -26,6 +26,7 @@ files
 LIBRARY = """
 __main__ npu_init npu_device
 cli
+alias
 import_hook diagnostics
 estimator hccl npu_cpu profiler scoped_graph_manager tbe _vendor_paths
 horovod

@@ -67,9 +67,9 @@ def test_every_module_and_table_of_the_package_is_in_the_wheel(
     assert modules - set(wheel.namelist()) == set()
 
 
-def test_nothing_but_the_two_packages_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
+def test_nothing_but_the_two_packages_and_the_start_of_the_alias_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
     tops = {name.split("/")[0] for name in wheel.namelist()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+    assert {top for top in tops if not top.endswith(".dist-info")} == {*PACKAGES, "npu_shim_alias.pth"}
 
 
 def test_the_commands_are_the_ones_which_exist(wheel: zipfile.ZipFile) -> None:
@@ -124,3 +124,20 @@ def test_the_samples_extra_asks_for_the_last_tensorflow_with_estimator(wheel: zi
 def test_licence_text_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
     (path,) = [n for n in wheel.namelist() if n.endswith("/LICENSE")]
     assert b"Apache License" in wheel.read(path)
+
+
+def test_an_installed_package_serves_the_vendors_packages_when_the_variable_asks(
+    wheel: zipfile.ZipFile, tmp_path: pathlib.Path
+) -> None:
+    wheel.extractall(str(tmp_path))
+    code = "import hccl.manage.api as api; print(api.__name__)"
+    for value, expected in (("1", "npu_shim.hccl.manage.api\n"), ("0", "")):
+        start = f"import site; site.addsitedir({str(tmp_path)!r})\n"  # as Python does for site-packages
+        done = subprocess.run(
+            [sys.executable, "-c", start + code],
+            env={**os.environ, "NPU_SHIM_ALIAS": value},
+            cwd=tmp_path.parent,
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout == expected, done.stderr

@@ -1,0 +1,149 @@
+"""Serve the packages npu_bridge, hccl, npu_device and horovod where they are not installed.
+
+A script that imports the vendor's packages or Horovod runs unchanged. Importing this module installs a module finder::
+
+    import npu_shim.alias
+
+    from npu_bridge.npu_init import *
+    import horovod.tensorflow as hvd
+
+``npu_bridge.npu_init`` then is the module ``npu_shim.npu_init``, not a copy of it. A package that is installed is
+imported as usual, and a warning names it. ``npu-shim run --alias script.py`` and ``NPU_SHIM_ALIAS=1`` do the same
+without a change of the script.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.util
+import sys
+import warnings
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Sequence
+
+from npu_shim._device import VENDOR_PACKAGE
+from npu_shim._lazy_names import lazy_names
+from npu_shim._packages import ALIAS, is_alias
+from npu_shim._vendor_paths import TABLE
+
+ROOTS = (VENDOR_PACKAGE, "hccl", "npu_device", "horovod")
+_GRAPH_MODE = "npu_device.compat.v1."  # followed by a module of npu_bridge
+# The modules and names that the vendor's npu_bridge/__init__.py brings
+_IMPORTED = (
+    "estimator.npu.npu_config estimator.npu.npu_estimator estimator.npu.npu_hook estimator.npu.npu_plugin "
+    "estimator.npu.npu_scope estimator.npu.util estimator.npu_ops hccl.hccl_ops"
+)
+_EXPORTED = {
+    "npu_shim.estimator": "estimator",
+    "npu_shim.estimator.npu": "npu_estimator",
+    "npu_shim.estimator.npu.npu_plugin": "npu_close",
+    "npu_shim.hccl": "hccl hccl_ops",
+}
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Find the modules of ROOTS in npu_shim, unless another finder has the package."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str | bytes] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module, None if its package is not served.
+
+        Raises:
+            ModuleNotFoundError: the package is served, but has no such module.
+        """
+        root = name.partition(".")[0]
+        if root not in ROOTS:
+            return None
+        if name == root:
+            installed = self._installed(name, path, target)
+            if installed is not None:
+                warnings.warn(
+                    f"The alias does not serve {name}: it is installed in "
+                    f"{installed.origin or list(installed.submodule_search_locations or ())}.",
+                    RuntimeWarning,
+                )
+                return None
+        elif not is_alias(sys.modules.get(root)):
+            return None
+        home = home_of(name)
+        if home is None:  # Python would search the folders of npu_shim, and load its files a second time
+            raise ModuleNotFoundError(
+                f"No module named {name!r}. npu_shim serves {root}, but not this module.", name=name
+            )
+        return ModuleSpec(name, Loader(home), origin=ALIAS, is_package=name == root)
+
+    def _installed(self, name: str, path: Sequence[str | bytes] | None, target: ModuleType | None) -> ModuleSpec | None:
+        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
+            find = getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = find(name, path, target) if find else None
+            if spec is not None:
+                return spec
+        return None
+
+
+class Loader(importlib.abc.Loader):
+    """Load a module of npu_shim under a second name.
+
+    Args:
+        home: the module of npu_shim; an empty string for npu_bridge itself.
+    """
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return None: Python creates the module, and exec_module replaces it."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the module of npu_shim in the place of ``module``, or fill that of npu_bridge."""
+        name = module.__name__
+        if self.home:
+            sys.modules[name] = importlib.import_module(self.home)
+            return
+        for part in _IMPORTED.split():
+            importlib.import_module(f"{name}.{part}")
+        exported = sorted(" ".join(_EXPORTED.values()).split())
+        getter, lister = lazy_names(name, _EXPORTED)
+        module.__dict__.update(__getattr__=getter, __dir__=lister, __all__=exported)
+
+
+def home_of(name: str) -> str | None:
+    """Return the module of npu_shim for a module of ROOTS.
+
+    Args:
+        name: the full name of the module.
+    Returns:
+        A full name; an empty string for npu_bridge itself; None if npu_shim has no such module.
+    """
+    if name == VENDOR_PACKAGE:
+        return ""
+    graph = VENDOR_PACKAGE + "."
+    if not name.startswith(graph):
+        home = f"npu_shim.{name}"
+        if _exists(home):
+            return home
+        graph = _GRAPH_MODE
+    module = name[len(graph) :]
+    modules = [other for other in (*TABLE, "npu_init") if not other.startswith("npu_device.")]
+    found = name.startswith(graph) and any(f"{other}.".startswith(f"{module}.") for other in modules)
+    return f"npu_shim.{module}" if found else None
+
+
+def _exists(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of its package
+        return False
+
+
+def install() -> None:
+    """Install the finder before all others. A second call does nothing."""
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder())
+
+
+install()
