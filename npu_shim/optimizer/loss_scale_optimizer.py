@@ -67,24 +67,11 @@ class NPULossScaleOptimizer(WrappingOptimizer):
         return getattr(self._opt, attr)
 
     def compute_gradients(
-        self,
-        loss: Tensor | Callable[[], Tensor],
-        var_list: Sequence[Variable] | None = None,
-        gate_gradients: int = WrappingOptimizer.GATE_OP,
-        aggregation_method: int | None = None,
-        colocate_gradients_with_ops: bool = False,
-        grad_loss: Tensor | None = None,
+        self, loss: Tensor | Callable[[], Tensor], *args: Any, **kwargs: Any
     ) -> list[GradientAndVariable]:
         """Return the gradients of the loss, computed with the scaled loss and divided by the scale."""
         scale = self._loss_scale_manager.get_loss_scale()
-        pairs = self._opt.compute_gradients(
-            scale_loss(loss, scale),
-            var_list=var_list,
-            gate_gradients=gate_gradients,
-            aggregation_method=aggregation_method,
-            colocate_gradients_with_ops=colocate_gradients_with_ops,
-            grad_loss=grad_loss,
-        )
+        pairs = self._opt.compute_gradients(scale_loss(loss, scale), *args, **kwargs)
         return [(unscale(gradient, scale), variable) for gradient, variable in pairs]
 
     def apply_gradients(

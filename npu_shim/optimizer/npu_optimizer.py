@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from npu_shim import _device
 from npu_shim.distributed.world import world_size
@@ -55,24 +55,11 @@ class NPUOptimizer(WrappingOptimizer):
         self._is_loss_scale = is_loss_scale
 
     def compute_gradients(
-        self,
-        loss: Tensor | Callable[[], Tensor],
-        var_list: Sequence[Variable] | None = None,
-        gate_gradients: int = WrappingOptimizer.GATE_OP,
-        aggregation_method: int | None = None,
-        colocate_gradients_with_ops: bool = False,
-        grad_loss: Tensor | None = None,
+        self, loss: Tensor | Callable[[], Tensor], *args: Any, **kwargs: Any
     ) -> list[GradientAndVariable]:
         """Return the wrapped optimizer's gradients, unscaled and averaged."""
         scale = self._manager.get_loss_scale() if self._is_loss_scale else None
-        pairs = self._opt.compute_gradients(
-            loss if scale is None else scale_loss(loss, scale),
-            var_list=var_list,
-            gate_gradients=gate_gradients,
-            aggregation_method=aggregation_method,
-            colocate_gradients_with_ops=colocate_gradients_with_ops,
-            grad_loss=grad_loss,
-        )
+        pairs = self._opt.compute_gradients(loss if scale is None else scale_loss(loss, scale), *args, **kwargs)
         if self._is_distributed and world_size() > 1:
             pairs = average_gradients(pairs)
         return pairs if scale is None else [(unscale(g, scale), v) for g, v in pairs]

@@ -8,7 +8,6 @@ import pathlib
 import re
 import signal
 import subprocess
-import sys
 import time
 from typing import Any, Dict, List, Tuple
 
@@ -17,7 +16,7 @@ import tensorflow as tf
 
 from npu_shim import npu_init
 from tests.distributed.test_scripts import rank_process
-from tests.distributed.test_training import SCRIPTS, environment, forked
+from tests.distributed.test_training import SCRIPTS, environment, forked, launch_command
 
 WAYS = ["shared", "own_folders", "train_and_evaluate", "seconds", "one_saves"]
 HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
@@ -92,11 +91,7 @@ if HAS_ESTIMATOR:
 
         def job(name: str) -> subprocess.Popen[str]:
             return subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "npu_shim",
-                    "launch",
+                launch_command(
                     "--ranks",
                     "2",
                     "--log-dir",
@@ -107,7 +102,7 @@ if HAS_ESTIMATOR:
                     "1",
                     str(SCRIPTS / "estimator_restart.py"),
                     str(tmp_path / (name + "_model")),
-                ],
+                ),
                 env=environment(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

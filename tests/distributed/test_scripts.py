@@ -7,7 +7,6 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import time
 from typing import Any
 
@@ -17,7 +16,7 @@ import tensorflow as tf
 from convert_tf2npu.main import main
 
 from samples import training
-from tests.distributed.test_training import environment, forked, launched
+from tests.distributed.test_training import environment, forked, launch_command, launched
 
 HAS_ESTIMATOR = hasattr(tf.compat.v1, "estimator")
 MIGRATED = pathlib.Path(__file__).resolve().parents[1] / "migrated" / "distributed"
@@ -62,11 +61,7 @@ def test_a_job_whose_rank_is_killed_goes_on_from_its_checkpoint(sample: pathlib.
     """Rank 1 is killed in the middle of training; the restarted job ends with the weights of one that was not."""
     flags = ["--steps=240", "--log_every=20", f"--model_dir={tmp_path / 'model'}"]
     job = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "npu_shim",
-            "launch",
+        launch_command(
             "--ranks",
             "2",
             "--log-dir",
@@ -77,7 +72,7 @@ def test_a_job_whose_rank_is_killed_goes_on_from_its_checkpoint(sample: pathlib.
             "1",
             str(sample),
             *flags,
-        ],
+        ),
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -152,20 +147,9 @@ def test_a_script_with_a_strategy_trains_on_ranks_as_the_original_on_the_whole_b
     migrated = tmp_path / "out" / (name + ".py")
     if not HAS_ESTIMATOR:  # nor sessions for Keras: what it says is one error, on the first rank that comes to it
         done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "npu_shim",
-                "launch",
-                "--ranks",
-                str(ranks),
-                "--timeout",
-                "100",
-                "--log-dir",
-                str(tmp_path),
-                str(migrated),
-                str(tmp_path),
-            ],
+            launch_command(
+                "--ranks", str(ranks), "--timeout", "100", "--log-dir", str(tmp_path), str(migrated), str(tmp_path)
+            ),
             env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -29,6 +29,11 @@ def environment() -> dict[str, str]:
     return made
 
 
+def launch_command(*arguments: str) -> list[str]:
+    """Return the command that runs npu-shim launch with arguments."""
+    return [sys.executable, "-m", "npu_shim", "launch", *arguments]
+
+
 def launched(ranks: int, *command: str, folder: pathlib.Path, backend: str = "") -> str:
     """Launch a script; return the output of the first rank and of the launcher.
 
@@ -40,19 +45,7 @@ def launched(ranks: int, *command: str, folder: pathlib.Path, backend: str = "")
     """
     env = {**environment(), **({"NPU_SHIM_COLLECTIVES": backend} if backend else {})}
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "npu_shim",
-            "launch",
-            "--ranks",
-            str(ranks),
-            "--log-dir",
-            str(folder / f"logs_{ranks}"),
-            "--timeout",
-            "300",
-            *command,
-        ],
+        launch_command("--ranks", str(ranks), "--log-dir", str(folder / f"logs_{ranks}"), "--timeout", "300", *command),
         env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from npu_shim.distributed.addresses import free_base_port
 from tests.distributed import two_hosts
-from tests.distributed.test_training import SCRIPTS, environment, launched
+from tests.distributed.test_training import SCRIPTS, environment, launch_command, launched
 
 UNSHARE = ["unshare", "--user", "--map-root-user", "--net"]
 
@@ -66,11 +66,7 @@ class Job:
         )
         self.outputs = [folder / f"output_{k}" for k in range(2)]
         commands = [
-            [
-                sys.executable,
-                "-m",
-                "npu_shim",
-                "launch",
+            launch_command(
                 "--ranktable",
                 str(table),
                 "--server-index",
@@ -80,7 +76,7 @@ class Job:
                 "--timeout",
                 "200",
                 *command,
-            ]
+            )
             for k in range(2)
         ]
         env = {**environment(), "NPU_SHIM_COLLECTIVE_TIMEOUT": "15"}

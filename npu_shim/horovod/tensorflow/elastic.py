@@ -50,7 +50,48 @@ def _reset() -> None:
     init()
 
 
-class TensorFlowState(ObjectState):
+class _ValuesState(ObjectState):
+    """Values of variables, and named Python objects. Subclasses read and assign the variables."""
+
+    _values: list[np.ndarray]
+
+    def save(self) -> None:
+        """Keep the values of the variables and the objects."""
+        self._values = self._read()
+        super().save()
+
+    def restore(self) -> None:
+        """Take back the values and objects that were saved last."""
+        self._assign(self._values)
+        super().restore()
+
+    def sync(self) -> None:
+        """Give all ranks the variables and objects of rank 0."""
+        self._broadcast_values()
+        self._values = self._read()
+        super().sync()
+
+    def saved(self) -> dict[str, Any]:
+        """Return the values of the variables and the objects."""
+        return {"values": self._values, **super().saved()}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take over the values and objects of another process."""
+        self._values = saved["values"]
+        self._assign(self._values)
+        super().load(saved)
+
+    def _broadcast_values(self) -> None:
+        raise NotImplementedError
+
+    def _read(self) -> list[np.ndarray]:
+        raise NotImplementedError
+
+    def _assign(self, values: Sequence[np.ndarray]) -> None:
+        raise NotImplementedError
+
+
+class TensorFlowState(_ValuesState):
     """Variables, and named Python objects.
 
     Args:
@@ -71,34 +112,11 @@ class TensorFlowState(ObjectState):
         in_graph = not _executing_eagerly()
         super().__init__(broadcast_object_fn(session=self.session) if in_graph else broadcast_object, rank, **kwargs)
 
-    def save(self) -> None:
-        """Keep the values of the variables and the objects."""
-        self._values = self._read()
-        super().save()
-
-    def restore(self) -> None:
-        """Take back the values and objects that were saved last."""
-        self._assign(self._values)
-        super().restore()
-
-    def sync(self) -> None:
-        """Give all ranks the variables and objects of rank 0."""
+    def _broadcast_values(self) -> None:
         if _executing_eagerly():
             broadcast_variables(self.variables, root_rank=0)
         else:
             self._session().run(self._broadcast)
-        self._values = self._read()
-        super().sync()
-
-    def saved(self) -> dict[str, Any]:
-        """Return the values of the variables and the objects."""
-        return {"values": self._values, **super().saved()}
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take over the values and objects of another process."""
-        self._values = saved["values"]
-        self._assign(self._values)
-        super().load(saved)
 
     def _read(self) -> list[np.ndarray]:
         if _executing_eagerly():
@@ -118,7 +136,7 @@ class TensorFlowState(ObjectState):
         return self.session
 
 
-class TensorFlowKerasState(ObjectState):
+class TensorFlowKerasState(_ValuesState):
     """A Keras model, its optimizer, and named Python objects.
 
     Args:
@@ -144,18 +162,7 @@ class TensorFlowKerasState(ObjectState):
             bcast_object = broadcast_object_fn(session=self._keras_session())
         super().__init__(bcast_object, rank, **kwargs)
 
-    def save(self) -> None:
-        """Keep the values of model and optimizer, and the objects."""
-        self._values = self._read()
-        super().save()
-
-    def restore(self) -> None:
-        """Take back the values and objects that were saved last."""
-        self._assign(self._values)
-        super().restore()
-
-    def sync(self) -> None:
-        """Give all ranks the values and objects of rank 0."""
+    def _broadcast_values(self) -> None:
         if _executing_eagerly():
             has_slots = len(optimizer_variables(self.optimizer)) > 1
             if self._bcast_object(has_slots) and not has_slots:
@@ -163,19 +170,11 @@ class TensorFlowKerasState(ObjectState):
             broadcast_variables(self._variables(), root_rank=0)
         else:
             self._keras_session().run(self._broadcast)
-        self._values = self._read()
-        super().sync()
-
-    def saved(self) -> dict[str, Any]:
-        """Return the values of model and optimizer, and the objects."""
-        return {"values": self._values, **super().saved()}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over the values and objects of another process."""
-        self._values = saved["values"]
-        if _executing_eagerly() and len(self._values) > len(self._variables()):
+        if _executing_eagerly() and len(saved["values"]) > len(self._variables()):
             build_optimizer(self.optimizer, self.model.trainable_variables)
-        self._assign(self._values)
         super().load(saved)
 
     def _variables(self) -> list[Variable]:

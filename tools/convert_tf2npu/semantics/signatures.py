@@ -33,6 +33,16 @@ ESTIMATOR = ("model_fn", "model_dir", "config", "params", "warm_start_from")
 NPU_ESTIMATOR = ("model_fn", "model_dir", "config", "params", "job_start_file", "warm_start_from")
 DROPOUT_V1 = ("x", "keep_prob", "noise_shape", "seed", "name", "rate")
 DROPOUT_V2 = ("x", "rate", "noise_shape", "seed", "name")
+BUCKET_BY_LENGTH = (
+    "element_length_func",
+    "bucket_boundaries",
+    "bucket_batch_sizes",
+    "padded_shapes",
+    "padding_values",
+    "pad_to_bucket_boundary",
+    "no_padding",
+    "drop_remainder",
+)
 LAYERS_DROPOUT = ("inputs", "rate", "noise_shape", "seed", "training", "name")
 
 

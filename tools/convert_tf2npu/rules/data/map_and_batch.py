@@ -105,23 +105,13 @@ from typing import Iterator
 from ...analysis.datasets import batched_dataset
 from ...analysis.last_batch import StaticBatch, check_last_batch
 from ...semantics.model import Call
-from ...semantics.signatures import bind
+from ...semantics.signatures import BUCKET_BY_LENGTH, bind
 from ...semantics.tf_types import Type
 from ..base import Context, Result
 from ..compat_v1.contrib.plan import moves
 
 CODE = "NPU114"
 _MAP = ("map_func", "batch_size", "num_parallel_batches", "drop_remainder", "num_parallel_calls")
-_BUCKET = (
-    "element_length_func",
-    "bucket_boundaries",
-    "bucket_batch_sizes",
-    "padded_shapes",
-    "padding_values",
-    "pad_to_bucket_boundary",
-    "no_padding",
-    "drop_remainder",
-)
 _CSV = (
     "file_pattern",
     "batch_size",
@@ -155,7 +145,7 @@ _FEATURES = (
 _SIGNATURES: dict[str, tuple[str, ...]] = {
     "map_and_batch": _MAP,
     "map_and_batch_with_legacy_function": _MAP,
-    "bucket_by_sequence_length": _BUCKET,
+    "bucket_by_sequence_length": BUCKET_BY_LENGTH,
     "make_csv_dataset": _CSV,
     "make_batched_features_dataset": _FEATURES,
 }
@@ -171,7 +161,7 @@ _BUCKETS = StaticBatch(pad="npu_shim.data.pad_last_batch(%s, batch_size=N)")
 def check_method(context: Context, call: Call) -> Iterator[Result]:
     assert isinstance(call.node.func, ast.Attribute)
     if context.types.of(call.node.func.value, call.where) == Type.DATASET:
-        yield from check_last_batch(context, call, bind(call.node, _BUCKET), _BUCKETS, call.node.func.value)
+        yield from check_last_batch(context, call, bind(call.node, BUCKET_BY_LENGTH), _BUCKETS, call.node.func.value)
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:

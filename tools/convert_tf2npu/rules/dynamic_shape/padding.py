@@ -56,7 +56,7 @@ from typing import Iterator
 
 from ...analysis.last_batch import stays_on_host
 from ...semantics.model import Call, Where
-from ...semantics.signatures import bind
+from ...semantics.signatures import BUCKET_BY_LENGTH, bind
 from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
@@ -66,16 +66,6 @@ CALLS = frozenset(
     {"tensorflow.data.experimental.bucket_by_sequence_length", "tensorflow.contrib.data.bucket_by_sequence_length"}
 )
 METHODS = frozenset({"padded_batch", "bucket_by_sequence_length"})
-_BUCKETS = (
-    "element_length_func",
-    "bucket_boundaries",
-    "bucket_batch_sizes",
-    "padded_shapes",
-    "padding_values",
-    "pad_to_bucket_boundary",
-    "no_padding",
-    "drop_remainder",
-)
 _RECOMPILES = "dynamic batch length: the NPU recompiles for each new length"
 
 
@@ -98,7 +88,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
-    bound = bind(call.node, _BUCKETS)
+    bound = bind(call.node, BUCKET_BY_LENGTH)
     given = bound.args.get("pad_to_bucket_boundary")
     if not bound.hidden and (given is None or constant(given) == (False,)) and not stays_on_host(context, call.node):
         yield Finding(call.node, f"{_RECOMPILES}. Pass pad_to_bucket_boundary=True and few boundaries")
