@@ -45,7 +45,6 @@ def opened(text: str, **settings: Any) -> str:
         # TensorFlow 1, or both
         (KERAS + "tf.compat.v1.disable_eager_execution()\n", ""),
         (KERAS + "s = tf.Session()\n", ""),
-        (KERAS + "x = tf.placeholder(tf.float32)\n" + TAPE, ""),
         (KERAS + "y = tf.nn.dropout(x, keep_prob=0.5)\n", ""),
         (TF + "tf.enable_eager_execution()\n" + TAPE, ""),
         # nothing is trained
@@ -56,6 +55,11 @@ def opened(text: str, **settings: Any) -> str:
 def test_evidence(text: str, message: str) -> None:
     said = opened(text)
     assert said == (f"NPU device opened: {message}" if message else "")
+
+
+def test_both_versions() -> None:
+    said = opened(KERAS + "x = tf.placeholder(tf.float32)\n" + TAPE)
+    assert said.startswith("this program of TensorFlow 1 and 2, tf.GradientTape in line 5 trains on the CPU in eager")
 
 
 def test_the_user_knows_better() -> None:
@@ -88,6 +92,11 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
         + "from steps import step\n\ndef main():\n    size = 3\n    x = tf.zeros([size])\n    step(x)\n\n"
         + "if __name__ == '__main__':\n    main()\n",
         "test_train.py": TF + "from steps import step\nstep(tf.zeros([3]))\n",
+        "pictures.py": "def show(gan):\n    print(gan)\n\ndef compare():\n    from gan import GAN\n    show(GAN())\n\n"
+        + "if __name__ == '__main__':\n    show(1)\n",
+        "gan.py": TF
+        + "from pictures import show\n\nclass GAN:\n    def step(self, x):\n        with tf.GradientTape() as tape:\n"
+        + "            return tape.gradient(x, x)\n\nif __name__ == '__main__':\n    show(GAN())\n",
         "graph.py": TF + "s = tf.Session()\nwith tf.device('/GPU:0'):\n    x = tf.zeros([3])\n",
     }
     source, out = tmp_path / "src", tmp_path / "out"
@@ -101,6 +110,7 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
     assert after["train.py"] == files["train.py"].replace(TF, TF + "import npu_shim.npu_device as npu\n").replace(
         "    x = ", "    npu.open().as_default()\n    x = "
     )
+    assert after["pictures.py"] == files["pictures.py"] and "npu.open()" in after["gan.py"]
     assert "/CPU:0" in after["graph.py"] and "npu_config_proto" in after["graph.py"]
 
 

@@ -1,8 +1,9 @@
-"""Trace a dataset: does it repeat forever, and are its batches taken apart again?"""
+"""Trace a dataset: does it repeat forever, are its batches taken apart again, and does it feed preprocessing?"""
 
 from __future__ import annotations
 
 import ast
+import re
 
 from ..project.context import Context
 from ..semantics.model import Where
@@ -12,6 +13,7 @@ _KEEPS_ON = frozenset(
     """shuffle map prefetch filter cache with_options interleave flat_map enumerate shard
 map_with_legacy_function""".split()
 )
+_ADAPTS = re.compile(r"\A(adapt|\w*vocab\w*)\Z")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -95,6 +97,33 @@ def is_unbatched(context: Context, node: ast.AST) -> bool | None:
                     )
                 )
     return True if any(found) else None if found else False
+
+
+def feeds_preprocessing(context: Context, node: ast.AST) -> bool:
+    """Return True if a dataset feeds only the statistics or the vocabulary of preprocessing: ``layer.adapt(dataset)``.
+
+    Args:
+        context: the file.
+        node: the dataset.
+    """
+    names = context.names
+    child = node
+    for parent in names.ancestors(node):
+        if isinstance(parent, ast.Call) and child is not parent.func:
+            return bool(_ADAPTS.search(last_name(parent.func)))
+        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+            uses = [
+                use
+                for use in names.mentions(parent.targets[0].id)
+                if isinstance(use, ast.Name)
+                and isinstance(use.ctx, ast.Load)
+                and any(b.where.statement is parent for b in names.lookup(use.id, names.place(use)) or ())
+            ]
+            return bool(uses) and all(feeds_preprocessing(context, use) for use in uses)
+        if isinstance(parent, ast.stmt):
+            return False
+        child = parent
+    return False
 
 
 def _before(context: Context, node: ast.AST, where: Where, found: set[ast.AST]) -> None:

@@ -27,7 +27,8 @@ bucket_by_sequence_length rejection_resample""".split()
 _DATA = ("tensorflow.data.", "tensorflow.contrib.data.")
 # Functions that run Python code in a graph, and keyword arguments that take input functions.
 _PYTHON = frozenset({"py_func", "numpy_function", "py_function"})
-_INPUTS = re.compile(r"(?:\w+_)?(?:input_fn|map_func|serving_input_receiver_fn|parse_fn)\Z")
+# ``standardize`` is the function for the texts of TextVectorization.
+_INPUTS = re.compile(r"(?:\w+_)?(?:input_fn|map_func|serving_input_receiver_fn|parse_fn|standardize)\Z")
 _SEQUENCE = "tensorflow.keras.utils.Sequence"
 # Words in the names of functions and classes for input, serving or tests.
 _HOST_WORDS = frozenset(

@@ -31,6 +31,11 @@ itertools json logging lxml math matplotlib multiprocessing numpy os pandas path
 skimage string struct subprocess sys tarfile tempfile tensorflow threading time tqdm typing urllib uuid warnings xml
 zipfile __future__""".split()
 )
+_DRAWING = frozenset(
+    """axis colorbar figure imshow legend plot savefig set_axis_off set_title show subplot subplots suptitle
+tight_layout title xlabel ylabel""".split()
+)
+_VALUES = frozenset({"numpy", "format", "join", "astype", "squeeze", "decode"})
 _SHOWING = frozenset({"print", "len", "str", "repr", "format", "type", "list", "range", "enumerate", "zip", "next"})
 
 
@@ -62,7 +67,7 @@ def _outermost(context: Context, node: ast.AST) -> ast.AST | None:
 
 
 def is_shown(context: Context, node: ast.AST) -> bool:
-    """Return True if the elements of a dataset are only printed, in the block that makes it.
+    """Return True if the elements of a dataset are only printed or drawn, in the block that makes it.
 
     Args:
         context: the file.
@@ -83,7 +88,13 @@ def is_shown(context: Context, node: ast.AST) -> bool:
         and names.place(mention).scope is where.scope
         and mention.lineno > statement.lineno
     ]
-    return bool(uses) and all(_is_loop_that_shows(context, use, where) for use in uses)
+    return any(_statement(context, use) is ast.For for use in uses) and all(
+        _is_loop_that_shows(context, use, where) for use in uses
+    )
+
+
+def _statement(context: Context, use: ast.Name) -> type | None:
+    return next((type(parent) for parent in context.names.ancestors(use) if isinstance(parent, ast.stmt)), None)
 
 
 def _is_loop_that_shows(context: Context, use: ast.Name, where: Where) -> bool:
@@ -101,9 +112,9 @@ def _is_loop_that_shows(context: Context, use: ast.Name, where: Where) -> bool:
 
 def _prints(body: list[ast.stmt]) -> bool:
     calls = [inner for statement in body for inner in ast.walk(statement) if isinstance(inner, ast.Call)]
-    return any(getattr(call.func, "id", "") == "print" for call in calls) and all(
-        getattr(call.func, "id", "") in _SHOWING or getattr(call.func, "attr", "") in ("numpy", "format", "join")
-        for call in calls
+    names = [(getattr(call.func, "id", ""), getattr(call.func, "attr", "")) for call in calls]
+    return any(name == "print" or attribute in _DRAWING for name, attribute in names) and all(
+        name in _SHOWING or attribute in _VALUES or attribute in _DRAWING for name, attribute in names
     )
 
 

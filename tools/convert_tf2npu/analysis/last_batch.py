@@ -16,7 +16,7 @@ from ..semantics.signatures import Bound
 from ..semantics.value_flow import origins
 from ..syntax.expressions import constant, last_name
 from ..syntax.source import one_line
-from .datasets import batched_dataset, in_window, is_unbatched, repeats_forever
+from .datasets import batched_dataset, feeds_preprocessing, in_window, is_unbatched, repeats_forever
 from .device_placement import in_map_function
 from .host_work import is_shown
 from .phase_words import EVAL, PREDICT, TRAIN, branch_phases, mode_parameter, parameters
@@ -60,6 +60,8 @@ def check_last_batch(
     apart = is_unbatched(context, whole)
     if apart or stays_on_host(context, call.node) or _is_static(context, call.node):
         return
+    if feeds_preprocessing(context, whole) or is_shown(context, call.node):
+        return
     if in_window(context, call.node):
         yield Finding(
             call.node,
@@ -96,8 +98,6 @@ def check_last_batch(
             call.node,
             f"the batch dimension is dynamic. Pass {static.flag}=True, which drops no example: {harmless}",
         )
-        return
-    if not phase.phases and is_shown(context, call.node):
         return
     yield Finding(call.node, _message(context, call.node, phase, value is not None, static, brief(context, whole)))
 

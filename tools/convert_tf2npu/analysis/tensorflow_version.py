@@ -72,9 +72,9 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
         version = Version.ONE if tf == "1" else Version.TWO
     elif compat_v1:
         version = Version.ONE  # the user says so, and lifting removes evidence of it
-    if version in (Version.ONE, Version.BOTH):
+    if version == Version.ONE:
         return Verdict(version, evidence, False, False, False)
-    trains = own.trains or program.first("trains", program.imported) is not None
+    trains = own.trains or program.first("trains", program.imported - program.starting) is not None
     opens = own.opens or program.first("opens", program.imported | program.importing) is not None
     is_trained = trains or program.first("trains", program.importing) is not None
     return Verdict(version, evidence, trains, is_trained, opens)
@@ -86,7 +86,8 @@ class _Program:
     Few of them are analysed: those near TensorFlow with a word that may be evidence.
 
     ``imported`` are those that the file imports, ``importing`` those that import it, directly or not, and ``started``
-    the scripts among them, tests left out.
+    the scripts among them, tests left out. ``starting`` are the files of both kinds that are scripts: programs of
+    their own, from which this file takes a name.
     """
 
     def __init__(self, names: Names) -> None:
@@ -103,6 +104,11 @@ class _Program:
         assert self._project or not self.importing
         started = [path for path in self.importing if self._project and not self._project.importers(path)]
         return [path for path in started if "test" not in re.split(r"[\W_]+", os.path.basename(path))]
+
+    @property
+    def starting(self) -> frozenset[str]:
+        both = self.imported & self.importing
+        return frozenset(path for path in both if self._project and b"__main__" in self._project.raw(path))
 
     def may_be_eager(self) -> bool:
         """Return True if a file that imports this one has a word of eager code."""

@@ -20,7 +20,8 @@ The rule reports all other datasets with a dynamic last batch:
   avoids this.
 
 These datasets are not changed and not reported: a ``drop_remainder`` that the script computes, batches that the
-script unbatches again, unit tests, functions that write records, and functions that tf.data calls.
+script unbatches again, batches for ``adapt`` of a preprocessing layer or for a vocabulary, batches that a loop
+only prints or draws, unit tests, functions that write records, and functions that tf.data calls.
 
 Before::
 
@@ -107,6 +108,19 @@ Reported::
 
     def read(files):
         return tf.data.TextLineDataset(files).batch(64)
+
+Untouched::
+
+    import tensorflow as tf
+
+    train_texts = tf.data.Dataset.from_tensor_slices(train_samples).batch(128)
+    vectorizer = tf.keras.layers.TextVectorization(max_tokens=1000)
+    vectorizer.adapt(train_texts)
+    vectorizer.adapt(train_ds.map(lambda x, y: x).batch(256))
+    for images, labels in train_ds.batch(4):
+        fig, axes = plt.subplots(1, 4)
+        axes[0].imshow(images[0].numpy())
+        plt.show()
 
 Untouched::
 

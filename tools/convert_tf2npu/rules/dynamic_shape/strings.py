@@ -22,6 +22,16 @@ Untouched::
         return tf.string_to_number(tf.string_split([line]).values)
 
     dataset = tf.data.TextLineDataset(files).map(parse)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def standardize(text):
+        return tf.strings.regex_replace(tf.strings.lower(text), '<br />', ' ')
+
+    layer = tf.keras.layers.TextVectorization(standardize=standardize)
+    dataset = dataset.map(lambda text: layer(text))
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Programs that build graphs get sessions for the NPU (NPU101, NPU105). ``--tf 1``
 and with ``--compat-v1`` all programs are of TensorFlow 1.
 
 The rule reports a program in which it finds no place for the line. Write ``npu.open().as_default()`` before the
-program makes its first tensor.
+program makes its first tensor. It also reports a program of both versions that computes gradients eagerly.
 
 Before::
 
@@ -109,6 +109,16 @@ After::
     if __name__ == '__main__':
         app.run(main)
 
+Reported::
+
+    import tensorflow as tf
+
+    if FLAGS.graph:
+        tf.compat.v1.disable_eager_execution()
+        x = tf.compat.v1.placeholder(tf.float32)
+    with tf.GradientTape() as tape:
+        loss = model(x)
+
 Untouched::
 
     import tensorflow as tf
@@ -160,6 +170,13 @@ def check_file(context: Context) -> Iterator[Result]:
     if not body or not is_started(context) or in_test(context, body[0]):
         return
     found = verdict(context)
+    enabled = "tensorflow.enable_eager_execution" in context.called.values()  # NPU210
+    if found.version == Version.BOTH and found.trains and not found.opens and not enabled:
+        yield Finding(
+            body[0],
+            f"this program of {_why(context, found.version, found.evidence)} trains on the CPU in eager code. "
+            "Convert it with --tf 2 if it does not build graphs",
+        )
     if not found.is_two or not found.trains or found.opens:
         return
     first = first_work(context)
