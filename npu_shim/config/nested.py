@@ -9,7 +9,7 @@ from npu_shim.options import page
 from npu_shim.options.check import check_value
 from npu_shim.options.near import closest
 from npu_shim.options.option import ALWAYS, Option
-from npu_shim.options.table import arguments_of, signature_of
+from npu_shim.options.table import KEYS, arguments_of, signature_of
 
 if TYPE_CHECKING:
     from npu_shim._types import OptionValue
@@ -69,14 +69,16 @@ CLASSES: dict[str, type] = {cls.__name__: cls for cls in NestedConfig.__subclass
 def bind(
     owner: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> inspect.BoundArguments:
-    """Bind arguments and apply defaults. The error for an unknown name lists close names.
+    """Bind arguments and apply defaults. The error for an unknown name has the replacement, or lists close names.
 
     Raises:
         TypeError: for wrong arguments, as in Python.
     """
     for name in kwargs:
         if name not in signature.parameters:
-            raise TypeError(f"{owner} has no argument {name!r}.{closest(name, signature.parameters)}")
+            gone = KEYS.get(name)
+            hint = f" {gone.deprecated}" if gone and gone.deprecated else closest(name, signature.parameters)
+            raise TypeError(f"{owner} has no argument {name!r}.{hint}")
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:

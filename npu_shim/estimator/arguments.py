@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from npu_shim import _tf
 from npu_shim.config.estimator_session import estimator_session_config
@@ -14,6 +15,23 @@ if TYPE_CHECKING:
     from npu_shim._types import RunConfig
 
 _API: Any = _tf.estimator()
+_TPU = ("use_tpu", "train_batch_size", "eval_batch_size", "predict_batch_size", "batch_axis", "eval_on_tpu")
+
+
+def refuse_tpu_arguments(init: Callable[..., None]) -> Callable[..., None]:
+    """Decorate the constructor of NPUEstimator: the error for an argument of TPUEstimator has the fix."""
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        found = [name for name in _TPU if name in kwargs]
+        if found:
+            raise TypeError(
+                f"NPUEstimator has no argument {found[0]!r}, which is one of TPUEstimator. Remove {', '.join(found)}. "
+                "A model_fn or input_fn that reads params['batch_size'] needs params={'batch_size': ...}."
+            )
+        init(self, *args, **kwargs)
+
+    return checked
 
 
 def npu_run_config(config: RunConfig | None) -> NPURunConfig:

@@ -12,7 +12,7 @@ from npu_shim.data.dropped_examples import DroppedExamplesHook
 from npu_shim.data.static_batch import enforce_static_batch, warn_dynamic_batch
 from npu_shim.distributed.world import world_size
 from npu_shim.estimator import eval_batches as evaluation, step_intervals
-from npu_shim.estimator.arguments import check_choice, check_job_start_file, npu_run_config
+from npu_shim.estimator.arguments import check_choice, check_job_start_file, npu_run_config, refuse_tpu_arguments
 from npu_shim.estimator.hooks import SetIterationsVarHook
 from npu_shim.estimator.host_call import HostCallHook
 from npu_shim.estimator.predict_batches import RealRows, RowsUnknown, rows_of
@@ -79,6 +79,7 @@ if _API is not None:
         """
         )
 
+        @refuse_tpu_arguments
         def __init__(
             self,
             model_fn: ModelFn | None = None,

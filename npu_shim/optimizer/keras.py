@@ -9,7 +9,7 @@ from npu_shim.distributed.world import world_size
 from npu_shim.optimizer.gradient_averaging import average_gradients, strategy_reduces
 
 if TYPE_CHECKING:
-    from npu_shim._types import Optimizer
+    from npu_shim._types import Optimizer, Tensor, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 _MARK = "_npu_shim_distributed"
@@ -30,7 +30,10 @@ class _OptimizerFactory(type):
             )
         original: Any = type(optimizer)
         averaging: Any = original if _is_averaging(original) else _averaging_class(original)
-        return averaging.from_config({**optimizer.get_config(), "name": name, **kwargs})
+        config = optimizer.get_config()
+        if "name" in config:  # the optimizers of the package keras have no name
+            config["name"] = name
+        return averaging.from_config({**config, **kwargs})
 
     def __instancecheck__(cls, instance: object) -> bool:
         return _is_averaging(type(instance))
@@ -62,10 +65,18 @@ def _averaging_class(original: Any) -> Any:
         pairs = average_gradients(list(grads_and_vars)) if averages else grads_and_vars
         return super(averaging, self).apply_gradients(pairs, *args, **kwargs)
 
+    def get_gradients(self: Optimizer, loss: Tensor, params: Sequence[Variable]) -> list[Tensor]:
+        gradients = super(averaging, self).get_gradients(loss, params)
+        if world_size() == 1:
+            return gradients
+        return [gradient for gradient, _ in average_gradients(list(zip(gradients, params)))]
+
+    # The optimizers of the package keras for TensorFlow 1 apply what their get_gradients returns
+    method = apply_gradients if hasattr(original, "apply_gradients") else get_gradients
     averaging: Any = type(
         original.__name__,
         (original,),
-        {_MARK: True, "__module__": original.__module__, "apply_gradients": apply_gradients},
+        {_MARK: True, "__module__": original.__module__, method.__name__: method},
     )
     return averaging
 

@@ -27,7 +27,7 @@ class LossScaleManager:
 
 @_device.use_vendor_class("npu_bridge.estimator.npu.npu_loss_scale_manager")
 class FixedLossScaleManager(LossScaleManager):
-    """A constant loss scale.
+    """A constant loss scale. In graph mode it is the tensor ``loss_scale:0``, as with the vendor's class.
 
     Args:
         loss_scale: float of at least 1.
@@ -41,6 +41,7 @@ class FixedLossScaleManager(LossScaleManager):
             raise ValueError(f"loss_scale={loss_scale!r} is not allowed: it must be at least 1.")
         self._loss_scale = float(loss_scale)
         self._enable_overflow_check = enable_overflow_check
+        self._tensor = self._constant()
 
     def get_enable_overflow_check(self) -> bool:
         """Return True if an update with an overflow is skipped."""
@@ -48,7 +49,12 @@ class FixedLossScaleManager(LossScaleManager):
 
     def get_loss_scale(self) -> Tensor:
         """Return the loss scale, a float32 scalar tensor."""
-        return tf.constant(self._loss_scale, tf.float32)
+        if self._tensor is not None and self._tensor.graph is _tf.v1.get_default_graph():
+            return self._tensor
+        return self._constant()
+
+    def _constant(self) -> Tensor:
+        return tf.constant(self._loss_scale, tf.float32, name="loss_scale")
 
     def update_loss_scale(self, finite_grads: Tensor) -> Operation:
         """Return an op that does nothing."""
@@ -63,7 +69,8 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
     by incr_ratio, unless it would exceed float32. After decr_every_n_nan_or_inf
     steps with an overflow it is multiplied by decr_ratio, but never below 1. An
     overflow sets the count of finite steps to zero. A change of the loss scale
-    sets both counts to zero.
+    sets both counts to zero. With TensorFlow 1 the tensor ``loss_scale:0`` is the
+    loss scale, as with the vendor's class.
 
     Args:
         init_loss_scale: float of at least 1.
@@ -124,4 +131,5 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
 
 
 def _variable(name: str, value: float, dtype: DType) -> Variable:
-    return _tf.v1.Variable(value, name=name, trainable=False, dtype=dtype, use_resource=True)
+    # TensorFlow's default type of variable: scripts fetch "loss_scale:0", which is a handle for a resource variable
+    return _tf.v1.Variable(value, name=name, trainable=False, dtype=dtype)

@@ -105,13 +105,15 @@ def apply_if_finite(
 ) -> Operation:
     """Apply gradients if all are finite (or the check is off), then update the scale.
 
-    With is_distributed, either all ranks apply their gradients or none does.
+    With is_distributed, either all ranks apply their gradients or none does. The tensor
+    ``overflow_status_reduce_all:0``, which scripts fetch, is True if nothing overflowed.
     """
     if not manager.get_enable_overflow_check():
         return opt.apply_gradients(pairs, global_step=global_step, name=name)
     finite = all_finite(pairs)
     if is_distributed:
         finite = finite_on_all_ranks(finite)
+    finite = tf.identity(finite, name="overflow_status_reduce_all")
 
     def update() -> Tensor:
         with tf.control_dependencies([opt.apply_gradients(pairs, global_step=global_step)]):

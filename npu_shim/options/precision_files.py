@@ -147,11 +147,13 @@ def _look_up(types: list[str], where: str) -> None:
 
 
 def _operator_types() -> set[str]:
-    """Return the operator types of the NPU's compiler, if installed, and of TensorFlow, if imported.
+    """Return the operator types of the NPU's compiler and of TensorFlow, if imported.
 
-    The two agree in most names.
+    The two agree in most names. The types of the compiler are those of CANN's public operator headers, which
+    operator_types.json lists, and those of an installed compiler.
     """
-    known: set[str] = set()
+    with open(os.path.join(os.path.dirname(__file__), "operator_types.json"), encoding="utf-8") as file:
+        known = set(json.load(file))
     config = os.path.join(_env.opp_path(), "built-in/op_impl/ai_core/tbe/config/*/aic-*-ops-info*.json")
     for path in glob.glob(config):
         with open(path, encoding="utf-8") as file:

@@ -288,6 +288,13 @@ def test_config(has_estimator, linear_model_fn, make, text):
         NPUEstimator(linear_model_fn(NPUEstimatorSpec), config=make())
 
 
+def test_arguments_of_a_tpu_estimator_are_refused_with_the_fix(has_estimator, linear_model_fn):
+    if without_estimator(has_estimator):
+        return
+    with pytest.raises(TypeError, match="no argument 'use_tpu', which is one of TPUEstimator. Remove use_tpu, eval_ba"):
+        NPUEstimator(linear_model_fn(NPUEstimatorSpec), use_tpu=False, eval_batch_size=8)
+
+
 def test_a_run_config_from_npu_run_config_init_is_accepted(has_estimator, linear_model_fn, tmp_path):
     if without_estimator(has_estimator):
         return

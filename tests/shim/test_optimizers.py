@@ -106,6 +106,24 @@ def test_an_overflow_touches_nothing_but_the_scale():
     assert list(scale) == [1024, 512, 256, 256] and list(step) == [1, 1, 1, 2]
 
 
+@pytest.mark.parametrize("place", ["", "train"])
+@pytest.mark.parametrize(
+    "manager", [lambda: FixedLossScaleManager(8), lambda: ExponentialUpdateLossScaleManager(8, 99, 1, 2, 0.5)]
+)
+def test_scripts_fetch_the_scale_and_the_overflow_by_name(place, manager):
+    """The overflow tensor is True if nothing overflowed. A resource variable's own name is its handle."""
+    with tf.Graph().as_default(), v1.variable_scope("", use_resource=False), v1.name_scope(place):
+        bad = v1.placeholder_with_default(False, [])
+        w = v1.get_variable("w", initializer=np.float32(1), use_resource=True)
+        loss = w * tf.where(bad, np.float32(np.inf), np.float32(1))
+        op = NPULossScaleOptimizer(v1.train.GradientDescentOptimizer(0.1), manager()).minimize(loss)
+        names = [f"{place}/{name}".strip("/") for name in ("loss_scale:0", "overflow_status_reduce_all:0")]
+        with v1.Session() as sess:
+            sess.run(v1.global_variables_initializer())
+            assert sess.run([*names, op])[:2] == [8, True]
+            assert not sess.run([names[1], op], {bad: True})[0]
+
+
 SCALES = {
     "grows after good steps": (dict(init_loss_scale=8, incr_every_n_steps=2), set(), [8, 16, 16, 32, 32, 64]),
     "shrinks after two bad steps": (
@@ -234,3 +252,31 @@ class _eager:
 
     def __exit__(self, *unused):
         return False
+
+
+class OptimizerOfKeras:
+    """The shape of the optimizers of the package keras for TensorFlow 1: no name, no apply_gradients."""
+
+    def __init__(self, lr=0.1):
+        self.lr = lr
+
+    def get_config(self):
+        return {"lr": self.lr}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+    def get_gradients(self, loss, params):
+        return [loss * param for param in params]
+
+
+def test_an_optimizer_of_the_package_keras_is_averaged_where_it_computes_gradients(monkeypatch):
+    made = npu_keras_optimizer(OptimizerOfKeras(lr=0.5))
+    assert isinstance(made, OptimizerOfKeras) and made.lr == 0.5
+    assert made.get_gradients(2, [3, 4]) == [6, 8]
+    monkeypatch.setattr("npu_shim.optimizer.keras.world_size", lambda: 2)
+    monkeypatch.setattr(
+        "npu_shim.optimizer.keras.average_gradients", lambda pairs: [(gradient / 2, param) for gradient, param in pairs]
+    )
+    assert made.get_gradients(2, [3, 4]) == [3, 4]

@@ -43,17 +43,24 @@ def test_a_valid_mixlist_is_accepted(config, content):
 
 
 def test_a_misspelt_operator_is_reported(config):
-    (told,) = config("modify_mixlist", {"black-list": {"to-add": ["Matmul", "MyOwnFusedThing"]}}, **MIXED)
+    (told,) = config("modify_mixlist", {"black-list": {"to-add": ["Matmul", "MyOwnThing"]}}, **MIXED)
     assert "black-list.to-add: 'Matmul' is not a known operator type" in told and "Did you mean MatMul" in told
+
+
+def test_operators_of_the_npus_compiler_are_known_where_it_is_not_installed(config):
+    types = ["ReduceSumD", "MatMulV2", "SoftmaxV2", "StridedSliceD", "TransData", "ConfusionTransposeD", "Muls"]
+    assert config("modify_mixlist", {"black-list": {"to-add": types}}, **MIXED) == []
+    (told,) = config("modify_mixlist", {"black-list": {"to-add": ["MatMu1V2"]}}, **MIXED)
+    assert "Did you mean MatMulV2" in told
 
 
 def test_operators_of_an_installed_npu_compiler_are_known(config, tmp_path, monkeypatch):
     folder = tmp_path / "built-in/op_impl/ai_core/tbe/config/ascend910"
     folder.mkdir(parents=True)
-    (folder / "aic-ascend910-ops-info.json").write_text('{"MatMulD": {}}')
-    assert config("modify_mixlist", {"black-list": {"to-add": ["MatMulD"]}}, **MIXED)
+    (folder / "aic-ascend910-ops-info.json").write_text('{"MatMulXYZ": {}}')
+    assert config("modify_mixlist", {"black-list": {"to-add": ["MatMulXYZ"]}}, **MIXED)
     monkeypatch.setenv("ASCEND_OPP_PATH", str(tmp_path))
-    assert config("modify_mixlist", {"black-list": {"to-add": ["MatMulD"]}}, **MIXED) == []
+    assert config("modify_mixlist", {"black-list": {"to-add": ["MatMulXYZ"]}}, **MIXED) == []
 
 
 BAD = [

@@ -139,7 +139,7 @@ WRONG = [
     (dict(dump_config={}), ValueError, "dump_config={} is dict, but must be a DumpConfig or None"),
     (dict(dump_config=DumpConfig(True)), ValueError, "enable_dump=True needs dump_path, which is not given"),
     (dict(aoe_mode=2), TypeError, "aoe_mode=2 is not allowed.*Write aoe_mode='2'"),
-    (dict(auto_tune_mode="RL,GA"), TypeError, "NPURunConfig has no argument 'auto_tune_mode'"),
+    (dict(auto_tune_mode="RL,GA"), TypeError, "NPURunConfig has no argument 'auto_tune_mode'. Use aoe_mode"),
     (dict(precison_mode="x"), TypeError, "no argument 'precison_mode'. Did you mean precision_mode"),
     (dict(precision_mode="force_fp16", precision_mode_v2="fp16"), ValueError, "exclude each other"),
     (dict(modify_mixlist="/m.json"), ValueError, "modify_mixlist needs mixed precision"),
