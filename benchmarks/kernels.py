@@ -57,7 +57,7 @@ Check = Callable[[str, Any, Any, Any], None]
 
 
 class Row(NamedTuple):
-    """Of so many elements, by form: the seconds of the forward pass and of both, and the tensors kept between them."""
+    """One tensor size: seconds of the forward pass and of both, and the tensors kept between them, by form."""
 
     elements: int
     forward: dict[str, float]

@@ -16,7 +16,7 @@ _SHAPES: dict[str, tuple[int, ...]] = {"mlp": (20,), "cnn": (28, 28, 1)}
 
 
 def names() -> list[str]:
-    """Of the models."""
+    """Return the names of the models."""
     return list(_SHAPES)
 
 
@@ -111,7 +111,7 @@ class KerasModel:
             )
 
     def weights(self) -> dict[str, Any]:
-        """Of all layers, by their place."""
+        """Return the weights of all layers, by their place."""
         with self._graph.as_default(), self._session.as_default():
             self._backend.set_session(self._session)
             return {f"w{place}": value for place, value in enumerate(self._model.get_weights())}

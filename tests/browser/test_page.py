@@ -274,7 +274,7 @@ def test_the_keyboard_is_enough(open_page) -> None:
     assert page.locator(".spots:visible").count() == 1
 
 
-def test_what_is_typed_into_the_search_is_no_command(open_page) -> None:
+def test_keys_in_the_search_field_are_text_and_no_commands(open_page) -> None:
     page = open_page()
     page.locator("#search").click()
     page.keyboard.type("jo?/4")

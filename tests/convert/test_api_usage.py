@@ -66,7 +66,7 @@ def test_a_call_inside_a_string_that_cannot_be_edited_is_unchanged() -> None:
     assert [call.outcome for call in result.listed] == list(kinds)
 
 
-def test_the_rules_that_spoke_are_named() -> None:
+def test_the_rules_with_findings_are_named() -> None:
     (call,) = convert(TF + "s = tf.Session()\n").listed
     assert call.codes == ("NPU101",)
 

@@ -1,4 +1,4 @@
-"""Whatever no edit touches keeps every byte."""
+"""Text without an edit keeps every byte."""
 
 from __future__ import annotations
 

@@ -305,7 +305,7 @@ def test_standard_input_goes_migrated_to_standard_output(tmp_path) -> None:
     assert (same.returncode, same.stdout) == (0, OTHER.encode())
 
 
-def test_standard_input_that_is_no_python_comes_back_with_an_error(tmp_path) -> None:
+def test_standard_input_that_is_no_python_is_printed_with_an_error(tmp_path) -> None:
     done = run(["-i", "-"], tmp_path, input=PYTHON2.encode())
     assert (done.returncode, done.stdout) == (2, PYTHON2.encode())
     assert b"<stdin>:2:" in done.stderr
@@ -393,7 +393,7 @@ def test_command_lines_of_the_vendors_tool_work(project, tmp_path, capsys) -> No
     ],
     ids=" ".join,
 )
-def test_what_is_not_there_is_named(arguments, words, project, tmp_path, monkeypatch, capsys) -> None:
+def test_a_missing_source_is_named(arguments, words, project, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     make(tmp_path, {"other.py": ""})
     before = content(tmp_path)
@@ -488,7 +488,7 @@ def test_a_crash_in_the_middle_of_changing_in_place_changes_nothing(project, tmp
     assert content(tmp_path) == before
 
 
-def test_a_run_that_is_ended_takes_away_what_is_half_made(project, tmp_path) -> None:
+def test_a_run_that_is_ended_removes_its_unfinished_files(project, tmp_path) -> None:
     for number in range(3):
         os.mkfifo(str(project / (f"pipe{number}")))
     make(project, {"z.py": ""})

@@ -224,13 +224,13 @@ def test_other_rules_see_the_lifted_names() -> None:
     )
 
 
-def test_what_another_rule_writes_is_lifted_where_it_stands() -> None:
+def test_names_that_another_rule_writes_are_lifted() -> None:
     text = "import tensorflow as tf\ndef f():\n    tf.random.set_seed(1)\n    return tf.train.MonitoredSession()\n"
     made = lifted(text, ALL)
     assert "tf.compat.v1.train.MonitoredSession(session_creator=tf.compat.v1.train.ChiefSessionCreator(" in made
 
 
-def test_what_another_rule_writes_is_lifted_where_a_function_imports_tensorflow() -> None:
+def test_names_that_another_rule_writes_are_lifted_if_a_function_imports_tensorflow() -> None:
     made = lifted(
         "def f(hooks):\n    import tensorflow as tf\n    return tf.train.MonitoredSession(hooks=hooks)\n"
         "def g(x):\n    import tensorflow as tf\n    return tf.random.set_seed(1)\n",
@@ -248,7 +248,7 @@ def test_the_switch_is_spelled_as_the_import_before_it_has_tf() -> None:
     assert made.startswith("import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n")
 
 
-def test_what_was_written_for_both_versions_needs_no_switch_once_its_gelu_is_replaced() -> None:
+def test_code_for_both_versions_needs_no_switch_after_its_gelu_is_replaced() -> None:
     made = lifted(
         "import tensorflow.compat.v1 as v1\nimport tensorflow as tf\nx = v1.placeholder(v1.float32)\n"
         "y = tf.nn.gelu(x, approximate=True)\n",
@@ -291,7 +291,7 @@ PLAIN, LIFTED = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_what_other_files_take_is_lifted_where_it_is_imported(tmp_path: pathlib.Path, jobs: str) -> None:
+def test_names_that_other_files_import_are_lifted_there(tmp_path: pathlib.Path, jobs: str) -> None:
     made = run(
         tmp_path,
         {
@@ -384,7 +384,7 @@ def test_the_entry_script_can_be_named(tmp_path: pathlib.Path, named: str) -> No
     assert "disable" in made["b.py"] and "disable" not in made["a.py"]
 
 
-def test_what_is_excluded_is_not_lifted_for_others(tmp_path: pathlib.Path) -> None:
+def test_an_excluded_file_is_not_lifted_for_others(tmp_path: pathlib.Path) -> None:
     files = {"util.py": PLAIN, "train.py": "from util import tf\ntf.Session()\n"}
     made = run(tmp_path, files, "--exclude", "util.py")
     assert made == files

@@ -172,7 +172,7 @@ def test_names_that_other_files_import_stay_imported(tmp_path: pathlib.Path) -> 
     assert (tmp_path / "out" / "cells.py").read_text() == files["cells.py"]
 
 
-def test_what_another_rule_replaces_is_not_moved_too() -> None:
+def test_a_call_that_another_rule_replaces_is_not_moved() -> None:
     text = HEAD + (
         "loss_scale = tf.contrib.mixed_precision.FixedLossScaleManager(128)\n"
         "opt = tf.contrib.mixed_precision.LossScaleOptimizer(tf.train.AdamOptimizer(), loss_scale)\n"

@@ -1,4 +1,4 @@
-"""Which files are not looked at, because they can hold nothing for a rule; none is left out which has something."""
+"""Files that can hold nothing for a rule are not analysed; no other file is left out."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_keras_model_is_followed_into_a_file_without_tensorflow(tmp_path: path
     assert result.calls == (0, 1, 0)  # and json.loads is none of them
 
 
-def test_a_fork_is_told_in_a_file_without_tensorflow(tmp_path: pathlib.Path) -> None:
+def test_a_fork_is_reported_in_a_file_without_tensorflow(tmp_path: pathlib.Path) -> None:
     files = {
         "a.py": TF + "import b\nb.start()\n",
         "c.py": "",
@@ -151,17 +151,17 @@ def test_a_file_of_no_concern_is_not_analysed_and_is_reported_if_it_is_no_python
     ],
     ids=repr,
 )
-def test_what_only_the_compiler_minds_can_be_read(raw: bytes) -> None:
+def test_code_that_only_the_compiler_rejects_is_read(raw: bytes) -> None:
     Source(raw)
 
 
 @pytest.mark.parametrize("raw", [b"x = (\n", b"x = 1\0\n", b'x = "\xe9"\n', b'exec "x"\n', b"  x = 1\n"], ids=repr)
-def test_what_the_parser_minds_cannot(raw: bytes) -> None:
+def test_code_that_the_parser_rejects_is_not_read(raw: bytes) -> None:
     with pytest.raises(SourceError):
         Source(raw)
 
 
-def test_what_is_known_of_files_goes_without_the_collector(tmp_path: pathlib.Path) -> None:
+def test_analysed_files_are_freed_without_the_garbage_collector(tmp_path: pathlib.Path) -> None:
     paths = [tmp_path / (f"train{number}.py") for number in range(12)]
     for path in paths:
         path.write_text(

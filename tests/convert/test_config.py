@@ -109,7 +109,7 @@ def test_the_nearest_file_with_the_table_counts(tmp_path: pathlib.Path) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_used_is_one_error_that_names_the_file(content, words, tmp_path, capsys) -> None:
+def test_an_invalid_setting_is_one_error_that_names_the_file(content, words, tmp_path, capsys) -> None:
     (write(tmp_path, content) / "a.py").write_text(SCRIPT)
     with pytest.raises(ConfigError):
         find_config(str(tmp_path))

@@ -98,9 +98,7 @@ CHANGES: dict[str, tuple[str, Callable[[pathlib.Path], object]]] = {
 
 
 @pytest.mark.parametrize("change", sorted(CHANGES))
-def test_what_was_changed_in_the_copy_is_seen_and_replaced_only_by_force(
-    change: str, source, out, prepared, capsys
-) -> None:
+def test_changes_in_the_copy_are_found_and_replaced_only_by_force(change: str, source, out, prepared, capsys) -> None:
     fresh, (name, action) = state(out), CHANGES[change]
     action(out / name)
     mine = state(out)
@@ -127,7 +125,7 @@ GONE: dict[str, Callable[[pathlib.Path], object]] = {
 
 
 @pytest.mark.parametrize("gone", sorted(GONE))
-def test_what_is_gone_is_written_again_without_force(gone: str, source, out) -> None:
+def test_a_deleted_file_is_written_again_without_force(gone: str, source, out) -> None:
     fresh = state(out)
     GONE[gone](out)
     (out / "notes.txt").write_text("mine\n") if gone != "all" else None
@@ -143,7 +141,7 @@ def test_the_mode_of_the_folder_follows_the_source(source, out) -> None:
     assert stat.S_IMODE(out.stat().st_mode) == 0o700
 
 
-def test_what_changes_in_the_source_is_a_change_in_the_copy(source, out, prepared, capsys) -> None:
+def test_a_change_in_the_source_is_a_change_in_the_copy(source, out, prepared, capsys) -> None:
     (source / "words.txt").write_text("other words\n")
     assert main(["-i", str(source), "-o", str(out)]) == 2
     assert "(words.txt)" in capsys.readouterr().err

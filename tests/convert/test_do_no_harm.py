@@ -46,7 +46,7 @@ def test_stays(text: str) -> None:
     assert not result.unreadable
 
 
-TOLD = {
+REPORTED = {
     "a session with hidden arguments": ("s = tf.Session(**options)\n", "NPU101"),
     "an undecided batch": (
         "def input_fn(is_training):\n    return tf.data.Dataset.range(9).batch(2)\ndef evaluate():\n    pass\n",
@@ -76,7 +76,7 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("text,words", list(TOLD.values()), ids=list(TOLD))
+@pytest.mark.parametrize("text,words", list(REPORTED.values()), ids=list(REPORTED))
 def test_code_that_is_not_converted_is_reported_with_its_place(text: str, words: str) -> None:
     result = Converter().convert((HEAD + text).encode())
     assert result.new is None

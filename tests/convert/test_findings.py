@@ -118,7 +118,9 @@ def test_the_kind_of_a_row(maker: Any, name: str, status: str, note_code: str, k
     ],
     ids=["excluded", "by the interface of version 2", "supported", "reported already", "asked for under a condition"],
 )
-def test_what_the_list_for_tensorflow_2_excludes(maker: Any, name: str, note_code: str, advised_against: bool) -> None:
+def test_names_that_the_list_for_tensorflow_2_excludes(
+    maker: Any, name: str, note_code: str, advised_against: bool
+) -> None:
     table = maker.support_table({"tf.nn.ctc_loss": row("supported_no_change", "avoid")})
     assert bool(maker.advised_against({name: row("", note_code)}, table)) is advised_against
 

@@ -118,7 +118,7 @@ def test_dropout_of_the_inputs_and_the_outputs_of_a_cell_is_one_finding() -> Non
 
 
 @pytest.mark.parametrize("save", ["image.save('a.png')", "np.save('a', x)", "game.save(slot)", "self.saver = 1"])
-def test_what_saves_something_else_is_not_reported(save: str) -> None:
+def test_savers_of_other_objects_are_not_reported(save: str) -> None:
     assert found(TRAIN + save + "\n", "NPU253") == []
 
 

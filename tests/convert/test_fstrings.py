@@ -16,7 +16,7 @@ LINES = "print(f'''\n {tf.Session()} \u00e9 {tf.Session(config=c)}''')\n"
 
 
 @pytest.mark.parametrize("text", [ONE_LINE, LINES], ids=["in one line", "over lines"])
-def test_a_session_is_converted_or_told(text: str) -> None:
+def test_a_session_is_converted_or_reported(text: str) -> None:
     result = Converter(Settings(select=("NPU101",))).convert((HEAD + text).encode("utf-8"))
     assert not result.unreadable
     if result.new is None:
@@ -34,7 +34,7 @@ def test_a_session_is_converted_or_told(text: str) -> None:
         )
 
 
-def test_a_finding_inside_an_f_string_is_told_at_the_f_string() -> None:
+def test_a_finding_inside_an_f_string_is_reported_at_the_f_string() -> None:
     text = HEAD + "y = f'''\n\n{tf.unique(x)} {tf.where(x)}'''\n"
     result = Converter().convert(text.encode())
     assert not result.unreadable and result.new is None
@@ -42,14 +42,14 @@ def test_a_finding_inside_an_f_string_is_told_at_the_f_string() -> None:
 
 
 @pytest.mark.parametrize("text", ["x = f'{tf.Session(**a)} {m.compile()}'\n", 'x = f"{m.compile()}"\n'])
-def test_what_cannot_stand_inside_an_f_string_is_not_written_there(text: str) -> None:
+def test_code_that_an_f_string_cannot_hold_is_not_written_there(text: str) -> None:
     raw = (HEAD + "m = tf.keras.Sequential()\n" + text).encode()
     result = Converter(Settings(select=("NPU101", "NPU304"), distributed="tf_strategy")).convert(raw)
     assert result.new is None and not result.unreadable
     assert any(re.search("inside (an|this) f-string", d.message) and d.line == 3 for d in result.diagnostics)
 
 
-def test_output_that_is_not_python_is_told_as_the_fault_of_the_tool(monkeypatch) -> None:
+def test_output_that_is_not_python_is_reported_as_an_error_of_the_tool(monkeypatch) -> None:
     monkeypatch.setattr(Source, "edited", lambda self, edits: b"(")
     result = Converter().convert((HEAD + "tf.Session()\n").encode())
     assert result.new is None

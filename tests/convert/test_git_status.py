@@ -65,7 +65,7 @@ def test_a_clean_tree_is_changed_and_a_second_run_has_nothing_to_do(work: pathli
     ],
     ids=["changed", "untracked", "untracked in a new folder", "a strange name"],
 )
-def test_what_is_not_committed_is_named(path: str, text: str, says: str, work: pathlib.Path, capsys) -> None:
+def test_uncommitted_files_are_named(path: str, text: str, says: str, work: pathlib.Path, capsys) -> None:
     (work / path).parent.mkdir(exist_ok=True)
     (work / path).write_text(text)
     error = main(["-i", str(work), "--in-place"]), capsys.readouterr().err
@@ -116,7 +116,7 @@ def test_a_linked_work_tree_and_a_submodule_are_work_trees(work: pathlib.Path, c
     assert in_place(outer, capsys) == ""
 
 
-def test_where_there_is_no_work_tree_nothing_is_refused(tmp_path: pathlib.Path, capsys) -> None:
+def test_without_a_work_tree_nothing_is_refused(tmp_path: pathlib.Path, capsys) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "train.py").write_text(SCRIPT)
     assert in_place(tmp_path / "plain", capsys) == ""
@@ -125,7 +125,7 @@ def test_where_there_is_no_work_tree_nothing_is_refused(tmp_path: pathlib.Path, 
     assert in_place(tmp_path / "bare.git", capsys) == ""
 
 
-def test_where_git_cannot_tell_it_is_refused(work: pathlib.Path, monkeypatch, capsys) -> None:
+def test_an_unknown_git_status_is_refused(work: pathlib.Path, monkeypatch, capsys) -> None:
     index = work / ".git" / "index"
     raw = index.read_bytes()
     index.write_bytes(b"broken")

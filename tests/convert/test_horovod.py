@@ -217,7 +217,7 @@ def test_the_function_that_starts_ranks_is_reported(text: str) -> None:
         "from horovod import tensorflow as hvd, torch\n",
     ],
 )
-def test_tensorflow_that_cannot_be_told_from_another_framework_is_reported(text: str) -> None:
+def test_an_ambiguous_framework_is_reported(text: str) -> None:
     result = WITH.convert(text.encode())
     assert result.new is None
     assert any("Write import horovod.tensorflow as hvd" in message for _, _, message in findings(result))

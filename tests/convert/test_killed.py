@@ -196,7 +196,7 @@ def content_of(folder: pathlib.Path) -> dict[str, str]:
     return {name: text.replace(SCRIPT, MIGRATED) for name, text in content(folder).items()}
 
 
-def test_what_was_changed_after_a_killed_run_is_not_lost(source: pathlib.Path, capsys) -> None:
+def test_changes_after_a_killed_run_are_not_lost(source: pathlib.Path, capsys) -> None:
     calls = 0
     while True:  # to the moment at which one file is replaced and the other is not
         assert killed_at(calls, ["-i", str(source), "--in-place", "--force"])

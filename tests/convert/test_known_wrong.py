@@ -173,14 +173,14 @@ CONVERTED = {
 
 
 @pytest.mark.parametrize("text,part", list(CONVERTED.values()), ids=list(CONVERTED))
-def test_is_converted_and_said_to_be(text: str, part: str) -> None:
+def test_a_conversion_is_made_and_reported(text: str, part: str) -> None:
     result = Converter().convert((HEAD + text).encode())
     assert result.new is not None and part in result.new.decode(), result
     assert [d for d in result.diagnostics if d.kind == CHANGE]
     assert Converter().convert(result.new).new is None
 
 
-TOLD = {
+REPORTED = {
     "a batch of evaluation": (UNTOUCHED["a batch of evaluation"], "NPU109"),
     "a batch of prediction": (UNTOUCHED["a batch of prediction"], "NPU109"),
     "a device by a function": (UNTOUCHED["a device by a function"], "NPU110"),
@@ -199,8 +199,8 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("text,code", list(TOLD.values()), ids=list(TOLD))
-def test_is_told(text: str, code: str) -> None:
+@pytest.mark.parametrize("text,code", list(REPORTED.values()), ids=list(REPORTED))
+def test_a_finding_is_reported(text: str, code: str) -> None:
     assert [line for line in said(text) if line.startswith(code)], said(text)
 
 
@@ -324,7 +324,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("raw,part", list(GOOD.values()), ids=list(GOOD))
-def test_what_only_looks_bad_is_converted(raw: bytes, part: bytes) -> None:
+def test_unusual_but_valid_code_is_converted(raw: bytes, part: bytes) -> None:
     new = Converter().convert(raw).new
     assert new is not None and part in new and b"npu_config_proto()" in new
 
@@ -477,13 +477,13 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("text,part", list(RIGHT.values()), ids=list(RIGHT))
-def test_what_such_a_tool_gets_right_is_right_here_too(text: str, part: str) -> None:
+def test_code_that_a_matcher_of_names_converts_is_converted_here_too(text: str, part: str) -> None:
     new = convert(text)
     assert part in new
     assert convert(new) == new
 
 
-def test_a_noise_shape_and_gpu_memory_options_are_left_alone() -> None:
+def test_a_noise_shape_and_gpu_memory_options_are_unchanged() -> None:
     text = (
         HEAD + "x = tf.placeholder(t)\ny = tf.nn.dropout(x, 0.5, noise_shape=[1, 8])\n"
         'for g in tf.config.experimental.list_physical_devices("GPU"):\n'

@@ -192,7 +192,7 @@ def test_a_name_is_followed_to_what_it_is(text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("text", UNKNOWN)
-def test_what_is_not_certain_is_not_known(text: str) -> None:
+def test_an_uncertain_name_is_unknown(text: str) -> None:
     assert name_of_last_call(text) is None
 
 

@@ -302,7 +302,7 @@ def test_converting_again_changes_nothing() -> None:
     ],
     ids=lambda value: value[:40].decode("latin-1") if isinstance(value, bytes) else str(value),
 )
-def test_what_cannot_be_read_is_named_with_cell_and_line(raw: bytes, cell: int, line: int, words: str) -> None:
+def test_an_unreadable_cell_is_named_with_its_line(raw: bytes, cell: int, line: int, words: str) -> None:
     result = Converter().convert(raw, "a.ipynb")
     assert result.new is None and result.unreadable and len(result.diagnostics) == 1
     said = result.diagnostics[0]

@@ -48,7 +48,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("before,after", [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_it_becomes_what_it_should(before: str, after: str) -> None:
+def test_an_odd_spelling_is_converted(before: str, after: str) -> None:
     result = Converter().convert((TF + before + "\n").encode())
     assert result.new is not None, result.diagnostics
     assert result.new.decode() == TF + STAR + after + "\n"
@@ -82,14 +82,14 @@ def test_the_import_stands_behind_that_of_tensorflow(head: str) -> None:
     assert names == ["made"]
 
 
-TOLD: list[tuple[str, str, str]] = [
+REPORTED: list[tuple[str, str, str]] = [
     ("a comment inside a name", "x = (tf.estimator. # here\n     Estimator(f))", "a comment stands inside"),
     ("a generator for an argument", "tf.Session(x for x in y)", "npu_config_proto"),
 ]
 
 
-@pytest.mark.parametrize("text,words", [t[1:] for t in TOLD], ids=[t[0] for t in TOLD])
-def test_it_stays_and_is_told(text: str, words: str) -> None:
+@pytest.mark.parametrize("text,words", [t[1:] for t in REPORTED], ids=[t[0] for t in REPORTED])
+def test_an_odd_spelling_is_unchanged_and_reported(text: str, words: str) -> None:
     result = Converter().convert((TF + text + "\n").encode())
     assert result.new is None and [words in d.message for d in result.diagnostics] == [True]
 

@@ -109,7 +109,7 @@ def test_a_session_follows_the_settings_of_a_module_and_of_a_function(between: s
 @pytest.mark.parametrize(
     "statement", ["x = tf.constant(1)", "model = build()", "for _ in range(2):\n    tf.constant(1)", "tf.add(1, 2)"]
 )
-def test_what_builds_something_ends_the_preamble(statement: str) -> None:
+def test_a_statement_that_builds_something_ends_the_preamble(statement: str) -> None:
     text = (
         IMPORTS + "def build():\n    return tf.constant(1)\n\n" + statement + "\nnp.random.seed(1)\ns = tf.Session()\n"
     )

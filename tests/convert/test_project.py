@@ -122,7 +122,7 @@ def test_a_name_is_followed(files, jobs, convert) -> None:
         "an attribute set from outside",
     ],
 )
-def test_what_is_not_certain_stays(files, convert) -> None:
+def test_uncertain_code_is_unchanged(files, convert) -> None:
     assert convert(files)["train.py"] == files["train.py"]
 
 

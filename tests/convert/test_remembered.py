@@ -102,7 +102,7 @@ def test_other_settings_are_another_question(settings: Settings, source, memory,
     assert len(conversions) == 2 * len(FILES)
 
 
-def test_what_is_excluded_is_part_of_the_question(source, memory, conversions) -> None:
+def test_excluded_files_are_part_of_the_key(source, memory, conversions) -> None:
     convert_source(str(source), Settings(), memory=memory)
     found = convert_source(str(source), Settings(), exclude=Exclude(("train.py",)), memory=memory)
     assert not found.new and found.excluded == ("train.py",)
@@ -158,14 +158,14 @@ def test_a_file_that_changes_during_the_run_is_not_remembered(source, memory, mo
 
 
 @pytest.mark.parametrize("message", PASSING)
-def test_what_may_go_well_the_next_time_is_not_remembered(message: str, memory) -> None:
+def test_errors_that_may_pass_are_not_remembered(message: str, memory) -> None:
     asked = question([], [])
     assert asked is not None
     memory.keep(asked, [failed(message + "why")])
     assert memory.recall(asked) is None
 
 
-def test_results_come_back_as_they_were(memory) -> None:
+def test_results_are_recalled_unchanged(memory) -> None:
     diagnostic = Diagnostic(1, 2, "NPU101", "change", "caf\xe9 \udc80", 3)
     call = ApiCall("tensorflow.Session", 4, 5, "change", ("NPU101", "NPU2"), 6)
     results = [
@@ -198,7 +198,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_time(source, tmp_path
     assert "cache" not in "".join(capsys.readouterr())
 
 
-def test_the_command_remembers_in_the_folder_for_that_unless_told_not_to(source, tmp_path, monkeypatch) -> None:
+def test_the_command_remembers_in_the_cache_folder_unless_switched_off(source, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     folder = tmp_path / "home" / "convert_tf2npu"
     assert main(["-i", str(source), "--check", "--no-cache"]) == 2 and not folder.exists()

@@ -72,7 +72,7 @@ def test_reports_may_lie_inside_the_output(tmp_path: pathlib.Path) -> None:
     assert (out / "reports" / "report.json").exists() and (out / "a.py").exists()
 
 
-def test_where_the_migration_cannot_be_written_there_are_no_reports(tmp_path, capsys) -> None:
+def test_a_migration_that_cannot_be_written_has_no_reports(tmp_path, capsys) -> None:
     (tmp_path / "a.py").write_bytes(FILES["train.py"])
     (tmp_path / "out").write_text("")
     assert main(["-i", str(tmp_path / "a.py"), "-o", str(tmp_path / "out"), "-r", str(tmp_path / "r")]) == 2
@@ -155,7 +155,7 @@ def test_the_sarif_names_every_place(reports: pathlib.Path) -> None:
     assert places["old.py"][1]["startLine"] == 2
 
 
-def test_the_sarif_tells_how_the_run_ended(reports: pathlib.Path) -> None:
+def test_the_sarif_report_has_the_exit_code(reports: pathlib.Path) -> None:
     (run,) = json.loads((reports / "report.sarif").read_text(encoding="utf-8"))["runs"]
     (invocation,) = run["invocations"]
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (False, 2)

@@ -153,7 +153,7 @@ def test_a_session_gets_the_npu_configuration(text: str, part: str) -> None:
     assert again.new is None and not again.unreadable
 
 
-TOLD = {
+REPORTED = {
     "hidden arguments": "s = tf.Session(**kw)",
     "hidden arguments by place": "s = tf.InteractiveSession(*a)",
     "a partial that gets its config later": "make = functools.partial(tf.Session)\ns = make(config=c)",
@@ -163,7 +163,7 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("text", list(TOLD.values()), ids=list(TOLD))
+@pytest.mark.parametrize("text", list(REPORTED.values()), ids=list(REPORTED))
 def test_a_hidden_configuration_is_reported(text: str) -> None:
     result = Converter().convert((HEAD + text + "\n").encode())
     assert result.new is None

@@ -126,7 +126,7 @@ def device(path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("make", [fifo, bound_socket, device], ids=["a pipe", "a socket", "a device"])
-def test_what_is_no_file_is_no_source(make: Callable[[pathlib.Path], None], tmp_path: pathlib.Path) -> None:
+def test_a_source_must_be_a_file_or_folder(make: Callable[[pathlib.Path], None], tmp_path: pathlib.Path) -> None:
     make(tmp_path / "thing.py")
     for more in ([], ["-o", "out"], ["--in-place", "--force"]):
         done = run(["-i", "thing.py"] + more, tmp_path)
@@ -136,7 +136,7 @@ def test_what_is_no_file_is_no_source(make: Callable[[pathlib.Path], None], tmp_
 
 
 @pytest.mark.parametrize("make", [fifo, bound_socket], ids=["a pipe", "a socket"])
-def test_what_is_no_file_in_a_source_is_named_and_stays_out(make: Callable[[pathlib.Path], None], source) -> None:
+def test_special_files_in_a_source_are_named_and_left_out(make: Callable[[pathlib.Path], None], source) -> None:
     make(source / "part" / "thing.py")
     done = run(["-i", "src", "-o", "out"], source.parent)
     assert done.returncode == 0 and b"not part of the migration: part/thing.py" in done.stdout
@@ -337,7 +337,7 @@ def test_hard_links_become_files_of_their_own(source: pathlib.Path) -> None:
     assert (source.parent / "outside.py").read_text() == SCRIPT
 
 
-def test_links_in_a_source_are_left_alone_in_place(source: pathlib.Path) -> None:
+def test_links_in_a_source_are_unchanged_in_place(source: pathlib.Path) -> None:
     (source.parent / "outside.py").write_text(SCRIPT)
     (source / "link.py").symlink_to("../outside.py")
     (source / "inner.py").symlink_to("train.py")

@@ -80,7 +80,7 @@ def test_encodings_and_line_ends_pass_through(encoding: str, head: str, newline:
         "too large",
     ],
 )
-def test_what_has_nothing_to_migrate_or_is_no_python_comes_back_as_it_is(
+def test_text_without_changes_or_of_another_language_is_printed_unchanged(
     raw: bytes, code: int, tmp_path: pathlib.Path
 ) -> None:
     done = filtered(raw, tmp_path)

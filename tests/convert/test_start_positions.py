@@ -41,7 +41,7 @@ def test_a_name_in_no_parentheses_is_where_a_call_starts(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['"a".join(b)\n', "[1].index(x)\n", "(lambda: 1)()\n", 'f"{y}".g()\n'], ids=repr)
-def test_what_begins_with_no_name_is_not_certain(text: str) -> None:
+def test_an_expression_that_begins_with_no_name_is_uncertain(text: str) -> None:
     (call,) = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
     assert not starts_as_recorded(call, text, 0)
 

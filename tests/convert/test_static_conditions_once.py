@@ -222,7 +222,7 @@ def test_a_file(case: Case) -> None:
     assert converter.convert(after.encode()).new is None
 
 
-TOLD: dict[str, tuple[dict[str, object], str]] = {
+REPORTED: dict[str, tuple[dict[str, object], str]] = {
     "inside a name of tf.contrib": (V1, "def f():\n    return (tf.contrib  # c\n      .rnn.GRUCell)(2)\n"),
     "inside a name of tf.contrib, once more": (
         V1,
@@ -236,7 +236,7 @@ TOLD: dict[str, tuple[dict[str, object], str]] = {
 }
 
 
-@pytest.mark.parametrize("settings,text", list(TOLD.values()), ids=list(TOLD))
+@pytest.mark.parametrize("settings,text", list(REPORTED.values()), ids=list(REPORTED))
 def test_a_comment_in_the_call_is_reported(settings: dict[str, object], text: str) -> None:
     found = Converter(Settings(**settings)).convert((HEAD + text).encode())  # type: ignore[arg-type]
     assert [d for d in found.diagnostics if d.kind == FINDING and "comment" in d.message]

@@ -76,7 +76,7 @@ def uses(script: str) -> dict[str, Any]:
     return {use.short_name: use for use in api_table([result], TF1)}
 
 
-def test_what_rules_do_to_a_call_comes_before_the_list() -> None:
+def test_the_rules_come_before_the_support_list() -> None:
     found = uses("tf.where(x)\ntf.contrib.tpu.TPUEstimator(use_tpu=True, model_fn=f, config=c)\ntf.abs(1)\n")
     assert found["tf.where"].status == "limited"  # supported, but not with one argument
     assert found["tf.contrib.tpu.TPUEstimator"].status == "migrated"

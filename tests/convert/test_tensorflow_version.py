@@ -172,7 +172,7 @@ def test_no_place() -> None:
     assert "Write npu.open().as_default() before its first tensor" in opened(text)
 
 
-def test_a_ported_script_is_left_alone() -> None:
+def test_a_ported_script_is_unchanged() -> None:
     for start in (
         "import npu_device as npu\n",
         "import npu_device\nnpu = npu_device\n",

@@ -61,7 +61,7 @@ def test_a_person_gets_colours(project: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
-def test_a_person_who_wants_none_gets_none(changes: dict[str, str], project: pathlib.Path) -> None:
+def test_colours_can_be_switched_off(changes: dict[str, str], project: pathlib.Path) -> None:
     text = on_terminal(["-i", str(project)], **changes)
     assert "\x1b" not in text and "a.py:4:1: NPU101 not converted: " in text
 
@@ -106,7 +106,7 @@ def test_the_reports_are_pointed_at(project: pathlib.Path, tmp_path: pathlib.Pat
     ],
     ids=["many", "one", "none"],
 )
-def test_the_calls_are_told_in_one_sentence(calls: Calls, files: int, sentence: str) -> None:
+def test_one_sentence_counts_the_calls(calls: Calls, files: int, sentence: str) -> None:
     assert calls_sentence(calls, files) == sentence
 
 
@@ -134,11 +134,11 @@ def result(*kinds: str) -> FileResult:
     ],
     ids=["none", "one", "each", "none readable"],
 )
-def test_the_files_are_told_in_one_sentence(results: list[FileResult], sentence: str) -> None:
+def test_one_sentence_counts_the_files(results: list[FileResult], sentence: str) -> None:
     assert summary([("a.py", one) for one in results])[1] == sentence
 
 
-def test_statistics_say_how_often_each_rule_spoke() -> None:
+def test_statistics_count_the_findings_of_each_rule() -> None:
     found = list(statistics([("a", result(CHANGE, FINDING, CHANGE)), ("b", failed("no"))], Registry()))
     assert [re.sub(" +", " ", line) for line in found] == [
         " 3 NPU101 Give every session the NPU configuration (2 rewritten, 1 not converted)",

@@ -140,7 +140,7 @@ def test_the_type_is_known(text: str, kind: Type) -> None:
 
 
 @pytest.mark.parametrize("text", UNKNOWN)
-def test_what_is_not_certain_has_no_type(text: str) -> None:
+def test_an_uncertain_expression_has_no_type(text: str) -> None:
     assert type_of_probe(text) is None
 
 
@@ -238,7 +238,7 @@ def test_the_type_is_known_across_files(case: str, tmp_path: pathlib.Path) -> No
     ],
     ids=["something else", "the function itself", "by a star", "perhaps"],
 )
-def test_what_other_files_may_hand_over_counts(other: str, tmp_path: pathlib.Path) -> None:
+def test_arguments_from_other_files_count(other: str, tmp_path: pathlib.Path) -> None:
     files = {
         "main.py": "from use import train\ntrain(tf.data.Dataset.range(3))\n",
         "other.py": other,

@@ -92,7 +92,7 @@ def weights(model: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def same(several: pathlib.Path, one: pathlib.Path) -> None:
-    """That two trainings have come to the same variables."""
+    """Assert that two trainings have the same variables."""
     ours, theirs = weights(several), weights(one)
     assert ours.keys() == theirs.keys() and len(ours) >= 7
     for key, value in theirs.items():

@@ -163,7 +163,7 @@ def test_send_receive_and_barrier_need_no_thread(ranks):
 
 
 def test_session_closed_as_soon_as_a_collective_has_returned(ranks):
-    """As Keras does it: with a callable, which has a function library of its own."""
+    """Keras does this with a callable, which has its own function library."""
     got = ranks.run("""
         from tensorflow.core.protobuf.config_pb2 import CallableOptions
         def run_and_close(number):

@@ -15,7 +15,8 @@ PHRASES = re.compile(
     r"|\bwhereabouts\b|\bat hand\b",
     re.IGNORECASE,
 )
-FIRST = re.compile(r"(?:Whether|What|Who|Where|How)\b(?!.*\?)")
+FIRST = re.compile(r"(?:Whether|What|Whatever|Which|Who|Where|How|That|Of)\b(?!.*\?)")
+TEST_NAME = re.compile(r"test_(?:what|whatever|where|whether|which|who|how)_|_(?:is|are)_told|_said_to_|_left_alone")
 
 
 def texts(root: pathlib.Path) -> list[pathlib.Path]:
@@ -33,6 +34,16 @@ def test_no_phrase_of_the_old_dialect(repo_root: pathlib.Path) -> None:
         for path in files
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
         if PHRASES.search(line)
+    ]
+    assert found == []
+
+
+def test_names_of_tests_are_statements(repo_root: pathlib.Path) -> None:
+    found = [
+        f"{path.relative_to(repo_root)}: {name}"
+        for path in (repo_root / "tests").rglob("test_*.py")
+        for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
+        if TEST_NAME.search(name)
     ]
     assert found == []
 

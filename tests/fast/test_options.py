@@ -50,7 +50,7 @@ class TestEveryRow:
             if default is not None and default is not REQUIRED:
                 assert isinstance(default, row.type) and row.allowed.accepts(default)
 
-    def test_takes_a_value_it_allows_and_tells_when_it_is_deprecated(self, row):
+    def test_an_allowed_value_is_accepted_with_a_warning_if_deprecated(self, row):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             assert check_session_options(valid(row))[row.name] == example(row)

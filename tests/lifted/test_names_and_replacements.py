@@ -46,18 +46,18 @@ def of_contrib(name: str) -> Any:
         return found(importlib.import_module("tensorflow.contrib." + module), rest)
 
 
-def test_what_is_lifted_is_in_compat_v1() -> None:
+def test_lifted_names_are_in_compat_v1() -> None:
     names = sorted(MISSING | DIFFERENT) if HAS_ALL else ["placeholder", "Session", "where", "data.Dataset"]
     assert not [name for name in names if not has(v1, name)]
 
 
-def test_what_can_be_imported_as_a_module_can_be() -> None:
+def test_the_listed_modules_can_be_imported() -> None:
     for name in sorted(MODULES) if HAS_ALL else ("nn", "train", "data.experimental"):
         importlib.import_module("tensorflow.compat.v1." + name)
 
 
 @pytest.mark.parametrize("name", sorted(REPLACEMENTS) if HAS_ALL else ["framework.get_or_create_global_step"])
-def test_a_home_takes_the_arguments_that_it_is_said_to_take(name: str) -> None:
+def test_a_replacement_takes_the_listed_arguments(name: str) -> None:
     replacement = REPLACEMENTS[name]
     there = found(v1, replacement.name)
     if replacement.after:
@@ -71,7 +71,7 @@ def test_a_home_takes_the_arguments_that_it_is_said_to_take(name: str) -> None:
 
 if IS_1:
 
-    def test_tensorflow_1_has_what_is_said_to_be_gone_and_nothing_that_is_said_to_be_new() -> None:
+    def test_tensorflow_1_has_the_removed_names_and_none_of_the_new_ones() -> None:
         assert not [name for name in sorted(GONE) if not has(tf, name)]
         assert not [name for name in sorted(ONLY_IN_2) if has(tf, name)]
         assert not [name for name in CHANGED if not has(tf, name)]
@@ -91,7 +91,7 @@ else:
             "device",
         ],
     )
-    def test_what_differs_is_something_else_in_tensorflow_2(name: str) -> None:
+    def test_names_that_differ_are_other_objects_in_tensorflow_2(name: str) -> None:
         assert name in DIFFERENT and found(tf, name) is not found(v1, name)
 
     @pytest.mark.parametrize(
@@ -110,5 +110,5 @@ else:
             "random_normal",
         ],
     )
-    def test_what_is_missing_is_missing_in_tensorflow_2(name: str) -> None:
+    def test_missing_names_are_not_in_tensorflow_2(name: str) -> None:
         assert name in MISSING and not has(tf, name)

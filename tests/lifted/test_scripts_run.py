@@ -186,7 +186,7 @@ def test_a_lifted_script_computes_what_it_did(name: str, lifted: pathlib.Path, r
         assert not different
 
 
-def test_nothing_is_left_to_the_user_in_them(lifted: pathlib.Path, capsys: pytest.CaptureFixture) -> None:
+def test_no_manual_change_is_needed_in_them(lifted: pathlib.Path, capsys: pytest.CaptureFixture) -> None:
     main(["-i", str(SCRIPTS), "--check", "--compat-v1", "--select", "NPU100,NPU119,NPU260"])
     assert "not converted:" not in capsys.readouterr().out
     assert main(["-i", str(lifted), "--check", "--compat-v1", "--select", "NPU100,NPU119,NPU260"]) == 0

@@ -61,7 +61,7 @@ def test_the_examples_have_findings() -> None:
 
 
 @pytest.mark.parametrize("code, message", MESSAGES, ids=[f"{i} {code}" for i, (code, _) in enumerate(MESSAGES)])
-def test_what_the_advice_names_exists_and_takes_these_arguments(code: str, message: str) -> None:
+def test_the_names_in_the_advice_exist_and_take_these_arguments(code: str, message: str) -> None:
     problem, _, advice = message.partition(". ")
     for found in _PATH.finditer(advice):
         path = found.group(1)

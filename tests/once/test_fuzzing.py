@@ -38,6 +38,6 @@ def test_nothing_is_found_near_the_seeds(target: str, repo_root: pathlib.Path, t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_target_that_is_none_is_told(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_an_unknown_target_is_an_error(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     done = fuzzed(repo_root, tmp_path, "nonsense")
     assert done.returncode == 1 and b"give a target: script, notebook, cell, table, places" in done.stdout

@@ -100,15 +100,13 @@ def test_the_page_says_what_is_measured(shares: Any, runs: Runs) -> None:
     assert shares.stale(shares.rows(runs[""])) == []
 
 
-def test_a_share_that_is_not_that_of_the_page_is_told(shares: Any) -> None:
+def test_a_share_that_differs_from_the_page_is_reported(shares: Any) -> None:
     (line,) = shares.stale([shares.Row("all", 1, Calls(0, 0, 1))])
     assert line.startswith("all: the page has ") and line.endswith(" %, the measurement 0.0 / 0.0 / 100.0 %")
     assert shares.stale([shares.Row("nobody==1", 1, Calls(1, 0, 0))]) == ["nobody==1 is not in the table"]
 
 
-def test_packages_that_cannot_be_had_are_an_error_that_says_so(
-    shares: Any, tmp_path: pathlib.Path, monkeypatch
-) -> None:
+def test_packages_that_cannot_be_downloaded_are_an_error(shares: Any, tmp_path: pathlib.Path, monkeypatch) -> None:
     wrong = tmp_path / "wrong.txt"
     with open(shares.PACKAGES) as stream:
         line = next(line for line in stream if line.startswith("bert"))

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 
-def test_it_runs_and_both_tools_write_what_can_be_right(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_it_runs_and_both_tools_write_plausible_output(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     files = {
         "train.py": "import tensorflow as tf\nsess = tf.Session()\n",
         "plain.py": "x = 1\n",
@@ -62,14 +62,14 @@ def test_it_grows_with_files(repo_root: pathlib.Path, tmp_path: pathlib.Path) ->
     assert done.returncode == 0 and "| 10 | 10 |" in done.stdout, done.stdout[-3000:]
 
 
-def test_what_another_python_cannot_read_is_taken_away(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_files_that_another_python_cannot_read_are_left_out(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     for name, text in (("new.py", "x = 1\n"), ("old.py", 'print "not read"\n')):
         (tmp_path / name).write_text(text)
     subprocess.run([sys.executable, str(repo_root / "benchmarks" / "tool_corpus.py"), str(tmp_path)], check=True)
     assert [path.name for path in tmp_path.iterdir()] == ["new.py"]
 
 
-def test_what_cannot_be_right_is_seen(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_implausible_output_is_found(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
     sys.path.insert(0, str(repo_root / "benchmarks"))
     try:
         import tool_corpus

@@ -63,7 +63,7 @@ def test_gelu_through_control_flow(build, v2, shape):
 @pytest.mark.parametrize("v2", [False, True], ids=["control flow v1", "control flow v2"])
 @pytest.mark.parametrize("build", CONTROL_FLOW, ids=lambda b: b.__name__.strip("_").replace("_", " "))
 def test_dropout_through_control_flow(monkeypatch, build, v2, shape, least_keyed):
-    """Of several dropouts in a row the gradient has all masks; each iteration has a mask of its own."""
+    """The gradient of several dropouts in a row has all masks; each iteration has its own mask."""
     monkeypatch.setattr(test_gelu, "gelu", lambda x: dropout(x, 0.5))
     monkeypatch.setitem(dropout.__globals__, "_LEAST_KEYED", least_keyed)
     times = {"_in_a_loop": 3, "_in_a_branch_in_a_loop": 2}.get(build.__name__, 1)
@@ -138,7 +138,7 @@ def test_works_when_executing_eagerly():
 @pytest.mark.parametrize("static", [True, False], ids=["static", "unknown"])
 @pytest.mark.parametrize("jit", [None, True], ids=["run", "compiled as a whole"])
 def test_a_tape_inside_a_function(count, static, jit):
-    """As every training loop of TF 2 has it; TF 1.15 has it in graphs only, and does not compile functions."""
+    """Every training loop of TF 2 does this; TF 1.15 does it in graphs only and compiles no functions."""
     if tf.__version__.startswith("1."):
         jit = None
     signature = [tf.TensorSpec([count] if static else None, tf.float32)]
@@ -348,7 +348,7 @@ def test_steps_in_a_loop_of_the_graph():
 
 
 def test_in_a_keras_model():
-    """As an activation, trained by fit: in TF 2 by tf.function, in Keras 3 compiled as a whole."""
+    """It is an activation of a model that fit trains: by tf.function in TF 2, compiled as a whole in Keras 3."""
     tf.keras.backend.clear_session()
     model = tf.keras.Sequential([tf.keras.layers.Dense(16384, activation=gelu), tf.keras.layers.Dense(1)])
     model.compile(tf.keras.optimizers.SGD(1e-4), "mse")

@@ -111,7 +111,7 @@ def test_a_small_tensor_uses_only_the_ops_of_tf_nn_dropout():
 
 
 @pytest.mark.parametrize("one", [1, 1.0, np.float32(1)], ids=lambda v: f"keep_prob {v!r} returns x itself")
-def test_keeping_all_is_nothing_to_do(one):
+def test_keep_prob_1_returns_the_input(one):
     with tf.Graph().as_default():
         x = tf.ones([3])
         assert npu_ops.dropout(x, one) is x

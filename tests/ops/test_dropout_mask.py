@@ -66,7 +66,7 @@ def test_similar_keys_give_independent_masks(run, a, b):
 
 
 def _masks(seed=None, graph_seed=None, steps=2, shape=(N,)):
-    """Of two call sites, the mask of each step."""
+    """Return the mask of each step for two call sites."""
     with tf.Graph().as_default(), v1.Session() as sess:
         v1.set_random_seed(graph_seed)
         sites = [npu_ops.dropout(tf.ones(shape), 0.5, seed=seed) for _ in range(2)]
@@ -80,7 +80,7 @@ def test_each_step_and_each_call_has_a_mask_of_its_own():
 
 
 def test_steps_are_independent():
-    """Of 32 steps, each place is kept as often as coins fall, and no two steps agree more than they do by chance."""
+    """In 32 steps, the counts of kept places are binomial, and no two steps agree more than by chance."""
     steps, count = 32, LEAST_ELEMENTS
     with tf.Graph().as_default(), v1.Session() as sess:
         y = npu_ops.dropout(tf.ones([count]), 0.5, seed=11)
@@ -119,7 +119,7 @@ for count, shapes in ((1000, ([1000], None)), (100000, ([100000], None)), (1 << 
 
 
 def test_ranks_have_equal_masks_for_equal_seeds_only(repo_root):
-    """As on cards, where the seeds of graph and op are all that a mask is drawn from, and other numbers without any."""
+    """As on NPUs, a mask depends only on the seeds of graph and op; without seeds it is random."""
     ranks = []
     for rank in range(2):
         env = dict(os.environ, PYTHONPATH=str(repo_root), NPU_SHIM_FALLBACK="silent", RANK_ID=str(rank), RANK_SIZE="2")

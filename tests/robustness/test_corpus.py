@@ -32,6 +32,6 @@ def test_the_examples_of_the_rules(target: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_broken_is_no_crash(target: str, raw: bytes) -> None:
+def test_truncated_input_is_no_crash(target: str, raw: bytes) -> None:
     for end in range(len(raw) + 1):
         targets.TARGETS[target](raw[:end])

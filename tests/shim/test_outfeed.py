@@ -53,7 +53,7 @@ def test_the_log_channel_is_written_to_a_stream(iterations):
     assert stream.getvalue().splitlines() == [f"step {i}" for i in range(1, 11)]
 
 
-def test_a_graph_without_the_log_channel_is_left_alone():
+def test_a_graph_without_the_log_channel_is_unchanged():
     with tf.Graph().as_default():
         one = tf.constant(1)
         with v1.train.MonitoredSession(hooks=[NPULogOutfeedSessionHook(io.StringIO())]) as sess:

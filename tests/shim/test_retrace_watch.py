@@ -44,7 +44,7 @@ if tf.__version__ >= "2":
             tf.function(lambda x: x + number)(tf.constant(1.0))
         assert traces(watch) == {"<lambda>": {"float32 []": 3}}
 
-    def test_what_is_traced_once_is_not_reported(watch: Any, log: Any) -> None:
+    def test_a_function_traced_once_is_not_reported(watch: Any, log: Any) -> None:
         variable: list[Any] = []
 
         @tf.function

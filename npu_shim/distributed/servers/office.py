@@ -24,7 +24,7 @@ _NOTHING = np.empty(0, np.uint8)
 
 
 class Announcement(NamedTuple):
-    """That a rank is in a collective: its key, what it asks for, and few numbers, if it has no more to send."""
+    """The announcement that a rank is in a collective: its key, its request, and its numbers if they are few."""
 
     digest: bytes
     key: str

@@ -16,7 +16,7 @@ _VENDOR = "npu_device.distribute.weight_update_grouping"
 
 
 class GroupingVars:
-    """Which rank updates which variable: consecutive variables, with about the same number of bytes on each rank.
+    """The assignment of variables to ranks: consecutive variables, about the same number of bytes on each rank.
 
     Args:
         variables: the variables in the same order on every rank; None is left out.

@@ -34,7 +34,7 @@ def restored():
 
 
 def gradient(step, weights):
-    """Of this rank's share of the step's 24 rows."""
+    """Return the gradient of this rank's share of the step's 24 rows."""
     rows = np.random.RandomState(step).normal(size=(24, len(weights)))[RANK::SIZE] / 50
     return rows.T @ (rows @ weights - 1.0) / len(rows)
 
