@@ -167,6 +167,21 @@ def test_the_place(before: str, after: str) -> None:
     assert Converter().convert(result.new).new is None
 
 
+def test_place_behind_gpu_settings_of_another_file(tmp_path: pathlib.Path) -> None:
+    """The place is behind a function of the project that sets up GPUs, and in the main function that a try starts."""
+    gpus = "def grow():\n    for gpu in tf.config.list_physical_devices('GPU'):\n        "
+    gpus += "tf.config.experimental.set_memory_growth(gpu, True)\n"
+    (tmp_path / "gpus.py").write_text(TF + gpus)
+    start = "from absl import app\nfrom gpus import grow\n" + TF
+    main_function = "\ndef main(argv):\n    if len(argv) > 1:\n        raise app.UsageError('too many')\n    grow()\n"
+    rest = "    with tf.GradientTape() as tape:\n        print(tape)\n\n"
+    end = "try:\n    app.run(main)\nexcept SystemExit:\n    pass\n"
+    (tmp_path / "train.py").write_text(start + main_function + rest + end)
+    assert main(["--in-place", "--force", str(tmp_path), "--no-cache", "--ignore", "NPU120"]) == 0
+    after = (tmp_path / "train.py").read_text()
+    assert main_function + "    npu.open().as_default()\n" + rest in after
+
+
 def test_no_place() -> None:
     text = TF + "import sys; model = tf.keras.Sequential(); model.fit(x, y)\n"
     assert "Write npu.open().as_default() before its first tensor" in opened(text)

@@ -16,6 +16,7 @@ from ..semantics.version_evidence import had_gelu
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
 from .near_frameworks import is_near_framework
+from .program_start import RUNNERS
 
 _SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})
 # Calls that build a graph, and fail in TensorFlow 2 unless its behavior is disabled.
@@ -123,10 +124,12 @@ def _is_of_model(names: Names, call: Call) -> bool:
 
 
 def _starts(names: Names, call: Call) -> bool:
-    """Return True if a call is a whole statement and calls a function of the project."""
+    """Return True if a call is a whole statement and calls a function of the project, or a runner as absl's."""
     function = call.node.func
     if not isinstance(call.where.statement, ast.Expr):
         return False
+    if names.resolve(function, call.where) in RUNNERS - {"sys.exit"}:
+        return True
     own = names.module.bindings.get(function.id, ()) if isinstance(function, ast.Name) else ()
     name = names.named(function, call.where)
     return (name is not None and name.is_definition) or any(b.kind in ("def", "import") for b in own)

@@ -14,6 +14,18 @@ Reported::
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
+Reported::
+
+    from absl import app
+    import tensorflow as tf
+
+    def main(_):
+        with tf.GradientTape() as tape:
+            loss = loss_of(model(x))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+    app.run(main)
+
 Untouched::
 
     import tensorflow as tf
@@ -59,6 +71,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.program_start import RUNNERS
 from ...analysis.tensorflow_version import is_two
 from ...semantics.mentions import mentions
 from ...semantics.module_index import Names
@@ -110,6 +123,8 @@ def _is_compiled(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) ->
     for mention in found:
         user = mention.names
         call = user.parents.get(mention.node)
+        if isinstance(call, ast.Call) and user.resolve(call.func, user.place(call)) in RUNNERS:
+            continue
         if not isinstance(call, ast.Call) or mention.node is not call.func:
             return True  # passed to other code, as to tf.function or strategy.run
         if any(_is_compiled(user, around, seen) for around in _functions(user, mention.node)):
