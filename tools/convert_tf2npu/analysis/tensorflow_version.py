@@ -14,7 +14,7 @@ from typing import Iterable, NamedTuple
 from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
 from .near_frameworks import near_frameworks
-from .version_evidence import Evidence, FileEvidence, evidence_of
+from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 
 
 class Version(enum.Enum):

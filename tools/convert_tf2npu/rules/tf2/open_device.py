@@ -154,8 +154,8 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.entry_points import is_started
 from ...analysis.program_start import first_work
+from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Version, verdict
-from ...analysis.version_evidence import Evidence
 from ...rewrite.insertion import line_before
 from ...rewrite.npu_imports import device_name
 from ...syntax.source import Edit
