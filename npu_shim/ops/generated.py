@@ -1,7 +1,7 @@
 """The vendor's library of operators: which operator is computed where, and which are not in this release.
 
-``npu.gen_npu_ops``, ``npu_unary_ops`` and ``npu_aicore_ops`` give access to them. The names and arguments are those of the
-functions that TensorFlow generates for the vendor's operators.
+``npu.gen_npu_ops``, ``npu_unary_ops`` and ``npu_aicore_ops`` give access to them. The names and arguments are those of
+the functions that TensorFlow generates for the vendor's operators.
 """
 
 from __future__ import annotations

@@ -77,7 +77,9 @@ def lars(
         ValueError: the lists differ in length.
     """
     if len(inputs_w) != len(inputs_g):
-        raise ValueError(f"lars: {len(inputs_w)} weights and {len(inputs_g)} gradients. Pass one gradient for each weight.")
+        raise ValueError(
+            f"lars: {len(inputs_w)} weights and {len(inputs_g)} gradients. Pass one gradient for each weight."
+        )
     with tf.name_scope(name or "lars"):
         return [lars_v2(w, g, weight_decay, 0.0, hyperpara, epsilon) for w, g in zip(inputs_w, inputs_g)]
 

@@ -1,6 +1,6 @@
 """The parametric rectified linear unit.
 
-Source: He et al., "Delving Deep into Rectifiers", arXiv:1502.01852.
+Source: "Delving Deep into Rectifiers", arXiv:1502.01852.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def p_relu(x: Tensor, weight: Tensor, name: str | None = None) -> Tensor:
     """Return x where it is positive, else weight x.
 
-    Its gradients are dy, or weight dy where x is not positive; and for the weight the sum of dy x where x is not positive.
+    Its gradients are dy, or weight dy where x is not positive; and for the weight the sum of dy x where x is not
+    positive.
 
     Args:
         x: [batch, ...], float16 or float32.
