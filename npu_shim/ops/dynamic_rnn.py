@@ -1,7 +1,7 @@
 """Layers of recurrent operators: LSTM, GRU and GRU with an attentional update gate over all steps of a batch.
 
-recurrent.py has the formulas, sources and gradients. On the CPU a batch may have any size. On the NPU its size must be
-static.
+lstm.py and gru.py have the formulas, sources and gradients. On the CPU a batch may have any size. On the NPU its size
+must be static.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from npu_shim import _device, _tf, _tf_layers
-from npu_shim.ops import recurrent
+from npu_shim.ops import gru, lstm
 
 if TYPE_CHECKING:
     from npu_shim._types import DType, Tensor, Variable
@@ -150,12 +150,12 @@ class DynamicRNN(_Recurrent):
         if self.direction == DYNAMIC_RNN_UNIDIRECTION:
             init_h = self._zeros(x, 1) if init_h is None else init_h
             init_c = self._zeros(x, 1) if init_c is None else init_c
-            return list(recurrent.dynamic_rnn(x, w, b, seq_length, init_h, init_c, **self._settings))
+            return list(lstm.dynamic_rnn(x, w, b, seq_length, init_h, init_c, **self._settings))
         init_h = self._zeros(x, 2) if init_h is None else tf.convert_to_tensor(init_h)
         init_c = self._zeros(x, 2) if init_c is None else tf.convert_to_tensor(init_c)
         w, b = tf.convert_to_tensor(w), tf.convert_to_tensor(b)
         both = [
-            recurrent.dynamic_rnn(
+            lstm.dynamic_rnn(
                 x,
                 w[number],
                 b[number],
@@ -239,7 +239,7 @@ class DynamicGRUV2(_GRU):
         """
         init_h = self._zeros(x) if init_h is None else init_h
         w_x, w_h, b_x, b_h = self._parts
-        return recurrent.dynamic_gru_v2(x, w_x, w_h, b_x, b_h, seq_length, init_h, **self._settings)
+        return gru.dynamic_gru_v2(x, w_x, w_h, b_x, b_h, seq_length, init_h, **self._settings)
 
 
 @_device.use_vendor_class(_VENDOR)
@@ -263,4 +263,4 @@ class DynamicAUGRU(_GRU):
         """
         init_h = self._zeros(x) if init_h is None else init_h
         w_x, w_h, b_x, b_h = self._parts
-        return recurrent.dynamic_augru(x, w_x, w_h, weight_att, b_x, b_h, seq_length, init_h, **self._settings)
+        return gru.dynamic_augru(x, w_x, w_h, weight_att, b_x, b_h, seq_length, init_h, **self._settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim.ops import optimizer_updates, recurrent
+from npu_shim.ops import lstm, optimizer_updates
 from npu_shim.ops.graph_mode import only_in_graphs
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ def basic_lstm_cell(
     activation: str,
     name: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """Run one step of an LSTM. Arguments and results as for recurrent.basic_lstm_cell.
+    """Run one step of an LSTM. Arguments and results as for lstm.basic_lstm_cell.
 
     Raises:
         RuntimeError: in eager mode.
         ValueError: an argument is not supported.
     """
-    return recurrent.basic_lstm_cell(x, h, c, w, b, keep_prob, forget_bias, state_is_tuple, activation, name)
+    return lstm.basic_lstm_cell(x, h, c, w, b, keep_prob, forget_bias, state_is_tuple, activation, name)
 
 
 @only_in_graphs(_OPS)

@@ -1,7 +1,7 @@
 """The NPU's operators that compute the gradients of its recurrent operators.
 
-They take the activations that lstm.py and gru.py return, and go backwards through the steps. For an LSTM with dh and dc, the
-gradients of h' and c':
+They take the activations that lstm.py and gru.py return, and go backwards through the steps. For an LSTM with dh and
+dc, the gradients of h' and c':
 
     dc += dh o (1 - tanh(c')^2)
     di = dc j i (1 - i),  dj = dc i (1 - j^2),  df = dc c f (1 - f),  do = dh tanh(c') o (1 - o)
