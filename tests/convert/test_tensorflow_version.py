@@ -81,6 +81,35 @@ def test_the_version_in_pyproject(value: str, tmp_path: pathlib.Path, capsys: py
         assert code == 2 and "is not a version of TensorFlow. Write 1 or 2" in err
 
 
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.py": TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\n"}, "a.py"),
+        (
+            {"a.py": TF + "print(tf.zeros([3]).numpy())\n", "b.py": TF + "print(tf.ones([3]).numpy())\n"},
+            "a.py and 1 other file",
+        ),
+        ({"a.py": KERAS}, ""),
+        ({"a.py": KERAS.replace(TF, TF + "import npu_shim.npu_device as npu\nnpu.open().as_default()\n")}, ""),
+        ({"test_a.py": TF + "print(tf.zeros([3]).numpy())\n"}, ""),
+        ({"a.py": TF + "with tf.Session() as s:\n    s.run(tf.zeros([3]))\n"}, ""),
+        ({"a.py": TF + "x = tf.zeros([3])\n"}, ""),
+        # a module of a script that trains, and one of none
+        ({"a.py": "from b import f\n" + KERAS, "b.py": TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\n"}, ""),
+    ],
+)
+def test_code_that_stays_on_the_cpu(
+    files: dict[str, str], expected: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last line names the code of TensorFlow 2 for which no script opens the NPU."""
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    main(["-i", str(tmp_path), "--no-cache"])
+    said = capsys.readouterr().err
+    assert ("No script opens the NPU for" in said) == bool(expected)
+    assert f"{expected}: TensorFlow 2 runs there on the CPU" in said if expected else True
+
+
 def test_a_project(tmp_path: pathlib.Path) -> None:
     """The module of the model shows nothing; the script that imports it does, and only that opens the device."""
     files = {

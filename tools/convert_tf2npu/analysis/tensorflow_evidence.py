@@ -35,6 +35,8 @@ _KERAS = frozenset(
 )
 _MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"})
 _VERSIONS = frozenset({"__version__", "VERSION"})
+# TensorFlow 2.0 to 2.3 have it too.
+_REWRITE = "tensorflow.train.experimental.enable_mixed_precision_graph_rewrite"
 _ENABLES = ("tensorflow.enable_", "tensorflow.logging", "tensorflow.ConfigProto", "tensorflow.GPUOptions")
 
 
@@ -52,13 +54,15 @@ class FileEvidence(NamedTuple):
     Attributes:
         one: of version 1, in which the program builds graphs.
         session: a session of compat.v1. Programs of version 2 make one to limit the memory of GPUs.
-        two: of version 2, eager.
+        eager: of a tape or a tf.function.
+        two: of version 2.
         trains: the file trains a Keras model or computes gradients eagerly.
         opens: the file opens the NPU device.
     """
 
     one: Evidence | None
     session: Evidence | None
+    eager: Evidence | None
     two: Evidence | None
     trains: bool
     opens: bool
@@ -89,7 +93,7 @@ def evidence_of(names: Names) -> FileEvidence:
         elif two is None and _is_two(name, dotted) and not _is_switched(names, node):
             two = _evidence(names, name, node)
     two = eager or two or _reads_values(names)
-    return FileEvidence(one, session, two, trains or _fits(names, calls_keras), opens)
+    return FileEvidence(one, session, eager, two, trains or _fits(names, calls_keras), opens)
 
 
 def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:
@@ -119,6 +123,8 @@ def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
         return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE)
     if dotted.startswith(_GRAPHS) or dotted in _KERAS:
         return True
+    if dotted == _REWRITE:
+        return False
     if dotted.startswith("tensorflow.keras."):
         return False  # Keras moves names from version to version
     return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
