@@ -126,7 +126,8 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
         "gan.py": TF
         + "from pictures import show\n\nclass GAN:\n    def step(self, x):\n        with tf.GradientTape() as tape:\n"
         + "            return tape.gradient(x, x)\n\nif __name__ == '__main__':\n    show(GAN())\n",
-        "heat.py": TF + "class Net:\n    def fit(self, x):\n        with tf.GradientTape() as tape:\n"
+        "heat.py": TF
+        + "class Net:\n    def fit(self, x):\n        with tf.GradientTape() as tape:\n"
         + "            return tape.gradient(x, x)\n\nnet = Net()\nnet.fit(1)\n",
         "speed.py": "from heat import net\nprint(net)\n",
         "graph.py": TF + "s = tf.Session()\nwith tf.device('/GPU:0'):\n    x = tf.zeros([3])\n",
