@@ -210,6 +210,15 @@ def test_the_mixed_precision_of_keras_is_reported_in_graph_mode(line: str, count
     assert len(found(off + line + "\n", "NPU116", "")) == count
 
 
+@pytest.mark.parametrize("line, count", [("", 1), ("tf.enable_eager_execution()\n", 0)])
+def test_the_mixed_precision_of_keras_in_a_module_of_a_program_of_tensorflow_1(
+    line: str, count: int, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = TF + "tf.keras.mixed_precision.experimental.set_policy('mixed_float16')\n"
+    train = TF + "import policy\n" + line + "x = tf.placeholder(tf.float32)\n"
+    assert len(reports({"policy.py": policy, "train.py": train}, "NPU116", tmp_path, capsys)) == count
+
+
 def test_the_mixed_precision_of_keras_in_eager_programs() -> None:
     eager = TF + "@tf.function\ndef f(x):\n    return x\n"
     ((_, message),) = found(eager + "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n", "NPU116", "")

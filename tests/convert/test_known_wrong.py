@@ -169,6 +169,21 @@ CONVERTED = {
         "opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)\n",
         "scale = FixedLossScaleManager(128)\nopt = NPULossScaleOptimizer(opt, scale)",
     ),
+    "a scale by its keyword": (
+        "scale = tf.train.experimental.FixedLossScale(loss_scale_value=128)\n"
+        "opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)\n",
+        "scale = FixedLossScaleManager(loss_scale=128)\n",
+    ),
+    "a dynamic scale with its multiplier": (
+        "scale = tf.train.experimental.DynamicLossScale(multiplier=m)\n"
+        "opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)\n",
+        "incr_ratio=m, decr_ratio=1 / m)\n",
+    ),
+    "a dynamic scale with a computed multiplier": (
+        "scale = tf.train.experimental.DynamicLossScale(multiplier=m + 1)\n"
+        "opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(opt, scale)\n",
+        "incr_ratio=m + 1, decr_ratio=1 / (m + 1))\n",
+    ),
 }
 
 

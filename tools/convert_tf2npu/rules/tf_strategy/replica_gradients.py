@@ -170,7 +170,7 @@ def _by_tapes(context: Context, own: list[Applied]) -> Iterator[Result]:
 
 
 def _problem(source: GradientSource, each: Applied) -> str | None:
-    """Return the reason reason gradients cannot be averaged where they are computed, or None."""
+    """Return the reason why gradients cannot be averaged where they are computed, or None."""
     names, call = source.names, source.node
     assert isinstance(call, ast.Call)
     if bind(call, GRADIENTS).given("grad_ys"):
