@@ -27,6 +27,13 @@ Untouched::
 
     import tensorflow as tf
 
+    def decode(characters):
+        return tf.strings.reduce_join(characters).numpy().decode('utf-8')
+
+Untouched::
+
+    import tensorflow as tf
+
     def standardize(text):
         return tf.strings.regex_replace(tf.strings.lower(text), '<br />', ' ')
 
@@ -36,6 +43,7 @@ Untouched::
 
 from __future__ import annotations
 
+import ast
 from typing import Iterator
 
 from ...analysis.device_placement import first_call, runs_on_npu
@@ -59,6 +67,9 @@ io.decode_raw io.decode_csv io.parse_example io.parse_single_example io.parse_te
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    parent = context.names.parents[call.node]
+    if isinstance(parent, ast.Attribute) and parent.attr == "numpy":
+        return  # eager code that reads the string
     if runs_on_npu(context, call.node) and first_call(context, call, CALLS, context.names.tree):
         yield Finding(
             call.node,
