@@ -201,6 +201,11 @@ def vendor(module: str) -> ModuleType:
     """
     if module.startswith(VENDOR_PACKAGE + ".") and find().package == VENDOR_PACKAGE_TF2:
         module = _GRAPH_MODE_OF_TF2 + module[len(VENDOR_PACKAGE) :]
+        if _GRAPH_MODE_OF_TF2 not in sys.modules:
+            from npu_shim import _tf_gradients
+
+            # Both of its modes register this gradient, and graph mode fails if the other was first.
+            _tf_gradients.unregister("DropOutDoMask")
     root = module.partition(".")[0]
     loaded = importlib.import_module(module)
     if is_alias(loaded):
@@ -215,6 +220,25 @@ def has_npu_device() -> bool:
     """Return True if there is an NPU and the vendor's package for TensorFlow 2 serves it."""
     found = _allowed(find())
     return found.is_npu and found.package == VENDOR_PACKAGE_TF2
+
+
+def serve_vendor(name: str, module: str = "", attribute: str = "", own: str = "") -> None:
+    """Give a module of npu_shim.npu_device all names of the vendor's module, if npu_device serves an NPU.
+
+    Args:
+        name: ``__name__`` of the module.
+        module: the vendor's module; by default the one at the same path.
+        attribute: an attribute of the vendor's module that has the names, instead of the module itself.
+        own: names that remain npu_shim's, separated by spaces.
+    """
+    if not has_npu_device():
+        return
+    found: Any = vendor(module or name[len("npu_shim.") :])
+    if attribute:
+        found = getattr(found, attribute)
+    kept = own.split()
+    names = vars(sys.modules[name])
+    names.update((key, value) for key, value in vars(found).items() if key[:2] != "__" and key not in kept)
 
 
 def prefer_vendor(module: str) -> Callable[[_Function], _Function]:

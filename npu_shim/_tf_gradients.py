@@ -66,3 +66,8 @@ def gradient_of(function: Callable[..., Sequence[Tensor | None]]) -> Callable[..
 def stop_recording() -> ContextManager[None]:
     """Return a context manager inside which no gradient tape records; the caller gives the gradient."""
     return _tape.stop_recording()
+
+
+def unregister(op_type: str) -> None:
+    """Remove the gradient of an op type, so that another may be registered; a type without one is left as it is."""
+    _gradients._registry.pop(op_type, None)

@@ -7,10 +7,9 @@ from typing import Any, Callable
 
 from absl import logging
 
-from npu_shim import _device, _tf, _tf_numpy_function
+from npu_shim import _tf, _tf_numpy_function
 
 tf = _tf.tf
-_VENDOR = "npu_device.npu_device"
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 TF_FUNCTION = getattr(tf, "function", None)  # TensorFlow's own, also while tf.function is npu_compat_function
 
@@ -22,8 +21,6 @@ def npu_compat_function(func: Callable[..., Any] | None = None, *args: Any, **kw
         func: a Python function; None to get a decorator.
         *args, **kwargs: as for tf.function; jit_compile and experimental_compile become False.
     """
-    if _device.has_npu_device():
-        return _device.vendor(_VENDOR).npu_compat_function(func, *args, **kwargs)
     if TF_FUNCTION is None:
         raise RuntimeError(f"npu.npu_compat_function needs tf.function, which TensorFlow {tf.__version__} lacks.")
     for name in ("jit_compile", "experimental_compile"):
@@ -34,12 +31,10 @@ def npu_compat_function(func: Callable[..., Any] | None = None, *args: Any, **kw
     return decorate if func is None else decorate(func)
 
 
-@_device.use_vendor_class(_VENDOR)
 class NpuCompatEagerFunc(_tf_numpy_function.EagerFunc):
     """The function of a tf.py_function; on the NPU it stays on the host, where on the CPU everything is."""
 
 
-@_device.prefer_vendor(_VENDOR)
 def wrap_cpu_only_api(func: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls func with its ops on the host. On the CPU every op is."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-from typing import ContextManager, Iterator
+from typing import Any, ContextManager, Iterator
 
 from absl import logging
 
 from npu_shim import _device, _env, _patches, _tf
-from npu_shim.config.device_options import session_options
+from npu_shim.config.device_options import NpuConfig, session_options
 from npu_shim.npu_device import gen_npu_ops as gen_npu_ops
 from npu_shim.npu_device.functions import (
     CPU,
@@ -25,11 +25,11 @@ from npu_shim.npu_device.functions import (
 from npu_shim.npu_device.job_variables import get_ranksize, set_cm_chief_worksize_env, set_rank_table_file_env
 from npu_shim.npu_device.settings import (
     global_options,
-    hand_over,
     is_inf_nan_enabled as is_inf_nan_enabled,
     npu_run_context as npu_run_context,
     set_device_sat_mode as set_device_sat_mode,
     set_npu_loop_size as set_npu_loop_size,
+    take_over,
 )
 from npu_shim.npu_device.state import STATE
 from npu_shim.npu_device.train import convert_dropout
@@ -43,21 +43,15 @@ _VENDOR = "npu_device.npu_device"
 @contextlib.contextmanager
 def watch_op_register() -> Iterator[None]:
     """Note the operators that are registered inside as the device's own. No effect on the CPU."""
-    if _device.has_npu_device():
-        with _device.vendor(_VENDOR).watch_op_register():
-            yield
-    else:
-        yield
+    yield
 
 
-@_device.prefer_vendor(_VENDOR)
 def stupid_repeat(word: str, times: int) -> None:
     """Log a word several times."""
     for _ in range(times):
         logging.info("%s", word)
 
 
-@_device.prefer_vendor(_VENDOR)
 def enable_v1() -> None:
     """Switch to graph mode: tf.compat.v1.disable_v2_behavior(). Then use npu_device.compat.v1.npu_init."""
     if STATE.opened is not None:
@@ -78,9 +72,7 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
         ValueError: RANK_SIZE and CM_WORKER_SIZE are both set.
     """
     if _device.has_npu_device() and tf.executing_eagerly():
-        vendor = _device.vendor(_VENDOR)
-        hand_over(global_options(), vendor.global_options())
-        return vendor.open(device_id)
+        return _device.vendor(_VENDOR).open(device_id)
     size = int(get_ranksize())
     environ = _env.process_environ()
     chief, table = environ.get("CM_CHIEF_IP"), environ.get("RANK_TABLE_FILE")
@@ -99,7 +91,7 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
     chosen = _env.read().device_id if device_id is None else device_id
     with STATE.lock:
         if STATE.opened is None:
-            STATE.opened = NpuDeviceHandle(None, chosen, {}, get_rank_size(), get_rank_id())
+            STATE.opened = _Handle(None, chosen, {}, get_rank_size(), get_rank_id())
         elif STATE.opened.device_id != chosen:
             raise RuntimeError(
                 f"npu.open({chosen}): device {STATE.opened.device_id} is open, and a process has one device. "
@@ -108,7 +100,6 @@ def open(device_id: int | None = None) -> NpuDeviceHandle:
         return STATE.opened
 
 
-@_device.prefer_vendor(_VENDOR)
 def close() -> None:
     """Close the device; also done when Python ends. On the CPU, close the Keras session of graph mode."""
     with STATE.lock:
@@ -117,7 +108,6 @@ def close() -> None:
         STATE.opened = STATE.default = STATE.keras_session = None
 
 
-@_device.prefer_vendor(_VENDOR)
 def global_npu_ctx() -> NpuDeviceHandle | None:
     """Return the handle on which as_default() was called; None before."""
     return STATE.default
@@ -176,6 +166,21 @@ class NpuDeviceHandle:
             from npu_shim.config.session import session_config
 
             install()  # for sessions that follow, such as that of Keras after clear_session()
-            STATE.keras_session = set_keras_session_npu_config(session_config(**session_options(global_options())))
-            atexit.register(close)
+            STATE.keras_session = set_keras_session_npu_config(session_config(**session_options(_own_options())))
+            atexit.register(_close)
         return self
+
+
+def _own_options() -> NpuConfig:
+    """Return npu.global_options(), on an NPU a copy of the vendor's."""
+    given: Any = global_options()
+    if isinstance(given, NpuConfig):
+        return given
+    own = NpuConfig()
+    take_over(own, given)
+    return own
+
+
+_close = close
+_Handle = NpuDeviceHandle  # of graph mode, also where NpuDeviceHandle is the vendor's
+_device.serve_vendor(__name__, own="open")  # open() also knows graph mode

@@ -7,15 +7,12 @@ from typing import Any, Iterator
 
 from absl import logging
 
-from npu_shim import _device
-from npu_shim.config.device_options import NpuBaseConfig, NpuConfig, NpuRunContextOptions, OptionValue
+from npu_shim.config.device_options import NpuBaseConfig, NpuConfig, NpuRunContextOptions
 from npu_shim.npu_device.state import STATE
 
-_VENDOR = "npu_device.npu_device"
 _SAT_MODES = (0, 1, 2)  # saturate, infinity and NaN, not set
 
 
-@_device.prefer_vendor(_VENDOR)
 def set_npu_loop_size(loop_size: int) -> None:
     """Set how many steps of a loop of tf.function the device runs at once; NPU_LOOP_SIZE is its first value.
 
@@ -32,7 +29,6 @@ def set_npu_loop_size(loop_size: int) -> None:
         logging.error("npu.set_npu_loop_size: loop_size=%d is not allowed and ignored. Pass an int >= 1.", loop_size)
 
 
-@_device.prefer_vendor(_VENDOR)
 def set_device_sat_mode(mode: int) -> None:
     """Set the result of an overflow: 0 for the largest number, 1 for infinity and NaN.
 
@@ -47,7 +43,6 @@ def set_device_sat_mode(mode: int) -> None:
         logging.error("npu.set_device_sat_mode: mode=%r is not allowed and ignored. Pass 0 or 1.", mode)
 
 
-@_device.prefer_vendor(_VENDOR)
 def is_inf_nan_enabled() -> bool:
     """Return True if the mode of set_device_sat_mode is 1, for infinity and NaN. On the CPU it is at first."""
     return STATE.sat_mode == 1
@@ -77,12 +72,6 @@ def npu_run_context(options: NpuRunContextOptions | None = None) -> Iterator[Non
     if options is not None and not isinstance(options, NpuRunContextOptions):
         raise ValueError(f"options={options!r} is not allowed. Pass npu.configs.run_context_options().")
     options = options or NpuRunContextOptions()
-    if _device.has_npu_device():
-        own = _device.vendor("npu_device.configs.npu_run_context_option").NpuRunContextOptions()
-        hand_over(options, own)
-        with _device.vendor(_VENDOR).npu_run_context(own):
-            yield
-        return
     STATE.run_options = options
     try:
         yield
@@ -90,11 +79,13 @@ def npu_run_context(options: NpuRunContextOptions | None = None) -> Iterator[Non
         STATE.run_options = None
 
 
-def hand_over(options: NpuBaseConfig, vendor: Any) -> None:
-    """Set the vendor's options to those that the script has changed."""
+def take_over(options: NpuBaseConfig, vendor: Any) -> None:
+    """Set the options to those that the script has changed in the vendor's options."""
     for name in options.names():
-        part = getattr(options, name)
-        if isinstance(part, NpuBaseConfig):
-            hand_over(part, getattr(vendor, name))
-        elif isinstance(part, OptionValue) and part.is_changed:
-            setattr(vendor, name, part.given)
+        part = getattr(vendor, name, None)
+        if isinstance(getattr(options, name), NpuBaseConfig):
+            take_over(getattr(options, name), part)
+        elif part is not None and part.value is not None:
+            given = vars(part)["_OptionValue__value"]  # its property value is a text
+            if given != part.default:
+                setattr(options, name, given)

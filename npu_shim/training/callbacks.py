@@ -67,7 +67,7 @@ def npu_hooks_append(hooks_list: Sequence[SessionRunHook] = ()) -> list[SessionR
     Raises:
         TypeError: if hooks_list is something else.
     """
-    return _as_list(hooks_list, "hooks_list") + [NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id)]
+    return as_list(hooks_list, "hooks_list") + [NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id)]
 
 
 def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[KerasCallback]:
@@ -80,10 +80,11 @@ def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[K
     Raises:
         TypeError: if callbacks_list is something else.
     """
-    return _as_list(callbacks_list, "callbacks_list") + [NPUBroadcastGlobalVariablesCallback(0)]
+    return as_list(callbacks_list, "callbacks_list") + [NPUBroadcastGlobalVariablesCallback(0)]
 
 
-def _as_list(given: Sequence[Any] | None, name: str) -> list[Any]:
+def as_list(given: Sequence[Any] | None, name: str) -> list[Any]:
+    """Return a list of the hooks or callbacks in the argument ``name``; raise TypeError if it is no list or tuple."""
     if given is None:
         return []
     if not isinstance(given, (list, tuple)):

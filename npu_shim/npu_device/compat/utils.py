@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from npu_shim._types import CustomOptimizer
 
 
-@_device.use_vendor_class("npu_device.compat.utils")
 class SessionConfigBuilder:
     """Add an NpuOptimizer entry to a session config, and switch remapping off.
 
@@ -35,3 +34,6 @@ class SessionConfigBuilder:
     def session_config(self) -> ConfigProto:
         """The config."""
         return self._session_config
+
+
+_device.serve_vendor(__name__)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    from npu_shim.config.device_options import NpuAoeConfig
+    from npu_shim.npu_device.option_classes import NpuAoeConfig
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.config.device_options": "NpuAoeConfig",
+        "npu_shim.npu_device.option_classes": "NpuAoeConfig",
     })
 
 __all__ = [

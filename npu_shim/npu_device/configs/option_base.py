@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    from npu_shim.config.device_options import DeprecatedValue
-    from npu_shim.config.device_options import NpuBaseConfig
-    from npu_shim.config.device_options import OptionValue
+    from npu_shim.npu_device.option_classes import DeprecatedValue
+    from npu_shim.npu_device.option_classes import NpuBaseConfig
+    from npu_shim.npu_device.option_classes import OptionValue
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.config.device_options": "DeprecatedValue NpuBaseConfig OptionValue",
+        "npu_shim.npu_device.option_classes": "DeprecatedValue NpuBaseConfig OptionValue",
     })
 
 __all__ = [

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    from npu_shim.config.device_options import NpuProfilingConfig
+    from npu_shim.npu_device.option_classes import NpuProfilingConfig
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.config.device_options": "NpuProfilingConfig",
+        "npu_shim.npu_device.option_classes": "NpuProfilingConfig",
     })
 
 __all__ = [

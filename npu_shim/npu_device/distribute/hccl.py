@@ -10,15 +10,13 @@ from npu_shim._tf import tf
 from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.hccl_checks import check_fusion, check_reduction
 from npu_shim.distributed.world import WORLD, world_size
+from npu_shim.npu_device.distribute.broadcast_callback import npu_callbacks_append as npu_callbacks_append
 from npu_shim.npu_device.npu_device import global_npu_ctx
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.gradient_averaging import reduce_all
-from npu_shim.training.callbacks import npu_callbacks_append as npu_callbacks_append
 
 if TYPE_CHECKING:
     from npu_shim._types import Dataset, Optimizer, Structure, Variable
-
-_VENDOR = "npu_device.distribute.hccl"
 
 
 def is_worker(what: str) -> bool:
@@ -40,7 +38,6 @@ def is_worker(what: str) -> bool:
     return True
 
 
-@_device.prefer_vendor(_VENDOR)
 def shard_and_rebatch_dataset(dataset: Dataset, global_bs: int) -> tuple[Dataset, int]:
     """Return the part of a dataset for this rank, and the batch size of a rank.
 
@@ -63,7 +60,6 @@ def shard_and_rebatch_dataset(dataset: Dataset, global_bs: int) -> tuple[Dataset
     return dataset.shard(handle.workers_num, handle.worker_id), global_bs // handle.workers_num
 
 
-@_device.prefer_vendor(_VENDOR)
 def all_reduce(
     values: Structure, reduction: str = "mean", fusion: int = 1, fusion_id: int = -1, group: str = WORLD
 ) -> Structure:
@@ -113,7 +109,6 @@ def _packed(like: Structure, flat: Sequence[Any]) -> Structure:
     return list(packed) if type(packed) is tuple else packed
 
 
-@_device.prefer_vendor(_VENDOR)
 def broadcast(
     values: Variable | Sequence[Variable],
     root_rank: int = 0,
@@ -137,7 +132,6 @@ def broadcast(
         hccl_ops.broadcast(variables, root_rank, fusion, fusion_id, group)
 
 
-@_device.prefer_vendor(_VENDOR)
 def npu_distributed_keras_optimizer_wrapper(
     optimizer: Optimizer | str,
     reduce_reduction: str = "mean",
@@ -167,3 +161,6 @@ def npu_distributed_keras_optimizer_wrapper(
 
     optimizer.apply_gradients = apply_reduced
     return optimizer
+
+
+_device.serve_vendor(__name__, own="npu_callbacks_append")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from npu_shim import _device
 from npu_shim.distributed import hccl_ops as _ops
@@ -22,16 +22,26 @@ from npu_shim.distributed.world import WORLD
 if TYPE_CHECKING:
     from npu_shim._types import Tensor
 
-_VENDOR = "npu_device.distribute.hccl_ops"
 
-
-@_device.prefer_vendor(_VENDOR)
 def allgather(tensor: Tensor, rank_size: int, group: str = WORLD) -> Tensor:
     """Concatenate the tensors of all ranks along axis 0. See npu_shim.hccl.hccl_ops.allgather."""
+    if _device.has_npu_device():
+        return _generated().hcom_all_gather(input=tensor, rank_size=rank_size, group=group, fusion=0, fusion_id=-1)
     return _ops.allgather(tensor, rank_size, group)
 
 
-@_device.prefer_vendor(_VENDOR)
 def reduce_scatter(tensor: Tensor, reduction: str, rank_size: int, group: str = WORLD) -> Tensor:
     """Reduce a tensor; each rank gets its block of axis 0. See npu_shim.hccl.hccl_ops.reduce_scatter."""
+    if _device.has_npu_device():
+        return _generated().hcom_reduce_scatter(
+            input=tensor, reduction=reduction, rank_size=rank_size, group=group, fusion=0, fusion_id=-1
+        )
     return _ops.reduce_scatter(tensor, reduction, rank_size, group)
+
+
+def _generated() -> Any:
+    return _device.vendor("npu_device.npu_device").gen_npu_ops
+
+
+# The vendor's own allgather and reduce_scatter do not give their ops all attributes, and always raise TypeError.
+_device.serve_vendor(__name__, own="allgather reduce_scatter")

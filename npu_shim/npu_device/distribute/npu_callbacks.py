@@ -10,20 +10,18 @@ from npu_shim import _device
 from npu_shim._tf import tf
 from npu_shim._tf_keras import is_cast
 from npu_shim.npu_device.distribute import hccl
-from npu_shim.npu_device.npu_device import get_ranksize as get_ranksize
-from npu_shim.training.callbacks import (
+from npu_shim.npu_device.distribute.broadcast_callback import (
     NPUBroadcastGlobalVariablesCallback as NPUBroadcastGlobalVariablesCallback,
 )
+from npu_shim.npu_device.npu_device import get_ranksize as get_ranksize
 
 if TYPE_CHECKING:
     from npu_shim._types import KerasModel, Strategy, Variable
 
-_VENDOR = "npu_device.distribute.npu_callbacks"
 _MARK = "_npu_shim_broadcasts"
 broadcast_registry: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # id of a sent variable to it
 
 
-@_device.prefer_vendor(_VENDOR)
 def broadcast_helper(variables: Sequence[Variable], root_rank: int = 0) -> None:
     """Broadcast each of the variables that no earlier call has sent.
 
@@ -37,7 +35,6 @@ def broadcast_helper(variables: Sequence[Variable], root_rank: int = 0) -> None:
         broadcast_registry.update((id(variable), variable) for variable in new)
 
 
-@_device.prefer_vendor(_VENDOR)
 def broadcast_keras_model(model: KerasModel, root_rank: int = 0) -> KerasModel:
     """Broadcast the trainable variables of a model that is built, and return it; another object is returned as it is.
 
@@ -87,7 +84,6 @@ class NpuBroadcastScopeContext:
             broadcast_helper(self.model_trainable_variables)
 
 
-@_device.prefer_vendor(_VENDOR)
 def npu_broadcast_scope_wrapper(strategy: Strategy) -> Strategy:
     """Make strategy.scope() broadcast the trainable variables made inside when it ends, and return the strategy.
 
@@ -104,3 +100,6 @@ def npu_broadcast_scope_wrapper(strategy: Strategy) -> Strategy:
         setattr(scope, _MARK, True)
         strategy.scope = scope
     return strategy
+
+
+_device.serve_vendor(__name__, own="NPUBroadcastGlobalVariablesCallback")

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from npu_shim._types import Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
-_VENDOR = "npu_device.distribute.weight_update_grouping"
-
 
 class GroupingVars:
     """The assignment of variables to ranks: consecutive variables, about the same number of bytes on each rank.
@@ -49,7 +47,6 @@ class GroupingVars:
         return next((rank for own, rank in zip(self._variables, self._ranks) if own is var), -1)
 
 
-@_device.prefer_vendor(_VENDOR)
 def grouping_gradients_apply(
     apply_func: Callable[..., Any], grads_and_vars: Iterable[GradientAndVariable], *args: Any, **kwargs: Any
 ) -> Any:
@@ -77,7 +74,6 @@ def grouping_gradients_apply(
     return None
 
 
-@_device.prefer_vendor(_VENDOR)
 def grouping_broadcast(variables: Sequence[Variable]) -> Sequence[Variable] | None:
     """Broadcast every variable from the rank that updates it, for example before a checkpoint.
 
@@ -96,3 +92,6 @@ def grouping_broadcast(variables: Sequence[Variable]) -> Sequence[Variable] | No
     for variable in variables:
         hccl.broadcast([variable], groups.get_gid_by_var(variable), 0)
     return None
+
+
+_device.serve_vendor(__name__)

@@ -13,16 +13,12 @@ from npu_shim.npu_device.utils import npu_wrapper
 if TYPE_CHECKING:
     from npu_shim._types import Operation, Tensor
 
-_VENDOR = "npu_device.ops.train_ops"
 
-
-@_device.prefer_vendor(_VENDOR)
 def fast_gelu_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     """Return the gradient of an op FastGelu, from the gradient of its result."""
     return [gen_npu_ops.fast_gelu_grad(grad, op.inputs[0])]
 
 
-@_device.prefer_vendor(_VENDOR)
 def gelu(x: Tensor) -> Tensor:
     """Return the Gaussian error linear unit: as the NPU computes it in functions, exact in eager code.
 
@@ -42,3 +38,6 @@ def gelu(x: Tensor) -> Tensor:
         return gen_npu_ops.fast_gelu(x)
     x = tf.convert_to_tensor(x)
     return 0.5 * x * (1 + tf.math.erf(x * math.sqrt(0.5)))
+
+
+_device.serve_vendor(__name__)

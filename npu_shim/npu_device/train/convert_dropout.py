@@ -13,12 +13,10 @@ from npu_shim.ops.dropout import dropout
 if TYPE_CHECKING:
     from npu_shim._types import Operation, Tensor
 
-_VENDOR = "npu_device.train.convert_dropout"
 _VERSIONS, _MODES = ["2.6.2~2.6.999"], ["graph"]
 grad_registry_list = ["DropOutDoMask"]  # the ops whose gradient the package registers
 
 
-@_device.prefer_vendor(_VENDOR)
 def npu_dropout_v2(
     x: Tensor,
     rate: float | Tensor,
@@ -54,7 +52,9 @@ def dropout_api_convert() -> None:
         )
 
 
-@_device.prefer_vendor(_VENDOR)
 def dropout_domask_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
     """Return the gradients of an op DropOutDoMask, from the gradient of its result."""
     return [gen_npu_ops.drop_out_do_mask(grad, op.inputs[1], op.inputs[2]), None, None]
+
+
+_device.serve_vendor(__name__)

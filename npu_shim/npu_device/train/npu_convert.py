@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from npu_shim import _device
 from npu_shim.npu_device.train.convert_dropout import dropout_api_convert
 from npu_shim.npu_device.train.replacement import (
     api_func_convert as api_func_convert,
@@ -19,3 +20,6 @@ from npu_shim.npu_device.train.replacement import (
 def npu_convert_api() -> None:
     """Replace the functions of TensorFlow that the NPU has faster: tf.nn.dropout in functions, with TensorFlow 2.6."""
     dropout_api_convert()
+
+
+_device.serve_vendor(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _tf_keras
+from npu_shim import _device, _tf_keras
 from npu_shim._tf import tf
 from npu_shim.npu_device import gen_npu_ops
 
@@ -68,8 +68,9 @@ class NpuOpLambda(tf.keras.layers.Layer):
         return cls(**config)
 
 
-_tf_keras.register_serializable("npu_device.utils.npu_wrapper", NpuOpLambda)
-npu_symbol_register("npu.ops.gelu", gen_npu_ops.fast_gelu)
+if not _device.has_npu_device():  # the vendor's package registers its own
+    _tf_keras.register_serializable("npu_device.utils.npu_wrapper", NpuOpLambda)
+    npu_symbol_register("npu.ops.gelu", gen_npu_ops.fast_gelu)
 
 
 def npu_functional_support(op: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,3 +83,6 @@ def npu_functional_support(op: Callable[..., Any]) -> Callable[..., Any]:
         return op(*args, **kwargs)
 
     return called
+
+
+_device.serve_vendor(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ContextManager
 
-from npu_shim import _tf_graph
+from npu_shim import _device, _tf_graph
 from npu_shim.ops.scopes import keep_dtype_scope as keep_dtype_scope, npu_optimizer_scope as npu_optimizer_scope
 
 
@@ -16,3 +16,6 @@ def npu_gradients_scope() -> ContextManager[None]:
 def npu_recompute_scope() -> ContextManager[None]:
     """Recompute the results of ops in the backward pass to save memory. No effect on the CPU."""
     return _tf_graph.attr_scope({"_recompute": True})
+
+
+_device.serve_vendor(__name__)

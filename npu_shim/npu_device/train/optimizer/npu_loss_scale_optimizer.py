@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from npu_shim._types import Gradient, Optimizer, Tensor, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
-_VENDOR = "npu_device.train.optimizer.npu_loss_scale_optimizer"
 _MARK = "_npu_shim_loss_scale"
 
 
@@ -36,10 +35,6 @@ class _LossScaleFactory(_OptimizerFactory):
         initial_scale: float | None = None,
         dynamic_growth_steps: int | None = None,
     ) -> Optimizer:
-        if _device.has_npu_device():
-            return _device.vendor(_VENDOR).NpuLossScaleOptimizer(
-                inner_optimizer, dynamic, initial_scale, dynamic_growth_steps
-            )
         base: Any = _tf_keras.loss_scale_optimizer_class(inner_optimizer)
         if base is None:
             raise RuntimeError(
@@ -79,8 +74,6 @@ class NpuLossScaleOptimizer(metaclass=_LossScaleFactory):
 
 class _ExperimentalFactory(_OptimizerFactory):
     def __call__(cls, optimizer: Optimizer, loss_scale: Any) -> Optimizer:
-        if _device.has_npu_device():
-            return _device.vendor(_VENDOR).NpuExperimentalLossScaleOptimizer(optimizer, loss_scale)
         if loss_scale == "dynamic":
             return NpuLossScaleOptimizer(optimizer)  # type: ignore[call-arg]
         initial = getattr(loss_scale, "initial_loss_scale", None)  # of a DynamicLossScale
@@ -185,3 +178,6 @@ def _after(op: Any) -> Tensor:
     """Return a tensor that is ready when an op is done."""
     with tf.control_dependencies([] if op is None or tf.executing_eagerly() else [op]):
         return tf.constant(True)
+
+
+_device.serve_vendor(__name__)

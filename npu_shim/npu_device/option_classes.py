@@ -1,0 +1,41 @@
+"""The classes of the options for TensorFlow 2, on an NPU the vendor's."""
+
+from __future__ import annotations
+
+from npu_shim import _device
+from npu_shim.config.device_options import (
+    DeprecatedValue as DeprecatedValue,
+    GraphMemoryOptimizeConfig as GraphMemoryOptimizeConfig,
+    LogicalDeviceDeployConfig as LogicalDeviceDeployConfig,
+    MemoryConfig as MemoryConfig,
+    ModelDeployConfig as ModelDeployConfig,
+    NpuAoeConfig as NpuAoeConfig,
+    NpuBaseConfig as NpuBaseConfig,
+    NpuConfig as NpuConfig,
+    NpuDumpConfig as NpuDumpConfig,
+    NpuExperimentalConfig as NpuExperimentalConfig,
+    NpuMultiBranchesConfig as NpuMultiBranchesConfig,
+    NpuProfilingConfig as NpuProfilingConfig,
+    NpuRunContextOptions as NpuRunContextOptions,
+    OptionValue as OptionValue,
+)
+
+# the vendor's module below npu_device.configs -> its classes
+_MODULES = {
+    "aoe_config": "NpuAoeConfig",
+    "dump_config": "NpuDumpConfig",
+    "experimental_config": "NpuExperimentalConfig",
+    "logical_device_deploy_config": "LogicalDeviceDeployConfig",
+    "memory_config": "MemoryConfig",
+    "memory_optimize_config": "GraphMemoryOptimizeConfig",
+    "model_deploy_config": "ModelDeployConfig",
+    "multi_branches_config": "NpuMultiBranchesConfig",
+    "npu_config": "NpuConfig",
+    "npu_run_context_option": "NpuRunContextOptions",
+    "option_base": "DeprecatedValue NpuBaseConfig OptionValue",
+    "profiling_config": "NpuProfilingConfig",
+}
+if _device.has_npu_device():
+    for _module, _names in _MODULES.items():
+        _served = _device.vendor(f"npu_device.configs.{_module}")
+        globals().update((_name, getattr(_served, _name)) for _name in _names.split())
