@@ -106,6 +106,16 @@ def test_a_session_follows_the_settings_of_a_module_and_of_a_function(between: s
         assert lines[lines.index(OPEN) - 1] == setting.splitlines()[-1].strip()
 
 
+def test_a_function_that_splits_a_version_belongs_to_the_preamble() -> None:
+    text = IMPORTS + "def parts(v):\n    return tuple(map(int, v.split('.')))\n\n"
+    text += "if parts(tf.__version__) > (1, 14):\n    tf.compat.v1.disable_eager_execution()\nmodel = tf.keras.Sequential()\n"
+    lines = lines_of(text + "model.fit(x, y)\n", "NPU105")
+    assert (
+        lines.index("npu_keras_sess = set_keras_session_npu_config()")
+        == lines.index("model = tf.keras.Sequential()") - 1
+    )
+
+
 @pytest.mark.parametrize(
     "statement", ["x = tf.constant(1)", "model = build()", "for _ in range(2):\n    tf.constant(1)", "tf.add(1, 2)"]
 )

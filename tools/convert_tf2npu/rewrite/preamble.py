@@ -77,6 +77,10 @@ _BUILTINS = frozenset(
     """abs any all bool dict enumerate filter float getattr hasattr int isinstance len list map max min open print range
 repr reversed round set sorted str sum tuple vars zip""".split()
 )
+# Methods of strings, lists and dictionaries, also of parameters.
+_PLAIN_METHODS = frozenset(
+    """append endswith format get items join keys lower replace rstrip split startswith strip upper values""".split()
+)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _PASSED = (*_IMPORTS, ast.Global, ast.Nonlocal, ast.Pass)
 
@@ -199,7 +203,7 @@ class _Preamble:
             owner = function.value
             while isinstance(owner, (ast.Attribute, ast.Subscript)):
                 owner = owner.value
-            if isinstance(owner, ast.Call):
+            if isinstance(owner, ast.Call) or function.attr in _PLAIN_METHODS:
                 return True  # is_value asks for the inner call itself
             if constant(owner) is not None:
                 return True  # a method of a string
