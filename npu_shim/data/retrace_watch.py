@@ -1,7 +1,4 @@
-"""Report functions that TensorFlow traces again, and Keras training on batches of unknown size.
-
-The NPU compiles a graph for each trace of a tf.function, and for each shape that a batch has at run time.
-"""
+"""Report functions that TensorFlow traces again: the NPU compiles a graph for each trace of a tf.function."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ class RetraceWatch:
 
     A call traces if TensorFlow has no graph for its arguments: a tensor of another shape or type, another Python value,
     or a function that was created anew. Functions that others call while they are traced are not counted, nor are those
-    of TensorFlow and Keras; of these only the datasets that they train on are, if their batches have an unknown size.
+    of TensorFlow and Keras; see FitWatch.
     """
 
     def __init__(self) -> None:
@@ -44,11 +41,7 @@ class RetraceWatch:
 
     def changes(self) -> list[tuple[str, dict[str, int]]]:
         """Return the functions that were traced more than once, with the number of traces of each signature."""
-        return [
-            (name, dict(counts))
-            for name, counts in self._counts.items()
-            if sum(counts.values()) > 1 or any("None" in signature for signature in counts)
-        ]
+        return [(name, dict(counts)) for name, counts in self._counts.items() if sum(counts.values()) > 1]
 
     def summary(self) -> str:
         """Return the counts as text, or an empty string if nothing was traced again."""
@@ -57,19 +50,14 @@ class RetraceWatch:
             shown = "; ".join(f"({text}) {count:,}x" for text, count in list(counts.items())[:_MAX_SHOWN])
             hidden, total = len(counts) - _MAX_SHOWN, sum(counts.values())
             more = f"; and {hidden:,} more" if hidden > 0 else ""
-            lines.append(f"  {name}: {total:,} {'trace' if total == 1 else 'traces'}: {shown}{more}")
+            lines.append(f"  {name}: {total:,} traces: {shown}{more}")
         if lines:
             lines.insert(0, "npu_shim: traces of tf.functions. The NPU compiles a graph for each:")
         return "\n".join(lines)
 
     def _count(self, function: Any, given: Structure) -> None:
         path, line, name = _definition(function.python_function)
-        is_own = not path.startswith((_tf_session.TENSORFLOW_FOLDER, _OWN_FOLDER)) and _KERAS_FOLDER not in path
-        specs = [each.element_spec for each in _flat(given) if hasattr(each, "element_spec")]
-        if not is_own:
-            text = ", ".join(_text(spec) for spec in tf.nest.flatten(specs))
-            if "None" in text:
-                self._counts[f"Keras {name}"][text] += 1
+        if path.startswith((_tf_session.TENSORFLOW_FOLDER, _OWN_FOLDER)) or _KERAS_FOLDER in path:
             return
         source = f"{name} ({path}:{line})"
         counts = self._counts[source]

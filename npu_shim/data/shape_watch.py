@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Counter, NamedTuple, Sequence, 
 import numpy as np
 
 from npu_shim import _patches, _tf, _tf_session
+from npu_shim.data.fit_watch import KERAS_MODULES, FitWatch
 from npu_shim.data.retrace_watch import RetraceWatch
 
 if TYPE_CHECKING:
@@ -43,17 +44,19 @@ class ShapeWatch:
     ``get_next``. Tensors with a static shape are not counted. Of the steps
     inside a loop in the graph, only the last one is counted. Runs through
     ``session.make_callable``, as in Keras, are not counted. In TensorFlow 2
-    the traces of tf.functions are counted, too; see RetraceWatch.
+    the traces of tf.functions and the batches of Keras training are counted,
+    too; see RetraceWatch and FitWatch.
     """
 
     def __init__(self) -> None:
         self.functions = RetraceWatch()
+        self.training = FitWatch()
         self._counts: dict[_Source, Counter[tuple[Shape, ...]]] = collections.defaultdict(collections.Counter)
         self._lines: dict[_Source, str] = {}
         self._iterator_outputs: dict[tuple[Graph, tuple[str, ...]], list[list[Any]]] = {}
 
     def changes(self) -> list[tuple[str, dict[Any, int]]]:
-        """Return the sources whose shapes changed, and the functions that were traced again.
+        """Return the sources whose shapes changed, the functions that were traced again, and the calls of Keras' fit.
 
         Returns:
             Pairs of a name and the count of each shape or signature.
@@ -61,7 +64,7 @@ class ShapeWatch:
         changed: list[tuple[str, dict[Any, int]]] = [
             (str(source), dict(counts)) for source, counts in self._counts.items() if len(counts) > 1
         ]
-        return changed + self.functions.changes()
+        return changed + self.functions.changes() + self.training.changes()
 
     def summary(self) -> str:
         """Return the counts as text, or an empty string if no shape changed."""
@@ -79,8 +82,7 @@ class ShapeWatch:
         if lines:
             compiled = sum(len(self._counts[source]) for source in changed)
             lines.insert(0, f"npu_shim: dynamic shapes. The NPU would compile {compiled:,} graphs for them:")
-        traces = self.functions.summary()
-        return "\n".join(lines + ([traces] if traces else []))
+        return "\n".join(lines + [text for text in (self.functions.summary(), self.training.summary()) if text])
 
     def run(
         self,
@@ -141,7 +143,7 @@ class ShapeWatch:
 
 
 def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
-    """Watch the shapes of all sessions, and the traces of tf.functions, until npu_shim.uninstall().
+    """Watch the shapes of sessions and Keras training, and the traces of tf.functions, until npu_shim.uninstall().
 
     The first change of each source is logged as a warning, with the line that
     defines the placeholder, iterator or function. Values, fetches and errors of
@@ -170,13 +172,23 @@ def watch_shapes(summary_at_exit: bool = True) -> ShapeWatch:
     def traced(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(self.python_function, "__module__", "").startswith(KERAS_MODULES):
+                watch.training.note_call((args, kwargs))
             return watch.functions.call(self, original, args, kwargs)
 
         return call
 
+    def iterated(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def __iter__(self: Any) -> Any:
+            return watch.training.iterate(self, original)
+
+        return __iter__
+
     _patches.replace_attribute(_tf_session.BaseSession, "run", watched)
     if not tf.__version__.startswith("1."):
         _patches.replace_attribute(type(tf.function(_nothing)), "__call__", traced)
+        _patches.replace_attribute(tf.compat.v2.data.Dataset, "__iter__", iterated)
     if summary_at_exit:
         atexit.register(_log_summary, watch)
     return watch

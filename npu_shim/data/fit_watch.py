@@ -1,0 +1,122 @@
+"""Count the shapes of the batches that Keras trains on, by the line of the script that calls fit."""
+
+from __future__ import annotations
+
+import collections
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Counter
+
+from npu_shim import _tf, _tf_session
+
+if TYPE_CHECKING:
+    from npu_shim._types import Dataset, Structure
+
+tf = _tf.tf
+_MAX_SHOWN = 4  # signatures of one call, in the summary
+KERAS_MODULES = ("keras.", "tf_keras.", "tensorflow.python.keras.", "tensorflow_core.python.keras.")
+_TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
+_NO_TRAINING = frozenset({"evaluate", "evaluate_generator", "predict", "predict_generator", "test_on_batch"})
+_LIBRARIES = (_tf_session.TENSORFLOW_FOLDER, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
+
+
+class FitWatch:
+    """Count the signatures of training batches: the type and shape of each part.
+
+    It counts ``Model.fit`` of data sets, arrays and generators, and ``Model.train_on_batch``. Batches of evaluation and
+    prediction are not counted, nor are those that a tf.distribute strategy of TensorFlow distributes.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
+        self._lock = threading.Lock()
+
+    def iterate(self, dataset: Dataset, original: Callable[[Dataset], Any]) -> Any:
+        """Return an iterator of a dataset, which counts the batches if Keras asks for it to train."""
+        source = _training_call() if tf.executing_eagerly() else None
+        return original(dataset if source is None else self._counted(dataset, source))
+
+    def note_call(self, data: Structure) -> None:
+        """Count the data of a call of Keras' training function, if they are a batch and no iterator."""
+        parts = [part for part in tf.nest.flatten(data) if hasattr(part, "dtype") and hasattr(part, "shape")]
+        if not parts or not tf.executing_eagerly() or any(None in tuple(part.shape) for part in parts):
+            return
+        source = _training_call()
+        if source is not None:
+            self._count(source, ", ".join(_text(part.dtype, part.shape) for part in parts))
+
+    def changes(self) -> list[tuple[str, dict[str, int]]]:
+        """Return the calls that had batches of more than one signature, with the number of batches of each."""
+        return [(source, dict(counts)) for source, counts in self._counts.items() if len(counts) > 1]
+
+    def summary(self) -> str:
+        """Return the counts as text, or an empty string if no call had batches of two signatures."""
+        lines = []
+        for source, counts in self.changes():
+            shown = "; ".join(f"({text}) {count:,}x" for text, count in list(counts.items())[:_MAX_SHOWN])
+            hidden = len(counts) - _MAX_SHOWN
+            more = f"; and {hidden:,} more" if hidden > 0 else ""
+            lines.append(f"  {source}: {sum(counts.values()):,} batches: {shown}{more}")
+        if lines:
+            lines.insert(0, "npu_shim: batches of Keras training. The NPU compiles a graph for each signature:")
+        return "\n".join(lines)
+
+    def _counted(self, dataset: Dataset, source: str) -> Dataset:
+        """Return the dataset with a step that counts its elements."""
+        specs = tf.nest.flatten(dataset.element_spec)
+        is_tuple = isinstance(dataset.element_spec, tuple)
+
+        def note(*shapes: Any) -> None:
+            found = iter(shapes)
+            texts = [
+                _text(spec.dtype, next(found)) if _is_dense(spec) else type(spec).__name__.replace("Spec", "")
+                for spec in specs
+            ]
+            self._count(source, ", ".join(texts))
+
+        def counted(*element: Any) -> Any:
+            shapes = [tf.shape(part) for part, spec in zip(tf.nest.flatten(element), specs) if _is_dense(spec)]
+            tf.numpy_function(note, shapes, [])
+            return element if is_tuple else element[0]
+
+        return dataset.map(counted)
+
+    def _count(self, source: str, text: str) -> None:
+        with self._lock:
+            counts = self._counts[source]
+            counts[text] += 1
+            is_second = len(counts) == 2 and counts[text] == 1
+            before = next(iter(counts))
+        if is_second:
+            _tf.logging.warning(
+                f"npu_shim: {source} trains on a batch of ({text}) after ({before}), and the NPU compiles a graph for "
+                "each. Drop or pad the last batch: batch(n, drop_remainder=True), npu_shim.data. Reported once."
+            )
+
+
+def _is_dense(spec: Any) -> bool:
+    return isinstance(spec, tf.TensorSpec)
+
+
+def _text(dtype: Any, shape: Any) -> str:
+    return f"{getattr(dtype, 'name', dtype)} {[int(size) for size in shape]}"
+
+
+def _training_call() -> str | None:
+    """Return the method of Keras that trains now, with the line of the script that calls it; None if none does.
+
+    Keras' iterators do not know for which method they are made, so the call stack is the source.
+    """
+    method: str | None = None
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name, module = frame.f_code.co_name, frame.f_globals.get("__name__", "")
+        if module.startswith(KERAS_MODULES):
+            if name in _NO_TRAINING:
+                return None
+            method = name if name in _TRAINING else method
+        elif method is not None and not os.path.abspath(frame.f_code.co_filename).startswith(_LIBRARIES):
+            return f"{method} ({frame.f_code.co_filename}:{frame.f_lineno})"
+        frame = frame.f_back
+    return None
