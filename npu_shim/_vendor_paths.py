@@ -39,7 +39,13 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("ops.scopes", "NpuExecutePlacement"),
     ),
     "estimator.npu.npu_convert_dropout": (("ops.keras_dropout", "dropout_call switch_keras_dropout"),),
-    "estimator.npu.npu_dynamic_rnn": ((UNIMPLEMENTED + "npu_dynamic_rnn", ""),),
+    "estimator.npu.npu_dynamic_rnn": (
+        (
+            "ops.dynamic_rnn",
+            "DYNAMIC_RNN_BIDIRECTION DYNAMIC_RNN_REDIRECTIONAL DYNAMIC_RNN_UNIDIRECTION DynamicAUGRU DynamicGRUV2 "
+            "DynamicRNN",
+        ),
+    ),
     "estimator.npu.npu_estimator": (
         ("estimator.npu_estimator", "NPUEstimator"),
         ("estimator.spec", "NPUEstimatorSpec"),
@@ -99,9 +105,24 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("optimizer.loop_variables", "create_or_get_var"),
         (UNIMPLEMENTED + "util", ""),
     ),
-    "estimator.npu_aicore_ops": ((UNIMPLEMENTED + "npu_aicore_ops", ""),),
+    "estimator.npu_aicore_ops": (
+        ("ops.centralization", "centralization"),
+        ("ops.dropout_bytes", "dropout_v3 dropout_v4"),
+        ("ops.fast_gelu", "fast_gelu_v2"),
+        ("ops.gradient_functions", "prelu_grad"),
+        ("ops.layer_norm", "layer_norm"),
+        ("ops.prelu", "prelu"),
+        ("ops.unary_ops", "npu_aicore_ops"),
+        (UNIMPLEMENTED + "npu_aicore_ops", ""),
+    ),
     "estimator.npu_ops": (
         ("ops.dropout", "dropout"),
+        (
+            "ops.gradient_functions",
+            "basic_lstm_cell_grad dynamic_augru_grad dynamic_gru_v2_grad dynamic_rnn_grad dynamic_rnn_v2_grad",
+        ),
+        ("ops.graph_operators", "adam_apply_one_assign adam_apply_one_with_decay_assign basic_lstm_cell"),
+        ("ops.lars", "LARS LARSV2"),
         ("ops.outfeed", "outfeed_dequeue_op outfeed_enqueue_op"),
         ("ops.system", "NPUInit NPUShutdown initialize_system shutdown_system"),
         (UNIMPLEMENTED + "npu_ops", ""),
@@ -146,7 +167,10 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "scoped_graph_manager.scoped_graph_manager": (("ops.context_managers", "ScopedGraphManager"),),
     "tbe": (),
     "tbe.npu_cube_ops": ((UNIMPLEMENTED + "npu_cube_ops", ""),),
-    "tbe.npu_vector_ops": ((UNIMPLEMENTED + "npu_vector_ops", ""),),
+    "tbe.npu_vector_ops": (
+        ("ops.graph_operators", "lamb_apply_optimizer_assign lamb_apply_weight_assign"),
+        ("ops.prelu_layer", "PReLU"),
+    ),
 }
 ON_IMPORT = {"estimator.npu.npu_convert_dropout": "switch_keras_dropout()"}  # as in the vendor's module
 _ROOT = os.path.dirname(os.path.abspath(__file__))

@@ -37,7 +37,9 @@ _DECIDED: dict[str, str | None] = {
     "tf.enable_v2_tensorshape": None,
     "tf.contrib.eager.enable_eager_execution": "eager",
     "tf.contrib.eager.enable_remote_eager_execution": "eager",
-    "tf.config.run_functions_eagerly": "eager",
+    # A rule for eager code reports them if they are switched on (rules/tf2/run_eagerly.py).
+    "tf.config.experimental_run_functions_eagerly": None,
+    "tf.config.run_functions_eagerly": None,
     # The list marks it as harmless, but Keras raises an error if there are fewer GPUs.
     "tf.keras.utils.multi_gpu_model": "gpu",
     # Modules, which are not called, and calls that a rule rewrites.
@@ -118,10 +120,44 @@ _DECIDED: dict[str, str | None] = {
     "tf.debugging.is_inf": "finite",
     "tf.debugging.is_nan": "finite",
 }
+# Excluded for TensorFlow 2.6 outside of compat.v1, but without a finding: other rules report them, or published models
+# train with them on the NPU, or they only prepare data, or they are base classes of everything.
+_FINE_IN_2 = (
+    "tf.config.",  # rules/tf2/run_eagerly.py
+    "tf.device",  # rules/session/device.py
+    "tf.distribute.",  # rules/unsupported/tpu.py
+    "tf.tpu",
+    "tf.numpy_function",  # rules/dynamic_shape/py_func.py
+    "tf.py_function",
+    "tf.random.get_global_generator",  # rules/unsupported/unverified.py
+    "tf.random.stateless_uniform",
+    "tf.estimator",  # for graphs: rules/estimator
+    "tf.lite",  # after the training
+    "tf.profiler.",
+    "tf.experimental.function_executor_type",
+    "tf.einsum",
+    "tf.linalg.einsum",
+    "tf.ensure_shape",
+    "tf.feature_column.",
+    "tf.keras.layers.AbstractRNNCell",
+    "tf.keras.layers.Bidirectional",
+    "tf.keras.layers.CategoryEncoding",
+    "tf.keras.layers.CenterCrop",
+    "tf.keras.layers.DepthwiseConv2D",
+    "tf.keras.layers.experimental.",
+    "tf.keras.layers.Layer",
+    "tf.keras.layers.PReLU",
+    "tf.keras.layers.StackedRNNCells",
+    "tf.keras.losses.CategoricalCrossentropy",
+    "tf.raw_ops.DepthwiseConv2dNative",
+    "tf.RaggedTensorSpec",
+    "tf.SparseTensor",
+)
 # Excluded for TensorFlow 2.6, but harmless: a rule replaces loss scaling with the NPU's classes, and scripts resolve a
 # TPU only under a condition.
 _HARMLESS = frozenset(
     {
+        "tf.compat.v1.config.run_functions_eagerly",
         "tf.compat.v1.train.experimental.enable_mixed_precision_graph_rewrite",
         "tf.compat.v1.distribute.cluster_resolver.TPUClusterResolver",
     }
@@ -164,7 +200,20 @@ def advised_against(rows: dict[str, dict[str, str]], table: dict[str, str]) -> d
     return {name: None for name in found if name not in table}
 
 
-def module_lines(table: dict[str, str], avoid: Iterable[str]) -> Iterator[str]:
+def excluded_in_2(rows: dict[str, dict[str, str]]) -> list[str]:
+    """Return the names outside of tf.compat.v1 that the list for TensorFlow 2.6 excludes and a rule reports.
+
+    Args:
+        rows: the rows of this list.
+    """
+    return [
+        canonical_name(name)
+        for name, row in rows.items()
+        if row.get("note_code") == "avoid" and not name.startswith(("tf.compat.", "hvd.", *_FINE_IN_2))
+    ]
+
+
+def module_lines(table: dict[str, str], avoid: Iterable[str], excluded: Iterable[str]) -> Iterator[str]:
     """Yield the lines of the module."""
     yield '"""The calls that the vendor\'s support lists for TensorFlow 1.15 and 2.6 warn about, with a kind for each.'
     yield ""
@@ -178,11 +227,14 @@ def module_lines(table: dict[str, str], avoid: Iterable[str]) -> Iterator[str]:
     for name in sorted(table):
         yield f"    {name!r}: {table[name]!r},"
     yield "}"
-    yield "# The names that only the list for TensorFlow 2.6 excludes."
-    yield "AVOID_IN_2: FrozenSet[str] = frozenset({"
-    for name in sorted(avoid):
-        yield f"    {name!r},"
-    yield "})"
+    for title, names in (
+        ("# The names of compat.v1 that only the list for TensorFlow 2.6 excludes.\nAVOID_IN_2", avoid),
+        ("# The names for eager code that the list for TensorFlow 2.6 excludes.\nEXCLUDED_IN_2", excluded),
+    ):
+        yield f"{title}: FrozenSet[str] = frozenset({{"
+        for name in sorted(names):
+            yield f"    {name!r},"
+        yield "})"
     yield ""
     yield ""
     yield "def names_of(kind: str) -> FrozenSet[str]:"
@@ -217,7 +269,7 @@ def main() -> int:
         return 2
     rows, rows_2 = [_rows(path) for path in sys.argv[1:]]
     table = support_table(rows)
-    print("\n".join(module_lines(table, advised_against(rows_2, table))))
+    print("\n".join(module_lines(table, advised_against(rows_2, table), excluded_in_2(rows_2))))
     return 0
 
 

@@ -87,6 +87,13 @@ class DeprecatedValue(OptionValue):
         super().__init__(None, optional)
         self.replacement = replacement
 
+    def notice(self, name: str) -> str:
+        """Return the line that the vendor's package prints for it."""
+        fix = f"use '{self.replacement}' instead" if self.replacement else "do not configure this option in the future"
+        return (
+            f"[warning][tf_adapter] Option '{name}' is deprecated and will be removed in future version. Please {fix}."
+        )
+
 
 class NpuBaseConfig:
     """A group of options and of other groups. A subclass sets them as attributes before it calls this constructor."""
@@ -123,7 +130,10 @@ class NpuBaseConfig:
         return list(self._fixed_attrs)
 
     def as_dict(self) -> dict[str, str]:
-        """Return the options that are set, those of the groups included, as texts for the device."""
+        """Return the options that are set, those of the groups included, as texts for the device.
+
+        Deprecated options among them are printed in the form of the vendor's package.
+        """
         options: dict[str, str] = {}
         for name in self._fixed_attrs:
             part = getattr(self, name)
@@ -131,6 +141,8 @@ class NpuBaseConfig:
                 options.update(part.as_dict())
             elif part.value is not None:
                 options[name] = part.value
+                if isinstance(part, DeprecatedValue):
+                    print(part.notice(name))  # noqa: T201 -- scripts that read the vendor's output find it there
         return options
 
 

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    fast_gelu_v2: _Missing
-    centralization: _Missing
-    prelu: _Missing
-    dropout_v3: _Missing
-    dropout_v4: _Missing
+    from npu_shim.ops.centralization import centralization
+    from npu_shim.ops.dropout_bytes import dropout_v3
+    from npu_shim.ops.dropout_bytes import dropout_v4
+    from npu_shim.ops.fast_gelu import fast_gelu_v2
+    from npu_shim.ops.gradient_functions import prelu_grad
+    from npu_shim.ops.layer_norm import layer_norm
+    from npu_shim.ops.prelu import prelu
+    from npu_shim.ops.unary_ops import npu_aicore_ops
+
     lru_cache_v2: _Missing
     nonzero: _Missing
     nonzerowithvalue: _Missing
-    layer_norm: _Missing
     prod_env_mat_a: _Missing
     prodvirialsea: _Missing
     prodforcesea: _Missing
@@ -22,9 +25,16 @@ if TYPE_CHECKING:
     tabulatefusion: _Missing
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
+        "npu_shim.ops.centralization": "centralization",
+        "npu_shim.ops.dropout_bytes": "dropout_v3 dropout_v4",
+        "npu_shim.ops.fast_gelu": "fast_gelu_v2",
+        "npu_shim.ops.gradient_functions": "prelu_grad",
+        "npu_shim.ops.layer_norm": "layer_norm",
+        "npu_shim.ops.prelu": "prelu",
+        "npu_shim.ops.unary_ops": "npu_aicore_ops",
         "npu_shim.ops.unimplemented:npu_aicore_ops": (
-            "fast_gelu_v2 centralization prelu dropout_v3 dropout_v4 lru_cache_v2 nonzero nonzerowithvalue "
-            "layer_norm prod_env_mat_a prodvirialsea prodforcesea tabulatefusionsea tabulatefusion"
+            "lru_cache_v2 nonzero nonzerowithvalue prod_env_mat_a prodvirialsea prodforcesea tabulatefusionsea "
+            "tabulatefusion"
         ),
     })
 
@@ -37,7 +47,9 @@ __all__ = [
     "lru_cache_v2",
     "nonzero",
     "nonzerowithvalue",
+    "npu_aicore_ops",
     "prelu",
+    "prelu_grad",
     "prod_env_mat_a",
     "prodforcesea",
     "prodvirialsea",

@@ -7,6 +7,16 @@ from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.dropout import dropout
+    from npu_shim.ops.gradient_functions import basic_lstm_cell_grad
+    from npu_shim.ops.gradient_functions import dynamic_augru_grad
+    from npu_shim.ops.gradient_functions import dynamic_gru_v2_grad
+    from npu_shim.ops.gradient_functions import dynamic_rnn_grad
+    from npu_shim.ops.gradient_functions import dynamic_rnn_v2_grad
+    from npu_shim.ops.graph_operators import adam_apply_one_assign
+    from npu_shim.ops.graph_operators import adam_apply_one_with_decay_assign
+    from npu_shim.ops.graph_operators import basic_lstm_cell
+    from npu_shim.ops.lars import LARS
+    from npu_shim.ops.lars import LARSV2
     from npu_shim.ops.outfeed import outfeed_dequeue_op
     from npu_shim.ops.outfeed import outfeed_enqueue_op
     from npu_shim.ops.system import NPUInit
@@ -14,12 +24,7 @@ if TYPE_CHECKING:
     from npu_shim.ops.system import initialize_system
     from npu_shim.ops.system import shutdown_system
 
-    LARS: _Missing
-    LARSV2: _Missing
     stop_outfeed_dequeue_op: _Missing
-    basic_lstm_cell: _Missing
-    adam_apply_one_assign: _Missing
-    adam_apply_one_with_decay_assign: _Missing
     scatter_elements: _Missing
     k_means_centroids: _Missing
     npu_onnx_graph_op: _Missing
@@ -27,13 +32,12 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
         "npu_shim.ops.dropout": "dropout",
+        "npu_shim.ops.gradient_functions": "basic_lstm_cell_grad dynamic_augru_grad dynamic_gru_v2_grad dynamic_rnn_grad dynamic_rnn_v2_grad",
+        "npu_shim.ops.graph_operators": "adam_apply_one_assign adam_apply_one_with_decay_assign basic_lstm_cell",
+        "npu_shim.ops.lars": "LARS LARSV2",
         "npu_shim.ops.outfeed": "outfeed_dequeue_op outfeed_enqueue_op",
         "npu_shim.ops.system": "NPUInit NPUShutdown initialize_system shutdown_system",
-        "npu_shim.ops.unimplemented:npu_ops": (
-            "LARS LARSV2 stop_outfeed_dequeue_op basic_lstm_cell adam_apply_one_assign "
-            "adam_apply_one_with_decay_assign scatter_elements k_means_centroids npu_onnx_graph_op "
-            "channel_get_next"
-        ),
+        "npu_shim.ops.unimplemented:npu_ops": "stop_outfeed_dequeue_op scatter_elements k_means_centroids npu_onnx_graph_op channel_get_next",
     })
 
 __all__ = [
@@ -44,8 +48,13 @@ __all__ = [
     "adam_apply_one_assign",
     "adam_apply_one_with_decay_assign",
     "basic_lstm_cell",
+    "basic_lstm_cell_grad",
     "channel_get_next",
     "dropout",
+    "dynamic_augru_grad",
+    "dynamic_gru_v2_grad",
+    "dynamic_rnn_grad",
+    "dynamic_rnn_v2_grad",
     "initialize_system",
     "k_means_centroids",
     "npu_onnx_graph_op",

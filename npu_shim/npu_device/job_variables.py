@@ -24,14 +24,14 @@ def get_ranksize() -> str:
 
 
 def set_cm_chief_worksize_env(
-    global_kw_options: MutableMapping[str, str | None],
+    global_kw_options: MutableMapping[str, str | None] | None = None,
     env_cm_chief_ip: str | None = None,
     workers_num: int | None = None,
 ) -> None:
     """Add the options of a job with a master node, from the variables CM_*.
 
     Args:
-        global_kw_options: the options of the device, which are extended.
+        global_kw_options: the options of the device, which are extended; None to check the variables only.
         env_cm_chief_ip: the value of CM_CHIEF_IP.
         workers_num: the number of ranks.
     Raises:
@@ -46,24 +46,25 @@ def set_cm_chief_worksize_env(
     for name, value in given.items():
         if not value:
             raise RuntimeError(f"A job of several ranks with a master node needs {name}, which is not set. Export it.")
-    global_kw_options.update(
-        {
-            "_distribute.cm_chief_ip": env_cm_chief_ip,
-            "_distribute.cm_chief_port": given["CM_CHIEF_PORT"],
-            "_distribute.cm_chief_worker_device": given["CM_CHIEF_DEVICE"],
-            "_distribute.cm_worker_ip": environ.get("CM_WORKER_IP"),
-            "_distribute.cm_worker_size": str(workers_num),
-        }
-    )
+    if global_kw_options is not None:
+        global_kw_options.update(
+            {
+                "_distribute.cm_chief_ip": env_cm_chief_ip,
+                "_distribute.cm_chief_port": given["CM_CHIEF_PORT"],
+                "_distribute.cm_chief_worker_device": given["CM_CHIEF_DEVICE"],
+                "_distribute.cm_worker_ip": environ.get("CM_WORKER_IP"),
+                "_distribute.cm_worker_size": str(workers_num),
+            }
+        )
 
 
 def set_rank_table_file_env(
-    global_kw_options: MutableMapping[str, str | None], env_rank_table: str | None = None
+    global_kw_options: MutableMapping[str, str | None] | None = None, env_rank_table: str | None = None
 ) -> None:
     """Add the options of a job with a rank table, from RANK_ID.
 
     Args:
-        global_kw_options: the options of the device, which are extended.
+        global_kw_options: the options of the device, which are extended; None to check the variables only.
         env_rank_table: the value of RANK_TABLE_FILE.
     Raises:
         RuntimeError: RANK_ID is not set.
@@ -71,4 +72,5 @@ def set_rank_table_file_env(
     rank = _env.process_environ().get("RANK_ID")
     if not rank:
         raise RuntimeError("A job of several ranks with a rank table needs RANK_ID, which is not set. Export it.")
-    global_kw_options.update({"_distribute.rank_table": env_rank_table, "_distribute.rank_id": rank})
+    if global_kw_options is not None:
+        global_kw_options.update({"_distribute.rank_table": env_rank_table, "_distribute.rank_id": rank})

@@ -29,13 +29,13 @@ def dynamic_gru_v2(
     seq_length: Tensor | None,
     init_h: Tensor,
     direction: str = "UNIDIRECTIONAL",
+    activation: str = "tanh",
+    gate_order: str = "zrh",
     cell_depth: int = 1,
     keep_prob: float = 1.0,
     cell_clip: float = -1.0,
     num_proj: int = 0,
     time_major: bool = True,
-    activation: str = "tanh",
-    gate_order: str = "zrh",
     reset_after: bool = True,
     is_training: bool = True,
     name: str | None = None,
@@ -49,7 +49,7 @@ def dynamic_gru_v2(
         bias_input: [3 units].
         bias_hidden: [3 units].
         seq_length: as for dynamic_rnn.
-        init_h: [1, batch, units].
+        init_h: [1, batch, units] or [batch, units].
         direction: as for dynamic_rnn.
         cell_depth, keep_prob, cell_clip, num_proj, time_major, activation: their defaults; no other value is supported.
         gate_order: "zrh" or "rzh".
@@ -83,13 +83,13 @@ def dynamic_augru(
     seq_length: Tensor | None,
     init_h: Tensor,
     direction: str = "UNIDIRECTIONAL",
+    activation: str = "tanh",
+    gate_order: str = "zrh",
     cell_depth: int = 1,
     keep_prob: float = 1.0,
     cell_clip: float = -1.0,
     num_proj: int = 0,
     time_major: bool = True,
-    activation: str = "tanh",
-    gate_order: str = "zrh",
     reset_after: bool = True,
     is_training: bool = True,
     name: str | None = None,

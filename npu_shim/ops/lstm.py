@@ -64,13 +64,13 @@ def dynamic_rnn(
     init_c: Tensor,
     cell_type: str = "LSTM",
     direction: str = "UNIDIRECTIONAL",
+    activation: str = "tanh",
     cell_depth: int = 1,
     use_peephole: bool = False,
     keep_prob: float = 1.0,
     cell_clip: float = -1.0,
     num_proj: int = 0,
     time_major: bool = True,
-    activation: str = "tanh",
     forget_bias: float = 0.0,
     is_training: bool = True,
     name: str | None = None,
@@ -83,8 +83,8 @@ def dynamic_rnn(
         b: [4 units].
         seq_length: int32 [batch], the steps of each example; behind its last step y is 0 and the state stays. All steps
             if None.
-        init_h: [1, batch, units].
-        init_c: [1, batch, units].
+        init_h: [1, batch, units] or [batch, units].
+        init_c: as init_h.
         cell_type: "LSTM".
         direction: "UNIDIRECTIONAL", or "REDIRECTIONAL" for the steps from the last to the first.
         cell_depth, use_peephole, keep_prob, cell_clip, num_proj, time_major, activation: their defaults; no other value

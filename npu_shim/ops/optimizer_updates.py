@@ -1,7 +1,7 @@
-"""The NPU's operators for optimizers: LARS, Adam and LAMB, in TensorFlow's ops.
+"""The NPU's operators for optimizers: Adam and LAMB, in TensorFlow's ops.
 
-Sources: You, Gitman and Ginsburg, "Large Batch Training of Convolutional Networks", arXiv:1708.03888; Kingma and Ba,
-"Adam", arXiv:1412.6980; You et al., "Large Batch Optimization for Deep Learning", arXiv:1904.00962.
+Sources: Kingma and Ba, "Adam", arXiv:1412.6980; You et al., "Large Batch Optimization for Deep Learning",
+arXiv:1904.00962.
 """
 
 from __future__ import annotations
@@ -12,46 +12,6 @@ from npu_shim._tf import tf
 
 if TYPE_CHECKING:
     from npu_shim._types import Operation, Tensor, Variable
-
-
-def lars_v2(
-    input_weight: Tensor,
-    input_grad: Tensor,
-    weight_decay: Tensor | float,
-    learning_rate: Tensor | float,
-    hyperpara: float = 0.001,
-    epsilon: float = 1e-05,
-    use_clip: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Return the gradient scaled by the norms of weight and gradient.
-
-        rate = hyperpara |w| / (|g| + weight_decay |w| + epsilon)
-        result = rate (g + weight_decay w)
-
-    With use_clip the rate is divided by the learning rate and limited to 1. The rate is 1 if a norm is 0.
-
-    Args:
-        input_weight: w, of any shape; float32.
-        input_grad: g, of the same shape.
-        weight_decay: scalar.
-        learning_rate: scalar.
-        hyperpara: the trust coefficient.
-        epsilon: avoids a division by 0.
-        use_clip: limit the rate.
-        name: name of the ops.
-    Returns:
-        A tensor of the shape of w.
-    """
-    with tf.name_scope(name or "lars_v2"):
-        weight, gradient = tf.convert_to_tensor(input_weight), tf.convert_to_tensor(input_grad)
-        decay = tf.cast(weight_decay, weight.dtype)
-        w_norm, g_norm = tf.norm(weight), tf.norm(gradient)
-        rate = hyperpara * w_norm / (g_norm + decay * w_norm + epsilon)
-        if use_clip:
-            rate = tf.minimum(rate / tf.cast(learning_rate, weight.dtype), 1.0)
-        rate = _where(tf.logical_and(w_norm > 0, g_norm > 0), rate, tf.ones_like(rate))
-        return rate * (gradient + decay * weight)
 
 
 def adam_apply_one_assign(

@@ -23,12 +23,14 @@ def over_steps(
 
     Args:
         step: a function of the states and x of a step that returns the new states and the gates.
-        states: [1, batch, units] each; the first one is h.
+        states: [1, batch, units] or [batch, units] each; the first one is h.
         gates: the number of gates.
     """
     if direction not in ("UNIDIRECTIONAL", "REDIRECTIONAL"):
-        raise ValueError(f"{name}: direction={direction!r} is not allowed: it must be 'UNIDIRECTIONAL'.")
-    first = tuple(tf.reshape(state, tf.shape(state)[1:]) for state in states)
+        raise ValueError(
+            f"{name}: direction={direction!r} is not allowed: it must be 'UNIDIRECTIONAL' or 'REDIRECTIONAL'."
+        )
+    first = tuple(without_first_axis(state) for state in states)
     kept = len(first)
 
     def masked(before: tuple[Tensor, ...], now: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
@@ -47,6 +49,12 @@ def over_steps(
         return (h, *results)
     lives = tf.transpose(tf.sequence_mask(seq_length, tf.shape(x)[0], h.dtype))
     return (h * tf.expand_dims(lives, -1), *results)
+
+
+def without_first_axis(state: Tensor) -> Tensor:
+    """Return a state as [batch, units]."""
+    state = tf.convert_to_tensor(state)
+    return state[0] if state.shape.rank == 3 else state
 
 
 def check_unsupported(

@@ -1,27 +1,35 @@
-"""``npu_unary_ops``: the object on which scripts call ``npu_unary_ops.gelu(x)``."""
+"""``npu_unary_ops`` and ``npu_aicore_ops``: the vendor's operators as attributes, as in ``npu_unary_ops.gelu(x)``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, Callable
 
-if TYPE_CHECKING:
-    from npu_shim._types import Tensor
-
-
-class UnaryOps:
-    """The vendor's module of generated ops, of which gelu is part of this release."""
-
-    def gelu(self, features: Tensor, name: str | None = None) -> Tensor:
-        """Return gelu in tanh form; see npu_shim.ops.gelu.gelu."""
-        from npu_shim.ops.gelu import gelu
-
-        return gelu(features, name)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(  # not NotInThisRelease, because TensorFlow asks whether an attribute exists
-            f"npu_unary_ops.{name} is not part of this release of npu_shim; npu_unary_ops.gelu is. Write it in "
-            "TensorFlow's own ops."
-        )
+from npu_shim import _device
+from npu_shim.ops import generated
 
 
-npu_unary_ops = UnaryOps()
+class Operators:
+    """The vendor's library of operators.
+
+    Args:
+        name: how scripts call it; also the vendor's module below npu_bridge.estimator that has it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(f"{self._name} has no attribute {name!r}")
+        if _device.device().is_npu:
+            vendor = _device.vendor(f"npu_bridge.estimator.{self._name}")
+            function: Callable[..., Any] = getattr(getattr(vendor, self._name), name)
+            return function
+        return generated.operator(name, self._name)
+
+    def __dir__(self) -> list[str]:
+        return generated.names()
+
+
+npu_unary_ops = Operators("npu_unary_ops")
+npu_aicore_ops = Operators("npu_aicore_ops")

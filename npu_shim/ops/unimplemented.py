@@ -12,34 +12,16 @@ from npu_shim._lazy_names import not_in_this_release
 
 SIGNATURES: dict[str, dict[str, str]] = {
     "npu_ops": {
-        "LARS": "(inputs_w, inputs_g, weight_decay, hyperpara=0.001, epsilon=1e-05, name=None)",
-        "LARSV2": (
-            "(input_weight, input_grad, weight_decay, learning_rate, hyperpara=0.001, epsilon=1e-05, "
-            "use_clip=False, name=None)"
-        ),
         "stop_outfeed_dequeue_op": "(channel_name, name=None)",
-        "basic_lstm_cell": "(x, h, c, w, b, keep_prob, forget_bias, state_is_tuple, activation, name=None)",
-        "adam_apply_one_assign": (
-            "(input0, input1, input2, input3, input4, mul0_x, mul1_x, mul2_x, mul3_x, add2_y, name=None)"
-        ),
-        "adam_apply_one_with_decay_assign": (
-            "(input0, input1, input2, input3, input4, mul0_x, mul1_x, mul2_x, mul3_x, mul4_x, add2_y, name=None)"
-        ),
         "scatter_elements": "(data, indices, updates, axis=0, name=None)",
         "k_means_centroids": "(x, y, sum_square_y, sum_square_x, use_actual_distance=False, name=None)",
         "npu_onnx_graph_op": "(inputs, tout, model_path, name=None)",
         "channel_get_next": "(channel_name, output_types, output_shapes)",
     },
     "npu_aicore_ops": {
-        "fast_gelu_v2": "(x, name=None)",
-        "centralization": "(x, axes, name=None)",
-        "prelu": "(x, weight)",
-        "dropout_v3": "(x, keep_prob, noise_shape=None, seed=None, name=None)",
-        "dropout_v4": "(x, keep_prob, noise_shape=None, seed=None, output_dtype=None, name=None)",
         "lru_cache_v2": "(index_list, data, cache, tag, is_last_call, pre_route_count, name=None)",
         "nonzero": "(x, transpose=False, output_type=None, name=None)",
         "nonzerowithvalue": "(x, transpose=False, output_type=None, name=None)",
-        "layer_norm": "(x, gamma, beta, begin_norm_axis=0, begin_params_axis=0, epsilon=1e-07, name=None)",
         "prod_env_mat_a": (
             "(coord, types, natoms, box, mesh, davg, dstd, rcut_a=0.0, rcut_r=0.0, rcut_r_smth=0.0, "
             "sel_a=None, sel_r=None, name=None)"
@@ -48,23 +30,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "prodforcesea": "(net_deriv, in_deriv, nlist, natoms, n_a_sel=0, n_r_sel=0, name=None)",
         "tabulatefusionsea": "(table, table_info, em_x, em, last_layer_size=128, name=None)",
         "tabulatefusion": "(table, table_info, em_x, em, last_layer_size=128, name=None)",
-    },
-    "npu_dynamic_rnn": {
-        "DynamicGRUV2": (
-            "(hidden_size, dtype, direction='UNIDIRECTIONAL', cell_depth=1, keep_prob=1.0, cell_clip=-1.0, "
-            "num_proj=0, time_major=True, activation='tanh', gate_order='zrh', reset_after=True, "
-            "is_training=True)"
-        ),
-        "DynamicAUGRU": (
-            "(hidden_size, dtype, direction='UNIDIRECTIONAL', cell_depth=1, keep_prob=1.0, cell_clip=-1.0, "
-            "num_proj=0, time_major=True, activation='tanh', gate_order='zrh', reset_after=True, "
-            "is_training=True)"
-        ),
-        "DynamicRNN": (
-            "(hidden_size, dtype, cell_type='LSTM', direction='UNIDIRECTIONAL', cell_depth=1, "
-            "use_peephole=False, keep_prob=1.0, cell_clip=-1.0, num_proj=0, time_major=True, "
-            "activation='tanh', forget_bias=0.0, is_training=True)"
-        ),
     },
     "npu_hook": {
         "broadcast_global_variables": "(root_rank)",
@@ -158,16 +123,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "deformable_conv2d": (
             "(x, filter, offsets, strides=None, pads=None, data_format='NHWC', dilations=(1, 1, 1, 1), "
             "groups=1, deformable_groups=1, modulated=True, name=None)"
-        ),
-    },
-    "npu_vector_ops": {
-        "lamb_apply_optimizer_assign": (
-            "(input0, input1, input2, input3, mul0_x, mul1_x, mul2_x, mul3_x, add2_y, steps, do_use_weight, "
-            "weight_decay_rate, name=None)"
-        ),
-        "lamb_apply_weight_assign": "(input0, input1, input2, input3, input4, name=None)",
-        "PReLU": (
-            "(alpha_initializer='zeros', alpha_regularizer=None, alpha_constraint=None, shared_axes=None, **kwargs)"
         ),
     },
 }

@@ -3,15 +3,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    lamb_apply_optimizer_assign: _Missing
-    lamb_apply_weight_assign: _Missing
-    PReLU: _Missing
+    from npu_shim.ops.graph_operators import lamb_apply_optimizer_assign
+    from npu_shim.ops.graph_operators import lamb_apply_weight_assign
+    from npu_shim.ops.prelu_layer import PReLU
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.ops.unimplemented:npu_vector_ops": "lamb_apply_optimizer_assign lamb_apply_weight_assign PReLU",
+        "npu_shim.ops.graph_operators": "lamb_apply_optimizer_assign lamb_apply_weight_assign",
+        "npu_shim.ops.prelu_layer": "PReLU",
     })
 
 __all__ = [

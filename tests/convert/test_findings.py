@@ -13,7 +13,7 @@ from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.rules.registry import Registry
 from convert_tf2npu.tf_api import npu_init_exports
-from convert_tf2npu.tf_api.support import AVOID_IN_2, SUPPORT, names_of
+from convert_tf2npu.tf_api.support import AVOID_IN_2, EXCLUDED_IN_2, SUPPORT, names_of
 
 RULE_OF_KIND = {
     "eager": "NPU210",
@@ -73,6 +73,16 @@ def test_names_unsupported_on_tensorflow_2_are_reported_once_in_lifted_scripts_o
     assert reported(text, "NPU217") == []
 
 
+@pytest.mark.parametrize("name", sorted(EXCLUDED_IN_2))
+def test_names_excluded_for_eager_code_are_reported_once(name: str) -> None:
+    call = name.replace("tensorflow.", "t.")
+    text = f"import tensorflow as t\n\n@t.function\ndef step(a):\n    return {call}(a) + {call}(a)\n"
+    result = Converter(Settings(select=("NPU282",))).convert(text.encode("utf-8"))
+    assert [(d.code, d.line, d.col) for d in result.diagnostics] == [("NPU282", 5, 12)]
+    graph = text.replace("@t.function\n", "").replace("return", "t.Session()\n    return")
+    assert Converter(Settings(select=("NPU282",))).convert(graph.encode("utf-8")).diagnostics == ()
+
+
 def test_each_kind_has_names_and_a_rule() -> None:
     assert set(SUPPORT.values()) == set(RULE_OF_KIND)
     assert set(RULE_OF_KIND.values()) <= {rule.code for rule in REPORTING}
@@ -126,7 +136,7 @@ def test_names_that_the_list_for_tensorflow_2_excludes(
 
 
 def test_the_made_module_is_the_one_that_is_used(maker: Any) -> None:
-    lines = "\n".join(maker.module_lines(SUPPORT, AVOID_IN_2)) + "\n"
+    lines = "\n".join(maker.module_lines(SUPPORT, AVOID_IN_2, EXCLUDED_IN_2)) + "\n"
     here = pathlib.Path(npu_init_exports.__file__).parents[1] / "tf_api" / "support.py"
     assert here.read_text(encoding="utf-8") == lines
 

@@ -222,7 +222,7 @@ def test_the_mixed_precision_of_keras_in_a_module_of_a_program_of_tensorflow_1(
 def test_the_mixed_precision_of_keras_in_eager_programs() -> None:
     eager = TF + "@tf.function\ndef f(x):\n    return x\n"
     ((_, message),) = found(eager + "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n", "NPU116", "")
-    assert "npu.global_options().precision_mode = 'allow_mix_precision' before npu.open()" in message
+    assert "npu.global_options().precision_mode = 'allow_mix_precision' and use NpuLossScaleOptimizer" in message
 
 
 @pytest.mark.parametrize(

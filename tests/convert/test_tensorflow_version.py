@@ -81,6 +81,35 @@ def test_the_version_in_pyproject(value: str, tmp_path: pathlib.Path, capsys: py
         assert code == 2 and "is not a version of TensorFlow. Write 1 or 2" in err
 
 
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.py": TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\n"}, "a.py"),
+        (
+            {"a.py": TF + "print(tf.zeros([3]).numpy())\n", "b.py": TF + "print(tf.ones([3]).numpy())\n"},
+            "a.py and 1 other file",
+        ),
+        ({"a.py": KERAS}, ""),
+        ({"a.py": KERAS.replace(TF, TF + "import npu_shim.npu_device as npu\nnpu.open().as_default()\n")}, ""),
+        ({"test_a.py": TF + "print(tf.zeros([3]).numpy())\n"}, ""),
+        ({"a.py": TF + "with tf.Session() as s:\n    s.run(tf.zeros([3]))\n"}, ""),
+        ({"a.py": TF + "x = tf.zeros([3])\n"}, ""),
+        # a module of a script that trains, and one of none
+        ({"a.py": "from b import f\n" + KERAS, "b.py": TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\n"}, ""),
+    ],
+)
+def test_code_that_stays_on_the_cpu(
+    files: dict[str, str], expected: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last line names the code of TensorFlow 2 for which no script opens the NPU."""
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    main(["-i", str(tmp_path), "--no-cache"])
+    said = capsys.readouterr().err
+    assert ("No script opens the NPU for" in said) == bool(expected)
+    assert f"{expected}: TensorFlow 2 runs there on the CPU" in said if expected else True
+
+
 def test_a_project(tmp_path: pathlib.Path) -> None:
     """The module of the model shows nothing; the script that imports it does, and only that opens the device."""
     files = {
@@ -97,6 +126,10 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
         "gan.py": TF
         + "from pictures import show\n\nclass GAN:\n    def step(self, x):\n        with tf.GradientTape() as tape:\n"
         + "            return tape.gradient(x, x)\n\nif __name__ == '__main__':\n    show(GAN())\n",
+        "heat.py": TF
+        + "class Net:\n    def fit(self, x):\n        with tf.GradientTape() as tape:\n"
+        + "            return tape.gradient(x, x)\n\nnet = Net()\nnet.fit(1)\n",
+        "speed.py": "from heat import net\nprint(net)\n",
         "graph.py": TF + "s = tf.Session()\nwith tf.device('/GPU:0'):\n    x = tf.zeros([3])\n",
     }
     source, out = tmp_path / "src", tmp_path / "out"
@@ -110,6 +143,7 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
     assert after["train.py"] == files["train.py"].replace(TF, TF + "import npu_shim.npu_device as npu\n").replace(
         "    x = ", "    npu.open().as_default()\n    x = "
     )
+    assert "npu.open()" in after["heat.py"]
     assert after["pictures.py"] == files["pictures.py"] and "npu.open()" in after["gan.py"]
     assert "/CPU:0" in after["graph.py"] and "npu_config_proto" in after["graph.py"]
 
@@ -165,6 +199,21 @@ def test_the_place(before: str, after: str) -> None:
     result = Converter().convert(before.encode())
     assert result.new is not None and after in result.new.decode()
     assert Converter().convert(result.new).new is None
+
+
+def test_place_behind_gpu_settings_of_another_file(tmp_path: pathlib.Path) -> None:
+    """The place is behind a function of the project that sets up GPUs, and in the main function that a try starts."""
+    gpus = "def grow():\n    for gpu in tf.config.list_physical_devices('GPU'):\n        "
+    gpus += "tf.config.experimental.set_memory_growth(gpu, True)\n"
+    (tmp_path / "gpus.py").write_text(TF + gpus)
+    start = "from absl import app\nfrom gpus import grow\n" + TF
+    main_function = "\ndef main(argv):\n    if len(argv) > 1:\n        raise app.UsageError('too many')\n    grow()\n"
+    rest = "    with tf.GradientTape() as tape:\n        print(tape)\n\n"
+    end = "try:\n    app.run(main)\nexcept SystemExit:\n    pass\n"
+    (tmp_path / "train.py").write_text(start + main_function + rest + end)
+    assert main(["--in-place", "--force", str(tmp_path), "--no-cache", "--ignore", "NPU120"]) == 0
+    after = (tmp_path / "train.py").read_text()
+    assert main_function + "    npu.open().as_default()\n" + rest in after
 
 
 def test_no_place() -> None:

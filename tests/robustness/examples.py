@@ -6,7 +6,7 @@ import ast
 import sys
 from typing import Iterator, NamedTuple
 
-from convert_tf2npu.analysis.version_evidence import evidence_of
+from convert_tf2npu.analysis.tensorflow_evidence import evidence_of
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
 from convert_tf2npu.project.project import Project

@@ -3,18 +3,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
+from npu_shim._lazy_names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
-    DynamicGRUV2: _Missing
-    DynamicAUGRU: _Missing
-    DynamicRNN: _Missing
+    from npu_shim.ops.dynamic_rnn import DYNAMIC_RNN_BIDIRECTION
+    from npu_shim.ops.dynamic_rnn import DYNAMIC_RNN_REDIRECTIONAL
+    from npu_shim.ops.dynamic_rnn import DYNAMIC_RNN_UNIDIRECTION
+    from npu_shim.ops.dynamic_rnn import DynamicAUGRU
+    from npu_shim.ops.dynamic_rnn import DynamicGRUV2
+    from npu_shim.ops.dynamic_rnn import DynamicRNN
 else:
     __getattr__, __dir__ = _lazy_names(__name__, {
-        "npu_shim.ops.unimplemented:npu_dynamic_rnn": "DynamicGRUV2 DynamicAUGRU DynamicRNN",
+        "npu_shim.ops.dynamic_rnn": (
+            "DYNAMIC_RNN_BIDIRECTION DYNAMIC_RNN_REDIRECTIONAL DYNAMIC_RNN_UNIDIRECTION DynamicAUGRU DynamicGRUV2 "
+            "DynamicRNN"
+        ),
     })
 
 __all__ = [
+    "DYNAMIC_RNN_BIDIRECTION",
+    "DYNAMIC_RNN_REDIRECTIONAL",
+    "DYNAMIC_RNN_UNIDIRECTION",
     "DynamicAUGRU",
     "DynamicGRUV2",
     "DynamicRNN",

@@ -27,8 +27,8 @@ bucket_by_sequence_length rejection_resample""".split()
 _DATA = ("tensorflow.data.", "tensorflow.contrib.data.")
 # Functions that run Python code in a graph, and keyword arguments that take input functions.
 _PYTHON = frozenset({"py_func", "numpy_function", "py_function"})
-# ``standardize`` is the function for the texts of TextVectorization.
-_INPUTS = re.compile(r"(?:\w+_)?(?:input_fn|map_func|serving_input_receiver_fn|parse_fn|standardize)\Z")
+# ``standardize`` and ``split`` are the functions for the texts of TextVectorization.
+_INPUTS = re.compile(r"(?:\w+_)?(?:input_fn|map_func|serving_input_receiver_fn|parse_fn|standardize)\Z|split\Z")
 _SEQUENCE = "tensorflow.keras.utils.Sequence"
 # Words in the names of functions and classes for input, serving or tests.
 _HOST_WORDS = frozenset(
@@ -55,8 +55,13 @@ def _is_on_npu(names: Names, around: ast.AST | None) -> bool:
 
 def in_map_function(context: Context, node: ast.AST) -> bool:
     """Return True if an expression certainly runs in tf.data, for each element."""
-    certain, _ = context.names.once(_host_functions)
+    certain = host_functions(context.names)
     return any(parent in certain for parent in context.names.ancestors(node))
+
+
+def host_functions(names: Names) -> frozenset[ast.AST]:
+    """Return the functions that certainly run in tf.data, for each element."""
+    return names.once(_host_functions)[0]
 
 
 def in_test(context: Context, node: ast.AST) -> bool:
@@ -133,7 +138,8 @@ def _is_beside(names: Names) -> bool:
     words = _words(os.path.splitext(name)[0])
     return bool(
         words & (_HOST_WORDS | {"test", "tests"}) - {"crop"}
-        or _words(os.path.basename(folder)) & {"generators", "datasets", "preprocessing", "tests"}
+        or _words(os.path.basename(folder))
+        & {"dataloader", "dataloaders", "generators", "datasets", "preprocessing", "tests"}
     )
 
 

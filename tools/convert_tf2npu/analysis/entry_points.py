@@ -10,12 +10,14 @@ from ..project.context import Context
 from ..rewrite.insertion import is_main_guard
 from ..rewrite.preamble import FLAGS, SETTINGS
 from ..semantics.model import Call
-from ..semantics.module_index import ModuleIndex, Names
+from ..semantics.module_index import Instance, ModuleIndex, Names
 from ..semantics.tf_types import Type
 from ..semantics.version_evidence import had_gelu
 from ..tf_api.canonical_names import canonical
 from ..tf_api.v1_fate import NEW, V1, became
+from .keras_training import TRAINING_METHODS
 from .near_frameworks import is_near_framework
+from .program_start import RUNNERS
 
 _SWITCHES = frozenset({"tensorflow.disable_v2_behavior", "tensorflow.disable_eager_execution"})
 # Calls that build a graph, and fail in TensorFlow 2 unless its behavior is disabled.
@@ -96,7 +98,7 @@ def is_started(context: Context) -> bool:
     if any(is_main_guard(statement) for statement in names.tree.body):
         return True
     if names.project and names.path and names.project.importers(names.path):
-        return False
+        return any(_trains(names, call) for call in _calls_at_top(names))
     return any(
         _is_work(names, call) or _starts(names, call) or (is_near_framework(names) and _is_of_model(names, call))
         for call in _calls_at_top(names)
@@ -122,11 +124,22 @@ def _is_of_model(names: Names, call: Call) -> bool:
     return isinstance(function, ast.Attribute) and names.types.of(function.value, call.where) == Type.MODEL
 
 
+def _trains(names: Names, call: Call) -> bool:
+    """Return True if a call trains a Keras model, or an object of a class of the project."""
+    function = call.node.func
+    if not isinstance(function, ast.Attribute) or function.attr not in TRAINING_METHODS:
+        return False
+    found = names.types.of(function.value, call.where)
+    return found == Type.MODEL or isinstance(found, Instance)
+
+
 def _starts(names: Names, call: Call) -> bool:
-    """Return True if a call is a whole statement and calls a function of the project."""
+    """Return True if a call is a whole statement and calls a function of the project, or a runner as absl's."""
     function = call.node.func
     if not isinstance(call.where.statement, ast.Expr):
         return False
+    if names.resolve(function, call.where) in RUNNERS - {"sys.exit"}:
+        return True
     own = names.module.bindings.get(function.id, ()) if isinstance(function, ast.Name) else ()
     name = names.named(function, call.where)
     return (name is not None and name.is_definition) or any(b.kind in ("def", "import") for b in own)

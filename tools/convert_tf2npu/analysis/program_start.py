@@ -13,7 +13,7 @@ from ..syntax.expressions import constant
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Functions that call the function they are given, as in app.run(main).
-_RUNNERS = frozenset({"absl.app.run", "tensorflow.app.run", "fire.Fire", "sys.exit", "asyncio.run"})
+RUNNERS = frozenset({"absl.app.run", "tensorflow.app.run", "fire.Fire", "sys.exit", "asyncio.run"})
 
 
 def first_work(context: Context) -> ast.stmt | None:
@@ -46,11 +46,13 @@ def _first(names: Names, body: Sequence[ast.stmt]) -> ast.stmt | None:
 
 def _started(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
     """Return the body of the function of this file that a statement only calls: ``main()``, ``app.run(main)``."""
+    while isinstance(statement, ast.Try) and len(statement.body) == 1:
+        statement = statement.body[0]
     call = statement.value if isinstance(statement, ast.Expr) else None
     while isinstance(call, ast.Call):
         where = names.place(call)
         name = names.resolve(call.func, where)
-        if name in _RUNNERS and call.args:
+        if name in RUNNERS and call.args:
             call = call.args[0]
             continue
         function = call.func

@@ -13,8 +13,10 @@ from typing import Iterable, NamedTuple
 
 from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
+from .device_placement import in_test
+from .entry_points import is_started
 from .near_frameworks import near_frameworks
-from .version_evidence import Evidence, FileEvidence, evidence_of
+from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 
 
 class Version(enum.Enum):
@@ -49,6 +51,26 @@ class Verdict(NamedTuple):
 def is_two(context: Context) -> bool:
     """Return True if a file belongs to a program that runs on TensorFlow 2."""
     return verdict(context).is_two
+
+
+def is_eager(context: Context) -> bool:
+    """Return True if a file shows eager code itself, or belongs to a program that shows only TensorFlow 2."""
+    return verdict(context).version == Version.TWO or (
+        context.tf != "1" and context.names.once(evidence_of).eager is not None
+    )
+
+
+def is_on_cpu(context: Context) -> bool:
+    """Return True if a file belongs to a program of TensorFlow 2 in which nothing opens the NPU device.
+
+    A script that trains is not among them: the tool opens the device there. Tests are not either.
+    """
+    found = verdict(context)
+    if not found.is_two or found.opens or in_test(context, context.names.tree):
+        return False
+    if found.trains and is_started(context):
+        return False
+    return not (found.is_trained and _Program(context.names).started)
 
 
 def verdict(context: Context) -> Verdict:

@@ -6,7 +6,7 @@ import ast
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..analysis.tensorflow_version import is_two
+from ..analysis.tensorflow_version import is_on_cpu, is_two
 from ..project.project import Project
 from ..rewrite.npu_imports import import_edits
 from ..rules.base import Change, Context, Result, Rule
@@ -32,6 +32,7 @@ class Plan(NamedTuple):
     calls: Calls
     listed: tuple[ApiCall, ...]
     is_two: bool
+    on_cpu: bool
 
 
 class Planner:
@@ -79,6 +80,7 @@ class Planner:
             counts(found),
             tuple(listed),
             bool(listed) and is_two(context),
+            bool(found) and is_on_cpu(context),
         )
 
     def _context(self, raw: bytes, path: str) -> _Context:

@@ -82,6 +82,7 @@ class FileResult(NamedTuple):
         calls: the counts of its calls.
         listed: the calls, if a report needs them.
         is_two: True if it belongs to a program of TensorFlow 2; known if the calls are listed.
+        on_cpu: True if it calls TensorFlow 2 and nothing in its program opens the NPU device.
         edits: the edits of a script; empty in a run over a folder.
     """
 
@@ -90,6 +91,7 @@ class FileResult(NamedTuple):
     calls: Calls = Calls()
     listed: tuple[ApiCall, ...] = ()
     is_two: bool = False
+    on_cpu: bool = False
     edits: tuple[Edit, ...] = ()
 
     @property
@@ -119,12 +121,13 @@ def plain(result: FileResult) -> list[Any]:
         list(result.calls),
         [list(each) for each in result.listed],
         result.is_two,
+        result.on_cpu,
     ]
 
 
 def of_plain(made: list[Any]) -> FileResult:
     """Return the result from the lists of :func:`plain`."""
-    new, diagnostics, calls, listed, is_two = made
+    new, diagnostics, calls, listed, is_two, on_cpu = made
     return FileResult(
         new,
         tuple([Diagnostic(*each) for each in diagnostics]),
@@ -133,4 +136,5 @@ def of_plain(made: list[Any]) -> FileResult:
             [ApiCall(name, line, col, outcome, tuple(codes), cell) for name, line, col, outcome, codes, cell in listed]
         ),
         is_two,
+        on_cpu,
     )

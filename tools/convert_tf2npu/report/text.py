@@ -54,7 +54,7 @@ def statistics(results: Sequence[Named], registry: Registry) -> Iterator[str]:
 
 
 def summary(results: Sequence[Named]) -> list[str]:
-    """Return two sentences with the counts of a run: its TensorFlow calls, and its files."""
+    """Return sentences about a run: its TensorFlow calls, its files, and those that the NPU does not run."""
     calls = Calls.sum(result.calls for _, result in results)
     said = [d for _, result in results for d in result.diagnostics]
     parts = [count(len(results), "Python file"), f"{sum(1 for _, r in results if r.new is not None)} changed"]
@@ -63,9 +63,22 @@ def summary(results: Sequence[Named]) -> list[str]:
         parts.append(f"{unreadable} unreadable")
     rewrites, findings = (sum(1 for d in said if d.kind == kind) for kind in (CHANGE, FINDING))
     places = f"{count(findings, 'place')} {_needs(findings)} a manual change"
-    return [
+    lines = [
         calls_sentence(calls, sum(1 for _, r in results if r.calls.total)) + ".",
         f"{', '.join(parts)}; {count(rewrites, 'rewrite')}, {places}.",
+    ]
+    return lines + on_cpu(results)
+
+
+def on_cpu(results: Sequence[Named]) -> list[str]:
+    """Return a sentence about the files of TensorFlow 2 that no script runs on the NPU, if there are any."""
+    found = [path for path, result in results if result.on_cpu]
+    if not found:
+        return []
+    whole = printable(found[0]) + (f" and {count(len(found) - 1, 'other file')}" if len(found) > 1 else "")
+    return [
+        f"No script opens the NPU for {whole}: TensorFlow 2 runs there on the CPU. "
+        "Write npu.open().as_default() in the script that starts the program."
     ]
 
 

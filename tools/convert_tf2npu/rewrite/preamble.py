@@ -150,7 +150,9 @@ class _Preamble:
         if isinstance(statement, (ast.If, ast.For, ast.With)):
             heads = [e for e in ast.iter_child_nodes(statement) if not isinstance(e, ast.stmt)]
             inner = statement.body + getattr(statement, "orelse", [])
-            return all(self.is_value(names, e) for e in heads) and all(self.is_harmless(names, s) for s in inner)
+            return all(self.is_value(names, e) for e in heads) and all(
+                self.is_harmless(names, s) or isinstance(s, ast.Raise) for s in inner
+            )
         if isinstance(statement, ast.Try):
             handled = [s for handler in statement.handlers for s in handler.body]
             inner = statement.body + handled + statement.orelse + statement.finalbody
@@ -181,7 +183,7 @@ class _Preamble:
         if not all(self.is_value(names, value) for value in [*node.args, *(k.value for k in node.keywords)]):
             return False
         name = names.resolve(node.func, where) or ""
-        if name:
+        if name and names.definition(node.func, where) is None:
             return name.startswith(SETTINGS) or name.startswith(_OTHER_SETTINGS)
         if isinstance(node.func, ast.Attribute):  # tf.get_logger().setLevel(...), logger.setLevel(...)
             owner = node.func.value
@@ -194,7 +196,7 @@ class _Preamble:
     def _is_value_call(self, names: Names, node: ast.Call) -> bool:
         where = names.place(node)
         name = names.resolve(node.func, where)
-        if name:
+        if name and names.definition(node.func, where) is None:
             return name.partition(".")[0] in _VALUES or name in _QUESTIONS or name.startswith(SETTINGS + FLAGS)
         function = node.func
         if isinstance(function, ast.Name) and names.lookup(function.id, where) is None:

@@ -13,6 +13,8 @@ class Type(enum.Enum):
     """The types that rules ask for. The value is the class's canonical name, or a description where there is none."""
 
     DATASET = "tensorflow.data.Dataset"
+    DATASETS = "datasets in a dictionary or list"
+    DATASET_BUILDER = "tensorflow_datasets.core.DatasetBuilder"
     RUN_CONFIG = "tensorflow.estimator.RunConfig"
     NPU_RUN_CONFIG = "npu_shim.npu_init.NPURunConfig"
     PREPARED_RUN_CONFIG = "a run configuration prepared for the NPU"
@@ -30,22 +32,37 @@ class Type(enum.Enum):
     IN_PROGRESS = "being inferred"  # of an expression that depends on itself; a join ignores it
 
 
-_DATASET_MAKERS = frozenset(
-    "tensorflow.data." + name
-    for name in """
+# Functions of Keras that return datasets of batches.
+FROM_FILES = (
+    "audio_dataset_from_directory",
+    "image_dataset_from_directory",
+    "text_dataset_from_directory",
+    "timeseries_dataset_from_array",
+)
+_DATASET_MAKERS = (
+    frozenset(
+        "tensorflow.data." + name
+        for name in """
 Dataset.from_tensor_slices Dataset.from_tensors Dataset.from_generator Dataset.from_sparse_tensor_slices
 Dataset.range Dataset.zip Dataset.list_files Dataset.random Dataset.load Dataset.choose_from_datasets
 Dataset.sample_from_datasets TFRecordDataset TextLineDataset FixedLengthRecordDataset
 experimental.make_csv_dataset experimental.make_batched_features_dataset experimental.CsvDataset
 experimental.SqlDataset experimental.RandomDataset experimental.sample_from_datasets
 experimental.choose_from_datasets experimental.from_variant experimental.load""".split()
-) | {
-    "tensorflow.contrib.data." + name
-    for name in """Dataset.from_tensor_slices Dataset.from_tensors
+    )
+    | {
+        "tensorflow.contrib.data." + name
+        for name in """Dataset.from_tensor_slices Dataset.from_tensors
 Dataset.from_generator Dataset.range Dataset.zip Dataset.list_files TFRecordDataset TextLineDataset
 FixedLengthRecordDataset sample_from_datasets choose_from_datasets make_csv_dataset CsvDataset
 make_batched_features_dataset SqlDataset""".split()
-}
+    }
+    | {
+        f"tensorflow.keras.{home}.{name}"
+        for home in ("utils", "preprocessing", "preprocessing.image", "preprocessing.text", "preprocessing.timeseries")
+        for name in FROM_FILES
+    }
+)
 # Methods of a dataset that return a dataset.
 DATASET_METHODS = frozenset(
     """
@@ -119,6 +136,7 @@ models.model_from_config Model.from_config Sequential.from_config utils.multi_gp
 experimental.LinearModel experimental.WideDeepModel""".split()
 ) | {"tensorflow.contrib.tpu.keras_to_tpu_model", "tensorflow.contrib.saved_model.load_keras_model"}
 _RETURNS: dict[str, Type] = {
+    "tensorflow_datasets.builder": Type.DATASET_BUILDER,
     "npu_shim.npu_init.NPURunConfig": Type.NPU_RUN_CONFIG,
     "npu_shim.npu_init.npu_run_config_init": Type.PREPARED_RUN_CONFIG,
     "tensorflow.ConfigProto": Type.CONFIG_PROTO,

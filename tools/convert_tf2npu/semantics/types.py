@@ -12,6 +12,7 @@ from typing import Iterable
 
 from ..syntax.expressions import constant, element, is_none
 from .call_sites import handed
+from .loaded_datasets import AS_DATASET, LOAD, loaded
 from .model import Binding, Function, Where
 from .module_index import AnyType, ClassDefinition, Definition, Instance, Names, Types
 from .scopes import own_returns
@@ -62,6 +63,8 @@ class TypeInference(Types):
             found = self.joined(self._names.lookup(node.id, where) or ())
         elif isinstance(node, ast.Attribute):
             found = self._attribute(node, where)
+        elif isinstance(node, ast.Subscript):
+            found = Type.DATASET if self.inferred(node.value, where) is Type.DATASETS else None
         elif isinstance(node, ast.IfExp):
             found = _join([self.inferred(part, where) for part in (node.body, node.orelse) if not is_none(part)])
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
@@ -73,7 +76,8 @@ class TypeInference(Types):
         return found
 
     def _call(self, node: ast.Call, where: Where) -> AnyType | None:
-        found = made_by(self._names.resolve(node.func, where) or "")
+        name = self._names.resolve(node.func, where) or ""
+        found = loaded(node) if name == LOAD else made_by(name)
         if found:
             return found
         definition = self._names.definition(node.func, where)
@@ -83,6 +87,8 @@ class TypeInference(Types):
                 return Type.IN_PROGRESS
             if owner is None and node.func.attr == "apply" and self._transforms(node.args, where):
                 return Type.DATASET
+            if owner is Type.DATASET_BUILDER and node.func.attr == AS_DATASET:
+                return loaded(node)
             if not isinstance(owner, Instance):
                 return METHODS.get((owner, node.func.attr)) if owner else None
             methods = owner.names.held(owner.owner, node.func.attr)
@@ -120,6 +126,8 @@ class TypeInference(Types):
                 self._arguments[key] = self._argument(binding)
             return self._arguments[key]
         if binding.kind == "part" and isinstance(binding.node, ast.Call):
+            if self._names.resolve(binding.node.func, binding.where) == LOAD:
+                return loaded(binding.node, binding.target)
             definition = self._names.definition(binding.node.func, binding.where)
             return self._made_by_definition(definition, binding.target) if definition else None
         if binding.kind == "with":

@@ -14,8 +14,6 @@ SUPPORT: Dict[str, str] = {
     'tensorflow.TextLineReader': 'queue',
     'tensorflow.WholeFileReader': 'queue',
     'tensorflow.accumulate_n': 'unclear',
-    'tensorflow.config.experimental_run_functions_eagerly': 'eager',
-    'tensorflow.config.run_functions_eagerly': 'eager',
     'tensorflow.contrib.cudnn_rnn.CudnnGRU': 'gpu',
     'tensorflow.contrib.cudnn_rnn.CudnnGRUSaveable': 'gpu',
     'tensorflow.contrib.cudnn_rnn.CudnnLSTM': 'gpu',
@@ -140,7 +138,7 @@ SUPPORT: Dict[str, str] = {
     'tensorflow.train.slice_input_producer': 'queue',
     'tensorflow.train.string_input_producer': 'queue',
 }
-# The names that only the list for TensorFlow 2.6 excludes.
+# The names of compat.v1 that only the list for TensorFlow 2.6 excludes.
 AVOID_IN_2: FrozenSet[str] = frozenset({
     'tensorflow.data.experimental.OptionalStructure',
     'tensorflow.estimator.Head',
@@ -149,6 +147,34 @@ AVOID_IN_2: FrozenSet[str] = frozenset({
     'tensorflow.nn.depthwise_conv2d',
     'tensorflow.train.AdagradDAOptimizer',
     'tensorflow.train.basic_train_loop',
+})
+# The names for eager code that the list for TensorFlow 2.6 excludes.
+EXCLUDED_IN_2: FrozenSet[str] = frozenset({
+    'tensorflow.debugging.enable_check_numerics',
+    'tensorflow.io.deserialize_many_sparse',
+    'tensorflow.keras.layers.AveragePooling3D',
+    'tensorflow.keras.layers.AvgPool3D',
+    'tensorflow.keras.layers.Conv3D',
+    'tensorflow.keras.layers.ConvLSTM2D',
+    'tensorflow.keras.layers.Convolution3D',
+    'tensorflow.keras.layers.GaussianDropout',
+    'tensorflow.keras.layers.SeparableConv1D',
+    'tensorflow.keras.layers.SeparableConvolution1D',
+    'tensorflow.linalg.LinearOperatorKronecker',
+    'tensorflow.linalg.LinearOperatorLowRankUpdate',
+    'tensorflow.linalg.banded_triangular_solve',
+    'tensorflow.linalg.eigh_tridiagonal',
+    'tensorflow.linalg.lu_reconstruct',
+    'tensorflow.linalg.tridiagonal_matmul',
+    'tensorflow.math.zeta',
+    'tensorflow.ragged.cross_hashed',
+    'tensorflow.random.experimental.stateless_split',
+    'tensorflow.raw_ops.AllToAll',
+    'tensorflow.raw_ops.BlockLSTM',
+    'tensorflow.raw_ops.BlockLSTMV2',
+    'tensorflow.raw_ops.CudnnRNN',
+    'tensorflow.raw_ops.TensorStridedSliceUpdate',
+    'tensorflow.scan',
 })
 
 

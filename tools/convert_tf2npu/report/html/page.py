@@ -9,7 +9,7 @@ from ... import __version__
 from ...engine.results import CHANGE, ERROR, FINDING, Calls
 from ..model import Report
 from ..support import STATUSES
-from ..text import calls_sentence
+from ..text import calls_sentence, on_cpu
 from .apis import apis
 from .files import files
 from .parts import LABEL, clean
@@ -99,6 +99,7 @@ def _overview(report: Report) -> str:
     made = [
         '<section id="overview" aria-label="Overview">',
         _bar(report.calls, sum(1 for f in report.files if f.result.calls.total)),
+        *(f'<p class="calls">{clean(line)}</p>' for line in on_cpu([(f.name, f.result) for f in report.files])),
         '<div class="cards">',
     ]
     made += [

@@ -75,6 +75,26 @@ After::
 
     estimator.train(lambda: read(FLAGS.files, is_training=True))
 
+Before::
+
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    (train, test), info = tfds.load('mnist', split=['train', 'test'], with_info=True)
+    both = tfds.load('cats_vs_dogs')
+    train = train.map(scale).batch(32)
+    model.fit(train.concatenate(both['train'].shuffle(100)).batch(8))
+
+After::
+
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    (train, test), info = tfds.load('mnist', split=['train', 'test'], with_info=True)
+    both = tfds.load('cats_vs_dogs')
+    train = train.map(scale).batch(32, drop_remainder=True)
+    model.fit(train.concatenate(both['train'].shuffle(100)).batch(8, drop_remainder=True))
+
 Reported::
 
     import tensorflow as tf

@@ -16,6 +16,39 @@ The rule reports these calls:
 
 In programs of TensorFlow 2, ``LossScaleOptimizer`` of Keras becomes ``npu.train.optimizer.NpuLossScaleOptimizer``, and
 the mixed precision of the NPU is ``npu.global_options().precision_mode = 'allow_mix_precision'`` before ``npu.open()``.
+The rule writes this in place of ``set_global_policy('mixed_float16')`` if that call is part of the settings before the
+program's work and the script scales its loss itself. It reports other policies: with ``compile`` and ``fit`` Keras scales
+the loss by itself, so without the policy the optimizer must be wrapped. The graph rewrite scales the loss, too.
+
+Before::
+
+    import tensorflow as tf
+
+    tf.keras.mixed_precision.set_global_policy('mixed_float16')
+    optimizer = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam())
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = optimizer.get_scaled_loss(model(x))
+        gradients = optimizer.get_unscaled_gradients(tape.gradient(loss, variables))
+        optimizer.apply_gradients(zip(gradients, variables))
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.global_options().precision_mode = 'allow_mix_precision'
+    npu.open().as_default()
+    optimizer = npu.train.optimizer.NpuLossScaleOptimizer(tf.keras.optimizers.Adam())
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = optimizer.get_scaled_loss(model(x))
+        gradients = optimizer.get_unscaled_gradients(tape.gradient(loss, variables))
+        optimizer.apply_gradients(zip(gradients, variables))
 
 Before::
 
@@ -95,6 +128,16 @@ Untouched::
 
     import tensorflow as tf
 
+    def build(x):
+        tf.keras.mixed_precision.set_global_policy('mixed_float16')
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile('adam', 'mse')
+        model.fit(x)
+
+Untouched::
+
+    import tensorflow as tf
+
     opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)
 
 Untouched::
@@ -115,7 +158,10 @@ import ast
 import re
 from typing import Iterator
 
+from ...analysis.device_placement import in_test
 from ...analysis.eager import program_texts, trains_eagerly
+from ...analysis.opening import opens_device
+from ...analysis.program_start import first_work
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import add_argument, rename
 from ...rewrite.loss_scale import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, loss_scale_edits
@@ -142,7 +188,9 @@ _POLICIES = frozenset(home + name for home in _KERAS for name in ("set_global_po
 _KERAS_OPTIMIZERS = frozenset(home + "LossScaleOptimizer" for home in _KERAS)
 _MANAGERS = frozenset(RENAMED) - _OPTIMIZERS | {FIXED, DYNAMIC}
 _NPU = "npu_shim.npu_init.NPULossScaleOptimizer"
-CALLS = _MANAGERS | _OPTIMIZERS | _REWRITES | _POLICIES | _KERAS_OPTIMIZERS | {_NPU}
+_OPTIONS = "tensorflow.config.optimizer.set_experimental_options"
+_OPTION = "npu.global_options().precision_mode = 'allow_mix_precision'"
+CALLS = {_OPTIONS} | _MANAGERS | _OPTIMIZERS | _REWRITES | _POLICIES | _KERAS_OPTIMIZERS | {_NPU}
 _ESTIMATOR = re.compile(rb"(?<!_)(?:Estimator|RunConfig)\(")
 
 
@@ -153,11 +201,12 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
         if shared is not None:
             yield Change(call.node, "all ranks skip a step if one of them overflows", (shared,))
         return
-    if name in _REWRITES:
-        yield Finding(
-            call.node,
-            f"the NPU has its own mixed precision. Remove this call and {_mixed_precision(context)}",
-        )
+    if name in _REWRITES or name == _OPTIONS:
+        if (name in _REWRITES or _is_of_options(call)) and not in_test(context, call.node):
+            yield Finding(
+                call.node,
+                f"the NPU has its own mixed precision. Remove this call and {_mixed_precision(context, True)}",
+            )
         return
     if name in _POLICIES or name in _KERAS_OPTIMIZERS:
         if is_two(context):
@@ -212,17 +261,48 @@ def _of_keras(context: Context, call: Call, name: str) -> Iterator[Result]:
             (rename(context.source, call.node.func, f"{local}.train.optimizer.Npu{experimental}LossScaleOptimizer"),),
             (local,),
         )
-    elif _is_mixed(context, call):
+    elif _is_mixed(context, call) and not in_test(context, call.node):
+        scales = not _KERAS_OPTIMIZERS.isdisjoint(context.called.values())
+        if scales and _is_setting(context, call):
+            local = device_name(context.names)
+            yield Change(
+                call.node,
+                "mixed precision replaced with that of the NPU",
+                (rename(context.source, call.node, _OPTION.replace("npu", local, 1)),),
+                (local,),
+            )
+            return
         yield Finding(
             call.node,
-            f"the NPU has its own mixed precision. Remove {last_part(name)} and {_mixed_precision(context)}",
+            f"the NPU has its own mixed precision. Remove {last_part(name)} and {_mixed_precision(context, not scales)}",
         )
 
 
-def _mixed_precision(context: Context) -> str:
-    """Return how the programs that a file belongs to set the mixed precision of the NPU."""
+def _is_setting(context: Context, call: Call) -> bool:
+    """Return True if a call with a literal is a statement before the work of the program, which opens the device."""
+    statement = context.names.parents.get(call.node)
+    if not isinstance(statement, ast.Expr) or not opens_device(context):
+        return False
+    first = first_work(context)
+    if first is None or len(call.node.args) != 1 or constant(call.node.args[0]) != ("mixed_float16",):
+        return False
+    parents = context.names.parents
+    return parents.get(statement) is parents.get(first) and statement.lineno < first.lineno
+
+
+def _is_of_options(call: Call) -> bool:
+    """Return True if the options of the graph optimizer, in a literal, switch on mixed precision."""
+    options = call.node.args[0] if call.node.args else None
+    return isinstance(options, ast.Dict) and any(
+        constant(key) == ("auto_mixed_precision",) and constant(value) == (True,)
+        for key, value in zip(options.keys, options.values)
+    )
+
+
+def _mixed_precision(context: Context, scale: bool = False) -> str:
+    """Return how the programs that a file belongs to set the mixed precision of the NPU, and scale the loss."""
     if is_two(context):
-        return "write npu.global_options().precision_mode = 'allow_mix_precision' before npu.open()"
+        return f"write {_OPTION} {'and use NpuLossScaleOptimizer' if scale else 'before npu.open()'}"
     if any(_ESTIMATOR.search(raw) for raw in program_texts(context)):
         return "pass precision_mode='allow_mix_precision' to NPURunConfig"
     if any(word in context.source.text for word in ("keras", "Keras")):

@@ -4,6 +4,8 @@ The rule adds ``drop_remainder=True`` as NPU109 does, for the functions that rea
 NPU109 for the datasets that it reports. ``make_csv_dataset`` and ``make_batched_features_dataset`` without
 ``num_epochs`` need no change, because TensorFlow makes their batches static itself.
 
+The datasets of Keras' ``image_dataset_from_directory`` and its like have no such argument. The rule reports them.
+
 The last batch of buckets can be padded only if all buckets have the same batch size N.
 
 Before::
@@ -52,6 +54,12 @@ Reported::
 
     import tensorflow as tf
 
+    train_ds = tf.keras.utils.image_dataset_from_directory('images/train', batch_size=32)
+
+Reported::
+
+    import tensorflow as tf
+
     def eval_input_fn(dataset):
         return dataset.apply(tf.data.experimental.map_and_batch(parse, 32))
 
@@ -67,6 +75,12 @@ Reported::
 
     def train_input_fn(dataset):
         return dataset.apply(tf.contrib.data.bucket_by_sequence_length(length, boundaries, sizes))
+
+Untouched::
+
+    import tensorflow as tf
+
+    train_ds = tf.keras.utils.image_dataset_from_directory('images/train', batch_size=None)
 
 Untouched::
 
@@ -106,7 +120,8 @@ from ...analysis.datasets import batched_dataset
 from ...analysis.last_batch import StaticBatch, check_last_batch
 from ...semantics.model import Call
 from ...semantics.signatures import BUCKET_BY_LENGTH, bind
-from ...semantics.tf_types import Type
+from ...semantics.tf_types import FROM_FILES, Type
+from ...syntax.expressions import constant
 from ..base import Context, Result
 from ..compat_v1.contrib.plan import moves
 
@@ -142,6 +157,11 @@ _FEATURES = (
     "sloppy_ordering",
     "drop_final_batch",
 )
+_FROM_FILES = {
+    f"tensorflow.keras.{home}.{name}": name
+    for home in ("utils", "preprocessing", "preprocessing.image", "preprocessing.text", "preprocessing.timeseries")
+    for name in FROM_FILES
+}
 _SIGNATURES: dict[str, tuple[str, ...]] = {
     "map_and_batch": _MAP,
     "map_and_batch_with_legacy_function": _MAP,
@@ -151,7 +171,7 @@ _SIGNATURES: dict[str, tuple[str, ...]] = {
 }
 CALLS = frozenset(
     home + name for name in _SIGNATURES for home in ("tensorflow.data.experimental.", "tensorflow.contrib.data.")
-)
+) | frozenset(_FROM_FILES)
 METHODS = frozenset({"bucket_by_sequence_length"})
 
 # Buckets may differ in their batch size, so the caller gives the size.
@@ -165,6 +185,11 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if name in _FROM_FILES:
+        if any(k.arg == "batch_size" and constant(k.value) == (None,) for k in call.node.keywords):
+            return  # the dataset has no batches
+        yield from check_last_batch(context, call, bind(call.node, ()), StaticBatch(None), None)
+        return
     home, _, word = (name or "").rpartition(".")
     bound = bind(call.node, _SIGNATURES[word])
     whole = batched_dataset(context, call.node)

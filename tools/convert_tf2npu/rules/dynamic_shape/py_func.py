@@ -5,7 +5,7 @@ results are unknown. In the input pipeline it is fine.
 
 * Move the function into the one that ``dataset.map`` calls, and set the shapes of its results with ``set_shape``.
 * Or write it with TensorFlow operations.
-* Or set ``mix_compile_mode=True`` on the session. This needs ``iterations_per_loop=1``.
+* Or, in TensorFlow 1, set ``mix_compile_mode=True`` on the session. This needs ``iterations_per_loop=1``.
 
 Reported::
 
@@ -26,6 +26,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import runs_on_npu
+from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ..base import Context, Finding, Result
@@ -40,8 +41,11 @@ contrib.eager.py_func contrib.framework.py_func""".split()
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     if runs_on_npu(context, call.node):
+        others = "or write it in TensorFlow"
+        if not is_two(context):  # whose options have no mix_compile_mode
+            others = "write it in TensorFlow, or set mix_compile_mode=True"
         yield Finding(
             call.node,
             f"{last_part(name)} runs Python on the host, and its result has no static shape. "
-            "Move it into dataset.map, write it in TensorFlow, or set mix_compile_mode=True",
+            f"Move it into dataset.map, {others}",
         )

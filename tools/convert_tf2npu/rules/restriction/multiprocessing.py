@@ -1,7 +1,7 @@
 """Forked processes in a training script.
 
 A forked process has copies of the NPU runtime's locks and handles, which belong to threads of the parent process. It
-can hang or fail at any time. Start processes with a fork server that is created before the first session. The rule
+can hang or fail at any time. Start processes with a fork server that is created before the first session or tensor. The rule
 reports only files that train.
 
 Reported::
@@ -12,6 +12,15 @@ Reported::
     workers = multiprocessing.Pool(8)
     with tf.Session() as sess:
         sess.run(train_op)
+
+Reported::
+
+    import multiprocessing
+    import tensorflow as tf
+
+    reader = multiprocessing.Process(target=read)
+    with tf.GradientTape() as tape:
+        loss = model(x)
 
 Reported::
 
@@ -62,7 +71,7 @@ concurrent.futures.process.ProcessPoolExecutor""".split()
 CALLS = _METHODS | _WORKERS
 _TRAINS = re.compile(
     r"\.Session\(|\.InteractiveSession\(|\.MonitoredTrainingSession\(|\.Supervisor\(|"
-    r"\.Estimator\(|\.TPUEstimator\(|train_and_evaluate\(|\.fit\(|\.fit_generator\("
+    r"\.Estimator\(|\.TPUEstimator\(|train_and_evaluate\(|\.fit\(|\.fit_generator\(|\.GradientTape\(|\.train_on_batch\("
 )
 _SETS_START_METHOD = re.compile(r"set_start_method\(|get_context\(|mp_context\s*=")
 

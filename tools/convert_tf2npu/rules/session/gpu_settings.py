@@ -1,16 +1,18 @@
 """Remove settings of GPUs.
 
 Without a GPU, the list of GPUs is empty and ``gpus[0]`` raises an IndexError. The rule removes settings of a single
-GPU, unless the script first tests that the list is not empty. Memory fractions in a session configuration and
+GPU, unless the script first tests that the list is not empty, and assertions that there is one. Memory fractions in a session configuration and
 ``CUDA_VISIBLE_DEVICES`` have no effect on the NPU, so they are not changed.
 
-The rule reports a setting inside another expression. Put that statement under ``if gpus:``.
+The rule reports a setting inside another expression. Put that statement under ``if gpus:``. It reports scripts that end
+if there is no GPU. Remove such a test.
 
 Before::
 
     import tensorflow as tf
 
     gpus = tf.config.experimental.list_physical_devices('GPU')
+    assert len(gpus) > 0, 'no GPU'
     tf.config.experimental.set_memory_growth(gpus[0], True)
     tf.config.experimental.set_virtual_device_configuration(gpus[0], [
         tf.config.experimental.VirtualDeviceConfiguration(memory_limit=1024)])
@@ -43,6 +45,15 @@ Untouched::
 
     import tensorflow as tf
 
+    gpus = tf.config.list_physical_devices('GPU')
+    if not gpus:
+        print('trains on the CPU')
+    assert len(gpus) < 9
+
+Untouched::
+
+    import tensorflow as tf
+
     cpus = tf.config.list_physical_devices('CPU')
     tf.config.set_logical_device_configuration(cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 """
@@ -66,6 +77,7 @@ CALLS = frozenset(
 set_virtual_device_configuration set_logical_device_configuration""".split()
 )
 _LISTS = frozenset(home + name for home in _HOMES for name in ("list_physical_devices", "get_visible_devices"))
+_EXITS = frozenset({"sys.exit", "os._exit", "exit", "quit"})
 _CAUGHT = frozenset({"IndexError", "LookupError", "Exception", "BaseException"})
 
 
@@ -87,6 +99,59 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             call.node,
             f"raises an IndexError without a GPU. Put it under if {context.source.segment(gpus)}:",
         )
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    """Remove assertions that there is a GPU, and report scripts that end without one."""
+    names = context.names
+    if "GPU" not in context.source.text or _LISTS.isdisjoint(context.called.values()):
+        return
+    for statement, where in names.places.items():
+        if isinstance(statement, ast.Assert) and _some(context, statement.test, where):
+            edits = remove_statements(context.source, names, [statement])
+            yield Change(statement, "assertion that there is a GPU removed", tuple(edits))
+        elif isinstance(statement, ast.If) and _none(context, statement.test, where):
+            for last in statement.body[-1:]:
+                ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+                called = names.resolve(last.value.func, where) if ends else ""  # type: ignore[attr-defined]
+                if isinstance(last, ast.Raise) or called in _EXITS:
+                    yield Finding(statement, "the script ends without a GPU. Remove this test")
+
+
+def _some(context: Context, test: ast.expr, where: Where) -> bool:
+    """Return True if a test is true with one GPU or more."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        limit = (constant(test.comparators[0]) or ("",))[0]
+        return _counts(context, test.left, where) and (
+            isinstance(test.ops[0], (ast.Gt, ast.NotEq))
+            and limit == 0
+            or isinstance(test.ops[0], ast.GtE)
+            and limit == 1
+        )
+    return _lists_gpus(context, test, where) or _counts(context, test, where)
+
+
+def _none(context: Context, test: ast.expr, where: Where) -> bool:
+    """Return True if a test is true without GPUs."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _some(context, test.operand, where)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        limit = (constant(test.comparators[0]) or ("",))[0]
+        return _counts(context, test.left, where) and (
+            isinstance(test.ops[0], ast.Eq) and limit == 0 or isinstance(test.ops[0], ast.Lt) and limit == 1
+        )
+    return False
+
+
+def _counts(context: Context, node: ast.expr, where: Where) -> bool:
+    """Return True if an expression is the number of GPUs."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "len"
+        and len(node.args) == 1
+        and _lists_gpus(context, node.args[0], where)
+    )
 
 
 def _lists_gpus(context: Context, node: ast.AST, where: Where) -> bool:

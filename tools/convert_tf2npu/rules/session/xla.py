@@ -16,6 +16,9 @@ Before::
     def step(x):
         return x + 1
 
+    def build(model: tf.keras.Model):
+        model.compile('adam', 'mse', jit_compile=True)
+
 After::
 
     import tensorflow as tf
@@ -27,6 +30,9 @@ After::
     @tf.function(jit_compile=False)
     def step(x):
         return x + 1
+
+    def build(model: tf.keras.Model):
+        model.compile('adam', 'mse', jit_compile=False)
 
 Untouched::
 
@@ -46,11 +52,13 @@ Untouched::
 
 from __future__ import annotations
 
+import ast
 from typing import Iterator
 
 from ...rewrite.call_edits import add_argument, rename
 from ...semantics.model import Call
 from ...semantics.signatures import bind
+from ...semantics.tf_types import Type
 from ...syntax.expressions import constant
 from ..base import Change, Context, Finding, Result
 
@@ -67,6 +75,16 @@ _SWITCHES: dict[str, tuple[tuple[str, ...], str, bool]] = {
     "tensorflow.function": ((), "jit_compile", False),
 }
 CALLS = frozenset(_SWITCHES)
+METHODS = frozenset({"compile"})
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    """Disable XLA in ``compile`` of a Keras model."""
+    assert isinstance(call.node.func, ast.Attribute)
+    value = next((keyword.value for keyword in call.node.keywords if keyword.arg == "jit_compile"), None)
+    if constant(value) == (True,) and context.types.of(call.node.func.value, call.where) == Type.MODEL:
+        assert value is not None
+        yield Change(call.node, "XLA disabled", (rename(context.source, value, "False"),))
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:

@@ -14,6 +14,18 @@ Reported::
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
+Reported::
+
+    from absl import app
+    import tensorflow as tf
+
+    def main(_):
+        with tf.GradientTape() as tape:
+            loss = loss_of(model(x))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+    app.run(main)
+
 Untouched::
 
     import tensorflow as tf
@@ -60,13 +72,10 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
-from ...semantics.mentions import mentions
-from ...semantics.module_index import Names
+from ...analysis.tf_functions import functions_around, may_be_traced
 from ..base import Context, Finding, Result
 
 CODE = "NPU247"
-_FUNCTION = "tensorflow.function"
-_COMPILED_METHODS = frozenset({"train_step", "test_step", "predict_step", "call"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -77,41 +86,12 @@ def check_file(context: Context) -> Iterator[Result]:
     for call in context.names.calls:
         if context.called.get(call.node) != "tensorflow.GradientTape" or in_test(context, call.node):
             continue
-        around = _functions(context.names, call.node)
+        around = functions_around(context.names, call.node)
         innermost = around[0] if around else None
-        if innermost in reported or any(_is_compiled(context.names, function, set()) for function in around):
+        if innermost in reported or any(may_be_traced(context.names, function) for function in around):
             continue
         reported.add(innermost)
         yield Finding(
             call.node,
             "this training step runs operation by operation. Put it into a function with @tf.function",
         )
-
-
-def _functions(names: Names, node: ast.AST) -> list[ast.FunctionDef]:
-    return [parent for parent in names.ancestors(node) if isinstance(parent, ast.FunctionDef)]
-
-
-def _is_compiled(names: Names, function: ast.FunctionDef, seen: set[ast.AST]) -> bool:
-    """Return True if a function may run inside a tf.function."""
-    if function in seen:
-        return False
-    seen.add(function)
-    where = names.places[function]
-    for decorator in function.decorator_list:
-        if any(names.resolve(part, where) == _FUNCTION for part in ast.walk(decorator)):
-            return True
-    parent = names.parents.get(function)
-    if isinstance(parent, ast.ClassDef) and function.name in _COMPILED_METHODS:
-        return True
-    found = mentions(function, names)
-    if found is None:
-        return True  # in a file that cannot be read
-    for mention in found:
-        user = mention.names
-        call = user.parents.get(mention.node)
-        if not isinstance(call, ast.Call) or mention.node is not call.func:
-            return True  # passed to other code, as to tf.function or strategy.run
-        if any(_is_compiled(user, around, seen) for around in _functions(user, mention.node)):
-            return True
-    return False

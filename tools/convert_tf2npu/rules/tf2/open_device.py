@@ -151,11 +151,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from ...analysis.device_placement import in_test
-from ...analysis.entry_points import is_started
+from ...analysis.opening import starts_training
 from ...analysis.program_start import first_work
+from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Version, verdict
-from ...analysis.version_evidence import Evidence
 from ...rewrite.insertion import line_before
 from ...rewrite.npu_imports import device_name
 from ...syntax.source import Edit
@@ -166,20 +165,17 @@ _CALL = "open().as_default()"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    body = context.names.tree.body
-    if not body or not is_started(context) or in_test(context, body[0]):
+    if not starts_training(context):
         return
     found = verdict(context)
     enabled = "tensorflow.enable_eager_execution" in context.called.values()  # NPU210
-    if found.version == Version.BOTH and found.trains and not found.opens and not enabled:
+    if found.version == Version.BOTH and not enabled:
         yield Finding(
-            body[0],
+            context.names.tree.body[0],
             f"this program of {_why(context, found.version, found.evidence)} trains on the CPU in eager code. "
             "Convert it with --tf 2 if it does not build graphs",
         )
-    if not found.is_two or not found.trains or found.opens:
-        return
-    first = first_work(context)
+    first = first_work(context) if found.is_two else None
     if first is None:
         return
     name = device_name(context.names)

@@ -1,8 +1,8 @@
 """Calls that enable eager execution.
 
-The NPU executes compiled graphs. With eager execution each operation runs on the host and none on the NPU. Build a
-graph instead: use a session, an Estimator or Keras in graph mode. ``tf.executing_eagerly()`` is harmless and not
-reported.
+The NPU executes compiled graphs. With eager execution of TensorFlow 1 each operation runs on the host and none on the
+NPU. Build a graph instead: use a session, an Estimator or Keras in graph mode. ``tf.executing_eagerly()`` and programs
+of TensorFlow 2 are not reported.
 
 Reported::
 
@@ -20,6 +20,15 @@ Untouched::
 
     import tensorflow as tf
 
+    def main():
+        tf.compat.v1.enable_v2_behavior()
+        with tf.GradientTape() as tape:
+            loss = model(x)
+
+Untouched::
+
+    import tensorflow as tf
+
     if tf.executing_eagerly():
         print(loss.numpy())
 """
@@ -29,6 +38,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
+from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.support import names_of
@@ -40,7 +50,7 @@ CALLS = names_of("eager")
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
-    if not in_test(context, call.node):
+    if not in_test(context, call.node) and not is_two(context):
         yield Finding(
             call.node,
             f"{short} runs all operations on the host, none on the NPU. "

@@ -1,7 +1,7 @@
 """Calls that need a TPU.
 
 These functions compile for a TPU, configure it or exchange data between its cores. Calls that run only on a TPU, such
-as those under ``if FLAGS.use_tpu``, are not reported. Mixed precision, which ``bfloat16_scope`` sets on a TPU, is an
+as those under ``if FLAGS.use_tpu`` or in a ``try`` that handles their error, are not reported. Mixed precision, which ``bfloat16_scope`` sets on a TPU, is an
 option of the NPU session: ``precision_mode_v2``.
 
 Reported::
@@ -17,6 +17,16 @@ Untouched::
 
     if FLAGS.use_tpu:
         losses = tf.contrib.tpu.cross_replica_sum(losses)
+
+Untouched::
+
+    import tensorflow as tf
+
+    try:
+        tpu = tf.distribute.cluster_resolver.TPUClusterResolver()
+        strategy = tf.distribute.TPUStrategy(tpu)
+    except ValueError:
+        strategy = tf.distribute.get_strategy()
 
 Untouched::
 
@@ -36,17 +46,19 @@ from ...tf_api.support import names_of
 from ..base import Context, Finding, Result
 
 CODE = "NPU211"
-CALLS = names_of("tpu")
+CALLS = names_of("tpu") | {"tensorflow.distribute.TPUStrategy"}
 _ADVICE = {
     "bfloat16_scope": "Remove it and set precision_mode_v2='mixed_float16' on the NPU session",
     "cross_replica_sum": "Remove it on one device; use npu_allreduce on several",
     "initialize_system": "Remove it: the NPU session initializes its device",
     "shutdown_system": "Remove it: the NPU session releases its device",
-    "TPUStrategy": "Use npu_strategy.NPUStrategy(), or no strategy on one device",
+    "TPUStrategy": "Use tf.distribute.get_strategy() on one device",
 }
 
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if last_part(name) == "TPUStrategy" and context.distributed == "tf_strategy":
+        return  # another rule replaces strategies
     child: ast.AST = call.node
     for parent in context.names.ancestors(call.node):
         if (
@@ -54,6 +66,8 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             and child is not parent.test
             and "tpu" in context.source.segment(parent.test).lower()
         ):
+            return
+        if isinstance(parent, ast.Try) and parent.handlers and child in parent.body:
             return
         if isinstance(parent, (ast.FunctionDef, ast.ClassDef)) and "tpu" in parent.name.lower():
             return  # written for a TPU, and called only on one

@@ -7,6 +7,7 @@ from typing import Iterator, NamedTuple
 
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
+from ..syntax.expressions import last_name
 from ..tf_api.canonical_names import canonical, is_only_version2, is_version1
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
 
@@ -32,6 +33,10 @@ _SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", "t
 _KERAS = frozenset(
     "tensorflow.keras." + name for name in ("backend.get_session", "layers.CuDNNGRU", "layers.CuDNNLSTM")
 )
+_MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"})
+_VERSIONS = frozenset({"__version__", "VERSION"})
+# TensorFlow 2.0 to 2.3 have it too.
+_REWRITE = "tensorflow.train.experimental.enable_mixed_precision_graph_rewrite"
 _ENABLES = ("tensorflow.enable_", "tensorflow.logging", "tensorflow.ConfigProto", "tensorflow.GPUOptions")
 
 
@@ -49,13 +54,15 @@ class FileEvidence(NamedTuple):
     Attributes:
         one: of version 1, in which the program builds graphs.
         session: a session of compat.v1. Programs of version 2 make one to limit the memory of GPUs.
-        two: of version 2, eager.
+        eager: of a tape or a tf.function.
+        two: of version 2.
         trains: the file trains a Keras model or computes gradients eagerly.
         opens: the file opens the NPU device.
     """
 
     one: Evidence | None
     session: Evidence | None
+    eager: Evidence | None
     two: Evidence | None
     trains: bool
     opens: bool
@@ -78,14 +85,15 @@ def evidence_of(names: Names) -> FileEvidence:
             continue
         if dotted in _SESSIONS and is_version1(name):
             session = session or _evidence(names, name, node)
-        elif _is_one(name, dotted, node):
-            one = one or _evidence(names, name, node)
+        elif one is None and _is_one(name, dotted, node):
+            decides = dotted.startswith("tensorflow.disable_") or not _is_switched(names, node)
+            one = _evidence(names, name, node) if decides else None
         elif dotted in _EAGER:
             eager = eager or _evidence(names, name, node)
-        elif _is_two(name, dotted):
-            two = two or _evidence(names, name, node)
+        elif two is None and _is_two(name, dotted) and not _is_switched(names, node):
+            two = _evidence(names, name, node)
     two = eager or two or _reads_values(names)
-    return FileEvidence(one, session, two, trains or _fits(names, calls_keras), opens)
+    return FileEvidence(one, session, eager, two, trains or _fits(names, calls_keras), opens)
 
 
 def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:
@@ -107,15 +115,39 @@ def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
+    if name.startswith("tensorflow.python."):
+        return False  # private modules, which both versions have
     if dotted == "tensorflow.nn.dropout":
         return isinstance(node, ast.Call) and any(keyword.arg == "keep_prob" for keyword in node.keywords)
     if dotted.startswith(_ENABLES):
         return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE)
     if dotted.startswith(_GRAPHS) or dotted in _KERAS:
         return True
+    if dotted == _REWRITE:
+        return False
     if dotted.startswith("tensorflow.keras."):
         return False  # Keras moves names from version to version
     return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
+
+
+def _is_switched(names: Names, node: ast.AST) -> bool:
+    """Return True if code runs in one version only: it asks for the version, or catches what fails in the other."""
+    child = node
+    for parent in names.ancestors(node):
+        if isinstance(parent, ast.Try) and child not in parent.finalbody:
+            caught = {last_name(part) for handler in parent.handlers for part in _types(handler)}
+            if caught & _MISSING:
+                return True
+        if isinstance(parent, (ast.If, ast.IfExp)) and any(
+            isinstance(part, ast.Attribute) and part.attr in _VERSIONS for part in ast.walk(parent.test)
+        ):
+            return True
+        child = parent
+    return False
+
+
+def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
+    return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
 
 
 def _is_two(name: str, dotted: str) -> bool:

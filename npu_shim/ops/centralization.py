@@ -1,0 +1,30 @@
+"""Centralization of gradients.
+
+Source: Yong et al., "Gradient Centralization", arXiv:2004.01461.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Sequence
+
+from npu_shim import _device
+from npu_shim._tf import tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor
+
+
+@_device.prefer_vendor("npu_bridge.estimator.npu_aicore_ops")
+def centralization(x: Tensor, axes: Sequence[int], name: str | None = None) -> Tensor:
+    """Return x minus its mean over the axes. The gradient is dy minus its mean over the axes.
+
+    Args:
+        x: float16 or float32 tensor.
+        axes: list of ints.
+        name: name of the ops.
+    Returns:
+        A tensor with x's shape and type.
+    """
+    x = tf.convert_to_tensor(x)
+    with tf.name_scope(name or "centralization"):
+        return x - tf.reduce_mean(x, list(axes), keepdims=True)

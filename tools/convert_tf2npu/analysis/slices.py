@@ -1,0 +1,129 @@
+"""Find the slices of an array that a loop cuts, of which the last one may be smaller: ``x[i:i + 64]``."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from ..project.context import Context
+from ..semantics.model import Call
+from ..syntax.expressions import constant, last_name
+from ..syntax.source import one_line
+
+
+class Slice(NamedTuple):
+    """A slice of an array: the array, the size of a slice, and the range or min that makes the last slice smaller."""
+
+    whole: ast.expr
+    size: ast.expr
+    by: ast.Call
+
+
+def full_range(context: Context, piece: Slice) -> str:
+    """Return the advice that drops the last partial batch: another range, or an earlier end of the loop."""
+    if len(piece.by.args) != 3:
+        return "end the loop before it"
+    size, stop = text_of(context, piece.size), piece.by.args[1]
+    plain = isinstance(stop, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) or constant(stop) is not None
+    end = text_of(context, stop) if plain else f"({text_of(context, stop)})"
+    return f"range({text_of(context, piece.by.args[0])}, {end} - {size} + 1, {size})"
+
+
+def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
+    """Return the slice in a fed value, or None if its last slice is not known to be smaller."""
+    if not isinstance(value, ast.Subscript):
+        return None
+    place: ast.AST = getattr(value.slice, "value", value.slice)  # in ast.Index before Python 3.9
+    parts = getattr(place, "elts", None) or getattr(place, "dims", None) or [place]
+    part = parts[0]
+    if not isinstance(part, ast.Slice) or not isinstance(part.lower, ast.Name) or part.step is not None:
+        return None
+    if _is_tested(context, value, {part.lower.id, getattr(part.upper, "id", part.lower.id)}):
+        return None
+    upper = _value_of(context, call, part.upper)
+    if isinstance(upper, ast.Call) and getattr(upper.func, "id", "") == "min" and len(upper.args) == 2:
+        for argument in upper.args:
+            size = _summand(argument, part.lower.id)
+            if size is not None:
+                return Slice(value.value, size, upper)
+    size = _summand(upper, part.lower.id)
+    ranged = _range_of(context, value, part.lower.id) if size is not None else None
+    if (
+        size is None
+        or ranged is None
+        or ast.dump(ranged.args[2]) != ast.dump(size)
+        or _divides(context, call, ranged, size)
+    ):
+        return None
+    return Slice(value.value, size, ranged)
+
+
+def _value_of(context: Context, call: Call, node: ast.AST | None) -> ast.AST | None:
+    if isinstance(node, ast.Name):
+        bindings = context.names.lookup(node.id, call.where) or []
+        return (
+            bindings[-1].node
+            if bindings
+            and all(b.kind == "value" for b in bindings)
+            and len({ast.dump(b.node) for b in bindings if b.node is not None}) == 1
+            else None
+        )
+    return node
+
+
+def _summand(node: ast.AST | None, start: str) -> ast.expr | None:
+    """Return the summand of a name: ``size`` in ``start + size``."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(one, ast.Name) and one.id == start:
+                return other
+    return None
+
+
+def _range_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
+    """Return the ``range(start, stop, step)`` of the loop around a node that binds a name."""
+    for parent in context.names.ancestors(node):
+        loops: list[tuple[ast.AST, ast.AST]] = (
+            [(parent.target, parent.iter)]
+            if isinstance(parent, ast.For)
+            else [(g.target, g.iter) for g in getattr(parent, "generators", ())]
+        )
+        for target, over in loops:
+            if isinstance(target, ast.Name) and target.id == name:
+                ranged = isinstance(over, ast.Call) and last_name(over.func) in (
+                    "range",
+                    "xrange",
+                    "trange",
+                    "arange",
+                )
+                return over if ranged and len(over.args) == 3 else None  # type: ignore[attr-defined,return-value]
+    return None
+
+
+def _is_tested(context: Context, node: ast.AST, names: set[str]) -> bool:
+    """Return True if the loop around a node tests one of the names."""
+    loop = next((p for p in context.names.ancestors(node) if isinstance(p, (ast.For, ast.While))), None)
+    return any(
+        isinstance(n, ast.Name) and n.id in names
+        for statement in getattr(loop, "body", ())
+        for part in ast.walk(statement)
+        if isinstance(part, (ast.If, ast.IfExp, ast.Assert))
+        for n in ast.walk(part.test)
+    )
+
+
+def _divides(context: Context, call: Call, ranged: ast.Call, size: ast.expr) -> bool:
+    """Return True if all slices of a range have one size, or if its end is computed so that they may."""
+    numbers = [constant(argument) for argument in ranged.args]
+    if None not in numbers:
+        start, stop, step = [number[0] for number in numbers if number]
+        return not step or (stop - start) % step == 0
+    stop = _value_of(context, call, ranged.args[1])
+    return any(
+        isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Sub, ast.FloorDiv, ast.Mod, ast.Mult))
+        for part in (ast.walk(stop) if stop is not None else ())
+    )
+
+
+def text_of(context: Context, node: ast.AST) -> str:
+    return one_line(context.source.segment(node))

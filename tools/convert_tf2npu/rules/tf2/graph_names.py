@@ -1,0 +1,132 @@
+"""Calls of tf.compat.v1 in eager programs.
+
+On the NPU, calls of ``tf.compat.v1`` that build or run graphs must not be mixed with eager code: they create variables
+and sessions that the NPU's eager device does not know. Use the names of TensorFlow 2. Logging, flags, files and
+configurations are harmless. The rule reports one finding for each name in a file.
+
+Reported::
+
+    import tensorflow as tf
+
+    weight = tf.compat.v1.get_variable('weight', [3])
+
+    @tf.function
+    def step(x):
+        return x * weight
+
+Reported::
+
+    import tensorflow as tf
+
+    optimizer = tf.compat.v1.train.AdamOptimizer(1e-3)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = model(x)
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+Untouched::
+
+    import tensorflow as tf
+
+    tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Untouched::
+
+    import tensorflow.compat.v1 as tf
+
+    def build():
+        return tf.get_variable('weight', [3])
+
+Untouched::
+
+    import tensorflow as tf
+
+    def frozen(path):
+        with tf.Graph().as_default():
+            return tf.compat.v1.get_variable('weight', [3])
+
+    @tf.function
+    def step(x):
+        return model(x)
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import in_test
+from ...analysis.tensorflow_version import is_eager
+from ...tf_api.v1_fate import V1, rest_of
+from ..base import Context, Finding, Result
+
+CODE = "NPU279"
+# The parts of compat.v1 that build and run graphs, and what eager code has instead.
+_INSTEAD = {
+    "InteractiveSession": "Remove it: eager code needs no session",
+    "Session": "Remove it: eager code needs no session",
+    "assign": "Use variable.assign",
+    "data.make_initializable_iterator": "Loop over the dataset",
+    "data.make_one_shot_iterator": "Loop over the dataset",
+    "get_variable": "Use tf.Variable",
+    "global_variables_initializer": "Remove it: eager variables have their values",
+    "layers": "Use tf.keras.layers",
+    "local_variables_initializer": "Remove it: eager variables have their values",
+    "losses": "Use tf.keras.losses",
+    "metrics": "Use tf.keras.metrics",
+    "placeholder": "Pass a tensor to a tf.function",
+    "train.AdadeltaOptimizer": "Use tf.keras.optimizers.Adadelta",
+    "train.AdagradOptimizer": "Use tf.keras.optimizers.Adagrad",
+    "train.AdamOptimizer": "Use tf.keras.optimizers.Adam",
+    "train.GradientDescentOptimizer": "Use tf.keras.optimizers.SGD",
+    "train.MomentumOptimizer": "Use tf.keras.optimizers.SGD with momentum",
+    "train.RMSPropOptimizer": "Use tf.keras.optimizers.RMSprop",
+    "train.Saver": "Use tf.train.Checkpoint",
+    "train.get_or_create_global_step": "Use optimizer.iterations",
+    "variable_scope": "Use tf.Variable and tf.Module",
+}
+_GRAPHS = ("Graph", "wrap_function")
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    if "compat" not in context.source.text or context.compat_v1:
+        return
+    reported: set[str] = set()
+    for call in context.names.calls:
+        spelled = context.names.spelled(call.node.func, call.where) or ""
+        if not spelled.startswith(V1 + "."):
+            continue
+        rest = rest_of(spelled)
+        found = next((name for name in _INSTEAD if rest == name or rest.startswith(name + ".")), None)
+        if (
+            found is None
+            or found in reported
+            or _in_graph(context, call.node)
+            or in_test(context, call.node)
+            or not is_eager(context)
+        ):
+            continue
+        reported.add(found)
+        yield Finding(call.node, f"tf.compat.v1.{rest} must not be mixed with eager code. {_INSTEAD[found]}")
+
+
+def _in_graph(context: Context, node: ast.AST) -> bool:
+    """Return True if code builds a graph of its own, or runs only without eager execution."""
+    child = node
+    for parent in context.names.ancestors(node):
+        if isinstance(parent, ast.With) and any(
+            word in context.source.segment(item.context_expr) for item in parent.items for word in _GRAPHS
+        ):
+            return True
+        if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
+            test = context.source.segment(parent.test)
+            if any(word in test.lower() for word in ("eager", "version", "graph")):
+                return True
+        child = parent
+    return False

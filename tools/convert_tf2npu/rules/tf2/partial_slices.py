@@ -1,0 +1,121 @@
+"""Loops over arrays whose last slice is smaller.
+
+``for i in range(0, len(x), 64): step(x[i:i + 64])`` passes a smaller last batch if 64 does not divide the number of rows.
+A tf.function is traced again for its shape, and the NPU compiles it again. ``train_on_batch`` has the same effect. Drop
+this batch in training. In evaluation and prediction keep it: ``npu_shim.data.padded_batches`` pads it and returns the
+number of real rows.
+
+Reported::
+
+    import tensorflow as tf
+
+    def train(model: tf.keras.Model, x, y):
+        for i in range(0, len(x), 64):
+            model.train_on_batch(x[i:i + 64], y[i:i + 64])
+
+Reported::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(images):
+        return model(images)
+
+    for i in range(0, len(images), size):
+        batch = images[i:i + size]
+        step(batch)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def train(model: tf.keras.Model, x, y):
+        for i in range(0, len(x) - 64 + 1, 64):
+            model.train_on_batch(x[i:i + 64], y[i:i + 64])
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(images):
+        return model(images)
+
+    def train(images, size):
+        for i in range(len(images) // size):
+            step(images[i * size:(i + 1) * size])
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+    def show(images):
+        for i in range(0, len(images), 64):
+            draw(images[i:i + 64])
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import in_test
+from ...analysis.slices import full_range, slice_of, text_of
+from ...analysis.tensorflow_version import is_two
+from ...analysis.tf_functions import function_call, is_traced, traced_functions
+from ...semantics.model import Call
+from ...semantics.tf_types import Type
+from ..base import Context, Finding, Result
+
+CODE = "NPU276"
+_TRAINS = "train_on_batch"
+_ON_BATCH = frozenset({_TRAINS, "test_on_batch", "predict_on_batch"})
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    text = context.source.text
+    if "range" not in text or "_on_batch" not in text and not context.names.once(traced_functions):
+        return
+    for call in context.names.calls:
+        for value in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:
+            piece = slice_of(context, call, _bound(context, call, value))
+            if piece is None or not _is_step(context, call):
+                continue
+            if not in_test(context, call.node) and is_two(context):
+                fix = (
+                    f"In training drop it: {full_range(context, piece)}"
+                    if _is_training(context, call)
+                    else f"Use npu_shim.data.padded_batches({text_of(context, piece.whole)}, "
+                    f"{text_of(context, piece.size)}) and keep [:real] of the results"
+                )
+                yield Finding(call.node, f"last partial batch: the NPU recompiles for it. {fix}")
+            break
+
+
+def _bound(context: Context, call: Call, value: ast.expr) -> ast.expr:
+    """Return the slice that an argument names, or the argument."""
+    bindings = context.names.lookup(value.id, call.where) or [] if isinstance(value, ast.Name) else []
+    if len(bindings) == 1 and bindings[0].kind == "value" and isinstance(bindings[0].node, ast.expr):
+        return bindings[0].node
+    return value
+
+
+def _is_step(context: Context, call: Call) -> bool:
+    function = call.node.func
+    if isinstance(function, ast.Attribute) and function.attr in _ON_BATCH:
+        return context.types.of(function.value, call.where) == Type.MODEL
+    return function_call(context.names, call) is not None and not is_traced(context.names, call.node)
+
+
+def _is_training(context: Context, call: Call) -> bool:
+    """Return True if a call is one of a step that updates variables."""
+    if getattr(call.node.func, "attr", "") in _ON_BATCH:
+        return getattr(call.node.func, "attr", "") == _TRAINS
+    step = function_call(context.names, call)
+    return step is not None and any(
+        getattr(node, "attr", "") in ("apply_gradients", "minimize") for node in ast.walk(step)
+    )

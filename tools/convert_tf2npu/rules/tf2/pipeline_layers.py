@@ -1,0 +1,145 @@
+"""Variables and layers of the input pipeline on the NPU.
+
+Once the NPU is the default device, variables are created there, and the input pipeline runs on the host, where it cannot
+read them. Layers that augment or normalize have variables, too. Create what ``dataset.map`` uses under
+``with tf.device('/CPU:0'):``.
+
+Reported::
+
+    import tensorflow as tf
+
+    flip = tf.keras.layers.RandomFlip()
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(lambda image: flip(image))
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Reported::
+
+    import tensorflow as tf
+
+    seen = tf.Variable(0)
+
+    def count(image):
+        seen.assign_add(1)
+        return image
+
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(count)
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    with tf.device('/CPU:0'):
+        flip = tf.keras.layers.RandomFlip()
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(lambda image: flip(image))
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    rescale = tf.keras.layers.Rescaling(1 / 255)
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(lambda image: rescale(image))
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    total = tf.Variable(0)
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(lambda image: image / 255)
+
+    @tf.function
+    def step(x):
+        total.assign_add(1)
+        return model(x)
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import host_functions, in_test
+from ...analysis.tensorflow_version import is_two
+from ...semantics.model import Where
+from ...semantics.value_flow import origins
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
+
+CODE = "NPU278"
+_LAYERS = """Normalization RandomBrightness RandomContrast RandomCrop RandomFlip RandomHeight RandomRotation
+RandomTranslation RandomWidth RandomZoom"""
+_MAKERS = frozenset(
+    [
+        "tensorflow.Variable",
+        "tensorflow.random.Generator.from_seed",
+        "tensorflow.random.experimental.Generator.from_seed",
+    ]
+    + [
+        f"tensorflow.keras.layers.{home}{name}"
+        for home in ("", "experimental.preprocessing.")
+        for name in _LAYERS.split()
+    ]
+)
+_SEQUENTIAL = frozenset({"tensorflow.keras.Sequential"})
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    names = context.names
+    if "Dataset" not in context.source.text and ".map(" not in context.source.text:
+        return
+    if not any(name in _MAKERS for name in context.called.values()):
+        return
+    reported: set[ast.AST] = set()
+    for read, where in names.reads:
+        if not isinstance(read.ctx, ast.Load) or not any(
+            p in names.once(host_functions) for p in names.ancestors(read)
+        ):
+            continue
+        for made in _makers(context, read, where):
+            if made in reported or in_test(context, made) or not is_two(context):
+                continue
+            reported.add(made)
+            name = last_part(context.called[made])
+            yield Finding(
+                made,
+                f"dataset.map uses this {name} on the host, and its variables are on the NPU. "
+                "Create it under with tf.device('/CPU:0'):",
+            )
+
+
+def _makers(context: Context, read: ast.Name, where: Where) -> Iterator[ast.Call]:
+    """Yield the calls that make the variable or layer that a name has, except those on the CPU."""
+    for origin in origins(read, where, context.names):
+        node = origin.node
+        if not isinstance(node, ast.Call) or origin.names is not context.names:
+            continue
+        name = origin.resolve()
+        if name in _SEQUENTIAL:
+            inner = [n for n in ast.walk(node) if isinstance(n, ast.Call) and context.called.get(n) in _MAKERS]
+            node = inner[0] if inner else node
+        if context.called.get(node) in _MAKERS and not _is_on_cpu(context, node):
+            if not any(p in context.names.once(host_functions) for p in context.names.ancestors(node)):
+                yield node
+
+
+def _is_on_cpu(context: Context, node: ast.AST) -> bool:
+    for parent in context.names.ancestors(node):
+        if isinstance(parent, ast.With) and any(
+            "cpu" in context.source.segment(item.context_expr).lower() for item in parent.items
+        ):
+            return True
+    return False

@@ -1,0 +1,99 @@
+"""model.predict in a loop.
+
+``predict`` makes a dataset, splits it into batches and copies the results to the host in each call. In a loop of small
+batches this takes longer than the model. Call the model instead, ``model(x, training=False)``, in a function with
+``@tf.function``, or pass all inputs to one ``predict``.
+
+Reported::
+
+    import tensorflow as tf
+
+    def play(model: tf.keras.Model, steps):
+        for step in range(steps):
+            action = model.predict(state)
+            state = world.step(action)
+            model.train_on_batch(state, action)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def judge(model: tf.keras.Model, images):
+        return model.predict(images)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def folds(model: tf.keras.Model, parts):
+        for train, test in parts:
+            model.fit(train)
+            scores.append(model.predict(test))
+
+Untouched::
+
+    import tensorflow as tf
+
+    models = [tf.keras.Sequential(), tf.keras.Sequential()]
+    for model in models:
+        results.append(model.predict(images))
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import in_test
+from ...analysis.tensorflow_version import is_two
+from ...semantics.model import Call
+from ...semantics.tf_types import Type
+from ..base import Context, Finding, Result
+
+CODE = "NPU273"
+METHODS = frozenset({"predict"})
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    assert isinstance(call.node.func, ast.Attribute)
+    model = call.node.func.value
+    loop = _loop(context, call.node)
+    if (
+        loop is None
+        or context.types.of(model, call.where) != Type.MODEL
+        or _is_made_in(loop, model)
+        or any(isinstance(node, ast.Attribute) and node.attr in ("fit", "fit_generator") for node in ast.walk(loop))
+        or in_test(context, call.node)
+        or not is_two(context)
+    ):
+        return
+    text = context.source.segment(model)
+    yield Finding(
+        call.node,
+        f"predict() in a loop makes a dataset each time. Call {text}(x, training=False) in a tf.function",
+    )
+
+
+def _loop(context: Context, node: ast.AST) -> ast.AST | None:
+    """Return the outermost loop around an expression, in its function."""
+    found = None
+    for parent in context.names.ancestors(node):
+        if isinstance(parent, ast.For) and isinstance(parent.iter, (ast.List, ast.Tuple)):
+            continue  # over a few arrays
+        if isinstance(parent, (ast.For, ast.While)):
+            found = parent
+        if isinstance(parent, _FUNCTIONS):
+            break
+    return found
+
+
+def _is_made_in(loop: ast.AST, model: ast.expr) -> bool:
+    """Return True if a loop binds the model, as a loop over models does."""
+    root = model
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    return any(
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == getattr(root, "id", "")
+        for node in ast.walk(loop)
+    )

@@ -1,0 +1,112 @@
+"""Ragged and string tensors in the model.
+
+The NPU has no strings, and a ragged tensor has another shape in each step. Turn both into padded numbers in the input
+pipeline: ``tensor.to_tensor(shape=[None, LENGTH])`` for ragged tensors; look up strings in the function that
+``dataset.map`` calls. The rule reports one finding for each file.
+
+Reported::
+
+    import tensorflow as tf
+
+    text = tf.keras.Input(shape=(1,), dtype=tf.string)
+    model = tf.keras.Model(text, layers(text))
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Reported::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(values, lengths):
+        rows = tf.RaggedTensor.from_row_lengths(values, lengths)
+        return tf.reduce_sum(rows, axis=1)
+
+Untouched::
+
+    import tensorflow as tf
+
+    words = tf.data.Dataset.from_tensor_slices(tf.ragged.constant([[1], [2, 3]]))
+    words = words.map(lambda row: row.to_tensor(shape=[4]))
+
+    @tf.function
+    def step(x):
+        return model(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    ids = tf.keras.Input(shape=(128,), dtype=tf.int32)
+
+    @tf.function
+    def step(x):
+        return model(x)
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import in_test, runs_on_npu
+from ...analysis.tensorflow_version import is_two
+from ...analysis.tf_functions import is_traced
+from ...semantics.model import Call
+from ...syntax.expressions import constant
+from ..base import Context, Finding, Result
+
+CODE = "NPU274"
+_INPUTS = frozenset({"tensorflow.keras.Input", "tensorflow.keras.layers.Input", "tensorflow.keras.layers.InputLayer"})
+_FROM = """from_nested_row_lengths from_nested_row_splits from_nested_value_rowids from_row_lengths from_row_limits
+from_row_splits from_row_starts from_sparse from_tensor from_uniform_row_length from_value_rowids"""
+_RAGGED = frozenset(
+    ["tensorflow.RaggedTensor." + name for name in _FROM.split()]
+    + ["tensorflow.ragged." + name for name in "constant range stack stack_dynamic_partitions".split()]
+)
+CALLS = _INPUTS | _RAGGED
+
+
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    if name in _INPUTS and _is_for_pipeline(context, call):
+        return
+    if in_test(context, call.node) or not runs_on_npu(context, call.node) or not is_two(context):
+        return
+    if name in _RAGGED:
+        if is_traced(context.names, call.node):
+            yield Finding(
+                call.node, "a ragged tensor in the step: the NPU recompiles for each shape. Pad it in dataset.map"
+            )
+        return
+    for keyword in call.node.keywords:
+        if keyword.arg == "ragged" and constant(keyword.value) == (True,):
+            yield Finding(call.node, "a ragged input: the NPU recompiles for each shape. Pad it in dataset.map")
+        elif keyword.arg == "dtype" and _is_string(context, call, keyword.value):
+            yield Finding(
+                call.node, "the NPU has no strings. Look up this input in dataset.map and pass padded numbers"
+            )
+
+
+def _is_for_pipeline(context: Context, call: Call) -> bool:
+    """Return True if the model of an input runs in the input pipeline: a model that preprocesses."""
+    names = context.names
+    statement = names.parents.get(call.node)
+    target = getattr((getattr(statement, "targets", None) or [None])[0], "id", None)
+    for other in names.calls:
+        made = names.parents.get(other.node)
+        if context.called.get(other.node) == "tensorflow.keras.Model" and isinstance(made, ast.Assign) and target:
+            model = getattr(made.targets[0], "id", None)
+            if any(getattr(node, "id", None) == target for node in ast.walk(other.node)) and any(
+                read.id == model and not runs_on_npu(context, read) for read, _ in names.reads
+            ):
+                return True
+    return False
+
+
+def _is_string(context: Context, call: Call, node: ast.expr) -> bool:
+    return constant(node) == ("string",) or context.resolve(node, call.where) in (
+        "tensorflow.string",
+        "tensorflow.dtypes.string",
+    )

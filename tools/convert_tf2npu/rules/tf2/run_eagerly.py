@@ -1,0 +1,108 @@
+"""Run Keras models as functions.
+
+With ``run_eagerly=True`` Keras runs each operation of the model by itself, and the NPU compiles and starts each by
+itself. The switch is for debugging. The rule sets it to False for models that consist of layers alone. It reports other
+models, whose methods may contain code that cannot run in a tf.function, and ``tf.config.run_functions_eagerly(True)``.
+
+Before::
+
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse', run_eagerly=True)
+
+    @tf.function
+    def predict(x):
+        return model(x)
+
+After::
+
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse', run_eagerly=False)
+
+    @tf.function
+    def predict(x):
+        return model(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    def build():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile('adam', 'mse', run_eagerly=False)
+        return model
+
+    @tf.function
+    def predict(x):
+        return build()(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    class Net(tf.keras.Model):
+        def call(self, x):
+            return x
+
+    def build():
+        net = Net()
+        net.compile('adam', 'mse', run_eagerly=True)
+        return net
+
+    def main():
+        build().fit(x, y)
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import in_test
+from ...analysis.tensorflow_version import is_two
+from ...rewrite.call_edits import rename
+from ...semantics.model import Call
+from ...semantics.tf_types import Type
+from ...semantics.value_flow import origins
+from ...syntax.expressions import constant
+from ..base import Change, Context, Finding, Result
+
+CODE = "NPU122"
+_SWITCHES = frozenset(
+    {"tensorflow.config.run_functions_eagerly", "tensorflow.config.experimental_run_functions_eagerly"}
+)
+CALLS = _SWITCHES
+METHODS = frozenset({"compile"})
+_LAYERS_ALONE = frozenset({"tensorflow.keras.Sequential", "tensorflow.keras.Model"})
+_PYTHON = (".numpy(", "py_function", "numpy_function", "pdb", "breakpoint(")
+
+
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+    if values and constant(values[0]) == (True,) and not in_test(context, call.node):
+        yield Finding(call.node, "all functions of the program run operation by operation. Remove this call")
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    assert isinstance(call.node.func, ast.Attribute)
+    switch = next((keyword.value for keyword in call.node.keywords if keyword.arg == "run_eagerly"), None)
+    if switch is None or constant(switch) != (True,) or in_test(context, call.node) or not is_two(context):
+        return
+    if context.types.of(call.node.func.value, call.where) != Type.MODEL:
+        return
+    if _is_of_layers(context, call):
+        yield Change(call.node, "model run as a function", (rename(context.source, switch, "False"),))
+    else:
+        yield Finding(call.node, "the model runs operation by operation. Pass run_eagerly=False")
+
+
+def _is_of_layers(context: Context, call: Call) -> bool:
+    """Return True if a model consists of layers, and no code of the file needs Python values."""
+    assert isinstance(call.node.func, ast.Attribute)
+    if any(word in context.source.text for word in _PYTHON):
+        return False
+    made = origins(call.node.func.value, call.where, context.names)
+    return bool(made) and all(isinstance(each.node, ast.Call) and each.resolve() in _LAYERS_ALONE for each in made)

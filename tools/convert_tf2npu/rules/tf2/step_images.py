@@ -1,0 +1,92 @@
+"""Images decoded or augmented in the training step.
+
+Decoding and encoding of images run on the host only, and random augmentation of images is the work of the input
+pipeline: there it runs on the host while the NPU trains. Move these calls into the function that ``dataset.map`` calls.
+The rule reports one finding for each tf.function.
+
+Reported::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(files):
+        images = tf.map_fn(lambda file: tf.io.decode_jpeg(tf.io.read_file(file)), files, tf.uint8)
+        return model(images)
+
+Reported::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(images, labels):
+        images = tf.image.random_flip_left_right(images)
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, model(images))
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def parse(file):
+        return tf.image.random_flip_left_right(tf.io.decode_jpeg(tf.io.read_file(file)))
+
+    dataset = tf.data.Dataset.from_tensor_slices(files).map(parse)
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(images):
+        return model(tf.image.resize(images, [224, 224]))
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import in_test, runs_on_npu
+from ...analysis.tensorflow_version import is_two
+from ...analysis.tf_functions import functions_around, is_traced
+from ...syntax.expressions import last_part
+from ..base import Context, Finding, Result
+
+CODE = "NPU280"
+_HOST = frozenset(
+    f"tensorflow.{home}.{name}"
+    for home in ("image", "io")
+    for name in """adjust_jpeg_quality decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png
+encode_jpeg encode_png extract_jpeg_shape is_jpeg random_jpeg_quality read_file""".split()
+)
+_RANDOM = frozenset(
+    "tensorflow.image." + name
+    for name in """random_brightness random_contrast random_crop random_flip_left_right random_flip_up_down random_hue
+random_saturation sample_distorted_bounding_box""".split()
+)
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    if ".image." not in context.source.text and ".io." not in context.source.text:
+        return
+    names = context.names
+    reported: set[ast.AST] = set()
+    for call in names.calls:
+        name = context.called.get(call.node, "")
+        if name not in _HOST and name not in _RANDOM or not is_traced(names, call.node):
+            continue
+        function = functions_around(names, call.node)[-1]
+        if name in _RANDOM and not _updates(function) or function in reported:
+            continue
+        if not runs_on_npu(context, call.node) or in_test(context, call.node) or not is_two(context):
+            continue
+        reported.add(function)
+        where = "runs on the host only" if name in _HOST else "is work for the host"
+        yield Finding(call.node, f"{last_part(name)} {where}. Move it from this step into dataset.map")
+
+
+def _updates(function: ast.AST) -> bool:
+    """Return True if a function applies gradients."""
+    return any(getattr(node, "attr", "") in ("apply_gradients", "minimize") for node in ast.walk(function))

@@ -1,0 +1,71 @@
+"""Calls of eager code that the support list for TensorFlow 2.6 excludes.
+
+The vendor's list for TensorFlow 2.6 advises against these calls. Use another way where there is one. Otherwise run one
+step with them on an NPU before a long training. Names that published models train with on the NPU, such as ``tf.einsum``,
+are not reported. The rule reports each name once for each file.
+
+Reported::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        return tf.scan(lambda a, b: a + b, x)
+
+Reported::
+
+    import tensorflow as tf
+
+    layer = tf.keras.layers.Conv3D(8, 3)
+
+    @tf.function
+    def step(x):
+        return layer(x)
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        return tf.einsum('ij,jk->ik', x, weight)
+
+Untouched::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x):
+        return tf.cumsum(x)
+"""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from ...analysis.device_placement import first_call, in_test, runs_on_npu
+from ...analysis.tensorflow_version import is_two
+from ...semantics.model import Call
+from ...syntax.expressions import last_part
+from ...tf_api.support import EXCLUDED_IN_2
+from ..base import Context, Finding, Result
+
+CODE = "NPU282"
+CALLS = EXCLUDED_IN_2
+_ADVICE = {
+    "enable_check_numerics": "Remove it",
+    "scan": "Use tf.while_loop, or tf.cumsum for sums",
+    "GaussianDropout": "Use tf.keras.layers.Dropout",
+}
+
+
+def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
+    short = last_part(name)
+    if (
+        runs_on_npu(context, call.node)
+        and first_call(context, call, frozenset({name or ""}), context.names.tree)
+        and not in_test(context, call.node)
+        and is_two(context)
+    ):
+        advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
+        yield Finding(call.node, f"the support list for TensorFlow 2.6 excludes {short}. {advice}")

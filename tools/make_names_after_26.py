@@ -1,0 +1,136 @@
+"""Make convert_tf2npu/tf_api/names_after_26.py: the public names of TensorFlow 2.15 that TensorFlow 2.6 lacks.
+
+Each version of TensorFlow dumps its names::
+
+    PYTHON26  tools/make_names_after_26.py dump > 26.json
+    PYTHON215 tools/make_names_after_26.py dump > 215.json
+    python tools/make_names_after_26.py table 26.json 215.json > tools/convert_tf2npu/tf_api/names_after_26.py
+
+A name that is missing stands for all names below it. Arguments are those of functions and constructors that both
+versions have.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import io
+import json
+import os
+import sys
+import textwrap
+import types
+import warnings
+from typing import Any, Iterator
+
+# Names for TensorFlow itself, and those that scripts for version 1 use.
+_OTHERS = ("compat", "raw_ops", "estimator", "lite", "tpu", "test", "__internal__", "_api", "python", "core", "tools")
+# Classes whose methods are compared too.
+_CLASSES = ("data.Dataset", "keras.Model")
+
+
+def dump() -> dict[str, Any]:
+    """Return the public names of the TensorFlow of this Python, and the arguments of its functions."""
+    import tensorflow as tf
+
+    names: set[str] = set()
+    arguments: dict[str, list[str]] = {}
+    seen: set[int] = set()
+
+    def visit(module: types.ModuleType, path: str) -> None:
+        if id(module) in seen:
+            return
+        seen.add(id(module))
+        for name in dir(module):
+            if name.startswith("_") or not path and name in _OTHERS:
+                continue
+            try:
+                found = getattr(module, name)
+            except (AttributeError, ImportError):
+                continue
+            full = f"{path}.{name}" if path else name
+            if inspect.ismodule(found):
+                if "tensorflow" in found.__name__ or "keras" in found.__name__:
+                    names.add(full)
+                    visit(found, full)
+                continue
+            names.add(full)
+            parameters = _arguments(found)
+            if parameters is not None:
+                arguments[full] = parameters
+
+    visit(tf, "")
+    visit(tf.keras, "keras")  # loaded lazily
+    for path, found in zip(_CLASSES, (tf.data.Dataset, tf.keras.Model)):
+        names.update(f"{path}.{name}" for name in dir(found) if not name.startswith("_"))
+    return {"version": tf.__version__, "names": sorted(names), "arguments": arguments}
+
+
+def _arguments(found: Any) -> list[str] | None:
+    """Return the arguments of a function or constructor; None if they are not known or it takes any."""
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if isinstance(found, enum.EnumMeta) or any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return [parameter.name for parameter in parameters]
+
+
+def missing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Return the names that only the newer version has, without those below another one."""
+    lost = set(new["names"]) - set(old["names"])
+    return sorted(n for n in lost if not any(n[:i] in lost for i, c in enumerate(n) if c == "."))
+
+
+def added(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
+    """Return the arguments that only the newer version has, by function, joined by spaces."""
+    found = {}
+    for name, arguments in new["arguments"].items():
+        if name in old["arguments"]:
+            more = sorted(set(arguments) - set(old["arguments"][name]))
+            if more:
+                found[name] = " ".join(more)
+    return found
+
+
+def module_lines(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of the module."""
+    yield f'"""The public names of TensorFlow {new["version"]} that TensorFlow {old["version"]} lacks.'
+    yield ""
+    yield "Made by tools/make_names_after_26.py; do not edit. Names have no root. A name stands for all names below it."
+    yield '"""'
+    yield "from __future__ import annotations"
+    yield ""
+    yield "from typing import Dict, FrozenSet"
+    yield ""
+    yield "NAMES: FrozenSet[str] = frozenset('''"
+    yield from textwrap.wrap(" ".join(missing(old, new)), 118, break_long_words=False, break_on_hyphens=False)
+    yield "'''.split())"
+    yield "# The arguments that functions and constructors got later."
+    yield "ARGUMENTS: Dict[str, str] = {"
+    for name, more in sorted(added(old, new).items()):
+        yield f"    {name!r}: {more!r},"
+    yield "}"
+
+
+def main() -> int:
+    warnings.simplefilter("ignore")
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    if sys.argv[1:] == ["dump"]:
+        out, sys.stdout = sys.stdout, io.StringIO()  # output of TensorFlow must not get into the table
+        json.dump(dump(), out)
+        return 0
+    if sys.argv[1:2] == ["table"] and len(sys.argv) == 4:
+        tables = []
+        for path in sys.argv[2:]:
+            with open(path, encoding="utf-8") as stream:
+                tables.append(json.load(stream))
+        print("\n".join(module_lines(*tables)))
+        return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
