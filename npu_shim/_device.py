@@ -23,6 +23,7 @@ from npu_shim import _env
 from npu_shim._packages import is_alias, is_importable, tensorflow_version
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Any = TypeVar("_Any", bound=Callable[..., Any])
 
 VENDOR_PACKAGE = "npu_bridge"
 VENDOR_PACKAGE_TF2 = "npu_device"
@@ -199,14 +200,16 @@ def vendor(module: str) -> ModuleType:
         module: a module of npu_bridge, hccl or npu_device. For one of npu_bridge, the package for TensorFlow 2 has its
             own module.
     """
-    if module.startswith(VENDOR_PACKAGE + ".") and find().package == VENDOR_PACKAGE_TF2:
+    root = module.partition(".")[0]
+    if root == VENDOR_PACKAGE and find().package == VENDOR_PACKAGE_TF2:
         module = _GRAPH_MODE_OF_TF2 + module[len(VENDOR_PACKAGE) :]
         if _GRAPH_MODE_OF_TF2 not in sys.modules:
             from npu_shim import _tf_gradients
 
             # Both of its modes register this gradient, and graph mode fails if the other was first.
             _tf_gradients.unregister("DropOutDoMask")
-    root = module.partition(".")[0]
+    elif root == VENDOR_PACKAGE:
+        _env.process_environ().setdefault("JOB_ID", _env.DEFAULT_JOB_ID)  # its estimator and optimizers need one
     loaded = importlib.import_module(module)
     if is_alias(loaded):
         raise ModuleNotFoundError(
@@ -214,6 +217,33 @@ def vendor(module: str) -> ModuleType:
             name=root,
         )
     return loaded
+
+
+def find_vendor(module: str) -> ModuleType | None:
+    """Return a module of the vendor's packages, None if there is no NPU or the vendor has no such module.
+
+    Args:
+        module: as for vendor.
+    """
+    if not find().is_npu:
+        return None
+    try:
+        return vendor(module)
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith((VENDOR_PACKAGE, VENDOR_PACKAGE_TF2)):
+            return None
+        raise
+
+
+def vendors_or(own: _Any, module: str) -> _Any:
+    """Return the vendor's object of the same name on an NPU, else ``own``.
+
+    Args:
+        own: a class or function of npu_shim.
+        module: the module of the vendor that has the same name.
+    """
+    found = find_vendor(module)
+    return own if found is None else getattr(found, own.__name__, own)
 
 
 def has_npu_device() -> bool:

@@ -4,7 +4,8 @@
 ``npu_device.configs.npu_config`` becomes ``npu_shim.npu_device.configs.npu_config``,
 and so on. The table lists where each name lives. The modules are small files
 generated from it, because editors, type checkers and zip archives read files.
-The home of a name is imported when the name is first used::
+The home of a name is imported when the name is first used. On an NPU, each name
+of npu_bridge is the vendor's own object, except those of ALWAYS_OWN::
 
     python -m npu_shim._vendor_paths          # writes the files
     python -m npu_shim._vendor_paths --check  # exits with 1 if a file is not current
@@ -21,14 +22,32 @@ from npu_shim.ops.unimplemented import SIGNATURES
 
 UNIMPLEMENTED = "ops.unimplemented:"  # followed by the name of a table in ops/unimplemented.py
 
+# Homes whose names are npu_shim's on an NPU too; docs/vendor-differences.md has the reasons.
+ALWAYS_OWN = (
+    "_install",
+    "config.nested",
+    "config.run_config",
+    "distributed.ranks",
+    "estimator.keras_to_npu",
+    "estimator.npu_estimator",
+    "experimental.get_shape",
+    "experimental.image",
+    "ops.keras_dropout",
+    "training.strategy",
+)
+# Modules that npu_bridge does not have, or that cannot be imported from it
+OUTSIDE_NPU_BRIDGE = ("_api", "hccl.manage", "hccl.split", "npu_device.")
 # vendor module -> (npu_shim module, names) ...; both relative to the root package
 TABLE: dict[str, Sequence[tuple[str, str]]] = {
+    "_api": (),
+    "_api.experimental": (("experimental.get_shape", "getshape"), ("experimental.image", "decode_image")),
     "estimator.npu": (),
     "estimator.npu.keras_to_npu": (("estimator.keras_to_npu", "model_to_npu_estimator"),),
     "estimator.npu.npu_callbacks": (
         ("training.callbacks", "NPUBroadcastGlobalVariablesCallback"),
         (UNIMPLEMENTED + "npu_callbacks", ""),
     ),
+    "estimator.npu.npu_common": ((UNIMPLEMENTED + "npu_common", ""),),
     "estimator.npu.npu_config": (
         ("_install", "decorator_tf_session"),
         (
@@ -78,6 +97,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         (UNIMPLEMENTED + "npu_plugin", ""),
     ),
     "estimator.npu.npu_rnn": (("ops.rnn", "npu_dynamic_rnn"),),
+    "estimator.npu.npu_saver": ((UNIMPLEMENTED + "npu_saver", ""),),
     "estimator.npu.npu_scope": (
         (
             "ops.scopes",
@@ -128,6 +148,13 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         (UNIMPLEMENTED + "npu_ops", ""),
     ),
     "estimator.npu_unary_ops": (("ops.gelu", "gelu"), ("ops.unary_ops", "npu_unary_ops")),
+    "experimental": (),
+    "experimental.file_constant": ((UNIMPLEMENTED + "experimental_ops", "file_constant"),),
+    "experimental.get_shape": ((UNIMPLEMENTED + "experimental_ops", "getshape"),),
+    "experimental.hccl": (
+        (UNIMPLEMENTED + "experimental_ops", "get_actual_rank_size get_user_rank_id get_user_rank_size"),
+    ),
+    "experimental.image": ((UNIMPLEMENTED + "experimental_ops", "decode_image"),),
     "hccl": (),
     "hccl.hccl_ops": (
         (
@@ -147,6 +174,10 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     ),
     "hccl.split": (),
     "hccl.split.api": (("distributed.ranks", "set_split_strategy_by_idx set_split_strategy_by_size"),),
+    "helper": (),
+    "helper.helper": ((UNIMPLEMENTED + "helper", ""),),
+    "image": (),
+    "image.image_ops": ((UNIMPLEMENTED + "image_ops", ""),),
     "npu_device.configs.aoe_config": (("npu_device.option_classes", "NpuAoeConfig"),),
     "npu_device.configs.dump_config": (("npu_device.option_classes", "NpuDumpConfig"),),
     "npu_device.configs.experimental_config": (("npu_device.option_classes", "NpuExperimentalConfig"),),
@@ -160,6 +191,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "npu_device.configs.option_base": (("npu_device.option_classes", "DeprecatedValue NpuBaseConfig OptionValue"),),
     "npu_device.configs.profiling_config": (("npu_device.option_classes", "NpuProfilingConfig"),),
     "npu_cpu": (),
+    "npu_cpu.lru_cache": ((UNIMPLEMENTED + "lru_cache", ""),),
     "npu_cpu.npu_cpu_ops": ((UNIMPLEMENTED + "npu_cpu_ops", ""),),
     "profiler": (),
     "profiler.profiler": (("ops.context_managers", "Profiler"),),
@@ -171,6 +203,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("ops.graph_operators", "lamb_apply_optimizer_assign lamb_apply_weight_assign"),
         ("ops.prelu_layer", "PReLU"),
     ),
+    "tf_adapter": ((UNIMPLEMENTED + "tf_adapter", ""),),
 }
 ON_IMPORT = {"estimator.npu.npu_convert_dropout": "switch_keras_dropout()"}  # as in the vendor's module
 _ROOT = os.path.dirname(os.path.abspath(__file__))
@@ -187,36 +220,45 @@ def render(module: str) -> str:
     if module in ON_IMPORT:
         lines += ["", *_imports(homes), "", *_all(homes), "", ON_IMPORT[module]]
     elif homes:
-        lines += ["", *_lazy_module(homes), "", *_all(homes)]
+        lines += ["", *_lazy_module(homes, module), "", *_all(homes)]
     return "\n".join(lines) + "\n"
 
 
 def names_of(source: str, names: str) -> list[str]:
     """Return the names of a row: those listed, or all of a table of ops/unimplemented.py."""
-    return list(SIGNATURES[source[len(UNIMPLEMENTED) :]]) if source.startswith(UNIMPLEMENTED) else names.split()
+    return list(SIGNATURES[source[len(UNIMPLEMENTED) :]]) if not names else names.split()
 
 
-def _lazy_module(homes: Mapping[str, list[str]]) -> list[str]:
+def _lazy_module(homes: Mapping[str, list[str]], module: str) -> list[str]:
     """Return imports for type checkers and editors, and the lazy table for Python."""
+    own = sum((names for home, names in homes.items() if home[len("npu_shim.") :] in ALWAYS_OWN), [])
+    function = "lazy_names" if module.startswith(OUTSIDE_NPU_BRIDGE) else "vendor_names"
     imports = ["    " + line for line in _imports(homes)]
     later = [f"    {name}: _Missing" for home, names in homes.items() if _is_unimplemented(home) for name in names]
     lines = [
         "from typing import TYPE_CHECKING",
         "",
-        "from npu_shim._lazy_names import " + ("Missing as _Missing, " if later else "") + "lazy_names as _lazy_names",
+        "from npu_shim._lazy_names import " + ("Missing as _Missing, " if later else "") + f"{function} as _{function}",
         "",
         "if TYPE_CHECKING:",
     ]
     lines += imports + [""] * bool(imports and later) + later
-    lines += ["else:", "    __getattr__, __dir__ = _lazy_names(__name__, {"]
+    lines += ["else:", f"    __getattr__, __dir__ = _{function}(__name__, {{"]
     for home, names in homes.items():
-        texts = [f'"{text}"' for text in textwrap.wrap(" ".join(names), 100)]
+        texts = _texts(names)
         if len(texts) == 1:
             lines.append(f'        "{home}": {texts[0]},')
         else:
-            texts = [text[:-1] + ' "' for text in texts[:-1]] + texts[-1:]
             lines += [f'        "{home}": (', *["            " + text for text in texts], "        ),"]
+    if function == "vendor_names" and own:
+        return lines + ["    }, own=(", *["        " + text for text in _texts(own)], "    ))"]
     return lines + ["    })"]
+
+
+def _texts(names: Sequence[str]) -> list[str]:
+    """Return string literals, one a line, that together hold the names separated by spaces."""
+    texts = [f'"{text}"' for text in textwrap.wrap(" ".join(names), 100)]
+    return [text[:-1] + ' "' for text in texts[:-1]] + texts[-1:]
 
 
 def _imports(homes: Mapping[str, list[str]]) -> list[str]:

@@ -18,7 +18,6 @@ from npu_shim._install import decorator_tf_session, install
 from npu_shim._tf import session_run_hook
 from npu_shim._tf_session import session_module as session
 from npu_shim.config.keras_session import close_session, npu_clear_session, set_keras_session_npu_config
-from npu_shim.config.nested import DumpConfig, DynamicInputConfig, MemoryConfig, ProfilingConfig
 from npu_shim.config.resource import (
     get_npu_local_rank_id,
     get_npu_local_rank_size,
@@ -28,8 +27,37 @@ from npu_shim.config.resource import (
     shutdown_resource,
 )
 from npu_shim.config.rewriters import npu_config_proto, npu_graph_options, npu_optimizer_options, npu_run_config_init
-from npu_shim.config.run_config import NPURunConfig
-from npu_shim.distributed.ranks import (
+from npu_shim.estimator import npu_ops
+from npu_shim.estimator.hooks import NpuEmptyHook
+from npu_shim.estimator.npu import keras_to_npu, npu_plugin, npu_rnn, npu_scope, npu_strategy, util
+from npu_shim.estimator.npu.npu_callbacks import NPUBroadcastGlobalVariablesCallback
+from npu_shim.estimator.npu.npu_config import (
+    DumpConfig,
+    DynamicInputConfig,
+    MemoryConfig,
+    NPURunConfig,
+    ProfilingConfig,
+)
+from npu_shim.estimator.npu.npu_estimator import NPUEstimator, NPUEstimatorSpec
+from npu_shim.estimator.npu.npu_hook import (
+    NPUBroadcastGlobalVariablesHook,
+    NPUCheckpointSaverHook,
+    NPUOutputTensorHook,
+    SetIterationsVarHook,
+    TellMeStepOrLossHook,
+)
+from npu_shim.estimator.npu.npu_loss_scale_manager import ExponentialUpdateLossScaleManager, FixedLossScaleManager
+from npu_shim.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
+from npu_shim.estimator.npu.npu_optimizer import (
+    KerasDistributeOptimizer,
+    NPUDistributedOptimizer,
+    NPUOptimizer,
+    npu_allreduce,
+    npu_distributed_optimizer_wrapper,
+)
+from npu_shim.estimator.npu_unary_ops import npu_unary_ops
+from npu_shim.hccl import hccl_ops
+from npu_shim.hccl.manage.api import (
     create_group,
     destroy_group,
     get_group_rank_from_world_rank,
@@ -38,42 +66,18 @@ from npu_shim.distributed.ranks import (
     get_rank_id,
     get_rank_size,
     get_world_rank_from_group_rank,
-    set_split_strategy_by_idx,
-    set_split_strategy_by_size,
 )
-from npu_shim.estimator import npu_ops
-from npu_shim.estimator.hooks import (
-    NPUCheckpointSaverHook,
-    NpuEmptyHook,
-    NPUOutputTensorHook,
-    SetIterationsVarHook,
-    TellMeStepOrLossHook,
-)
-from npu_shim.estimator.npu import keras_to_npu, npu_plugin, npu_rnn, npu_scope, npu_strategy, util
-from npu_shim.estimator.npu_estimator import NPUEstimator
-from npu_shim.estimator.spec import NPUEstimatorSpec
-from npu_shim.hccl import hccl_ops
+from npu_shim.hccl.split.api import set_split_strategy_by_idx, set_split_strategy_by_size
 from npu_shim.npu_cpu import npu_cpu_ops
-from npu_shim.ops.unary_ops import npu_unary_ops
-from npu_shim.optimizer.distributed import (
-    NPUDistributedOptimizer,
-    npu_allreduce,
-    npu_distributed_optimizer_wrapper,
-    npu_tf_optimizer,
-)
-from npu_shim.optimizer.keras import KerasDistributeOptimizer, npu_keras_optimizer
-from npu_shim.optimizer.loss_scale_manager import ExponentialUpdateLossScaleManager, FixedLossScaleManager
-from npu_shim.optimizer.loss_scale_optimizer import NPULossScaleOptimizer
-from npu_shim.optimizer.npu_optimizer import NPUOptimizer
+from npu_shim.optimizer.distributed import npu_tf_optimizer
+from npu_shim.optimizer.keras import npu_keras_optimizer
 from npu_shim.profiler import profiler
 from npu_shim.scoped_graph_manager import scoped_graph_manager
-from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
-from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback, npu_callbacks_append, npu_hooks_append
+from npu_shim.training.callbacks import npu_callbacks_append, npu_hooks_append
 
 backend = _tf.keras_backend()
 
-# Graph passes for the NPU, for tf.config.optimizer.set_experimental_options(experimental_options). TensorFlow reads
-# every value except False as on, including RewriterConfig.OFF.
+# Graph passes for the NPU, for tf.config.optimizer.set_experimental_options(experimental_options)
 experimental_options = {
     "disable_model_pruning": False,
     "function_optimization": RewriterConfig.ON,
@@ -83,7 +87,6 @@ experimental_options = {
     "loop_optimization": RewriterConfig.ON,
     "dependency_optimization": RewriterConfig.ON,
     "layout_optimizer": RewriterConfig.ON,
-    "remapping": False,
 }
 
 install()

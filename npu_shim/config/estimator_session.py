@@ -10,7 +10,7 @@ from npu_shim.config.session import session_config
 from npu_shim.options.check import check_together
 
 if TYPE_CHECKING:
-    from npu_shim._types import ConfigProto, RunConfig
+    from npu_shim._types import ConfigProto, OptionValue, RunConfig
 
 
 def estimator_session_config(run_config: RunConfig) -> ConfigProto:
@@ -27,9 +27,19 @@ def estimator_session_config(run_config: RunConfig) -> ConfigProto:
         ValueError: if the arguments contradict that entry.
     """
     config = session_config(estimator_base_config(run_config))
-    entry = parameter_map.find_entry(config)
-    by_hand, given = parameter_map.read(entry), run_config.given_npu_options()
+    parameter_map.write(parameter_map.find_entry(config), options_of(run_config))
+    return config
+
+
+def options_of(run_config: RunConfig) -> dict[str, OptionValue]:
+    """Return the options of an NPURunConfig that override the NpuOptimizer entry of its session config.
+
+    Raises:
+        ValueError: if the arguments contradict that entry.
+    """
+    entry = parameter_map.find_entry(run_config.session_config)
+    by_hand = {} if entry is None else parameter_map.read(entry)
+    given = run_config.given_npu_options()
     check_together({**by_hand, **given})
     options = run_config.npu_options()
-    parameter_map.write(entry, {n: v for n, v in options.items() if n in given or n not in by_hand})
-    return config
+    return {name: value for name, value in options.items() if name in given or name not in by_hand}

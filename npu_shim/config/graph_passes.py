@@ -1,10 +1,12 @@
 """TensorFlow's graph passes that must be off on the NPU, and what the script sets for them on the CPU.
 
 Every NPU session config turns ``remapping`` and ``memory_optimization`` off,
-wherever it is made, because that is what the NPU needs. On the CPU they should
-be as the script sets them. A script that sets one of them has its values
-recorded as two parameters of the NpuOptimizer entry, which the vendor's C++
-skips. Without this record, both are at TensorFlow's defaults on the CPU.
+wherever it is made, because that is what the NPU needs. On the NPU the config is
+exactly the vendor's: a script that adds the NpuOptimizer entry itself sets its own
+``memory_optimization``. On the CPU both should be as the script sets them. A script
+that sets one of them has its values recorded as two parameters of the NpuOptimizer
+entry, which the vendor's C++ skips. Without this record, both are at TensorFlow's
+defaults on the CPU.
 """
 
 from __future__ import annotations
@@ -27,18 +29,23 @@ _DEFAULT = _Passes(0, 0)
 _OFF = _Passes(_tf.RewriterConfig.OFF, _tf.RewriterConfig.OFF)
 
 
-def switch_off(config: ConfigProto) -> None:
+def switch_off(config: ConfigProto, has_own_entry: bool) -> None:
     """Turn off the passes and XLA's global jit, allow soft placement, and record the script's values of the passes.
 
     Args:
         config: changed; it has an NpuOptimizer entry.
+        has_own_entry: True if the script added the entry, not npu_shim.
     """
     rewrite = config.graph_options.rewrite_options
-    entry = find_entry(config)
-    by_script = _Passes(rewrite.remapping, rewrite.memory_optimization)
-    if not (_device.is_npu() or _is_switched_off(config) or by_script == _recorded(entry)):
-        _record(entry, by_script)
-    _put(rewrite, _OFF)
+    if _device.is_npu():
+        config.log_device_placement = False
+        _put(rewrite, _OFF._replace(memory_optimization=rewrite.memory_optimization) if has_own_entry else _OFF)
+    else:
+        entry = find_entry(config)
+        by_script = _Passes(rewrite.remapping, rewrite.memory_optimization)
+        if not (_is_switched_off(config) or by_script == _recorded(entry)):
+            _record(entry, by_script)
+        _put(rewrite, _OFF)
     config.allow_soft_placement = True
     config.graph_options.optimizer_options.global_jit_level = _tf.v1.OptimizerOptions.OFF
 

@@ -1,10 +1,14 @@
-"""Config classes for arguments of NPURunConfig. Their arguments, defaults and checks come from the option rows."""
+"""Config classes for arguments of NPURunConfig. Their arguments, defaults and checks come from the option rows.
+
+On an NPU each class is derived from the vendor's.
+"""
 
 from __future__ import annotations
 
 import inspect
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
+from npu_shim import _device
 from npu_shim.options import page
 from npu_shim.options.check import check_value
 from npu_shim.options.near import closest
@@ -13,6 +17,8 @@ from npu_shim.options.table import KEYS, arguments_of, signature_of
 
 if TYPE_CHECKING:
     from npu_shim._types import OptionValue
+
+_VENDORS: Any = _device.find_vendor("npu_bridge.estimator.npu.npu_config")
 
 
 class NestedConfig:
@@ -27,9 +33,11 @@ class NestedConfig:
         cls = type(self)
         for name, value in bind(cls.__name__, cls.__signature__, args, kwargs).arguments.items():  # type: ignore
             setattr(self, name, check_argument(arguments_of(cls.__name__)[name], name, value))
+        vars(self).update(vendors_attributes(cls.__name__, vars(self)))
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        names = type(self).__signature__.parameters  # type: ignore[attr-defined]
+        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"{type(self).__name__}({inside})"
 
     def __eq__(self, other: object) -> bool:
@@ -39,27 +47,46 @@ class NestedConfig:
         return hash(repr(self))
 
 
-class ProfilingConfig(NestedConfig):
+def _vendors_class(name: str) -> Any:
+    """Return the vendor's class of a name on an NPU, else ``object``."""
+    return getattr(_VENDORS, name, object)
+
+
+def vendors_attributes(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an object of the vendor's class on an NPU, else an empty dict.
+
+    Args:
+        name: of the class.
+        arguments: of npu_shim's class, checked; those that this version of the vendor's class lacks are left out.
+    """
+    cls = _vendors_class(name)
+    if cls is object:
+        return {}
+    known = inspect.signature(cls.__init__).parameters
+    return vars(cls(**{argument: value for argument, value in arguments.items() if argument in known}))
+
+
+class ProfilingConfig(NestedConfig, _vendors_class("ProfilingConfig")):  # type: ignore[misc]
     """Profiling on the NPU. Has no effect on the CPU."""
 
 
-class MemoryConfig(NestedConfig):
+class MemoryConfig(NestedConfig, _vendors_class("MemoryConfig")):  # type: ignore[misc]
     """Memory use on the NPU. Has no effect on the CPU."""
 
 
-class DumpConfig(NestedConfig):
+class DumpConfig(NestedConfig, _vendors_class("DumpConfig")):  # type: ignore[misc]
     """Tensors to dump on the NPU. Has no effect on the CPU."""
 
 
-class DynamicInputConfig(NestedConfig):
+class DynamicInputConfig(NestedConfig, _vendors_class("DynamicInputConfig")):  # type: ignore[misc]
     """Profiles of dynamic input shapes. All four arguments are required, as in the vendor's class."""
 
 
-class GraphMemoryOptimizeConfig(NestedConfig):
+class GraphMemoryOptimizeConfig(NestedConfig, _vendors_class("GraphMemoryOptimizeConfig")):  # type: ignore[misc]
     """Memory savings of graphs; an argument of ExperimentalConfig."""
 
 
-class ExperimentalConfig(NestedConfig):
+class ExperimentalConfig(NestedConfig, _vendors_class("ExperimentalConfig")):  # type: ignore[misc]
     """Options that the vendor may still change. Import the class by name; it is not part of the star import."""
 
 

@@ -1,16 +1,13 @@
-"""Start the NPU backend with keyword options, as the vendor's npu_plugin does. The CPU has no backend."""
+"""The functions of the vendor's npu_plugin on the CPU, which has no backend: they only check their arguments."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim import _device
 from npu_shim.options.check import check_session_options
 
 if TYPE_CHECKING:
     from npu_shim._types import Variable
-
-_VENDOR = "npu_bridge.estimator.npu.npu_plugin"
 
 
 def npu_resource_init(
@@ -37,33 +34,26 @@ def npu_resource_init(
     oo_level: str = "O3",
     optimization_switch: str | None = None,
 ) -> None:
-    """Start the backend. On the CPU, only check the options.
+    """Check the options; there is no backend to start.
 
     Args: the NPU options of the same names; enable_profiling is profiling_mode.
     Raises:
         TypeError, ValueError: as session_config does.
     """
     options = dict(locals())
-    call = dict(options)
     options["profiling_mode"] = options.pop("enable_profiling")
     options["op_debug_level"] = options["op_debug_level"] or None
     check_session_options(options)
     if enable_profiling and profiling_options is None:
         raise ValueError("npu_resource_init: enable_profiling=True needs profiling_options. Give a JSON string.")
-    if _device.is_npu():
-        _device.vendor(_VENDOR).npu_resource_init(**call)
 
 
 def npu_resource_shutdown() -> None:
     """Stop the backend. Does nothing on the CPU."""
-    if _device.is_npu():
-        _device.vendor(_VENDOR).npu_resource_shutdown()
 
 
 def npu_close() -> None:
     """Close the backend. Does nothing on the CPU."""
-    if _device.is_npu():
-        _device.vendor(_VENDOR).npu_close()
 
 
 def check_graph_run_mode(graph_run_mode: int) -> None:
@@ -79,8 +69,6 @@ def init_rdma_pool(mem_size: int) -> None:
     """
     if not isinstance(mem_size, int):
         raise ValueError(f"mem_size={mem_size!r} is not allowed: it must be an int, in bytes.")
-    if _device.is_npu():
-        _device.vendor(_VENDOR).init_rdma_pool(mem_size)
 
 
 def rdma_remote_register(remote_var_list: Sequence[Variable]) -> None:
@@ -91,8 +79,6 @@ def rdma_remote_register(remote_var_list: Sequence[Variable]) -> None:
     """
     if not isinstance(remote_var_list, (list, tuple)):
         raise ValueError(f"remote_var_list={remote_var_list!r} is not allowed: it must be a list.")
-    if _device.is_npu():
-        _device.vendor(_VENDOR).rdma_remote_register(remote_var_list)
 
 
 def rdma_remote_init(remote_var_list: Sequence[Variable], mem_size: int) -> None:
@@ -111,12 +97,10 @@ def set_device_sat_mode(mode: int) -> None:
     """
     if mode not in (0, 1):
         raise ValueError(f"mode={mode!r} is not allowed: it must be 0 or 1.")
-    if _device.is_npu():
-        _device.vendor(_VENDOR).set_device_sat_mode(mode)
-    elif mode == 0:
+    if mode == 0:
         raise ValueError("set_device_sat_mode(0) is not possible on the CPU, which has infinity and NaN. Use mode 1.")
 
 
 def is_inf_nan_enabled() -> bool:
     """Return True if an overflow results in infinity and NaN. Always True on the CPU."""
-    return bool(_device.vendor(_VENDOR).is_inf_nan_enabled()) if _device.is_npu() else True
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf
+from npu_shim import _device, _tf
 from npu_shim.config.session import session_config
 from npu_shim.distributed import ranks
 from npu_shim.ops.system import initialize_system, shutdown_system
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def init_resource(config: ConfigProto | None = None) -> tuple[Session, Operation]:
     """Start the device and the collectives, so that the ranks are known before training begins.
 
-    On the NPU, this runs the vendor's start op. On the CPU, there is nothing to start.
+    On the NPU, this runs the vendor's start op. On the CPU, there is nothing to start. Both ops are in the default
+    graph, so that later ops have the same random seeds on the NPU and on the CPU; in eager mode they are in a graph of
+    their own.
 
     Args:
         config: a ConfigProto to start from, or None.
@@ -26,11 +28,16 @@ def init_resource(config: ConfigProto | None = None) -> tuple[Session, Operation
         TypeError: if config is not a ConfigProto.
         ValueError: if the rank variables contradict each other.
     """
-    graph = _tf.tf.Graph()
+    graph = _tf.tf.Graph() if _tf.tf.executing_eagerly() else _tf.v1.get_default_graph()
     with graph.as_default():
         start, stop = initialize_system(), shutdown_system()
     sess = _tf.v1.Session(graph=graph, config=session_config(config))
     sess.run(start)
+    vendors_util = _device.find_vendor("npu_bridge.estimator.npu.util")
+    if vendors_util is not None:
+        vendors_util.global_dict_init()
+        for function in (get_npu_rank_id, get_npu_local_rank_id, get_npu_rank_size, get_npu_local_rank_size):
+            vendors_util.set_value(function.__name__[len("get_") :], function())
     return sess, stop
 
 

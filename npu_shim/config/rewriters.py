@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf
+from npu_shim import _device, _tf
 from npu_shim.config.session import session_config
 
 if TYPE_CHECKING:
@@ -81,9 +81,11 @@ def npu_run_config_init(run_config: RunConfig | None = None) -> RunConfig:
 
 
 def estimator_base_config(run_config: RunConfig) -> ConfigProto:
-    """Return the session config that an Estimator would use for this run config."""
+    """Return the session config that an Estimator uses for this run config; on the NPU that of the vendor's package."""
     if run_config.session_config is not None:
         return run_config.session_config
+    if _device.is_npu():
+        return _tf.ConfigProto()
     config = _tf.ConfigProto(allow_soft_placement=True)
     config.graph_options.rewrite_options.meta_optimizer_iterations = _tf.RewriterConfig.ONE
     return config

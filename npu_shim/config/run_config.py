@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Collection, Iterable
 
 from npu_shim import _device, _env, _tf
 from npu_shim.config.estimator_map import estimator_options, given_options
-from npu_shim.config.nested import bind, check_argument
+from npu_shim.config.nested import bind, check_argument, vendors_attributes
 from npu_shim.config.placeholder import needs_estimator
 from npu_shim.options import page
 from npu_shim.options.check import check_together, warn_if_deprecated
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _API: Any = _tf.estimator()
 _ARGUMENTS = arguments_of(None)
+_VENDORS = _device.find_vendor("npu_bridge.estimator.npu.npu_config")
 _DATA_PARALLEL = (
     "For data-parallel training, unset TF_CONFIG, replace distribute with train_distribute=npu_strategy.NPUStrategy() "
     "and start the ranks with npu-shim launch --ranks N script.py."
@@ -46,7 +47,7 @@ def from_run_config(run_config: RunConfig) -> NPURunConfig:
 
 if _API is not None:
 
-    class NPURunConfig(_API.RunConfig):
+    class NPURunConfig(_API.RunConfig if _VENDORS is None else _VENDORS.NPURunConfig):  # type: ignore[misc]
         """Run config of an NPUEstimator.
 
         It takes every argument of the vendor's class, in the same order and
@@ -59,8 +60,8 @@ if _API is not None:
         summaries (save_summary_steps=0), and a checkpoint every 100 steps if
         no save argument is given.
 
-        On the NPU the options control the compiler. On the CPU they are checked
-        and kept in the session config.
+        On the NPU the options control the compiler, and the class is derived from
+        the vendor's. On the CPU they are checked and kept in the session config.
 
         Raises:
             TypeError: for an unknown argument, or a value of the wrong type.
@@ -73,7 +74,7 @@ if _API is not None:
             self._npu_given = frozenset(names)
             values = dict(bind("NPURunConfig", type(self).__signature__, args, kwargs).arguments)
             self._set_npu_values(values, names)
-            super().__init__(**_parent_arguments(values), **extra)
+            _API.RunConfig.__init__(self, **_parent_arguments(values), **extra)
 
         def _set_npu_values(self, values: dict[str, Any], names: Collection[str]) -> None:
             checked = {name: check_argument(_ARGUMENTS[name], name, value) for name, value in values.items()}
@@ -86,6 +87,8 @@ if _API is not None:
             self._npu_values = {name: value for name, value in checked.items() if name not in _PARENT}
             for name, value in self._npu_values.items():
                 setattr(self, name, value)
+            if _VENDORS is not None:
+                self.__dict__.update(_vendors_attributes(checked))
 
         def npu_options(self) -> dict[str, OptionValue]:
             """Return the options that NPUEstimator writes into the parameter_map, by key."""
@@ -109,6 +112,15 @@ if _API is not None:
 
 else:
     NPURunConfig = needs_estimator("NPURunConfig", "Run config of an NPUEstimator.")  # type: ignore[misc,assignment]
+
+
+def _vendors_attributes(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of the vendor's NPURunConfig that a RunConfig does not have, for checked arguments."""
+    arguments = {name: value for name, value in values.items() if name not in _PARENT}
+    if arguments.get("insert_op_file") is not None:  # the vendor's class assigns it to a field of bytes
+        arguments["insert_op_file"] = _tf.tf.compat.as_bytes(arguments["insert_op_file"])
+    made = vendors_attributes("NPURunConfig", arguments)
+    return {name: value for name, value in made.items() if name not in vars(_API.RunConfig())}
 
 
 def _parent_only() -> Iterable[str]:

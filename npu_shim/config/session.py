@@ -19,8 +19,10 @@ def session_config(config: ConfigProto | None = None, **options: OptionValue) ->
     The copy has one custom optimizer named ``NpuOptimizer``, the graph passes
     ``remapping`` and ``memory_optimization`` off, ``allow_soft_placement`` on
     and XLA's global jit off. Everything else stays as the user set it, such as
-    device logging, other custom optimizers and the parameters of an existing
-    NpuOptimizer. Applying the function twice equals applying it once.
+    other custom optimizers and the parameters of an existing NpuOptimizer.
+    Applying the function twice equals applying it once. On the NPU, device
+    logging is off, and a config that has an NpuOptimizer entry already keeps its
+    ``memory_optimization``, both as in the vendor's package.
 
     On the NPU, the vendor's graph pass reads the entry. On the CPU, TensorFlow
     skips it at no cost, and sessions of install(), NPUEstimator and Keras run
@@ -39,12 +41,13 @@ def session_config(config: ConfigProto | None = None, **options: OptionValue) ->
     """
     checked = check_session_options(options)
     result = _copy(config)
+    has_own_entry = parameter_map.find_entry(result) is not None
     entry = _single_entry(result.graph_options.rewrite_options)
     parameter_map.check(entry)
     if checked:
         check_together({**parameter_map.read(entry), **checked})
         parameter_map.write(entry, checked)
-    graph_passes.switch_off(result)
+    graph_passes.switch_off(result, has_own_entry)
     return result
 
 
@@ -52,6 +55,17 @@ def session_option(session: Session, name: str) -> OptionValue | None:
     """Return the value of an NPU option in the config of a session, None if it is not set."""
     entry = parameter_map.find_entry(_tf_session.reported_config(session))
     return None if entry is None else parameter_map.read(entry).get(name)
+
+
+def without_entries(config: ConfigProto) -> ConfigProto:
+    """Return a copy of a session config without its NpuOptimizer entries."""
+    result = _copy(config)
+    rewrite = result.graph_options.rewrite_options
+    kept = [custom for custom in rewrite.custom_optimizers if custom.name != NPU_OPTIMIZER]
+    copies = [type(custom).FromString(custom.SerializeToString()) for custom in kept]
+    del rewrite.custom_optimizers[:]
+    rewrite.custom_optimizers.extend(copies)
+    return result
 
 
 def _copy(config: ConfigProto | None) -> ConfigProto:

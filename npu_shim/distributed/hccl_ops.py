@@ -30,7 +30,10 @@ from npu_shim.distributed.hccl_checks import (
 )
 from npu_shim.distributed.world import WORLD
 
+_prefer_vendor = _device.prefer_vendor("npu_bridge.hccl.hccl_ops")
 
+
+@_prefer_vendor
 def allreduce(tensor: Any, reduction: str, fusion: int = 1, fusion_id: int = -1, group: str = WORLD) -> tf.Tensor:
     """Reduce a tensor over all ranks of a group; every rank gets the result.
 
@@ -50,13 +53,12 @@ def allreduce(tensor: Any, reduction: str, fusion: int = 1, fusion_id: int = -1,
     """
     check_reduction(reduction)
     check_fusion(fusion, fusion_id, (0, 1, 2))
-    if _device.is_npu():
-        return _vendor().allreduce(tensor, reduction, fusion, fusion_id, group)
     if is_single(group):
         return tf.identity(tensor)
     return graph_ops.allreduce([to_tensor(tensor, REDUCED_TYPES, "hccl_ops.allreduce")], reduction, group)[0]
 
 
+@_prefer_vendor
 def allgather(tensor: Any, rank_size: int, group: str = WORLD, fusion: int = 0, fusion_id: int = -1) -> tf.Tensor:
     """Concatenate the tensors of all ranks along axis 0, in rank order: [rank_size * d0, ...].
 
@@ -67,14 +69,13 @@ def allgather(tensor: Any, rank_size: int, group: str = WORLD, fusion: int = 0, 
         TypeError: on several ranks, HCCL does not gather the type.
     """
     check_fusion(fusion, fusion_id, (0, 2))
-    if _device.is_npu():
-        return _vendor().allgather(tensor, rank_size, group, fusion, fusion_id)
     check_size(rank_size, group, "hccl_ops.allgather")
     if rank_size == 1:
         return tf.identity(tensor)
     return graph_ops.allgather(to_tensor(tensor, SENT_TYPES, "hccl_ops.allgather"), group)
 
 
+@_prefer_vendor
 def broadcast(
     tensor: Sequence[Any], root_rank: int, fusion: int = 2, fusion_id: int = 0, group: str = WORLD
 ) -> list[tf.Tensor]:
@@ -96,8 +97,6 @@ def broadcast(
     if not isinstance(tensor, (list, tuple)):
         raise TypeError(f"hccl_ops.broadcast: tensor={tensor!r} is not allowed. Pass a list: [tensor].")
     check_fusion(fusion, fusion_id, (0, 2))
-    if _device.is_npu():
-        return _vendor().broadcast(tensor, root_rank, fusion, fusion_id, group)
     check_member(root_rank, "root_rank", group, "hccl_ops.broadcast")
     if is_single(group) or not tensor:
         return [tf.identity(t) for t in tensor]
@@ -105,6 +104,7 @@ def broadcast(
     return [_assigned(given, value) for given, value in zip(tensor, graph_ops.broadcast(values, root_rank, group))]
 
 
+@_prefer_vendor
 def reduce(
     tensor: Any, reduction: str, root_rank: int, fusion: int = 0, fusion_id: int = -1, group: str = WORLD
 ) -> tf.Tensor:
@@ -116,14 +116,13 @@ def reduce(
     """
     check_reduction(reduction)
     check_fusion(fusion, fusion_id, (0, 2))
-    if _device.is_npu():
-        return _vendor().reduce(tensor, reduction, root_rank, fusion, fusion_id, group)
     check_member(root_rank, "root_rank", group, "hccl_ops.reduce")
     if is_single(group):
         return tf.identity(tensor)
     return graph_ops.reduce(to_tensor(tensor, REDUCED_TYPES, "hccl_ops.reduce"), reduction, root_rank, group)
 
 
+@_prefer_vendor
 def reduce_scatter(
     tensor: Any, reduction: str, rank_size: int, group: str = WORLD, fusion: int = 0, fusion_id: int = -1
 ) -> tf.Tensor:
@@ -136,14 +135,13 @@ def reduce_scatter(
     """
     check_reduction(reduction)
     check_fusion(fusion, fusion_id, (0, 2))
-    if _device.is_npu():
-        return _vendor().reduce_scatter(tensor, reduction, rank_size, group, fusion, fusion_id)
     check_size(rank_size, group, "hccl_ops.reduce_scatter")
     if rank_size == 1:
         return tf.identity(tensor)
     return graph_ops.reduce_scatter(to_tensor(tensor, REDUCED_TYPES, "hccl_ops.reduce_scatter"), reduction, group)
 
 
+@_prefer_vendor
 def send(tensor: Any, sr_tag: int, dest_rank: int, group: str = WORLD) -> tf.Operation | None:
     """Send a tensor to one rank, which receives it with the same tag.
 
@@ -158,12 +156,11 @@ def send(tensor: Any, sr_tag: int, dest_rank: int, group: str = WORLD) -> tf.Ope
         ValueError: the group has no such rank, or it is this rank.
         TypeError: HCCL does not send the type.
     """
-    if _device.is_npu():
-        return _vendor().send(tensor, sr_tag, dest_rank, group)
     check_other(dest_rank, "dest_rank", group, "hccl_ops.send")
     return graph_ops.send(to_tensor(tensor, SENT_TYPES, "hccl_ops.send"), sr_tag, dest_rank, group)
 
 
+@_prefer_vendor
 def receive(shape: Sequence[int], data_type: Any, sr_tag: int, src_rank: int, group: str = WORLD) -> tf.Tensor:
     """Receive the tensor that one rank sends with the same tag.
 
@@ -179,13 +176,12 @@ def receive(shape: Sequence[int], data_type: Any, sr_tag: int, src_rank: int, gr
         ValueError: the group has no such rank, or it is this rank.
         TypeError: HCCL does not send the type.
     """
-    if _device.is_npu():
-        return _vendor().receive(shape, data_type, sr_tag, src_rank, group)
     check_other(src_rank, "src_rank", group, "hccl_ops.receive")
     dtype = check_type(tf.as_dtype(data_type), SENT_TYPES, "hccl_ops.receive")
     return graph_ops.receive(tf.TensorShape(shape).as_list(), dtype, sr_tag, src_rank, group)
 
 
+@_prefer_vendor
 def all_to_all_v(
     send_data: Any,
     send_counts: Any,
@@ -208,14 +204,11 @@ def all_to_all_v(
     Raises:
         TypeError: HCCL does not send the type.
     """
-    if _device.is_npu():
-        return _vendor().all_to_all_v(
-            send_data, send_counts, send_displacements, recv_counts, recv_displacements, group
-        )
     data = to_tensor(send_data, SENT_TYPES, "hccl_ops.all_to_all_v")
     return graph_ops.all_to_all_v([data, send_counts, send_displacements, recv_counts, recv_displacements], group)
 
 
+@_prefer_vendor
 def all_to_all_v_c(
     send_data: Any, send_count_matrix: Any, rank: int, fusion: int = 0, fusion_id: int = -1, group: str = WORLD
 ) -> tf.Tensor:
@@ -235,8 +228,6 @@ def all_to_all_v_c(
         TypeError: HCCL does not send the type.
     """
     check_fusion(fusion, fusion_id, (0, 2))
-    if _device.is_npu():
-        return _vendor().all_to_all_v_c(send_data, send_count_matrix, rank, fusion, fusion_id, group)
     own = own_rank(group)
     if rank != own:
         raise ValueError(
@@ -261,10 +252,6 @@ gather_all_to_all_v = not_in_this_release(
     "group='hccl_world_group')",
     _REMOTE_MEMORY,
 )
-
-
-def _vendor() -> Any:
-    return _device.vendor("npu_bridge.hccl.hccl_ops")
 
 
 def _assigned(given: Any, value: Any) -> Any:

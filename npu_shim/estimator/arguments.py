@@ -40,7 +40,7 @@ def npu_run_config(config: RunConfig | None) -> NPURunConfig:
     Args:
         config: an NPURunConfig; None for all defaults; or a RunConfig from npu_run_config_init.
     Returns:
-        An NPURunConfig whose session config carries its NPU options.
+        An NPURunConfig.
     Raises:
         ValueError: if config is a plain RunConfig, or of another type.
     """
@@ -53,6 +53,11 @@ def npu_run_config(config: RunConfig | None) -> NPURunConfig:
                 "config=NPURunConfig(...) with the same arguments, or config=npu_run_config_init(run_config=...)."
             )
         config = from_run_config(config)
+    return config
+
+
+def with_npu_session_config(config: NPURunConfig) -> NPURunConfig:
+    """Return an NPURunConfig whose session config carries its NPU options."""
     return config.replace(session_config=estimator_session_config(config))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim import _tf, _tf_data
-from npu_shim.data.batching import has_dynamic_batch
+from npu_shim import _device, _tf, _tf_data
+from npu_shim.data.batching import find_batching, has_dynamic_batch
 from npu_shim.data.padding import MASK, mask_of, pad_last_batch
-from npu_shim.data.remainder import count_remainder
+from npu_shim.data.remainder import Remainder, count_remainder
 from npu_shim.data.static_batch import enforce_static_batch
 from npu_shim.estimator.row_graph import depends
 
@@ -56,7 +56,11 @@ def _with_mask_feature(dataset: Dataset) -> Dataset:
 
 
 def _log_cost(dataset: Dataset) -> None:
-    counted = count_remainder(dataset)
+    if _device.is_npu():  # the op that counts examples would run there, and change the seeds of later ops
+        batching = find_batching(dataset)
+        counted = Remainder(batching[0].size if batching else None, None, None, None)
+    else:
+        counted = count_remainder(dataset)
     if counted.left_over == 0:
         return
     if counted.batch_size is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Dict
 
-from npu_shim import _device, _env, _tf
+from npu_shim import _env, _tf
 from npu_shim._checks import check_positive_int
 from npu_shim.optimizer import loop_variables
 from npu_shim.optimizer.iterations_per_loop import ITERATION_OP, StepRunner, iteration_op
@@ -68,7 +68,7 @@ class SetIterationsVarHook(_tf.SessionRunHook):
     def begin(self) -> None:
         """Create the loop and its variables before the graph is finalized."""
         self._load = loop_variables.Loader()
-        if self._iterations == 1 or _device.is_npu():
+        if self._iterations == 1:
             return
         op = self._op or iteration_op(_tf.v1.get_default_graph())
         if op is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _tf, _tf_estimator
+from npu_shim import _device, _tf, _tf_estimator
 from npu_shim.estimator.npu_estimator import NPUEstimator
 
 if TYPE_CHECKING:
@@ -33,14 +33,15 @@ def model_to_npu_estimator(
         RuntimeError: if TensorFlow has no tf.estimator.
         ValueError: as model_to_estimator and NPUEstimator do.
     """
-    if _tf.estimator() is None:
+    api = _tf.estimator()
+    if api is None:
         raise RuntimeError(_tf.no_estimator_text("model_to_npu_estimator"))
     plain = _tf.v1.keras.estimator.model_to_estimator(
         keras_model=keras_model,
         keras_model_path=keras_model_path,
         custom_objects=custom_objects,
         model_dir=model_dir,
-        config=config,
+        config=api.RunConfig(model_dir=model_dir) if _device.is_npu() else config,  # as the vendor
         checkpoint_format=checkpoint_format,
     )
     return NPUEstimator(

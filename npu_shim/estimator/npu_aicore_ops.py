@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.centralization import centralization
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     tabulatefusionsea: _Missing
     tabulatefusion: _Missing
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.ops.centralization": "centralization",
         "npu_shim.ops.dropout_bytes": "dropout_v3 dropout_v4",
         "npu_shim.ops.fast_gelu": "fast_gelu_v2",

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.dropout import dropout
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     npu_onnx_graph_op: _Missing
     channel_get_next: _Missing
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.ops.dropout": "dropout",
         "npu_shim.ops.gradient_functions": "basic_lstm_cell_grad dynamic_augru_grad dynamic_gru_v2_grad dynamic_rnn_grad dynamic_rnn_v2_grad",
         "npu_shim.ops.graph_operators": "adam_apply_one_assign adam_apply_one_with_decay_assign basic_lstm_cell",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TextIO
 
-from npu_shim import _device, _tf
+from npu_shim import _tf
 from npu_shim.ops.outfeed import LOG_CHANNEL, existing_channel, outfeed_dequeue_op
 from npu_shim.ops.system import shutdown_system
 
@@ -51,7 +51,6 @@ class _Reader:
             self._use(values)
 
 
-@_device.use_vendor_class("npu_bridge.estimator.npu.npu_hook")
 class NPULogOutfeedSessionHook(_tf.SessionRunHook):
     """Write the values of the channel ``_npu_log`` to a stream, one line for each string.
 
@@ -83,7 +82,6 @@ class NPULogOutfeedSessionHook(_tf.SessionRunHook):
         self._stream.flush()
 
 
-@_device.use_vendor_class("npu_bridge.estimator.npu.npu_hook")
 class NPUInfeedOutfeedSessionHook(_tf.SessionRunHook):
     """Run ops that read a channel in a thread, until the channel is empty.
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.distributed.hccl_ops import all_to_all_v
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from npu_shim.distributed.hccl_ops import remote_write
     from npu_shim.distributed.hccl_ops import send
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.distributed.hccl_ops": (
             "all_to_all_v all_to_all_v_c allgather allreduce broadcast gather_all_to_all_v receive reduce "
             "reduce_scatter remote_read remote_ref_read remote_scatter_write remote_write send"

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     embedding_hashtable_lookup_or_insert: _Missing
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     embedding_hash_table_export: _Missing
     embedding_hashtable_apply_adam_w: _Missing
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.ops.unimplemented:npu_cpu_ops": (
             "embedding_hashtable_lookup_or_insert embeddingrankid embedding_local_index randomchoicewithmask "
             "dense_image_warp stateless_dropout dense_image_warp_grad batch_enqueue ocr_recognition_pre_handle "

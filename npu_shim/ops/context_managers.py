@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from npu_shim import _device, _tf
+from npu_shim import _tf
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-_Context = TypeVar("_Context", bound="_VendorContext")
+
+_Context = TypeVar("_Context", bound="_Nothing")
 
 
-class _VendorContext:
-    """A context manager of the vendor. On the CPU it does nothing.
-
-    Attributes:
-        _vendor: the vendor's object; None on the CPU.
-    """
-
-    _vendor: Any | None = None
+class _Nothing:
+    """A context manager that does nothing."""
 
     def start(self) -> None:
         """Begin, as at the start of ``with``."""
-        if self._vendor is not None:
-            self._vendor.start()
 
     def stop(self) -> None:
         """End, as at the end of ``with``."""
-        if self._vendor is not None:
-            self._vendor.stop()
 
     def __enter__(self: _Context) -> _Context:
         self.start()
@@ -41,7 +32,7 @@ class _VendorContext:
         self.stop()
 
 
-class Profiler(_VendorContext):
+class Profiler(_Nothing):
     """Profile the NPU between start and stop, or inside ``with``.
 
     On the CPU it logs one line and profiles nothing.
@@ -60,21 +51,11 @@ class Profiler(_VendorContext):
                 raise ValueError(f"{name}={value!r} is not allowed: it must be a str.")
         if level not in ("L0", "L1", "L2"):
             raise ValueError(f"level={level!r} is not allowed: it must be one of L0, L1, L2.")
-        if _device.is_npu():
-            self._vendor = _device.vendor("npu_bridge.profiler.profiler").Profiler(
-                level=level, aic_metrics=aic_metrics, output_path=output_path
-            )
 
     def start(self) -> None:
         """Start profiling."""
-        if self._vendor is None:
-            _tf.logging.info("npu_shim: there is no NPU here, so Profiler records nothing.")
-        super().start()
+        _tf.logging.info("npu_shim: there is no NPU here, so Profiler records nothing.")
 
 
-class ScopedGraphManager(_VendorContext):
+class ScopedGraphManager(_Nothing):
     """Free the NPU's graphs that were created inside ``with`` at its end. On the CPU there are none."""
-
-    def __init__(self) -> None:
-        if _device.is_npu():
-            self._vendor = _device.vendor("npu_bridge.scoped_graph_manager.scoped_graph_manager").ScopedGraphManager()

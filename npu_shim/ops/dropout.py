@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import TYPE_CHECKING, Tuple
 
-from npu_shim import _device, _tf, _tf_gradients, _tf_graph, _xla
+from npu_shim import _tf, _tf_gradients, _tf_graph, _xla
 from npu_shim.ops import counter_rng
 
 if TYPE_CHECKING:
@@ -82,8 +82,6 @@ def dropout(
         raise ValueError(f"x={x!r} is {x.dtype.name}, but must be a float tensor: write tf.cast(x, tf.float32).")
     if isinstance(keep_prob, numbers.Real) and keep_prob == 1:
         return x
-    if _device.is_npu():
-        return _device.vendor("npu_bridge.estimator.npu_ops").dropout(x, keep_prob, noise_shape, seed, name)
     if noise_shape is not None or _is_small(x) or _xla.stays_plain(x) or not _xla.usable():
         return _tf.v1.nn.dropout(x, rate=1 - _scalar(keep_prob, x.dtype), noise_shape=noise_shape, seed=seed, name=name)
     with tf.name_scope(name or "dropout"):

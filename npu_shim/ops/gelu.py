@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Callable
 
 import numpy as np
 
-from npu_shim import _device, _tf, _tf_gradients, _xla
+from npu_shim import _tf, _tf_gradients, _xla
 
 if TYPE_CHECKING:
     from npu_shim._types import Tensor
@@ -69,8 +69,6 @@ def gelu(features: Tensor, name: str | None = None) -> Tensor:
     x = tf.convert_to_tensor(features, name="features")
     if not x.dtype.is_floating:
         raise ValueError(f"features={x!r} is {x.dtype.name}, but must be a float tensor: write tf.cast(x, tf.float32).")
-    if _device.is_npu():
-        return _device.vendor("npu_bridge.estimator.npu_unary_ops").npu_unary_ops.gelu(x, name=name)
     with tf.name_scope(name or "gelu"):
         if tf.executing_eagerly():
             return _eager_gelu(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable
 
-from npu_shim import _patches, _tf, _tf_graph
+from npu_shim import _device, _patches, _tf, _tf_graph
 from npu_shim.ops.dropout import dropout
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def dropout_call(self: KerasLayer, inputs: Tensor, training: bool | Tensor | Non
         training = _tf.keras_backend().learning_phase()
     return _tf_graph.smart_cond(
         training,
-        lambda: dropout(inputs, keep_prob=1.0 - self.rate, seed=self.seed),
+        lambda: _device.vendors_or(dropout, "npu_bridge.estimator.npu_ops")(
+            inputs, keep_prob=1.0 - self.rate, seed=self.seed
+        ),
         lambda: _tf.tf.identity(inputs),
     )
 

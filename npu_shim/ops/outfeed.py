@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim import _device, _tf, _tf_graph
+from npu_shim import _tf, _tf_graph
 
 if TYPE_CHECKING:
     from npu_shim._types import DType, Operation, Queue, Tensor, TensorShape
@@ -30,8 +30,6 @@ def outfeed_enqueue_op(channel_name: str, inputs: Sequence[Tensor], name: str | 
     Raises:
         ValueError: if the channel carries other types already.
     """
-    if _device.is_npu():
-        return _device.vendor("npu_bridge.estimator.npu_ops").outfeed_enqueue_op(channel_name, inputs, name)
     tensors = [_copy_of_reference(tf.convert_to_tensor(tensor)) for tensor in inputs]
     return channel(channel_name, [tensor.dtype for tensor in tensors]).enqueue(tensors, name=name)
 
@@ -57,10 +55,6 @@ def outfeed_dequeue_op(
     Raises:
         ValueError: if the channel carries other types already.
     """
-    if _device.is_npu():
-        return _device.vendor("npu_bridge.estimator.npu_ops").outfeed_dequeue_op(
-            channel_name, output_types, output_shapes, name
-        )
     element = channel(channel_name, output_types).dequeue(name=name)
     tensors = element if isinstance(element, (list, tuple)) else [element]
     for tensor, shape in zip(tensors, output_shapes):

@@ -119,6 +119,58 @@ SIGNATURES: dict[str, dict[str, str]] = {
             "grad, max_grad_norm, embedding_dim, bucket_size, amsgrad, maximize)"
         ),
     },
+    "lru_cache": {
+        "LruCache": "(cache_size=100000, load_factor=1, dtype=None)",
+    },
+    "npu_common": {
+        "DeviceInfo": "(index='0', server_id='123456', dev_index=1)",
+        "JobConfig": "(learning_rate=None, batch_size=None)",
+        "JobInfo": (
+            "(job_id=0, job_config=None, heartbeat_time=-1, region_id=None, ak=None, sk=None, endpoint_url=None, "
+            "device_info=None, rank_table_file=None, restart_flag=0, local_app_dir=None, local_data_dir=None, "
+            "local_checkpoint_dir=None, local_log_dir=None, local_result_dir=None, local_boot_file=None, rank_size=1)"
+        ),
+        "NPUBasics": "(file_name)",
+    },
+    "npu_saver": {
+        "NPUBulkSaverBuilder": "(write_version=2)",
+        "NPUSaver": (
+            "(var_list=None, reshape=False, sharded=False, max_to_keep=5, keep_checkpoint_every_n_hours=10000.0, "
+            "name=None, restore_sequentially=False, saver_def=None, builder=None, defer_build=False, "
+            "allow_empty=False, write_version=2, pad_step_number=False, save_relative_paths=False, filename=None)"
+        ),
+    },
+    "experimental_ops": {
+        "decode_image": "(contents, channels=0, dtype=None, expand_animations=True)",
+        "file_constant": "(shape, dtype, file_path=None, file_id=None, name=None)",
+        "get_actual_rank_size": "(group='hccl_world_group')",
+        "getshape": "(x, name=None)",
+        "get_user_rank_id": "()",
+        "get_user_rank_size": "()",
+    },
+    "helper": {
+        "get_gen_ops": "()",
+    },
+    "image_ops": {
+        "decode_and_crop_and_resize_jpeg": "(image, crop_size, size)",
+        "decode_and_resize_jpeg": "(image, size)",
+    },
+    "tf_adapter": {
+        "Clear": "()",
+        "EnableControl": "()",
+        "GetDeviceSatMode": "()",
+        "GetVarAddrAndSize": "(var_name)",
+        "InitRdmaPool": "(size)",
+        "MallocSharedMem": "(var_name, dims, data_type)",
+        "NpuClose": "()",
+        "PluginFinalize": "()",
+        "PluginInit": "(init_options)",
+        "ProfilerStart": "(level, aic_metrics, output_path)",
+        "ProfilerStop": "()",
+        "RdmaInitAndRegister": "(var_info, size)",
+        "RegistRdmaRemoteAddr": "(var_info)",
+        "SetDeviceSatMode": "(mode)",
+    },
     "npu_cube_ops": {
         "deformable_conv2d": (
             "(x, filter, offsets, strides=None, pads=None, data_format='NHWC', dilations=(1, 1, 1, 1), "

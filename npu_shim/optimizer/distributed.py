@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
+_VENDOR = "npu_bridge.estimator.npu.npu_optimizer"
+
+
 def npu_allreduce(
     values: Tensors, reduction: str = "mean", fusion: int = 1, fusion_id: int = -1, group: str = WORLD
 ) -> Tensors:
@@ -37,11 +40,7 @@ def npu_allreduce(
         )
     several = isinstance(values, (list, tuple))
     given = list(values) if several else [values]
-    if _device.is_npu():
-        vendor = _device.vendor("npu_bridge.estimator.npu.npu_optimizer")
-        results = [None if v is None else vendor.npu_allreduce(v, reduction, fusion, fusion_id, group) for v in given]
-    else:
-        results = reduce_all(given, reduction, group)
+    results = reduce_all(given, reduction, group)
     return results if several else results[0]
 
 
@@ -50,7 +49,6 @@ def allreduce(tensor: Tensor, average: bool = True) -> Tensors:
     return npu_allreduce(tensor, "mean" if average else "sum")
 
 
-@_device.use_vendor_class("npu_bridge.estimator.npu.npu_optimizer")
 class NPUDistributedOptimizer(WrappingOptimizer):
     """Wrap an optimizer so that its gradients are averaged over all ranks.
 
@@ -95,7 +93,7 @@ class NPUDistributedOptimizer(WrappingOptimizer):
 
 def npu_tf_optimizer(opt: Optimizer) -> NPUDistributedOptimizer:
     """Return ``NPUDistributedOptimizer(opt)``."""
-    return NPUDistributedOptimizer(opt)
+    return _device.vendors_or(NPUDistributedOptimizer, _VENDOR)(opt)
 
 
 def npu_distributed_optimizer_wrapper(optimizer: Optimizer | str) -> Optimizer:
@@ -109,8 +107,6 @@ def npu_distributed_optimizer_wrapper(optimizer: Optimizer | str) -> Optimizer:
     """
     if isinstance(optimizer, str):
         optimizer = _tf.v1.keras.optimizers.get(optimizer)
-    if _device.is_npu():
-        return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").npu_distributed_optimizer_wrapper(optimizer)
     if world_size() > 1:
         make_averaging(optimizer)
     return optimizer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _device, _tf, _tf_session, _tf_threads
+from npu_shim import _tf, _tf_session, _tf_threads
 from npu_shim._checks import check_positive_int
 from npu_shim.config.session import session_option
 from npu_shim.optimizer import loop_variables, single_thread
@@ -41,10 +41,6 @@ def set_iteration_per_loop(sess: Session, train_op: Operation, iterations_per_lo
     check_positive_int(iterations_per_loop, "iterations_per_loop")
     if iterations_per_loop == 1:
         return train_op
-    if _device.is_npu():
-        return _device.vendor("npu_bridge.estimator.npu.util").set_iteration_per_loop(
-            sess, train_op, iterations_per_loop
-        )
     loop = IterationPerLoop()
     op = loop.create_iteration_per_loop_var(train_op)
     loop.load_iteration_per_loop_var(sess, iterations_per_loop)
@@ -61,9 +57,6 @@ class IterationPerLoop:
             ValueError: if train_op is not an Operation.
         """
         _check_op(train_op)
-        if _device.is_npu():
-            self._vendor = _device.vendor("npu_bridge.estimator.npu.util").IterationPerLoop()
-            return self._vendor.create_iteration_per_loop_var(train_op)
         with train_op.graph.as_default():
             self._runner = StepRunner(_tf.tf.group(train_op, name=ITERATION_OP))
             self._loader = loop_variables.Loader()
@@ -77,9 +70,6 @@ class IterationPerLoop:
             ValueError: if N is less than 1, or the session option has another value.
         """
         check_positive_int(iterations_per_loop, "iterations_per_loop")
-        if _device.is_npu():
-            self._vendor.load_iteration_per_loop_var(sess, iterations_per_loop)
-            return
         raw = _tf_session.raw_session(sess)
         _check_session_option(raw, iterations_per_loop)
         self._loader.load(raw, iterations_per_loop)
@@ -172,21 +162,6 @@ class StepRunner:
 
         run.runner = self  # type: ignore[attr-defined]
         session.run, session.make_callable = run, make_callable
-
-
-class IterationsPerLoopHook(_tf.SessionRunHook):
-    """Set the number of steps per run in every new session of an Estimator on the NPU."""
-
-    def __init__(self, iterations_per_loop: int) -> None:
-        self._iterations = iterations_per_loop
-        self._loop = IterationPerLoop()
-
-    def looped(self, train_op: Operation) -> Operation:
-        """Return the op that makes several steps of train_op."""
-        return self._loop.create_iteration_per_loop_var(train_op)
-
-    def after_create_session(self, session: Session, coord: object) -> None:
-        self._loop.load_iteration_per_loop_var(session, self._iterations)
 
 
 def iteration_op(graph: Graph) -> Operation | None:

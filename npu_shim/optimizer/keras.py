@@ -19,10 +19,6 @@ class _OptimizerFactory(type):
     """A class whose call returns an optimizer of the wrapped optimizer's class, so that Keras accepts it everywhere."""
 
     def __call__(cls, optimizer: Optimizer, name: str = "NpuKerasOptimizer", **kwargs: Any) -> Optimizer:
-        if _device.is_npu():
-            return _device.vendor("npu_bridge.estimator.npu.npu_optimizer").KerasDistributeOptimizer(
-                optimizer, name, **kwargs
-            )
         if not hasattr(optimizer, "get_config") or not hasattr(type(optimizer), "from_config"):
             raise TypeError(
                 f"optimizer={optimizer!r} is {type(optimizer).__name__}, but must be a Keras optimizer. For a "
@@ -87,4 +83,5 @@ def _is_averaging(optimizer_class: type) -> bool:
 
 def npu_keras_optimizer(opt: Optimizer) -> Optimizer:
     """Return ``KerasDistributeOptimizer(opt)``."""
-    return KerasDistributeOptimizer(opt)  # type: ignore[call-arg]  # its metaclass makes another class
+    wrapper: Any = _device.vendors_or(KerasDistributeOptimizer, "npu_bridge.estimator.npu.npu_optimizer")
+    return wrapper(opt)

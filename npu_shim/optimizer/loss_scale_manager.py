@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device, _tf
+from npu_shim import _tf
 
 if TYPE_CHECKING:
     from npu_shim._types import DType, Operation, Tensor, Variable
@@ -25,7 +25,6 @@ class LossScaleManager:
         raise NotImplementedError
 
 
-@_device.use_vendor_class("npu_bridge.estimator.npu.npu_loss_scale_manager")
 class FixedLossScaleManager(LossScaleManager):
     """A constant loss scale. In graph mode it is the tensor ``loss_scale:0``, as with the vendor's class.
 
@@ -61,7 +60,6 @@ class FixedLossScaleManager(LossScaleManager):
         return tf.no_op()
 
 
-@_device.use_vendor_class("npu_bridge.estimator.npu.npu_loss_scale_manager")
 class ExponentialUpdateLossScaleManager(LossScaleManager):
     """A loss scale that grows after finite steps and shrinks after overflows.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _device, _tf
+from npu_shim import _tf
 from npu_shim.distributed.world import WORLD, world_size
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
@@ -37,7 +37,6 @@ def all_finite(grads_and_vars: Sequence[GradientAndVariable]) -> Tensor:
     return tf.reduce_all([tf.reduce_all(tf.math.is_finite(v)) for v in values])
 
 
-@_device.use_vendor_class("npu_bridge.estimator.npu.npu_loss_scale_optimizer")
 class NPULossScaleOptimizer(WrappingOptimizer):
     """Wrap an optimizer with loss scaling.
 

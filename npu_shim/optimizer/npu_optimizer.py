@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _device
 from npu_shim.distributed.world import world_size
 from npu_shim.optimizer.gradient_averaging import average_gradients, gradients_are_reduced
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
 
 
-@_device.use_vendor_class("npu_bridge.estimator.npu.npu_optimizer")
 class NPUOptimizer(WrappingOptimizer):
     """Wrap an optimizer with gradient averaging over ranks (is_distributed) and loss scaling (is_loss_scale).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device, _tf
+from npu_shim import _tf
 from npu_shim.distributed.ranks import check_root
 from npu_shim.distributed.world import world_size
 
@@ -28,7 +28,6 @@ def broadcast_global_variables(root_rank: int) -> Operation:
     return tf.group(*hccl_ops.broadcast(variables, root_rank)) if variables else tf.group()
 
 
-@_device.use_vendor_class("npu_bridge.estimator.npu.npu_hook")
 class NPUBroadcastGlobalVariablesHook(_tf.SessionRunHook):
     """Broadcast the root rank's variables in each new session, after they are initialized or restored.
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from npu_shim._types import KerasCallback, SessionRunHook
 
 
-@_device.use_vendor_class("npu_bridge.estimator.npu.npu_callbacks")
 class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
     """Broadcast the root rank's variables to all ranks once, when training begins.
 
@@ -67,7 +66,9 @@ def npu_hooks_append(hooks_list: Sequence[SessionRunHook] = ()) -> list[SessionR
     Raises:
         TypeError: if hooks_list is something else.
     """
-    return as_list(hooks_list, "hooks_list") + [NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id)]
+    return as_list(hooks_list, "hooks_list") + [
+        _device.vendors_or(NPUBroadcastGlobalVariablesHook, "npu_bridge.estimator.npu.npu_hook")(0, _env.read().rank_id)
+    ]
 
 
 def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[KerasCallback]:
@@ -80,7 +81,9 @@ def npu_callbacks_append(callbacks_list: Sequence[KerasCallback] = ()) -> list[K
     Raises:
         TypeError: if callbacks_list is something else.
     """
-    return as_list(callbacks_list, "callbacks_list") + [NPUBroadcastGlobalVariablesCallback(0)]
+    return as_list(callbacks_list, "callbacks_list") + [
+        _device.vendors_or(NPUBroadcastGlobalVariablesCallback, "npu_bridge.estimator.npu.npu_callbacks")(0)
+    ]
 
 
 def as_list(given: Sequence[Any] | None, name: str) -> list[Any]:

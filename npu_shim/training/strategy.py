@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _tf, _tf_distribute
+from npu_shim import _device, _tf, _tf_distribute
 from npu_shim.distributed import hccl_ops
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.distributed.world import world_size
@@ -224,7 +224,8 @@ def _reduced(reduce_op: ReduceOp, values: Sequence[Gradient]) -> list[Gradient]:
     """Return the values, each reduced over all ranks."""
     if world_size() == 1:
         return list(values)
-    return list(npu_allreduce([_tensor(value) for value in values], "mean" if reduce_op == _MEAN else "sum"))
+    allreduce = _device.vendors_or(npu_allreduce, "npu_bridge.estimator.npu.npu_optimizer")
+    return list(allreduce([_tensor(value) for value in values], "mean" if reduce_op == _MEAN else "sum"))
 
 
 def _reduced_locally(reduce_op: ReduceOp, values: Sequence[Gradient]) -> list[Gradient]:

@@ -73,7 +73,7 @@ def test_private_tensorflow_modules_are_imported_by_tf_modules_only(repo_root):
 # Private attributes of other packages outside the _tf* modules. docs/architecture.md has the reasons.
 PRIVATE = {
     "cli/ranktable.py": {"_SubParsersAction"},  # the type of argparse.add_subparsers, for an annotation
-    "estimator/npu_estimator.py": {"_extract_batch_length"},  # of its parent class, which predict() replaces
+    "estimator/static_batches.py": {"_extract_batch_length"},  # of its parent class, which predict() replaces
     "import_hook/hook.py": {"_get_code_from_file"},  # runpy.run_path has no hook
     "import_hook/script.py": {"_run_module_as_main"},  # as python -m does
     "training/strategy.py": {"_strategy", "_container_strategy", "_device"},  # of its parent class, as tf.distribute's

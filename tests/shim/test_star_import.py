@@ -108,7 +108,8 @@ def test_modules_are_those_of_tensorflow(star):
 
 def test_grappler_options_can_be_set(star):
     tf.config.optimizer.set_experimental_options(star["experimental_options"])
-    assert tf.config.optimizer.get_experimental_options()["remapping"] is False
+    given = tf.config.optimizer.get_experimental_options()
+    assert given["layout_optimizer"] is True and "remapping" not in given
 
 
 def python(code, root):
@@ -173,11 +174,11 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
     imported = importlib.import_module("npu_shim." + module)
     wanted = []
     for source, names in _vendor_paths.TABLE[module]:
-        for name in names.split():
+        for name in [] if source.startswith(UNIMPLEMENTED) else names.split():
             home = importlib.import_module("npu_shim." + source)
             assert getattr(imported, name) is getattr(home, name)
         table = source[len(UNIMPLEMENTED) :] if source.startswith(UNIMPLEMENTED) else None
-        wanted += names.split() if table is None else LATER[table]
+        wanted += names.split() or LATER[table]
     assert sorted(wanted) == sorted(getattr(imported, "__all__", [])) and set(wanted) <= set(dir(imported))
     given = {}
     exec(f"from npu_shim.{module} import *", given)

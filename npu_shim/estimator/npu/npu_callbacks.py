@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback
 
     broadcast_global_variables: _Missing
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.training.callbacks": "NPUBroadcastGlobalVariablesCallback",
         "npu_shim.ops.unimplemented:npu_callbacks": "broadcast_global_variables",
     })

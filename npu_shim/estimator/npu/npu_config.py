@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim._install import decorator_tf_session
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npu_shim.config.run_config import NPURunConfig
     from npu_shim.ops.scopes import NpuExecutePlacement
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim._install": "decorator_tf_session",
         "npu_shim.config.nested": (
             "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig "
@@ -24,7 +24,10 @@ else:
         ),
         "npu_shim.config.run_config": "NPURunConfig",
         "npu_shim.ops.scopes": "NpuExecutePlacement",
-    })
+    }, own=(
+        "decorator_tf_session DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig "
+        "MemoryConfig ProfilingConfig NPURunConfig"
+    ))
 
 __all__ = [
     "DumpConfig",

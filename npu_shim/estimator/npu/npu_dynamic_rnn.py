@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.ops.dynamic_rnn import DYNAMIC_RNN_BIDIRECTION
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from npu_shim.ops.dynamic_rnn import DynamicGRUV2
     from npu_shim.ops.dynamic_rnn import DynamicRNN
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.ops.dynamic_rnn": (
             "DYNAMIC_RNN_BIDIRECTION DYNAMIC_RNN_REDIRECTIONAL DYNAMIC_RNN_UNIDIRECTION DynamicAUGRU DynamicGRUV2 "
             "DynamicRNN"

@@ -3,16 +3,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.estimator.npu_estimator import NPUEstimator
     from npu_shim.estimator.spec import NPUEstimatorSpec
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.estimator.npu_estimator": "NPUEstimator",
         "npu_shim.estimator.spec": "NPUEstimatorSpec",
-    })
+    }, own=(
+        "NPUEstimator"
+    ))
 
 __all__ = [
     "NPUEstimator",

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import lazy_names as _lazy_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.optimizer.loss_scale_optimizer import NPULossScaleOptimizer
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.optimizer.loss_scale_optimizer": "NPULossScaleOptimizer",
     })
 

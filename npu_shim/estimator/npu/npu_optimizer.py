@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.optimizer.distributed import NPUDistributedOptimizer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     reduce: _Missing
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.optimizer.distributed": "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper",
         "npu_shim.optimizer.keras": "KerasDistributeOptimizer",
         "npu_shim.optimizer.npu_optimizer": "NPUOptimizer",

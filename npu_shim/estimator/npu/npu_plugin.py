@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.config.plugin import check_graph_run_mode
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     malloc_shared_memory: _Missing
     get_rdma_cache: _Missing
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.config.plugin": (
             "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
             "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode"

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, lazy_names as _lazy_names
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.config.graph_execution import set_graph_exec_config
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     set_value: _Missing
     get_value: _Missing
 else:
-    __getattr__, __dir__ = _lazy_names(__name__, {
+    __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.estimator.checks": (
             "check_aoe_mode check_bool_type check_nonnegative_integer check_not_none check_path "
             "check_positive_integer check_profiling_options convert_bool_to_int format_string get_ranksize"

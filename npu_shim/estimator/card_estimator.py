@@ -1,0 +1,41 @@
+"""The Estimator behind NPUEstimator on an NPU: the vendor's own, with the checks and corrections of NPURunConfig."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from npu_shim import _device
+from npu_shim.config import parameter_map
+from npu_shim.config.estimator_session import options_of
+from npu_shim.config.session import without_entries
+from npu_shim.estimator.arguments import npu_run_config
+from npu_shim.options.table import KEYS
+
+if TYPE_CHECKING:
+    from npu_shim._types import RunConfig
+
+_Vendors: Any = _device.vendor("npu_bridge.estimator.npu.npu_estimator").NPUEstimator
+
+
+class CardEstimator(_Vendors):
+    """The vendor's NPUEstimator, whose session config has one NpuOptimizer entry.
+
+    Args:
+        config: as for NPUEstimator; it is not changed.
+        **kwargs: as for the vendor's class.
+    """
+
+    def __init__(self, *, config: RunConfig | None, **kwargs: Any) -> None:
+        config = npu_run_config(config)
+        by_hand = parameter_map.find_entry(config.session_config)
+        options = options_of(config)
+        if config.session_config is not None:  # the vendor's class changes it, and adds an entry in any case
+            config = config.replace(session_config=without_entries(config.session_config))
+        super().__init__(config=config, **kwargs)
+        entry: Any = parameter_map.find_entry(self._session_config)
+        known = config.npu_options()
+        for name in [name for name in entry.parameter_map if name in KEYS and name not in known]:
+            del entry.parameter_map[name]
+        if by_hand is not None:
+            entry.MergeFrom(by_hand)
+        parameter_map.write(entry, options)

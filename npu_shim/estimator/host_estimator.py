@@ -1,0 +1,109 @@
+"""The Estimator behind NPUEstimator where there is no NPU: its hooks, and several steps for each run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+from npu_shim import _env, _tf
+from npu_shim.config.graph_passes import for_this_device
+from npu_shim.distributed.world import world_size
+from npu_shim.estimator.arguments import check_job_start_file, npu_run_config, with_npu_session_config
+from npu_shim.estimator.hooks import SetIterationsVarHook
+from npu_shim.estimator.host_call import HostCallHook
+from npu_shim.estimator.rank_checkpoints import RankCheckpointSaverHook, rank_event_files, rank_export_folder
+from npu_shim.optimizer.iterations_per_loop import ITERATION_OP
+from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
+
+if TYPE_CHECKING:
+    from npu_shim._types import EstimatorSpec, InputFn, RunConfig, SessionRunHook, Structure
+
+_API: Any = _tf.estimator()
+
+
+class HostEstimator(_API.Estimator):
+    """An Estimator with the session config of an NPURunConfig, whose ranks write their files apart.
+
+    Args:
+        config: as for NPUEstimator.
+        job_start_file: a JSON file, which is only checked.
+        **kwargs: as for tf.estimator.Estimator.
+    """
+
+    def __init__(self, *, config: RunConfig | None, job_start_file: str, **kwargs: Any) -> None:
+        self._rank_saver: RankCheckpointSaverHook | None = None
+        self._saves_itself = False
+        if job_start_file:
+            check_job_start_file(job_start_file)
+        super().__init__(config=with_npu_session_config(npu_run_config(config)), **kwargs)
+        self._session_config = for_this_device(self.config.session_config)  # that config is for the NPU
+
+    def train(
+        self,
+        input_fn: InputFn,
+        hooks: Sequence[SessionRunHook] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Sequence[Any] | None = None,
+    ) -> HostEstimator:
+        """Train; see tf.estimator.Estimator.train."""
+        self._saves_itself = any(isinstance(hook, _tf.v1.train.CheckpointSaverHook) for hook in hooks or ())
+        with rank_event_files(self.model_dir):
+            return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
+
+    def evaluate(
+        self,
+        input_fn: InputFn,
+        steps: int | None = None,
+        hooks: Sequence[SessionRunHook] | None = None,
+        checkpoint_path: str | None = None,
+        name: str | None = None,
+    ) -> dict[str, Any]:
+        """Evaluate; see tf.estimator.Estimator.evaluate. Each rank evaluates all data."""
+        with rank_event_files(self.eval_dir(name)):
+            return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
+
+    def _export_all_saved_models(self, export_dir_base: str, *args: Any, **kwargs: Any) -> bytes:
+        base = (
+            rank_export_folder(export_dir_base) if self._rank_saver and not self._rank_saver.writes else export_dir_base
+        )
+        return super()._export_all_saved_models(base, *args, **kwargs)
+
+    def _call_model_fn(self, features: Structure, labels: Structure, mode: str, config: RunConfig) -> EstimatorSpec:
+        spec = super()._call_model_fn(features, labels, mode, config)
+        if mode == _API.ModeKeys.TRAIN:
+            if self.config.iterations_per_loop > 1:
+                spec = _looped(spec, self.config.iterations_per_loop)
+            return spec._replace(training_hooks=tuple(spec.training_hooks) + tuple(self._training_hooks(spec)))
+        if mode == _API.ModeKeys.EVAL:
+            return spec._replace(evaluation_hooks=tuple(spec.evaluation_hooks) + tuple(_host_hooks(spec)))
+        return spec
+
+    def _training_hooks(self, spec: EstimatorSpec) -> list[SessionRunHook]:
+        hooks = _host_hooks(spec)
+        if world_size() > 1 and not self.config.horovod_mode:
+            hooks.append(NPUBroadcastGlobalVariablesHook(0, _env.read().rank_id))
+            if not self._saves_itself and not any(
+                isinstance(h, _tf.v1.train.CheckpointSaverHook) for h in spec.training_hooks
+            ):
+                self._rank_saver = RankCheckpointSaverHook(
+                    self.model_dir,
+                    self.config.save_checkpoints_secs,
+                    self.config.save_checkpoints_steps,
+                    saver=spec.scaffold.saver,
+                )
+                hooks.append(self._rank_saver)
+        return hooks
+
+
+def _looped(spec: EstimatorSpec, iterations: int) -> EstimatorSpec:
+    """Return a spec whose train op makes several steps for one run."""
+    host_hooks = _host_hooks(spec)
+    op = _tf.tf.group(spec.train_op, *(hook.step_op() for hook in host_hooks), name=ITERATION_OP)
+    hooks = tuple(spec.training_hooks) + tuple(host_hooks) + (SetIterationsVarHook(iterations, op),)
+    done = {"host_call": None} if host_hooks else {}
+    return spec._replace(train_op=op, training_hooks=hooks, **done)
+
+
+def _host_hooks(spec: EstimatorSpec) -> list[SessionRunHook]:
+    host_call = getattr(spec, "host_call", None)
+    return [] if host_call is None else [HostCallHook(host_call)]

@@ -1,0 +1,23 @@
+"""The vendor's npu_bridge.estimator.npu.npu_common. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+
+if TYPE_CHECKING:
+    DeviceInfo: _Missing
+    JobConfig: _Missing
+    JobInfo: _Missing
+    NPUBasics: _Missing
+else:
+    __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.ops.unimplemented:npu_common": "DeviceInfo JobConfig JobInfo NPUBasics",
+    })
+
+__all__ = [
+    "DeviceInfo",
+    "JobConfig",
+    "JobInfo",
+    "NPUBasics",
+]

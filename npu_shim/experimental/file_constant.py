@@ -1,0 +1,17 @@
+"""The vendor's npu_bridge.experimental.file_constant. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+
+if TYPE_CHECKING:
+    file_constant: _Missing
+else:
+    __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.ops.unimplemented:experimental_ops": "file_constant",
+    })
+
+__all__ = [
+    "file_constant",
+]

@@ -1,0 +1,21 @@
+"""The vendor's npu_bridge.experimental.hccl. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+
+if TYPE_CHECKING:
+    get_actual_rank_size: _Missing
+    get_user_rank_id: _Missing
+    get_user_rank_size: _Missing
+else:
+    __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.ops.unimplemented:experimental_ops": "get_actual_rank_size get_user_rank_id get_user_rank_size",
+    })
+
+__all__ = [
+    "get_actual_rank_size",
+    "get_user_rank_id",
+    "get_user_rank_size",
+]

@@ -1,0 +1,17 @@
+"""The vendor's npu_bridge.helper.helper. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+
+if TYPE_CHECKING:
+    get_gen_ops: _Missing
+else:
+    __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.ops.unimplemented:helper": "get_gen_ops",
+    })
+
+__all__ = [
+    "get_gen_ops",
+]

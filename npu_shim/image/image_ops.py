@@ -1,0 +1,19 @@
+"""The vendor's npu_bridge.image.image_ops. Generated from the table in npu_shim/_vendor_paths.py; do not edit."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+
+if TYPE_CHECKING:
+    decode_and_crop_and_resize_jpeg: _Missing
+    decode_and_resize_jpeg: _Missing
+else:
+    __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.ops.unimplemented:image_ops": "decode_and_crop_and_resize_jpeg decode_and_resize_jpeg",
+    })
+
+__all__ = [
+    "decode_and_crop_and_resize_jpeg",
+    "decode_and_resize_jpeg",
+]
