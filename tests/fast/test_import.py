@@ -167,7 +167,6 @@ STATE = {
     "distributed/servers/post.py": {"_kept"},
     "distributed/shm/rank_lock.py": {"_held"},
     "npu_device/distribute/npu_callbacks.py": {"broadcast_registry"},
-    "npu_device/gen_npu_ops.py": {"_operator"},
     "npu_device/train/optimizer/npu_loss_scale_optimizer.py": {"_with_agreement"},
     "npu_device/train/replacement.py": {"_ranges"},
     "npu_device/utils/npu_wrapper.py": {"_symbols"},
