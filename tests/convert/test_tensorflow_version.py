@@ -130,6 +130,11 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
         + "class Net:\n    def fit(self, x):\n        with tf.GradientTape() as tape:\n"
         + "            return tape.gradient(x, x)\n\nnet = Net()\nnet.fit(1)\n",
         "speed.py": "from heat import net\nprint(net)\n",
+        "agent.py": TF
+        + "import helper\nclass Agent:\n    def train(self, x):\n        with tf.GradientTape() as tape:\n"
+        + "            return tape.gradient(x, x)\n",
+        "helper.py": TF + "def once(period):\n    with tf.variable_scope('a'):\n        return tf.zeros([3])\n",
+        "run_agent.py": "from agent import Agent\nif __name__ == '__main__':\n    Agent().train(1)\n",
         "graph.py": TF + "s = tf.Session()\nwith tf.device('/GPU:0'):\n    x = tf.zeros([3])\n",
     }
     source, out = tmp_path / "src", tmp_path / "out"
@@ -143,7 +148,7 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
     assert after["train.py"] == files["train.py"].replace(TF, TF + "import npu_shim.npu_device as npu\n").replace(
         "    x = ", "    npu.open().as_default()\n    x = "
     )
-    assert "npu.open()" in after["heat.py"]
+    assert "npu.open()" in after["heat.py"] and "npu.open()" in after["run_agent.py"]
     assert after["pictures.py"] == files["pictures.py"] and "npu.open()" in after["gan.py"]
     assert "/CPU:0" in after["graph.py"] and "npu_config_proto" in after["graph.py"]
 

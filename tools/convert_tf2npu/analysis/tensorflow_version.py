@@ -88,6 +88,8 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
             version, evidence = started
         elif not _is_clear(own):
             version, evidence = _version([own, *program.decisive(program.imported)])
+            if version == Version.BOTH and not (own.one or own.session) and program.trains_eagerly():
+                version = Version.TWO  # a helper of version 1 in a library does not decide
         if version == Version.UNKNOWN:
             version, evidence = _version(program.decisive(program.importing))
     if tf:
@@ -136,6 +138,11 @@ class _Program:
         """Return True if a file that imports this one has a word of eager code."""
         return any(self._has(path, "two") for path in self.importing)
 
+    def trains_eagerly(self) -> bool:
+        """Return True if a file that this one imports trains in eager code and shows nothing of version 1."""
+        found = self.first("eager", self.imported, clear=True)
+        return found is not None and found.trains
+
     def decisive(self, paths: Iterable[str], clear: bool = False) -> list[FileEvidence]:
         """Return the first evidence of version 2 and the first of version 1 in some files.
 
@@ -162,6 +169,7 @@ class _Program:
 # What may be evidence in the bytes of a file.
 _WORDS = {
     "two": (b"GradientTape", b".function", b".numpy()", b"functions_eagerly", b"set_seed", b"set_random_seed"),
+    "eager": (b"GradientTape", b".function", b"functions_eagerly"),
     "one": (b"placeholder", b"Session", b"layers.", b"contrib", b"get_variable", b"stimator", b"disable_", b"tf.app"),
     "trains": (b"GradientTape", b".fit(", b"fit_generator", b"train_on_batch"),
     "opens": (b".open(",),
