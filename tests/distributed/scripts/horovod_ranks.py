@@ -173,6 +173,22 @@ def objects_travel():
         assert hvd.allgather_object("x" * RANK) == ["x" * rank for rank in range(SIZE)]
 
 
+def states_restore_their_last_commit_and_take_the_values_of_rank_0():
+    if STYLE == "graph":
+        return
+    variable = tf.Variable([float(RANK)])
+    state = hvd.elastic.TensorFlowState([variable], step=RANK)
+    state.sync()
+    assert (variable.numpy(), state.step) == (0.0, 0)
+    variable.assign([5.0])
+    state.step = 5
+    state.save()
+    variable.assign([7.0])
+    state.step = 7
+    state.restore()
+    assert (variable.numpy(), state.step) == (5.0, 5)
+
+
 def a_difference_between_ranks_is_an_error():
     expected = tf.errors.FailedPreconditionError if STYLE == "eager" else tf.errors.UnknownError
     try:
