@@ -28,6 +28,7 @@ suites=(
   "samples     no      tf215,tf115              -                       tests/samples"
   "backends    no      tf215                    tf115,tf26,tf221        tests/distributed/test_backend_*.py"
   "shim        yes     tf215,tf26,tf115,tf221   -                       tests/shim tests/ops tests/cli --ignore-glob=*/test_benchmarks.py"
+  "card        yes     tf215,tf115,tf26,tf221   -                       tests/card"
   "two_hosts   no      tf215                    tf115                   tests/distributed/test_two_hosts.py"
   "convert     yes     tf115,tf26,tf215         -                       tests/convert"
   "migrated    no      tf215,tf115              tf26,tf221              tests/migrated tests/lifted"
