@@ -81,7 +81,13 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "estimator.npu.npu_loss_scale_manager": (
         ("optimizer.loss_scale_manager", "ExponentialUpdateLossScaleManager FixedLossScaleManager"),
     ),
-    "estimator.npu.npu_loss_scale_optimizer": (("optimizer.loss_scale_optimizer", "NPULossScaleOptimizer"),),
+    "estimator.npu.npu_loss_scale_optimizer": (
+        (
+            "optimizer.loss_scale_manager",
+            "FixedLossScaleManager",
+        ),  # the vendor's module imports it, and scripts from there
+        ("optimizer.loss_scale_optimizer", "NPULossScaleOptimizer"),
+    ),
     "estimator.npu.npu_optimizer": (
         ("optimizer.distributed", "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper"),
         ("optimizer.keras", "KerasDistributeOptimizer"),

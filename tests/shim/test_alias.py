@@ -12,6 +12,7 @@ import horovod.tensorflow as hvd
 import npu_device
 import tensorflow as tf
 from npu_bridge.estimator.npu.npu_config import NPURunConfig as RunConfig
+from npu_bridge.estimator.npu.npu_loss_scale_optimizer import FixedLossScaleManager as FromTheOptimizer
 from npu_bridge.npu_init import *
 from npu_device.compat.v1.npu_init import NPUOptimizer as OptimizerOfTF2
 import npu_bridge.npu_init, npu_shim.npu_init, npu_shim.npu_device, npu_shim.horovod.tensorflow
@@ -31,6 +32,7 @@ print(
     hvd is npu_shim.horovod.tensorflow,
     RunConfig is NPURunConfig,
     OptimizerOfTF2 is NPUOptimizer,
+    FromTheOptimizer is FixedLossScaleManager,
 )
 """
 
@@ -45,4 +47,4 @@ def test_a_script_of_the_vendors_packages_trains_unchanged(tmp_path: pathlib.Pat
         text=True,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith(("weight", "True", "False"))]
-    assert lines == ["weight 2.0 1 1", "True True True True True"], done.stderr
+    assert lines == ["weight 2.0 1 1", "True True True True True True"], done.stderr
