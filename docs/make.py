@@ -2,6 +2,7 @@
 
 * docs/rules/, one page for each rule and an index, from the rules' docstrings. It is not in git;
 * docs/options.md from the rows of npu_shim.options;
+* the tables of docs/on_a_card.md from npu_shim.diagnostics;
 * docs/report-schema.md from docs/report.schema.json.
 
 ``python docs/make.py`` writes them all, ``--rules FOLDER`` the pages of the rules to another folder. ``--check`` writes
@@ -22,6 +23,7 @@ import schema_page  # noqa: E402
 from convert_tf2npu.rules.base import Rule  # noqa: E402
 from convert_tf2npu.rules.registry import Registry  # noqa: E402
 
+from npu_shim.diagnostics import card_check, troubles  # noqa: E402
 from npu_shim.options import page as options_page  # noqa: E402
 
 _NOTE = "<!-- made by docs/make.py; change the rule instead -->\n"
@@ -67,8 +69,19 @@ def kept_pages() -> dict[str, str]:
     """Return the generated pages that are in git, by their file names in docs/."""
     return {
         "options.md": _OPTIONS_NOTE + options_page.markdown(),
+        "on_a_card.md": card_page(),
         "report-schema.md": _SCHEMA_NOTE + schema_page.markdown(),
     }
+
+
+def card_page() -> str:
+    """Return docs/on_a_card.md with the tables between its markers made anew."""
+    text = _read(os.path.join(HERE, "on_a_card.md"))
+    for name, made in (("checks", card_check.markdown()), ("troubles", troubles.markdown())):
+        begin, end = f"<!-- {name}: made by docs/make.py from npu_shim/diagnostics -->\n", f"<!-- end of {name} -->\n"
+        before, _, rest = text.partition(begin)
+        text = before + begin + "\n" + made + "\n" + end + rest.partition(end)[2]
+    return text
 
 
 def stale(folder: str, wanted: dict[str, str]) -> dict[str, str]:

@@ -201,6 +201,8 @@ def vendor(module: str) -> ModuleType:
             own module.
     """
     root = module.partition(".")[0]
+    if root == VENDOR_PACKAGE:
+        _env.process_environ().setdefault("JOB_ID", _env.DEFAULT_JOB_ID)  # its estimator and optimizers need one
     if root == VENDOR_PACKAGE and find().package == VENDOR_PACKAGE_TF2:
         module = _GRAPH_MODE_OF_TF2 + module[len(VENDOR_PACKAGE) :]
         if _GRAPH_MODE_OF_TF2 not in sys.modules:
@@ -208,8 +210,6 @@ def vendor(module: str) -> ModuleType:
 
             # Both of its modes register this gradient, and graph mode fails if the other was first.
             _tf_gradients.unregister("DropOutDoMask")
-    elif root == VENDOR_PACKAGE:
-        _env.process_environ().setdefault("JOB_ID", _env.DEFAULT_JOB_ID)  # its estimator and optimizers need one
     loaded = importlib.import_module(module)
     if is_alias(loaded):
         raise ModuleNotFoundError(
@@ -224,8 +224,10 @@ def find_vendor(module: str) -> ModuleType | None:
 
     Args:
         module: as for vendor.
+    Raises:
+        RuntimeError: if the driver shows a card that no package can use, and NPU_SHIM_FALLBACK does not allow the CPU.
     """
-    if not find().is_npu:
+    if not _allowed(find()).is_npu:
         return None
     try:
         return vendor(module)

@@ -2,16 +2,19 @@
 
 The page lists versions, the NPU and the vendor's packages, environment
 variables, processors and memory. The command also trains one step. Paste the
-page into an issue when you ask for help.
+page into an issue when you ask for help. ``--card-check`` checks an NPU step by step
+and explains each failure.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import json
 from typing import Iterator
 
 from npu_shim.cli import show
+from npu_shim.diagnostics.card_check import Outcome, check_card, lines
 from npu_shim.diagnostics.diagnosis import Diagnosis, diagnose
 from npu_shim.distributed.ranktable.model import counted
 
@@ -22,11 +25,13 @@ def main(arguments: list[str]) -> int:
     """Print the page.
 
     Args:
-        arguments: ``--json`` or nothing.
+        arguments: ``--json``, ``--card-check`` or nothing.
     Returns:
-        0 if training can run on this machine, else 1.
+        0 if training can run on this machine, or all checks that ran passed, else 1.
     """
     args = _parser().parse_args(arguments)
+    if args.card_check:
+        return _check_card(args.json)
     found = diagnose()
     code = 1 if found["problems"] else 0
     return show(json.dumps(found, indent=2) if args.json else page(found), code)
@@ -40,7 +45,39 @@ def _parser() -> argparse.ArgumentParser:
         "The exit code is 0 if training can run here, else 1. The last lines give the reasons.",
     )
     made.add_argument("--json", action="store_true", help="print JSON")
+    made.add_argument(
+        "--card-check",
+        action="store_true",
+        help="check the NPU instead, step by step: driver, access, toolkit, package, training, several NPUs; each "
+        "failure comes with its cause and fix (docs/on_a_card.md)",
+    )
     return made
+
+
+def _check_card(as_json: bool) -> int:
+    """Run the checks of the NPU, and print each when it is done."""
+
+    def report(outcome: Outcome) -> None:
+        if not as_json:
+            print("\n".join(lines(outcome)), flush=True)
+
+    outcomes = check_card(report)
+    code = 1 if any(outcome.state == "failed" for outcome in outcomes) else 0
+    if not as_json:
+        counts = collections.Counter(outcome.state for outcome in outcomes)
+        return show(", ".join(f"{counts[state]} {state}" for state in ("passed", "failed", "not run")) + ".", code)
+    found = [
+        {
+            "name": check.name,
+            "claim": check.claim,
+            "command": check.command,
+            "state": state,
+            "found": text,
+            "advice": advice,
+        }
+        for check, state, text, advice in outcomes
+    ]
+    return show(json.dumps(found, indent=2), code)
 
 
 def page(found: Diagnosis) -> str:

@@ -1,0 +1,262 @@
+"""The checks of ``npu-shim doctor --card-check``, in order, from the driver to several NPUs."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import subprocess
+import sys
+from typing import Any, Callable, Iterator, Mapping, NamedTuple
+
+from npu_shim import _device, _env
+from npu_shim._packages import tensorflow_version
+from npu_shim.diagnostics.troubles import explain
+from npu_shim.diagnostics.vendor import vendor
+from npu_shim.distributed.ranktable import generate, reader
+from npu_shim.import_hook.tool import package_root
+
+MARK = "npu_shim card step: "  # begins the line with the result of a step
+TIMEOUT_S = 1200.0  # the first graph takes minutes to compile
+_MANAGER_FILES = ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")
+_OP_LISTS = ("built-in/framework/tensorflow", "framework/built-in/tensorflow")
+
+
+class Failure(Exception):
+    """A check failed: what was found, and what to do."""
+
+    def __init__(self, found: str, *advice: str) -> None:
+        super().__init__(found)
+        self.advice = advice
+
+
+class Check(NamedTuple):
+    """A check: ``claim`` is what it proves, ``command`` a command that shows the same.
+
+    ``versions`` are the TensorFlow versions for which it runs, ``needs`` the checks that must pass first.
+    """
+
+    name: str
+    claim: str
+    command: str
+    run: Callable[[], str]
+    needs: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ("1.15", "2.6")
+
+
+class Outcome(NamedTuple):
+    """The result of a check: ``state`` is 'passed', 'failed' or 'not run'; ``advice`` is what to do if it failed."""
+
+    check: Check
+    state: str
+    found: str
+    advice: tuple[str, ...] = ()
+
+
+def _cards() -> str:
+    found = _device.look()
+    if not found.cards:
+        raise Failure(found.reason, *_advice(found.reason))
+    return ", ".join(found.cards)
+
+
+def _access() -> str:
+    files = [*_device.look().cards, *(path for path in _MANAGER_FILES if os.path.exists(path))]
+    closed = [path for path in files if not os.access(path, os.R_OK | os.W_OK)]
+    if closed:
+        raise Failure(f"this user cannot read and write {', '.join(closed)}", *_advice("EL0007"))
+    return f"this user can read and write {len(files)} device files"
+
+
+def _toolkit() -> str:
+    folder = _env.opp_path()
+    if not folder:
+        raise Failure("ASCEND_OPP_PATH is not set", *_advice("libascendcl.so: cannot open shared object file"))
+    lists = [path for part in _OP_LISTS for path in glob.glob(os.path.join(folder, part, "*.json"))]
+    if not lists:
+        raise Failure(
+            f"ASCEND_OPP_PATH={folder!r} has no list of operators for TensorFlow ({_OP_LISTS[0]})",
+            "Install CANN's operator package, or correct ASCEND_OPP_PATH.",
+        )
+    return f"operators in {folder}"
+
+
+def _versions() -> str:
+    found = vendor()
+    missing = [name for name in ("driver", "toolkit") if not found[name]]
+    if missing:
+        raise Failure(
+            f"no {' and no '.join(missing)} in the usual folders",
+            "Install them, or export ASCEND_TOOLKIT_HOME as the folder of the toolkit.",
+            "In a container, mount the folder of the driver.",
+        )
+    return "; ".join(f"{name} {found[name]['version'] or 'of unknown version'}" for name in ("driver", "toolkit"))
+
+
+def _network() -> str:
+    path = generate.HCCN_CONF
+    try:
+        addresses = generate.read_hccn(reader.read_text(path), path)
+    except (OSError, ValueError) as error:
+        raise Failure(f"{path}: {error}", *_advice(path)) from None
+    numbers = {int(number) for card in _device.look().cards for number in re.findall(r"\d+$", card)}
+    lacking = sorted(numbers - set(addresses))
+    if lacking:
+        raise Failure(f"{path} has no address of NPU {', '.join(map(str, lacking))}", *_advice(path))
+    return f"{len(addresses)} addresses in {path}"
+
+
+def _step(name: str, *launcher: str) -> Callable[[], str]:
+    """Return a check that runs a step of npu_device.card_steps in a process of its own, which may not use the CPU."""
+
+    def run() -> str:
+        return in_process([sys.executable, *launcher, "-m", "npu_shim.npu_device.card_steps", name])
+
+    return run
+
+
+def in_process(command: list[str], timeout_s: float = TIMEOUT_S, environ: Mapping[str, str] | None = None) -> str:
+    """Run a step and return its result.
+
+    Args:
+        command: starts the process.
+        timeout_s: its time limit.
+        environ: variables to add to those of this process.
+    Raises:
+        Failure: it did not print a result; with the last error and the advice for each known symptom.
+    """
+    own = _env.process_environ()
+    path = [package_root()] + [p for p in (own.get("PYTHONPATH"),) if p]
+    env = {**own, "PYTHONPATH": os.pathsep.join(path), "NPU_SHIM_FALLBACK": "error", **(environ or {})}
+    try:
+        done = subprocess.run(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout_s,
+        )
+    except subprocess.TimeoutExpired as expired:
+        text = (expired.stdout or b"").decode("utf-8", "replace")
+        raise Failure(f"no result within {timeout_s:g} seconds", *_advice(text)) from None
+    text = done.stdout.decode("utf-8", "replace")
+    results = [line.partition(MARK)[2] for line in text.splitlines() if MARK in line]
+    if results and done.returncode == 0:
+        return results[-1]
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)(:|$)", line)]
+    last = (errors or lines or [f"exit code {done.returncode}"])[-1]
+    raise Failure(last.strip(), *_advice(text))
+
+
+def _advice(text: str) -> list[str]:
+    return [f"{trouble.cause}. {trouble.fix}.".replace("`", "") for trouble in explain(text)]
+
+
+_DOCTOR = "npu-shim doctor"
+CHECKS = (
+    Check("cards", "the driver shows the NPUs", "npu-smi info; ls -l /dev/davinci*", _cards),
+    Check("access", "this user may use them", "id; ls -l /dev/davinci*", _access, ("cards",)),
+    Check("toolkit", "CANN's environment is set", "ls $ASCEND_OPP_PATH", _toolkit),
+    Check("versions", "driver and toolkit are installed", _DOCTOR, _versions),
+    Check(
+        "package",
+        "the vendor's package for this TensorFlow loads",
+        "python -c 'import npu_shim; print(npu_shim.device())'",
+        _step("load"),
+        ("cards", "toolkit"),
+    ),
+    Check("session", "a step in a session trains on the NPU", _DOCTOR, _step("session"), ("access", "package")),
+    Check(
+        "function",
+        "a step in tf.function trains on the NPU",
+        "bash samples/digits_loop/train_1p.sh",
+        _step("function"),
+        ("access", "package"),
+        ("2.6",),
+    ),
+    Check(
+        "operators",
+        "gelu and dropout agree with their formulas",
+        "python -m pytest tests/ops",
+        _step("operators"),
+        ("session",),
+    ),
+    Check(
+        "loop",
+        "ten steps in one run equal ten single steps",
+        "bash samples/digits_session/train_1p.sh",
+        _step("loop"),
+        ("session",),
+    ),
+    Check(
+        "estimator",
+        "NPUEstimator trains and writes checkpoints",
+        "bash samples/digits_estimator/train_1p.sh",
+        _step("estimator"),
+        ("session",),
+    ),
+    Check("network", "each NPU has a network address", "cat /etc/hccn.conf", _network, ("cards",)),
+    Check(
+        "collectives",
+        "two NPUs sum a tensor",
+        "npu-shim launch --ranks 2 samples/digits_session/distributed_npu.py",
+        _step("collectives", "-m", "npu_shim", "launch", "--ranks", "2"),
+        ("session", "network"),
+    ),
+)
+_SEVERAL = ("network", "collectives")
+
+
+def check_card(report: Callable[[Outcome], Any], checks: tuple[Check, ...] = CHECKS) -> list[Outcome]:
+    """Run the checks in order and report each as soon as it is done.
+
+    Args:
+        report: called with each outcome.
+        checks: the checks.
+    Returns:
+        The outcomes.
+    """
+    states: dict[str, str] = {}
+    outcomes = []
+    for check in checks:
+        outcome = _outcome(check, states)
+        states[check.name] = outcome.state
+        outcomes.append(outcome)
+        report(outcome)
+    return outcomes
+
+
+def _outcome(check: Check, states: Mapping[str, str]) -> Outcome:
+    version = tensorflow_version() or ""
+    needed = [name for name in check.needs if states.get(name, "passed") != "passed"]
+    if needed:
+        return Outcome(check, "not run", f"needs {' and '.join(needed)}")
+    if version and not version.startswith(check.versions) and version.startswith(("1.15", "2.6")):
+        return Outcome(check, "not run", f"not for TensorFlow {version}")
+    if check.name in _SEVERAL and len(_device.look().cards) < 2:
+        return Outcome(check, "not run", "for two or more NPUs")
+    try:
+        return Outcome(check, "passed", check.run())
+    except Failure as failure:
+        return Outcome(check, "failed", str(failure), failure.advice)
+
+
+def lines(outcome: Outcome) -> Iterator[str]:
+    """Return the outcome as lines of text: the claim, what was found, and what to do."""
+    yield f"{outcome.state.ljust(8)}{outcome.check.claim}: {outcome.found}"
+    if outcome.state == "failed":
+        for advice in outcome.advice or ("The symptom is not in the list of docs/on_a_card.md.",):
+            yield f"        {advice}"
+        yield f"        To see it yourself: {outcome.check.command}"
+
+
+def markdown() -> str:
+    """Return the checks as a table of Markdown."""
+    rows = [
+        f"| {number} | {check.claim} | `{check.command}` | {', '.join(check.versions)} |"
+        for number, check in enumerate(CHECKS, 1)
+    ]
+    head = ["| | claim | command that shows it | TensorFlow |", "| --- | --- | --- | --- |"]
+    return "\n".join(head + rows) + "\n"

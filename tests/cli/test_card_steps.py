@@ -1,0 +1,31 @@
+"""The steps of ``npu-shim doctor --card-check`` compute the right values with this TensorFlow, here on the CPU."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import tensorflow as tf
+
+from npu_shim.diagnostics.card_check import MARK
+from npu_shim.npu_device.card_steps import STEPS
+from samples import training
+
+
+def test_the_steps_run(tmp_path: pathlib.Path) -> None:
+    names = [name for name in STEPS if name not in ("load", "function", "estimator")]
+    if hasattr(tf, "GradientTape") and tf.executing_eagerly():
+        names.insert(0, "function")  # before the others switch to graph mode
+    if hasattr(tf, "estimator"):
+        names.append("estimator")
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_shim.npu_device.card_steps", *names],
+        cwd=str(tmp_path),
+        env={**training.environment(), "NPU_SHIM_FALLBACK": "silent"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    results = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
+    assert (done.returncode, len(results)) == (0, len(names)), done.stdout

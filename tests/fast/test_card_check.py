@@ -1,0 +1,178 @@
+"""``npu-shim doctor --card-check`` and the first-run troubles, on machines of all kinds."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+from typing import Any
+
+import pytest
+
+from npu_shim import _device, cli
+from npu_shim.diagnostics import card_check, troubles
+from npu_shim.diagnostics.card_check import CHECKS, MARK, Check, Failure, Outcome, check_card, in_process, lines
+from npu_shim.diagnostics.troubles import TABLE, explain
+from npu_shim.distributed.ranktable import generate
+from npu_shim.npu_device.card_steps import STEPS
+
+SYMPTOMS = {
+    "libascend_hal.so: cannot open shared object file: No such file": "LD_LIBRARY_PATH",
+    "ImportError: libge_runner.so: cannot open shared object file": "set_env.sh",
+    "ModuleNotFoundError: No module named 'npu_device'": "PYTHONPATH",
+    "ModuleNotFoundError: No module named 'tbe'": "set_env.sh",
+    "No module named 'decorator'": "pip install",
+    "_tf_adapter.so: undefined symbol: _ZN10tensorflow8OpKernel": "exactly 2.6.5",
+    "[Errno 13] Permission denied: '/dev/davinci0'": "HwHiAiUser",
+    "EL0005: Resource busy": "npu-smi info",
+    "EZ3003: No supported Ops kernel and engine are found for [x], optype [Y].": "ASCEND_OPP_PATH",
+    "E40021: Failed to compile Op [x]": "plog",
+    "EL0004: Failed to allocate memory.": "batch size",
+    "E30008: AI CPU operator execution time out.": "shuffle",
+    "EI0006: Getting socket times out.": "HCCL_CONNECT_TIMEOUT",
+    "ra rdev init failed, ret [-17]": "ranktable make",
+    "EJ0001: Failed to initialize the HCCP process.": "ten seconds",
+}
+
+
+@pytest.mark.parametrize("symptom", SYMPTOMS)
+def test_a_symptom_has_one_explanation(symptom: str) -> None:
+    (found,) = explain(symptom)
+    assert SYMPTOMS[symptom] in found.fix
+
+
+def test_each_trouble_is_complete_and_on_the_page() -> None:
+    page = troubles.markdown()
+    assert len({trouble.symptom for trouble in TABLE}) == len(TABLE)
+    for trouble in TABLE:
+        assert trouble.cause and trouble.fix and not trouble.fix.endswith(".")
+        assert f"| {trouble.symptom} | {trouble.cause} | {trouble.fix} |" in page
+    assert explain("a usual line of a log") == []
+
+
+def test_each_check_is_on_the_page_and_needs_earlier_ones() -> None:
+    seen: set[str] = set()
+    for check in CHECKS:
+        assert set(check.needs) <= seen and check.name not in seen
+        seen.add(check.name)
+        assert f"| {check.claim} | `{check.command}` |" in card_check.markdown()
+
+
+def passes() -> str:
+    return "fine"
+
+
+def fails() -> str:
+    raise Failure("broken", "Repair it.")
+
+
+def test_checks_run_in_order_and_stop_behind_a_failure() -> None:
+    first = Check("first", "it is there", "ls", passes)
+    second = Check("second", "it works", "run", fails, ("first",))
+    third = Check("third", "it is fast", "time", passes, ("second",))
+    reported: list[Outcome] = []
+    outcomes = check_card(reported.append, (first, second, third))
+    assert outcomes == reported
+    assert [outcome.state for outcome in outcomes] == ["passed", "failed", "not run"]
+    assert [list(lines(outcome)) for outcome in outcomes] == [
+        ["passed  it is there: fine"],
+        ["failed  it works: broken", "        Repair it.", "        To see it yourself: run"],
+        ["not run it is fast: needs second"],
+    ]
+
+
+def test_a_check_of_another_tensorflow_does_not_run(monkeypatch: Any) -> None:
+    monkeypatch.setattr(card_check, "tensorflow_version", lambda: "1.15.5")
+    (outcome,) = check_card(lambda outcome: None, (Check("x", "y", "z", fails, (), ("2.6",)),))
+    assert (outcome.state, outcome.found) == ("not run", "not for TensorFlow 1.15.5")
+
+
+def test_without_a_card_the_command_fails_and_says_what_to_do(capsys: Any) -> None:
+    assert cli.main(["doctor", "--card-check"]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("failed  the driver shows the NPUs: the driver shows no card")
+    assert "--device /dev/davinci_manager" in out[1] and out[2].endswith("ls -l /dev/davinci*")
+    assert "not run two NPUs sum a tensor: needs session and network" in out
+    assert out[-1].startswith("0 passed, 3 failed, ")
+    assert cli.main(["doctor", "--card-check", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [check["name"] for check in found] == [check.name for check in CHECKS]
+    assert found[0]["state"] == "failed" and found[0]["advice"]
+
+
+@pytest.fixture
+def host(monkeypatch: Any, tmp_path: pathlib.Path) -> pathlib.Path:
+    """A host with two NPUs, operators and network addresses."""
+    for name in ("davinci0", "davinci1"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
+    folder = tmp_path / "opp" / "built-in" / "framework" / "tensorflow"
+    folder.mkdir(parents=True)
+    (folder / "npu_supported_ops.json").write_text("{}")
+    monkeypatch.setenv("ASCEND_OPP_PATH", str(tmp_path / "opp"))
+    (tmp_path / "hccn.conf").write_text("address_0=10.0.0.1\naddress_1=10.0.0.2\n")
+    monkeypatch.setattr(generate, "HCCN_CONF", str(tmp_path / "hccn.conf"))
+    return tmp_path
+
+
+def run(*names: str) -> dict[str, Outcome]:
+    chosen = tuple(check for check in CHECKS if check.name in names)
+    return {outcome.check.name: outcome for outcome in check_card(lambda outcome: None, chosen)}
+
+
+def test_the_checks_of_the_host_pass(host: pathlib.Path) -> None:
+    found = run("cards", "access", "toolkit", "network")
+    assert {outcome.state for outcome in found.values()} == {"passed"}
+    assert found["network"].found == f"2 addresses in {host / 'hccn.conf'}"
+
+
+def test_the_checks_of_the_host_fail(host: pathlib.Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(card_check.os, "access", lambda path, mode: False)
+    (host / "hccn.conf").write_text("address_0=10.0.0.1\n")
+    (host / "opp/built-in/framework/tensorflow/npu_supported_ops.json").unlink()
+    found = run("cards", "access", "toolkit", "network")
+    assert (
+        found["access"].found.startswith("this user cannot read and write")
+        and "HwHiAiUser" in found["access"].advice[0]
+    )
+    assert "has no list of operators for TensorFlow" in found["toolkit"].found
+    assert "has no address of NPU 1" in found["network"].found and "hccn_tool" in found["network"].advice[0]
+    monkeypatch.delenv("ASCEND_OPP_PATH")
+    (host / "hccn.conf").unlink()
+    found = run("cards", "toolkit", "network")
+    assert found["toolkit"].found == "ASCEND_OPP_PATH is not set" and "set_env.sh" in found["toolkit"].advice[0]
+    assert "No such file" in found["network"].found
+
+
+@pytest.mark.parametrize(
+    "code, found, advice",
+    [
+        (f"print({MARK!r} + 'w: 3')", None, None),
+        (
+            "raise ImportError('libascendcl.so: cannot open shared object file')",
+            "ImportError: libascendcl.so",
+            "set_env.sh",
+        ),
+        ("import os, sys; print('EL0004: Failed', flush=True); os.abort()", "EL0004: Failed", "batch size"),
+        ("raise SystemExit(3)", "exit code 3", None),
+    ],
+)
+def test_a_step_in_a_process_of_its_own(code: str, found: Any, advice: Any) -> None:
+    if found is None:
+        assert in_process([sys.executable, "-c", code]) == "w: 3"
+        return
+    with pytest.raises(Failure) as raised:
+        in_process([sys.executable, "-c", code])
+    assert str(raised.value).startswith(found)
+    assert [advice in text for text in raised.value.advice] == ([True] if advice else [])
+
+
+def test_a_step_that_hangs_is_ended() -> None:
+    with pytest.raises(Failure, match="no result within 0.5 seconds"):
+        in_process([sys.executable, "-c", "import time; time.sleep(60)"], timeout_s=0.5)
+
+
+def test_each_step_belongs_to_a_check() -> None:
+    assert set(STEPS) == {"load", *(check.name for check in CHECKS)} & set(STEPS)
+    with pytest.raises(Failure, match="NPU_SHIM_FALLBACK=error forbids the CPU"):
+        next(check for check in CHECKS if check.name == "package").run()
