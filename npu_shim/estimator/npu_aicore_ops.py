@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from npu_shim.ops.fast_gelu import fast_gelu_v2
     from npu_shim.ops.gradient_functions import prelu_grad
     from npu_shim.ops.layer_norm import layer_norm
+    from npu_shim.ops.nonzero import nonzero
+    from npu_shim.ops.nonzero import nonzerowithvalue
     from npu_shim.ops.prelu import prelu
     from npu_shim.ops.unary_ops import npu_aicore_ops
 
     lru_cache_v2: _Missing
-    nonzero: _Missing
-    nonzerowithvalue: _Missing
     prod_env_mat_a: _Missing
     prodvirialsea: _Missing
     prodforcesea: _Missing
@@ -30,12 +30,10 @@ else:
         "npu_shim.ops.fast_gelu": "fast_gelu_v2",
         "npu_shim.ops.gradient_functions": "prelu_grad",
         "npu_shim.ops.layer_norm": "layer_norm",
+        "npu_shim.ops.nonzero": "nonzero nonzerowithvalue",
         "npu_shim.ops.prelu": "prelu",
         "npu_shim.ops.unary_ops": "npu_aicore_ops",
-        "npu_shim.ops.unimplemented:npu_aicore_ops": (
-            "lru_cache_v2 nonzero nonzerowithvalue prod_env_mat_a prodvirialsea prodforcesea tabulatefusionsea "
-            "tabulatefusion"
-        ),
+        "npu_shim.ops.unimplemented:npu_aicore_ops": "lru_cache_v2 prod_env_mat_a prodvirialsea prodforcesea tabulatefusionsea tabulatefusion",
     })
 
 __all__ = [

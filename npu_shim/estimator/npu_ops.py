@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from npu_shim.ops.graph_operators import adam_apply_one_assign
     from npu_shim.ops.graph_operators import adam_apply_one_with_decay_assign
     from npu_shim.ops.graph_operators import basic_lstm_cell
+    from npu_shim.ops.k_means_centroids import k_means_centroids
     from npu_shim.ops.lars import LARS
     from npu_shim.ops.lars import LARSV2
     from npu_shim.ops.outfeed import outfeed_dequeue_op
     from npu_shim.ops.outfeed import outfeed_enqueue_op
+    from npu_shim.ops.scatter_elements import scatter_elements
     from npu_shim.ops.system import NPUInit
     from npu_shim.ops.system import NPUShutdown
     from npu_shim.ops.system import initialize_system
     from npu_shim.ops.system import shutdown_system
 
     stop_outfeed_dequeue_op: _Missing
-    scatter_elements: _Missing
-    k_means_centroids: _Missing
     npu_onnx_graph_op: _Missing
     channel_get_next: _Missing
 else:
@@ -34,10 +34,12 @@ else:
         "npu_shim.ops.dropout": "dropout",
         "npu_shim.ops.gradient_functions": "basic_lstm_cell_grad dynamic_augru_grad dynamic_gru_v2_grad dynamic_rnn_grad dynamic_rnn_v2_grad",
         "npu_shim.ops.graph_operators": "adam_apply_one_assign adam_apply_one_with_decay_assign basic_lstm_cell",
+        "npu_shim.ops.k_means_centroids": "k_means_centroids",
         "npu_shim.ops.lars": "LARS LARSV2",
         "npu_shim.ops.outfeed": "outfeed_dequeue_op outfeed_enqueue_op",
+        "npu_shim.ops.scatter_elements": "scatter_elements",
         "npu_shim.ops.system": "NPUInit NPUShutdown initialize_system shutdown_system",
-        "npu_shim.ops.unimplemented:npu_ops": "stop_outfeed_dequeue_op scatter_elements k_means_centroids npu_onnx_graph_op channel_get_next",
+        "npu_shim.ops.unimplemented:npu_ops": "stop_outfeed_dequeue_op npu_onnx_graph_op channel_get_next",
     })
 
 __all__ = [

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
+    from npu_shim.ops.dense_image_warp import dense_image_warp
+    from npu_shim.ops.dense_image_warp import dense_image_warp_grad
+    from npu_shim.ops.embedding_index import embedding_local_index
+    from npu_shim.ops.embedding_index import embeddingrankid
+    from npu_shim.ops.nonzero import non_zero_with_value_shape
+    from npu_shim.ops.nonzero import non_zero_with_value_shape_v2
+    from npu_shim.ops.random_choice_with_mask import randomchoicewithmask
+    from npu_shim.ops.random_choice_with_mask import stateless_random_choice_with_mask
+    from npu_shim.ops.stateless_dropout import stateless_dropout
+
     embedding_hashtable_lookup_or_insert: _Missing
-    embeddingrankid: _Missing
-    embedding_local_index: _Missing
-    randomchoicewithmask: _Missing
-    dense_image_warp: _Missing
-    stateless_dropout: _Missing
-    dense_image_warp_grad: _Missing
     batch_enqueue: _Missing
     ocr_recognition_pre_handle: _Missing
     ocr_detection_pre_handle: _Missing
@@ -24,8 +28,6 @@ if TYPE_CHECKING:
     warp_affine_v2: _Missing
     resize_v2: _Missing
     resize_and_clip_polys: _Missing
-    non_zero_with_value_shape: _Missing
-    non_zero_with_value_shape_v2: _Missing
     host_feature_mapping: _Missing
     device_feature_mapping: _Missing
     init_embedding_hashmap_v2: _Missing
@@ -37,20 +39,22 @@ if TYPE_CHECKING:
     embedding_hashmap_import_v2: _Missing
     init_embedding_hashtable: _Missing
     embedding_hash_table_import: _Missing
-    stateless_random_choice_with_mask: _Missing
     embedding_hash_table_export: _Missing
     embedding_hashtable_apply_adam_w: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.ops.dense_image_warp": "dense_image_warp dense_image_warp_grad",
+        "npu_shim.ops.embedding_index": "embedding_local_index embeddingrankid",
+        "npu_shim.ops.nonzero": "non_zero_with_value_shape non_zero_with_value_shape_v2",
+        "npu_shim.ops.random_choice_with_mask": "randomchoicewithmask stateless_random_choice_with_mask",
+        "npu_shim.ops.stateless_dropout": "stateless_dropout",
         "npu_shim.ops.unimplemented:npu_cpu_ops": (
-            "embedding_hashtable_lookup_or_insert embeddingrankid embedding_local_index randomchoicewithmask "
-            "dense_image_warp stateless_dropout dense_image_warp_grad batch_enqueue ocr_recognition_pre_handle "
+            "embedding_hashtable_lookup_or_insert batch_enqueue ocr_recognition_pre_handle "
             "ocr_detection_pre_handle ocr_identify_pre_handle batch_dilate_polys ocr_find_contours dequeue "
-            "ocr_detection_post_handle warp_affine_v2 resize_v2 resize_and_clip_polys non_zero_with_value_shape "
-            "non_zero_with_value_shape_v2 host_feature_mapping device_feature_mapping init_embedding_hashmap_v2 "
-            "deinit_embedding_hashmap_v2 table_to_resource_v2 embedding_hashmap_table_size_v2 "
-            "embedding_hashmap_export_v2 embedding_hashmap_file_size_v2 embedding_hashmap_import_v2 "
-            "init_embedding_hashtable embedding_hash_table_import stateless_random_choice_with_mask "
+            "ocr_detection_post_handle warp_affine_v2 resize_v2 resize_and_clip_polys host_feature_mapping "
+            "device_feature_mapping init_embedding_hashmap_v2 deinit_embedding_hashmap_v2 table_to_resource_v2 "
+            "embedding_hashmap_table_size_v2 embedding_hashmap_export_v2 embedding_hashmap_file_size_v2 "
+            "embedding_hashmap_import_v2 init_embedding_hashtable embedding_hash_table_import "
             "embedding_hash_table_export embedding_hashtable_apply_adam_w"
         ),
     })

@@ -13,15 +13,11 @@ from npu_shim._lazy_names import not_in_this_release
 SIGNATURES: dict[str, dict[str, str]] = {
     "npu_ops": {
         "stop_outfeed_dequeue_op": "(channel_name, name=None)",
-        "scatter_elements": "(data, indices, updates, axis=0, name=None)",
-        "k_means_centroids": "(x, y, sum_square_y, sum_square_x, use_actual_distance=False, name=None)",
         "npu_onnx_graph_op": "(inputs, tout, model_path, name=None)",
         "channel_get_next": "(channel_name, output_types, output_shapes)",
     },
     "npu_aicore_ops": {
         "lru_cache_v2": "(index_list, data, cache, tag, is_last_call, pre_route_count, name=None)",
-        "nonzero": "(x, transpose=False, output_type=None, name=None)",
-        "nonzerowithvalue": "(x, transpose=False, output_type=None, name=None)",
         "prod_env_mat_a": (
             "(coord, types, natoms, box, mesh, davg, dstd, rcut_a=0.0, rcut_r=0.0, rcut_r_smth=0.0, "
             "sel_a=None, sel_r=None, name=None)"
@@ -65,12 +61,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
             "(table_handle, keys, bucket_size, embedding_dim, filter_mode, filter_freq, "
             "default_key_or_value, default_key, default_value, filter_key_flag, filter_key)"
         ),
-        "embeddingrankid": "(addr_tensor, index, row_memory=320, mode='mod')",
-        "embedding_local_index": "(addr_tensor, index, row_memory=320, mode='mod')",
-        "randomchoicewithmask": "(x, count, seed=0, seed2=0)",
-        "dense_image_warp": "(image, flow, name=None)",
-        "stateless_dropout": "(x, noise_shape, p, seed, offset)",
-        "dense_image_warp_grad": "(op, grad)",
         "batch_enqueue": "(x, queue_id=0, batch_size=8, queue_name='', queue_depth=100, pad_mode='REPLICATE')",
         "ocr_recognition_pre_handle": (
             "(imgs_data, imgs_offset, imgs_size, langs, langs_score, batch_size=8, data_format='NHWC', "
@@ -89,8 +79,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
         ),
         "resize_v2": "(x, dst_size, interploation='INTEL_BILINEAR')",
         "resize_and_clip_polys": "(polys_data, polys_offset, polys_size, h_scale, w_scale, img_h, img_w)",
-        "non_zero_with_value_shape": "(value, index, count)",
-        "non_zero_with_value_shape_v2": "(value, index, count)",
         "host_feature_mapping": "(feature_id, threshold=1, table_name='default_table_name')",
         "device_feature_mapping": "(feature_id)",
         "init_embedding_hashmap_v2": "(table_id, bucket_size, load_factor, embedding_dim, dtype)",
@@ -110,7 +98,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "embedding_hash_table_import": (
             "(table_handles, embedding_dims, bucket_sizes, keys, counters, filter_flags, values)"
         ),
-        "stateless_random_choice_with_mask": "(x, count, seed, offset)",
         "embedding_hash_table_export": (
             "(table_handles, table_sizes, embedding_dims, bucket_sizes, export_mode='all', filter_export_flag=False)"
         ),
@@ -170,12 +157,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "RdmaInitAndRegister": "(var_info, size)",
         "RegistRdmaRemoteAddr": "(var_info)",
         "SetDeviceSatMode": "(mode)",
-    },
-    "npu_cube_ops": {
-        "deformable_conv2d": (
-            "(x, filter, offsets, strides=None, pads=None, data_format='NHWC', dilations=(1, 1, 1, 1), "
-            "groups=1, deformable_groups=1, modulated=True, name=None)"
-        ),
     },
 }
 

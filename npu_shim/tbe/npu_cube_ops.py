@@ -3,15 +3,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    deformable_conv2d: _Missing
+    from npu_shim.ops.deformable_conv2d import deformable_conv2d
+    from npu_shim.ops.deformable_conv2d import deformable_offsets_grad
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.unimplemented:npu_cube_ops": "deformable_conv2d",
+        "npu_shim.ops.deformable_conv2d": "deformable_conv2d deformable_offsets_grad",
     })
 
 __all__ = [
     "deformable_conv2d",
+    "deformable_offsets_grad",
 ]

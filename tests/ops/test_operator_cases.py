@@ -15,28 +15,7 @@ from npu_shim.estimator import npu_aicore_ops, npu_ops
 from npu_shim.estimator.npu import npu_dynamic_rnn
 from npu_shim.estimator.npu_aicore_ops import npu_aicore_ops as operators
 from npu_shim.tbe import npu_vector_ops
-
-random = np.random.RandomState(3)
-
-
-class Case(NamedTuple):
-    """An operator: ``call`` and ``reference`` get the inputs; ``trained`` are the inputs that have a gradient."""
-
-    call: Callable[..., Any]
-    inputs: tuple[Any, ...]
-    reference: Callable[..., Any]
-    trained: tuple[int, ...]
-    is_eager: bool = True  # False: the vendor's wrapper raises an error in eager code
-
-
-def made(*shape: int) -> Any:
-    """Return an array whose elements keep a distance from 0, where some operators have no gradient."""
-    values = random.uniform(0.1, 1.5, shape) * random.choice([-1, 1], shape)
-    return values.astype(np.float32)
-
-
-def sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
+from tests.ops.operator_case import Case, check_gradients, check_values, in_graph, made, random, sigmoid
 
 
 def lstm(x: Any, h: Any, c: Any, w: Any, b: Any) -> Any:
@@ -106,62 +85,14 @@ CASES = {
 cases = pytest.mark.parametrize("case", list(CASES.values()), ids=list(CASES))
 
 
-def flat(results: Any) -> list[Any]:
-    return list(results) if isinstance(results, (list, tuple)) else [results]
-
-
-def in_graph(build: Callable[[], Any]) -> Any:
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        return session.run(build())
-
-
 @cases
 def test_values_in_graphs_functions_loops_and_eager_code(case: Case) -> None:
-    def build() -> Any:
-        inputs = [tf.constant(each) for each in case.inputs]
-        plain = flat(case.call(*inputs))
-        in_function = flat(tf.function(lambda *given: case.call(*given))(*inputs))
-
-        def body(number: Any, *sums: Any) -> Any:
-            return (number + 1, *[total + each for total, each in zip(sums, flat(case.call(*inputs)))])
-
-        start = (tf.constant(0), *[tf.zeros_like(each) for each in plain])
-        looped = tf.while_loop(lambda number, *_: number < 2, body, start)
-        return plain, in_function, [0.5 * total for total in looped[1:]]
-
-    wanted = flat(case.reference(*[each.astype(np.float64) for each in case.inputs]))
-    forms = list(in_graph(build))
-    if tf.executing_eagerly() and case.is_eager:
-        forms.append([each.numpy() for each in flat(case.call(*[tf.constant(each) for each in case.inputs]))])
-    for form in forms:
-        assert len(form) == len(wanted)
-        for found, true in zip(form, wanted):
-            assert found.dtype == np.float32
-            np.testing.assert_allclose(found, true, rtol=2e-5, atol=2e-6)
+    check_values(case)
 
 
 @cases
 def test_gradients_are_those_of_the_reference(case: Case) -> None:
-    exact = [each.astype(np.float64) for each in case.inputs]
-    weights = [random.standard_normal(np.shape(each)) for each in flat(case.reference(*exact))]
-
-    def loss(number: int, values: Any) -> float:
-        given = [values if place == number else each for place, each in enumerate(exact)]
-        return float(sum((weight * each).sum() for weight, each in zip(weights, flat(case.reference(*given)))))
-
-    def build() -> Any:
-        inputs = [tf.constant(each) for each in case.inputs]
-        results = flat(case.call(*inputs))
-        total = tf.add_n([tf.reduce_sum(each * weight.astype(np.float32)) for each, weight in zip(results, weights)])
-        return tf.gradients(total, [inputs[number] for number in case.trained])
-
-    for number, found in zip(case.trained, in_graph(build)):
-        numeric = np.zeros_like(exact[number])
-        for place in np.ndindex(numeric.shape):
-            step = np.zeros_like(numeric)
-            step[place] = 1e-5
-            numeric[place] = (loss(number, exact[number] + step) - loss(number, exact[number] - step)) / 2e-5
-        np.testing.assert_allclose(found, numeric, rtol=1e-3, atol=2e-5)
+    check_gradients(case)
 
 
 @pytest.mark.parametrize("name", ["LARSV2", "basic_lstm_cell"])

@@ -194,7 +194,7 @@ def test_a_module_is_loaded_on_the_first_use_of_its_names(repo_root):
         "import sys; from npu_shim.npu_init import *\n"
         "homes = 'ops.rnn', 'ops.gelu', 'ops.unimplemented', 'ops.scopes', 'distributed.hccl_ops', 'distributed.ranktable.model'\n"
         "def loaded(): print([home for home in homes if 'npu_shim.' + home in sys.modules])\n"
-        "loaded(); hccl_ops.allreduce; npu_ops.scatter_elements; npu_rnn.npu_dynamic_rnn; npu_unary_ops.gelu(1.0)\n"
+        "loaded(); hccl_ops.allreduce; npu_ops.channel_get_next; npu_rnn.npu_dynamic_rnn; npu_unary_ops.gelu(1.0)\n"
         "hasattr(npu_scope, 'nothing'); loaded()"
     )
     assert "".join(python(code, repo_root)) == "[]['ops.rnn','ops.gelu','ops.unimplemented','distributed.hccl_ops']"
