@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
-from npu_shim import _device
 from npu_shim._tf import tf
 
 if TYPE_CHECKING:
     from npu_shim._types import Tensor
 
 
-@_device.prefer_vendor("npu_bridge.estimator.npu_aicore_ops")
 def centralization(x: Tensor, axes: Sequence[int], name: str | None = None) -> Tensor:
     """Return x minus its mean over the axes. The gradient is dy minus its mean over the axes.
 

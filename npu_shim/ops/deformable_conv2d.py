@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim import _device
 from npu_shim._tf import tf
 from npu_shim.ops import gradient_of, graph_mode
 
@@ -111,7 +110,6 @@ def deformable_offsets_grad_operator(
         return of_x, of_offsets
 
 
-@_device.prefer_vendor(_VENDOR)
 def deformable_offsets_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     """Return the gradients of x and offsets, for an op DeformableOffsets."""
     names = "strides", "pads", "ksize", "dilations", "data_format", "deformable_groups", "modulated"

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device
 from npu_shim._tf import tf
 from npu_shim.ops import gradient_of
 
 if TYPE_CHECKING:
     from npu_shim._types import Operation, Tensor
 
-_VENDOR = "npu_bridge.npu_cpu.npu_cpu_ops"
 
-
-@_device.prefer_vendor(_VENDOR)
 def dense_image_warp(image: Tensor, flow: Tensor, name: str | None = None) -> Tensor:
     """Warp images by a flow.
 
@@ -60,7 +56,6 @@ def dense_image_warp_grad_operator(
         return of_image, of_flow
 
 
-@_device.prefer_vendor(_VENDOR)
 def dense_image_warp_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     """Return the gradients of image and flow, for an op DenseImageWarp."""
     return list(dense_image_warp_grad_operator(grad, op.inputs[0], op.inputs[1]))

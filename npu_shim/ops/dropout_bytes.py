@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _device, _tf
+from npu_shim import _tf
 from npu_shim.ops import dropout_masks
 from npu_shim.ops.dropout import dropout
 
@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from npu_shim._types import DType, Tensor
 
 tf = _tf.tf
-_VENDOR = "npu_bridge.estimator.npu_aicore_ops"
 
 
-@_device.prefer_vendor(_VENDOR)
 def dropout_v3(
     x: Tensor, keep_prob: float | Tensor, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:
@@ -58,7 +56,6 @@ def dropout_v3(
     return dropout_masks.drop_out_do_mask_v3(x, mask, keep_prob, name)
 
 
-@_device.prefer_vendor(_VENDOR)
 def dropout_v4(
     x: Tensor,
     keep_prob: float | Tensor,

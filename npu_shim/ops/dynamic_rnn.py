@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _device, _tf, _tf_layers
+from npu_shim import _tf, _tf_layers
 from npu_shim.ops import gru, lstm
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ tf = _tf.tf
 DYNAMIC_RNN_UNIDIRECTION = "UNIDIRECTIONAL"
 DYNAMIC_RNN_BIDIRECTION = "BIDIRECTIONAL"
 DYNAMIC_RNN_REDIRECTIONAL = "REDIRECTIONAL"
-_VENDOR = "npu_bridge.estimator.npu.npu_dynamic_rnn"
 _BATCH = 16  # of the variable seq_length if the batch size is not static
 
 
@@ -68,7 +67,6 @@ class _Recurrent(_tf_layers.layer_class()):  # type: ignore[misc]
         return tf.zeros([*first, tf.shape(x)[1], self._hidden_size], self.dtype)
 
 
-@_device.use_vendor_class(_VENDOR)
 class DynamicRNN(_Recurrent):
     """An LSTM over the steps of a batch.
 
@@ -209,7 +207,6 @@ class _GRU(_Recurrent):
         super().build(input_shape)
 
 
-@_device.use_vendor_class(_VENDOR)
 class DynamicGRUV2(_GRU):
     """A GRU over the steps of a batch.
 
@@ -242,7 +239,6 @@ class DynamicGRUV2(_GRU):
         return gru.dynamic_gru_v2(x, w_x, w_h, b_x, b_h, seq_length, init_h, **self._settings)
 
 
-@_device.use_vendor_class(_VENDOR)
 class DynamicAUGRU(_GRU):
     """A GRU with an attentional update gate over the steps of a batch. Arguments as for DynamicGRUV2."""
 

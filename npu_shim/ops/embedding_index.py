@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device
 from npu_shim._tf import tf
 
 if TYPE_CHECKING:
     from npu_shim._types import Tensor
-
-_VENDOR = "npu_bridge.npu_cpu.npu_cpu_ops"
 
 
 def embedding_rank_id(
@@ -44,13 +41,11 @@ def embedding_rank_id(
         return tf.cast(tf.stack(parts, 1), tf.uint64)
 
 
-@_device.prefer_vendor(_VENDOR)
 def embeddingrankid(addr_tensor: Tensor, index: Tensor, row_memory: int = 320, mode: str = "mod") -> Tensor:
     """Return rank, address and size of rows. Arguments and result as for embedding_rank_id."""
     return embedding_rank_id(addr_tensor, index, row_memory, mode)
 
 
-@_device.prefer_vendor(_VENDOR)
 def embedding_local_index(
     addr_tensor: Tensor, index: Tensor, row_memory: int = 320, mode: str = "mod"
 ) -> tuple[Tensor, Tensor, Tensor]:

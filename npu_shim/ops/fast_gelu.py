@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device
 from npu_shim._tf import tf
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ def fast_gelu_grad(gradients: Tensor, features: Tensor, name: str | None = None)
         return gradients * (s + _FAST * x * s * (1 - s))
 
 
-@_device.prefer_vendor("npu_bridge.estimator.npu_aicore_ops")
 def fast_gelu_v2(x: Tensor, name: str | None = None) -> Tensor:
     """Return gelu with a parabola for the error function.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npu_shim import _device
 from npu_shim.ops import prelu, recurrent_gradients
 
 if TYPE_CHECKING:
@@ -17,13 +16,11 @@ if TYPE_CHECKING:
 _OPS = "npu_bridge.estimator.npu_ops"
 
 
-@_device.prefer_vendor("npu_bridge.estimator.npu_aicore_ops")
 def prelu_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     """Return the gradients of x and weight, for an op PRelu."""
     return list(prelu.p_relu_grad(grad, op.inputs[0], op.inputs[1]))
 
 
-@_device.prefer_vendor(_OPS)
 def basic_lstm_cell_grad(
     op: Operation, dct: Tensor, dht: Tensor, dit: Tensor, djt: Tensor, dft: Tensor, dot: Tensor, dtanhct: Tensor
 ) -> list[Tensor]:
@@ -36,7 +33,6 @@ def basic_lstm_cell_grad(
     return [dxt, dht_1, dct_1, dw, db]
 
 
-@_device.prefer_vendor(_OPS)
 def dynamic_rnn_grad(
     op: Operation, dy: Tensor, dh: Tensor, dc: Tensor, di: Tensor, dj: Tensor, df: Tensor, do: Tensor, dtanhc: Tensor
 ) -> tuple[Tensor, ...]:
@@ -49,7 +45,6 @@ def dynamic_rnn_grad(
     return dx, dw, db, seq_length, dh_prev, dc_prev
 
 
-@_device.prefer_vendor(_OPS)
 def dynamic_rnn_v2_grad(
     op: Operation, dy: Tensor, dh: Tensor, dc: Tensor, di: Tensor, dj: Tensor, df: Tensor, do: Tensor, dtanhc: Tensor
 ) -> tuple[Tensor, ...]:
@@ -58,7 +53,6 @@ def dynamic_rnn_v2_grad(
     return dx, dw, db, dh_prev, dc_prev
 
 
-@_device.prefer_vendor(_OPS)
 def dynamic_gru_v2_grad(
     op: Operation, dy: Tensor, doutput_h: Tensor, dupdate: Tensor, dreset: Tensor, dnew: Tensor, dhidden_new: Tensor
 ) -> tuple[Tensor, ...]:
@@ -71,7 +65,6 @@ def dynamic_gru_v2_grad(
     return dx, dw_x, dw_h, db_x, db_h, seq_length, dh_prev
 
 
-@_device.prefer_vendor(_OPS)
 def dynamic_augru_grad(
     op: Operation,
     dy: Tensor,

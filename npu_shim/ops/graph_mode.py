@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, TypeVar, cast
 
-from npu_shim import _device
 from npu_shim._tf import tf
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def only_in_graphs(module: str) -> Callable[[_Function], _Function]:
-    """Return a decorator: the function raises RuntimeError in eager code; on an NPU it is the vendor's.
+    """Return a decorator: the function raises RuntimeError in eager code.
 
     Args:
         module: the vendor's module, as "npu_bridge.estimator.npu_ops".
@@ -30,6 +29,6 @@ def only_in_graphs(module: str) -> Callable[[_Function], _Function]:
                 )
             return function(*args, **kwargs)
 
-        return cast(_Function, _device.prefer_vendor(module)(called))
+        return cast(_Function, called)
 
     return decorate

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device
 from npu_shim._tf import tf
 
 if TYPE_CHECKING:
@@ -73,7 +72,6 @@ def fused_layer_norm_grad(
         return dx, tf.reduce_sum(dy * a, outer), tf.reduce_sum(dy, outer)
 
 
-@_device.prefer_vendor("npu_bridge.estimator.npu_aicore_ops")
 def layer_norm(
     x: Tensor,
     gamma: Tensor,

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device
 from npu_shim._tf import tf
 
 if TYPE_CHECKING:
     from npu_shim._types import DType, Tensor
-
-_VENDOR, _VENDOR_CPU = "npu_bridge.estimator.npu_aicore_ops", "npu_bridge.npu_cpu.npu_cpu_ops"
 
 
 def non_zero(x: Tensor, transpose: bool = False, output_type: DType = tf.int64, name: str | None = None) -> Tensor:
@@ -58,13 +55,11 @@ def non_zero_with_value(
         )
 
 
-@_device.prefer_vendor(_VENDOR)
 def nonzero(x: Tensor, transpose: bool = False, output_type: DType = tf.int64, name: str | None = None) -> Tensor:
     """Return the indices of the elements that are not zero. See non_zero."""
     return non_zero(x, transpose, output_type, name)
 
 
-@_device.prefer_vendor(_VENDOR)
 def nonzerowithvalue(
     x: Tensor, transpose: bool = False, output_type: DType = tf.int64, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -72,7 +67,6 @@ def nonzerowithvalue(
     return non_zero_with_value(x, transpose, output_type, name)
 
 
-@_device.prefer_vendor(_VENDOR_CPU)
 def non_zero_with_value_shape(value: Tensor, index: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     """Return the part of the results of non_zero_with_value with transpose=True that is no padding.
 
@@ -87,7 +81,6 @@ def non_zero_with_value_shape(value: Tensor, index: Tensor, count: Tensor) -> tu
     return value[:number], tf.reshape(tf.reshape(index, [2, -1])[:, :number], [-1])
 
 
-@_device.prefer_vendor(_VENDOR_CPU)
 def non_zero_with_value_shape_v2(value: Tensor, index: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     """Return the part of the results of non_zero_with_value that is no padding. See non_zero_with_value_shape."""
     return non_zero_with_value_shape(value, index, count)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device
 from npu_shim._tf import tf
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ def p_relu_grad(grads: Tensor, features: Tensor, weights: Tensor, name: str | No
         return dx, tf.reshape(tf.reduce_sum(each, axes), tf.shape(weight))
 
 
-@_device.prefer_vendor("npu_bridge.estimator.npu_aicore_ops")
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """Return x where it is positive, else weight x. See p_relu."""
     return p_relu(x, weight)

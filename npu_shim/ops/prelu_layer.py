@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from npu_shim import _device
 from npu_shim._tf import tf
 from npu_shim.ops.prelu import p_relu
 
@@ -12,7 +11,6 @@ if TYPE_CHECKING:
     from npu_shim._types import Tensor
 
 
-@_device.use_vendor_class("npu_bridge.tbe.npu_vector_ops")
 class PReLU(tf.keras.layers.Layer):
     """Return x where it is positive, else alpha x, with a trained alpha for each place of an example.
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device
 from npu_shim._tf import tf
 
 if TYPE_CHECKING:
     from npu_shim._types import Tensor
-
-_VENDOR = "npu_bridge.npu_cpu.npu_cpu_ops"
 
 
 def random_choice_with_mask(
@@ -41,13 +38,11 @@ def random_choice_with_mask(
         return y, mask
 
 
-@_device.prefer_vendor(_VENDOR)
 def randomchoicewithmask(x: Tensor, count: int, seed: int = 0, seed2: int = 0) -> tuple[Tensor, Tensor]:
     """Choose True elements at random. Arguments and results as for random_choice_with_mask."""
     return random_choice_with_mask(x, count, seed, seed2)
 
 
-@_device.prefer_vendor(_VENDOR)
 def stateless_random_choice_with_mask(x: Tensor, count: Tensor, seed: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
     """Choose True elements at random: always the same ones for the same seed and offset.
 

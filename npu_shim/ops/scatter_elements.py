@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device
 from npu_shim._tf import tf
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 _REDUCTIONS = {"none": tf.tensor_scatter_nd_update, "add": tf.tensor_scatter_nd_add}
 
 
-@_device.prefer_vendor("npu_bridge.estimator.npu_ops")
 def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, name: str | None = None) -> Tensor:
     """Return the data with y[..., indices[p], ...] = updates[p] for each place p; the index counts along the axis.
 
@@ -52,6 +50,8 @@ def scatter_elements_v2(
         rank = data.shape.rank
         axis += rank if axis < 0 else 0
         size = tf.shape(data, out_type=indices.dtype)[axis]
-        places = tf.meshgrid(*[tf.range(n) for n in tf.unstack(tf.shape(indices, out_type=indices.dtype), rank)], indexing="ij")
+        places = tf.meshgrid(
+            *[tf.range(n) for n in tf.unstack(tf.shape(indices, out_type=indices.dtype), rank)], indexing="ij"
+        )
         places[axis] = tf.compat.v2.where(indices < 0, indices + size, indices)
         return _REDUCTIONS[reduction.lower()](data, tf.stack(places, -1), updates)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _device
 from npu_shim._tf import tf
 
 if TYPE_CHECKING:
     from npu_shim._types import Tensor
 
 
-@_device.prefer_vendor("npu_bridge.npu_cpu.npu_cpu_ops")
 def stateless_dropout(x: Tensor, noise_shape: Tensor, p: Tensor, seed: Tensor, offset: Tensor) -> Tensor:
     """Drop each element with probability p, and scale the others by 1 / (1 - p). The gradient has the same mask.
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from npu_shim import _device
 from npu_shim.ops import generated
 
 
 class Operators:
-    """The vendor's library of operators.
+    """The vendor's library of operators, on the CPU.
 
     Args:
-        name: how scripts call it; also the vendor's module below npu_bridge.estimator that has it.
+        name: how scripts call it.
     """
 
     def __init__(self, name: str) -> None:
@@ -21,10 +20,6 @@ class Operators:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
             raise AttributeError(f"{self._name} has no attribute {name!r}")
-        if _device.device().is_npu:
-            vendor = _device.vendor(f"npu_bridge.estimator.{self._name}")
-            function: Callable[..., Any] = getattr(getattr(vendor, self._name), name)
-            return function
         return generated.operator(name, self._name)
 
     def __dir__(self) -> list[str]:
