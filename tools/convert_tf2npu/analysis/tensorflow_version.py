@@ -54,10 +54,16 @@ def is_two(context: Context) -> bool:
 
 
 def is_eager(context: Context) -> bool:
-    """Return True if a file shows eager code itself, or belongs to a program that shows only TensorFlow 2."""
-    return verdict(context).version == Version.TWO or (
-        context.tf != "1" and context.names.once(evidence_of).eager is not None
-    )
+    """Return True if a file has a tape or a tf.function, or builds no graph and one that imports it has them."""
+    if context.tf == "1" or context.compat_v1 or not _may_be_two(context):
+        return False
+    own = context.names.once(evidence_of)
+    return own.eager is not None or own.one is None and (context.tf == "2" or context.names.once(_has_eager_user))
+
+
+def _has_eager_user(names: Names) -> bool:
+    program = _Program(names)
+    return program.first("eager", program.importing) is not None
 
 
 def is_on_cpu(context: Context) -> bool:
@@ -65,12 +71,31 @@ def is_on_cpu(context: Context) -> bool:
 
     A script that trains is not among them: the tool opens the device there. Tests are not either.
     """
+    if not _may_be_two(context):
+        return False
     found = verdict(context)
     if not found.is_two or found.opens or in_test(context, context.names.tree):
         return False
     if found.trains and is_started(context):
         return False
     return not (found.is_trained and _Program(context.names).started)
+
+
+def _may_be_two(context: Context) -> bool:
+    """Return True if a word of eager code or training is in a file, or of eager code in one that imports it.
+
+    This takes less time than a verdict.
+    """
+    raw = context.source.raw
+    return (
+        context.tf == "2"
+        or any(word in raw for word in _WORDS["two"] + _WORDS["trains"])
+        or context.names.once(_is_imported_by_eager)
+    )
+
+
+def _is_imported_by_eager(names: Names) -> bool:
+    return _Program(names).may_be("eager")
 
 
 def verdict(context: Context) -> Verdict:
@@ -82,7 +107,7 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
     own = names.once(evidence_of)
     program = _Program(names)
     version, evidence = _version([own]) if _is_clear(own) else (Version.UNKNOWN, None)
-    if version != Version.ONE or program.may_be_eager():
+    if version != Version.ONE or program.may_be("two"):
         started = _version(program.decisive(program.started, clear=True))
         if started[0] in (Version.ONE, Version.TWO):
             version, evidence = started
@@ -134,9 +159,9 @@ class _Program:
         both = self.imported & self.importing
         return frozenset(path for path in both if self._project and b"__main__" in self._project.raw(path))
 
-    def may_be_eager(self) -> bool:
-        """Return True if a file that imports this one has a word of eager code."""
-        return any(self._has(path, "two") for path in self.importing)
+    def may_be(self, kind: str) -> bool:
+        """Return True if a file that imports this one has a word of a kind."""
+        return any(self._has(path, kind) for path in self.importing)
 
     def trains_eagerly(self) -> bool:
         """Return True if a file that this one imports trains in eager code and shows nothing of version 1."""
@@ -167,9 +192,10 @@ class _Program:
 
 
 # What may be evidence in the bytes of a file.
+_EAGER = (b"GradientTape", b".function", b"functions_eagerly")
 _WORDS = {
-    "two": (b"GradientTape", b".function", b".numpy()", b"functions_eagerly", b"set_seed", b"set_random_seed"),
-    "eager": (b"GradientTape", b".function", b"functions_eagerly"),
+    "eager": _EAGER,
+    "two": (*_EAGER, b".numpy()", b"set_seed", b"set_random_seed"),
     "one": (b"placeholder", b"Session", b"layers.", b"contrib", b"get_variable", b"stimator", b"disable_", b"tf.app"),
     "trains": (b"GradientTape", b".fit(", b"fit_generator", b"train_on_batch"),
     "opens": (b".open(",),

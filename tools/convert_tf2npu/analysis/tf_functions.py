@@ -17,6 +17,11 @@ _MODELS = frozenset({"Model", "Sequential", "Functional"})
 _PYTHON = frozenset({"py_function", "numpy_function", "py_func"})
 
 
+def names_function(text: str) -> bool:
+    """Return True if a text may name tf.function; cheaper than name resolution."""
+    return ".function" in text or "import function" in text
+
+
 def functions_around(names: Names, node: ast.AST) -> list[ast.FunctionDef]:
     """Return the functions around a node, the innermost first."""
     return [parent for parent in names.ancestors(node) if isinstance(parent, ast.FunctionDef)]

@@ -59,6 +59,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
@@ -98,22 +99,27 @@ def check_file(context: Context) -> Iterator[Result]:
     if "compat" not in context.source.text or context.compat_v1:
         return
     reported: set[str] = set()
+    called = context.called
     for call in context.names.calls:
+        found = _graph_name(called.get(call.node, ""))
+        if not found or found in reported:
+            continue
         spelled = context.names.spelled(call.node.func, call.where) or ""
-        if not spelled.startswith(V1 + "."):
+        if not spelled.startswith(V1 + ".") or _in_graph(context, call.node) or in_test(context, call.node):
             continue
-        rest = rest_of(spelled)
-        found = next((name for name in _INSTEAD if rest == name or rest.startswith(name + ".")), None)
-        if (
-            found is None
-            or found in reported
-            or _in_graph(context, call.node)
-            or in_test(context, call.node)
-            or not is_eager(context)
-        ):
-            continue
+        if not is_eager(context):
+            return
         reported.add(found)
-        yield Finding(call.node, f"tf.compat.v1.{rest} must not be mixed with eager code. {_INSTEAD[found]}")
+        yield Finding(
+            call.node, f"tf.compat.v1.{rest_of(spelled)} must not be mixed with eager code. {_INSTEAD[found]}"
+        )
+
+
+@functools.lru_cache(maxsize=4096)
+def _graph_name(name: str) -> str:
+    """Return the key of a name in the table of names for graphs, or ""."""
+    rest = rest_of(name) if name.startswith("tensorflow.") else ""
+    return next((key for key in _INSTEAD if rest == key or rest.startswith(key + ".")), "")
 
 
 def _in_graph(context: Context, node: ast.AST) -> bool:

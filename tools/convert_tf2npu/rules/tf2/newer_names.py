@@ -47,6 +47,7 @@ Untouched::
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
@@ -97,14 +98,13 @@ def check_file(context: Context) -> Iterator[Result]:
     called = context.called
     for call in context.names.calls:
         name = called.get(call.node, "")
-        found = (_newer(call, rest_of(name)) if name.startswith(_ROOT) else "") or _method(context, call)
-        if (
-            not found
-            or found in reported
-            or _is_tested(context, call.node)
-            or in_test(context, call.node)
-            or not is_two(context)
-        ):
+        if name.startswith(_ROOT):
+            found = _newer(call, name)
+        else:
+            found = _method(context, call) if getattr(call.node.func, "attr", "") in _ALL_METHODS else ""
+        if not found:
+            continue
+        if found in reported or _is_tested(context, call.node) or in_test(context, call.node) or not is_two(context):
             continue
         reported.add(found)
         instead = _INSTEAD.get(found, "")
@@ -117,13 +117,20 @@ def check_file(context: Context) -> Iterator[Result]:
         )
 
 
+@functools.lru_cache(maxsize=4096)
+def _newer_name(name: str) -> str:
+    """Return the name, or a module or class of it, that TensorFlow 2.6 lacks; "" if it has them."""
+    name = rest_of(name)
+    above = [name[:end] for end, char in enumerate(name) if char == "."]
+    return next((part for part in [*above, name] if part in NAMES), "")
+
+
 def _newer(call: Call, name: str) -> str:
     """Return the name, or the name and argument, that TensorFlow 2.6 lacks; "" if it has them."""
-    for end, char in enumerate(name):
-        if char == "." and name[:end] in NAMES:
-            return name[:end]
-    if name in NAMES:
-        return name
+    newer = _newer_name(name)
+    if newer or not call.node.keywords:
+        return newer
+    name = rest_of(name)
     arguments = ARGUMENTS.get(name)
     more = arguments.split() if arguments else ()
     return next((f"{name}.{keyword.arg}" for keyword in call.node.keywords if keyword.arg in more), "")
@@ -132,8 +139,7 @@ def _newer(call: Call, name: str) -> str:
 def _method(context: Context, call: Call) -> str:
     """Return the method of a dataset or a Keras model that TensorFlow 2.6 lacks."""
     function = call.node.func
-    if not isinstance(function, ast.Attribute) or function.attr not in _ALL_METHODS:
-        return ""
+    assert isinstance(function, ast.Attribute)
     kind = context.types.of(function.value, call.where)
     if kind in _METHODS and function.attr in _METHODS[kind]:  # type: ignore[index]
         if not _defines(context, call, function):

@@ -66,7 +66,7 @@ from typing import Iterator
 from ...analysis.device_placement import in_test
 from ...analysis.slices import full_range, slice_of, text_of
 from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import function_call, is_traced, traced_functions
+from ...analysis.tf_functions import function_call, is_traced, names_function
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ..base import Context, Finding, Result
@@ -78,7 +78,7 @@ _ON_BATCH = frozenset({_TRAINS, "test_on_batch", "predict_on_batch"})
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    if "range" not in text or "_on_batch" not in text and not context.names.once(traced_functions):
+    if "range" not in text or not ("_on_batch" in text or names_function(text)):
         return
     for call in context.names.calls:
         for value in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:

@@ -71,7 +71,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
-from ...analysis.tf_functions import function_call, is_decorated, is_traced, signature_of
+from ...analysis.tf_functions import function_call, is_decorated, is_traced, names_function, signature_of
 from ...semantics.model import Call
 from ...syntax.expressions import constant, last_name
 from ...syntax.source import one_line
@@ -82,9 +82,9 @@ _COUNTERS = frozenset({"range", "trange", "xrange"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if ".function" not in context.source.text and "function" not in context.source.text:
-        return
-    if not any(is_decorated(context.names, function.node) for function in context.names.functions):
+    if not names_function(context.source.text) or not any(
+        is_decorated(context.names, function.node) for function in context.names.functions
+    ):
         return
     for call in context.names.calls:
         values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]

@@ -73,8 +73,9 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     names = context.names
     reported: set[ast.AST] = set()
+    called = context.called
     for call in names.calls:
-        name = context.called.get(call.node, "")
+        name = called.get(call.node, "")
         if name not in _HOST and name not in _RANDOM or not is_traced(names, call.node):
             continue
         function = functions_around(names, call.node)[-1]

@@ -44,7 +44,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import first_call, in_test, runs_on_npu
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_eager
 from ...semantics.model import Call
 from ...syntax.expressions import last_part
 from ...tf_api.support import EXCLUDED_IN_2
@@ -62,10 +62,10 @@ _ADVICE = {
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     short = last_part(name)
     if (
-        runs_on_npu(context, call.node)
+        is_eager(context)
+        and runs_on_npu(context, call.node)
         and first_call(context, call, frozenset({name or ""}), context.names.tree)
         and not in_test(context, call.node)
-        and is_two(context)
     ):
         advice = _ADVICE.get(short, "Run one step with it on an NPU before a long training")
         yield Finding(call.node, f"the support list for TensorFlow 2.6 excludes {short}. {advice}")
