@@ -152,6 +152,8 @@ def process_sets_run_their_own_collectives():
     last = hvd.add_process_set([SIZE - 1])
     pair = hvd.add_process_set([0, SIZE - 1]) if SIZE > 2 else hvd.global_process_set
     assert last.included() == (RANK == SIZE - 1) and pair.size() == 2
+    number = last.process_set_id
+    assert list(values(hvd.process_set_included_op(number), hvd.size_op(number))) == [RANK == SIZE - 1, 1]
     if pair.included():
         (total,) = values(hvd.allreduce(tf.constant([float(RANK)]), op=hvd.Sum, process_set=pair))
         np.testing.assert_allclose(total, [SIZE - 1])
