@@ -62,7 +62,7 @@ def test_infinities_and_nan_propagate_without_a_warning(recwarn):
     assert half[0] == np.inf and not recwarn.list
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None, database=None)
 @given(st.lists(st.integers(0, 9), max_size=8), st.data())
 def test_buffer_list_behaves_like_the_concatenated_array(sizes, data):
     arrays = [np.arange(size) + 100 * i for i, size in enumerate(sizes)]
@@ -83,6 +83,7 @@ def test_buffer_list_behaves_like_the_concatenated_array(sizes, data):
     assert not arrays or (np.concatenate(arrays) == joined).all()
 
 
+@settings(deadline=None, database=None)
 @given(st.integers(0, 10_000), st.integers(1, 9), st.sampled_from([1, 2, 4, 8]))
 def test_parts_of_a_chunk_cover_it_and_start_at_cache_lines(count, size, itemsize):
     parts = split_chunk(count, size, itemsize)
