@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _tf
+from npu_shim import _device, _tf
 from npu_shim.distributed.world import WORLD, world_size
+from npu_shim.optimizer import float_status
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class NPULossScaleOptimizer(WrappingOptimizer):
     compute_gradients scales the loss and divides the gradients by the scale.
     apply_gradients skips the whole step, including slots and global step, if a
     gradient is not finite. Then the manager updates the scale. The CPU has no
-    overflow register, so the gradients themselves are checked.
+    overflow flag, so the gradients themselves are checked. On an NPU in graph
+    mode of TensorFlow 2, the flag is (float_status).
 
     Args:
         opt: a tf.compat.v1.train.Optimizer.
@@ -88,6 +90,9 @@ def finite_on_all_ranks(finite: Tensor) -> Tensor:
     """Return a bool scalar tensor: True if ``finite`` is True on every rank."""
     if world_size() == 1:
         return finite
+    hccl_ops = _device.find_vendor("npu_bridge.hccl.hccl_ops")
+    if hccl_ops is not None:
+        return tf.equal(hccl_ops.allreduce(tf.cast(finite, tf.int32), "min", fusion=0), 1)
     from npu_shim.distributed import graph_ops
 
     (least,) = graph_ops.allreduce([tf.cast(finite, tf.int32)], "min", WORLD)
@@ -109,10 +114,12 @@ def apply_if_finite(
     """
     if not manager.get_enable_overflow_check():
         return opt.apply_gradients(pairs, global_step=global_step, name=name)
-    finite = all_finite(pairs)
-    if is_distributed:
-        finite = finite_on_all_ranks(finite)
-    finite = tf.identity(finite, name="overflow_status_reduce_all")
+    finite = float_status.no_overflow([gradient for gradient, _ in pairs], is_distributed)
+    if finite is None:
+        finite = all_finite(pairs)
+        if is_distributed:
+            finite = finite_on_all_ranks(finite)
+        finite = tf.identity(finite, name="overflow_status_reduce_all")
 
     def update() -> Tensor:
         with tf.control_dependencies([opt.apply_gradients(pairs, global_step=global_step)]):

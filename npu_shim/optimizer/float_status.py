@@ -1,0 +1,39 @@
+"""The NPU's overflow flag, for loss scaling in graph mode of TensorFlow 2, which the vendor's package lacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Sequence
+
+from npu_shim import _device, _tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import Gradient, Tensor
+
+tf = _tf.tf
+
+
+def no_overflow(gradients: Sequence[Gradient], is_distributed: bool) -> Tensor | None:
+    """Return whether the flag says that nothing overflowed until the gradients were there, and clear the flag.
+
+    The ops and their order are those of the vendor's NPULossScaleOptimizer for TensorFlow 1.
+
+    Args:
+        gradients: tensors or tf.IndexedSlices; None is left out.
+        is_distributed: also ask the flags of the other ranks.
+    Returns:
+        A bool scalar tensor named overflow_status_reduce_all. None if the gradients themselves tell it: on the CPU, and
+        on an NPU whose overflows become infinity and NaN.
+    """
+    plugin = _device.find_vendor("npu_bridge.estimator.npu.npu_plugin")
+    if plugin is None or plugin.is_inf_nan_enabled():
+        return None
+    ops = _device.vendor("npu_bridge.helper.helper").get_gen_ops()
+    given = [gradient for gradient in gradients if gradient is not None]
+    with tf.control_dependencies(given):
+        status = ops.npu_get_float_status_v2()
+    with tf.control_dependencies([status]):
+        cleared = ops.npu_clear_float_status_v2()
+    if is_distributed:
+        status = _device.vendor("npu_bridge.hccl.hccl_ops").allreduce(status, "sum", fusion=0)
+    with tf.control_dependencies([cleared]):
+        return tf.reduce_all(tf.equal(status, 0), name="overflow_status_reduce_all")
