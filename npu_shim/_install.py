@@ -15,16 +15,20 @@ def install() -> None:
     """Make every new Session and InteractiveSession carry the NPU config.
 
     This includes the sessions of Keras, Estimator and MonitoredTrainingSession.
-    Existing sessions do not change. On the CPU, sessions run with the graph
+    Existing sessions do not change. On the NPU, a sharded saver on which the
+    vendor's graph passes fail writes its checkpoints in two runs. On the CPU, sessions run with the graph
     passes that the script asks for (they are off on the NPU), and TensorFlow
     reuses the memory of tensors (NPU_SHIM_MEMORY). A second call does nothing.
 
     Raises:
         RuntimeError: if there is no NPU and NPU_SHIM_FALLBACK=error.
     """
-    from npu_shim import _allocator, _device, _tf_session
+    from npu_shim import _allocator, _device, _tf, _tf_session
+    from npu_shim.config.sharded_checkpoints import in_two_runs
 
-    if not _device.resolve().is_npu:
+    if _device.resolve().is_npu:
+        _patches.replace_attribute(_tf.v1.train.Saver, "save", in_two_runs)
+    else:
         _patches.set_variables(_allocator.variables(_env.process_environ()))
     for owner in (_tf_session.Session, _tf_session.InteractiveSession):
         _patches.replace_attribute(owner, "__init__", decorator_tf_session)

@@ -63,7 +63,10 @@ def vendor_names(
     def vendors_module() -> Any:
         from npu_shim import _device
 
-        return _device.find_vendor(path) if _device.is_npu() else None
+        found = _device.find()
+        if found.cards and not found.is_npu:
+            _device.is_npu()  # raises an error for a card that no package can use
+        return _device.find_vendor(path)
 
     def __getattr__(name: str) -> Any:
         if not (name in always_own or name.startswith("__")):

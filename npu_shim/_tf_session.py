@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from npu_shim._types import ConfigProto, FeedDict, Fetches, Operation, Tensor
 
 BaseSession = session_module.BaseSession
+SessionInterface = session_module.SessionInterface
 Session = session_module.Session
 InteractiveSession = session_module.InteractiveSession
 # The folder of TensorFlow's own files, with a separator at its end; in TensorFlow 1.15 it is not that of the package

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def switch_keras_dropout() -> None:
     """Make every Keras Dropout layer use npu_ops.dropout; npu_shim.uninstall() restores Keras.
 
-    A layer with a noise_shape and a layer in eager mode still run Keras' own code.
+    A layer with a noise shape, as SpatialDropout1D, and a layer in eager mode still run Keras' own code.
 
     Raises:
         RuntimeError: if this Keras has no graph mode (Keras 3, TF 2.16 and later).
@@ -50,9 +50,12 @@ def dropout_call(self: KerasLayer, inputs: Tensor, training: bool | Tensor | Non
 
 
 def _make_call(original: Callable[..., Any]) -> Callable[..., Any]:
+    layers = _tf.v1.keras.layers
+    spatial = (layers.SpatialDropout1D, layers.SpatialDropout2D, layers.SpatialDropout3D)  # they have a noise shape
+
     @functools.wraps(original)
     def call(self: KerasLayer, inputs: Tensor, training: bool | Tensor | None = None) -> Tensor:
-        if self.noise_shape or _tf.tf.executing_eagerly():
+        if self.noise_shape or isinstance(self, spatial) or _tf.tf.executing_eagerly():
             return original(self, inputs, training=training)
         return dropout_call(self, inputs, training)
 

@@ -240,6 +240,40 @@ def keras_dropout_is_the_vendors():
         assert dropout_call(layer, tf.zeros([2, 2]), training=True).op.name == "vendors_dropout"
 
 
+def a_sharded_saver_that_fails_writes_in_two_runs():
+    import npu_shim
+
+    folder = FOLDER / "checkpoint"
+    folder.mkdir()
+    npu_shim.install()
+    try:
+        with tf.Graph().as_default():
+            variable = v1.get_variable("v", [2], initializer=v1.ones_initializer())
+            saver = v1.train.Saver(sharded=True)
+            with v1.Session() as session:
+                session.run(variable.initializer)
+                made, run = [], session.run
+
+                def passes(fetches, *args, **kwargs):
+                    made.append(fetches)
+                    if fetches == saver.saver_def.save_tensor_name:
+                        raise tf.errors.FailedPreconditionError(None, None, "uninitialized value v")
+                    return run(fetches, *args, **kwargs)
+
+                session.run = passes
+                path = saver.save(session, str(folder / "model"), global_step=7)
+                assert len(made) == 3 and saver.save(session, str(folder / "model"), global_step=8) and len(made) == 5
+                session.run = run
+                session.run(variable.assign([3.0, 4.0]))
+                saver.restore(session, path)
+                assert list(session.run(variable)) == [1.0, 1.0]
+        ends = (".data-00000-of-00001", ".index", ".meta")
+        wanted = ["checkpoint"] + [f"model-{step}{end}" for step in (7, 8) for end in ends]
+        assert sorted(each.name for each in folder.iterdir()) == sorted(wanted)
+    finally:
+        npu_shim.uninstall()
+
+
 def a_run_config_is_the_vendors_with_checks():
     from npu_shim.estimator.npu.npu_config import NPURunConfig, ProfilingConfig
 

@@ -240,5 +240,7 @@ def test_keras_dropout_goes_through_npu_ops_until_uninstalled():
         phase = backend.learning_phase()
         assert (sess.run(by_phase, {} if isinstance(phase, int) else {phase: 0}) == 1).all()
         assert len(set(map(tuple, sess.run(rows)))) == 2
+        channels = sess.run(layers.SpatialDropout1D(0.5)(tf.ones([4, 50, 8]), training=True))
+        assert all(len(set(channels[i, :, j])) == 1 for i in range(4) for j in range(8))
     npu_shim.uninstall()
     assert layers.Dropout.__dict__["call"] is original
