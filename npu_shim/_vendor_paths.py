@@ -55,6 +55,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
             "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig ProfilingConfig",
         ),
         ("config.run_config", "NPURunConfig"),
+        (UNIMPLEMENTED + "npu_config", ""),
         ("ops.scopes", "NpuExecutePlacement"),
     ),
     "estimator.npu.npu_convert_dropout": (("ops.keras_dropout", "dropout_call switch_keras_dropout"),),
@@ -68,6 +69,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "estimator.npu.npu_estimator": (
         ("estimator.npu_estimator", "NPUEstimator"),
         ("estimator.spec", "NPUEstimatorSpec"),
+        (UNIMPLEMENTED + "npu_estimator", ""),
     ),
     "estimator.npu.npu_hook": (
         ("training.broadcasting", "NPUBroadcastGlobalVariablesHook"),
@@ -113,7 +115,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
             "subgraph_multi_dims_scope without_npu_compile_scope",
         ),
     ),
-    "estimator.npu.npu_strategy": (("training.strategy", "NPUStrategy"),),
+    "estimator.npu.npu_strategy": (("training.strategy", "NPUExtended NPUStrategy"),),
     "estimator.npu.util": (
         (
             "estimator.checks",
@@ -158,12 +160,10 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     ),
     "estimator.npu_unary_ops": (("ops.gelu", "gelu"), ("ops.unary_ops", "npu_unary_ops")),
     "experimental": (),
-    "experimental.file_constant": ((UNIMPLEMENTED + "experimental_ops", "file_constant"),),
-    "experimental.get_shape": ((UNIMPLEMENTED + "experimental_ops", "getshape"),),
-    "experimental.hccl": (
-        (UNIMPLEMENTED + "experimental_ops", "get_actual_rank_size get_user_rank_id get_user_rank_size"),
-    ),
-    "experimental.image": ((UNIMPLEMENTED + "experimental_ops", "decode_image"),),
+    "experimental.file_constant": (("ops.library", "file_constant"),),
+    "experimental.get_shape": (("ops.library", "getshape"),),
+    "experimental.hccl": (("ops.library", "c_str get_actual_rank_size get_user_rank_id get_user_rank_size"),),
+    "experimental.image": (("ops.library", "decode_image"),),
     "hccl": (),
     "hccl.hccl_ops": (
         (
@@ -184,7 +184,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "hccl.split": (),
     "hccl.split.api": (("distributed.ranks", "set_split_strategy_by_idx set_split_strategy_by_size"),),
     "helper": (),
-    "helper.helper": ((UNIMPLEMENTED + "helper", ""),),
+    "helper.helper": (("ops.library", "get_gen_ops version"),),
     "image": (),
     "image.image_ops": ((UNIMPLEMENTED + "image_ops", ""),),
     "npu_device.configs.aoe_config": (("npu_device.option_classes", "NpuAoeConfig"),),
@@ -200,7 +200,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "npu_device.configs.option_base": (("npu_device.option_classes", "DeprecatedValue NpuBaseConfig OptionValue"),),
     "npu_device.configs.profiling_config": (("npu_device.option_classes", "NpuProfilingConfig"),),
     "npu_cpu": (),
-    "npu_cpu.lru_cache": ((UNIMPLEMENTED + "lru_cache", ""),),
+    "npu_cpu.lru_cache": (("ops.lru_cache", "LruCache"),),
     "npu_cpu.npu_cpu_ops": (
         ("ops.dense_image_warp", "dense_image_warp dense_image_warp_grad"),
         ("ops.embedding_index", "embedding_local_index embeddingrankid"),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from npu_shim.ops.prelu import prelu
     from npu_shim.ops.unary_ops import npu_aicore_ops
 
+    tabulatefusionseagrad: _Missing
+    tabulatefusiongrad: _Missing
     lru_cache_v2: _Missing
     prod_env_mat_a: _Missing
     prodvirialsea: _Missing
@@ -33,7 +35,10 @@ else:
         "npu_shim.ops.nonzero": "nonzero nonzerowithvalue",
         "npu_shim.ops.prelu": "prelu",
         "npu_shim.ops.unary_ops": "npu_aicore_ops",
-        "npu_shim.ops.unimplemented:npu_aicore_ops": "lru_cache_v2 prod_env_mat_a prodvirialsea prodforcesea tabulatefusionsea tabulatefusion",
+        "npu_shim.ops.unimplemented:npu_aicore_ops": (
+            "tabulatefusionseagrad tabulatefusiongrad lru_cache_v2 prod_env_mat_a prodvirialsea prodforcesea "
+            "tabulatefusionsea tabulatefusion"
+        ),
     })
 
 __all__ = [
@@ -52,5 +57,7 @@ __all__ = [
     "prodforcesea",
     "prodvirialsea",
     "tabulatefusion",
+    "tabulatefusiongrad",
     "tabulatefusionsea",
+    "tabulatefusionseagrad",
 ]

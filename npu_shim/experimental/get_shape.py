@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    getshape: _Missing
+    from npu_shim.ops.library import getshape
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.unimplemented:experimental_ops": "getshape",
+        "npu_shim.ops.library": "getshape",
     })
 
 __all__ = [

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    decode_image: _Missing
+    from npu_shim.ops.library import decode_image
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.unimplemented:experimental_ops": "decode_image",
+        "npu_shim.ops.library": "decode_image",
     })
 
 __all__ = [

@@ -3,15 +3,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    get_gen_ops: _Missing
+    from npu_shim.ops.library import get_gen_ops
+    from npu_shim.ops.library import version
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.unimplemented:helper": "get_gen_ops",
+        "npu_shim.ops.library": "get_gen_ops version",
     })
 
 __all__ = [
     "get_gen_ops",
+    "version",
 ]

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    LruCache: _Missing
+    from npu_shim.ops.lru_cache import LruCache
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.unimplemented:lru_cache": "LruCache",
+        "npu_shim.ops.lru_cache": "LruCache",
     })
 
 __all__ = [

@@ -11,12 +11,20 @@ from typing import Callable, NoReturn
 from npu_shim._lazy_names import not_in_this_release
 
 SIGNATURES: dict[str, dict[str, str]] = {
+    "npu_config": {
+        "set_npu_default_config": "(func, args, kwargs)",
+    },
+    "npu_estimator": {
+        "no_check_override": "()",
+    },
     "npu_ops": {
         "stop_outfeed_dequeue_op": "(channel_name, name=None)",
         "npu_onnx_graph_op": "(inputs, tout, model_path, name=None)",
         "channel_get_next": "(channel_name, output_types, output_shapes)",
     },
     "npu_aicore_ops": {
+        "tabulatefusionseagrad": "(table, table_info, em_x, em, dy_dem_x, dy_dem, name=None)",
+        "tabulatefusiongrad": "(table, table_info, em_x, em, dy_dem_x, dy_dem, name=None)",
         "lru_cache_v2": "(index_list, data, cache, tag, is_last_call, pre_route_count, name=None)",
         "prod_env_mat_a": (
             "(coord, types, natoms, box, mesh, davg, dstd, rcut_a=0.0, rcut_r=0.0, rcut_r_smth=0.0, "
@@ -31,6 +39,7 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "broadcast_global_variables": "(root_rank)",
     },
     "npu_callbacks": {
+        "BroadcastGlobalVariablesCallbackImpl": "(root_rank, *args)",
         "broadcast_global_variables": "(root_rank)",
     },
     "npu_optimizer": {
@@ -106,9 +115,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
             "grad, max_grad_norm, embedding_dim, bucket_size, amsgrad, maximize)"
         ),
     },
-    "lru_cache": {
-        "LruCache": "(cache_size=100000, load_factor=1, dtype=None)",
-    },
     "npu_common": {
         "DeviceInfo": "(index='0', server_id='123456', dev_index=1)",
         "JobConfig": "(learning_rate=None, batch_size=None)",
@@ -126,17 +132,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
             "name=None, restore_sequentially=False, saver_def=None, builder=None, defer_build=False, "
             "allow_empty=False, write_version=2, pad_step_number=False, save_relative_paths=False, filename=None)"
         ),
-    },
-    "experimental_ops": {
-        "decode_image": "(contents, channels=0, dtype=None, expand_animations=True)",
-        "file_constant": "(shape, dtype, file_path=None, file_id=None, name=None)",
-        "get_actual_rank_size": "(group='hccl_world_group')",
-        "getshape": "(x, name=None)",
-        "get_user_rank_id": "()",
-        "get_user_rank_size": "()",
-    },
-    "helper": {
-        "get_gen_ops": "()",
     },
     "image_ops": {
         "decode_and_crop_and_resize_jpeg": "(image, crop_size, size)",

@@ -48,7 +48,7 @@ class _RankContext(_tf_distribute.ReplicaContext):
         return self._strategy.extended.worker_devices
 
 
-class _RankExtended(_tf_distribute.OneDeviceExtended):
+class NPUExtended(_tf_distribute.OneDeviceExtended):
     """The implementation behind NPUStrategy: one device, with communication between ranks."""
 
     gradients_are_reduced = False  # True while an optimizer applies gradients that it has reduced itself
@@ -167,7 +167,7 @@ class NPUStrategy(_tf.v1.distribute.Strategy):
             raise ValueError(
                 f"device={device!r} is not allowed: it must be '/cpu:0'; the compiler moves the graph to the NPU."
             )
-        super().__init__(_RankExtended(self, device))
+        super().__init__(NPUExtended(self, device))
 
 
 def _with_broadcast(result: EstimatorSpec | Structure) -> EstimatorSpec | Structure:

@@ -28,7 +28,8 @@ __main__ npu_init npu_device
 cli
 alias
 import_hook diagnostics
-estimator hccl npu_cpu profiler scoped_graph_manager tbe _vendor_paths
+_api
+estimator experimental hccl helper image npu_cpu profiler scoped_graph_manager tbe tf_adapter _vendor_paths
 horovod
 training
 optimizer

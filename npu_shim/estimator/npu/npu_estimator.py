@@ -3,15 +3,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import vendor_names as _vendor_names
+from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.estimator.npu_estimator import NPUEstimator
     from npu_shim.estimator.spec import NPUEstimatorSpec
+
+    no_check_override: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.estimator.npu_estimator": "NPUEstimator",
         "npu_shim.estimator.spec": "NPUEstimatorSpec",
+        "npu_shim.ops.unimplemented:npu_estimator": "no_check_override",
     }, own=(
         "NPUEstimator"
     ))
@@ -19,4 +22,5 @@ else:
 __all__ = [
     "NPUEstimator",
     "NPUEstimatorSpec",
+    "no_check_override",
 ]

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
+    from npu_shim.training.strategy import NPUExtended
     from npu_shim.training.strategy import NPUStrategy
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.training.strategy": "NPUStrategy",
+        "npu_shim.training.strategy": "NPUExtended NPUStrategy",
     }, own=(
-        "NPUStrategy"
+        "NPUExtended NPUStrategy"
     ))
 
 __all__ = [
+    "NPUExtended",
     "NPUStrategy",
 ]
