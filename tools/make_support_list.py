@@ -35,9 +35,32 @@ _DECIDED = {
     "tf.contrib.tpu.CrossShardOptimizer": "migrated",
 }
 
+# Corrections of the list for TensorFlow 2.6 alone. It excludes base classes of every model, functions that run Python on
+# the host, which input pipelines may do, and names that published models train with on the NPU.
+_DECIDED_2 = {
+    "tf.device": "migrated",
+    "tf.einsum": "unclear",
+    "tf.ensure_shape": "unclear",
+    "tf.keras.layers.AbstractRNNCell": "supported",
+    "tf.keras.layers.Bidirectional": "unclear",
+    "tf.keras.layers.DepthwiseConv2D": "unclear",
+    "tf.keras.layers.experimental.EinsumDense": "unclear",
+    "tf.keras.layers.Layer": "supported",
+    "tf.keras.layers.PReLU": "unclear",
+    "tf.keras.losses.CategoricalCrossentropy": "unclear",
+    "tf.linalg.einsum": "unclear",
+    "tf.numpy_function": "limited",
+    "tf.py_function": "limited",
+}
 
-def statuses(rows: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield each name without ``compat.v1``, and its status."""
+
+def statuses(rows: dict[str, dict[str, str]], decided: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each name without ``compat.v1``, and its status.
+
+    Args:
+        rows: the rows of a list by name.
+        decided: the statuses that correct it.
+    """
     for name, row in rows.items():
         # npu_shim.horovod has all of Horovod (hvd.), whatever the list says.
         if row["status"] not in _STATUSES or name.startswith(("tf.compat.", "hvd.")):
@@ -45,17 +68,18 @@ def statuses(rows: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
         of_v1 = rows.get("tf.compat.v1." + name[3:], row)["status"]
         # Usually both are the same function, so the verified status of one holds for both.
         status = row["status"] if of_v1 in ("under_analysis", "compatible") else of_v1
-        yield name, _DECIDED.get(name, _STATUSES[status])
+        yield name, decided.get(name, _STATUSES[status])
     for name, row in rows.items():
         bare = "tf." + name[len("tf.compat.v1.") :]
         if name.startswith("tf.compat.v1.") and row["status"] in _STATUSES and bare not in rows:
-            yield bare, _DECIDED.get(bare, _STATUSES[row["status"]])
+            yield bare, decided.get(bare, _STATUSES[row["status"]])
 
 
-def support_list(rows: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+def support_list(rows: dict[str, dict[str, str]], tensorflow: str = "1.15") -> dict[str, dict[str, str]]:
     """Return the last parts of the names, joined by spaces, by status and module."""
+    decided = {**_DECIDED, **_DECIDED_2} if tensorflow == "2.6" else _DECIDED
     found: dict[str, dict[str, list[str]]] = {}
-    for name, status in statuses(rows):
+    for name, status in statuses(rows, decided):
         module, _, last = canonical_name(name).rpartition(".")
         if last:
             found.setdefault(status, {}).setdefault(module, []).append(last)
@@ -73,7 +97,8 @@ def main() -> int:
     for path in sys.argv[1:]:
         with open(path, encoding="utf-8") as stream:
             listed = json.load(stream)
-        made[listed["meta"]["tensorflow"]] = support_list(listed["apis"])
+        version = listed["meta"]["tensorflow"]
+        made[version] = support_list(listed["apis"], version)
     print(json.dumps(made, indent=1))
     return 0
 
