@@ -96,6 +96,15 @@ def test_the_version_in_pyproject(value: str, tmp_path: pathlib.Path, capsys: py
         ({"a.py": TF + "x = tf.zeros([3])\n"}, ""),
         # a module of a script that trains, and one of none
         ({"a.py": "from b import f\n" + KERAS, "b.py": TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\n"}, ""),
+        # a module of a script that a test imports
+        (
+            {
+                "test_a.py": "import a\n",
+                "a.py": "from b import f\n" + KERAS + "if __name__ == '__main__':\n    f(x)\n",
+                "b.py": TF + "@tf.function\ndef f(x):\n    return tf.nn.relu(x)\n",
+            },
+            "",
+        ),
     ],
 )
 def test_code_that_stays_on_the_cpu(

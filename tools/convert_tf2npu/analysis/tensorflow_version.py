@@ -78,7 +78,7 @@ def is_on_cpu(context: Context) -> bool:
         return False
     if found.trains and is_started(context):
         return False
-    return not (found.is_trained and _Program(context.names).started)
+    return not (found.is_trained and _Program(context.names).is_started)
 
 
 def _may_be_two(context: Context) -> bool:
@@ -153,6 +153,12 @@ class _Program:
         assert self._project or not self.importing
         started = [path for path in self.importing if self._project and not self._project.importers(path)]
         return [path for path in started if "test" not in re.split(r"[\W_]+", os.path.basename(path))]
+
+    @property
+    def is_started(self) -> bool:
+        """True if a script imports the file, directly or not."""
+        project = self._project
+        return bool(self.started) or any(project and b"__main__" in project.raw(path) for path in self.importing)
 
     @property
     def starting(self) -> frozenset[str]:
