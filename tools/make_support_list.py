@@ -35,8 +35,8 @@ _DECIDED = {
     "tf.contrib.tpu.CrossShardOptimizer": "migrated",
 }
 
-# Corrections of the list for TensorFlow 2.6 alone. It excludes base classes of every model, functions that run Python on
-# the host, which input pipelines may do, and names that published models train with on the NPU.
+# Corrections of the list for TensorFlow 2.6 alone. It excludes base classes of every model, functions that run Python
+# on the host, which input pipelines may do, and names that published models train with on the NPU.
 _DECIDED_2 = {
     "tf.device": "migrated",
     "tf.einsum": "unclear",
