@@ -160,6 +160,7 @@ class NPUStrategy(_tf.v1.distribute.Strategy):
         device: '/cpu:0', where the graph is built; the compiler moves it to the NPU.
     Raises:
         ValueError: if it is another device.
+        RuntimeError: if the driver shows a card that no package can use, and NPU_SHIM_FALLBACK does not allow the CPU.
     """
 
     def __init__(self, device: str = "/cpu:0") -> None:
@@ -167,6 +168,7 @@ class NPUStrategy(_tf.v1.distribute.Strategy):
             raise ValueError(
                 f"device={device!r} is not allowed: it must be '/cpu:0'; the compiler moves the graph to the NPU."
             )
+        _device.is_npu()  # raises the error about a card that would stay unused
         super().__init__(NPUExtended(self, device))
 
 

@@ -149,3 +149,10 @@ def test_an_unknown_policy_is_refused(monkeypatch):
     monkeypatch.setenv("NPU_SHIM_FALLBACK", "maybe")
     with pytest.raises(ValueError, match="NPU_SHIM_FALLBACK='maybe' is not allowed"):
         npu_shim.device()
+
+
+def test_horovod_does_not_start_beside_an_unused_card(card):
+    from npu_shim.horovod.common.basics import HorovodBasics
+
+    with pytest.raises(RuntimeError, match="The card is not used"):
+        HorovodBasics().init()

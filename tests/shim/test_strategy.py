@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from npu_shim import npu_init as npu
+from npu_shim import _device, npu_init as npu
 
 v1 = tf.compat.v1
 
@@ -83,3 +83,12 @@ def test_a_rank_that_saves_every_0_steps_saves_nothing(has_estimator, line, line
     )
     job.train(lambda: tf.data.Dataset.from_tensor_slices(line).repeat().batch(10, drop_remainder=True), steps=3)
     assert tf.train.latest_checkpoint(str(tmp_path)) is None
+
+
+def test_it_does_not_start_beside_an_unused_card(monkeypatch, tmp_path):
+    (tmp_path / "davinci0").touch()
+    monkeypatch.setattr(_device, "DEVICE_FILES", str(tmp_path / "davinci[0-9]*"))
+    monkeypatch.setattr(_device, "_installed", list)
+    monkeypatch.delenv("NPU_SHIM_FALLBACK")
+    with pytest.raises(RuntimeError, match="The card is not used"):
+        npu.npu_strategy.NPUStrategy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Iterable
 
+from npu_shim import _device
 from npu_shim.distributed.world import World, world
 from npu_shim.horovod.common import process_sets as sets
 from npu_shim.horovod.common.process_sets import ProcessSet
@@ -28,9 +29,11 @@ class HorovodBasics:
             process_sets: process sets to add; or "dynamic", as sets may always be added later.
         Raises:
             ValueError: comm has other ranks, or the variables of the job contradict each other.
+            RuntimeError: the driver shows a card that no package can use, and NPU_SHIM_FALLBACK does not allow the CPU.
         """
         if self._world is not None:
             return
+        _device.is_npu()  # raises the error about a card that would stay unused
         here = world()
         if comm and list(comm) != list(range(here.size)):
             raise ValueError(
