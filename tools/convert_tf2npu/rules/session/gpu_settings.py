@@ -77,7 +77,7 @@ CALLS = frozenset(
 set_virtual_device_configuration set_logical_device_configuration""".split()
 )
 _LISTS = frozenset(home + name for home in _HOMES for name in ("list_physical_devices", "get_visible_devices"))
-_EXITS = frozenset({"sys.exit", "os._exit", "exit", "quit"})
+_EXITS = frozenset({"sys.exit", "os._exit"})
 _CAUGHT = frozenset({"IndexError", "LookupError", "Exception", "BaseException"})
 
 
@@ -111,11 +111,17 @@ def check_file(context: Context) -> Iterator[Result]:
             edits = remove_statements(context.source, names, [statement])
             yield Change(statement, "assertion that there is a GPU removed", tuple(edits))
         elif isinstance(statement, ast.If) and _none(context, statement.test, where):
-            for last in statement.body[-1:]:
-                ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
-                called = names.resolve(last.value.func, where) if ends else ""  # type: ignore[attr-defined]
-                if isinstance(last, ast.Raise) or called in _EXITS:
-                    yield Finding(statement, "the script ends without a GPU. Remove this test")
+            if _ends(context, statement.body[-1], where):
+                yield Finding(statement, "the script ends without a GPU. Remove this test")
+
+
+def _ends(context: Context, statement: ast.stmt, where: Where) -> bool:
+    """Return True if a statement ends the script."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return isinstance(statement, ast.Raise)
+    function = statement.value.func
+    builtin = isinstance(function, ast.Name) and function.id in ("exit", "quit")
+    return builtin or context.resolve(function, where) in _EXITS
 
 
 def _some(context: Context, test: ast.expr, where: Where) -> bool:

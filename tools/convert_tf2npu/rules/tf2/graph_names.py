@@ -2,7 +2,7 @@
 
 On the NPU, calls of ``tf.compat.v1`` that build or run graphs must not be mixed with eager code: they create variables
 and sessions that the NPU's eager device does not know. Use the names of TensorFlow 2. Logging, flags, files and
-configurations are harmless. The rule reports one finding for each name in a file.
+configurations are harmless, and so is code that builds a graph of its own. The rule reports one finding for each name in a file.
 
 Reported::
 
@@ -100,6 +100,8 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     reported: set[str] = set()
     called = context.called
+    if "tensorflow.enable_eager_execution" in called.values():
+        return  # TensorFlow 1, whose names these are
     for call in context.names.calls:
         found = _graph_name(called.get(call.node, ""))
         if not found or found in reported:
@@ -130,6 +132,8 @@ def _in_graph(context: Context, node: ast.AST) -> bool:
             word in context.source.segment(item.context_expr) for item in parent.items for word in _GRAPHS
         ):
             return True
+        if isinstance(parent, ast.FunctionDef) and "mode" in [argument.arg for argument in parent.args.args]:
+            return True  # of an Estimator
         if isinstance(parent, (ast.If, ast.IfExp)) and child is not parent.test:
             test = context.source.segment(parent.test)
             if any(word in test.lower() for word in ("eager", "version", "graph")):

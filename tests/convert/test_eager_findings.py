@@ -1,0 +1,155 @@
+"""Findings and rewrites in programs of TensorFlow 2 that do not fit a rule's page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from convert_tf2npu.engine.converter import Converter
+from convert_tf2npu.engine.settings import Settings
+
+TF = "import tensorflow as tf\n"
+STEP = TF + "@tf.function\ndef step(x, n):\n    return model(x) * n\n"
+MODEL = "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+KERAS = TF + MODEL
+GPUS = KERAS + "gpus = tf.config.list_physical_devices('GPU')\nmodel.fit(d)\n"
+
+
+def lines(text: str, code: str, **settings: Any) -> list[int]:
+    """Return the lines that a rule changes or reports."""
+    result = Converter(Settings(select=(code,), **settings)).convert(text.encode())
+    return [each.line for each in result.diagnostics]
+
+
+def changed(text: str, code: str) -> str:
+    """Return what a rule, and the one that opens the device, make of a script."""
+    new = Converter(Settings(select=(code, "NPU121"))).convert(text.encode()).new
+    return "" if new is None else new.decode()
+
+
+@pytest.mark.parametrize(
+    ("call", "count"),
+    [
+        ("for i in range(9):\n    step(x, i)\n", 1),
+        ("for i in range(9):\n    step(x, i * 2 + 1)\n", 1),
+        ("for i, x in enumerate(d):\n    step(x, n=i)\n", 1),
+        ("for i in range(9):\n    step(x[i], n)\n", 0),
+        ("for i in tf.range(9):\n    step(x, i)\n", 0),
+        ("for i in range(9):\n    step(x, str(i))\n", 0),
+        ("for i in d:\n    step(i, 1)\n", 0),
+        ("for i in range(9):\n    f = lambda: step(x, i)\n", 0),
+        ("step(x, 3)\n", 0),
+    ],
+)
+def test_python_numbers_that_trace_again(call: str, count: int) -> None:
+    assert len(lines(STEP + call, "NPU271")) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (KERAS + "model.fit(d)\nd = tf.data.Dataset.range(3).save('x')\n", 1),
+        (KERAS + "model.fit(d)\nmodel.export('x')\n", 1),
+        (STEP + "class M(tf.keras.Model):\n    def train_step(self, d):\n        return self.compute_loss(d)\n", 1),
+        (
+            STEP + "class M(tf.keras.Model):\n    def compute_loss(self, d):\n        return d\n"
+            "    def train_step(self, d):\n        return self.compute_loss(d)\n",
+            0,
+        ),
+        (STEP + "tf.keras.optimizers.legacy.SGD(0.1)\ntf.keras.optimizers.legacy.Adam(0.1)\n", 1),
+        (STEP + "if tf.__version__ > '2.10':\n    o = tf.keras.optimizers.legacy.SGD(0.1)\n", 0),
+        (STEP + "try:\n    o = tf.keras.optimizers.legacy.SGD(0.1)\nexcept AttributeError:\n    o = None\n", 0),
+        (STEP + "tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)\n", 0),
+        (STEP + "tf.keras.losses.SparseCategoricalCrossentropy(ignore_class=0)\n", 1),
+        (TF + "s = tf.Session()\no = tf.keras.optimizers.AdamW(0.1)\n", 0),
+    ],
+)
+def test_names_that_tensorflow_26_lacks(text: str, count: int) -> None:
+    assert len(lines(text, "NPU275")) == count
+
+
+@pytest.mark.parametrize(
+    ("test", "gone"),
+    [
+        ("assert gpus", True),
+        ("assert len(gpus) > 0, 'no GPU'", True),
+        ("assert len(gpus) >= 1", True),
+        ("assert len(gpus) != 0", True),
+        ("assert len(gpus) == 2", False),
+        ("assert len(gpus) >= 0", False),
+        ("assert not gpus", False),
+    ],
+)
+def test_assertions_that_there_is_a_gpu(test: str, gone: bool) -> None:
+    after = changed(GPUS + test + "\n", "NPU120")
+    assert after and (test not in after) == gone
+
+
+@pytest.mark.parametrize(
+    ("test", "count"),
+    [
+        ("if not gpus:\n    raise SystemError('no GPU')\n", 1),
+        ("import sys\nif len(gpus) == 0:\n    sys.exit(1)\n", 1),
+        ("if len(gpus) < 1:\n    exit()\n", 1),
+        ("if not gpus:\n    print('slow')\n", 0),
+        ("if gpus:\n    raise ValueError\n", 0),
+    ],
+)
+def test_scripts_that_end_without_a_gpu(test: str, count: int) -> None:
+    assert len(lines(GPUS + test, "NPU120")) == count
+
+
+POLICY = "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n"
+SCALED = "optimizer = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.SGD(0.1))\nmodel.fit(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        (TF + POLICY + MODEL + SCALED, True),
+        (TF + "if big:\n    " + POLICY + MODEL + SCALED, False),  # the script decides
+        (KERAS + POLICY + SCALED, False),  # behind the model
+        (TF + POLICY.replace("mixed_float16", "mixed_bfloat16") + MODEL + SCALED, False),
+        (TF + POLICY + MODEL + "model.compile('sgd', 'mse')\nmodel.fit(x)\n", False),  # Keras scales the loss
+    ],
+)
+def test_policies_that_become_an_option(text: str, option: bool) -> None:
+    after = changed(text, "NPU116")
+    assert ("npu.global_options().precision_mode = 'allow_mix_precision'\nnpu.open().as_default()" in after) == option
+    assert ("set_global_policy" in after) != option
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("w = tf.compat.v1.get_variable('w', [3])\n", 1),
+        ("def model_fn(features, labels, mode):\n    return tf.compat.v1.get_variable('w', [3])\n", 0),
+        ("with tf.Graph().as_default():\n    w = tf.compat.v1.get_variable('w', [3])\n", 0),
+        ("if not tf.executing_eagerly():\n    w = tf.compat.v1.get_variable('w', [3])\n", 0),
+        ("tf.compat.v1.enable_eager_execution()\nw = tf.compat.v1.train.AdamOptimizer()\n", 0),
+        ("tf.compat.v1.logging.set_verbosity('ERROR')\ntf.compat.v1.ConfigProto()\n", 0),
+    ],
+)
+def test_names_of_graphs_in_eager_code(text: str, count: int) -> None:
+    assert len(lines(STEP + text, "NPU279")) == count
+    assert lines(STEP + text, "NPU279", tf="1") == []
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("model.compile('adam', 'mse', run_eagerly=True)", "run_eagerly=False"),
+        ("model.compile('adam', 'mse', run_eagerly=True)\nprint(model(x).numpy())", ""),
+        ("model.compile('adam', 'mse', run_eagerly=debug)", ""),
+    ],
+)
+def test_models_that_run_as_functions(call: str, expected: str) -> None:
+    after = changed(KERAS + call + "\nmodel.fit(x)\n", "NPU122")
+    assert (expected in after) if expected else ("run_eagerly=False" not in after)
+
+
+def test_a_table_for_the_input_pipeline() -> None:
+    table = "table = tf.lookup.StaticHashTable(init, 0)\nprint(table.lookup(tf.constant(1)))\n"
+    inside = "d = tf.data.Dataset.range(3).map(lambda i: table.lookup(i))\n"
+    assert lines(STEP + table + inside, "NPU240") == []
+    assert lines(STEP + table + "def call(x):\n    return table.lookup(x)\n", "NPU240") == [5]
