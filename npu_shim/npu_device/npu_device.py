@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-from typing import Any, ContextManager, Iterator
+from typing import ContextManager, Iterator
 
 from absl import logging
 
 from npu_shim import _device, _env, _patches, _tf
-from npu_shim.config.device_options import NpuConfig, session_options
+from npu_shim.config.device_options import session_options
 from npu_shim.npu_device import gen_npu_ops as gen_npu_ops
 from npu_shim.npu_device.functions import (
     CPU,
@@ -27,9 +27,9 @@ from npu_shim.npu_device.settings import (
     global_options,
     is_inf_nan_enabled as is_inf_nan_enabled,
     npu_run_context as npu_run_context,
+    own_options,
     set_device_sat_mode as set_device_sat_mode,
     set_npu_loop_size as set_npu_loop_size,
-    take_over,
 )
 from npu_shim.npu_device.state import STATE
 from npu_shim.npu_device.train import convert_dropout
@@ -166,19 +166,11 @@ class NpuDeviceHandle:
             from npu_shim.config.session import session_config
 
             install()  # for sessions that follow, such as that of Keras after clear_session()
-            STATE.keras_session = set_keras_session_npu_config(session_config(**session_options(_own_options())))
+            STATE.keras_session = set_keras_session_npu_config(
+                session_config(**session_options(own_options(global_options())))
+            )
             atexit.register(_close)
         return self
-
-
-def _own_options() -> NpuConfig:
-    """Return npu.global_options(), on an NPU a copy of the vendor's."""
-    given: Any = global_options()
-    if isinstance(given, NpuConfig):
-        return given
-    own = NpuConfig()
-    take_over(own, given)
-    return own
 
 
 _close = close

@@ -79,6 +79,15 @@ def npu_run_context(options: NpuRunContextOptions | None = None) -> Iterator[Non
         STATE.run_options = None
 
 
+def own_options(given: Any) -> NpuConfig:
+    """Return the options of npu.global_options() as a NpuConfig of npu_shim, on an NPU as a copy of the vendor's."""
+    if isinstance(given, NpuConfig):
+        return given
+    own = NpuConfig()
+    take_over(own, given)
+    return own
+
+
 def take_over(options: NpuBaseConfig, vendor: Any) -> None:
     """Set the options to those that the script has changed in the vendor's options."""
     for name in options.names():

@@ -7,6 +7,7 @@ import inspect
 import os
 import subprocess
 import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import npu_shim
 import npu_shim.npu_device as npu
 from npu_shim import _tf
 from npu_shim.config.session import session_option
-from npu_shim.npu_device import npu_device as device
+from npu_shim.npu_device import npu_device as device, settings
 from npu_shim.npu_device.compat.utils import SessionConfigBuilder
 from npu_shim.npu_device.distribute import npu_callbacks, weight_update_grouping
 from npu_shim.npu_device.state import STATE
@@ -406,6 +407,31 @@ def test_on_a_card_every_name_is_the_vendors() -> None:
         text=True,
     )
     assert done.returncode == 0 and f"served {len(names)}" in done.stdout, done.stdout
+
+
+class OptionValue:
+    """An option as the vendor's package has it."""
+
+    def __init__(self, default: Any, given: Any) -> None:
+        self.default, self.__value = default, given
+
+    @property
+    def value(self) -> str | None:
+        return None if self.__value is None else {True: "1", False: "0"}.get(self.__value, str(self.__value))
+
+
+def test_graph_mode_takes_the_vendors_options_over() -> None:
+    vendor = types.SimpleNamespace(
+        precision_mode=OptionValue(None, "allow_mix_precision"),
+        hcom_parallel=OptionValue(True, False),
+        graph_run_mode=OptionValue(1, 1),
+        op_precision_mode=OptionValue(None, None),
+        dump_config=types.SimpleNamespace(enable_dump=OptionValue(False, True)),
+    )
+    own = settings.own_options(vendor)
+    assert own.precision_mode.given == "allow_mix_precision" and own.hcom_parallel.given is False
+    assert own.dump_config.enable_dump.given is True and not own.graph_run_mode.is_changed
+    assert settings.own_options(own) is own
 
 
 def test_graph_mode_gives_keras_the_npu_session() -> None:
