@@ -21,6 +21,7 @@ def from_bits(bits):
     return (np.asarray(bits, np.uint32) << np.uint32(16)).view(np.float32)
 
 
+@settings(deadline=None, database=None)
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_bfloat16_rounds_to_nearest_ties_to_even(value):
     """Compare with both neighbors in float64."""

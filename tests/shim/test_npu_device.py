@@ -205,6 +205,14 @@ def test_contradictions_of_a_job(
     assert text in str(raised.value)
 
 
+def test_the_number_of_ranks_has_one_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK_SIZE", "2")
+    assert device.get_ranksize() == "2"
+    monkeypatch.setenv("CM_WORKER_SIZE", "2")
+    with pytest.raises(ValueError, match="RANK_SIZE=2 and CM_WORKER_SIZE=2"):
+        device.get_ranksize()
+
+
 def test_a_job_with_a_master_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CM_CHIEF_PORT", "6000")
     monkeypatch.setenv("CM_CHIEF_DEVICE", "0")
