@@ -44,6 +44,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "estimator.npu": (),
     "estimator.npu.keras_to_npu": (("estimator.keras_to_npu", "model_to_npu_estimator"),),
     "estimator.npu.npu_callbacks": (
+        ("training.broadcasting", "broadcast_global_variables"),
         ("training.callbacks", "NPUBroadcastGlobalVariablesCallback"),
         (UNIMPLEMENTED + "npu_callbacks", ""),
     ),
@@ -72,13 +73,12 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         (UNIMPLEMENTED + "npu_estimator", ""),
     ),
     "estimator.npu.npu_hook": (
-        ("training.broadcasting", "NPUBroadcastGlobalVariablesHook"),
+        ("training.broadcasting", "NPUBroadcastGlobalVariablesHook broadcast_global_variables"),
         (
             "estimator.hooks",
             "NPUCheckpointSaverHook NPUOutputTensorHook SetIterationsVarHook TellMeStepOrLossHook",
         ),
         ("estimator.outfeed_hooks", "NPUInfeedOutfeedSessionHook NPULogOutfeedSessionHook NPUShutDownHook"),
-        (UNIMPLEMENTED + "npu_hook", ""),
     ),
     "estimator.npu.npu_loss_scale_manager": (
         ("optimizer.loss_scale_manager", "ExponentialUpdateLossScaleManager FixedLossScaleManager"),
@@ -102,6 +102,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
             "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
             "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode",
         ),
+        ("distributed.remote_memory", "get_rdma_cache get_var_addr_and_size malloc_shared_memory"),
         (UNIMPLEMENTED + "npu_plugin", ""),
     ),
     "estimator.npu.npu_rnn": (("ops.rnn", "npu_dynamic_rnn"),),
@@ -219,7 +220,10 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("ops.graph_operators", "lamb_apply_optimizer_assign lamb_apply_weight_assign"),
         ("ops.prelu_layer", "PReLU"),
     ),
-    "tf_adapter": ((UNIMPLEMENTED + "tf_adapter", ""),),
+    "tf_adapter": (
+        ("ops.library", "DT_DOUBLE DT_FLOAT DT_HALF DT_INT32 DT_INT64 DT_UINT64"),
+        (UNIMPLEMENTED + "tf_adapter", ""),
+    ),
 }
 ON_IMPORT = {"estimator.npu.npu_convert_dropout": "switch_keras_dropout()"}  # as in the vendor's module
 _ROOT = os.path.dirname(os.path.abspath(__file__))

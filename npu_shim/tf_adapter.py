@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
+    from npu_shim.ops.library import DT_DOUBLE
+    from npu_shim.ops.library import DT_FLOAT
+    from npu_shim.ops.library import DT_HALF
+    from npu_shim.ops.library import DT_INT32
+    from npu_shim.ops.library import DT_INT64
+    from npu_shim.ops.library import DT_UINT64
+
     Clear: _Missing
     EnableControl: _Missing
     GetDeviceSatMode: _Missing
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     SetDeviceSatMode: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.ops.library": "DT_DOUBLE DT_FLOAT DT_HALF DT_INT32 DT_INT64 DT_UINT64",
         "npu_shim.ops.unimplemented:tf_adapter": (
             "Clear EnableControl GetDeviceSatMode GetVarAddrAndSize InitRdmaPool MallocSharedMem NpuClose "
             "PluginFinalize PluginInit ProfilerStart ProfilerStop RdmaInitAndRegister RegistRdmaRemoteAddr "
@@ -31,6 +39,12 @@ else:
 
 __all__ = [
     "Clear",
+    "DT_DOUBLE",
+    "DT_FLOAT",
+    "DT_HALF",
+    "DT_INT32",
+    "DT_INT64",
+    "DT_UINT64",
     "EnableControl",
     "GetDeviceSatMode",
     "GetVarAddrAndSize",

@@ -13,7 +13,7 @@ from typing import Any, Sequence
 from npu_shim import _device
 from npu_shim._lazy_names import not_in_this_release
 from npu_shim._tf import tf
-from npu_shim.distributed import graph_ops
+from npu_shim.distributed import graph_ops, remote_memory
 from npu_shim.distributed.hccl_checks import (
     REDUCED_TYPES,
     REDUCTIONS as REDUCTIONS,
@@ -240,9 +240,9 @@ def all_to_all_v_c(
 
 
 _REMOTE_MEMORY = "It needs remote memory. Run it on NPUs with the vendor's package."
-remote_read = not_in_this_release("hccl_ops.remote_read", "(tensorRemote, data_type)", _REMOTE_MEMORY)
+remote_read = _prefer_vendor(remote_memory.remote_read)
+remote_write = _prefer_vendor(remote_memory.remote_write)
 remote_ref_read = not_in_this_release("hccl_ops.remote_ref_read", "(tensorRemote, cache, offset)", _REMOTE_MEMORY)
-remote_write = not_in_this_release("hccl_ops.remote_write", "(tensorRemote, tensorLocal, data_type)", _REMOTE_MEMORY)
 remote_scatter_write = not_in_this_release(
     "hccl_ops.remote_scatter_write", "(tensorRemote, tensorLocal, offset)", _REMOTE_MEMORY
 )

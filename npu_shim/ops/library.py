@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from npu_shim._types import DType, Tensor
 
 version = __version__
+# TensorFlow's numbers of types, as malloc_shared_memory takes them
+DT_FLOAT, DT_HALF, DT_DOUBLE = (dtype.as_datatype_enum for dtype in (tf.float32, tf.float16, tf.float64))
+DT_INT32, DT_INT64, DT_UINT64 = (dtype.as_datatype_enum for dtype in (tf.int32, tf.int64, tf.uint64))
 
 
 def get_gen_ops() -> Any:

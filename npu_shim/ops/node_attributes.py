@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Sequence
 
 from npu_shim import _tf, _tf_graph
+from npu_shim.distributed import remote_memory
 
 if TYPE_CHECKING:
     from npu_shim._types import Fetches, Graph, Operation, Session, Tensor, Variable
@@ -43,8 +44,9 @@ def set_op_input_tensor_multi_dims(tensor: Tensor, input_shape: str, input_dims:
 
 
 def variable_initializer_in_host(var_list: Sequence[Variable]) -> Operation:
-    """Return the op that initializes variables on the host."""
-    return _tf.v1.variables_initializer(var_list, name="var_in_host")
+    """Return the op that initializes variables on the host, where get_var_addr_and_size finds their initial values."""
+    with tf.control_dependencies([remote_memory.keep_initial_values(var_list)]):
+        return _tf.v1.variables_initializer(var_list, name="var_in_host")
 
 
 def npu_compile(sess: Session, *fetches: Fetches) -> None:

@@ -35,12 +35,8 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "tabulatefusionsea": "(table, table_info, em_x, em, last_layer_size=128, name=None)",
         "tabulatefusion": "(table, table_info, em_x, em, last_layer_size=128, name=None)",
     },
-    "npu_hook": {
-        "broadcast_global_variables": "(root_rank)",
-    },
     "npu_callbacks": {
         "BroadcastGlobalVariablesCallbackImpl": "(root_rank, *args)",
-        "broadcast_global_variables": "(root_rank)",
     },
     "npu_optimizer": {
         "reduce": "(tensor, root_rank, average=True, fusion=0, fusion_id=-1)",
@@ -49,9 +45,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "init_op_compiler_cache_mode": "(init, op_compiler_cache_mode)",
         "init_op_compiler_cache_dir": "(init, op_compiler_cache_dir)",
         "init_debug_dir": "(init, debug_dir)",
-        "get_var_addr_and_size": "(var_name)",
-        "malloc_shared_memory": "(var_name, shape, data_type)",
-        "get_rdma_cache": "(data_type, shape, name='rdma_w')",
     },
     "util": {
         "register_func": "(var_name)",

@@ -164,6 +164,7 @@ STATE = {
     "distributed/graph_consistency.py": {"_graphs", "_graph_count"},
     "distributed/groups.py": {"_groups"},
     "distributed/ranktable/reader.py": {"_read"},
+    "distributed/remote_memory.py": {"_memories", "_names"},
     "distributed/servers/post.py": {"_kept"},
     "distributed/shm/rank_lock.py": {"_held"},
     "npu_device/distribute/npu_callbacks.py": {"broadcast_registry"},

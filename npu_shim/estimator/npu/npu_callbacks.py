@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
+    from npu_shim.training.broadcasting import broadcast_global_variables
     from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback
 
     BroadcastGlobalVariablesCallbackImpl: _Missing
-    broadcast_global_variables: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.training.broadcasting": "broadcast_global_variables",
         "npu_shim.training.callbacks": "NPUBroadcastGlobalVariablesCallback",
-        "npu_shim.ops.unimplemented:npu_callbacks": "BroadcastGlobalVariablesCallbackImpl broadcast_global_variables",
+        "npu_shim.ops.unimplemented:npu_callbacks": "BroadcastGlobalVariablesCallbackImpl",
     })
 
 __all__ = [

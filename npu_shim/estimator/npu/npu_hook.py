@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.estimator.hooks import NPUCheckpointSaverHook
@@ -14,14 +14,12 @@ if TYPE_CHECKING:
     from npu_shim.estimator.outfeed_hooks import NPULogOutfeedSessionHook
     from npu_shim.estimator.outfeed_hooks import NPUShutDownHook
     from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
-
-    broadcast_global_variables: _Missing
+    from npu_shim.training.broadcasting import broadcast_global_variables
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.training.broadcasting": "NPUBroadcastGlobalVariablesHook",
+        "npu_shim.training.broadcasting": "NPUBroadcastGlobalVariablesHook broadcast_global_variables",
         "npu_shim.estimator.hooks": "NPUCheckpointSaverHook NPUOutputTensorHook SetIterationsVarHook TellMeStepOrLossHook",
         "npu_shim.estimator.outfeed_hooks": "NPUInfeedOutfeedSessionHook NPULogOutfeedSessionHook NPUShutDownHook",
-        "npu_shim.ops.unimplemented:npu_hook": "broadcast_global_variables",
     })
 
 __all__ = [

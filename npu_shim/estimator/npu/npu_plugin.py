@@ -15,23 +15,21 @@ if TYPE_CHECKING:
     from npu_shim.config.plugin import rdma_remote_init
     from npu_shim.config.plugin import rdma_remote_register
     from npu_shim.config.plugin import set_device_sat_mode
+    from npu_shim.distributed.remote_memory import get_rdma_cache
+    from npu_shim.distributed.remote_memory import get_var_addr_and_size
+    from npu_shim.distributed.remote_memory import malloc_shared_memory
 
     init_op_compiler_cache_mode: _Missing
     init_op_compiler_cache_dir: _Missing
     init_debug_dir: _Missing
-    get_var_addr_and_size: _Missing
-    malloc_shared_memory: _Missing
-    get_rdma_cache: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.config.plugin": (
             "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
             "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode"
         ),
-        "npu_shim.ops.unimplemented:npu_plugin": (
-            "init_op_compiler_cache_mode init_op_compiler_cache_dir init_debug_dir get_var_addr_and_size "
-            "malloc_shared_memory get_rdma_cache"
-        ),
+        "npu_shim.distributed.remote_memory": "get_rdma_cache get_var_addr_and_size malloc_shared_memory",
+        "npu_shim.ops.unimplemented:npu_plugin": "init_op_compiler_cache_mode init_op_compiler_cache_dir init_debug_dir",
     })
 
 __all__ = [

@@ -1,0 +1,182 @@
+"""Memory that the ranks of one host share, and that operators read and write by address.
+
+A table of addresses has the rows (rank, address, bytes) in uint64, as embeddingrankid makes them. On the CPU an address
+is the key of a named memory in the upper bits and the place in it in the lower ones. Ranks on several hosts have no
+such memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Sequence
+
+import numpy as np
+
+from npu_shim import _env, _tf
+from npu_shim.distributed.backend import backend_name, connect
+from npu_shim.distributed.shm.job_directory import job_directory, segment_path
+from npu_shim.distributed.world import world
+
+if TYPE_CHECKING:
+    from npu_shim._types import DType, Operation, Tensor, Variable
+
+tf = _tf.tf
+_PLACE_BITS = 40  # a memory has at most 1 TiB
+_KEY_BYTES = 2
+_lock = threading.Lock()
+_memories: dict[int, Any] = {}  # bytes of each memory, by its key
+_names: dict[int, str] = {}  # their names
+
+
+def malloc_shared_memory(var_name: str, shape: Sequence[int], data_type: DType) -> tuple[int, int]:
+    """Return address and bytes of the memory of a name; all ranks of the host get the same one. It is zero at first.
+
+    Args:
+        var_name: its name.
+        shape: its shape.
+        data_type: its type, of TensorFlow or as tf_adapter.DT_FLOAT.
+    Raises:
+        RuntimeError: the ranks are on several hosts.
+    """
+    size = int(np.prod(shape, dtype=np.int64)) * tf.as_dtype(data_type).size
+    key = _key(var_name)
+    _memory(key, size)
+    return key << _PLACE_BITS, size
+
+
+def get_var_addr_and_size(var_name: str) -> tuple[int, int]:
+    """Return address and bytes of the memory of a variable that variable_initializer_in_host has initialized.
+
+    The memory has the initial value of the variable. After that it changes by remote_write only, and the variable by
+    TensorFlow's ops only.
+
+    Raises:
+        ValueError: var_name is not a str.
+        RuntimeError: no variable of the default graph has the name, or the ranks are on several hosts.
+    """
+    if not isinstance(var_name, str):
+        raise ValueError(f"var_name={var_name!r} is not allowed: it must be a str.")
+    for variable in _tf.v1.global_variables():
+        if variable.op.name == var_name:
+            return malloc_shared_memory(var_name, variable.shape.as_list(), variable.dtype.base_dtype)
+    raise RuntimeError(f"get_var_addr_and_size: the default graph has no variable {var_name!r}. Create it first.")
+
+
+def keep_initial_values(variables: Sequence[Variable]) -> Operation:
+    """Return an op that copies the initial values of variables into their memories, for get_var_addr_and_size."""
+
+    def store(variable: Variable) -> Operation:
+        name, dtype = variable.op.name, variable.dtype.base_dtype
+        key, size = _key(name), variable.shape.num_elements() * dtype.size
+
+        def copy(value: Any) -> None:
+            _memory(key, size)[:size] = np.ascontiguousarray(value).view(np.uint8).ravel()
+
+        return tf.numpy_function(copy, [variable.initial_value], [])
+
+    return tf.group(*[store(variable) for variable in variables])
+
+
+def get_rdma_cache(data_type: DType, shape: Sequence[int], name: str = "rdma_w") -> Variable:
+    """Return a variable of zeros. On the NPU it is in the memory that other ranks reach."""
+    return _tf.v1.get_variable(name, shape, data_type, initializer=_tf.v1.zeros_initializer())
+
+
+def remote_read(tensorRemote: Tensor, data_type: DType) -> Tensor:
+    """Return the rows at addresses.
+
+    Args:
+        tensorRemote: uint64 or int64 [n, 3]: rank, address and bytes of each row, the same bytes for all rows.
+        data_type: the type of the elements.
+    Returns:
+        [n, elements of a row].
+    Raises:
+        InvalidArgumentError: when it runs, if an address is not in a memory of this process.
+    """
+    dtype = tf.as_dtype(data_type)
+
+    def read(table: Any) -> Any:
+        rows = [bytes(part) for part in _rows(table)]
+        elements = int(table[0, 2]) // dtype.size if len(rows) else 0
+        return np.frombuffer(b"".join(rows), dtype.as_numpy_dtype).reshape(len(rows), elements)
+
+    found = tf.numpy_function(read, [tensorRemote], dtype)
+    found.set_shape([None, None])
+    return found
+
+
+def remote_write(tensorRemote: Tensor, tensorLocal: Tensor, data_type: DType) -> Operation | None:
+    """Write rows to addresses.
+
+    Args:
+        tensorRemote: as for remote_read.
+        tensorLocal: [n, elements of a row].
+        data_type: not used; the type is that of tensorLocal.
+    Returns:
+        The op; None in eager code.
+    Raises:
+        InvalidArgumentError: when it runs, if an address is not in a memory of this process, or a row has another
+            number of bytes.
+    """
+
+    def write(table: Any, values: Any) -> None:
+        for part, row in zip(_rows(table), np.ascontiguousarray(values)):
+            part[:] = row.view(np.uint8).ravel()
+
+    op = tf.numpy_function(write, [tensorRemote, tensorLocal], [])
+    return None if tf.executing_eagerly() else op
+
+
+def _rows(table: Any) -> list[Any]:
+    """Return the bytes of each row of a table of addresses."""
+    found = []
+    for _, address, size in table.tolist():
+        key, place = address >> _PLACE_BITS, address & ((1 << _PLACE_BITS) - 1)
+        memory = _memories.get(key)
+        if memory is None or place + size > len(memory):
+            raise ValueError(
+                f"address {address} with {size} bytes is in no memory of this process. Call malloc_shared_memory or "
+                "get_var_addr_and_size first."
+            )
+        found.append(memory[place : place + size])
+    return found
+
+
+def _key(name: str) -> int:
+    key = int.from_bytes(hashlib.blake2b(name.encode("utf-8"), digest_size=_KEY_BYTES).digest(), "big") + 1
+    if _names.setdefault(key, name) != name:
+        raise RuntimeError(f"the memories {name!r} and {_names[key]!r} have the same address. Rename one of them.")
+    return key
+
+
+def _memory(key: int, size: int) -> Any:
+    """Return the bytes of a memory, which is made or made larger if need be."""
+    with _lock:
+        if key not in _memories or len(_memories[key]) < size:
+            _memories[key] = _mapped(key, size)
+        return _memories[key]
+
+
+def _mapped(key: int, size: int) -> Any:
+    here, env = world(), _env.read()
+    if here.size == 1:
+        made = np.zeros(size, np.uint8)
+        before = _memories.get(key, made[:0])
+        made[: len(before)] = before
+        return made
+    if backend_name(here, env) != "shm":
+        raise RuntimeError(
+            f"the {here.size} ranks of {here.source} are on several hosts, which share no memory on the CPU. Run them "
+            "on one host, or on NPUs with the vendor's package."
+        )
+    connect()  # makes the directory of the job, which the last rank removes
+    path = segment_path(job_directory(env.job_id), f"memory-{key}")
+    fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        if os.fstat(fd).st_size < size:
+            os.ftruncate(fd, size)
+    finally:
+        os.close(fd)
+    return np.memmap(path, np.uint8, "r+", shape=(size,))
