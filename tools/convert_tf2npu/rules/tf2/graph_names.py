@@ -92,6 +92,7 @@ _INSTEAD = {
     "train.get_or_create_global_step": "Use optimizer.iterations",
     "variable_scope": "Use tf.Variable and tf.Module",
 }
+_SWITCHES = frozenset({"tensorflow.enable_eager_execution", "tensorflow.enable_v2_behavior"})
 _GRAPHS = ("Graph", "wrap_function")
 
 
@@ -100,7 +101,7 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     reported: set[str] = set()
     called = context.called
-    if "tensorflow.enable_eager_execution" in called.values():
+    if not _SWITCHES.isdisjoint(called.values()):
         return  # TensorFlow 1, whose names these are
     for call in context.names.calls:
         found = _graph_name(called.get(call.node, ""))

@@ -113,7 +113,7 @@ def check_file(context: Context) -> Iterator[Result]:
             if made in reported or in_test(context, made) or not is_two(context):
                 continue
             reported.add(made)
-            name = last_part(context.called[made])
+            name = last_part(context.called[made]).replace("from_seed", "Generator")
             yield Finding(
                 made,
                 f"dataset.map uses this {name} on the host, and its variables are on the NPU. "
