@@ -92,10 +92,9 @@ def npu_graph_slice_scope(slice_num: int | None = None) -> ContextManager[None]:
     Raises:
         TypeError, ValueError: if slice_num is not an int of at least 1.
     """
-    if slice_num is None:
-        return _tf.v1.name_scope("NpuGraphSlicing")
-    check_positive_int(slice_num, "slice_num")
-    return _tf.v1.name_scope(f"SliceNum-{slice_num}-NpuGraphSlicing")
+    if slice_num is not None:
+        check_positive_int(slice_num, "slice_num")
+    return _tf.v1.name_scope(f"SliceNum-{slice_num}-NpuGraphSlicing{slice_num}")  # the name that the NPU's pass reads
 
 
 def disable_autofuse() -> ContextManager[None]:
@@ -104,25 +103,19 @@ def disable_autofuse() -> ContextManager[None]:
 
 
 def limit_core_num_scope(op_aicore_num: str = "0", op_vectorore_num: str = "0") -> ContextManager[None]:
-    """Limit the number of cores for ops; at least one number must be given. No effect on the CPU.
+    """Limit the number of vector cores for ops. No effect on the CPU.
 
     Args:
-        op_aicore_num, op_vectorore_num: a positive number as a string; "0" is no limit.
+        op_aicore_num: has no effect, as in the vendor's package.
+        op_vectorore_num: a positive number as a string.
     Raises:
-        ValueError: if an argument is another string, or both are "0".
+        ValueError: if op_vectorore_num is something else.
     """
-    given: dict[str, bool | int | str] = {}
-    for name, attribute, value in (
-        ("op_aicore_num", "_op_aicore_num", op_aicore_num),
-        ("op_vectorore_num", "_op_vectorcore_num", op_vectorore_num),
-    ):
-        if not isinstance(value, str) or not value.isdigit():
-            raise ValueError(f"{name}={value!r} is not allowed: it must be a positive number as a string, like '8'.")
-        if int(value):
-            given[attribute] = value
-    if not given:
-        raise ValueError("limit_core_num_scope needs op_aicore_num or op_vectorore_num greater than '0', like '8'.")
-    return _tf_graph.attr_scope(given)
+    if not isinstance(op_vectorore_num, str) or not op_vectorore_num.isdigit() or int(op_vectorore_num) < 1:
+        raise ValueError(
+            f"op_vectorore_num={op_vectorore_num!r} is not allowed: it must be a positive number as a string, like '8'."
+        )
+    return _tf_graph.attr_scope({"_op_vectorcore_num": op_vectorore_num})
 
 
 __all__ = [name for name in dir() if name.endswith("scope") or name in ("disable_autofuse", "NpuExecutePlacement")]

@@ -41,7 +41,7 @@ SCOPES = [
     (npu_scope.npu_optimizer_scope, (), "_optimizer", True),
     (npu_scope.npu_mem_type_scope, (), "_output_memory_type", 1),
     (npu_scope.disable_autofuse, (), "_disable_autofuse_scope", True),
-    (npu_scope.limit_core_num_scope, ("0", "8"), "_op_vectorcore_num", b"8"),
+    (npu_scope.limit_core_num_scope, ("4", "8"), "_op_vectorcore_num", b"8"),
 ]
 
 
@@ -64,11 +64,11 @@ def test_scopes_that_are_names(run):
             return tf.constant(1.0, name="c")
 
     with tf.Graph().as_default():
-        assert build().op.name == "NpuRecompute/SliceNum-2-NpuGraphSlicing/c"
+        assert build().op.name == "NpuRecompute/SliceNum-2-NpuGraphSlicing2/c"
 
 
 WRONG = [
-    (lambda: npu_scope.limit_core_num_scope(), "needs op_aicore_num or op_vectorore_num"),
+    (lambda: npu_scope.limit_core_num_scope(), "op_vectorore_num='0' is not allowed"),
     (lambda: npu_scope.limit_core_num_scope(op_vectorore_num=8), "op_vectorore_num=8 is not allowed"),
     (lambda: npu_scope.npu_variable_scope("all"), "placement='all' is not allowed"),
     (lambda: npu_scope.npu_graph_slice_scope(0), "slice_num=0 is not allowed"),
