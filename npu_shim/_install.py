@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Callable
+import inspect
+from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim import _env, _patches
 
@@ -40,6 +41,25 @@ def uninstall() -> None:
     A process that has had a session keeps the allocator that TensorFlow chose for it.
     """
     _patches.restore_all()
+
+
+def set_npu_default_config(
+    func: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Put the config of a call of a session's constructor through session_config.
+
+    Args:
+        func: ``Session.__init__``, or a function with a parameter ``config``.
+        args: positional arguments of the call, without ``self``.
+        kwargs: its arguments by name.
+    Returns:
+        Arguments with the config by name; those given do not change.
+    """
+    from npu_shim.config.session import session_config
+
+    place = [name for name in inspect.signature(func).parameters if name != "self"].index("config")
+    config = kwargs.get("config", args[place] if len(args) > place else None)
+    return args[:place] + args[place + 1 :], {**kwargs, "config": session_config(config)}
 
 
 def decorator_tf_session(func: Callable[..., None]) -> Callable[..., None]:

@@ -120,3 +120,18 @@ def saved_step(model_dir: str) -> int:
     """Return the global step of the newest checkpoint in a folder, 0 if there is none."""
     newest = v1.train.latest_checkpoint(model_dir)
     return int(v1.train.load_variable(newest, v1.GraphKeys.GLOBAL_STEP)) if newest else 0
+
+
+@contextlib.contextmanager
+def no_check_override() -> Iterator[None]:
+    """Let subclasses of Estimator override its members while the context lasts."""
+    estimator, name = v1.estimator.Estimator, "_assert_members_are_not_overridden"
+    check = vars(estimator).get(name)  # None if a base class has it
+    setattr(estimator, name, lambda self: None)
+    try:
+        yield
+    finally:
+        if check is None:
+            delattr(estimator, name)
+        else:
+            setattr(estimator, name, check)

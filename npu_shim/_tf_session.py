@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 from tensorflow.python.client import session as session_module
+from tensorflow.python.training.saver import BulkSaverBuilder as BulkSaverBuilder
 
 if TYPE_CHECKING:
     from npu_shim import _types as types

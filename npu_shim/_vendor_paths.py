@@ -45,18 +45,16 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "estimator.npu.keras_to_npu": (("estimator.keras_to_npu", "model_to_npu_estimator"),),
     "estimator.npu.npu_callbacks": (
         ("training.broadcasting", "broadcast_global_variables"),
-        ("training.callbacks", "NPUBroadcastGlobalVariablesCallback"),
-        (UNIMPLEMENTED + "npu_callbacks", ""),
+        ("training.callbacks", "BroadcastGlobalVariablesCallbackImpl NPUBroadcastGlobalVariablesCallback"),
     ),
-    "estimator.npu.npu_common": ((UNIMPLEMENTED + "npu_common", ""),),
+    "estimator.npu.npu_common": (("estimator.job_info", "DeviceInfo JobConfig JobInfo NPUBasics"),),
     "estimator.npu.npu_config": (
-        ("_install", "decorator_tf_session"),
+        ("_install", "decorator_tf_session set_npu_default_config"),
         (
             "config.nested",
             "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig ProfilingConfig",
         ),
         ("config.run_config", "NPURunConfig"),
-        (UNIMPLEMENTED + "npu_config", ""),
         ("ops.scopes", "NpuExecutePlacement"),
     ),
     "estimator.npu.npu_convert_dropout": (("ops.keras_dropout", "dropout_call switch_keras_dropout"),),
@@ -68,9 +66,9 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ),
     ),
     "estimator.npu.npu_estimator": (
+        ("_tf_estimator", "no_check_override"),
         ("estimator.npu_estimator", "NPUEstimator"),
         ("estimator.spec", "NPUEstimatorSpec"),
-        (UNIMPLEMENTED + "npu_estimator", ""),
     ),
     "estimator.npu.npu_hook": (
         ("training.broadcasting", "NPUBroadcastGlobalVariablesHook broadcast_global_variables"),
@@ -106,7 +104,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         (UNIMPLEMENTED + "npu_plugin", ""),
     ),
     "estimator.npu.npu_rnn": (("ops.rnn", "npu_dynamic_rnn"),),
-    "estimator.npu.npu_saver": ((UNIMPLEMENTED + "npu_saver", ""),),
+    "estimator.npu.npu_saver": (("training.saver", "NPUBulkSaverBuilder NPUSaver"),),
     "estimator.npu.npu_scope": (
         (
             "ops.scopes",

@@ -11,12 +11,6 @@ from typing import Callable, NoReturn
 from npu_shim._lazy_names import not_in_this_release
 
 SIGNATURES: dict[str, dict[str, str]] = {
-    "npu_config": {
-        "set_npu_default_config": "(func, args, kwargs)",
-    },
-    "npu_estimator": {
-        "no_check_override": "()",
-    },
     "npu_ops": {
         "stop_outfeed_dequeue_op": "(channel_name, name=None)",
         "npu_onnx_graph_op": "(inputs, tout, model_path, name=None)",
@@ -34,9 +28,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "prodforcesea": "(net_deriv, in_deriv, nlist, natoms, n_a_sel=0, n_r_sel=0, name=None)",
         "tabulatefusionsea": "(table, table_info, em_x, em, last_layer_size=128, name=None)",
         "tabulatefusion": "(table, table_info, em_x, em, last_layer_size=128, name=None)",
-    },
-    "npu_callbacks": {
-        "BroadcastGlobalVariablesCallbackImpl": "(root_rank, *args)",
     },
     "npu_optimizer": {
         "reduce": "(tensor, root_rank, average=True, fusion=0, fusion_id=-1)",
@@ -106,24 +97,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "embedding_hashtable_apply_adam_w": (
             "(table_handle, keys, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, "
             "grad, max_grad_norm, embedding_dim, bucket_size, amsgrad, maximize)"
-        ),
-    },
-    "npu_common": {
-        "DeviceInfo": "(index='0', server_id='123456', dev_index=1)",
-        "JobConfig": "(learning_rate=None, batch_size=None)",
-        "JobInfo": (
-            "(job_id=0, job_config=None, heartbeat_time=-1, region_id=None, ak=None, sk=None, endpoint_url=None, "
-            "device_info=None, rank_table_file=None, restart_flag=0, local_app_dir=None, local_data_dir=None, "
-            "local_checkpoint_dir=None, local_log_dir=None, local_result_dir=None, local_boot_file=None, rank_size=1)"
-        ),
-        "NPUBasics": "(file_name)",
-    },
-    "npu_saver": {
-        "NPUBulkSaverBuilder": "(write_version=2)",
-        "NPUSaver": (
-            "(var_list=None, reshape=False, sharded=False, max_to_keep=5, keep_checkpoint_every_n_hours=10000.0, "
-            "name=None, restore_sequentially=False, saver_def=None, builder=None, defer_build=False, "
-            "allow_empty=False, write_version=2, pad_step_number=False, save_relative_paths=False, filename=None)"
         ),
     },
     "image_ops": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
+from npu_shim import _tf
 from npu_shim.distributed.world import world_size
 from npu_shim.optimizer.gradient_averaging import average_gradients, gradients_are_reduced
 from npu_shim.optimizer.loss_scale_optimizer import apply_if_finite, scale_loss, unscale
@@ -13,6 +14,8 @@ from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 if TYPE_CHECKING:
     from npu_shim._types import LossScaleManager, Operation, Optimizer, Tensor, Variable
     from npu_shim.optimizer.gradient_averaging import GradientAndVariable
+
+_GATE_OP: int = _tf.v1.train.Optimizer.GATE_OP
 
 
 class NPUOptimizer(WrappingOptimizer):
@@ -53,11 +56,21 @@ class NPUOptimizer(WrappingOptimizer):
         self._is_loss_scale = is_loss_scale
 
     def compute_gradients(
-        self, loss: Tensor | Callable[[], Tensor], *args: Any, **kwargs: Any
+        self,
+        loss: Tensor | Callable[[], Tensor],
+        var_list: Sequence[Variable] | None = None,
+        gate_gradients: int = _GATE_OP,
+        aggregation_method: int | None = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Tensor | None = None,
     ) -> list[GradientAndVariable]:
         """Return the wrapped optimizer's gradients, unscaled and averaged."""
         scale = self._manager.get_loss_scale() if self._is_loss_scale else None
-        pairs = self._opt.compute_gradients(loss if scale is None else scale_loss(loss, scale), *args, **kwargs)
+        given: dict[str, Any] = {"gate_gradients": gate_gradients} if gate_gradients != _GATE_OP else {}
+        given.update(var_list=var_list, aggregation_method=aggregation_method, grad_loss=grad_loss)
+        given.update(colocate_gradients_with_ops=colocate_gradients_with_ops or None)
+        given = {name: value for name, value in given.items() if value is not None}  # the wrapped one may take fewer
+        pairs = self._opt.compute_gradients(loss if scale is None else scale_loss(loss, scale), **given)
         if self._is_distributed and world_size() > 1:
             pairs = average_gradients(pairs)
         return pairs if scale is None else [(unscale(g, scale), v) for g, v in pairs]

@@ -13,6 +13,29 @@ if TYPE_CHECKING:
     from npu_shim._types import KerasCallback, SessionRunHook
 
 
+class BroadcastGlobalVariablesCallbackImpl:
+    """A part of a callback of graph-mode Keras: broadcast all variables before the first batch.
+
+    On one process it does nothing.
+
+    Args:
+        root_rank: the rank whose variables are sent.
+        *args: arguments of the other base class.
+    """
+
+    def __init__(self, root_rank: int, *args: Any) -> None:
+        super().__init__(*args)
+        self.root_rank = root_rank
+        self.broadcast_done = False
+
+    def on_batch_begin(self, batch: int, logs: dict[str, float] | None = None) -> None:
+        """Broadcast the variables once."""
+        if not self.broadcast_done and world_size() > 1:
+            check_root(self.root_rank, type(self).__name__)
+            _broadcast_in_session(self.root_rank)
+        self.broadcast_done = True
+
+
 class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
     """Broadcast the root rank's variables to all ranks once, when training begins.
 
@@ -36,9 +59,7 @@ class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
         if self._done or world_size() == 1:
             self._done = True
         elif not _tf.tf.executing_eagerly():
-            session = _tf.keras_backend().get_session()  # also initializes uninitialized variables
-            with session.graph.as_default():
-                session.run(broadcast_global_variables(self._root_rank))
+            _broadcast_in_session(self._root_rank)
             self._done = True
         elif self.model.variables:
             self._broadcast()
@@ -54,6 +75,12 @@ class NPUBroadcastGlobalVariablesCallback(_tf.tf.keras.callbacks.Callback):
         slots = self.model.optimizer.variables  # a method before Keras 2.11
         hccl_ops.broadcast(self.model.variables + list(slots() if callable(slots) else slots), self._root_rank)
         self._done = True
+
+
+def _broadcast_in_session(root_rank: int) -> None:
+    session = _tf.keras_backend().get_session()  # also initializes uninitialized variables
+    with session.graph.as_default():
+        session.run(broadcast_global_variables(root_rank))
 
 
 def npu_hooks_append(hooks_list: Sequence[SessionRunHook] = ()) -> list[SessionRunHook]:

@@ -3,18 +3,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.training.broadcasting import broadcast_global_variables
+    from npu_shim.training.callbacks import BroadcastGlobalVariablesCallbackImpl
     from npu_shim.training.callbacks import NPUBroadcastGlobalVariablesCallback
-
-    BroadcastGlobalVariablesCallbackImpl: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.training.broadcasting": "broadcast_global_variables",
-        "npu_shim.training.callbacks": "NPUBroadcastGlobalVariablesCallback",
-        "npu_shim.ops.unimplemented:npu_callbacks": "BroadcastGlobalVariablesCallbackImpl",
+        "npu_shim.training.callbacks": "BroadcastGlobalVariablesCallbackImpl NPUBroadcastGlobalVariablesCallback",
     })
 
 __all__ = [

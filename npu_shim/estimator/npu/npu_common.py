@@ -3,16 +3,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    DeviceInfo: _Missing
-    JobConfig: _Missing
-    JobInfo: _Missing
-    NPUBasics: _Missing
+    from npu_shim.estimator.job_info import DeviceInfo
+    from npu_shim.estimator.job_info import JobConfig
+    from npu_shim.estimator.job_info import JobInfo
+    from npu_shim.estimator.job_info import NPUBasics
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.unimplemented:npu_common": "DeviceInfo JobConfig JobInfo NPUBasics",
+        "npu_shim.estimator.job_info": "DeviceInfo JobConfig JobInfo NPUBasics",
     })
 
 __all__ = [

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim._install import decorator_tf_session
+    from npu_shim._install import set_npu_default_config
     from npu_shim.config.nested import DumpConfig
     from npu_shim.config.nested import DynamicInputConfig
     from npu_shim.config.nested import ExperimentalConfig
@@ -15,21 +16,18 @@ if TYPE_CHECKING:
     from npu_shim.config.nested import ProfilingConfig
     from npu_shim.config.run_config import NPURunConfig
     from npu_shim.ops.scopes import NpuExecutePlacement
-
-    set_npu_default_config: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim._install": "decorator_tf_session",
+        "npu_shim._install": "decorator_tf_session set_npu_default_config",
         "npu_shim.config.nested": (
             "DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig MemoryConfig "
             "ProfilingConfig"
         ),
         "npu_shim.config.run_config": "NPURunConfig",
-        "npu_shim.ops.unimplemented:npu_config": "set_npu_default_config",
         "npu_shim.ops.scopes": "NpuExecutePlacement",
     }, own=(
-        "decorator_tf_session DumpConfig DynamicInputConfig ExperimentalConfig GraphMemoryOptimizeConfig "
-        "MemoryConfig ProfilingConfig NPURunConfig"
+        "decorator_tf_session set_npu_default_config DumpConfig DynamicInputConfig ExperimentalConfig "
+        "GraphMemoryOptimizeConfig MemoryConfig ProfilingConfig NPURunConfig"
     ))
 
 __all__ = [

@@ -3,18 +3,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
+    from npu_shim._tf_estimator import no_check_override
     from npu_shim.estimator.npu_estimator import NPUEstimator
     from npu_shim.estimator.spec import NPUEstimatorSpec
-
-    no_check_override: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim._tf_estimator": "no_check_override",
         "npu_shim.estimator.npu_estimator": "NPUEstimator",
         "npu_shim.estimator.spec": "NPUEstimatorSpec",
-        "npu_shim.ops.unimplemented:npu_estimator": "no_check_override",
     }, own=(
         "NPUEstimator"
     ))

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    NPUBulkSaverBuilder: _Missing
-    NPUSaver: _Missing
+    from npu_shim.training.saver import NPUBulkSaverBuilder
+    from npu_shim.training.saver import NPUSaver
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.unimplemented:npu_saver": "NPUBulkSaverBuilder NPUSaver",
+        "npu_shim.training.saver": "NPUBulkSaverBuilder NPUSaver",
     })
 
 __all__ = [
