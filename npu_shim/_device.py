@@ -134,7 +134,7 @@ def unused_card(found: Device) -> str | None:
     elif _installed():
         fix = "Source the set_env.sh of CANN's toolkit and of its TensorFlow plugin, and compare their versions"
     else:
-        fix = f"Install CANN's TensorFlow plugin (tfplugin), which has {_wanted()}, and source its set_env.sh"
+        fix = f"Install CANN's TensorFlow plugin (TF Adapter), which has {_wanted()}, and add its folder to PYTHONPATH"
     return f"The card is not used: {found.reason}. {fix}; npu-shim doctor shows what is installed"
 
 
