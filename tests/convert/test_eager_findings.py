@@ -148,6 +148,29 @@ def test_models_that_run_as_functions(call: str, expected: str) -> None:
     assert (expected in after) if expected else ("run_eagerly=False" not in after)
 
 
+@pytest.mark.parametrize(
+    ("arrays", "fit", "count"),
+    [
+        ("(x, y), _ = tf.keras.datasets.mnist.load_data()", "", 0),  # 60000 rows, batches of 32
+        ("(x, y), (u, v) = tf.keras.datasets.mnist.load_data()\nx, y = u, v", ", batch_size=32", 1),  # 10000 rows
+        ("(x, y), _ = tf.keras.datasets.mnist.load_data()", ", batch_size=64", 1),
+        ("(x, y), _ = tf.keras.datasets.mnist.load_data()", ", batch_size=100, validation_split=0.1", 0),
+        ("(x, y), _ = tf.keras.datasets.mnist.load_data()", ", batch_size=32, validation_split=0.1", 1),
+        ("(x, y), _ = tf.keras.datasets.mnist.load_data()", ", batch_size=size", 1),
+        (
+            "(x, y), _ = tf.keras.datasets.cifar10.load_data()\ny = tf.keras.utils.to_categorical(y, 10)",
+            ", batch_size=50",
+            0,
+        ),
+        ("(x, y), _ = tf.keras.datasets.cifar10.load_data()", "", 1),
+        ("import numpy as np\nx = np.random.rand(640, 3)\ny = np.zeros((640, 1)).astype('float32')", "", 0),
+        ("x, y = load()", "", 1),
+    ],
+)
+def test_arrays_of_a_known_length(arrays: str, fit: str, count: int) -> None:
+    assert len(lines(f"{TF}{arrays}\n{MODEL}model.fit(x, y{fit})\n", "NPU248")) == count
+
+
 def test_a_table_for_the_input_pipeline() -> None:
     table = "table = tf.lookup.StaticHashTable(init, 0)\nprint(table.lookup(tf.constant(1)))\n"
     inside = "d = tf.data.Dataset.range(3).map(lambda i: table.lookup(i))\n"

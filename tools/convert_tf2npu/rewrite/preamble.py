@@ -82,7 +82,7 @@ _PLAIN_METHODS = frozenset(
     """append endswith format get items join keys lower replace rstrip split startswith strip upper values""".split()
 )
 _IMPORTS = (ast.Import, ast.ImportFrom)
-_PASSED = (*_IMPORTS, ast.Global, ast.Nonlocal, ast.Pass)
+_PASSED = (*_IMPORTS, ast.Delete, ast.Global, ast.Nonlocal, ast.Pass)
 
 
 def is_setting(names: Names, statement: ast.stmt) -> bool:

@@ -3,7 +3,7 @@
 ``fit(x, y)`` cuts arrays into batches. If the number of rows is no multiple of the batch size, the last batch is
 smaller, and the NPU compiles the model for it, too. Train on a multiple: ``n = len(x) // 32 * 32`` and
 ``model.fit(x[:n], y[:n])``, or on a dataset with ``batch(32, drop_remainder=True)``. ``evaluate`` and ``predict`` keep
-all rows.
+all rows. The rule does not report arrays of a known length, such as the digits of MNIST, in batches that divide it.
 
 Reported::
 
@@ -23,6 +23,14 @@ Untouched::
 
 Untouched::
 
+    import tensorflow as tf
+
+    def train(model: tf.keras.Model):
+        (x_train, y_train), _ = tf.keras.datasets.mnist.load_data()
+        model.fit(x_train / 255.0, y_train, batch_size=100)
+
+Untouched::
+
     import tensorflow.compat.v1 as tf
 
     def train(model: tf.keras.Model, dataset):
@@ -34,11 +42,13 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.array_rows import rows_of
 from ...analysis.device_placement import in_test
 from ...analysis.tensorflow_version import is_two
 from ...semantics.model import Call
 from ...semantics.signatures import bind
 from ...semantics.tf_types import Type
+from ...syntax.expressions import constant
 from ..base import Context, Finding, Result
 
 CODE = "NPU248"
@@ -54,6 +64,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         or isinstance(rows, ast.Subscript)
         or "steps_per_epoch" in {keyword.arg for keyword in call.node.keywords}
         or context.types.of(call.node.func.value, call.where) != Type.MODEL
+        or _divides(context, call, rows, bound.args.get("batch_size"))
         or in_test(context, call.node)
         or not is_two(context)
     ):
@@ -63,3 +74,14 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         "the last batch of fit() may be smaller, and the NPU compiles it, too. Pass arrays whose length is a multiple "
         "of the batch size, such as x[:n]",
     )
+
+
+def _divides(context: Context, call: Call, rows: ast.expr, size: ast.expr | None) -> bool:
+    """Return True if the size of a batch certainly divides the number of rows, less those for validation."""
+    number = rows_of(context, rows, call.where)
+    split = next((keyword.value for keyword in call.node.keywords if keyword.arg == "validation_split"), None)
+    share = (constant(split) or (None,))[0] if split is not None else 0.0
+    value = (constant(size) or (None,))[0] if size is not None else 32
+    if number is None or not isinstance(share, (int, float)) or not isinstance(value, int) or value < 1:
+        return False
+    return int(number * (1 - share)) % value == 0
