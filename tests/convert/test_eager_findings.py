@@ -171,6 +171,15 @@ def test_arrays_of_a_known_length(arrays: str, fit: str, count: int) -> None:
     assert len(lines(f"{TF}{arrays}\n{MODEL}model.fit(x, y{fit})\n", "NPU248")) == count
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["d.save('x')", "tf.data.experimental.save(d, 'x')", "d = d.prefetch(2)\nd.save('x')", "model.fit(d)\nd.save('x')"],
+)
+def test_datasets_that_are_only_saved_keep_all_rows(line: str) -> None:
+    text = KERAS + f"d = tf.data.Dataset.range(9).batch(4)\n{line}\nmodel.fit(e)\n"
+    assert ("drop_remainder" in changed(text, "NPU109")) == ("model.fit(d)" in line)
+
+
 def test_a_table_for_the_input_pipeline() -> None:
     table = "table = tf.lookup.StaticHashTable(init, 0)\nprint(table.lookup(tf.constant(1)))\n"
     inside = "d = tf.data.Dataset.range(3).map(lambda i: table.lookup(i))\n"

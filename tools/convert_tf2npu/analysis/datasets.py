@@ -13,7 +13,7 @@ _KEEPS_ON = frozenset(
     """shuffle map prefetch filter cache with_options interleave flat_map enumerate shard
 map_with_legacy_function""".split()
 )
-_ADAPTS = re.compile(r"\A(adapt|\w*vocab\w*)\Z")
+_ADAPTS = re.compile(r"\A(adapt|save|\w*vocab\w*)\Z")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -100,7 +100,7 @@ def is_unbatched(context: Context, node: ast.AST) -> bool | None:
 
 
 def feeds_preprocessing(context: Context, node: ast.AST) -> bool:
-    """Return True if a dataset feeds only the statistics or the vocabulary of preprocessing: ``layer.adapt(dataset)``.
+    """Return True if a dataset feeds only preprocessing, as in ``layer.adapt(dataset)``, or is only saved.
 
     Args:
         context: the file.
@@ -111,6 +111,8 @@ def feeds_preprocessing(context: Context, node: ast.AST) -> bool:
     for parent in names.ancestors(node):
         if isinstance(parent, ast.Call) and child is not parent.func:
             return bool(_ADAPTS.search(last_name(parent.func)))
+        if isinstance(parent, ast.Attribute) and parent.attr == "save":
+            return True
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
             uses = [
                 use

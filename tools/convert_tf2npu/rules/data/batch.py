@@ -20,8 +20,9 @@ The rule reports all other datasets with a dynamic last batch:
   avoids this.
 
 These datasets are not changed and not reported: a ``drop_remainder`` that the script computes, batches that the
-script unbatches again, batches for ``adapt`` of a preprocessing layer or for a vocabulary, batches that a loop
-only prints or draws, unit tests, functions that write records, and functions that tf.data calls.
+script unbatches again, batches for ``adapt`` of a preprocessing layer or for a vocabulary, batches that are only
+saved, batches that a loop only prints or draws, unit tests, functions that write records, and functions that tf.data
+calls.
 
 Before::
 
