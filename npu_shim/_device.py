@@ -292,25 +292,6 @@ def prefer_vendor(module: str) -> Callable[[_Function], _Function]:
     return decorate
 
 
-def use_vendor_class(module: str) -> Callable[[type], type]:
-    """Return a class decorator: on an NPU, calling the class creates the vendor's class of the same name.
-
-    Args:
-        module: the module of the vendor's class.
-    """
-
-    def decorate(cls: type) -> type:
-        def __new__(created: type, *args: Any, **kwargs: Any) -> Any:
-            if created is cls and is_npu():
-                return getattr(vendor(module), cls.__name__)(*args, **kwargs)
-            return object.__new__(created)
-
-        cls.__new__ = __new__  # type: ignore[assignment]
-        return cls
-
-    return decorate
-
-
 @functools.lru_cache(maxsize=None)
 def _warn_once(reason: str) -> None:
     warnings.warn(
