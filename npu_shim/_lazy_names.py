@@ -63,9 +63,6 @@ def vendor_names(
     def vendors_module() -> Any:
         from npu_shim import _device
 
-        found = _device.find()
-        if found.cards and not found.is_npu:
-            _device.is_npu()  # raises an error for a card that no package can use
         return _device.find_vendor(path)
 
     def __getattr__(name: str) -> Any:
