@@ -203,6 +203,12 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "npu_cpu.npu_cpu_ops": (
         ("ops.dense_image_warp", "dense_image_warp dense_image_warp_grad"),
         ("ops.embedding_index", "embedding_local_index embeddingrankid"),
+        (
+            "ops.embedding_tables",
+            "deinit_embedding_hashmap_v2 embedding_hash_table_export embedding_hash_table_import "
+            "embedding_hashmap_table_size_v2 embedding_hashtable_lookup_or_insert init_embedding_hashmap_v2 "
+            "init_embedding_hashtable table_to_resource_v2",
+        ),
         ("ops.nonzero", "non_zero_with_value_shape non_zero_with_value_shape_v2"),
         ("ops.random_choice_with_mask", "randomchoicewithmask stateless_random_choice_with_mask"),
         ("ops.stateless_dropout", "stateless_dropout"),

@@ -50,10 +50,6 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "get_value": "(key, def_value=None)",
     },
     "npu_cpu_ops": {
-        "embedding_hashtable_lookup_or_insert": (
-            "(table_handle, keys, bucket_size, embedding_dim, filter_mode, filter_freq, "
-            "default_key_or_value, default_key, default_value, filter_key_flag, filter_key)"
-        ),
         "batch_enqueue": "(x, queue_id=0, batch_size=8, queue_name='', queue_depth=100, pad_mode='REPLICATE')",
         "ocr_recognition_pre_handle": (
             "(imgs_data, imgs_offset, imgs_size, langs, langs_score, batch_size=8, data_format='NHWC', "
@@ -74,25 +70,12 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "resize_and_clip_polys": "(polys_data, polys_offset, polys_size, h_scale, w_scale, img_h, img_w)",
         "host_feature_mapping": "(feature_id, threshold=1, table_name='default_table_name')",
         "device_feature_mapping": "(feature_id)",
-        "init_embedding_hashmap_v2": "(table_id, bucket_size, load_factor, embedding_dim, dtype)",
-        "deinit_embedding_hashmap_v2": "(table_id)",
-        "table_to_resource_v2": "(table_id, bucket_size, load_factor, embedding_dim, dtype)",
-        "embedding_hashmap_table_size_v2": "(table_ids, filter_export_flag, export_mode)",
         "embedding_hashmap_export_v2": (
             "(file_path, table_ids, table_names, global_step, keys, counters, filter_flag, values, num)"
         ),
         "embedding_hashmap_file_size_v2": "(file_path, table_ids, table_names, global_step, embedding_dims)",
         "embedding_hashmap_import_v2": (
             "(file_path, table_ids, table_sizes, table_names, global_step, embedding_dims, num)"
-        ),
-        "init_embedding_hashtable": (
-            "(table_handle, sampled_values, bucket_size, embedding_dim, initializer_mode, constant_value)"
-        ),
-        "embedding_hash_table_import": (
-            "(table_handles, embedding_dims, bucket_sizes, keys, counters, filter_flags, values)"
-        ),
-        "embedding_hash_table_export": (
-            "(table_handles, table_sizes, embedding_dims, bucket_sizes, export_mode='all', filter_export_flag=False)"
         ),
         "embedding_hashtable_apply_adam_w": (
             "(table_handle, keys, m, v, beta1_power, beta2_power, lr, weight_decay, beta1, beta2, epsilon, "

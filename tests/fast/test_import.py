@@ -171,6 +171,7 @@ STATE = {
     "npu_device/train/optimizer/npu_loss_scale_optimizer.py": {"_with_agreement"},
     "npu_device/train/replacement.py": {"_ranges"},
     "npu_device/utils/npu_wrapper.py": {"_symbols"},
+    "ops/embedding_tables.py": {"_tables"},
 }
 
 
