@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 DistributedValues = distribute_values.DistributedValues
 SyncOnReadVariable = distribute_values.SyncOnReadVariable
 ArrayDevice = numpy_dataset.SingleDevice  # where a strategy puts a variable that holds an array of the script
+OneDeviceStrategy = one_device_strategy.OneDeviceStrategyV1
 OneDeviceExtended = one_device_strategy.OneDeviceExtended
 ReplicaContext = distribute_lib.ReplicaContext
 REPLICA_ID_IS_INT = hasattr(distribute_lib, "ReplicaContextBase")  # before TF 2.4 it is a tensor

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 import tensorflow as tf
 
 if TYPE_CHECKING:
-    from npu_shim._types import Optimizer, Variable
+    from npu_shim._types import KerasModel, Optimizer, Variable
 
 
 def build_optimizer(optimizer: Optimizer, variables: Sequence[Variable]) -> None:
@@ -52,3 +52,32 @@ def loss_scale_optimizer_class(optimizer: Optimizer) -> Any:
 def is_cast(variable: Variable) -> bool:
     """Return True for a variable that Keras reads in another type than it has, for mixed precision."""
     return getattr(variable, "_cast_dtype", variable.dtype) != variable.dtype
+
+
+def layers_inside(layer: KerasModel) -> list[Any]:
+    """Return a layer or model with all layers inside it."""
+    return list(layer._flatten_layers())
+
+
+def batch_normalizations() -> tuple[type, ...]:
+    """Return Keras' classes of batch normalization."""
+    return tuple({tf.keras.layers.BatchNormalization, tf.compat.v1.keras.layers.BatchNormalization})
+
+
+def optimizer_classes() -> tuple[type, ...]:
+    """Return the base classes of Keras' optimizers."""
+    legacy = getattr(tf.keras.optimizers, "legacy", None)
+    found = {tf.keras.optimizers.Optimizer, getattr(legacy, "Optimizer", tf.keras.optimizers.Optimizer)}
+    return tuple(each for each in found if isinstance(each, type))
+
+
+def strategy_of(model: KerasModel) -> Any:
+    """Return the strategy in whose scope a model was made, or the current one."""
+    strategy = getattr(model, "distribute_strategy", None)  # Keras 3: an attribute of the trainer
+    return strategy or tf.distribute.get_strategy()
+
+
+def as_traced(function: Any) -> Any:
+    """Return a function that AutoGraph converts if it converts the code around."""
+    autograph = tf.__internal__.autograph
+    return autograph.tf_convert(function, autograph.control_status_ctx())

@@ -12,7 +12,7 @@ from npu_shim.distributed.world import world_size
 from npu_shim.optimizer.distributed import npu_allreduce
 from npu_shim.optimizer.gradient_averaging import is_sparse
 from npu_shim.training.broadcasting import NPUBroadcastGlobalVariablesHook
-from npu_shim.training.strategy_data import every_nth_batch, reads_all_data, slice_of_batches
+from npu_shim.training.strategy_data import every_nth_batch, reads_all_data, saves, slice_of_batches
 
 if TYPE_CHECKING:
     from npu_shim._types import (
@@ -68,7 +68,7 @@ class NPUExtended(_tf_distribute.OneDeviceExtended):
                 _value_of_first_rank, kwargs["initial_value"], kwargs.get("dtype")
             )
         variable = super()._create_variable(next_creator, *args, **kwargs)
-        return _synced_on_read(self._container_strategy(), variable, kwargs)
+        return _synced(self._container_strategy(), variable, kwargs)
 
     def _shares_initial_values(self, arguments: dict[str, Any]) -> bool:
         # With an Estimator each rank initializes or restores by itself, and a hook broadcasts the values of rank 0.
@@ -114,7 +114,7 @@ class NPUExtended(_tf_distribute.OneDeviceExtended):
         return tf.nest.pack_sequence_as(
             value,
             _reduced_locally(reduce_op, parts)
-            if reads_all_data()
+            if reads_all_data() or saves()
             else _reduced(reduce_op, [_local(part) for part in parts]),
         )
 
@@ -133,7 +133,28 @@ class NPUExtended(_tf_distribute.OneDeviceExtended):
         return tf.transpose(gathered, order)
 
 
-class NPUStrategy(_tf.v1.distribute.Strategy):
+class RankStrategy(_tf_distribute.OneDeviceStrategy):
+    """A strategy with one replica on each rank.
+
+    It is a OneDeviceStrategy for libraries that ask for the class, such as Keras' loss scaling.
+
+    Args:
+        device: where the strategy places variables and operations.
+    """
+
+    def __init__(self, device: str) -> None:
+        _tf.v1.distribute.Strategy.__init__(self, NPUExtended(self, device))
+
+    @property
+    def cluster_resolver(self) -> Any:
+        """A resolver with one worker for each rank; its task_id is the rank."""
+        workers = [f"rank-{rank}" for rank in range(world_size())]
+        return tf.distribute.cluster_resolver.SimpleClusterResolver(
+            tf.train.ClusterSpec({"worker": workers}), task_type="worker", task_id=get_rank_id()
+        )
+
+
+class NPUStrategy(RankStrategy):
     """Synchronous data-parallel training with one replica on each rank.
 
     It replaces MirroredStrategy: the script runs on every rank, and each rank
@@ -169,7 +190,7 @@ class NPUStrategy(_tf.v1.distribute.Strategy):
                 f"device={device!r} is not allowed: it must be '/cpu:0'; the compiler moves the graph to the NPU."
             )
         _device.is_npu()  # raises the error about a card that would stay unused
-        super().__init__(NPUExtended(self, device))
+        super().__init__(device)
 
 
 def _with_broadcast(result: EstimatorSpec | Structure) -> EstimatorSpec | Structure:
@@ -189,15 +210,35 @@ def _value_of_first_rank(initial_value: Tensor | Callable[[], Tensor], dtype: DT
     return value if value.dtype == tf.string else hccl_ops.broadcast([value], 0)[0]
 
 
-def _synced_on_read(strategy: Strategy, variable: Variable, arguments: dict[str, Any]) -> Variable:
-    """Make a variable one that each rank updates by itself, and that is reduced on read: Keras metrics in TF 2."""
+def _synced(strategy: Strategy, variable: Variable, arguments: dict[str, Any]) -> Variable:
+    """Make a variable that replicas update separately one value in eager TensorFlow 2.
+
+    A sum (of a Keras metric) is reduced over the ranks when it is read. A mean (of batch normalization) is averaged
+    when it is assigned, which comes to the same, so that one rank alone may read and save it.
+    """
     if (
         world_size() == 1
         or not tf.executing_eagerly()
         or arguments.get("synchronization") != tf.VariableSynchronization.ON_READ
     ):
         return variable
+    if arguments.get("aggregation") == tf.VariableAggregation.MEAN:
+        for name in ("assign", "assign_add", "assign_sub"):
+            setattr(variable, name, _averaging(getattr(variable, name), variable.dtype))
+        return variable
     return _tf_distribute.SyncOnReadVariable(strategy, [variable], arguments.get("aggregation"))
+
+
+def _averaging(assign: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
+    """Return an assignment that averages its value over the ranks in a replica."""
+
+    @functools.wraps(assign)
+    def assign_mean(value: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not tf.distribute.in_cross_replica_context() and tf.distribute.has_strategy():
+            (value,) = npu_allreduce([tf.convert_to_tensor(value, dtype)], "mean")
+        return assign(value, *args, **kwargs)
+
+    return assign_mean
 
 
 def _local(value: Structure) -> Structure:

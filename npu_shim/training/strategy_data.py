@@ -18,6 +18,9 @@ _KERAS_AND_ESTIMATOR = (
     "tensorflow_core.python.keras.",
     "tensorflow_estimator.",
 )
+_SAVING = tuple(
+    "tensorflow.python." + name for name in ("checkpoint.", "saved_model.save", "training.saving.", "training.saver")
+) + ("keras.saving.", "keras.src.saving.", "tf_keras.src.saving.")
 _METHODS_ON_ALL_DATA = frozenset({"evaluate", "predict"})
 
 
@@ -47,13 +50,14 @@ def every_nth_batch(dataset: Dataset, rank: int, size: int) -> Dataset:
     return dataset.window(size, drop_remainder=True).flat_map(batch_of_rank)
 
 
-def slice_of_batches(dataset: Dataset, rank: int, size: int) -> Dataset:
+def slice_of_batches(dataset: Dataset, rank: int, size: int, least: int = 0) -> Dataset:
     """Return the rank-th of ``size`` slices of each batch; slices differ by at most one row.
 
     Args:
         dataset: a dataset of global batches.
         rank: the rank.
         size: number of ranks.
+        least: the least number of rows of a slice; slices of smaller batches share rows.
     Returns:
         A dataset; the given one if it is sharded by the number of ranks.
     Raises:
@@ -69,7 +73,7 @@ def slice_of_batches(dataset: Dataset, rank: int, size: int) -> Dataset:
             )
 
     def batch_slice(*element: Structure) -> Structure:
-        rows = tf.nest.map_structure(lambda value: _rows(value, rank, size), element)
+        rows = tf.nest.map_structure(lambda value: rows_of_rank(value, rank, size, least), element)
         return rows if len(rows) > 1 else rows[0]
 
     return dataset.map(batch_slice)
@@ -89,21 +93,39 @@ def _steps(dataset: Dataset) -> Iterator[Dataset]:
         yield from _steps(source)
 
 
-def _rows(value: Tensor, rank: int, size: int) -> Tensor:
-    """Return the rows of one rank, of a dense, ragged or sparse tensor."""
+def rows_of_rank(value: Tensor, rank: int, size: int, least: int = 0) -> Tensor:
+    """Return the rows of one rank, of a dense, ragged or sparse tensor.
+
+    Args:
+        value: a tensor with at least one dimension.
+        rank: the rank.
+        size: number of ranks.
+        least: the least number of rows, if the tensor has as many.
+    """
+    rows = number_of_rows(value)
+    begin, end = bounds(rows, rank, size)
+    if least and not (isinstance(rows, int) and rows >= least * size):
+        begin = tf.maximum(tf.minimum(begin, rows - least), 0)
+        end = tf.maximum(end, begin + least)
     if isinstance(value, tf.SparseTensor):
         shape = value.dense_shape
-        begin, end = _bounds(shape[0], rank, size)
         first = tf.concat([[begin], tf.zeros_like(shape[1:])], 0)
         return tf.sparse.slice(value, first, tf.concat([[end - begin], shape[1:]], 0))
-    rows = _tf.v1.dimension_value(value.shape[0]) if value.shape.rank else None
-    if rows is None:
-        rows = tf.shape(value)[0] if isinstance(value, tf.Tensor) else value.nrows()
-    begin, end = _bounds(rows, rank, size)
     return value[begin:end]
 
 
-def _bounds(rows: int | Tensor, rank: int, size: int) -> tuple[int | Tensor, int | Tensor]:
+def number_of_rows(value: Tensor) -> int | Tensor:
+    """Return the number of rows of a dense, ragged or sparse tensor, an int if it is static."""
+    if isinstance(value, tf.SparseTensor):
+        return value.dense_shape[0]
+    rows = _tf.v1.dimension_value(value.shape[0]) if value.shape.rank else None
+    if rows is None:
+        rows = tf.shape(value)[0] if isinstance(value, tf.Tensor) else value.nrows()
+    return rows
+
+
+def bounds(rows: int | Tensor, rank: int, size: int) -> tuple[int | Tensor, int | Tensor]:
+    """Return the first row of a rank and the row after its last one."""
     return rows * rank // size, rows * (rank + 1) // size
 
 
@@ -113,10 +135,25 @@ def reads_all_data() -> bool:
     Then each rank reads all data, so that it has all results, and one rank may run alone. Keras and Estimator do not
     pass this information to a strategy. The call stack is its only source besides patches of their methods.
     """
-    frame = sys._getframe(1)
+    return _is_called_by(_KERAS_AND_ESTIMATOR, _METHODS_ON_ALL_DATA)
+
+
+def saves() -> bool:
+    """Return True if a checkpoint or SavedModel is being written, as one rank alone may do."""
+    return _is_called_by(_SAVING, None)
+
+
+def _is_called_by(modules: tuple[str, ...], functions: frozenset[str] | None) -> bool:
+    """Return True if a function of some modules is on the stack.
+
+    Args:
+        modules: the beginnings of the names of the modules.
+        functions: the names of the functions; None for all.
+    """
+    frame = sys._getframe(2)
     while frame is not None:
-        if frame.f_code.co_name in _METHODS_ON_ALL_DATA and frame.f_globals.get("__name__", "").startswith(
-            _KERAS_AND_ESTIMATOR
+        if (functions is None or frame.f_code.co_name in functions) and frame.f_globals.get("__name__", "").startswith(
+            modules
         ):
             return True
         frame = frame.f_back  # type: ignore[assignment]

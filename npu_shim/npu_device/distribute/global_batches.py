@@ -1,0 +1,97 @@
+"""The part of each global batch on which a rank trains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterable, Iterator
+
+from npu_shim._tf import tf
+from npu_shim.distributed.ranks import get_rank_id
+from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
+from npu_shim.npu_device.npu_device import global_npu_ctx
+from npu_shim.training.strategy_data import bounds, number_of_rows, rows_of_rank, slice_of_batches
+
+if TYPE_CHECKING:
+    from npu_shim._types import Structure, Tensor
+
+
+def shard_batches(batches: Iterable[Any]) -> Iterable[Any]:
+    """Return the part of each batch for this rank: rank r of n takes the r-th of n slices.
+
+    All ranks must read the same batches: give shuffle a seed, or call tf.random.set_seed. A dataset with a ``shard``
+    step by the number of ranks does not change.
+
+    Args:
+        batches: a tf.data.Dataset of batches, or another iterable of batches of tensors or arrays.
+    Returns:
+        The same kind of iterable; batches itself on one process.
+    Raises:
+        ValueError: the elements of a dataset are not batches.
+    """
+    if not is_worker("npu.distribute.shard_batches"):
+        return batches
+    if not isinstance(batches, tf.data.Dataset):
+        return _Slices(batches)
+    return slice_of_batches(batches, *place(), least=1)
+
+
+class _Slices:
+    """The slices of this rank of an iterable of batches."""
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._batches = batches
+
+    def __len__(self) -> int:
+        return len(self._batches)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (slice_of_rank(batch)[0] for batch in self._batches)
+
+
+def slice_of_rank(batch: Structure) -> tuple[Structure, Tensor | None]:
+    """Return the rows of this rank of a batch, and their weight.
+
+    Args:
+        batch: a structure of tensors or arrays with the same number of rows. Scalars and None do not change.
+    Returns:
+        The rows, and rows / (rows of all / ranks), by which the mean of this rank is multiplied before it is averaged;
+        None if it is 1 for every batch.
+    """
+    rank, size = place()
+    rows = next((number_of_rows(part) for part in tf.nest.flatten(batch) if _has_rows(part)), 0)
+    begin, end = bounds(rows, rank, size)
+    weight = None
+    if not isinstance(rows, int) or rows % size:
+        weight = tf.cast((end - begin) * size, tf.float32) / tf.cast(rows, tf.float32)
+    return (
+        tf.nest.map_structure(lambda part: rows_of_rank(part, rank, size, 1) if _has_rows(part) else part, batch),
+        weight,
+    )
+
+
+def weight_of_slice(rows: Structure) -> Tensor | None:
+    """Return the weight of rows that shard_batches() took for this rank, see slice_of_rank().
+
+    Args:
+        rows: a structure of tensors with the same number of rows.
+    """
+    count = next((number_of_rows(part) for part in tf.nest.flatten(rows) if _has_rows(part)), 1)
+    if isinstance(count, int):
+        return None
+    own = tf.cast(count, tf.float32)
+    return own / all_reduce(own)
+
+
+def is_root() -> bool:
+    """Return True on rank 0, which saves, and on one process."""
+    return get_rank_id() == 0
+
+
+def place() -> tuple[int, int]:
+    """Return rank and number of ranks of the open device."""
+    handle = global_npu_ctx()
+    assert handle is not None
+    return handle.worker_id, handle.workers_num
+
+
+def _has_rows(part: Any) -> bool:
+    return part is not None and len(getattr(part, "shape", ())) > 0

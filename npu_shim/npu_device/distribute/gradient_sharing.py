@@ -1,0 +1,91 @@
+"""Keras optimizers that train one model on the global batches of all ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Sequence
+
+from npu_shim._tf import tf
+from npu_shim.npu_device.distribute.hccl import broadcast, is_worker
+from npu_shim.npu_device.utils.scope import npu_optimizer_scope
+from npu_shim.optimizer.gradient_averaging import is_sparse, reduce_all
+
+if TYPE_CHECKING:
+    from npu_shim._types import Gradient, Optimizer, Tensor, Variable
+
+
+def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
+    """Make a Keras optimizer average its gradients over the ranks before it clips and applies them.
+
+    Before its first update the variables that it updates get the values of rank 0. A loss scale optimizer is given
+    itself, not its inner optimizer: all ranks then see the same overflow.
+
+    Args:
+        optimizer: a Keras optimizer, which is changed, or its name. A second call changes nothing.
+    Returns:
+        The optimizer.
+    """
+    optimizer = tf.keras.optimizers.get(optimizer)
+    if is_worker("npu.distribute.distributed_optimizer") and sharing_of(optimizer) is None:
+        name = "apply" if hasattr(optimizer, "apply") else "apply_gradients"  # apply_gradients of Keras 3 calls apply
+        sharing = _Sharing(getattr(optimizer, name))
+        setattr(optimizer, name, getattr(sharing, name))
+    return optimizer
+
+
+def sharing_of(optimizer: Optimizer) -> _Sharing | None:
+    """Return the state of an optimizer of distributed_optimizer(); None for another optimizer."""
+    for name in ("apply", "apply_gradients"):
+        owner = getattr(getattr(optimizer, name, None), "__self__", None)
+        if isinstance(owner, _Sharing):
+            return owner
+    return None
+
+
+class _Sharing:
+    """The state of a distributed optimizer.
+
+    Attributes:
+        weight: while a training step is built, the factor of this rank's gradients: its rows, times the number of
+            ranks, divided by the rows of all; None for 1.
+    """
+
+    def __init__(self, original: Callable[..., Any]) -> None:
+        self.weight: Tensor | None = None
+        self._original = original
+        self._is_broadcast = False
+
+    def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        pairs = list(grads_and_vars)
+        gradients = self._averaged([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
+        with npu_optimizer_scope():
+            return self._original(list(zip(gradients, [variable for _, variable in pairs])), *args, **kwargs)
+
+    def apply(self, grads: Sequence[Gradient], trainable_variables: Any = None, *args: Any, **kwargs: Any) -> Any:
+        variables = None if trainable_variables is None else list(trainable_variables)
+        gradients = self._averaged(list(grads), variables or [])
+        with npu_optimizer_scope():
+            return self._original(gradients, variables, *args, **kwargs)
+
+    def _averaged(self, gradients: list[Gradient], variables: list[Variable]) -> list[Gradient]:
+        if not self._is_broadcast and variables:
+            self._is_broadcast = True
+            with tf.init_scope():  # once: while a tf.function is traced, before it runs
+                broadcast([tensorflow_variable(variable) for variable in variables])
+        if self.weight is not None:
+            gradients = [_weighted(gradient, self.weight) for gradient in gradients]
+        return reduce_all(gradients, "mean")
+
+
+def tensorflow_variable(variable: Variable) -> Variable:
+    """Return the tf.Variable of a variable of Keras 3; another variable as it is."""
+    value = getattr(variable, "value", None)
+    return variable if value is None or callable(value) else value
+
+
+def _weighted(gradient: Gradient, weight: Tensor) -> Gradient:
+    if gradient is None:
+        return None
+    if is_sparse(gradient):
+        values = gradient.values * tf.cast(weight, gradient.values.dtype)
+        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+    return gradient * tf.cast(weight, gradient.dtype)

@@ -1,0 +1,119 @@
+"""Keras models that several ranks train on the global batches of a script for one device."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from npu_shim import _tf_keras
+from npu_shim._tf import tf
+from npu_shim.npu_device.distribute.global_batches import place, shard_batches, slice_of_rank, weight_of_slice
+from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimizer, sharing_of
+from npu_shim.npu_device.distribute.hccl import is_worker
+from npu_shim.npu_device.distribute.rank_callbacks import for_this_rank
+from npu_shim.npu_device.distribute.batch_norm import sync_batch_norm
+
+if TYPE_CHECKING:
+    from npu_shim._types import KerasModel, Structure
+
+_MARK = "_npu_shim_data_parallel"
+
+
+def data_parallel(model: KerasModel) -> KerasModel:
+    """Make a compiled Keras model train with the other ranks, as one process trains on the same batches.
+
+    * fit() and train_on_batch() get the batches of one process, and each rank trains on its slice. All ranks must
+      read the same batches in the same order: shuffled data needs a seed (tf.random.set_seed, or that of shuffle).
+    * Gradients are averaged over all rows before they are clipped. The variables start with those of rank 0.
+    * Batch normalization uses the statistics of all ranks.
+    * Metrics of an epoch are averaged before callbacks see them, and training stops on all ranks if it stops on one.
+    * ModelCheckpoint, TensorBoard, CSVLogger, RemoteMonitor and BackupAndRestore write on rank 0 only.
+    * evaluate(), predict() and validation use all rows on each rank.
+
+    The slices of a last partial batch may differ by one row; the average is that over all rows. With fewer rows than
+    ranks, some ranks take the same row.
+
+    A model made in the scope of NPUStrategy keeps the data and gradients of the strategy; only its callbacks change.
+
+    Args:
+        model: a compiled model of TensorFlow 2, which is changed. A second call changes what is new.
+    Returns:
+        The model.
+    Raises:
+        RuntimeError: in graph mode.
+    """
+    if not is_worker("npu.distribute.data_parallel"):
+        return model
+    if not tf.executing_eagerly():
+        raise RuntimeError(
+            "npu.distribute.data_parallel needs eager TensorFlow 2. In graph mode use npu_keras_optimizer and "
+            "npu_callbacks_append of npu_shim.npu_init."
+        )
+    parallel = model.__dict__.get(_MARK)
+    if parallel is None:
+        parallel = _Parallel(model)
+        object.__setattr__(model, _MARK, parallel)
+    parallel.prepare()
+    return model
+
+
+class _Parallel:
+    """The changed methods of a model."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._is_of_strategy = hasattr(_tf_keras.strategy_of(model).extended, "gradients_are_reduced")
+        self._slices = True  # False while fit() reads a dataset of slices
+        self._fit, self._train_step, self._train_on_batch = model.fit, model.train_step, model.train_on_batch
+        model.fit, model.train_on_batch = self.fit, self.train_on_batch
+        if not self._is_of_strategy:
+            model.train_step = self.train_step
+
+    def prepare(self) -> None:
+        """Change the optimizers and layers that the model has now."""
+        if not self._is_of_strategy:
+            for optimizer in self._optimizers():
+                distributed_optimizer(optimizer)
+            sync_batch_norm(self._model)
+
+    def _optimizers(self) -> list[Any]:
+        held = [self._model.optimizer, *vars(self._model).values()]
+        return [value for value in held if isinstance(value, _tf_keras.optimizer_classes())]
+
+    def train_step(self, data: Structure) -> Any:
+        """Train on this rank's rows of a batch."""
+        if self._slices:
+            data, weight = slice_of_rank(data)
+        else:
+            weight = weight_of_slice(data)
+        shared = [sharing for sharing in map(sharing_of, self._optimizers()) if sharing is not None]
+        for sharing in shared:
+            sharing.weight = weight
+        try:
+            return _tf_keras.as_traced(self._train_step)(data)
+        finally:
+            for sharing in shared:
+                sharing.weight = None
+
+    def fit(self, *args: Any, **kwargs: Any) -> Any:
+        """Train with this rank's data and callbacks."""
+        self.prepare()
+        bound = inspect.signature(self._fit).bind_partial(*args, **kwargs)
+        given = bound.arguments
+        is_dataset = isinstance(given.get("x"), tf.data.Dataset) and not self._is_of_strategy
+        if is_dataset:
+            given["x"] = shard_batches(given["x"])
+        self._expect_slices(is_dataset)
+        given["callbacks"] = for_this_rank(given.get("callbacks"), place()[0])
+        return self._fit(*bound.args, **bound.kwargs)
+
+    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        """Train on this rank's rows of a batch."""
+        self.prepare()
+        self._expect_slices(False)
+        return self._train_on_batch(*args, **kwargs)
+
+    def _expect_slices(self, are_slices: bool) -> None:
+        if self._slices == are_slices:
+            self._slices = not are_slices
+            self._model.train_function = None  # traced for the other kind
