@@ -87,9 +87,19 @@ def test_other_strategies_are_reported(call: str) -> None:
     assert text == f"s = {call}\nc = tf.estimator.RunConfig(train_distribute=s)\n" and reported == ["NPU302"] * 2
 
 
-def test_a_strategy_used_eagerly_is_reported() -> None:
-    text = "s = tf.distribute.MirroredStrategy()\n@tf.function\ndef step(x):\n    return s.run(f, (x,))\n"
-    assert convert(text, "NPU302") == (text, ["NPU302"])
+def test_a_strategy_of_tensorflow_2_has_its_scope_run_and_datasets() -> None:
+    text = "s = {}\n@tf.function\ndef step(x):\n    return s.run(f, (x,))\n"
+    for strategy in ("MirroredStrategy(['/gpu:0'])", "OneDeviceStrategy('/gpu:0')", "MultiWorkerMirroredStrategy()"):
+        after = text.format("npu.distribute.NPUStrategy()")
+        assert convert(text.format(f"tf.distribute.{strategy}"), "NPU302") == (after, [])
+
+
+def test_the_default_strategy_is_replaced_where_its_scope_is_entered() -> None:
+    text = "@tf.function\ndef step(x):\n    return x\ns = {}\nwith s.scope():\n    m = build()\n"
+    default = "tf.distribute.get_strategy()"
+    assert convert(text.format(default), "NPU302")[0] == text.format("npu.distribute.NPUStrategy()")
+    other = text.replace("s.scope()", "f(s.num_replicas_in_sync)").format(default)
+    assert convert(other, "NPU302") == (other, [])
 
 
 CONFIGS: dict[str, tuple[str, str]] = {
@@ -413,9 +423,9 @@ def test_the_finding_on_a_gradient_contains_the_fix() -> None:
     assert any("before they are clipped: gradients = npu_allreduce(gradients)" in d.message for d in result.diagnostics)
 
 
-def test_gradients_of_a_tape_are_reported() -> None:
+def test_an_unknown_optimizer_of_a_tape_is_reported() -> None:
     text = "with tf.GradientTape() as tape:\n    l = f()\ng = tape.gradient(l, v)\no.apply_gradients(zip(g, v))\n"
-    assert convert(text, "NPU305") == (text, ["NPU305"])
+    assert convert(text, "NPU308") == (text, ["NPU308"])
 
 
 def test_an_optimizer_that_only_applies_averaged_gradients_is_not_wrapped() -> None:
@@ -429,6 +439,7 @@ def test_an_optimizer_that_only_applies_averaged_gradients_is_not_wrapped() -> N
 
 E = "e = tf.estimator.Estimator(f)\n"
 APPEND = "npu_hooks_append(hooks_list=%s)"
+GRAPH = "x = tf.placeholder(tf.float32, [8])\n"
 HOOKED: dict[str, tuple[str, str]] = {
     "none": (E + "e.train(i)\n", E + "e.train(i, hooks=npu_hooks_append())\n"),
     "by position": (E + "e.train(i, h, 9)\n", E + f"e.train(i, {APPEND}, 9)\n" % "h"),
@@ -449,12 +460,12 @@ HOOKED: dict[str, tuple[str, str]] = {
     ),
     "of a session that does not train": ("s = tf.train.MonitoredTrainingSession()\ns.run(x)\n",) * 2,
     "of a model": (
-        "m = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, [c])\n",
-        "m = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, npu_callbacks_append(callbacks_list=[c]))\n",
+        GRAPH + "m = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, [c])\n",
+        GRAPH + "m = tf.keras.Sequential()\nm.fit(x, y, 9, 9, 1, npu_callbacks_append(callbacks_list=[c]))\n",
     ),
     "of a model with a generator": (
-        "m = tf.keras.Sequential()\nm.fit_generator(g)\n",
-        "m = tf.keras.Sequential()\nm.fit_generator(g, callbacks=npu_callbacks_append())\n",
+        GRAPH + "m = tf.keras.Sequential()\nm.fit_generator(g)\n",
+        GRAPH + "m = tf.keras.Sequential()\nm.fit_generator(g, callbacks=npu_callbacks_append())\n",
     ),
     "that have one": (
         "from npu_shim.npu_init import *\n" + E + "h = [NPUBroadcastGlobalVariablesHook(0)]\ne.train(i, h)\n",

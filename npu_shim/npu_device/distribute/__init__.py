@@ -16,6 +16,7 @@ __all__ = [
     "npu_distributed_keras_optimizer_wrapper",
     "shard_and_rebatch_dataset",
     "shard_batches",
+    "share_random_state",
     "sync_batch_norm",
 ]
 __getattr__, __dir__ = lazy_names(
@@ -27,6 +28,7 @@ __getattr__, __dir__ = lazy_names(
         "npu_shim.npu_device.distribute.keras_models": "data_parallel",
         "npu_shim.npu_device.distribute.global_batches": "is_root shard_batches",
         "npu_shim.npu_device.distribute.gradient_sharing": "distributed_optimizer",
+        "npu_shim.npu_device.distribute.random_state": "share_random_state",
         "npu_shim.npu_device.distribute.batch_norm": "sync_batch_norm",
         "npu_shim.npu_device.distribute.weight_update_grouping": "grouping_broadcast grouping_gradients_apply",
         "npu_shim.npu_device.distribute.strategy": "NPUStrategy",

@@ -28,11 +28,14 @@ def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
     if is_worker("npu.distribute.distributed_optimizer") and sharing_of(optimizer) is None:
         name = "apply" if hasattr(optimizer, "apply") else "apply_gradients"  # apply_gradients of Keras 3 calls apply
         sharing = _Sharing(getattr(optimizer, name))
+        inner = sharing_of(getattr(optimizer, "inner_optimizer", None))
+        if inner is not None:
+            inner.is_inner = True
         setattr(optimizer, name, getattr(sharing, name))
     return optimizer
 
 
-def sharing_of(optimizer: Optimizer) -> _Sharing | None:
+def sharing_of(optimizer: Optimizer | None) -> _Sharing | None:
     """Return the state of an optimizer of distributed_optimizer(); None for another optimizer."""
     for name in ("apply", "apply_gradients"):
         owner = getattr(getattr(optimizer, name, None), "__self__", None)
@@ -47,10 +50,12 @@ class _Sharing:
     Attributes:
         weight: while a training step is built, the factor of this rank's gradients: its rows, times the number of
             ranks, divided by the rows of all; None for 1.
+        is_inner: a loss scale optimizer around it averages the gradients.
     """
 
     def __init__(self, original: Callable[..., Any]) -> None:
         self.weight: Tensor | None = None
+        self.is_inner = False
         self._original = original
         self._is_broadcast = False
 
@@ -67,6 +72,8 @@ class _Sharing:
             return self._original(gradients, variables, *args, **kwargs)
 
     def _averaged(self, gradients: list[Gradient], variables: list[Variable]) -> list[Gradient]:
+        if self.is_inner:
+            return gradients
         if not self._is_broadcast and variables:
             self._is_broadcast = True
             with tf.init_scope():  # once: while a tf.function is traced, before it runs

@@ -8,6 +8,7 @@ from typing import Iterator
 from ..project.context import Context
 from ..rewrite.insertion import is_main_guard
 from ..semantics.model import Call
+from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from .device_placement import in_test
 
@@ -36,14 +37,7 @@ def first_possible_training(context: Context) -> Call | None:
     names = context.names
     if not any(name.startswith("tensorflow.keras.") for name in context.called.values()):
         return None
-    compiled = {
-        (c.node.func.value.id, id(c.where.scope))
-        for c in names.calls
-        if isinstance(c.node.func, ast.Attribute)
-        and c.node.func.attr == "compile"
-        and isinstance(c.node.func.value, ast.Name)
-        and {"loss", "optimizer"} & {k.arg for k in c.node.keywords}
-    }
+    compiled = compiled_names(context.names)
     for call in _training_calls(context):
         model = call.node.func.value  # type: ignore[attr-defined]
         if (
@@ -54,6 +48,18 @@ def first_possible_training(context: Context) -> Call | None:
         ):
             return call
     return None
+
+
+def compiled_names(names: Names) -> set[tuple[str, int]]:
+    """Return the variables, each with its scope, that the file compiles as Keras models."""
+    return {
+        (c.node.func.value.id, id(c.where.scope))
+        for c in names.calls
+        if isinstance(c.node.func, ast.Attribute)
+        and c.node.func.attr == "compile"
+        and isinstance(c.node.func.value, ast.Name)
+        and {"loss", "optimizer"} & {k.arg for k in c.node.keywords}
+    }
 
 
 def sets_session(context: Context) -> bool:

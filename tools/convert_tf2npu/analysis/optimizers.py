@@ -21,10 +21,14 @@ _AVERAGING = frozenset(
     NPU + name
     for name in """npu_distributed_optimizer_wrapper NPUDistributedOptimizer
 npu_tf_optimizer npu_keras_optimizer KerasDistributeOptimizer""".split()
-) | {"horovod.DistributedOptimizer"}
+) | {
+    "horovod.DistributedOptimizer",
+    "npu_shim.npu_device.distribute.distributed_optimizer",
+    "npu_shim.npu_device.distribute.npu_distributed_keras_optimizer_wrapper",
+}
 _AVERAGING_WORDS = re.compile(
     rb"npu_distributed_optimizer_wrapper|NPUDistributedOptimizer|npu_tf_optimizer|"
-    rb"npu_keras_optimizer|KerasDistributeOptimizer|DistributedOptimizer|NPUOptimizer"
+    rb"npu_keras_optimizer|distributed_optimizer|npu_distributed_keras_optimizer_wrapper|KerasDistributeOptimizer|DistributedOptimizer|NPUOptimizer"
 )
 # Wrappers that get the gradients from their optimizer, so that averaging there is enough.
 _AROUND = (
@@ -41,7 +45,11 @@ keras.mixed_precision.experimental.LossScaleOptimizer contrib.estimator.clip_gra
 contrib.estimator.TowerOptimizer""".split()
     )
     | frozenset("tensorflow_addons.optimizers." + name for name in ("MovingAverage", "Lookahead", "SWA"))
-    | {NPU + "NPULossScaleOptimizer", NPU + "NPUOptimizer"}
+    | {
+        NPU + "NPULossScaleOptimizer",
+        NPU + "NPUOptimizer",
+        "npu_shim.npu_device.train.optimizer.NpuLossScaleOptimizer",
+    }
 )
 _MORE = (
     "tensorflow.contrib.optimizer_v2.",
@@ -78,6 +86,15 @@ def role(call: ast.Call, where: Where, names: Names) -> str | None:
     else:
         found = {_role_of_callee(origin, call) for origin in origins(call.func, where, names)}
     return found.pop() if len(found) == 1 else None
+
+
+def is_keras(call: ast.Call, where: Where, names: Names) -> bool:
+    """Return True if a call that has a role creates a Keras optimizer, not one of tf.train."""
+    found = {origin.resolve() for origin in origins(call.func, where, names)} | {names.resolve(call.func, where)}
+    return not any(
+        name is not None and (made_by(name) == Type.OPTIMIZER or name.startswith(("tensorflow.train.", NPU)))
+        for name in found
+    )
 
 
 def _role_of_name(name: str, call: ast.Call) -> str | None:

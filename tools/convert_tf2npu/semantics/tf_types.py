@@ -134,7 +134,11 @@ _MODELS = frozenset(
 Model Sequential models.load_model models.clone_model models.model_from_json models.model_from_yaml
 models.model_from_config Model.from_config Sequential.from_config utils.multi_gpu_model
 experimental.LinearModel experimental.WideDeepModel""".split()
-) | {"tensorflow.contrib.tpu.keras_to_tpu_model", "tensorflow.contrib.saved_model.load_keras_model"}
+) | {
+    "tensorflow.contrib.tpu.keras_to_tpu_model",
+    "tensorflow.contrib.saved_model.load_keras_model",
+    "npu_shim.npu_device.distribute.data_parallel",
+}
 _RETURNS: dict[str, Type] = {
     "tensorflow_datasets.builder": Type.DATASET_BUILDER,
     "npu_shim.npu_init.NPURunConfig": Type.NPU_RUN_CONFIG,

@@ -10,6 +10,9 @@ shows nothing; there the two lines work with both versions: in graph mode they g
 Programs that build graphs get sessions for the NPU (NPU101, NPU105). ``--tf 1`` or ``--tf 2`` overrules the evidence,
 and with ``--compat-v1`` all programs are of TensorFlow 1.
 
+With ``-d tf_strategy`` a line follows that gives all ranks the random numbers of rank 0, unless the program sets the
+seeds that it needs. Ranks must shuffle alike.
+
 The rule reports a program in which it finds no place for the line. Write ``npu.open().as_default()`` before the
 program makes its first tensor. It also reports a program of both versions that computes gradients eagerly.
 
@@ -152,6 +155,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.opening import starts_training
+from ...analysis.parallel_training import shuffles_apart
 from ...analysis.program_start import first_work
 from ...analysis.tensorflow_evidence import Evidence
 from ...analysis.tensorflow_version import Version, verdict
@@ -162,6 +166,7 @@ from ..base import Change, Context, Finding, Result
 
 CODE = "NPU121"
 _CALL = "open().as_default()"
+_SHARED = "distribute.share_random_state()"
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -188,10 +193,11 @@ def check_file(context: Context) -> Iterator[Result]:
         )
         return
     position, indent = place
+    lines = [f"{name}.{_CALL}"] + [f"{name}.{_SHARED}"] * shuffles_apart(context)
     yield Change(
         first,
         f"NPU device opened: {_why(context, found.version, found.evidence)}",
-        (Edit(position, position, f"{indent}{name}.{_CALL}{context.source.newline}"),),
+        (Edit(position, position, "".join(indent + line + context.source.newline for line in lines)),),
         (name,),
     )
 

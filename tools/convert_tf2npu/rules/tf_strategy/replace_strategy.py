@@ -6,6 +6,11 @@ its datasets. The ranks are its replicas: the strategy shards the data, gives al
 their gradients. The batch sizes and the learning rate of the script stay right. Without ``-d tf_strategy``,
 strategies are not converted (see NPU250).
 
+In programs of TensorFlow 2 the strategy is ``npu.distribute.NPUStrategy()``. The default strategy, if the script
+enters its scope, is replaced, too. Losses must be divided by the global batch size, as with the strategies of
+TensorFlow. Batch normalization uses the statistics of one replica, and its moving averages are the means over the
+replicas, as with MirroredStrategy.
+
 The rule reports these strategies:
 
 * Strategies with parameter servers. For synchronous training, write ``npu_strategy.NPUStrategy()``. For parameter
@@ -13,9 +18,6 @@ The rule reports these strategies:
   ``NPURunConfig(distribute=ParameterServerStrategy(), mix_compile_mode=True, iterations_per_loop=1)``.
 * Strategies for TPUs, and run configurations with a strategy of unknown kind. For synchronous training, write
   ``npu_strategy.NPUStrategy()``.
-* Strategies in programs of TensorFlow 2. Each rank is a process there: make the optimizer average gradients with
-  ``npu.distribute.npu_distributed_keras_optimizer_wrapper()``, shard the data with
-  ``npu.distribute.shard_and_rebatch_dataset()``, and send the first weights with ``npu.distribute.broadcast()``.
 * Strategies in programs of TensorFlow 1 that are eager. Call ``tf.compat.v1.disable_v2_behavior()`` at the start.
 
 Options: -d tf_strategy
@@ -64,6 +66,31 @@ After::
     with strategy.scope():
         model = build()
 
+Before::
+
+    import tensorflow as tf
+
+    options = tf.distribute.experimental.CommunicationOptions()
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile('adam', 'mse')
+    model.fit(dataset)
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    options = tf.distribute.experimental.CommunicationOptions()
+    strategy = npu.distribute.NPUStrategy()
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile('adam', 'mse')
+    npu.distribute.data_parallel(model).fit(dataset)
+
 Untouched::
 
     import tensorflow as tf
@@ -91,9 +118,11 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.eager import uses_eager
+from ...analysis.parallel_training import is_default_strategy, is_parallel
 from ...analysis.strategies import NAMES, REPLICAS, strategies_by_argument
 from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import rename
+from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call
 from ..base import Change, Context, Finding, Result
 
@@ -104,14 +133,17 @@ _NEW = "npu_strategy.NPUStrategy()"
 
 def check_file(context: Context) -> Iterator[Result]:
     if context.distributed != "tf_strategy" or not any(
-        word in context.source.text for word in ("Strategy", "_distribute")
+        word in context.source.text for word in ("Strategy", "_distribute", "get_strategy")
     ):
         return
     eager = uses_eager(context)
     for call in context.names.calls:
         yield from _configuration(context, call)
     for call in context.names.calls:
-        kind = NAMES.get(context.resolve(call.node.func, call.where) or "")
+        name = context.resolve(call.node.func, call.where) or ""
+        kind = NAMES.get(name)
+        if is_parallel(context) and is_default_strategy(context.names, call.node, name):
+            kind = REPLICAS
         if kind is None or in_test(context, call.node):
             continue
         if kind != REPLICAS:
@@ -120,11 +152,12 @@ def check_file(context: Context) -> Iterator[Result]:
                 f"this strategy {kind} and is not converted. For synchronous training write {_NEW}",
             )
         elif is_two(context):
-            yield Finding(
+            name = device_name(context.names)
+            yield Change(
                 call.node,
-                "this strategy finds no NPUs. Wrap the optimizer in "
-                "npu.distribute.npu_distributed_keras_optimizer_wrapper(), and shard the data with "
-                "npu.distribute.shard_and_rebatch_dataset()",
+                "strategy replaced with NPUStrategy",
+                (rename(context.source, call.node, f"{name}.distribute.NPUStrategy()"),),
+                (name,),
             )
         elif eager:
             yield Finding(

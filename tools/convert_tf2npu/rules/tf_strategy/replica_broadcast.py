@@ -55,7 +55,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, trains, updating
-from ...analysis.eager import uses_eager
+from ...analysis.parallel_training import is_eager
 from ...rewrite.npu_imports import name_of_tensorflow
 from ...semantics.model import Call, Where
 from ...semantics.module_index import Names
@@ -81,7 +81,7 @@ def check_file(context: Context) -> Iterator[Result]:
     if (
         context.distributed != "tf_strategy"
         or not any(w in text for w in (".run(", "session", "learning"))
-        or uses_eager(context)
+        or is_eager(context)
         or _broadcasts(context)
     ):
         return

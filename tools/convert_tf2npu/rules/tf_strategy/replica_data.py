@@ -68,7 +68,7 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import function_of, in_map_function, in_test
-from ...analysis.eager import uses_eager
+from ...analysis.parallel_training import is_eager
 from ...analysis.last_batch import training_flag
 from ...analysis.phase_words import TRAIN
 from ...analysis.strategies import creates_strategy
@@ -95,7 +95,7 @@ _SHARDING = frozenset(
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or uses_eager(context):
+    if context.distributed != "tf_strategy" or is_eager(context):
         return
     reported: set[ast.AST] = set()
     for call in context.names.calls:

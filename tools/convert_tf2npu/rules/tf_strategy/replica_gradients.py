@@ -69,7 +69,8 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.eager import uses_eager
+from ...analysis.parallel_training import is_eager
+from ...analysis.tensorflow_version import is_two
 from ...analysis.gradient_sources import BY_HAND, BY_TAPE, UNKNOWN, GradientSource
 from ...analysis.gradients import GRADIENTS, Applied, applied, applied_in
 from ...rewrite.call_edits import wrap
@@ -86,12 +87,12 @@ _AVERAGE = "npu_allreduce"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or "radient" not in context.source.text:
+    if context.distributed != "tf_strategy" or "radient" not in context.source.text or is_two(context):
         return
     names = context.names
     own = [a for a in applied(names) if _may_apply(context, a) and not in_test(context, a.call)]
     yield from _by_tapes(context, own)
-    if uses_eager(context):
+    if is_eager(context):
         return
     everything = own + _elsewhere(context)
     undecided = _undecided(context, everything)

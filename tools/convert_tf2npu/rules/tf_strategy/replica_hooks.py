@@ -73,7 +73,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, trains
-from ...analysis.eager import uses_eager
+from ...analysis.parallel_training import is_eager
 from ...rewrite.call_edits import add_argument, rename, wrap
 from ...semantics.model import Call
 from ...semantics.module_index import AnyType
@@ -142,7 +142,7 @@ def _appended(context: Context, call: Call, argument: str, signature: tuple[str,
         context.distributed != "tf_strategy"
         or in_test(context, call.node)
         or argument == "callbacks"
-        and uses_eager(context)
+        and is_eager(context)
     ):
         return
     append = _HOOKS if argument == "hooks" else _CALLBACKS

@@ -72,7 +72,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.eager import uses_eager
+from ...analysis.parallel_training import is_eager
 from ...analysis.optimizers import WRAPPER, role
 from ...rewrite.call_edits import add_argument, wrap
 from ...semantics.model import Call
@@ -116,7 +116,7 @@ def check_method(context: Context, call: Call) -> Iterator[Result]:
         or not isinstance(function, ast.Attribute)
         or context.types.of(function.value, call.where) != Type.MODEL
         or in_test(context, call.node)
-        or uses_eager(context)
+        or is_eager(context)
     ):
         return
     bound = bind(call.node, _COMPILE)

@@ -87,7 +87,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.eager import uses_eager
+from ...analysis.parallel_training import is_eager
 from ...analysis.gradients import only_applies
 from ...analysis.optimizers import MADE, WRAPPER, Class, already_wrapped, is_subclass, passes_on, role
 from ...rewrite.call_edits import wrap
@@ -99,7 +99,7 @@ NEEDS = {"distributed": "tf_strategy"}
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or uses_eager(context):
+    if context.distributed != "tf_strategy" or is_eager(context):
         return
     names = context.names
     made = [call for call in names.calls if role(call.node, call.where, names) == MADE]

@@ -31,6 +31,7 @@ Reported::
 
     import tensorflow as tf
 
+    images = tf.placeholder(tf.float32, [32, 784])
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.fit(images, labels)
     model.save_weights('weights.h5')
@@ -66,7 +67,7 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import in_test, trains
-from ...analysis.eager import uses_eager
+from ...analysis.parallel_training import is_eager
 from ...rewrite.call_edits import operand
 from ...semantics.model import Call, Where
 from ...semantics.signatures import bind
@@ -92,7 +93,7 @@ _RANK = re.compile(r"\brank|_rank|RANK_ID")
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if context.distributed != "tf_strategy" or uses_eager(context):
+    if context.distributed != "tf_strategy" or is_eager(context):
         return
     for call in context.names.calls:
         fix = _fix(context, call)

@@ -1,0 +1,166 @@
+"""Programs of TensorFlow 2 that ranks train with ``-d tf_strategy``: their training loops and strategies."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Callable, Iterable, Iterator, TypeVar
+
+from ..project.context import Context
+from ..semantics.model import Where
+from ..semantics.module_index import ModuleIndex, Names
+from ..syntax.expressions import last_name
+from .eager import uses_eager
+from .strategies import NAMES, NPU_STRATEGY, REPLICAS
+from .tensorflow_version import is_two
+
+DISTRIBUTE = "npu_shim.npu_device.distribute."
+_APPLIES = frozenset({"apply_gradients", "minimize"})
+_WORDS = (b"apply_gradients", b"minimize", b"Strategy", b"get_strategy", b"horovod")
+_SEED = re.compile(rb"\bset_(random_)?seed\(")
+_NUMPY = re.compile(rb"\b(np|numpy)\.random\.")
+_NUMPY_SEED = re.compile(rb"\brandom\.seed\(|\bRandomState\(\w|\bdefault_rng\(\w|\bkeras\.utils\.set_random_seed\(")
+_Answer = TypeVar("_Answer")
+_MODEL = "tensorflow.keras.Model"
+
+
+def is_eager(context: Context) -> bool:
+    """Return True if a file is eager, or belongs to a program that runs on TensorFlow 2."""
+    return uses_eager(context) or is_two(context)
+
+
+def is_parallel(context: Context) -> bool:
+    """Return True if a file belongs to a program of TensorFlow 2 that ranks shall train."""
+    return context.distributed == "tf_strategy" and is_two(context) and not any(_each(context.names, _imports_horovod))
+
+
+def shuffles_apart(context: Context) -> bool:
+    """Return True if ranks train a program together that sets no seed of TensorFlow, or none of NumPy but uses it."""
+    if not is_parallel(context):
+        return False
+    text = b"\n".join(_texts(context))
+    return not _SEED.search(text) or bool(_NUMPY.search(text)) and not _NUMPY_SEED.search(text)
+
+
+def _texts(context: Context) -> Iterator[bytes]:
+    """Yield the contents of a file and of all files that it imports."""
+    yield context.source.text.encode("utf-8", "replace")
+    project, path = context.names.project, context.names.path
+    if project is not None and path in project.paths:
+        for other in sorted(project.reached(path) - {path}):
+            yield project.raw(other)
+
+
+def has_own_strategy(context: Context) -> bool:
+    """Return True if the program of a file creates a strategy, which shards data and reduces gradients."""
+    return any(_each(context.names, _creates_strategy))
+
+
+def has_loop(context: Context) -> bool:
+    """Return True if the program of a file applies gradients outside of Keras' fit()."""
+    return bool(training_functions(context)) or any(_each(context.names, _applies_at_top))
+
+
+def training_functions(context: Context) -> frozenset[str]:
+    """Return the names of the functions and methods of the program that apply gradients, or call one that does."""
+    found = frozenset().union(*_each(context.names, _appliers))
+    for _ in range(3):
+        found = found.union(*_each(context.names, _callers, found))
+    return found
+
+
+def trains(body: Iterable[ast.AST], functions: frozenset[str]) -> list[ast.Call]:
+    """Return the calls in some statements that apply gradients, or call one of some functions."""
+    return [
+        node
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call) and (applies(node) or last_name(node.func) in functions)
+    ]
+
+
+def _each(names: Names, find: Callable[..., _Answer], *args: object) -> Iterator[_Answer]:
+    """Yield ``find(names, *args)`` of each module of the program of a file that may train or create a strategy."""
+    yield names.once(find, *args)
+    path, project = names.path, names.project
+    if project is None or path not in project.paths:
+        return
+    for other in sorted((project.reached(path) | project.bringing({path})) - {path}):
+        if any(word in project.raw(other) for word in _WORDS):
+            found = project.once(_of_module, other, find, *args)
+            if found is not None:
+                yield found
+
+
+def _of_module(project: ModuleIndex, path: str, find: Callable[..., _Answer], *args: object) -> _Answer | None:
+    module = project.module(path) if project.concerns(project.raw(path), path) else None
+    return find(module.names, *args) if module else None
+
+
+def _imports_horovod(names: Names) -> bool:
+    return any(
+        binding.target.partition(".")[0] == "horovod" or binding.target.startswith("npu_shim.horovod")
+        for bindings in names.module.bindings.values()
+        for binding in bindings
+        if binding.kind == "import"
+    )
+
+
+def _creates_strategy(names: Names) -> bool:
+    return any(creates_strategy(names, call.node, call.where) for call in names.calls)
+
+
+def creates_strategy(names: Names, call: ast.Call, where: Where) -> bool:
+    """Return True if a call creates a strategy with synchronous replicas, or gets the default one to use its scope."""
+    name = names.resolve(call.func, where) or ""
+    return NAMES.get(name) == REPLICAS or name == NPU_STRATEGY or is_default_strategy(names, call, name)
+
+
+def is_default_strategy(names: Names, call: ast.Call, name: str) -> bool:
+    """Return True if a call gets the default strategy for a variable whose scope() the script enters."""
+    statement = names.parents.get(call)
+    if name != "tensorflow.distribute.get_strategy" or not isinstance(statement, ast.Assign):
+        return False
+    held = {ast.dump(target).replace("Store()", "Load()") for target in statement.targets}
+    return any(
+        isinstance(other.node.func, ast.Attribute)
+        and other.node.func.attr == "scope"
+        and ast.dump(other.node.func.value) in held
+        for other in names.calls
+    )
+
+
+def applies(node: ast.Call) -> bool:
+    """Return True for a call of apply_gradients or minimize."""
+    return isinstance(node.func, ast.Attribute) and node.func.attr in _APPLIES
+
+
+def _applies_at_top(names: Names) -> bool:
+    return any(applies(call.node) and call.where.scope is names.module for call in names.calls)
+
+
+def _appliers(names: Names) -> frozenset[str]:
+    return frozenset(name for call in names.calls if applies(call.node) for name in _around(names, call.node))
+
+
+def _callers(names: Names, functions: frozenset[str]) -> frozenset[str]:
+    return frozenset(
+        name for call in names.calls if last_name(call.node.func) in functions for name in _around(names, call.node)
+    )
+
+
+def _around(names: Names, node: ast.AST) -> Iterator[str]:
+    """Yield the names of the functions around a node, but not of the methods that Keras' fit() calls."""
+    if not of_keras_fit(names, node):
+        for parent in names.ancestors(node):
+            if isinstance(parent, ast.FunctionDef):
+                yield parent.name
+
+
+def of_keras_fit(names: Names, node: ast.AST) -> bool:
+    """Return True for code in the method train_step of a Keras model."""
+    for parent in names.ancestors(node):
+        owner = names.parents.get(parent)
+        if isinstance(parent, ast.FunctionDef) and parent.name == "train_step" and isinstance(owner, ast.ClassDef):
+            return _MODEL in names.ancestry(owner)
+    return False

@@ -1,0 +1,105 @@
+"""Train Keras models of TensorFlow 2 on global batches (with ``-d tf_strategy``).
+
+Each rank runs the whole script. ``npu.distribute.data_parallel(model)`` makes ``fit`` and ``train_on_batch`` train on
+this rank's part of each batch, average the gradients and the metrics, synchronize batch normalization, and write files
+of callbacks on rank 0. The result is that of one process with the same batches. Shuffled data needs a seed.
+
+A model made in the scope of a strategy keeps what the strategy does (see NPU302); there the call only changes the
+callbacks.
+
+Objects of unknown type are reported.
+
+Options: -d tf_strategy
+
+Before::
+
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    model.fit(
+        images[:n],
+        labels[:n],
+        callbacks=[tf.keras.callbacks.ModelCheckpoint('weights.h5')])
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    npu.distribute.data_parallel(model).fit(
+        images[:n],
+        labels[:n],
+        callbacks=[tf.keras.callbacks.ModelCheckpoint('weights.h5')])
+
+Reported::
+
+    import tensorflow as tf
+
+    def train(model, dataset: tf.data.Dataset):
+        model.compile(optimizer=tf.keras.optimizers.Adam(), loss='mse')
+        model.fit(dataset)
+
+Untouched::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile('adam', 'mse')
+    npu.distribute.data_parallel(model).fit(dataset)
+
+Untouched::
+
+    import tensorflow as tf
+    from sklearn.linear_model import Ridge
+
+    model = Ridge()
+    model.fit(tf.ones([2, 2]).numpy(), labels)
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import in_test
+from ...analysis.keras_training import TRAINING_METHODS, compiled_names
+from ...analysis.parallel_training import DISTRIBUTE, is_parallel
+from ...rewrite.call_edits import wrap
+from ...rewrite.npu_imports import device_name
+from ...semantics.model import Call
+from ...semantics.tf_types import Type
+from ..base import Change, Context, Finding, Result
+
+CODE = "NPU307"
+NEEDS = {"distributed": "tf_strategy"}
+METHODS = TRAINING_METHODS
+
+
+def check_method(context: Context, call: Call) -> Iterator[Result]:
+    function = call.node.func
+    assert isinstance(function, ast.Attribute)
+    if not is_parallel(context) or in_test(context, call.node):
+        return
+    name = device_name(context.names)
+    model = function.value
+    if isinstance(model, ast.Call) and context.resolve(model.func, call.where) == DISTRIBUTE + "data_parallel":
+        return
+    if context.types.of(model, call.where) == Type.MODEL:
+        yield Change(
+            call.node,
+            f"{function.attr} trains on this rank's part of each batch",
+            wrap(context.source, model, f"{name}.distribute.data_parallel(", ")"),
+            (name,),
+        )
+    elif isinstance(model, ast.Name) and (model.id, id(call.where.scope)) in compiled_names(context.names):
+        yield Finding(
+            call.node,
+            f"each rank trains on its own. Write {name}.distribute.data_parallel({model.id}).{function.attr}(...)",
+        )

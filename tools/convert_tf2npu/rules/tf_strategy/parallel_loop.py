@@ -1,0 +1,191 @@
+"""Shard the batches of training loops of TensorFlow 2 (with ``-d tf_strategy``).
+
+Each rank runs the whole loop. In a loop that applies gradients, ``npu.distribute.shard_batches(dataset)`` goes around
+the dataset of batches: each rank trains on its slice of each batch, and the optimizer averages the gradients (see
+NPU308). Batch sizes and learning rates of the script stay right. Loops that only evaluate keep all batches. Shuffled
+data needs a seed, so that all ranks read the same batches: ``tf.random.set_seed(1)``.
+
+The rule reports training loops over something else. There all ranks compute the same batches, which is right but no
+faster.
+
+Options: -d tf_strategy
+
+Before::
+
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(1000, seed=1).batch(32, drop_remainder=True)
+    optimizer = tf.keras.optimizers.SGD(0.1)
+
+    @tf.function
+    def train_step(x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables))
+
+    for epoch in range(5):
+        for step, (x, y) in enumerate(dataset):
+            train_step(x, y)
+        for x, y in dataset.take(10):
+            print(loss_of(y, model(x)))
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    dataset = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(1000, seed=1).batch(32, drop_remainder=True)
+    optimizer = npu.distribute.distributed_optimizer(tf.keras.optimizers.SGD(0.1))
+
+    @tf.function
+    def train_step(x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables))
+
+    for epoch in range(5):
+        for step, (x, y) in enumerate(npu.distribute.shard_batches(dataset)):
+            train_step(x, y)
+        for x, y in dataset.take(10):
+            print(loss_of(y, model(x)))
+
+Reported::
+
+    import tensorflow as tf
+
+    @tf.function
+    def train_step(x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables))
+
+    for x, y in batches_of(images, labels):
+        train_step(x, y)
+
+Untouched::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+
+    @tf.function
+    def train_step(x, y):
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.variables), model.variables))
+
+    for x, y in npu.distribute.shard_batches(batches_of(images, labels)):
+        train_step(x, y)
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import in_test
+from ...analysis.parallel_training import DISTRIBUTE, applies, has_own_strategy, is_parallel, training_functions, trains
+from ...rewrite.call_edits import wrap
+from ...rewrite.npu_imports import device_name
+from ...semantics.model import Where
+from ...semantics.tf_types import Type
+from ...syntax.expressions import last_name
+from ...syntax.source import one_line
+from ..base import Change, Context, Finding, Result
+
+CODE = "NPU309"
+NEEDS = {"distributed": "tf_strategy"}
+_AROUND = frozenset({"enumerate", "tqdm", "zip", "iter"})
+_COUNTS = frozenset({"range", "trange", "count"})
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    if not is_parallel(context) or has_own_strategy(context):
+        return
+    functions = training_functions(context)
+    for statement, where in context.names.places.items():
+        if in_test(context, statement):
+            continue
+        if isinstance(statement, ast.For):
+            yield from _loop(context, statement, where, functions)
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            yield from _iterator(context, statement, where, functions)
+
+
+def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[str]) -> Iterator[Result]:
+    targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    calls = trains(loop.body, functions)
+    if not any(_reads(call, targets) or _is_step(context, call, loop) for call in calls):
+        return
+    dataset = _dataset(context, loop.iter, where)
+    if dataset is not None:
+        yield _sharded(context, dataset)
+    elif not _is_sharded(context, loop.iter, where) and not _counts(loop.iter):
+        name = device_name(context.names)
+        yield Finding(
+            loop.iter,
+            "all ranks train on the same batches. Write "
+            f"{name}.distribute.shard_batches({one_line(context.source.segment(loop.iter))}) if these are batches",
+        )
+
+
+def _iterator(context: Context, statement: ast.Assign, where: Where, functions: frozenset[str]) -> Iterator[Result]:
+    """Shard the dataset of an iterator that training steps read."""
+    call = statement.value
+    assert isinstance(call, ast.Call)
+    target = statement.targets[0]
+    if not (isinstance(call.func, ast.Name) and call.func.id == "iter" and isinstance(target, ast.Name)):
+        return
+    dataset = _dataset(context, call, where)
+    calls = trains(context.names.tree.body, functions)
+    if dataset is not None and any(_reads(other, {target.id}) for other in calls):
+        yield _sharded(context, dataset)
+
+
+def _sharded(context: Context, dataset: ast.expr) -> Change:
+    name = device_name(context.names)
+    return Change(
+        dataset,
+        "each rank trains on its slice of each batch",
+        wrap(context.source, dataset, f"{name}.distribute.shard_batches(", ")"),
+        (name,),
+    )
+
+
+def _dataset(context: Context, node: ast.expr, where: Where) -> ast.expr | None:
+    """Return the part of the iterable of a loop that is a dataset, or None."""
+    if context.types.of(node, where) == Type.DATASET:
+        inner = node.func if isinstance(node, ast.Call) else None
+        if isinstance(inner, ast.Attribute) and inner.attr == "enumerate":
+            return inner.value
+        return node
+    if isinstance(node, ast.Call) and last_name(node.func) in _AROUND:
+        found = [arg for arg in node.args if context.types.of(arg, where) == Type.DATASET]
+        return found[0] if len(found) == 1 else None
+    return None
+
+
+def _reads(call: ast.Call, targets: set[str]) -> bool:
+    """Return True if a call reads one of some variables."""
+    return any(isinstance(node, ast.Name) and node.id in targets for node in ast.walk(call))
+
+
+def _is_step(context: Context, call: ast.Call, loop: ast.For) -> bool:
+    """Return True if a loop itself applies gradients, not an inner loop over something else than numbers."""
+    loops = (parent for parent in context.names.ancestors(call) if isinstance(parent, ast.For))
+    around = next((parent for parent in loops if parent is loop or not _counts(parent.iter)), None)
+    return around is loop and applies(call)
+
+
+def _counts(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in _COUNTS
+
+
+def _is_sharded(context: Context, node: ast.expr, where: Where) -> bool:
+    return any(
+        isinstance(part, ast.Call) and (context.resolve(part.func, where) or "").startswith(DISTRIBUTE)
+        for part in ast.walk(node)
+    )

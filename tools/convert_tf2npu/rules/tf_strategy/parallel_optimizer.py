@@ -1,0 +1,161 @@
+"""Average the gradients of training loops of TensorFlow 2 (with ``-d tf_strategy``).
+
+In programs that apply gradients themselves and create no strategy, ``npu.distribute.distributed_optimizer`` goes around
+each Keras optimizer where the script creates it. It averages the gradients over the ranks before they are clipped and
+applied, and gives all ranks the first values of rank 0. A loss scale optimizer is wrapped itself, not the optimizer
+inside. Models that ``fit`` trains see NPU307.
+
+Batch normalization uses the statistics of all ranks, as one process with the whole batch does:
+``npu.distribute.sync_batch_norm`` goes around layers that normalize batches and around the models of
+``tf.keras.applications``.
+
+The rule reports calls that apply gradients with an optimizer of unknown origin.
+
+The loss must be the mean over the batch. If it is a sum, multiply the learning rate by the number of ranks.
+
+Options: -d tf_strategy
+
+Before::
+
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.layers.Dense(8), tf.keras.layers.BatchNormalization()])
+    optimizer = tf.keras.optimizers.Adam(0.001)
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(8), npu.distribute.sync_batch_norm(tf.keras.layers.BatchNormalization())])
+    optimizer = npu.distribute.distributed_optimizer(tf.keras.optimizers.Adam(0.001))
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+Reported::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+        settings.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+Untouched::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    optimizer = npu.distribute.distributed_optimizer(tf.keras.optimizers.Adam(0.001))
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+Untouched::
+
+    import tensorflow as tf
+
+    def rate(step):
+        tf.print(step.numpy())
+        return tf.keras.optimizers.Adam(0.1).learning_rate
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from ...analysis.device_placement import in_test
+from ...analysis.optimizers import AROUND, MADE, Key, already_wrapped, is_keras, role
+from ...analysis.parallel_training import applies, has_loop, has_own_strategy, is_parallel, of_keras_fit
+from ...rewrite.call_edits import wrap
+from ...rewrite.npu_imports import device_name
+from ...semantics.model import Call
+from ...semantics.value_flow import origins
+from ...syntax.expressions import last_part
+from ..base import Change, Context, Finding, Result
+
+CODE = "NPU308"
+NEEDS = {"distributed": "tf_strategy"}
+_NORMALIZATIONS = frozenset({"tensorflow.keras.layers.BatchNormalization", "tensorflow.BatchNormalization"})
+_APPLICATIONS = "tensorflow.keras.applications."
+_SYNCHRONIZED = "npu_shim.npu_device.distribute.sync_batch_norm"
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    if not is_parallel(context) or has_own_strategy(context) or not has_loop(context):
+        return
+    name = device_name(context.names)
+    inside = _inner(context)
+    for call in context.names.calls:
+        if in_test(context, call.node) or context.names.key(call.node) in inside:
+            continue
+        its_role = role(call.node, call.where, context.names)
+        if its_role in (MADE, AROUND) and is_keras(call.node, call.where, context.names):
+            yield Change(
+                call.node,
+                "gradients of this optimizer averaged over all ranks",
+                wrap(context.source, call.node, f"{name}.distribute.distributed_optimizer(", ")"),
+                (name,),
+            )
+        elif _normalizes(context.resolve(call.node.func, call.where) or ""):
+            yield Change(
+                call.node,
+                "batch normalization with the statistics of all ranks",
+                wrap(context.source, call.node, f"{name}.distribute.sync_batch_norm(", ")"),
+                (name,),
+            )
+
+
+        elif applies(call.node) and not of_keras_fit(context.names, call.node) and not _is_known(context, call):
+            yield Finding(
+                call.node,
+                f"the gradients belong to one rank. Write {name}.distribute.distributed_optimizer(...) where the "
+                "optimizer is created",
+            )
+
+
+def _is_known(context: Context, call: Call) -> bool:
+    """Return True if the file or project creates the optimizer that applies gradients."""
+    assert isinstance(call.node.func, ast.Attribute)
+    return any(
+        isinstance(origin.node, ast.Call) and role(origin.node, origin.where, origin.names) is not None
+        for origin in origins(call.node.func.value, call.where, context.names)
+    )
+
+
+def _normalizes(name: str) -> bool:
+    return name in _NORMALIZATIONS or name.startswith(_APPLICATIONS) and last_part(name)[:1].isupper()
+
+
+def _inner(context: Context) -> set[Key]:
+    """Return the calls whose results other calls already average or synchronize, or are made for loss scaling only."""
+    found = set(already_wrapped(context.names))
+    for call in context.names.calls:
+        values = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+        if role(call.node, call.where, context.names) == AROUND:
+            found.update(context.names.key(value) for value in values if isinstance(value, ast.Call))
+        elif context.resolve(call.node.func, call.where) == _SYNCHRONIZED:
+            for value in values:
+                inner = origins(value, call.where, context.names)
+                found.update(origin.key for origin in inner if isinstance(origin.node, ast.Call))
+    return found
