@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
+from npu_shim import _device
 from npu_shim._tf import tf
-from npu_shim.npu_device.distribute.hccl import broadcast, is_worker
+from npu_shim.npu_device.distribute.hccl import all_reduce, broadcast, is_worker
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.gradient_averaging import is_sparse, reduce_all
 
@@ -80,7 +81,7 @@ class _Sharing:
                 broadcast([tensorflow_variable(variable) for variable in variables])
         if self.weight is not None:
             gradients = [_weighted(gradient, self.weight) for gradient in gradients]
-        return reduce_all(gradients, "mean")
+        return all_reduce(gradients) if _device.is_npu() else reduce_all(gradients, "mean")
 
 
 def tensorflow_variable(variable: Variable) -> Variable:

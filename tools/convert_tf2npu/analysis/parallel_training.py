@@ -16,6 +16,7 @@ from .tensorflow_version import is_two
 
 DISTRIBUTE = "npu_shim.npu_device.distribute."
 _APPLIES = frozenset({"apply_gradients", "minimize"})
+_COUNTS = frozenset({"range", "trange", "count"})
 _WORDS = (b"apply_gradients", b"minimize", b"Strategy", b"get_strategy", b"horovod")
 _SEED = re.compile(rb"\bset_(random_)?seed\(")
 _NUMPY = re.compile(rb"\b(np|numpy)\.random\.")
@@ -58,11 +59,11 @@ def has_own_strategy(context: Context) -> bool:
 
 def has_loop(context: Context) -> bool:
     """Return True if the program of a file applies gradients outside of Keras' fit()."""
-    return bool(training_functions(context)) or any(_each(context.names, _applies_at_top))
+    return any(_each(context.names, _applies_itself))
 
 
 def training_functions(context: Context) -> frozenset[str]:
-    """Return the names of the functions and methods of the program that apply gradients, or call one that does."""
+    """Return the names of the functions and methods of the program that take a training step."""
     found = frozenset().union(*_each(context.names, _appliers))
     for _ in range(3):
         found = found.union(*_each(context.names, _callers, found))
@@ -135,8 +136,8 @@ def applies(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Attribute) and node.func.attr in _APPLIES
 
 
-def _applies_at_top(names: Names) -> bool:
-    return any(applies(call.node) and call.where.scope is names.module for call in names.calls)
+def _applies_itself(names: Names) -> bool:
+    return any(applies(call.node) and not of_keras_fit(names, call.node) for call in names.calls)
 
 
 def _appliers(names: Names) -> frozenset[str]:
@@ -150,11 +151,23 @@ def _callers(names: Names, functions: frozenset[str]) -> frozenset[str]:
 
 
 def _around(names: Names, node: ast.AST) -> Iterator[str]:
-    """Yield the names of the functions around a node, but not of the methods that Keras' fit() calls."""
-    if not of_keras_fit(names, node):
-        for parent in names.ancestors(node):
-            if isinstance(parent, ast.FunctionDef):
-                yield parent.name
+    """Yield the name of the function that takes a training step in a node: not one that loops over batches itself.
+
+    Methods that Keras' fit() calls take no step of a loop.
+    """
+    if of_keras_fit(names, node):
+        return
+    for parent in names.ancestors(node):
+        if isinstance(parent, ast.FunctionDef):
+            yield parent.name
+            return
+        if isinstance(parent, ast.While) or isinstance(parent, ast.For) and not counts(parent.iter):
+            return
+
+
+def counts(iterable: ast.expr) -> bool:
+    """Return True if a loop over an iterable only counts."""
+    return isinstance(iterable, ast.Call) and last_name(iterable.func) in _COUNTS
 
 
 def of_keras_fit(names: Names, node: ast.AST) -> bool:

@@ -87,7 +87,15 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.parallel_training import DISTRIBUTE, applies, has_own_strategy, is_parallel, training_functions, trains
+from ...analysis.parallel_training import (
+    DISTRIBUTE,
+    applies,
+    counts,
+    has_own_strategy,
+    is_parallel,
+    training_functions,
+    trains,
+)
 from ...rewrite.call_edits import wrap
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Where
@@ -99,7 +107,6 @@ from ..base import Change, Context, Finding, Result
 CODE = "NPU309"
 NEEDS = {"distributed": "tf_strategy"}
 _AROUND = frozenset({"enumerate", "tqdm", "zip", "iter"})
-_COUNTS = frozenset({"range", "trange", "count"})
 
 
 def check_file(context: Context) -> Iterator[Result]:
@@ -123,7 +130,7 @@ def _loop(context: Context, loop: ast.For, where: Where, functions: frozenset[st
     dataset = _dataset(context, loop.iter, where)
     if dataset is not None:
         yield _sharded(context, dataset)
-    elif not _is_sharded(context, loop.iter, where) and not _counts(loop.iter):
+    elif not _is_sharded(context, loop.iter, where) and not counts(loop.iter):
         name = device_name(context.names)
         yield Finding(
             loop.iter,
@@ -176,12 +183,8 @@ def _reads(call: ast.Call, targets: set[str]) -> bool:
 def _is_step(context: Context, call: ast.Call, loop: ast.For) -> bool:
     """Return True if a loop itself applies gradients, not an inner loop over something else than numbers."""
     loops = (parent for parent in context.names.ancestors(call) if isinstance(parent, ast.For))
-    around = next((parent for parent in loops if parent is loop or not _counts(parent.iter)), None)
+    around = next((parent for parent in loops if parent is loop or not counts(parent.iter)), None)
     return around is loop and applies(call)
-
-
-def _counts(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) in _COUNTS
 
 
 def _is_sharded(context: Context, node: ast.expr, where: Where) -> bool:

@@ -1,0 +1,94 @@
+"""A script for one device as users write it; the test converts it. Arguments: the folder for the weights, the cases."""
+
+import os
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+FOLDER, CASES = sys.argv[1], sys.argv[2:]
+VERSION = tuple(map(int, tf.__version__.split(".")[:2]))
+tf.random.set_seed(1)
+glorot = tf.keras.initializers.GlorotUniform
+x = np.random.RandomState(0).rand(150, 6, 6, 1).astype(np.float32)
+y = x.sum((1, 2)) / 10
+
+
+class Net(tf.keras.Model):
+    def __init__(self, is_normalized):
+        super().__init__()
+        self.convolve = tf.keras.layers.Conv2D(4, 3, activation="relu", kernel_initializer=glorot(seed=1))
+        self.normalize = tf.keras.layers.BatchNormalization(momentum=0.9) if is_normalized else None
+        self.flatten = tf.keras.layers.Flatten()
+        self.dense = tf.keras.layers.Dense(1, kernel_initializer=glorot(seed=2))
+
+    def call(self, images, training=False):
+        images = self.convolve(images)
+        if self.normalize is not None:
+            images = self.normalize(images, training=training)
+        return self.dense(self.flatten(images))
+
+
+def optimizer_of(case):
+    clip = {"clipnorm": 0.1} if "clip" in case else {}
+    if "sgd" in case:
+        optimizer = tf.keras.optimizers.SGD(0.05, momentum=0.9, **clip)
+    else:
+        optimizer = tf.keras.optimizers.Adam(0.01, **clip)
+    if "scale" in case:
+        optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
+    return optimizer
+
+
+def with_fit(case):
+    model = Net("norm" in case)
+    model.compile(optimizer=optimizer_of(case), loss="mse", metrics=["mae"])
+    callbacks = []
+    if "callbacks" in case:
+        callbacks = [
+            tf.keras.callbacks.ModelCheckpoint(os.path.join(FOLDER, case + ".weights.h5"), save_weights_only=True),
+            tf.keras.callbacks.CSVLogger(os.path.join(FOLDER, case + ".csv")),
+            tf.keras.callbacks.EarlyStopping("val_loss", patience=0, min_delta=0.002),
+            tf.keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=10.0),
+            tf.keras.callbacks.LearningRateScheduler(lambda epoch, lr: lr * 0.9),
+        ]
+        if VERSION < (2, 16):  # later versions need the package tensorboard
+            callbacks.append(tf.keras.callbacks.TensorBoard(os.path.join(FOLDER, case)))
+    if "dataset" in case:
+        dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(150, seed=3).batch(30)
+        history = model.fit(dataset, epochs=3, verbose=0)
+    else:
+        history = model.fit(x, y, 32, 9, 0, callbacks, shuffle=False, validation_data=(x[:40], y[:40]))
+    return [*model.get_weights(), *(np.array(values) for _, values in sorted(history.history.items()))]
+
+
+def with_loop(case):
+    model = Net("norm" in case)
+    optimizer = optimizer_of(case)
+    mean_squared_error = tf.keras.losses.MeanSquaredError()
+    dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(150).batch(30)
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(model=model), os.path.join(FOLDER, case), 2)
+
+    @tf.function
+    def train_step(images, labels):
+        with tf.GradientTape() as tape:
+            loss = mean_squared_error(labels, model(images, training=True))
+            scaled = loss
+            if "scale" in case:
+                scaled = optimizer.scale_loss(loss) if VERSION >= (2, 16) else optimizer.get_scaled_loss(loss)
+        gradients = tape.gradient(scaled, model.trainable_variables)
+        if "scale" in case and VERSION < (2, 16):
+            gradients = optimizer.get_unscaled_gradients(gradients)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return loss
+
+    for _ in range(3):
+        for images, labels in dataset:
+            train_step(images, labels)
+        manager.save()
+    return model.get_weights()
+
+
+for each in CASES:
+    weights = with_loop(each) if "loop" in each else with_fit(each)
+    np.savez(os.path.join(FOLDER, f"{each}_{os.environ.get('RANK_ID', 'one')}"), *weights)
