@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import tensorflow as tf
 
@@ -62,6 +62,38 @@ def layers_inside(layer: KerasModel) -> list[Any]:
 def batch_normalizations() -> tuple[type, ...]:
     """Return Keras' classes of batch normalization."""
     return tuple({tf.keras.layers.BatchNormalization, tf.compat.v1.keras.layers.BatchNormalization})
+
+
+def has_own_moments(layer: Any) -> bool:
+    """Return True if replace_moments() has changed a layer."""
+    return "_moments" in vars(layer)
+
+
+def replace_moments(layer: Any, change: Callable[..., Any]) -> None:
+    """Change the mean and variance with which a layer normalizes a batch.
+
+    Args:
+        layer: a layer of batch normalization.
+        change: a function of the inputs, their mean and their variance that returns mean and variance. It is not called
+            while a functional model is built, which has no values.
+    """
+    original = layer._moments
+
+    def moments(inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        mean, variance = original(inputs, *args, **kwargs)
+        return change(inputs, mean, variance) if isinstance(mean, tf.Tensor) else (mean, variance)
+
+    layer._moments = moments
+
+
+def change_moving_variance(layer: Any, change: Callable[[Any], Any]) -> None:
+    """Change the variances that a layer of batch normalization of Keras 2 adds to its moving average."""
+    original = layer._assign_moving_average
+
+    def assign(variable: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        return original(variable, change(value) if variable is layer.moving_variance else value, *args, **kwargs)
+
+    layer._assign_moving_average = assign
 
 
 def optimizer_classes() -> tuple[type, ...]:

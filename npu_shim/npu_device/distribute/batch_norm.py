@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 from npu_shim import _tf_keras
 from npu_shim._tf import tf
@@ -10,8 +10,6 @@ from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
 
 if TYPE_CHECKING:
     from npu_shim._types import KerasModel, Tensor
-
-_MARK = "_npu_shim_synchronizes"
 
 
 def sync_batch_norm(layer: KerasModel) -> KerasModel:
@@ -27,46 +25,29 @@ def sync_batch_norm(layer: KerasModel) -> KerasModel:
     """
     if is_worker("npu.distribute.sync_batch_norm"):
         for inner in _tf_keras.layers_inside(layer):
-            if isinstance(inner, _tf_keras.batch_normalizations()) and not hasattr(inner._moments, _MARK):
+            if isinstance(inner, _tf_keras.batch_normalizations()) and not _tf_keras.has_own_moments(inner):
                 _synchronize(inner)
     return layer
 
 
 def _synchronize(layer: Any) -> None:
-    original = layer._moments
     # The fused kernel of Keras 2 sees the batch of one rank only. It multiplies the variance that it keeps by n/(n-1).
     is_fused = getattr(layer, "fused", False) in (None, True)
     state: dict[str, Any] = {}
 
-    def moments(inputs: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        mean, variance = original(inputs, *args, **kwargs)
-        if isinstance(mean, tf.Tensor):  # in a functional model under construction it has no value
-            count = tf.cast(tf.size(inputs), mean.dtype) / tf.cast(tf.size(mean), mean.dtype)
-            total, count_of_all = _sums([mean * count, count])
-            mean_of_all = total / count_of_all
-            (squares,) = _sums([count * (variance + tf.square(mean - mean_of_all))])
-            mean, variance = mean_of_all, squares / count_of_all
-            state["correction"] = count_of_all / (count_of_all - 1.0) if is_fused and inputs.shape.rank == 4 else None
-        return mean, variance
+    def of_all(inputs: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        count = tf.cast(tf.size(inputs), mean.dtype) / tf.cast(tf.size(mean), mean.dtype)
+        total, count_of_all = all_reduce([mean * count, count], "sum")
+        mean_of_all = total / count_of_all
+        (squares,) = all_reduce([count * (variance + tf.square(mean - mean_of_all))], "sum")
+        state["correction"] = count_of_all / (count_of_all - 1.0) if is_fused and inputs.shape.rank == 4 else None
+        return mean_of_all, squares / count_of_all
 
-    setattr(moments, _MARK, True)
-    layer._moments = moments
+    def kept(variance: Tensor) -> Tensor:
+        correction = state.get("correction")
+        return variance if correction is None else variance * tf.cast(correction, variance.dtype)
+
+    _tf_keras.replace_moments(layer, of_all)
     if is_fused:
         layer.fused = False
-        layer._assign_moving_average = _corrected(layer, layer._assign_moving_average, state)
-
-
-def _sums(values: list[Tensor]) -> list[Tensor]:
-    return all_reduce(values, "sum")
-
-
-def _corrected(layer: Any, original: Callable[..., Any], state: dict[str, Any]) -> Callable[..., Any]:
-    """Return _assign_moving_average with the correction of the fused kernel for the variance."""
-
-    def assign(variable: Any, value: Tensor, *args: Any, **kwargs: Any) -> Any:
-        correction = state.get("correction")
-        if correction is not None and variable is layer.moving_variance:
-            value = value * tf.cast(correction, value.dtype)
-        return original(variable, value, *args, **kwargs)
-
-    return assign
+        _tf_keras.change_moving_variance(layer, kept)

@@ -8,7 +8,13 @@ from npu_shim import _device
 from npu_shim._tf import tf
 from npu_shim.npu_device.distribute.hccl import all_reduce, broadcast, is_worker
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
-from npu_shim.optimizer.gradient_averaging import is_sparse, reduce_all
+from npu_shim.optimizer.distributed import npu_allreduce
+from npu_shim.optimizer.gradient_averaging import (
+    gradients_are_reduced,
+    is_sparse,
+    reduce_all,
+    strategy_reduces,
+)
 
 if TYPE_CHECKING:
     from npu_shim._types import Gradient, Optimizer, Tensor, Variable
@@ -18,7 +24,8 @@ def distributed_optimizer(optimizer: Optimizer | str) -> Optimizer:
     """Make a Keras optimizer average its gradients over the ranks before it clips and applies them.
 
     Before its first update the variables that it updates get the values of rank 0. A loss scale optimizer is given
-    itself, not its inner optimizer: all ranks then see the same overflow.
+    itself, not its inner optimizer: all ranks then see the same overflow. In replicas of NPUStrategy gradients are
+    added up, because losses are divided by the number of replicas.
 
     Args:
         optimizer: a Keras optimizer, which is changed, or its name. A second call changes nothing.
@@ -61,20 +68,24 @@ class _Sharing:
         self._is_broadcast = False
 
     def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("skip_gradients_aggregation") or not kwargs.get("experimental_aggregate_gradients", True):
+            return self._original(grads_and_vars, *args, **kwargs)
         pairs = list(grads_and_vars)
         gradients = self._averaged([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
-        with npu_optimizer_scope():
+        with npu_optimizer_scope(), gradients_are_reduced():
             return self._original(list(zip(gradients, [variable for _, variable in pairs])), *args, **kwargs)
 
     def apply(self, grads: Sequence[Gradient], trainable_variables: Any = None, *args: Any, **kwargs: Any) -> Any:
         variables = None if trainable_variables is None else list(trainable_variables)
         gradients = self._averaged(list(grads), variables or [])
-        with npu_optimizer_scope():
+        with npu_optimizer_scope(), gradients_are_reduced():
             return self._original(gradients, variables, *args, **kwargs)
 
     def _averaged(self, gradients: list[Gradient], variables: list[Variable]) -> list[Gradient]:
         if self.is_inner:
             return gradients
+        if strategy_reduces():  # in a replica of NPUStrategy, whose losses are divided by the number of replicas
+            return npu_allreduce(gradients, "sum")
         if not self._is_broadcast and variables:
             self._is_broadcast = True
             with tf.init_scope():  # once: while a tf.function is traced, before it runs

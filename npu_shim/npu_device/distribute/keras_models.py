@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from npu_shim import _tf_keras
 from npu_shim._tf import tf
+from npu_shim.npu_device.distribute.batch_norm import sync_batch_norm
 from npu_shim.npu_device.distribute.global_batches import place, shard_batches, slice_of_rank, weight_of_slice
 from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimizer, sharing_of
 from npu_shim.npu_device.distribute.hccl import is_worker
 from npu_shim.npu_device.distribute.rank_callbacks import for_this_rank
-from npu_shim.npu_device.distribute.batch_norm import sync_batch_norm
 
 if TYPE_CHECKING:
     from npu_shim._types import KerasModel, Structure
@@ -71,9 +71,10 @@ class _Parallel:
 
     def prepare(self) -> None:
         """Change the optimizers and layers that the model has now."""
-        if not self._is_of_strategy:
-            for optimizer in self._optimizers():
+        for optimizer in self._optimizers():
+            if not self._is_of_strategy or hasattr(optimizer, "apply"):  # Keras 3 clips before a strategy reduces
                 distributed_optimizer(optimizer)
+        if not self._is_of_strategy:
             sync_batch_norm(self._model)
 
     def _optimizers(self) -> list[Any]:

@@ -34,7 +34,7 @@ def optimizer_of(case):
     if "sgd" in case:
         optimizer = tf.keras.optimizers.SGD(0.05, momentum=0.9, **clip)
     else:
-        optimizer = tf.keras.optimizers.Adam(0.01, **clip)
+        optimizer = tf.keras.optimizers.Adam(0.01, epsilon=1e-3, **clip)  # well-conditioned where gradients are tiny
     if "scale" in case:
         optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
     return optimizer

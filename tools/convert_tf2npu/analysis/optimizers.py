@@ -24,7 +24,7 @@ npu_tf_optimizer npu_keras_optimizer KerasDistributeOptimizer""".split()
 ) | {
     "horovod.DistributedOptimizer",
     "npu_shim.npu_device.distribute.distributed_optimizer",
-    "npu_shim.npu_device.distribute.npu_distributed_keras_optimizer_wrapper",
+    NPU + "npu_distributed_keras_optimizer_wrapper",
 }
 _AVERAGING_WORDS = re.compile(
     rb"npu_distributed_optimizer_wrapper|NPUDistributedOptimizer|npu_tf_optimizer|"

@@ -1,13 +1,16 @@
 """Average the gradients of training loops of TensorFlow 2 (with ``-d tf_strategy``).
 
-In programs that apply gradients themselves and create no strategy, ``npu.distribute.distributed_optimizer`` goes around
+In programs that apply gradients themselves, ``npu.distribute.distributed_optimizer`` goes around
 each Keras optimizer where the script creates it. It averages the gradients over the ranks before they are clipped and
 applied, and gives all ranks the first values of rank 0. A loss scale optimizer is wrapped itself, not the optimizer
 inside. Models that ``fit`` trains see NPU307.
 
+In programs with a strategy only optimizers with ``clipnorm``, ``clipvalue`` or ``global_clipnorm`` are wrapped: Keras 3
+clips the gradients of each replica, not their sum.
+
 Batch normalization uses the statistics of all ranks, as one process with the whole batch does:
 ``npu.distribute.sync_batch_norm`` goes around layers that normalize batches and around the models of
-``tf.keras.applications``.
+``tf.keras.applications``. With a strategy it stays as the strategy has it.
 
 The rule reports calls that apply gradients with an optimizer of unknown origin.
 
@@ -102,14 +105,17 @@ _SYNCHRONIZED = "npu_shim.npu_device.distribute.sync_batch_norm"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not is_parallel(context) or has_own_strategy(context) or not has_loop(context):
+    if not is_parallel(context) or not has_loop(context):
         return
+    reduces = has_own_strategy(context)
     name = device_name(context.names)
     inside = _inner(context)
     for call in context.names.calls:
         if in_test(context, call.node) or context.names.key(call.node) in inside:
             continue
         its_role = role(call.node, call.where, context.names)
+        if reduces and (its_role != MADE or not _clips(call.node)):
+            continue
         if its_role in (MADE, AROUND) and is_keras(call.node, call.where, context.names):
             yield Change(
                 call.node,
@@ -125,13 +131,17 @@ def check_file(context: Context) -> Iterator[Result]:
                 (name,),
             )
 
-
         elif applies(call.node) and not of_keras_fit(context.names, call.node) and not _is_known(context, call):
             yield Finding(
                 call.node,
                 f"the gradients belong to one rank. Write {name}.distribute.distributed_optimizer(...) where the "
                 "optimizer is created",
             )
+
+
+def _clips(call: ast.Call) -> bool:
+    """Return True if a call passes an argument with which a Keras optimizer clips gradients."""
+    return any((keyword.arg or "").startswith(("clip", "global_clip")) for keyword in call.keywords)
 
 
 def _is_known(context: Context, call: Call) -> bool:

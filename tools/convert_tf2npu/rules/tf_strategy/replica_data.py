@@ -68,8 +68,8 @@ import re
 from typing import Iterator
 
 from ...analysis.device_placement import function_of, in_map_function, in_test
-from ...analysis.parallel_training import is_eager
 from ...analysis.last_batch import training_flag
+from ...analysis.parallel_training import is_eager
 from ...analysis.phase_words import TRAIN
 from ...analysis.strategies import creates_strategy
 from ...analysis.train_phase import phase_of

@@ -69,10 +69,10 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.parallel_training import is_eager
-from ...analysis.tensorflow_version import is_two
 from ...analysis.gradient_sources import BY_HAND, BY_TAPE, UNKNOWN, GradientSource
 from ...analysis.gradients import GRADIENTS, Applied, applied, applied_in
+from ...analysis.parallel_training import is_eager
+from ...analysis.tensorflow_version import is_two
 from ...rewrite.call_edits import wrap
 from ...semantics.call_sites import users
 from ...semantics.module_index import Names

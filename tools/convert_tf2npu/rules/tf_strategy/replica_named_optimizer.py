@@ -72,8 +72,8 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.parallel_training import is_eager
 from ...analysis.optimizers import WRAPPER, role
+from ...analysis.parallel_training import is_eager
 from ...rewrite.call_edits import add_argument, wrap
 from ...semantics.model import Call
 from ...semantics.signatures import bind

@@ -87,9 +87,9 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.parallel_training import is_eager
 from ...analysis.gradients import only_applies
 from ...analysis.optimizers import MADE, WRAPPER, Class, already_wrapped, is_subclass, passes_on, role
+from ...analysis.parallel_training import is_eager
 from ...rewrite.call_edits import wrap
 from ...semantics.model import Call
 from ..base import Change, Context, Result

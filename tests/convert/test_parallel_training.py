@@ -1,0 +1,157 @@
+"""Programs of TensorFlow 2 with ``-d tf_strategy``: what is wrapped, what is reported, and what stays."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from convert_tf2npu.engine.converter import FINDING, Converter
+from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.main import main
+
+CONVERTER = Converter(Settings(distributed="tf_strategy"))
+HEAD = "import tensorflow as tf\n"
+STEP = """
+@tf.function
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(x) - y) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+"""
+DATASET = "data = tf.data.Dataset.from_tensor_slices((a, b)).batch(8, drop_remainder=True)\n"
+START = HEAD + "tf.random.set_seed(1)\n" + DATASET + "optimizer = tf.keras.optimizers.SGD(0.1)\n" + STEP
+OPTIMIZER = "npu.distribute.distributed_optimizer(tf.keras.optimizers.SGD(0.1))"
+SHARDED = "npu.distribute.shard_batches(data)"
+
+
+def converted(text: str) -> tuple[str, list[str]]:
+    """Return the new text, or the old one, and the codes of the findings of these rules."""
+    result = CONVERTER.convert(text.encode())
+    new = text if result.new is None else result.new.decode()
+    assert CONVERTER.convert(new.encode()).new is None  # twice is once
+    findings = [d.code for d in result.diagnostics if d.kind == FINDING]
+    return new, [code for code in findings if "NPU302" <= code <= "NPU311"]
+
+
+@pytest.mark.parametrize(
+    "loop, after",
+    [
+        ("for x, y in data:\n    train_step(x, y)\n", f"for x, y in {SHARDED}:\n"),
+        ("for i, (x, y) in enumerate(data):\n    train_step(x, y)\n", f"for i, (x, y) in enumerate({SHARDED}):\n"),
+        ("for i, (x, y) in data.enumerate():\n    train_step(x, y)\n", f"for i, (x, y) in {SHARDED}.enumerate():\n"),
+        ("for x, y in data.take(3):\n    train_step(x, y)\n", "in npu.distribute.shard_batches(data.take(3)):\n"),
+        ("for x, y in tqdm(data, 'train'):\n    train_step(x, y)\n", f"in tqdm({SHARDED}, 'train'):\n"),
+        ("batches = iter(data)\nfor _ in range(9):\n    train_step(*next(batches))\n", f"batches = iter({SHARDED})\n"),
+        (
+            "def epoch(data):\n    for x, y in data:\n        train_step(x, y)\nepoch(data)\n",
+            f"for x, y in {SHARDED}:\n",
+        ),
+    ],
+    ids=["loop", "enumerate", "method enumerate", "take", "progress bar", "iterator", "in a function"],
+)
+def test_the_data_of_a_training_loop_is_sharded(loop: str, after: str) -> None:
+    new, findings = converted(START + loop)
+    assert after in new and new.count("shard_batches") == 1
+    assert OPTIMIZER in new and findings == []
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for x, y in data:\n    print(model(x))\n",
+        "for x, y in data.take(1):\n    losses.append(loss_of(x, y))\n",
+        "for epoch in range(9):\n    train_step(a, b)\n",
+    ],
+)
+def test_other_loops_stay(loop: str) -> None:
+    new, findings = converted(START + loop)
+    assert "shard_batches" not in new and findings == []
+
+
+def test_batches_of_unknown_origin_are_reported() -> None:
+    new, findings = converted(START + "for x, y in batches:\n    train_step(x, y)\n")
+    assert "shard_batches" not in new and findings == ["NPU309"]
+
+
+def test_a_step_in_the_loop_itself() -> None:
+    loop = "for x, y in data:\n    with tf.GradientTape() as tape:\n        loss = loss_of(model(x), y)\n"
+    loop += "    optimizer.apply_gradients(zip(tape.gradient(loss, v), v))\n"
+    new, findings = converted(
+        HEAD + "tf.random.set_seed(1)\n" + DATASET + "optimizer = tf.keras.optimizers.SGD(0.1)\n" + loop
+    )
+    assert f"in {SHARDED}:" in new and OPTIMIZER in new and findings == []
+
+
+def test_only_the_outermost_optimizer_is_wrapped() -> None:
+    scaled = "tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.SGD(0.1))"
+    new, findings = converted(START.replace("tf.keras.optimizers.SGD(0.1)", scaled))
+    inner = "npu.train.optimizer.NpuLossScaleOptimizer(tf.keras.optimizers.SGD(0.1))"
+    assert f"optimizer = npu.distribute.distributed_optimizer({inner})\n" in new and findings == []
+
+
+def test_an_optimizer_that_the_script_averages_stays() -> None:
+    text = START.replace("import tensorflow as tf\n", "import tensorflow as tf\nimport npu_shim.npu_device as npu\n", 1)
+    by_hand = "npu.distribute.npu_distributed_keras_optimizer_wrapper(tf.keras.optimizers.SGD(0.1))"
+    new, _ = converted(text.replace("tf.keras.optimizers.SGD(0.1)", by_hand))
+    assert f"optimizer = {by_hand}\n" in new
+
+
+def test_the_step_of_a_keras_model_belongs_to_fit() -> None:
+    text = HEAD + "tf.random.set_seed(1)\nclass Net(tf.keras.Model):\n    def train_step(self, data):\n"
+    text += "        with tf.GradientTape() as tape:\n            loss = self.loss_of(data)\n"
+    text += "        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.variables), self.variables))\n"
+    text += "model = Net()\nmodel.compile(tf.keras.optimizers.Adam())\nmodel.fit(data_of())\n"
+    new, findings = converted(text)
+    assert "npu.distribute.data_parallel(model).fit(data_of())" in new
+    assert "distributed_optimizer" not in new and findings == []
+
+
+def test_a_strategy_shards_and_reduces_by_itself() -> None:
+    strategy = "strategy = tf.distribute.MirroredStrategy()\n"
+    loop = "for x, y in data:\n    strategy.run(train_step, (x, y))\n"
+    new, findings = converted(START.replace(DATASET, DATASET + strategy) + loop)
+    assert "strategy = npu.distribute.NPUStrategy()\n" in new and findings == []
+    assert "shard_batches" not in new and "distributed_optimizer" not in new
+
+
+def test_random_numbers_are_shared_where_no_seed_is_set() -> None:
+    for seed, shares in (
+        ("tf.random.set_seed(1)\n", False),
+        ("", True),
+        ("tf.random.set_seed(1)\nnp.random.rand(3)\n", True),
+    ):
+        new, _ = converted(START.replace("tf.random.set_seed(1)\n", seed))
+        assert ("npu.distribute.share_random_state()" in new) == shares
+
+
+@pytest.mark.parametrize(
+    "line, after",
+    [
+        ("model.save('m.h5')", "if npu.distribute.is_root(): model.save('m.h5')"),
+        ("path = checkpoint.save('c')", "path = checkpoint.save('c') if npu.distribute.is_root() else None"),
+        ("tf.saved_model.save(model, 'm')", "if npu.distribute.is_root(): tf.saved_model.save(model, 'm')"),
+        (
+            "log = tf.summary.create_file_writer('l')",
+            "log = (tf.summary.create_file_writer('l') if npu.distribute.is_root() else tf.summary.create_noop_writer())",
+        ),
+        ("if rank == 0: model.save('m.h5')", "if rank == 0: model.save('m.h5')"),
+        ("game.save('g')", "game.save('g')"),
+    ],
+)
+def test_files_are_written_on_rank_0(line: str, after: str) -> None:
+    made = "model = tf.keras.Sequential()\ncheckpoint = tf.train.Checkpoint(model=model)\n"
+    new, findings = converted(START + made + line + "\n")
+    assert new.endswith(after + "\n") and findings == []
+
+
+def test_a_project_of_two_files(tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "src"
+    source.mkdir()
+    (source / "model.py").write_text(
+        HEAD + "def make():\n    return tf.keras.Sequential([tf.keras.layers.BatchNormalization()])\n"
+    )
+    (source / "train.py").write_text(START.replace(STEP, "from model import make\nmodel = make()\n" + STEP))
+    assert main(["-i", str(source), "-o", str(tmp_path / "out"), "-d", "tf_strategy", "--no-cache"]) == 0
+    normalization = "npu.distribute.sync_batch_norm(tf.keras.layers.BatchNormalization())"
+    assert normalization in (tmp_path / "out" / "model.py").read_text()
+    assert OPTIMIZER in (tmp_path / "out" / "train.py").read_text()
