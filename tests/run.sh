@@ -41,6 +41,7 @@ suites=(
   "sample      yes     -                        -                       -m smoke tests/samples"
   "faults      no      tf215                    tf115                   tests/distributed/test_faults.py"
   "many_faults no      -                        tf215                   NPU_SHIM_FAULTS=200 tests/distributed/test_faults.py"
+  "rank_cases  no      -                        tf215,tf26,tf221        NPU_SHIM_RANK_CASES=all tests/distributed/test_converted.py"
   "benchmarks  no      -                        tf215,tf115,tf26,tf221  tests/shim/test_benchmarks.py tests/ops/test_benchmarks.py"
   "once        no      -                        tf215                   tests/once"
 )

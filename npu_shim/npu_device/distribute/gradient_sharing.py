@@ -85,7 +85,7 @@ class _Sharing:
         if self.is_inner:
             return gradients
         if strategy_reduces():  # in a replica of NPUStrategy, whose losses are divided by the number of replicas
-            return npu_allreduce(gradients, "sum")
+            return list(npu_allreduce(gradients, "sum"))
         if not self._is_broadcast and variables:
             self._is_broadcast = True
             with tf.init_scope():  # once: while a tf.function is traced, before it runs

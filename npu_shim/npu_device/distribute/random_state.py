@@ -7,6 +7,7 @@ import random
 import numpy as np
 
 from npu_shim._tf import tf
+from npu_shim.npu_device.distribute.global_batches import is_root
 from npu_shim.npu_device.distribute.hccl import broadcast, is_worker
 
 _SEEDS = 2**31 - 1
@@ -29,8 +30,9 @@ def share_random_state() -> None:
     broadcast(shared)
     numbers = [int(number) for number in shared.numpy()]
     count = len(python_state)
-    random.setstate((version, tuple(numbers[:count]), None))
-    np.random.set_state((name, np.array(numbers[count:-3], np.uint32), numbers[-3]))
+    if not is_root():
+        random.setstate((version, tuple(numbers[:count]), None))
+        np.random.set_state((str(name), np.array(numbers[count:-3], np.uint32), numbers[-3], 0, 0.0))
     if seed is None:
         tf.random.set_seed(numbers[-1])
 

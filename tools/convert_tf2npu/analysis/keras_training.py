@@ -34,7 +34,6 @@ def first_training(context: Context) -> Call | None:
 
 def first_possible_training(context: Context) -> Call | None:
     """Return the first training call of an object of unknown type that is compiled as a Keras model is."""
-    names = context.names
     if not any(name.startswith("tensorflow.keras.") for name in context.called.values()):
         return None
     compiled = compiled_names(context.names)

@@ -121,6 +121,7 @@ def _on_root(context: Context, call: Call) -> Result:
     source, node = context.source, call.node
     is_root = f"{name}.distribute.is_root()"
     statement = context.names.parents.get(node)
+    edits: tuple[Edit, ...]
     start = source.start(statement) if isinstance(statement, ast.stmt) else 0
     if context.resolve(node.func, call.where) == _WRITER:
         noop = f"{source.segment(node.func).rpartition('.')[0]}.create_noop_writer()"
