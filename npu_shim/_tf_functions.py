@@ -66,3 +66,9 @@ def call_compiled(function: GraphFunction, inputs: Sequence[Tensor], constants: 
             "Tresults": attr_value_pb2.AttrValue(list=list_value(type=[result_type])),
         },
     ).outputs[0]
+
+
+def global_seed() -> int | None:
+    """Return the seed of tf.random.set_seed in eager code; None without one. Unlike get_seed() it draws no number."""
+    seed: int | None = _context.global_seed()
+    return seed

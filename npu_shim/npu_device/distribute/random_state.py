@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 
+from npu_shim import _tf_functions
 from npu_shim._tf import tf
 from npu_shim.npu_device.distribute.global_batches import is_root
 from npu_shim.npu_device.distribute.hccl import broadcast, is_worker
@@ -24,7 +25,7 @@ def share_random_state() -> None:
         return
     version, python_state, _ = random.getstate()
     name, keys, position, *_ = np.random.get_state()
-    seed = _tensorflow_seed()
+    seed = _tf_functions.global_seed()
     own = [*python_state, *(int(key) for key in keys), int(position), -1 if seed is None else seed, _fresh()]
     shared = tf.Variable(np.array(own, np.int64))
     broadcast(shared)
@@ -40,7 +41,3 @@ def share_random_state() -> None:
 def _fresh() -> int:
     """Return a seed that does not depend on the seeds of the script, and does not use up their random numbers."""
     return random.SystemRandom().randrange(_SEEDS)
-
-
-def _tensorflow_seed() -> int | None:
-    return tf.compat.v1.get_seed(None)[0]
