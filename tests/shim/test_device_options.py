@@ -80,3 +80,16 @@ def test_deprecated_and_removed_options_raise_a_warning() -> None:
     assert {k: v for k, v in config.as_dict().items() if DEFAULTS["global_options"].get(k) != v} == {
         "op_debug_level": "1"
     }
+
+
+def test_as_dict_prints_deprecated_options_as_the_vendors_package_does(capsys: pytest.CaptureFixture[str]) -> None:
+    config = NpuConfig()
+    config.as_dict()
+    assert capsys.readouterr().out == ""
+    with pytest.warns(DeprecationWarning):
+        config.op_select_implmode = "high_precision"
+        config.variable_format_optimize = False
+    config.as_dict()
+    lines = sorted(capsys.readouterr().out.splitlines())
+    assert [line.split("'")[1] for line in lines] == ["op_select_implmode", "variable_format_optimize"]
+    assert "'op_precision_mode' instead" in lines[0] and "do not configure" in lines[1]
