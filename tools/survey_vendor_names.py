@@ -41,8 +41,11 @@ class Model(NamedTuple):
 
 
 def uses(tree: ast.AST) -> Iterator[Use]:
-    """Return the vendor's names that a file imports or reaches by attributes of what it imports."""
-    bound: dict[str, str] = {}
+    """Return the vendor's names that a file imports or reaches by attributes of what it imports.
+
+    Functions may import one name from two places. An attribute then counts as that of the place that has it.
+    """
+    bound: dict[str, list[str]] = {}
     own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     stars: list[str] = []
     for node in ast.walk(tree):
@@ -51,7 +54,7 @@ def uses(tree: ast.AST) -> Iterator[Use]:
                 if _is_vendor(alias.name):
                     yield Use(alias.name, node.lineno)
                     root = alias.name.partition(".")[0]
-                    bound[alias.asname or root] = alias.name if alias.asname else root
+                    bound.setdefault(alias.asname or root, []).append(alias.name if alias.asname else root)
                 else:
                     own.add(alias.asname or alias.name.partition(".")[0])
         elif isinstance(node, ast.ImportFrom):
@@ -64,14 +67,17 @@ def uses(tree: ast.AST) -> Iterator[Use]:
                     stars.append(str(node.module))
                 else:
                     yield Use(f"{node.module}.{alias.name}", node.lineno)
-                    bound[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                    bound.setdefault(alias.asname or alias.name, []).append(f"{node.module}.{alias.name}")
     if "*" not in own:  # another star import may bring the same name
         for module in stars:
-            bound.update({name: f"{module}.{name}" for name in _star_modules(module) if name not in bound})
+            bound.update({name: [f"{module}.{name}"] for name in _star_modules(module) if name not in bound})
     for node in ast.walk(tree):
         parts = _chain(node)
         if len(parts) > 1 and parts[0] in bound and parts[0] not in own:
-            yield Use(".".join([bound[parts[0]], *parts[1:]]), getattr(node, "lineno", 0))
+            names = [".".join([place, *parts[1:]]) for place in bound[parts[0]]]
+            yield Use(
+                next((name for name in names if missing_part(name) is None), names[0]), getattr(node, "lineno", 0)
+            )
 
 
 def missing_part(name: str) -> str | None:

@@ -22,6 +22,11 @@ FILES = {
     ),
     "text/train.py": "import horovod.tensorflow as hvd\nhvd.init(); hvd.no_such()\n",
     "own/train.py": "from npu_bridge.npu_init import *\nfrom utils import npu_ops\nnpu_ops.not_the_vendors\n",
+    "own/places.py": (
+        "def f():\n    from npu_bridge.estimator import npu_unary_ops\n    npu_unary_ops.gelu(1)\n"
+        "def g():\n    from npu_bridge.estimator.npu_unary_ops import npu_unary_ops\n    npu_unary_ops.gelu(1)\n"
+        "def h():\n    from npu_bridge import hccl as npu_unary_ops\n"
+    ),
     "stars/train.py": "from npu_bridge.npu_init import *\nfrom utils import *\nutil.perhaps_of_utils\n",
     "plain/train.py": "import tensorflow as tf\ntf.no_such_name\n",
 }
