@@ -55,7 +55,7 @@ def is_two(context: Context) -> bool:
 
 def is_eager(context: Context) -> bool:
     """Return True if a file has a tape or a tf.function, or builds no graph and one that imports it has them."""
-    if context.tf == "1" or context.compat_v1 or not _may_be_two(context):
+    if context.tf == "1" or context.compat_v1 or not may_be_two(context):
         return False
     own = context.names.once(evidence_of)
     return own.eager is not None or own.one is None and (context.tf == "2" or context.names.once(_has_eager_user))
@@ -71,7 +71,7 @@ def is_on_cpu(context: Context) -> bool:
 
     A script that trains is not among them: the tool opens the device there. Tests are not either.
     """
-    if not _may_be_two(context):
+    if not may_be_two(context):
         return False
     found = verdict(context)
     if not found.is_two or found.opens or in_test(context, context.names.tree):
@@ -81,8 +81,8 @@ def is_on_cpu(context: Context) -> bool:
     return not (found.is_trained and _Program(context.names).is_started)
 
 
-def _may_be_two(context: Context) -> bool:
-    """Return True if a word of eager code or training is in a file, or of eager code in one that imports it.
+def may_be_two(context: Context) -> bool:
+    """Return True if a word of eager code or training is in a file or in one that imports it.
 
     This takes less time than a verdict.
     """
@@ -90,12 +90,22 @@ def _may_be_two(context: Context) -> bool:
     return (
         context.tf == "2"
         or any(word in raw for word in _WORDS["two"] + _WORDS["trains"])
-        or context.names.once(_is_imported_by_eager)
+        or context.names.once(_is_imported_by_two)
     )
 
 
-def _is_imported_by_eager(names: Names) -> bool:
-    return _Program(names).may_be("eager")
+def _is_imported_by_two(names: Names) -> bool:
+    project = names.project
+    if project is None or names.path not in project.paths:
+        return False
+    found = project.once(_with_words_of_two)
+    return bool(found) and not found.isdisjoint(project.bringing({names.path}))
+
+
+def _with_words_of_two(project: ModuleIndex) -> frozenset[str]:
+    """Return the files near TensorFlow with a word of eager code or training."""
+    kinds = {"eager", "trains"}
+    return frozenset(path for path in project.once(near_frameworks) if not kinds.isdisjoint(project.once(_kinds, path)))
 
 
 def verdict(context: Context) -> Verdict:

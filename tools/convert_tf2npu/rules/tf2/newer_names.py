@@ -51,7 +51,7 @@ import functools
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_two, may_be_two
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
 from ...tf_api.names_after_26 import ARGUMENTS, NAMES
@@ -92,7 +92,7 @@ _TESTS = ("version", "hasattr", "getattr")
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if "tensorflow" not in context.source.text:
+    if not may_be_two(context):
         return
     reported: set[str] = set()
     called = context.called

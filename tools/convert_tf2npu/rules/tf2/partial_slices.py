@@ -65,7 +65,7 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.slices import full_range, slice_of, text_of
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_two, may_be_two
 from ...analysis.tf_functions import function_call, is_traced, names_function
 from ...semantics.model import Call
 from ...semantics.tf_types import Type
@@ -78,7 +78,7 @@ _ON_BATCH = frozenset({_TRAINS, "test_on_batch", "predict_on_batch"})
 
 def check_file(context: Context) -> Iterator[Result]:
     text = context.source.text
-    if "range" not in text or not ("_on_batch" in text or names_function(text)):
+    if "range" not in text or not ("_on_batch" in text or names_function(text)) or not may_be_two(context):
         return
     for call in context.names.calls:
         for value in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:

@@ -73,7 +73,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import host_functions, in_test
-from ...analysis.tensorflow_version import is_two
+from ...analysis.tensorflow_version import is_two, may_be_two
 from ...semantics.model import Where
 from ...semantics.value_flow import origins
 from ...syntax.expressions import last_part
@@ -99,7 +99,7 @@ _SEQUENTIAL = frozenset({"tensorflow.keras.Sequential"})
 
 def check_file(context: Context) -> Iterator[Result]:
     names = context.names
-    if "Dataset" not in context.source.text and ".map(" not in context.source.text:
+    if ".map(" not in context.source.text or not may_be_two(context):
         return
     if not any(name in _MAKERS for name in context.called.values()):
         return
