@@ -100,7 +100,7 @@ def test_a_saver_is_found_where_it_is_an_attribute(save: str) -> None:
     "save", ["model.save('m.h5')", "model.save_weights('w')", "tf.keras.models.save_model(model, 'm')"]
 )
 def test_the_files_of_a_keras_model_are_found(save: str) -> None:
-    model = TF + "model = tf.keras.Sequential()\nmodel.compile('adam', 'mse')\nmodel.fit(x, y)\n"
+    model = TF + "model = tf.keras.Sequential()\nmodel.compile('adam', 'mse')\nmodel.fit(x, y); tf.Session()\n"
     assert found(model + save + "\n", "NPU253") == [
         (5, f"all ranks write to the same checkpoint folder. Write if get_rank_id() == 0: {save}")
     ]

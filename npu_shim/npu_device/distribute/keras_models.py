@@ -46,8 +46,8 @@ def data_parallel(model: KerasModel) -> KerasModel:
         return model
     if not tf.executing_eagerly():
         raise RuntimeError(
-            "npu.distribute.data_parallel needs eager TensorFlow 2. In graph mode use npu_keras_optimizer and "
-            "npu_callbacks_append of npu_shim.npu_init."
+            "npu.distribute.data_parallel needs eager TensorFlow 2. In graph mode convert the script with --tf 1, or "
+            "use npu_keras_optimizer and npu_callbacks_append of npu_shim.npu_init."
         )
     parallel = model.__dict__.get(_MARK)
     if parallel is None:
