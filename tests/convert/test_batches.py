@@ -497,3 +497,14 @@ def test_loops_that_feed_slices(text: str, words: str | None) -> None:
     result = Converter(Settings(select=("NPU245",))).convert((HEAD + text + "\n").encode("utf-8"))
     assert len(result.diagnostics) == (words is not None)
     assert all(words is not None and words in d.message for d in result.diagnostics)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ds = ds.apply(tf.data.experimental.bucket_by_sequence_length(n, [8], [4, 4]))",
+        "a = tf.data.Dataset.range(9).batch(2)\nwhile True:\n    b = a.map(f)\n    a = b.map(g)",
+    ],
+)
+def test_a_dataset_made_from_itself_is_traced_once(text: str) -> None:
+    assert not Converter(SETTINGS).convert((HEAD + text + "\n").encode()).unreadable

@@ -110,7 +110,7 @@ def _values(tokens: Sequence[Token]) -> list[tuple[int, int]]:
                 if tokens[first].kind == "name" and last > first + 1 and tokens[first + 1].text == "=":
                     first += 2
                 texts = {t.text for t in tokens[first : last + 1] if t.depth == token.depth + 1}
-                if not texts & {"lambda", ":=", "*", "**"} and not any(
+                if not texts & {"lambda", ":", ":=", "*", "**"} and not any(
                     t.kind == "comment" for t in tokens[first : last + 1]
                 ):
                     found.append((first, last))

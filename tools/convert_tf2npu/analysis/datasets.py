@@ -7,6 +7,7 @@ import re
 
 from ..project.context import Context
 from ..semantics.model import Where
+from ..semantics.module_index import Names
 from ..syntax.expressions import constant, last_name
 
 _KEEPS_ON = frozenset(
@@ -106,26 +107,48 @@ def feeds_preprocessing(context: Context, node: ast.AST) -> bool:
         context: the file.
         node: the dataset.
     """
-    names = context.names
+    ends: list[bool] = []
+    waiting = [node]
+    assigned: set[ast.Assign] = set()
+    while waiting:
+        end = _end(context, waiting.pop())
+        if isinstance(end, bool):
+            ends.append(end)
+        elif end not in assigned:
+            assigned.add(end)
+            uses = _uses(context.names, end)
+            waiting += uses
+            ends += [] if uses else [False]  # another file may use it
+    return bool(ends) and all(ends)
+
+
+def _end(context: Context, node: ast.AST) -> ast.Assign | bool:
+    """Return the assignment that gives a dataset a name, or True if preprocessing or saving takes the dataset."""
     child = node
-    for parent in names.ancestors(node):
+    for parent in context.names.ancestors(node):
         if isinstance(parent, ast.Call) and child is not parent.func:
             return bool(_ADAPTS.search(last_name(parent.func)))
         if isinstance(parent, ast.Attribute) and parent.attr == "save":
             return True
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
-            uses = [
-                use
-                for use in names.mentions(parent.targets[0].id)
-                if isinstance(use, ast.Name)
-                and isinstance(use.ctx, ast.Load)
-                and any(b.where.statement is parent for b in names.lookup(use.id, names.place(use)) or ())
-            ]
-            return bool(uses) and all(feeds_preprocessing(context, use) for use in uses)
+            return parent
         if isinstance(parent, ast.stmt):
             return False
         child = parent
     return False
+
+
+def _uses(names: Names, statement: ast.Assign) -> list[ast.AST]:
+    """Return the uses of the value that an assignment to a name gives it."""
+    target = statement.targets[0]
+    assert isinstance(target, ast.Name)
+    return [
+        use
+        for use in names.mentions(target.id)
+        if isinstance(use, ast.Name)
+        and isinstance(use.ctx, ast.Load)
+        and any(b.where.statement is statement for b in names.lookup(use.id, names.place(use)) or ())
+    ]
 
 
 def _before(context: Context, node: ast.AST, where: Where, found: set[ast.AST]) -> None:

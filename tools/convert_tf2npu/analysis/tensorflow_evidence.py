@@ -7,7 +7,7 @@ from typing import Iterator, NamedTuple
 
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
-from ..syntax.expressions import last_name
+from ..syntax.expressions import last_name, last_part
 from ..tf_api.canonical_names import canonical, is_only_version2, is_version1
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
 
@@ -30,6 +30,11 @@ _GRAPHS = (
     "tensorflow.train.Supervisor",
 )
 _SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", "tensorflow.keras.backend.set_session"})
+# Names that the tool writes in programs of version 1, so that a second run finds the same version.
+_WRITTEN = frozenset(
+    "npu_shim.npu_init." + name
+    for name in ("npu_callbacks_append", "npu_keras_optimizer", "set_keras_session_npu_config")
+)
 _KERAS = frozenset(
     "tensorflow.keras." + name for name in ("backend.get_session", "layers.CuDNNGRU", "layers.CuDNNLSTM")
 )
@@ -81,6 +86,8 @@ def evidence_of(names: Names) -> FileEvidence:
         trains = trains or dotted == _TAPE
         opens = opens or dotted in _OPEN
         calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
+        if dotted in _WRITTEN:
+            one = one or _evidence(names, last_part(dotted), node)
         if not name.startswith(("tensorflow.", "tensorflow_estimator.")):
             continue
         if dotted in _SESSIONS and is_version1(name):

@@ -212,7 +212,17 @@ _EAGER = (b"GradientTape", b".function", b"functions_eagerly")
 _WORDS = {
     "eager": _EAGER,
     "two": (*_EAGER, b".numpy()", b"set_seed", b"set_random_seed"),
-    "one": (b"placeholder", b"Session", b"layers.", b"contrib", b"get_variable", b"stimator", b"disable_", b"tf.app"),
+    "one": (
+        b"placeholder",
+        b"Session",
+        b"layers.",
+        b"contrib",
+        b"get_variable",
+        b"stimator",
+        b"disable_",
+        b"tf.app",
+        b"npu_init",
+    ),
     "trains": (b"GradientTape", b".fit(", b"fit_generator", b"train_on_batch"),
     "opens": (b".open(",),
 }

@@ -28,7 +28,6 @@ from ...tf_api.v1_fate import (
     holds_lifted,
     is_lifted,
     is_module,
-    rest_of,
 )
 from .contrib.replacements import contrib_name, is_importable, part_with_replacement, replacement_of, shared_module
 from .lifted_names import rebind
@@ -118,11 +117,7 @@ def _fates(evidence: _Evidence) -> set[str]:
 
 def _is_explicit(names: Names, use: Use) -> bool:
     """Return True if a use reaches tf.compat.v1 from the plain TensorFlow."""
-    return (
-        use.name.startswith(V1)
-        and rest_of(use.name) != "disable_v2_behavior"
-        and names.spelled(use.root, use.where) == "tensorflow"
-    )
+    return use.name.startswith(V1) and names.spelled(use.root, use.where) == "tensorflow"
 
 
 def _needs_lifting(evidence: _Evidence, fates: set[str]) -> bool:
