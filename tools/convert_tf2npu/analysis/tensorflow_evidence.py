@@ -33,7 +33,9 @@ _SESSIONS = frozenset({"tensorflow.Session", "tensorflow.InteractiveSession", "t
 # Names that the tool writes in programs of version 1, so that a second run finds the same version.
 _WRITTEN = frozenset(
     "npu_shim.npu_init." + name
-    for name in ("npu_callbacks_append", "npu_keras_optimizer", "set_keras_session_npu_config")
+    for name in """NPUEstimator NPUEstimatorSpec NPUDistributedOptimizer NPURunConfig npu_callbacks_append
+npu_clear_session npu_distributed_optimizer_wrapper npu_hooks_append npu_keras_optimizer npu_run_config_init
+npu_tf_optimizer set_keras_session_npu_config""".split()
 )
 _KERAS = frozenset(
     "tensorflow.keras." + name for name in ("backend.get_session", "layers.CuDNNGRU", "layers.CuDNNLSTM")
@@ -88,6 +90,8 @@ def evidence_of(names: Names) -> FileEvidence:
         calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
         if dotted in _WRITTEN:
             one = one or _evidence(names, last_part(dotted), node)
+        elif dotted == "npu_shim.npu_init.npu_config_proto":
+            session = session or _evidence(names, "npu_config_proto", node)
         if not name.startswith(("tensorflow.", "tensorflow_estimator.")):
             continue
         if dotted in _SESSIONS and is_version1(name):
