@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
+from npu_shim import _tf
 from npu_shim._tf import tf
 from npu_shim.distributed.ranks import get_rank_id
 from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
 from npu_shim.npu_device.npu_device import global_npu_ctx
-from npu_shim.training.strategy_data import bounds, number_of_rows, rows_of_rank, slice_of_batches
+from npu_shim.training.strategy_data import bounds, is_sharded, number_of_rows, rows_of_rank, slice_of_batches
 
 if TYPE_CHECKING:
     from npu_shim._types import Structure, Tensor
@@ -31,6 +33,14 @@ def shard_batches(batches: Iterable[Any]) -> Iterable[Any]:
         return batches
     if not isinstance(batches, tf.data.Dataset):
         return _Slices(batches)
+    rows = _static_rows(batches)
+    if rows is not None and not are_even(batches):
+        warnings.warn(
+            f"shard_batches: {rows} rows of a batch do not divide among {place()[1]} ranks, so the rows of some ranks "
+            f"count more than others in a loop. Use a batch size that is a multiple of {place()[1]}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     return slice_of_batches(batches, *place(), least=1)
 
 
@@ -68,17 +78,26 @@ def slice_of_rank(batch: Structure) -> tuple[Structure, Tensor | None]:
     )
 
 
-def weight_of_slice(rows: Structure) -> Tensor | None:
+def weight_of_slice(rows: Structure) -> Tensor:
     """Return the weight of rows that shard_batches() took for this rank, see slice_of_rank().
 
     Args:
         rows: a structure of tensors with the same number of rows.
     """
-    count = next((number_of_rows(part) for part in tf.nest.flatten(rows) if _has_rows(part)), 1)
-    if isinstance(count, int):
-        return None
-    own = tf.cast(count, tf.float32)
+    own = tf.cast(next((number_of_rows(part) for part in tf.nest.flatten(rows) if _has_rows(part)), 1), tf.float32)
     return own / all_reduce(own)
+
+
+def are_even(batches: tf.data.Dataset) -> bool:
+    """Return True if shard_batches() takes the same number of rows of each batch for each rank."""
+    rows, size = _static_rows(batches), place()[1]
+    return rows is not None and (is_sharded(batches, size) or rows % size == 0)
+
+
+def _static_rows(batches: tf.data.Dataset) -> int | None:
+    shapes = [shape for shape in tf.nest.flatten(_tf.v1.data.get_output_shapes(batches)) if shape.rank]
+    rows: int | None = shapes[0].as_list()[0] if shapes else None
+    return rows
 
 
 def is_root() -> bool:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from npu_shim import _tf_keras
 from npu_shim._tf import tf
 from npu_shim.npu_device.distribute.batch_norm import sync_batch_norm
-from npu_shim.npu_device.distribute.global_batches import place, shard_batches, slice_of_rank, weight_of_slice
+from npu_shim.npu_device.distribute.global_batches import are_even, place, slice_of_rank, weight_of_slice
 from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimizer, sharing_of
 from npu_shim.npu_device.distribute.hccl import is_worker
 from npu_shim.npu_device.distribute.rank_callbacks import for_this_rank
+from npu_shim.training.strategy_data import slice_of_batches
 
 if TYPE_CHECKING:
     from npu_shim._types import KerasModel, Structure
@@ -57,13 +58,17 @@ def data_parallel(model: KerasModel) -> KerasModel:
     return model
 
 
+# The data of a training step: global batches, slices of this rank, or slices with as many rows on each rank.
+_BATCHES, _SLICES, _EVEN_SLICES = "batches", "slices", "even slices"
+
+
 class _Parallel:
     """The changed methods of a model."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self._is_of_strategy = hasattr(_tf_keras.strategy_of(model).extended, "gradients_are_reduced")
-        self._slices = True  # False while fit() reads a dataset of slices
+        self._expected = _BATCHES
         self._fit, self._train_step, self._train_on_batch = model.fit, model.train_step, model.train_on_batch
         model.fit, model.train_on_batch = self.fit, self.train_on_batch
         if not self._is_of_strategy:
@@ -83,9 +88,10 @@ class _Parallel:
 
     def train_step(self, data: Structure) -> Any:
         """Train on this rank's rows of a batch."""
-        if self._slices:
+        weight = None
+        if self._expected == _BATCHES:
             data, weight = slice_of_rank(data)
-        else:
+        elif self._expected == _SLICES:
             weight = weight_of_slice(data)
         shared = [sharing for sharing in map(sharing_of, self._optimizers()) if sharing is not None]
         for sharing in shared:
@@ -102,19 +108,21 @@ class _Parallel:
         bound = inspect.signature(self._fit).bind_partial(*args, **kwargs)
         given = bound.arguments
         is_dataset = isinstance(given.get("x"), tf.data.Dataset) and not self._is_of_strategy
+        expected = _BATCHES
         if is_dataset:
-            given["x"] = shard_batches(given["x"])
-        self._expect_slices(is_dataset)
+            expected = _EVEN_SLICES if are_even(given["x"]) else _SLICES
+            given["x"] = slice_of_batches(given["x"], *place(), least=1)
+        self._expect(expected)
         given["callbacks"] = for_this_rank(given.get("callbacks"), place()[0])
         return self._fit(*bound.args, **bound.kwargs)
 
     def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
         """Train on this rank's rows of a batch."""
         self.prepare()
-        self._expect_slices(False)
+        self._expect(_BATCHES)
         return self._train_on_batch(*args, **kwargs)
 
-    def _expect_slices(self, are_slices: bool) -> None:
-        if self._slices == are_slices:
-            self._slices = not are_slices
-            self._model.train_function = None  # traced for the other kind
+    def _expect(self, data: str) -> None:
+        if self._expected != data:
+            self._expected = data
+            self._model.train_function = None  # traced for another kind of data
