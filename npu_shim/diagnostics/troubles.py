@@ -215,7 +215,7 @@ TABLE = (
         r"EI0006|EI0015|socket establish timeout|get socket timeout",
         "A rank did not start within `HCCL_CONNECT_TIMEOUT` (120 s), failed earlier, or cannot be reached",
         "Look for the first error among all ranks. Raise `HCCL_CONNECT_TIMEOUT` if some ranks start later; check "
-        " the links with `hccn_tool -i ID -ping -g address A`, and that all hosts have the same TLS setting "
+        "the links with `hccn_tool -i ID -ping -g address A`, and that all hosts have the same TLS setting "
         "(`hccn_tool -i ID -tls -g`)",
     ),
     Trouble(
