@@ -27,6 +27,7 @@ LIBRARY = """
 __main__ npu_init npu_device
 cli
 alias
+rehearsal
 import_hook diagnostics
 _api
 estimator experimental hccl helper image npu_cpu profiler scoped_graph_manager tbe tf_adapter _vendor_paths
