@@ -201,6 +201,7 @@ def vendor(module: str) -> ModuleType:
             own module.
     """
     root = module.partition(".")[0]
+    _env.export_ranks()
     if root == VENDOR_PACKAGE:
         _env.process_environ().setdefault("JOB_ID", _env.DEFAULT_JOB_ID)  # its estimator and optimizers need one
     if root == VENDOR_PACKAGE and find().package == VENDOR_PACKAGE_TF2:

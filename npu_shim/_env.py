@@ -12,6 +12,8 @@ import os
 import re
 from typing import Mapping, MutableMapping, NamedTuple
 
+from npu_shim import _mpirun
+
 _NUMBER = r"^[+-]?\d+$"
 FALLBACKS = ("warn", "error", "silent")
 KERNELS = ("compiled", "plain")
@@ -19,7 +21,7 @@ MEMORY = ("kept", "returned")
 ALIAS_VARIABLE = "NPU_SHIM_ALIAS"
 ALIASES = ("0", "1")
 DEFAULT_JOB_ID = "local"
-# Every variable that read() reads
+# Every variable that read() reads, without those of mpirun and torchrun (_mpirun.VARIABLES)
 VARIABLES = (
     "RANK_ID",
     "RANK_SIZE",
@@ -56,7 +58,8 @@ class Environment(NamedTuple):
     if only the rank table gives it. rank_id is None if it comes from the rank
     table or from the master node (``CM_*`` with more than one worker). Old
     launch scripts give a process's place in the table as pod_name, in the
-    variable pod_variable. The timeouts limit the wait for other ranks to start
+    variable pod_variable. size_variable is the variable with rank_size, which is one of mpirun's where mpirun numbers
+    the ranks. The timeouts limit the wait for other ranks to start
     and the wait in a collective. alias is "1" if imports of the vendor's packages
     and Horovod are served (``npu_shim.alias``). collectives selects the collective backend on
     the CPU. base_port is the first port of the ranks. commit_dir is the folder in which
@@ -66,6 +69,7 @@ class Environment(NamedTuple):
 
     rank_id: int | None
     rank_size: int | None
+    size_variable: str
     rank_table_file: str | None
     pod_name: str | None
     pod_variable: str
@@ -109,7 +113,9 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
         ValueError: if a value is not allowed, or two variables contradict each
             other. The message names the variable, its value, the allowed values and the fix.
     """
-    env = _Reader(process_environ() if environ is None else environ)
+    given = process_environ() if environ is None else environ
+    launcher = _mpirun.launcher(given)
+    env = _Reader({**given, **_mpirun.variables(given)} if launcher else given)
     chief_ip = env.text("CM_CHIEF_IP")
     table = env.text("RANK_TABLE_FILE")
     if chief_ip and table:
@@ -142,6 +148,7 @@ def read(environ: Mapping[str, str] | None = None) -> Environment:
     return Environment(
         rank_id=rank_id,
         rank_size=rank_size,
+        size_variable=launcher.size if launcher else "RANK_SIZE",
         rank_table_file=table,
         pod_name=pod_name,
         pod_variable="POD_NAME" if env.text("POD_NAME") else "RANK_ID",
@@ -172,6 +179,16 @@ def alias() -> bool:
         ValueError: if the value of NPU_SHIM_ALIAS is not allowed.
     """
     return _Reader(process_environ()).choice(ALIAS_VARIABLE, ALIASES) == "1"
+
+
+def export_ranks() -> None:
+    """Set the variables of a rank that only mpirun or torchrun gives, for code that reads them without npu_shim.
+
+    Raises:
+        ValueError: the ranks are on several hosts, and there is no rank table.
+    """
+    environ = process_environ()
+    environ.update(_mpirun.variables(environ))
 
 
 def opp_path() -> str:

@@ -23,6 +23,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Sequence
 
+from npu_shim import _env
 from npu_shim._device import VENDOR_PACKAGE
 from npu_shim._lazy_names import lazy_names
 from npu_shim._packages import ALIAS, is_alias
@@ -141,9 +142,10 @@ def _exists(module: str) -> bool:
 
 
 def install() -> None:
-    """Install the finder before all others. A second call does nothing."""
+    """Install the finder before all others, and export the ranks of mpirun. A second call does nothing."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())
+    _env.export_ranks()
 
 
 install()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Mapping
 
-from npu_shim import _env
+from npu_shim import _env, _mpirun
 from npu_shim.distributed.ranktable.model import RankTableError
 from npu_shim.distributed.ranktable.reader import examine, read, read_text
 from npu_shim.distributed.ranktable.validate import ATLAS_910
@@ -54,6 +54,7 @@ _NAMES = (
     "PYTHONPATH",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
+    *_mpirun.VARIABLES,
 )
 _SECRET = re.compile(r"TOKEN|SECRET|PASS|CREDENTIAL|(^|_)KEY(_|$)|AUTH")
 _LOGIN = re.compile(r"(://)[^/@\s]+@")

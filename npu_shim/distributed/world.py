@@ -83,14 +83,14 @@ def world(environ: Mapping[str, str] | None = None) -> World:
     """
     env = _env.read(environ)
     if env.rank_table_file is not None:
-        table = _table(env.rank_table_file, env.rank_size)
+        table = _table(env)
         if table is not None:
             return _in_table(env, table)
         return _without_table(0, 1, env.device_id, "RANK_SIZE")
     assert env.rank_size is not None  # it is None only with a rank table
     if env.rank_id is None:
         return _at_master(env, env.rank_size)
-    source = "the defaults of one process" if "RANK_SIZE" in env.defaulted else "RANK_SIZE"
+    source = "the defaults of one process" if "RANK_SIZE" in env.defaulted else env.size_variable
     return _without_table(env.rank_id, env.rank_size, env.device_id, source)
 
 
@@ -103,7 +103,7 @@ def world_size(environ: Mapping[str, str] | None = None) -> int:
         ValueError: variables contradict each other or the rank table.
     """
     env = _env.read(environ)
-    table = _table(env.rank_table_file, env.rank_size) if env.rank_table_file is not None else None
+    table = _table(env) if env.rank_table_file is not None else None
     return table.size if table is not None else env.rank_size or 1
 
 
@@ -111,10 +111,11 @@ def _without_table(rank: int, size: int, device_id: int, source: str) -> World:
     return World(rank, size, (THIS_HOST,) * size, (THIS_HOST,) * size, device_id, source)
 
 
-def _table(path: str, rank_size: int | None) -> RankTable | None:
+def _table(env: _env.Environment) -> RankTable | None:
     from npu_shim.distributed.ranktable.model import COMPLETED, RankTableError
     from npu_shim.distributed.ranktable.reader import read
 
+    path, rank_size = str(env.rank_table_file), env.rank_size
     try:
         table = read(path)
     except (OSError, RankTableError) as error:
@@ -131,9 +132,14 @@ def _table(path: str, rank_size: int | None) -> RankTable | None:
             "is complete."
         )
     if rank_size is not None and rank_size != table.size:
+        fix = (
+            f"Export RANK_SIZE={table.size}, unset it"
+            if env.size_variable == "RANK_SIZE"
+            else f"Start {table.size} ranks"
+        )
         raise ValueError(
-            f"RANK_SIZE={rank_size} contradicts RANK_TABLE_FILE={path!r}, which has {table.size} ranks. Export "
-            f"RANK_SIZE={table.size}, unset it, or use the rank table of this job."
+            f"{env.size_variable}={rank_size} contradicts RANK_TABLE_FILE={path!r}, which has {table.size} ranks. "
+            f"{fix}, or use the rank table of this job."
         )
     return table
 

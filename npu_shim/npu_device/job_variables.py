@@ -13,6 +13,7 @@ def get_ranksize() -> str:
     Raises:
         ValueError: both are set.
     """
+    _env.export_ranks()
     environ = _env.process_environ()
     size, workers = environ.get("RANK_SIZE"), environ.get("CM_WORKER_SIZE")
     if size is not None and workers is not None:

@@ -134,6 +134,17 @@ def test_an_unknown_value_of_the_variable_is_an_error(verb: Any, run: Run, tmp_p
     assert "NPU_SHIM_ALIAS='yes' is not allowed: it must be one of 0, 1" in done.stderr
 
 
+def test_the_ranks_of_mpirun_are_exported(run: Run, tmp_path: pathlib.Path) -> None:
+    code = (
+        "import npu_shim.alias, os; from hccl.manage.api import get_rank_id, get_rank_size, get_local_rank_id;"
+        "names = 'RANK_ID RANK_SIZE DEVICE_ID JOB_ID'.split();"
+        "print(get_rank_id(), get_rank_size(), get_local_rank_id(), *[os.environ[name] for name in names])"
+    )
+    started = dict(rank="1", size="2", local_rank="1", local_size="2")
+    variables = {f"OMPI_COMM_WORLD_{name.upper()}": value for name, value in started.items()}
+    assert output(run("-c", code, PMIX_NAMESPACE="prterun-host-42@1", **variables)) == ["1 2 1 1 2 1 prterun-host-42-1"]
+
+
 def test_launched_ranks_are_served(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(PRINT_RANK)
     (tmp_path / "later.py").write_text("print('as a module')\n" + PRINT_RANK)
