@@ -57,6 +57,10 @@ CASES = {
         "try:\n    import tensorflow as tf\nexcept ImportError:\n    raise\ndef f():\n    " + USE,
         "try:\n    import tensorflow as tf\n    " + STAR + "except ImportError:\n    raise\ndef f():\n    " + USED,
     ),
+    "behind the try around an extension that may be missing": (
+        "import tensorflow as tf\ntry:\n    import tensorflow_io\nexcept ImportError:\n    pass\n" + USE,
+        "import tensorflow as tf\ntry:\n    import tensorflow_io\nexcept ImportError:\n    pass\n" + STAR + USED,
+    ),
     "into the function where TensorFlow is imported there": (
         "import sys\ndef f():\n\timport tensorflow as tf\n\t" + USE,
         "import sys\ndef f():\n\timport tensorflow as tf\n\t" + NAMED + "\t" + USED,

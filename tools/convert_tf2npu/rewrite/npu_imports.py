@@ -175,15 +175,19 @@ def _is_free(node: ast.Name, names: Names) -> bool:
 def _behind(source: Source, body: list[ast.stmt], first: int) -> ast.stmt | None:
     """Return the last import of TensorFlow in a block before the first change, or before its own position.
 
-    An import in a try or if statement without an alternative is searched too.
+    A try or if statement without an alternative is searched too if the file has TensorFlow from nowhere else: without
+    TensorFlow it needs no npu_shim. An extension of TensorFlow there may be missing where TensorFlow is not.
     """
     chosen: ast.stmt | None = None
+    is_sure = False
     for statement in body:
-        if any(name.split(".")[0].startswith("tensorflow") for name in _imported(statement)):
+        packages = {name.split(".")[0] for name in _imported(statement)}
+        if any(package.startswith("tensorflow") for package in packages):
             if source.start(statement) > first:
                 break
             chosen = statement
-    if isinstance(chosen, (ast.Try, ast.If)):
+            is_sure = is_sure or "tensorflow" in packages and not isinstance(statement, (ast.Try, ast.If))
+    if isinstance(chosen, (ast.Try, ast.If)) and not is_sure:
         others = [h.body for h in chosen.handlers] if isinstance(chosen, ast.Try) else [chosen.orelse]
         if not others or not all(_behind(source, other, len(source.text)) for other in others):
             return _behind(source, chosen.body, first) or chosen
