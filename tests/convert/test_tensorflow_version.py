@@ -36,6 +36,10 @@ def opened(text: str, **settings: Any) -> str:
         (KERAS + "tf.keras.utils.set_random_seed(1)\n", "TensorFlow 2, tf.keras.utils.set_random_seed in line 4"),
         (KERAS + "print(loss.numpy())\n", "TensorFlow 2, .numpy() in line 4"),
         (KERAS + "for x in tf.data.Dataset.range(3):\n    print(x)\n", "TensorFlow 2, a loop over a dataset in line 4"),
+        (
+            TF + "@tf.function\ndef f(v):\n    return tf.gradients(v * v, [v])\nf(v)\n",
+            "TensorFlow 2, tf.function in line 2",
+        ),
         # to limit the memory of GPUs
         (
             TF + "tf.compat.v1.InteractiveSession(config=tf.compat.v1.ConfigProto())\n" + TAPE,
@@ -144,6 +148,8 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
         + "            return tape.gradient(x, x)\n",
         "helper.py": TF + "def once(period):\n    with tf.variable_scope('a'):\n        return tf.zeros([3])\n",
         "run_agent.py": "from agent import Agent\nif __name__ == '__main__':\n    Agent().train(1)\n",
+        "trainer.py": TF + "@tf.function\ndef step(v):\n    return tf.gradients(v * v, [v])\n",
+        "train_gan.py": "import trainer\n" + TF + "v = tf.Variable(1.0)\ntrainer.step(v)\n",
         "graph.py": TF + "s = tf.Session()\nwith tf.device('/GPU:0'):\n    x = tf.zeros([3])\n",
     }
     source, out = tmp_path / "src", tmp_path / "out"
@@ -157,7 +163,7 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
     assert after["train.py"] == files["train.py"].replace(TF, TF + "import npu_shim.npu_device as npu\n").replace(
         "    x = ", "    npu.open().as_default()\n    x = "
     )
-    assert "npu.open()" in after["heat.py"] and "npu.open()" in after["run_agent.py"]
+    assert all("npu.open()" in after[name] for name in ("heat.py", "run_agent.py", "train_gan.py"))
     assert after["pictures.py"] == files["pictures.py"] and "npu.open()" in after["gan.py"]
     assert "/CPU:0" in after["graph.py"] and "npu_config_proto" in after["graph.py"]
 

@@ -13,6 +13,7 @@ from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_
 
 _TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
 _TAPE = "tensorflow.GradientTape"
+_GRADIENTS = "tensorflow.gradients"  # also in a tf.function
 _EAGER = frozenset({_TAPE, "tensorflow.function", "tensorflow.config.run_functions_eagerly"})
 _OPEN = frozenset({"npu_shim.npu_device.open", "npu_shim.npu_device.npu_device.open"})
 # Names of compat.v1 that build a graph, or switch to graphs.
@@ -63,7 +64,7 @@ class FileEvidence(NamedTuple):
         session: a session of compat.v1. Programs of version 2 make one to limit the memory of GPUs.
         eager: of a tape or a tf.function.
         two: of version 2.
-        trains: the file trains a Keras model or computes gradients eagerly.
+        trains: the file trains a Keras model, or computes gradients eagerly or in a tf.function.
         opens: the file opens the NPU device.
     """
 
@@ -82,10 +83,11 @@ def evidence_of(names: Names) -> FileEvidence:
     eager: Evidence | None = None
     two: Evidence | None = None
     trains = opens = False
-    calls_keras = False
+    calls_keras = has_gradients = False
     for name, node in _names(names):
         dotted = canonical(name)
         trains = trains or dotted == _TAPE
+        has_gradients = has_gradients or dotted == _GRADIENTS
         opens = opens or dotted in _OPEN
         calls_keras = calls_keras or dotted.startswith("tensorflow.keras.")
         if dotted in _WRITTEN:
@@ -104,7 +106,8 @@ def evidence_of(names: Names) -> FileEvidence:
         elif two is None and _is_two(name, dotted) and not _is_switched(names, node):
             two = _evidence(names, name, node)
     two = eager or two or _reads_values(names)
-    return FileEvidence(one, session, eager, two, trains or _fits(names, calls_keras), opens)
+    trains = trains or bool(eager and has_gradients) or _fits(names, calls_keras)
+    return FileEvidence(one, session, eager, two, trains, opens)
 
 
 def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:

@@ -230,7 +230,10 @@ _WORDS = {
 
 def _kinds(project: ModuleIndex, path: str) -> frozenset[str]:
     raw = project.raw(path)
-    return frozenset(kind for kind, words in _WORDS.items() if any(word in raw for word in words))
+    kinds = {kind for kind, words in _WORDS.items() if any(word in raw for word in words)}
+    if "eager" in kinds and b".gradients(" in raw:
+        kinds.add("trains")
+    return frozenset(kinds)
 
 
 def _is_clear(own: FileEvidence) -> bool:
