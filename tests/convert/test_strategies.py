@@ -387,9 +387,19 @@ def test_gradients_that_are_applied_are_averaged_once(text: str) -> None:
         "hessian = tf.gradients(tf.gradients(loss, x), x)\n",
         "saliency = tf.gradients(logits, images)[0]\n",
         "from npu_shim.npu_init import *\no.apply_gradients(zip(npu_allreduce(tf.gradients(loss, v)), v))\n",
+        "from npu_shim.npu_init import *\ndef f(x):\n    return npu_allreduce(tf.gradients(x, v))\n"
+        "penalty = norm(f(d))\no.apply_gradients(zip(f(loss), v))\n",
         "o.apply_gradients(o.compute_gradients(loss))\n",
     ],
-    ids=["a penalty", "a custom gradient", "a Hessian", "a map", "averaged already", "of an optimizer"],
+    ids=[
+        "a penalty",
+        "a custom gradient",
+        "a Hessian",
+        "a map",
+        "averaged already",
+        "averaged in a function used twice",
+        "of an optimizer",
+    ],
 )
 def test_other_gradients_stay(text: str) -> None:
     assert convert(text, "NPU305") == ("\n".join(x for x in text.split("\n") if "npu_shim" not in x), [])
