@@ -20,24 +20,29 @@
 set -euo pipefail
 
 # One suite a line: is it in the default, in which environments --all runs it, in which --nightly does, and its tests.
-# The longest stand first, so that two at a time end together. Tests that need no TensorFlow run once for each Python:
-# that of tf221 is that of tf215.
+# The longest stand first, so that two at a time end together. Tests that need no TensorFlow run with the oldest Python
+# (3.7, tf115) and with that of the default (3.11, tf215 and tf221): what the sources make depend on the version of
+# Python begins with 3.8, 3.9 or 3.11, so these two take both sides. On 3.9 (tf26) the suite python runs a few, and
+# --nightly all.
 suites=(
   # suite      default all                      nightly                 tests
   "distributed no      tf215,tf115              tf26,tf221              tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py --ignore=tests/distributed/test_two_hosts.py"
+  "shim        yes     tf215,tf26,tf115,tf221   -                       tests/shim tests/ops --ignore-glob=*/test_benchmarks.py"
   "samples     no      tf215,tf115              -                       tests/samples"
   "backends    no      tf215                    tf115,tf26,tf221        tests/distributed/test_backend_*.py"
-  "smoke       yes     tf221,tf26               -                       -m smoke tests/distributed tests/lifted"
-  "shim        yes     tf215,tf26,tf115,tf221   -                       tests/shim tests/ops tests/cli --ignore-glob=*/test_benchmarks.py"
+  "smoke       yes     tf221,tf26               -                       -m smoke tests/distributed tests/lifted tests/cli"
+  "convert     yes     tf115,tf215              tf26                    tests/convert"
   "card        yes     tf215,tf115,tf26,tf221   -                       tests/card"
   "two_hosts   no      -                        tf215,tf115             tests/distributed/test_two_hosts.py"
-  "convert     yes     tf115,tf26,tf215         -                       tests/convert"
+  "cli         yes     tf215,tf115              tf26,tf221              tests/cli"
   "migrated    no      tf215,tf115              tf26,tf221              tests/migrated tests/lifted"
   "reports     no      reports                  -                       tests/browser tests/schemas tests/plots"
-  "robustness  no      tf115,tf26,tf215         -                       tests/robustness tests/corpus"
+  "corpus      no      tf115                    tf26,tf215              tests/corpus"
   "samples     no      tf26,tf221               -                       tests/samples --ignore=tests/samples/test_dropout.py"
-  "fast        yes     tf115,tf26,tf215         tf221                   tests/fast"
+  "fast        yes     tf115,tf215              tf26,tf221              tests/fast"
+  "robustness  no      tf115,tf215              tf26                    tests/robustness"
   "types       yes     tf215                    -                       tests/types"
+  "python      no      tf26                     -                       tests/convert/test_rules.py tests/fast/test_run_as_python.py"
   "sample      yes     -                        -                       -m smoke tests/samples"
   "faults      no      tf215                    tf115                   tests/distributed/test_faults.py"
   "many_faults no      -                        tf215                   NPU_SHIM_FAULTS=200 tests/distributed/test_faults.py"

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from samples import compare, training
+from tests.distributed import forks
 from tests.samples.test_samples import NO_SUCH_THING, RUNNABLE, SAMPLES
 
 STEPS = {"digits_estimator": 60, "digits_session": 60, "text_keras": 120, "digits_fit": 60, "digits_loop": 60}
@@ -31,7 +32,13 @@ def flags(name: str) -> list[str]:
     return [f"--steps={STEPS[name]}", "--log_every=10"]
 
 
-@pytest.mark.parametrize("name", sorted({*RUNNABLE, *NO_SUCH_THING}))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.smoke] * (name == "digits_session"))
+        for name in sorted({*RUNNABLE, *NO_SUCH_THING})
+    ],
+)
 def test_an_original_trains_as_its_migrated_form_and_leaves_nothing_behind(
     name: str, repo_root: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
@@ -45,8 +52,14 @@ def test_an_original_trains_as_its_migrated_form_and_leaves_nothing_behind(
         assert ours.stdout.rstrip().splitlines()[-1].startswith("RuntimeError: " + NO_SUCH_THING[name][0])
         return
     assert ours.returncode == 0, ours.stdout[-3000:]
-    migrated = run(tmp_path, str(folder / "expected_npu.py"), *flags(name))
-    a, b = training.parse(ours.stdout), training.parse(migrated.stdout)
+    migrated = forks.run_script(
+        folder / "expected_npu.py",
+        *flags(name),
+        log=tmp_path / "migrated.log",
+        environ=training.environment(),
+        cwd=tmp_path,
+    )
+    a, b = training.parse(ours.stdout), training.parse(migrated)
     # One and the same program, its dropout too, whose sums only the threads of the CPU may order differently.
     assert compare.largest_difference(a, b) <= SAMPLES[name].loss_tolerance
     assert a.accuracy == pytest.approx(b.accuracy, abs=1e-3)
@@ -91,6 +104,7 @@ with tf.compat.v1.Session() as session:
 '''
 
 
+@pytest.mark.smoke
 def test_autograph_reads_the_migrated_source(tmp_path: pathlib.Path) -> None:
     (tmp_path / "train.py").write_text(AUTOGRAPH)
     assert run(tmp_path, "train.py").stdout.count("placed on /device:GPU:0") == 4  # and there is none

@@ -58,10 +58,9 @@ def launched(ranks: int, *command: str, folder: pathlib.Path, backend: str = "")
 def forked(ranks: int, *command: str, folder: pathlib.Path, backend: str = "") -> str:
     """Run a script on preloaded processes without the launcher; return the output of the first rank.
 
-    TensorFlow 2.16 and later are not safe in a fork: in one of seven runs of Keras 3 a rank ended with
-    SIGSEGV. There the launcher starts new processes.
+    If TensorFlow is not safe in a fork, the launcher starts new processes.
     """
-    if tuple(map(int, tf.__version__.split(".")[:2])) > (2, 15):
+    if not forks.is_safe():
         return launched(ranks, *command, folder=folder, backend=backend)
     env = {**environment(), **({"NPU_SHIM_COLLECTIVES": backend} if backend else {})}
     return forks.run_ranks(ranks, *command, folder=folder / f"logs_{ranks}", environ=env)

@@ -6,14 +6,14 @@ import json
 import math
 import os
 import pathlib
-import subprocess
-import sys
 from typing import Any, Callable, Dict
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from convert_tf2npu.main import main
+
+from tests.distributed import forks
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "scripts"
 IS_1 = tf.__version__.startswith("1.")
@@ -147,13 +147,10 @@ if HAS_LAYERS:
     CASES.update({"estimator.py": logistic, "contrib_layers.py": cell, "keras_graph.py": keras})
 
 
-def result_of(script: pathlib.Path, root: pathlib.Path) -> Result:
+def result_of(script: pathlib.Path, root: pathlib.Path, log: pathlib.Path) -> Result:
     environment = dict(os.environ, PYTHONPATH=str(root), NPU_SHIM_FALLBACK="silent")
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, env=environment, cwd=str(script.parent), text=True
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.strip().split("\n")[-1])
+    said = forks.run_script(script, log=log, environ=environment, cwd=script.parent)
+    return json.loads([line for line in said.splitlines() if line.startswith("{")][-1])
 
 
 def same(found: Any, wanted: Any, tolerance: float) -> bool:
@@ -176,12 +173,14 @@ def lifted(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_a_lifted_script_computes_what_it_did(name: str, lifted: pathlib.Path, repo_root: pathlib.Path) -> None:
-    found, wanted = result_of(lifted / name, repo_root), CASES[name]()
+def test_a_lifted_script_computes_what_it_did(
+    name: str, lifted: pathlib.Path, repo_root: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    found, wanted = result_of(lifted / name, repo_root, tmp_path / "lifted.log"), CASES[name]()
     assert set(found) == set(wanted)
     assert not [(key, found[key], wanted[key]) for key in wanted if not same(found[key], wanted[key], 1e-5)]
     if IS_1:
-        original = result_of(SCRIPTS / name, repo_root)
+        original = result_of(SCRIPTS / name, repo_root, tmp_path / "original.log")
         different: list[str] = [key for key in original if not same(found[key], original[key], 1e-6)]
         assert not different
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import subprocess
-import sys
-from typing import Any, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from convert_tf2npu.main import main
 
+from tests.distributed import forks
+
 HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 SCRIPTS = {
     "mirrored_estimator": "tf_strategy",
     "mirrored_train_and_evaluate": "tf_strategy",
@@ -61,33 +62,26 @@ WRITTEN: dict[str, list[str]] = {
 TAKEN_OUT = ("import horovod", "MirroredStrategy", "OneDeviceStrategy")
 
 
-def start(script: pathlib.Path, folder: pathlib.Path, *paths: str, run: Sequence[str] = ()) -> subprocess.Popen[str]:
-    """A script that runs and prints JSON in the end, with the arguments of Python before it."""
-    root = str(HERE.parent.parent)
+def result(script: pathlib.Path, log: pathlib.Path, *arguments: str, path: str = "") -> np.ndarray:
+    """Return the numbers that a script prints.
+
+    Args:
+        script: the script, or a program that runs it.
+        log: the file for the output; the script gets the path without its ending as a folder.
+        arguments: of the program, before that folder.
+        path: a further folder of modules.
+    """
     # oneDNN rounds otherwise where TensorFlow fuses operators, which the migrated script leaves to the card.
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join((root, os.path.join(root, "tools")) + paths),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), str(ROOT / "tools"), path))),
         "NPU_SHIM_FALLBACK": "silent",
         "TF_ENABLE_ONEDNN_OPTS": "0",
     }
     for name in ("RANK_ID", "RANK_SIZE", "TF_CONFIG"):
         environment.pop(name, None)
-    return subprocess.Popen(
-        [sys.executable, *run, str(script), str(folder)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=str(folder.parent),
-        env=environment,
-        universal_newlines=True,
-    )
-
-
-def result(running: subprocess.Popen[str]) -> np.ndarray:
-    """The numbers that a script printed."""
-    printed, complaints = running.communicate()
-    assert running.returncode == 0, complaints[-4000:]
-    return numbers(json.loads(printed.strip().split("\n")[-1]))
+    said = forks.run_script(script, *arguments, str(log.with_suffix("")), log=log, environ=environment, cwd=log.parent)
+    return numbers(json.loads([line for line in said.splitlines() if line[:1] in "[{"][-1]))
 
 
 def numbers(found: Any) -> np.ndarray:
@@ -105,12 +99,11 @@ def test_a_migrated_script_computes_what_it_did_before(name: str, tmp_path: path
     text = migrated.read_text()
     assert [part for part in WRITTEN[name] if part not in text] == []
     assert [word for word in TAKEN_OUT if word in text.split('"""', 2)[2]] == []
-    forms = [
-        start(script, tmp_path / "before", str(HERE / "one_process")),
-        start(migrated, tmp_path / "after"),
-        start(script, tmp_path / "in_memory", run=["-m", "npu_shim", "run", "-d", SCRIPTS[name]]),
-    ]
-    before, after, in_memory = [result(running) for running in forms]
+    before = result(script, tmp_path / "before.log", path=str(HERE / "one_process"))
+    after = result(migrated, tmp_path / "after.log")
+    run = tmp_path / "run.py"
+    run.write_text("import sys\nfrom npu_shim.cli import main\nsys.exit(main())\n")
+    in_memory = result(run, tmp_path / "in_memory.log", "run", "-d", SCRIPTS[name], str(script))
     np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(in_memory, after, rtol=1e-6, atol=1e-7)
     assert np.isfinite(before).all() and len(set(before.tolist())) > 1
