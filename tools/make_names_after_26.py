@@ -1,13 +1,14 @@
-"""Make convert_tf2npu/tf_api/names_after_26.py: the public names of TensorFlow 2.15 that TensorFlow 2.6 lacks.
+"""Make convert_tf2npu/tf_api/names_after_26.py: the public names of TensorFlow 2.15 and Keras 3 that 2.6 lacks.
 
 Each version of TensorFlow dumps its names::
 
     PYTHON26  tools/make_names_after_26.py dump > 26.json
     PYTHON215 tools/make_names_after_26.py dump > 215.json
-    python tools/make_names_after_26.py table 26.json 215.json > tools/convert_tf2npu/tf_api/names_after_26.py
+    PYTHON221 tools/make_names_after_26.py dump > 221.json
+    python tools/make_names_after_26.py table 26.json 215.json 221.json > tools/convert_tf2npu/tf_api/names_after_26.py
 
-A name that is missing stands for all names below it. Arguments are those of functions and constructors that both
-versions have.
+The third version adds the names of its Keras, methods left out. A name that is missing stands for all names below it.
+Arguments are those of functions and constructors that the first two versions have.
 """
 
 from __future__ import annotations
@@ -94,9 +95,17 @@ def added(old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def module_lines(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+def with_keras(new: dict[str, Any], newest: dict[str, Any]) -> dict[str, Any]:
+    """Return the names of a version, and those of the Keras of a later one."""
+    keras = (n for n in newest["names"] if n.startswith("keras.") and not n.startswith(_CLASSES))
+    return {**new, "names": [*new["names"], *keras]}
+
+
+def module_lines(old: dict[str, Any], new: dict[str, Any], newest: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of the module."""
-    yield f'"""The public names of TensorFlow {new["version"]} that TensorFlow {old["version"]} lacks.'
+    versions = [each["version"] for each in (new, newest, old)]
+    yield '"""The public names of TensorFlow {}, and of Keras in {}, that {} lacks.'.format(*versions)
+    new = with_keras(new, newest)
     yield ""
     yield "Made by tools/make_names_after_26.py; do not edit. Names have no root. A name stands for all names below it."
     yield '"""'
@@ -121,7 +130,7 @@ def main() -> int:
         out, sys.stdout = sys.stdout, io.StringIO()  # output of TensorFlow must not get into the table
         json.dump(dump(), out)
         return 0
-    if sys.argv[1:2] == ["table"] and len(sys.argv) == 4:
+    if sys.argv[1:2] == ["table"] and len(sys.argv) == 5:
         tables = []
         for path in sys.argv[2:]:
             with open(path, encoding="utf-8") as stream:

@@ -26,7 +26,7 @@ def listed(script: str) -> list[tuple[str, str, int, int]]:
         ("x = tf.compat.v1.reshape(y, [1])\n", [("tensorflow.reshape", "fine", 2, 5)]),
         (
             "from keras.layers import Dense\n\u00e9 = Dense(tf.abs(1))\n",
-            [("keras.layers.Dense", "fine", 3, 5), ("tensorflow.abs", "fine", 3, 11)],
+            [("tensorflow.keras.layers.Dense", "fine", 3, 5), ("tensorflow.abs", "fine", 3, 11)],
         ),
         ("import horovod.tensorflow as hvd\nhvd.init()\n", [("horovod.init", "fine", 3, 1)]),
         ("s = tf.Session()\n", [("tensorflow.Session", "change", 2, 5)]),

@@ -29,9 +29,9 @@ RULE_OF_KIND = {
 REPORTING = [rule for rule in Registry().rules if "Reported::" in rule.doc]
 
 
-def reported(text: str, select: str = "NPU2", path: str = "") -> list[str]:
+def reported(text: str, select: str = "NPU2", path: str = "", **settings: Any) -> list[str]:
     """The codes of the findings on a script."""
-    result = Converter(Settings(select=(select,))).convert(textwrap.dedent(text).encode("utf-8"), path)
+    result = Converter(Settings(select=(select,), **settings)).convert(textwrap.dedent(text).encode("utf-8"), path)
     assert result.new is None
     return [d.code for d in result.diagnostics if d.kind == FINDING]
 
@@ -380,4 +380,11 @@ def test_a_constant_that_is_a_denormal_number_of_float16_is_not_reported() -> No
     ],
 )
 def test_native_keras(text: str, expected: list[str]) -> None:
-    assert reported("import tensorflow as tf\n" + text + "\n", "NPU228") == expected
+    assert reported("import tensorflow as tf\n" + text + "\nx = tf.placeholder(tf.int32)\n", "NPU228") == expected
+
+
+def test_the_keras_package_is_that_of_tensorflow_unless_the_program_builds_graphs() -> None:
+    text = "import keras\nmodel = keras.Sequential([keras.layers.Dense(1)])\nmodel.fit(x, y)\n"
+    assert reported(text, "NPU228") == []
+    assert reported(text, "NPU228", tf="1") == reported(text, "NPU228", compat_v1=True) == ["NPU228"]
+    assert reported("from keras import backend as K\n" + text + "K.set_session(s)\n", "NPU228") == ["NPU228"]

@@ -14,6 +14,7 @@ from convert_tf2npu.project.project import Project
 
 TF = "import tensorflow as tf\n"
 KERAS = TF + "model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.fit(x, y)\n"
+PACKAGE = "import keras, os\nmodel = keras.Sequential([keras.layers.Dense(1)])\nmodel.fit(x, y)\n"
 TAPE = "with tf.GradientTape() as tape:\n    loss = model(x)\n"
 
 
@@ -46,7 +47,13 @@ def opened(text: str, **settings: Any) -> str:
             "TensorFlow 2, tf.GradientTape in line 3",
         ),
         (TF + "tf.compat.v1.logging.set_verbosity('ERROR')\n" + TAPE, "TensorFlow 2, tf.GradientTape in line 3"),
+        (PACKAGE, "TensorFlow 1 or 2, Keras"),
+        (PACKAGE.replace("import keras", "import tf_keras as keras"), "TensorFlow 1 or 2, Keras"),
+        (PACKAGE + "keras.utils.set_random_seed(1)\n", "TensorFlow 2, keras.utils.set_random_seed in line 4"),
         # TensorFlow 1, or both
+        (PACKAGE + "keras.backend.get_session()\n", ""),
+        (PACKAGE + "model.fit(x, y, nb_epoch=3)\n", ""),
+        (PACKAGE + "os.environ['KERAS_BACKEND'] = 'jax'\n", ""),
         (KERAS + "tf.compat.v1.disable_eager_execution()\n", ""),
         (KERAS + "s = tf.Session()\n", ""),
         (KERAS + "y = tf.nn.dropout(x, keep_prob=0.5)\n", ""),
@@ -121,6 +128,23 @@ def test_code_that_stays_on_the_cpu(
     said = capsys.readouterr().err
     assert ("No script opens the NPU for" in said) == bool(expected)
     assert f"{expected}: TensorFlow 2 runs there on the CPU" in said if expected else True
+
+
+def test_the_package_keras_in_a_program_of_tensorflow_1(tmp_path: pathlib.Path) -> None:
+    """A session in the script decides for the modules that it imports, in whichever order they are converted."""
+    files = {
+        "back.py": "from keras import backend as K\n",
+        "model.py": "from keras.layers import Dense\nfrom back import K\ndef made():\n    K.clear_session()\n",
+        "train.py": TF + "from keras.models import Sequential\nfrom model import made\nmade()\n"
+        "s = tf.Session()\nmodel = Sequential()\nmodel.fit(x, y)\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / name) for name in files]
+    for order in (paths, paths[::-1]):
+        converter = Converter(project=Project(order))
+        found = {path: converter.convert(pathlib.Path(path).read_bytes(), path) for path in order}
+        assert [d.code for path in paths for d in found[path].diagnostics] == ["NPU228", "NPU228", "NPU228", "NPU101"]
 
 
 def test_a_project(tmp_path: pathlib.Path) -> None:

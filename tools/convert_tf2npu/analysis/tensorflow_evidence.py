@@ -8,7 +8,7 @@ from typing import Iterator, NamedTuple
 from ..semantics.module_index import Names
 from ..semantics.tf_types import Type
 from ..syntax.expressions import last_name, last_part
-from ..tf_api.canonical_names import canonical, is_only_version2, is_version1
+from ..tf_api.canonical_names import canonical, is_only_version2, is_version1, of_keras
 from ..tf_api.v1_fate import NEW, NOWHERE, OF_CONTRIB, ONLY_IN_V1, became, rest_of
 
 _TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
@@ -41,6 +41,13 @@ npu_tf_optimizer set_keras_session_npu_config""".split()
 _KERAS = frozenset(
     "tensorflow.keras." + name for name in ("backend.get_session", "layers.CuDNNGRU", "layers.CuDNNLSTM")
 )
+# Names of Keras as a package of its own, and arguments of its methods, up to the last version for TensorFlow 1.
+_KERAS_PACKAGE = tuple(
+    "tensorflow.keras." + name
+    for name in """backend.get_session backend.set_session backend.tensorflow_backend engine.topology legacy.
+objectives utils.multi_gpu_model""".split()
+)
+_KERAS_ARGUMENTS = frozenset({"border_mode", "nb_epoch", "samples_per_epoch"})
 _MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"})
 _VERSIONS = frozenset({"__version__", "VERSION"})
 # TensorFlow 2.0 to 2.3 have it too.
@@ -94,7 +101,7 @@ def evidence_of(names: Names) -> FileEvidence:
             one = one or _evidence(names, last_part(dotted), node)
         elif dotted == "npu_shim.npu_init.npu_config_proto":
             session = session or _evidence(names, "npu_config_proto", node)
-        if not name.startswith(("tensorflow.", "tensorflow_estimator.")):
+        if not name.startswith(("tensorflow.", "tensorflow_estimator.")) and not of_keras(name):
             continue
         if dotted in _SESSIONS and is_version1(name):
             session = session or _evidence(names, name, node)
@@ -105,6 +112,7 @@ def evidence_of(names: Names) -> FileEvidence:
             eager = eager or _evidence(names, name, node)
         elif two is None and _is_two(name, dotted) and not _is_switched(names, node):
             two = _evidence(names, name, node)
+    one = one or _old_argument(names) if calls_keras else one
     two = eager or two or _reads_values(names)
     trains = trains or bool(eager and has_gradients) or _fits(names, calls_keras)
     return FileEvidence(one, session, eager, two, trains, opens)
@@ -129,6 +137,8 @@ def _names(names: Names) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
+    if of_keras(name):
+        return dotted.startswith(_KERAS_PACKAGE) or dotted in _KERAS
     if name.startswith("tensorflow.python."):
         return False  # private modules, which both versions have
     if dotted == "tensorflow.nn.dropout":
@@ -142,6 +152,17 @@ def _is_one(name: str, dotted: str, node: ast.AST) -> bool:
     if dotted.startswith("tensorflow.keras."):
         return False  # Keras moves names from version to version
     return not is_version1(name) and became(name) in (ONLY_IN_V1, NOWHERE, OF_CONTRIB)
+
+
+def _old_argument(names: Names) -> Evidence | None:
+    """Return the evidence of an argument that only Keras for TensorFlow 1 takes."""
+    found = (
+        (call.node, keyword.arg)
+        for call in names.calls
+        for keyword in call.node.keywords
+        if keyword.arg in _KERAS_ARGUMENTS
+    )
+    return next((_evidence(names, f"{argument}=", node) for node, argument in found), None)
 
 
 def _is_switched(names: Names, node: ast.AST) -> bool:
@@ -167,7 +188,7 @@ def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
 def _is_two(name: str, dotted: str) -> bool:
     if dotted.endswith(".gelu") or dotted.startswith("tensorflow.distribute."):
         return False  # the tool replaces these, so a second run would find another version
-    return not is_version1(name) and (became(name) == NEW or is_only_version2(name))
+    return not is_version1(name) and (became(dotted if of_keras(name) else name) == NEW or is_only_version2(name))
 
 
 def _reads_values(names: Names) -> Evidence | None:

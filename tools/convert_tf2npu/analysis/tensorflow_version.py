@@ -15,6 +15,7 @@ from ..project.context import Context
 from ..semantics.module_index import ModuleIndex, Names
 from .device_placement import in_test
 from .entry_points import is_started
+from .keras_backends import other_backends
 from .near_frameworks import near_frameworks
 from .tensorflow_evidence import Evidence, FileEvidence, evidence_of
 
@@ -53,6 +54,11 @@ def is_two(context: Context) -> bool:
     return verdict(context).is_two
 
 
+def is_of_graphs(context: Context) -> bool:
+    """Return True if a file belongs to a program that builds graphs, with both versions or with TensorFlow 1 only."""
+    return verdict(context).version in (Version.ONE, Version.BOTH)
+
+
 def is_eager(context: Context) -> bool:
     """Return True if a file has a tape or a tf.function, or builds no graph and one that imports it has them."""
     if context.tf == "1" or context.compat_v1 or not may_be_two(context):
@@ -69,7 +75,8 @@ def _has_eager_user(names: Names) -> bool:
 def is_on_cpu(context: Context) -> bool:
     """Return True if a file belongs to a program of TensorFlow 2 in which nothing opens the NPU device.
 
-    A script that trains is not among them: the tool opens the device there. Tests are not either.
+    A script that trains is not among them, unless it chooses another backend of Keras: the tool opens the device there.
+    Tests are not either.
     """
     if not may_be_two(context):
         return False
@@ -77,7 +84,7 @@ def is_on_cpu(context: Context) -> bool:
     if not found.is_two or found.opens or in_test(context, context.names.tree):
         return False
     if found.trains and is_started(context):
-        return False
+        return bool(other_backends(context))
     return not (found.is_trained and _Program(context.names).is_started)
 
 
@@ -222,6 +229,10 @@ _WORDS = {
         b"disable_",
         b"tf.app",
         b"npu_init",
+        b"_session",
+        b"_backend",
+        b"multi_gpu_model",
+        b"nb_epoch",
     ),
     "trains": (b"GradientTape", b".fit(", b"fit_generator", b"train_on_batch"),
     "opens": (b".open(",),

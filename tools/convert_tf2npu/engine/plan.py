@@ -6,7 +6,8 @@ import ast
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..analysis.tensorflow_version import is_on_cpu, is_two
+from ..analysis.keras_package import imports_keras
+from ..analysis.tensorflow_version import is_of_graphs, is_on_cpu, is_two
 from ..project.project import Project
 from ..rewrite.npu_imports import import_edits
 from ..rules.base import Change, Context, Result, Rule
@@ -14,6 +15,7 @@ from ..rules.compat_v1.lifted_names import as_lifted
 from ..rules.compat_v1.lifting import MOVING
 from ..rules.registry import Registry
 from ..semantics.model import Where
+from ..semantics.module_index import Module
 from ..syntax.expressions import last_name
 from ..syntax.source import Edit, Source
 from ..syntax.suppressions import ignored
@@ -85,15 +87,21 @@ class Planner:
 
     def _context(self, raw: bytes, path: str) -> _Context:
         self._project.settle()
-        _, source, names, types = self._project.understand(raw, path)
-        settings = self._settings
-        moves = settings.compat_v1 and settings.enabled(MOVING)
-        context = _Context(
-            source, names, types, settings.distributed, settings.compat_v1, settings.main, moves, settings.tf
-        )
+        module = self._project.understand(raw, path)
+        context = self._context_of(module)
+        if "keras" in module.source.text and imports_keras(module.names) and is_of_graphs(context):
+            context = self._context_of(self._project.with_keras_apart(module))
         if self._project.is_handed(raw, path):
             context.words = self._registry.words_of_others
         return context
+
+    def _context_of(self, module: Module) -> _Context:
+        settings = self._settings
+        moves = settings.compat_v1 and settings.enabled(MOVING)
+        _, source, names, types = module
+        return _Context(
+            source, names, types, settings.distributed, settings.compat_v1, settings.main, moves, settings.tf
+        )
 
     def _collect(self, context: Context) -> tuple[list[Change], list[Diagnostic], Said]:
         changes: list[Change] = []

@@ -29,12 +29,20 @@ class Project(ModuleIndex):
         paths: the Python files.
         fixed: those among them that stay unchanged.
         prepare: called with the names of each other file after it is parsed.
+        keras_apart: True if the package keras is another one than tf.keras in all files.
     """
 
-    def __init__(self, paths: Iterable[str] = (), fixed: Iterable[str] = (), prepare: Prepare | None = None) -> None:
+    def __init__(
+        self,
+        paths: Iterable[str] = (),
+        fixed: Iterable[str] = (),
+        prepare: Prepare | None = None,
+        keras_apart: bool = False,
+    ) -> None:
         self.files = SourceFiles(paths)
         self._fixed = frozenset(os.path.abspath(path) for path in fixed)
         self._prepare = prepare
+        self._keras_apart = keras_apart
         self._store = ModuleStore(self.files, self._analyse)
         self._imports: ImportGraph | None = None
         self._loading: list[str] = []
@@ -45,7 +53,8 @@ class Project(ModuleIndex):
         self._once: dict[tuple[object, ...], object] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Project, (self.files.given, self._fixed, self._prepare)  # another process reads the files itself
+        # Another process reads the files itself.
+        return Project, (self.files.given, self._fixed, self._prepare, self._keras_apart)
 
     # The files.
 
@@ -114,6 +123,10 @@ class Project(ModuleIndex):
         """
         return self._store.understand(raw, self.files.absolute(path))
 
+    def with_keras_apart(self, module: Module) -> Module:
+        """Return a module anew, in which the package keras is another one than tf.keras. It is not kept."""
+        return self._analyse(module.source.raw, module.path, True)
+
     def module(self, path: str) -> Module | None:
         return self._store.module(path)
 
@@ -127,9 +140,9 @@ class Project(ModuleIndex):
             self._once[key] = find(self, *args)
         return cast(_Answer, self._once[key])
 
-    def _analyse(self, raw: bytes, path: str) -> Module:
+    def _analyse(self, raw: bytes, path: str, keras_apart: bool = False) -> Module:
         source = Source(raw)
-        names = Resolver(source.tree, self, path)
+        names = Resolver(source.tree, self, path, keras_apart or self._keras_apart)
         if self._prepare and path not in self._fixed:
             self._prepare(self, source, names)
         return Module(path, source, names, TypeInference(names))

@@ -40,6 +40,8 @@ _IN_ADVICE = re.compile(
     r"(?<![\w.])(?<!from )(?<!import )({})(?=[.(])".format("|".join(sorted(STAR.difference(_SAME, _PLAIN_WORDS))))
 )
 
+_FRAMEWORKS = frozenset({"tensorflow", "keras", "tf_keras"})
+
 
 def taken(uses: Iterable[str], names: Names) -> str | None:
     """Return the first of some names of npu_init that the file binds to something else."""
@@ -182,16 +184,20 @@ def _behind(source: Source, body: list[ast.stmt], first: int) -> ast.stmt | None
     is_sure = False
     for statement in body:
         packages = {name.split(".")[0] for name in _imported(statement)}
-        if any(package.startswith("tensorflow") for package in packages):
+        if any(_is_framework(package) for package in packages):
             if source.start(statement) > first:
                 break
             chosen = statement
-            is_sure = is_sure or "tensorflow" in packages and not isinstance(statement, (ast.Try, ast.If))
+            is_sure = is_sure or bool(packages & _FRAMEWORKS) and not isinstance(statement, (ast.Try, ast.If))
     if isinstance(chosen, (ast.Try, ast.If)) and not is_sure:
         others = [h.body for h in chosen.handlers] if isinstance(chosen, ast.Try) else [chosen.orelse]
         if not others or not all(_behind(source, other, len(source.text)) for other in others):
             return _behind(source, chosen.body, first) or chosen
     return chosen
+
+
+def _is_framework(root: str) -> bool:
+    return root.startswith("tensorflow") or root in _FRAMEWORKS
 
 
 def _in_function(source: Source, names: Names, change: Change) -> ast.stmt | None:

@@ -107,6 +107,7 @@ class Names(ABC):
     Attributes:
         tree: the module.
         path: its file; empty for code without a file.
+        keras_apart: True if the package keras is another one than tf.keras, as with TensorFlow 1.
         project: the index of the project, if there is one.
         types: type inference for its expressions.
         lift: the plan for lifting it to tf.compat.v1, if it is lifted.
@@ -126,6 +127,7 @@ class Names(ABC):
 
     tree: ast.Module
     path: str
+    keras_apart: bool
     project: ModuleIndex | None
     types: Types
     lift: Lift | None

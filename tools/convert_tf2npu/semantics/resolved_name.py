@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 from ..tf_api.canonical_names import canonical, home
 
@@ -60,10 +60,15 @@ class ResolvedName(NamedTuple):
         return f"{self.path}:{self.dotted}" if self.dotted else self.path
 
 
-def agreed(found: set[ResolvedName | None]) -> ResolvedName | None:
-    """Return the one name that all candidates have, or None."""
+def agreed(found: set[ResolvedName | None], spelling: Callable[[str], str] = canonical) -> ResolvedName | None:
+    """Return the one name that all candidates have, or None.
+
+    Args:
+        found: the candidates.
+        spelling: returns the canonical name of a dotted name.
+    """
     if len(found) > 1 and None not in found:
         # import tensorflow.compat.v1 as tf, or plain tensorflow if that fails: one thing
-        if len({f.text if f.path else home(canonical(f.dotted)) for f in found if f}) == 1:
+        if len({f.text if f.path else home(spelling(f.dotted)) for f in found if f}) == 1:
             return max(found, key=lambda f: len(f.dotted) if f else 0)
     return found.pop() if len(found) == 1 else None

@@ -14,7 +14,7 @@ import ast
 from typing import Callable, Iterator, TypeVar, cast
 
 from ..syntax.expressions import constant, element, is_none
-from ..tf_api.canonical_names import canonical
+from ..tf_api.canonical_names import canonical, of_keras
 from ..tf_api.v1_fate import V1, became, lifted
 from .classes import Classes
 from .model import Binding, Lift, Where
@@ -41,10 +41,13 @@ class Resolver(Names):
         tree: the module.
         project: the index of the project, for names that the module imports from other files.
         path: the file of the module.
+        keras_apart: True if the package keras is another one than tf.keras.
     """
 
-    def __init__(self, tree: ast.Module, project: ModuleIndex | None = None, path: str = "") -> None:
-        self.tree, self.project, self.path = tree, project, path
+    def __init__(
+        self, tree: ast.Module, project: ModuleIndex | None = None, path: str = "", keras_apart: bool = False
+    ) -> None:
+        self.tree, self.project, self.path, self.keras_apart = tree, project, path, keras_apart
         self.lift: Lift | None = None
         self.by_name = frozenset()
         scopes = Scopes(tree)
@@ -124,7 +127,7 @@ class Resolver(Names):
                 )
             return self._known[node]
         if isinstance(node, ast.IfExp):
-            return agreed({self.named(part, where) for part in (node.body, node.orelse) if not is_none(part)})
+            return self._agreed({self.named(part, where) for part in (node.body, node.orelse) if not is_none(part)})
         if isinstance(node, ast.Subscript) and self.named(node.value, where) == _SYS_MODULES:
             key = constant(getattr(node.slice, "value", node.slice)) or constant(node.slice)
             return self._imported(key[0]) if key else None
@@ -138,7 +141,7 @@ class Resolver(Names):
         name = self.named(node, where)
         if name is None:
             return None
-        return name.text if name.path else canonical(name.dotted)
+        return name.text if name.path else self._canonical(name.dotted)
 
     def exported(self, name: str) -> ResolvedName | None:
         bindings = self.module.bindings.get(name)
@@ -178,7 +181,7 @@ class Resolver(Names):
                 for d in function.decorator_list
             ):
                 values = [(element(r.value, part), r) for r in own_returns(function) if r.value is not None]
-                self._returns[key] = agreed(
+                self._returns[key] = self._agreed(
                     {
                         self.named(value, self.places[r]) if value is not None else None
                         for value, r in values
@@ -187,19 +190,25 @@ class Resolver(Names):
                 )
         return self._returns[key]
 
+    def _canonical(self, dotted: str) -> str:
+        return dotted if self.keras_apart and of_keras(dotted) else canonical(dotted)
+
+    def _agreed(self, found: set[ResolvedName | None]) -> ResolvedName | None:
+        return agreed(found, self._canonical)
+
     def _name(self, word: str, bindings: list[Binding] | None) -> ResolvedName | None:
         if bindings is None:
             return self._from_star(word)
         name = self._one(bindings)
         if name and self.stars:
-            return agreed(later_stars(name, word, bindings, self.module, self.stars, self.project, self.path))
+            return self._agreed(later_stars(name, word, bindings, self.module, self.stars, self.project, self.path))
         return name
 
     def _one(self, bindings: list[Binding]) -> ResolvedName | None:
         if len(bindings) == 1:
             return self.binding_name(bindings[0])
         # None has no attributes and cannot be called: where a name is used, it is one of the other values.
-        return agreed({self.binding_name(b) for b in bindings if not (b.kind == "value" and is_none(b.node))})
+        return self._agreed({self.binding_name(b) for b in bindings if not (b.kind == "value" and is_none(b.node))})
 
     def _lifted(self, name: ResolvedName | None) -> ResolvedName | None:
         """Return a name as it is after the file is lifted to tf.compat.v1."""
@@ -233,7 +242,7 @@ class Resolver(Names):
                 for held in self.attributes.get(node.attr, ())
                 if self.named(held.target.value, held.binding.where) == base
             ]
-            return agreed({name} | {self.binding_name(b) for b in set_here}) if set_here else name
+            return self._agreed({name} | {self.binding_name(b) for b in set_here}) if set_here else name
         if bindings is not None and base is None and bindings[0].kind not in ("arg", "def", "class"):
             return None
         owner = self.owner(value, where)
@@ -243,7 +252,7 @@ class Resolver(Names):
         for binding, names in owner.names.held(owner.node, node.attr):
             if not (binding.kind == "value" and is_none(binding.node)):
                 found.add(names.binding_name(binding))
-        return agreed(found)
+        return self._agreed(found)
 
     def _of_call(self, node: ast.Call, where: Where) -> ResolvedName | None:
         function = node.func

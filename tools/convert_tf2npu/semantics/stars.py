@@ -12,6 +12,7 @@ from .module_index import ModuleIndex
 from .resolved_name import ResolvedName
 
 _BUILTINS = frozenset(dir(builtins))
+_FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
 
 
 def from_star(name: str, stars: Iterable[str], project: ModuleIndex | None, path: str) -> ResolvedName | None:
@@ -35,7 +36,7 @@ def from_star(name: str, stars: Iterable[str], project: ModuleIndex | None, path
             found = project.starred(module, name)
             if found:
                 known.add(found)
-        elif star.split(".")[0] in ("tensorflow", "tensorflow_estimator"):
+        elif star.split(".")[0] in _FRAMEWORKS:
             known.add(ResolvedName(star + "." + name))
         elif canonical(star) != "npu_shim.npu_init":
             known.add(None)  # a module that is not known here

@@ -7,6 +7,7 @@ object. Rules name it ``tensorflow.Session``.
 from __future__ import annotations
 
 import functools
+import re
 
 from .private_aliases import SAME, public
 
@@ -21,6 +22,13 @@ _GOOGLES = "google3.third_party.tensorflow"
 # The packages whose public interfaces npu_shim has. Scripts that use it are already ported.
 _VENDOR = {"npu_bridge": "npu_shim", "npu_device": "npu_shim.npu_device"}
 _OUR_HOROVOD = "npu_shim.horovod."
+# Keras as a package of its own. With TensorFlow 2 it has what tf.keras has; tf_keras is Keras 2 for TensorFlow 2.16.
+_KERAS = frozenset({"keras", "tf_keras"})
+# Modules in which Keras 2 has the layers that are public one level higher.
+_OF_LAYERS = re.compile(
+    r"tensorflow\.keras\.layers\.(?:advanced_activations|convolutional|core|embeddings|merge|noise|normalization|"
+    r"pooling|recurrent|wrappers)\.(?=[A-Z])"
+)
 
 
 @functools.lru_cache(maxsize=65536)
@@ -42,6 +50,9 @@ def canonical(name: str) -> str:
         # npu_init and the vendor's module paths have the same objects.
         last = name.rsplit(".", 1)[1]
         return name if last == "npu_init" else _npu_name(name)
+    if head in _KERAS:
+        name = _OF_LAYERS.sub("tensorflow.keras.layers.", f"tensorflow.keras.{rest}" if rest else "tensorflow.keras")
+        return SAME.get(name, name)
     if head == "horovod":
         # One interface under several paths. The interfaces of other frameworks keep their paths.
         for prefix in ("horovod.tensorflow.keras", "horovod.tensorflow", "horovod.keras"):
@@ -59,6 +70,11 @@ def canonical(name: str) -> str:
         name = "tensorflow" + name[len(version) :]
         version = _version_of(name)
     return SAME.get(public(name), public(name))
+
+
+def of_keras(name: str) -> bool:
+    """Return True if a name as spelled is in the package keras, not in tf.keras."""
+    return name.partition(".")[0] in _KERAS
 
 
 def _version_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The public names of TensorFlow 2.15.1 that TensorFlow 2.6.5 lacks.
+"""The public names of TensorFlow 2.15.1, and of Keras in 2.21.0, that 2.6.5 lacks.
 
 Made by tools/make_names_after_26.py; do not edit. Names have no root. A name stands for all names below it.
 """
@@ -24,11 +24,18 @@ experimental.dispatch_for_binary_elementwise_assert_apis experimental.dispatch_f
 experimental.dtensor experimental.enable_strict_mode experimental.extension_type experimental.float8_e4m3fn
 experimental.float8_e5m2 experimental.int4 experimental.numpy.flatten experimental.uint4
 experimental.unregister_dispatch_for fftnd ifftnd io.gfile.get_registered_schemes io.gfile.join irfftnd
-is_symbolic_tensor keras.Model.autotune_steps_per_execution keras.Model.build_from_config
-keras.Model.compile_from_config keras.Model.compute_loss keras.Model.compute_metrics
+is_symbolic_tensor keras.DTypePolicy keras.FloatDTypePolicy keras.Function keras.Initializer keras.InputSpec
+keras.KerasTensor keras.Layer keras.Loss keras.Metric keras.Model.autotune_steps_per_execution
+keras.Model.build_from_config keras.Model.compile_from_config keras.Model.compute_loss keras.Model.compute_metrics
 keras.Model.distribute_reduction_method keras.Model.export keras.Model.get_build_config keras.Model.get_compile_config
 keras.Model.get_metrics_result keras.Model.get_weight_paths keras.Model.jit_compile keras.Model.load_own_variables
-keras.Model.save_own_variables keras.Model.steps_per_execution keras.activations.mish keras.applications.ConvNeXtBase
+keras.Model.save_own_variables keras.Model.steps_per_execution keras.Operation keras.Optimizer keras.Quantizer
+keras.Regularizer keras.RematScope keras.StatelessScope keras.SymbolicScope keras.Variable keras.activations.celu
+keras.activations.glu keras.activations.hard_shrink keras.activations.hard_silu keras.activations.hard_swish
+keras.activations.hard_tanh keras.activations.leaky_relu keras.activations.log_sigmoid keras.activations.log_softmax
+keras.activations.mish keras.activations.relu6 keras.activations.silu keras.activations.soft_shrink
+keras.activations.sparse_plus keras.activations.sparse_sigmoid keras.activations.sparsemax
+keras.activations.squareplus keras.activations.tanh_shrink keras.activations.threshold keras.applications.ConvNeXtBase
 keras.applications.ConvNeXtLarge keras.applications.ConvNeXtSmall keras.applications.ConvNeXtTiny
 keras.applications.ConvNeXtXLarge keras.applications.EfficientNetV2B0 keras.applications.EfficientNetV2B1
 keras.applications.EfficientNetV2B2 keras.applications.EfficientNetV2B3 keras.applications.EfficientNetV2L
@@ -45,21 +52,47 @@ keras.applications.ResNetRS152 keras.applications.ResNetRS200 keras.applications
 keras.applications.ResNetRS350 keras.applications.ResNetRS420 keras.applications.ResNetRS50
 keras.applications.convnext keras.applications.efficientnet_v2 keras.applications.regnet keras.applications.resnet_rs
 keras.backend.binary_focal_crossentropy keras.backend.categorical_focal_crossentropy keras.backend.experimental
-keras.callbacks.BackupAndRestore keras.callbacks.SidecarEvaluatorModelExport keras.datasets.reuters.get_label_names
-keras.dtensor keras.export keras.layers.DepthwiseConv1D keras.layers.EinsumDense keras.layers.GroupNormalization
-keras.layers.HashedCrossing keras.layers.Identity keras.layers.RandomBrightness keras.layers.SpectralNormalization
-keras.layers.UnitNormalization keras.layers.experimental.preprocessing.HashedCrossing
-keras.losses.BinaryFocalCrossentropy keras.losses.CategoricalFocalCrossentropy keras.losses.binary_focal_crossentropy
-keras.losses.categorical_focal_crossentropy keras.metrics.BinaryIoU keras.metrics.F1Score keras.metrics.FBetaScore
-keras.metrics.IoU keras.metrics.OneHotIoU keras.metrics.OneHotMeanIoU keras.metrics.R2Score
-keras.metrics.binary_focal_crossentropy keras.metrics.categorical_focal_crossentropy keras.metrics.experimental
-keras.models.experimental keras.optimizers.Adafactor keras.optimizers.AdamW keras.optimizers.Lion
-keras.optimizers.experimental keras.optimizers.legacy keras.regularizers.OrthogonalRegularizer
-keras.regularizers.orthogonal_regularizer keras.saving keras.utils.FeatureSpace keras.utils.SidecarEvaluator
-keras.utils.StepsPerExecutionTuner keras.utils.TimedThread keras.utils.audio_dataset_from_directory
+keras.backend.is_float_dtype keras.backend.is_int_dtype keras.backend.result_type keras.backend.standardize_dtype
+keras.callbacks.BackupAndRestore keras.callbacks.OrbaxCheckpoint keras.callbacks.SidecarEvaluatorModelExport
+keras.callbacks.SwapEMAWeights keras.config keras.datasets.california_housing keras.datasets.reuters.get_label_names
+keras.device keras.distillation keras.distribution keras.dtensor keras.dtype_policies keras.export
+keras.initializers.IdentityInitializer keras.initializers.OrthogonalInitializer keras.initializers.STFT
+keras.initializers.STFTInitializer keras.initializers.stft keras.layers.AdaptiveAveragePooling1D
+keras.layers.AdaptiveAveragePooling2D keras.layers.AdaptiveAveragePooling3D keras.layers.AdaptiveMaxPooling1D
+keras.layers.AdaptiveMaxPooling2D keras.layers.AdaptiveMaxPooling3D keras.layers.AugMix keras.layers.AutoContrast
+keras.layers.ContrastLimitedAdaptiveHistogramEqualization keras.layers.CutMix keras.layers.DepthwiseConv1D
+keras.layers.EinsumDense keras.layers.Equalization keras.layers.FlaxLayer keras.layers.GroupNormalization
+keras.layers.GroupQueryAttention keras.layers.HashedCrossing keras.layers.Identity keras.layers.JaxLayer
+keras.layers.MaxNumBoundingBoxes keras.layers.MelSpectrogram keras.layers.MixUp keras.layers.Pipeline
+keras.layers.RMSNormalization keras.layers.RandAugment keras.layers.RandomBrightness
+keras.layers.RandomColorDegeneration keras.layers.RandomColorJitter keras.layers.RandomElasticTransform
+keras.layers.RandomErasing keras.layers.RandomGaussianBlur keras.layers.RandomGrayscale keras.layers.RandomHue
+keras.layers.RandomInvert keras.layers.RandomPerspective keras.layers.RandomPosterization
+keras.layers.RandomSaturation keras.layers.RandomSharpness keras.layers.RandomShear keras.layers.ReversibleEmbedding
+keras.layers.STFTSpectrogram keras.layers.Solarization keras.layers.SpectralNormalization keras.layers.TFSMLayer
+keras.layers.TorchModuleWrapper keras.layers.UnitNormalization keras.layers.experimental.preprocessing.HashedCrossing
+keras.legacy keras.losses.BinaryFocalCrossentropy keras.losses.CTC keras.losses.CategoricalFocalCrossentropy
+keras.losses.CategoricalGeneralizedCrossEntropy keras.losses.Circle keras.losses.Dice keras.losses.Tversky
+keras.losses.binary_focal_crossentropy keras.losses.categorical_focal_crossentropy
+keras.losses.categorical_generalized_cross_entropy keras.losses.circle keras.losses.ctc keras.losses.dice
+keras.losses.tversky keras.metrics.BinaryIoU keras.metrics.ConcordanceCorrelation keras.metrics.F1Score
+keras.metrics.FBetaScore keras.metrics.IoU keras.metrics.OneHotIoU keras.metrics.OneHotMeanIoU
+keras.metrics.PearsonCorrelation keras.metrics.R2Score keras.metrics.binary_focal_crossentropy
+keras.metrics.categorical_focal_crossentropy keras.metrics.categorical_hinge keras.metrics.concordance_correlation
+keras.metrics.experimental keras.metrics.huber keras.metrics.pearson_correlation keras.mixed_precision.DTypePolicy
+keras.mixed_precision.dtype_policy keras.mixed_precision.set_dtype_policy keras.models.experimental keras.name_scope
+keras.ops keras.optimizers.Adafactor keras.optimizers.AdamW keras.optimizers.Lamb keras.optimizers.Lion
+keras.optimizers.LossScaleOptimizer keras.optimizers.MultiOptimizer keras.optimizers.Muon
+keras.optimizers.OptimizerMap keras.optimizers.ScheduleFreeAdamW keras.optimizers.experimental keras.optimizers.legacy
+keras.quantizers keras.random keras.regularizers.OrthogonalRegularizer keras.regularizers.orthogonal_regularizer
+keras.remat keras.saving keras.tree keras.utils.Config keras.utils.FeatureSpace keras.utils.PyDataset
+keras.utils.SidecarEvaluator keras.utils.StepsPerExecutionTuner keras.utils.TimedThread
+keras.utils.audio_dataset_from_directory keras.utils.bounding_boxes keras.utils.clear_session
 keras.utils.disable_interactive_logging keras.utils.enable_interactive_logging
-keras.utils.is_interactive_logging_enabled keras.utils.legacy keras.utils.pad_sequences keras.utils.set_random_seed
-keras.utils.split_dataset keras.utils.to_ordinal keras.utils.warmstart_embedding_matrix losses.BinaryFocalCrossentropy
+keras.utils.is_interactive_logging_enabled keras.utils.is_keras_tensor keras.utils.legacy keras.utils.pad_sequences
+keras.utils.set_random_seed keras.utils.split_dataset keras.utils.standardize_dtype keras.utils.to_ordinal
+keras.utils.warmstart_embedding_matrix keras.version keras.visualization keras.wrappers.SKLearnClassifier
+keras.wrappers.SKLearnRegressor keras.wrappers.SKLearnTransformer losses.BinaryFocalCrossentropy
 losses.CategoricalFocalCrossentropy losses.binary_focal_crossentropy losses.categorical_focal_crossentropy
 math.approx_max_k math.approx_min_k metrics.BinaryIoU metrics.F1Score metrics.FBetaScore metrics.IoU metrics.OneHotIoU
 metrics.OneHotMeanIoU metrics.R2Score metrics.binary_focal_crossentropy metrics.categorical_focal_crossentropy

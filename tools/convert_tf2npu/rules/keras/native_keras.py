@@ -1,23 +1,48 @@
-"""The keras package instead of tf.keras.
+"""The keras package instead of tf.keras, with TensorFlow 1.
 
-Only the Keras of TensorFlow runs on the NPU. The separate package ``keras`` creates sessions and graphs without the
-NPU configuration. Import ``keras`` and its modules from ``tensorflow``. The rule reports one finding for each file.
+With TensorFlow 1, only the Keras of TensorFlow runs on the NPU: the separate package ``keras`` builds its own graphs and
+layers. Import ``keras`` and its modules from ``tensorflow``. The rule reports one finding for each file of a program that
+builds graphs, and with ``--tf 1`` and ``--compat-v1``.
+
+With TensorFlow 2 the package is the Keras of TensorFlow. All rules act on its names as on those of ``tf.keras``, and the
+device is opened (NPU121).
 
 Reported::
 
     from keras.models import Sequential
     from keras.layers import Dense
+    import tensorflow as tf
+
+    x = tf.placeholder(tf.float32, [32, 4])
+    y = Dense(1)(x)
 
 Reported::
 
     import keras
+    from keras import backend as K
 
+    K.set_session(session)
     model = keras.Sequential()
+
+Reported::
+
+    import keras
+    from keras.utils import multi_gpu_model
+
+    model = multi_gpu_model(keras.Sequential(), 2)
+    model.fit(images, labels, nb_epoch=4)
+
+Untouched::
+
+    import keras
+
+    layer = keras.layers.Dense(1)
 
 Untouched::
 
     from tensorflow import keras
 
+    keras.backend.set_session(session)
     model = keras.Sequential()
 
 Untouched::
@@ -26,6 +51,8 @@ Untouched::
         from tensorflow import keras
     except ImportError:
         import keras
+
+    x = keras.backend.placeholder((32, 4))
 """
 
 from __future__ import annotations
@@ -33,24 +60,17 @@ from __future__ import annotations
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...semantics.model import Binding
-from ...semantics.resolved_name import ResolvedName
+from ...analysis.keras_package import keras_imports
 from ..base import Context, Finding, Result
 
 CODE = "NPU228"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if "keras" not in context.source.text or in_test(context, context.names.tree):
+    names = context.names
+    if not names.keras_apart or "keras" not in context.source.text or in_test(context, names.tree):
         return
-    scopes = [context.names.module] + [f.scope for f in context.names.functions]
-    found: list[Binding] = []
-    for scope in scopes:
-        for bindings in scope.bindings.values():
-            targets = [b.target for b in bindings if b.kind == "import"]
-            if any(t.startswith("tensorflow.") for t in targets):
-                continue
-            found += [b for b in bindings if b.kind == "import" and b.node is not None and _is_native(context, b)]
+    found = keras_imports(names)
     if found:
         first = min(found, key=lambda b: getattr(b.node, "lineno", 0))
         assert first.node is not None
@@ -60,9 +80,3 @@ def check_file(context: Context) -> Iterator[Result]:
             "the keras package does not run on the NPU. Write from tensorflow import keras, "
             f"from tensorflow.keras.{module} import NAME",
         )
-
-
-def _is_native(context: Context, binding: Binding) -> bool:
-    names = context.names
-    target = names.project.follow(binding.target, names.path) if names.project else ResolvedName(binding.target)
-    return target is not None and not target.path and target.dotted.partition(".")[0] == "keras"

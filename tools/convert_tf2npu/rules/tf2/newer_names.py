@@ -1,7 +1,7 @@
 """Names that TensorFlow 2.6 lacks.
 
 On the NPU, programs of TensorFlow 2 run with TensorFlow 2.6. The rule reports calls of functions and classes, and
-arguments, that exist in TensorFlow 2.15 and not in 2.6, each once for each file. Code under a test of the version, or
+arguments, that exist in TensorFlow 2.15 or Keras 3 and not in 2.6, each once for each file. Code under a test of the version, or
 in a ``try``, is not reported.
 
 Reported::
@@ -18,6 +18,16 @@ Reported::
     @tf.function(reduce_retracing=True)
     def step(x):
         return model(x)
+
+Reported::
+
+    from tensorflow import keras
+    from tensorflow.keras import ops
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.fit(ops.ones((8, 4)), labels)
 
 Untouched::
 
@@ -71,14 +81,30 @@ _INSTEAD = {
     "data.Dataset.sample_from_datasets": "tf.data.experimental.sample_from_datasets",
     "data.Dataset.save": "tf.data.experimental.save",
     "function.reduce_retracing": "experimental_relax_shapes=True",
+    "keras.Initializer": "tf.keras.initializers.Initializer",
+    "keras.InputSpec": "tf.keras.layers.InputSpec",
+    "keras.Layer": "tf.keras.layers.Layer",
+    "keras.Loss": "tf.keras.losses.Loss",
+    "keras.Metric": "tf.keras.metrics.Metric",
     "keras.Model.compute_loss": "self.compiled_loss",
     "keras.Model.compute_metrics": "self.compiled_metrics",
     "keras.Model.export": "model.save",
+    "keras.Optimizer": "tf.keras.optimizers.Optimizer",
+    "keras.Regularizer": "tf.keras.regularizers.Regularizer",
+    "keras.Variable": "tf.Variable",
+    "keras.activations.silu": "tf.keras.activations.swish",
     "keras.callbacks.BackupAndRestore": "tf.keras.callbacks.experimental.BackupAndRestore",
     "keras.layers.EinsumDense": "tf.keras.layers.experimental.EinsumDense",
     "keras.layers.Identity": "tf.keras.layers.Lambda(tf.identity)",
+    "keras.mixed_precision.set_dtype_policy": "tf.keras.mixed_precision.set_global_policy",
+    "keras.ops": "tf, tf.math and tf.nn",
+    "keras.optimizers.LossScaleOptimizer": "tf.keras.mixed_precision.LossScaleOptimizer",
     "keras.optimizers.experimental": "the same optimizer of tf.keras.optimizers",
     "keras.optimizers.legacy": "the same optimizer of tf.keras.optimizers",
+    "keras.random": "tf.random",
+    "keras.tree": "tf.nest",
+    "keras.utils.PyDataset": "tf.keras.utils.Sequence",
+    "keras.utils.clear_session": "tf.keras.backend.clear_session",
     "keras.utils.pad_sequences": "tf.keras.preprocessing.sequence.pad_sequences",
     "keras.utils.set_random_seed": "random.seed, numpy.random.seed and tf.random.set_seed",
     "io.gfile.join": "os.path.join",

@@ -1,0 +1,30 @@
+"""Find the imports of Keras as a package of its own, instead of ``tf.keras``."""
+
+from __future__ import annotations
+
+from ..semantics.model import Binding
+from ..semantics.module_index import Names
+from ..semantics.resolved_name import ResolvedName
+from ..tf_api.canonical_names import of_keras
+
+
+def imports_keras(names: Names) -> bool:
+    """Return True if a file imports the package keras or a name of it."""
+    return bool(keras_imports(names)) or any(of_keras(star.module) for star in names.stars)
+
+
+def keras_imports(names: Names) -> list[Binding]:
+    """Return the imports of the package, those left out that a script tries with ``tf.keras`` first or second."""
+    scopes = [names.module] + [function.scope for function in names.functions]
+    found: list[Binding] = []
+    for scope in scopes:
+        for bindings in scope.bindings.values():
+            imports = [b for b in bindings if b.kind == "import" and b.node is not None]
+            if not any(b.target.startswith("tensorflow.") for b in imports):
+                found += [b for b in imports if _is_of_keras(names, b)]
+    return found
+
+
+def _is_of_keras(names: Names, binding: Binding) -> bool:
+    target = names.project.follow(binding.target, names.path) if names.project else ResolvedName(binding.target)
+    return target is not None and not target.path and of_keras(target.dotted)

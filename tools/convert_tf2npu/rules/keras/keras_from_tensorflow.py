@@ -1,0 +1,205 @@
+"""Import Keras from TensorFlow.
+
+On the NPU, programs of TensorFlow 2 run with TensorFlow 2.6. Its package ``keras`` lacks most public names, such as
+``keras.optimizers.Adam``, ``keras.utils.to_categorical`` and ``keras.datasets.mnist``; ``tf.keras`` has them. The rule
+imports Keras from TensorFlow in programs that train with TensorFlow 2, or with a version that they do not show. In
+TensorFlow 2.15 and 2.21 both names are the same Keras, and with TensorFlow 1 only ``tf.keras`` runs on the NPU.
+
+The rule reports imports that it cannot convert: of private modules such as ``keras.engine``, of several modules in one
+statement, and of names that ``tf.keras`` lacks in one of the versions, such as ``keras.saving``.
+
+Before::
+
+    import keras
+    from keras import layers
+    from keras.optimizers import Adam
+    import keras.backend as K
+
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile(Adam(K.epsilon()), 'mse')
+    model.fit(images, labels)
+
+After::
+
+    from tensorflow import keras
+    from tensorflow.keras import layers
+    from tensorflow.keras.optimizers import Adam
+    from tensorflow.keras import backend as K
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile(Adam(K.epsilon()), 'mse')
+    model.fit(images, labels)
+
+Before::
+
+    from keras.layers.core import Dense, Dropout
+    from keras.models import Sequential
+    from keras.utils.np_utils import to_categorical
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = Sequential([Dropout(0.1), Dense(1)])
+    model.fit(images, to_categorical(labels))
+
+After::
+
+    from tensorflow.keras.layers import Dense, Dropout
+    from tensorflow.keras.models import Sequential
+    from tensorflow.keras.utils import to_categorical
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = Sequential([Dropout(0.1), Dense(1)])
+    model.fit(images, to_categorical(labels))
+
+Reported::
+
+    import keras
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.fit(images, labels)
+    keras.saving.save_model(model, 'model.keras')
+
+Untouched::
+
+    from tensorflow import keras
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.fit(images, labels)
+
+Untouched::
+
+    import os
+
+    os.environ['KERAS_BACKEND'] = 'jax'  # npu: ignore[NPU277]
+    import keras
+
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.fit(images, labels)
+
+Untouched::
+
+    import keras
+
+    layer = keras.layers.Dense(1)
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator
+
+from ...analysis.device_placement import in_test
+from ...analysis.keras_backends import other_backends
+from ...analysis.keras_package import keras_imports
+from ...analysis.tensorflow_version import may_be_two, verdict
+from ...semantics.model import Binding
+from ...syntax.source import Edit
+from ..base import Change, Context, Finding, Result
+
+CODE = "NPU123"
+# The modules that tf.keras and the package have in common.
+_PUBLIC = re.compile(
+    r"activations|applications(\.\w+)?|backend|callbacks(\.experimental)?|constraints|datasets(\.\w+)?|distribution|"
+    r"config|dtype_policies|estimator|experimental|export|initializers|layers(\.experimental(\.preprocessing)?)?|losses|"
+    r"metrics|mixed_precision(\.experimental)?|models|ops(\.\w+)?|optimizers(\.(schedules|legacy|experimental))?|"
+    r"preprocessing(\.\w+)?|quantizers|random|regularizers|tree|utils(\.(legacy|experimental))?|wrappers(\.\w+)?"
+)
+# Modules of Keras 2 with names that are public one level higher.
+_PRIVATE = re.compile(
+    r"(layers)\.(?:advanced_activations|convolutional|core|embeddings|merge|noise|normalization|pooling|recurrent|"
+    r"wrappers)|(utils)\.(?:generic_utils|np_utils|vis_utils)"
+)
+_KNOWN = (_PUBLIC, _PRIVATE, re.compile("|__.*"))
+# Names that tf.keras lacks in TensorFlow 2.16 and later.
+_LACKING = re.compile(r"saving\b|protobuf\b|(losses|metrics)\.(kl_divergence|log_cosh|mean_(absolute|squared)_\w+)$")
+
+
+def check_file(context: Context) -> Iterator[Result]:
+    names = context.names
+    if names.keras_apart or "keras" not in context.source.text or not may_be_two(context):
+        return
+    found = [binding for binding in keras_imports(names) if binding.target.partition(".")[0] == "keras"]
+    if not (found or names.stars) or in_test(context, names.tree) or other_backends(context):
+        return
+    program = verdict(context)
+    if not program.is_two or not (program.is_trained or program.opens):
+        return
+    by_statement: dict[ast.AST, list[Binding]] = {}
+    for star in names.stars:
+        if star.module.partition(".")[0] == "keras" and _PUBLIC.fullmatch(star.module.partition(".")[2]):
+            by_statement[star.node] = []
+    for binding in found:
+        assert binding.where.statement is not None
+        by_statement.setdefault(binding.where.statement, []).append(binding)
+    for node, bindings in by_statement.items():
+        lacking = _lacking(context, bindings)
+        edit = None if lacking else _edit(context, node)
+        if edit:
+            yield Change(node, "keras imported from TensorFlow", (edit,))
+        else:
+            what = f"tf.keras lacks {lacking} in some versions" if lacking else "it imports several modules"
+            yield Finding(node, f"{what}. Import the names that TensorFlow has from tensorflow.keras")
+
+
+def _edit(context: Context, node: ast.AST) -> Edit | None:
+    """Return the edit of an import statement, or None if it imports several modules."""
+    source = context.source
+    if isinstance(node, ast.ImportFrom):
+        start = source.text.index("keras", source.start(node))
+        _, _, rest = (node.module or "").partition(".")
+        return Edit(start, start + len(node.module or ""), "tensorflow.keras" + (f".{_public(rest)}" if rest else ""))
+    assert isinstance(node, ast.Import)
+    if len(node.names) > 1:
+        return None
+    name, new = node.names[0].name, node.names[0].asname
+    home, _, last = f"tensorflow.{name}".rpartition(".")
+    if not new:
+        home, last = "tensorflow", "keras"  # import keras.layers binds keras
+    written = f"from {home} import {last}" + (f" as {new}" if new and new != last else "")
+    return Edit(source.start(node), source.end(node), written)
+
+
+def _public(module: str) -> str:
+    match = _PRIVATE.fullmatch(module)
+    return match.group(1) or match.group(2) if match else module
+
+
+def _lacking(context: Context, bindings: list[Binding]) -> str:
+    """Return the first name of Keras, of those that some imports bring, that tf.keras lacks; "" if it has all."""
+    for name in _used(context, bindings):
+        rest = name.partition(".")[2]
+        if _LACKING.match(rest) or not any(known.fullmatch(part) for part in _modules(rest) for known in _KNOWN):
+            return name
+    return ""
+
+
+def _modules(name: str) -> list[str]:
+    """Return what may be the module of a name below keras: the parts before a class, or a function or the name."""
+    parts = name.split(".")
+    lower = next((index for index, part in enumerate(parts) if not part.islower()), len(parts))
+    if lower < len(parts) or name.startswith("__"):
+        return [".".join(parts[:lower])]
+    return [name, ".".join(parts[:-1])] if len(parts) > 1 else [name]
+
+
+def _used(context: Context, bindings: list[Binding]) -> Iterator[str]:
+    """Yield the names that imports bring, and those that the file uses of them."""
+    names = context.names
+    for binding in bindings:
+        yield binding.target
+    brought = {id(binding) for binding in bindings}
+    for node, where in names.reads:
+        if any(id(each) in brought for each in names.lookup(node.id, where) or ()):
+            whole: ast.AST = node
+            parent = names.parents.get(whole)
+            while isinstance(parent, ast.Attribute):
+                whole, parent = parent, names.parents.get(parent)
+            yield names.spelled(whole, where) or binding.target
