@@ -42,7 +42,8 @@ The status comes from the vendor's list for that TensorFlow version. Rules overr
 ## report.sarif
 
 SARIF 2.1.0, accepted by its schema and by the checks of GitHub code scanning: rewrites have the level `note`,
-findings `warning`, unreadable files `error`; the latter are also notifications of the invocation. A region is the
+findings `warning`, unreadable files `error`; the latter are also notifications of the invocation. So is a `warning`
+about the files that run TensorFlow 2 on the CPU, because no script opens the NPU device for them. A region is the
 dotted name at the place; columns count UTF-16 units. In a notebook the region refers to the lines of the file, and the
 message has cell, line and column. Fingerprints survive changes elsewhere in a file.
 """

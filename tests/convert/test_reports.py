@@ -111,6 +111,7 @@ def test_the_json_is_as_its_schema_page_says(reports: pathlib.Path, repo_root: p
         "files_read": 6,
         "files_changed": 3,
         "files_unreadable": 1,
+        "files_on_cpu": 0,
         "rewrites": 3,
         "findings": 1,
         "tensorflow_calls": {"total": 5, "fine": 1, "rewritten": 3, "left": 1},
@@ -185,6 +186,18 @@ def test_fingerprints_outlive_other_changes_and_differ(tmp_path: pathlib.Path) -
 def test_the_sarif_has_the_exit_code(text: str, code: int, tmp_path: pathlib.Path) -> None:
     (invocation,) = sarif_of(tmp_path, text)["invocations"]
     assert (invocation["exitCode"], invocation["executionSuccessful"]) == (code, code != 2)
+
+
+def test_all_reports_name_the_files_that_stay_on_the_cpu(tmp_path: pathlib.Path) -> None:
+    """No report is an all-clear where no script opens the NPU device."""
+    run = sarif_of(tmp_path, "import tensorflow as tf\n@tf.function\ndef f(x):\n    return tf.abs(x)\n")
+    line = "No script opens the NPU for a.py: TensorFlow 2 runs there on the CPU. "
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert notification["level"] == "warning" and notification["message"]["text"].startswith(line)
+    assert run["invocations"][0]["executionSuccessful"] and run["results"] == []
+    report = json.loads((tmp_path / "r" / "report.json").read_text())
+    assert report["summary"]["files_on_cpu"] == 1 and report["files"][0]["on_cpu"] is True
+    assert all(line in (tmp_path / "r" / name).read_text() for name in ("report.txt", "report.html"))
 
 
 class Page(html.parser.HTMLParser):

@@ -16,7 +16,10 @@ from convert_tf2npu.main import main
 _SARIF = pathlib.Path(sys.prefix) / "sarif" / "node_modules" / "@microsoft" / "sarif-multitool-linux"
 NOTEBOOK = {"cells": [{"cell_type": "code", "source": ["import tensorflow as tf\n", '"\U0001f600"; tf.Session()\n']}]}
 TREES: dict[str, dict[bytes, bytes]] = {
-    "ordinary": {b"train.py": b"import tensorflow as tf\nwith tf.Session() as sess:\n    sess.run(x)\n"},
+    "ordinary": {
+        b"train.py": b"import tensorflow as tf\nwith tf.Session() as sess:\n    sess.run(x)\n",
+        b"on_cpu.py": b"import tensorflow as tf\n@tf.function\ndef f(x):\n    return tf.abs(x)\n",
+    },
     "everything": {
         b"a.py": b"import tensorflow as tf\ntf.Session()\ntf.Session(**kw)\nx = tf.where(y)\ntf.abs(1)\n",
         b"b c/<script>\"'.py": b'import tensorflow as tf\n"\xf0\x9f\x98\x80", tf.Session()\n',

@@ -43,6 +43,7 @@ def _fields(report: Report) -> Iterator[tuple[str, Any]]:
             "files_read": len(report.files),
             "files_changed": sum(1 for f in report.files if f.result.new is not None),
             "files_unreadable": sum(1 for f in report.files if f.result.unreadable),
+            "files_on_cpu": sum(1 for f in report.files if f.result.on_cpu),
             "rewrites": report.count(CHANGE),
             "findings": report.count(FINDING),
             "tensorflow_calls": _calls(report.calls),
@@ -70,6 +71,7 @@ def _fields(report: Report) -> Iterator[tuple[str, Any]]:
                 "uri": file.uri,
                 "changed": file.result.new is not None,
                 "readable": not file.result.unreadable,
+                "on_cpu": file.result.on_cpu,
                 "tensorflow_calls": _calls(file.result.calls),
                 "diagnostics": [_diagnostic(d) for d in file.result.diagnostics],
             }

@@ -12,7 +12,7 @@ from ..engine.results import CHANGE, ERROR, FINDING, Diagnostic
 from .explanation import markdown, plain
 from .model import Explanation, Report, ReportFile
 from .regions import Regions
-from .text import message, place
+from .text import message, on_cpu, place
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {CHANGE: "note", FINDING: "warning", ERROR: "error"}
@@ -51,7 +51,7 @@ def to_sarif(report: Report) -> Iterator[str]:
                         {
                             "executionSuccessful": not notifications,
                             "exitCode": report.exit_code,
-                            "toolExecutionNotifications": notifications,
+                            "toolExecutionNotifications": notifications + _on_cpu(report),
                         }
                     ],
                     "columnKind": "utf16CodeUnits",
@@ -78,6 +78,17 @@ def to_sarif(report: Report) -> Iterator[str]:
             between = ","
     yield "[]" if between == "[" else "\n   ]"
     yield after + "\n"
+
+
+def _on_cpu(report: Report) -> list[_Json]:
+    """Return a notification about the files of TensorFlow 2 that no script runs on the NPU, if there are any."""
+    locations = [
+        {"physicalLocation": {"artifactLocation": {"uri": file.uri, "uriBaseId": "SRC"}}}
+        for file in report.files
+        if file.result.on_cpu
+    ]
+    lines = on_cpu([(file.name, file.result) for file in report.files])
+    return [{"level": "warning", "message": {"text": line}, "locations": locations} for line in lines]
 
 
 def _rule(rule: Explanation) -> _Json:
