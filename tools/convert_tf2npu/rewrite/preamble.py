@@ -64,8 +64,10 @@ _OTHER_SETTINGS = (
 )
 # Questions to TensorFlow and Horovod, which build nothing to answer them, and the start of Horovod.
 _QUESTIONS = frozenset(
-    """tensorflow.__version__.startswith tensorflow.executing_eagerly tensorflow.test.gpu_device_name
-tensorflow.test.is_gpu_available horovod.init horovod.local_rank horovod.local_size horovod.rank horovod.size""".split()
+    """
+tensorflow.__version__.startswith tensorflow.executing_eagerly tensorflow.keras.mixed_precision.Policy
+tensorflow.test.gpu_device_name tensorflow.test.is_gpu_available horovod.init horovod.local_rank
+horovod.local_size horovod.rank horovod.size""".split()
 )
 _VARIABLES = frozenset({"os.environ", "sys.path"})  # a script assigns to them or to their items
 # Modules whose functions build nothing with TensorFlow: their results are paths, arguments, numbers, loggers.

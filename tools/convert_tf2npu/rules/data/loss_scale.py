@@ -17,8 +17,10 @@ The rule reports these calls:
 In programs of TensorFlow 2, ``LossScaleOptimizer`` of Keras becomes ``npu.train.optimizer.NpuLossScaleOptimizer``, and
 the mixed precision of the NPU is ``npu.global_options().precision_mode = 'allow_mix_precision'`` before ``npu.open()``.
 The rule writes this in place of ``set_global_policy('mixed_float16')`` if that call is part of the settings before the
-program's work and the script scales its loss itself. It reports other policies: with ``compile`` and ``fit`` Keras scales
-the loss by itself, so without the policy the optimizer must be wrapped. The graph rewrite scales the loss, too.
+program's work. With the policy ``compile`` scales the loss by itself, so the rule wraps the optimizers of all its calls.
+On the CPU the program then computes in float32. It reports a policy if it does not know these optimizers, if other files
+compile models or ask for the policy, if a layer is given it, and with ``-d tf_strategy``. The graph rewrite scales the
+loss, too.
 
 Before::
 
@@ -49,6 +51,36 @@ After::
             loss = optimizer.get_scaled_loss(model(x))
         gradients = optimizer.get_unscaled_gradients(tape.gradient(loss, variables))
         optimizer.apply_gradients(zip(gradients, variables))
+
+Before::
+
+    import tensorflow as tf
+
+    policy = tf.keras.mixed_precision.Policy('mixed_float16')
+    tf.keras.mixed_precision.set_global_policy(policy)
+    print(policy.compute_dtype)
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, dtype='float32')])
+    model.compile(optimizer=optimizer, loss='mse')
+    model.fit(x, y)
+    model.compile('rmsprop', 'mse')
+    model.fit(x, y)
+
+After::
+
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    policy = tf.keras.mixed_precision.Policy('mixed_float16')
+    npu.global_options().precision_mode = 'allow_mix_precision'
+    print(policy.compute_dtype)
+    npu.open().as_default()
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, dtype='float32')])
+    model.compile(optimizer=npu.train.optimizer.NpuLossScaleOptimizer(optimizer), loss='mse')
+    model.fit(x, y)
+    model.compile(npu.train.optimizer.NpuLossScaleOptimizer(tf.keras.optimizers.RMSprop()), 'mse')
+    model.fit(x, y)
 
 Before::
 
@@ -138,6 +170,19 @@ Untouched::
 
     import tensorflow as tf
 
+    @tf.function
+    def call(layer, x):
+        return layer(x)
+
+    def train(make_optimizer, model):
+        tf.keras.mixed_precision.set_global_policy('mixed_float16')
+        model.compile(make_optimizer(), 'mse')
+        model.fit(x)
+
+Untouched::
+
+    import tensorflow as tf
+
     opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)
 
 Untouched::
@@ -160,10 +205,9 @@ from typing import Iterator
 
 from ...analysis.device_placement import in_test
 from ...analysis.eager import program_texts, trains_eagerly
-from ...analysis.opening import opens_device
-from ...analysis.program_start import first_work
+from ...analysis.mixed_policy import KERAS, KERAS_OPTIMIZERS, Unscaled, unscaled_optimizers
 from ...analysis.tensorflow_version import is_two
-from ...rewrite.call_edits import add_argument, rename
+from ...rewrite.call_edits import add_argument, rename, wrap
 from ...rewrite.loss_scale import CONTRIB, DYNAMIC, FIXED, RENAMED, TRAIN, loss_scale_edits
 from ...rewrite.npu_imports import device_name
 from ...semantics.model import Call, Where
@@ -183,14 +227,15 @@ _REWRITES = frozenset(
         "tensorflow.mixed_precision.experimental.enable_mixed_precision_graph_rewrite",
     }
 )
-_KERAS = tuple("tensorflow.keras.mixed_precision." + path for path in ("", "experimental."))
-_POLICIES = frozenset(home + name for home in _KERAS for name in ("set_global_policy", "set_policy"))
-_KERAS_OPTIMIZERS = frozenset(home + "LossScaleOptimizer" for home in _KERAS)
+_POLICIES = frozenset(home + name for home in KERAS for name in ("set_global_policy", "set_policy")) | {
+    "tensorflow.keras.mixed_precision.set_dtype_policy",
+    "tensorflow.keras.config.set_dtype_policy",
+}
 _MANAGERS = frozenset(RENAMED) - _OPTIMIZERS | {FIXED, DYNAMIC}
 _NPU = "npu_shim.npu_init.NPULossScaleOptimizer"
 _OPTIONS = "tensorflow.config.optimizer.set_experimental_options"
 _OPTION = "npu.global_options().precision_mode = 'allow_mix_precision'"
-CALLS = {_OPTIONS} | _MANAGERS | _OPTIMIZERS | _REWRITES | _POLICIES | _KERAS_OPTIMIZERS | {_NPU}
+CALLS = {_OPTIONS} | _MANAGERS | _OPTIMIZERS | _REWRITES | _POLICIES | KERAS_OPTIMIZERS | {_NPU}
 _ESTIMATOR = re.compile(rb"(?<!_)(?:Estimator|RunConfig)\(")
 
 
@@ -208,10 +253,10 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
                 f"the NPU has its own mixed precision. Remove this call and {_mixed_precision(context, True)}",
             )
         return
-    if name in _POLICIES or name in _KERAS_OPTIMIZERS:
+    if name in _POLICIES or name in KERAS_OPTIMIZERS:
         if is_two(context):
             yield from _of_keras(context, call, name)
-        elif not trains_eagerly(context) and (name in _KERAS_OPTIMIZERS or _is_mixed(context, call)):
+        elif not trains_eagerly(context) and (name in KERAS_OPTIMIZERS or _is_mixed(context, call)):
             yield Finding(
                 call.node,
                 f"the NPU has its own mixed precision. Remove {last_part(name)} and {_mixed_precision(context)}",
@@ -252,7 +297,7 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
 
 def _of_keras(context: Context, call: Call, name: str) -> Iterator[Result]:
     """Replace Keras' loss scaling in a program of TensorFlow 2, or report its mixed precision."""
-    if name in _KERAS_OPTIMIZERS:
+    if name in KERAS_OPTIMIZERS:
         local = device_name(context.names)
         experimental = "Experimental" if ".experimental." in name else ""
         yield Change(
@@ -262,32 +307,26 @@ def _of_keras(context: Context, call: Call, name: str) -> Iterator[Result]:
             (local,),
         )
     elif _is_mixed(context, call) and not in_test(context, call.node):
-        scales = not _KERAS_OPTIMIZERS.isdisjoint(context.called.values())
-        if scales and _is_setting(context, call):
+        unscaled = unscaled_optimizers(context, call)
+        if unscaled is not None:
             local = device_name(context.names)
-            yield Change(
-                call.node,
-                "mixed precision replaced with that of the NPU",
-                (rename(context.source, call.node, _OPTION.replace("npu", local, 1)),),
-                (local,),
-            )
+            edits = [rename(context.source, call.node, _OPTION.replace("npu", local, 1))]
+            for optimizer in unscaled:
+                edits += _scaled(context, optimizer, f"{local}.train.optimizer.NpuLossScaleOptimizer(")
+            yield Change(call.node, "mixed precision replaced with that of the NPU", tuple(edits), (local,))
             return
+        scales = not KERAS_OPTIMIZERS.isdisjoint(context.called.values())
         yield Finding(
             call.node,
             f"the NPU has its own mixed precision. Remove {last_part(name)} and {_mixed_precision(context, not scales)}",
         )
 
 
-def _is_setting(context: Context, call: Call) -> bool:
-    """Return True if a call with a literal is a statement before the work of the program, which opens the device."""
-    statement = context.names.parents.get(call.node)
-    if not isinstance(statement, ast.Expr) or not opens_device(context):
-        return False
-    first = first_work(context)
-    if first is None or len(call.node.args) != 1 or constant(call.node.args[0]) != ("mixed_float16",):
-        return False
-    parents = context.names.parents
-    return parents.get(statement) is parents.get(first) and statement.lineno < first.lineno
+def _scaled(context: Context, optimizer: Unscaled, before: str) -> tuple[Edit, ...]:
+    """Return the edits that let an optimizer of compile scale the loss, as Keras does with a policy."""
+    if optimizer.written:
+        return (rename(context.source, optimizer.node, f"{before}{optimizer.written})"),)
+    return wrap(context.source, optimizer.node, before, ")")
 
 
 def _is_of_options(call: Call) -> bool:

@@ -6,6 +6,11 @@ name. The docstring and the comments of a gelu function stay.
 The rule reports the erf form of gelu, which is another function with a difference of up to 5e-4. Use
 ``npu_unary_ops.gelu`` if this difference is acceptable.
 
+In programs of TensorFlow 2 the rule reports all forms and converts none. There the gelu of the NPU, ``npu.ops.gelu``,
+computes x / (1 + exp(-1.702 x)) in functions and models and another form in eager code. It differs from the tanh and the
+erf form by up to 0.02, and the vendor has no gradient for the tanh form in TensorFlow 2. Try it in a training of your
+model before you use it.
+
 Before::
 
     import numpy as np
