@@ -110,7 +110,7 @@ SCALED = "optimizer = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optim
         (TF + "if big:\n    " + POLICY + MODEL + SCALED, False),  # the script decides
         (KERAS + POLICY + SCALED, False),  # behind the model
         (TF + POLICY.replace("mixed_float16", "mixed_bfloat16") + MODEL + SCALED, False),
-        (TF + POLICY + MODEL + "model.compile('sgd', 'mse')\nmodel.fit(x)\n", False),  # Keras scales the loss
+        (TF + POLICY + MODEL + "model.compile('sgd', 'mse')\nmodel.fit(x)\n", True),
     ],
 )
 def test_policies_that_become_an_option(text: str, option: bool) -> None:
