@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import Any
 
 import pytest
 from convert_tf2npu.engine.converter import Converter
 from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.project.project import Project
 
 TF = "import tensorflow as tf\n"
 STEP = TF + "@tf.function\ndef step(x, n):\n    return model(x) * n\n"
@@ -133,6 +135,26 @@ def test_policies_that_become_an_option(text: str, option: bool) -> None:
 def test_names_of_graphs_in_eager_code(text: str, count: int) -> None:
     assert len(lines(STEP + text, "NPU279")) == count
     assert lines(STEP + text, "NPU279", tf="1") == []
+
+
+@pytest.mark.parametrize(
+    ("others", "count"),
+    [
+        ({"eager.py": STEP}, 1),
+        ({"eager.py": STEP, "graph.py": TF + "x = tf.placeholder(tf.float32)\n"}, 0),
+        ({"both.py": STEP + "with tf.Session() as s:\n    s.run(tf.global_variables_initializer())\n"}, 0),
+    ],
+    ids=["eager code imports it", "graphs import it too", "a script of both versions imports it"],
+)
+def test_names_of_graphs_in_a_module_of_eager_code(others: dict[str, str], count: int, tmp_path: pathlib.Path) -> None:
+    """The module of an optimizer for graphs may have eager code beside it."""
+    module = tmp_path / "optimizer.py"
+    module.write_text(TF + "def counted():\n    return tf.compat.v1.train.get_or_create_global_step()\n")
+    for name, text in others.items():
+        (tmp_path / name).write_text("import optimizer\n" + text)
+    project = Project([str(module), *(str(tmp_path / name) for name in others)])
+    found = Converter(project=project).convert(module.read_bytes(), str(module)).diagnostics
+    assert [each.code for each in found].count("NPU279") == count
 
 
 @pytest.mark.parametrize(

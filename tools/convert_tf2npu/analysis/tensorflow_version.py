@@ -60,11 +60,18 @@ def is_of_graphs(context: Context) -> bool:
 
 
 def is_eager(context: Context) -> bool:
-    """Return True if a file has a tape or a tf.function, or builds no graph and one that imports it has them."""
+    """Return True if a file has a tape or a tf.function, or builds no graph and one that imports it has them.
+
+    A module that programs of both versions import counts as one of version 1.
+    """
     if context.tf == "1" or context.compat_v1 or not may_be_two(context):
         return False
     own = context.names.once(evidence_of)
-    return own.eager is not None or own.one is None and (context.tf == "2" or context.names.once(_has_eager_user))
+    if own.eager is not None or own.one is not None:
+        return own.eager is not None
+    if context.tf == "2":
+        return True
+    return context.names.once(_has_eager_user) and verdict(context).version == Version.TWO
 
 
 def _has_eager_user(names: Names) -> bool:
