@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
-from tensorflow.python.autograph.core import config as _autograph
 from tensorflow.python.training import session_run_hook
+
+from npu_shim import _tf_autograph as _tf_autograph  # for its effect
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +29,6 @@ GraphDef = v1.GraphDef
 logging = v1.logging
 # True if XLA's CPU code handles elements one by one where their number is no multiple of the vector length
 UNEVEN_IS_SLOW = tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 19)
-# tf.function calls npu_shim's functions as they are. AutoGraph has no public way to say so of a package.
-_autograph.CONVERSION_RULES = (_autograph.DoNotConvert("npu_shim"), *_autograph.CONVERSION_RULES)
 
 
 def estimator() -> ModuleType | None:

@@ -129,6 +129,18 @@ def add_rule_arguments(made: argparse.ArgumentParser) -> None:
     made.add_argument("--ignore", type=_codes, metavar="CODES", help="do not run these rules")
 
 
+def rule_options(args: argparse.Namespace) -> list[str]:
+    """Return the options on a command line that give the arguments of :func:`add_rule_arguments`."""
+    found = [f"--distributed={args.distributed}"] if args.distributed else []
+    if args.compat_v1 is not None:
+        found.append("--compat-v1" if args.compat_v1 else "--no-compat-v1")
+    found += [f"--tf={args.tf}"] if args.tf else []
+    for name in ("select", "ignore"):
+        codes = getattr(args, name)
+        found += [f"--{name}={','.join(codes)}"] if codes else []
+    return found
+
+
 def rule_settings(args: argparse.Namespace, config: Config) -> Settings:
     """Return the settings from the arguments of :func:`add_rule_arguments`, then from the configuration."""
     select = config.select if args.select is None else args.select

@@ -1,0 +1,80 @@
+"""Private parts of TensorFlow that recordings need: seeds of ops, control flow of graphs, frames of scripts."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+import tensorflow as tf
+from tensorflow.python.client import session as _session
+from tensorflow.python.framework import random_seed as _random_seed
+
+from npu_shim import _tf_autograph as _tf_autograph  # for its effect
+
+if TYPE_CHECKING:
+    from npu_shim._types import Graph, Operation, Tensor
+
+BaseSession = _session.BaseSession
+_LIBRARIES = tuple(
+    os.path.join(os.path.realpath(folder), "")
+    for folder in {
+        os.path.dirname(os.path.abspath(__file__)),
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("purelib"),
+        sysconfig.get_path("platlib"),
+        os.path.dirname(os.path.dirname(tf.__file__)),
+    }
+)
+_BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
+
+
+def replace_get_seed(make: Callable[[Callable[[Any], Any]], Callable[[Any], Any]]) -> None:
+    """Replace the function with which random ops and datasets make their two seeds from one."""
+    _random_seed.get_seed = make(_random_seed.get_seed)
+
+
+def graph_of_op() -> object:
+    """Return the graph in which random ops are counted: a function's own, not that of a branch or loop inside it."""
+    graph = tf.compat.v1.get_default_graph()
+    while type(graph).__name__ in _BRANCHES:
+        graph = graph.outer_graph
+    return graph
+
+
+def script_function() -> str:
+    """Return the name of the innermost running function of the script, as it was before AutoGraph."""
+    for frame in _frames():
+        if not os.path.realpath(frame.f_code.co_filename).startswith(_LIBRARIES):
+            name = frame.f_code.co_name
+            return name[4:] if name.startswith("tf__") else name
+    return ""
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def is_reachable(op: Operation, graph: Graph) -> bool:
+    """Return True if new ops in a graph may use the outputs of an op: it is in the same or an outer control flow."""
+    context, own = graph._get_control_flow_context(), op._control_flow_context
+    while context is not None:
+        if context is own:
+            return True
+        context = context.outer_context
+    return own is None
+
+
+def graph_element(variable: Any) -> Tensor:
+    """Return the tensor of a variable that exists already, also in a finalized graph."""
+    return getattr(variable, "_graph_element", None) if hasattr(variable, "_graph_element") else variable.value()
+
+
+def is_summary(op: Operation) -> bool:
+    """Return True for an op whose output is a serialized tf.compat.v1.Summary."""
+    return op.type in ("MergeSummary", "ScalarSummary")

@@ -1,0 +1,65 @@
+"""The process of a recorded run: ``python -m npu_shim.cli._recorded SETTINGS script ARGS``."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import sys
+from typing import Any
+
+from npu_shim.cli import run
+from npu_shim.import_hook import script
+from npu_shim.rehearsal.recording import install, random_seeds
+from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.writer import Writer
+
+
+def main(arguments: list[str]) -> int:
+    """Run a script and record it.
+
+    Args:
+        arguments: the settings as JSON (``folder``: where the recording goes; ``seed``; ``by_call_site``; ``every``;
+            ``ranks``: true for a rank of a job; ``convert``: the options of ``npu-shim run``, or null to run the script
+            as it is), the script, and its arguments.
+    Returns:
+        0 if the script returns. Its exceptions, including SystemExit, go on to the caller.
+    """
+    settings: dict[str, Any] = json.loads(arguments[0])
+    target = arguments[1:]
+    folder = settings["folder"]
+    rank = _rank() if settings["ranks"] else None
+    if rank is not None:
+        folder = os.path.join(folder, f"rank_{rank}")
+    os.makedirs(folder, exist_ok=True)
+    writer = Writer(folder)
+    writer.event("start", command=target, python=platform.python_version(), rank=rank)
+    recorder = Recorder(writer, settings["every"])
+    random_seeds.seed_python(settings["seed"])
+    install.install(recorder, settings["seed"], settings["by_call_site"])
+    ended = "error"
+    try:
+        if settings["convert"] is None:
+            script.prepare_path(os.path.dirname(os.path.realpath(target[0])))
+            script.run_file(target[0], target[1:], None)
+        else:
+            run.main([*settings["convert"], *target])
+        ended = "returned"
+    except SystemExit as end:
+        ended = "returned" if end.code in (None, 0) else "error"
+        raise
+    finally:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        writer.event("end", ended=ended, steps=recorder.steps, seconds=writer.seconds(), peak_bytes=peak)
+    return 0
+
+
+def _rank() -> int:
+    from npu_shim.distributed.ranks import world
+
+    return world().rank
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

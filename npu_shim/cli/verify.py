@@ -1,0 +1,214 @@
+"""Run a script and its migrated form with the same data and seeds, and compare what they compute.
+
+Both run in processes of their own on this machine. Without a migrated script, the original is converted in memory.
+The command names the first step that departs and the first tensor that departs there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from typing import Callable
+
+from npu_shim.cli import USAGE_ERROR, show
+from npu_shim.import_hook import tool
+from npu_shim.rehearsal.comparing import TOLERANCE
+from npu_shim.rehearsal.running import Run
+
+_CODES = {"agree": 0, "differ": 1}  # by verdict
+_COPY = "copy"
+
+
+def main(arguments: list[str]) -> int:
+    """Verify a migration.
+
+    Args:
+        arguments: options, the original script, the migrated one or none, and after ``--`` the arguments of both.
+    Returns:
+        0 if the two agree, 1 if they differ, 2 if a script could not run to its end, or for wrong usage.
+    """
+    try:
+        tool.load()
+    except tool.ToolMissing as error:
+        return _error(str(error))
+    from npu_shim.rehearsal import verifying
+    from npu_shim.rehearsal.reports import write_all
+    from npu_shim.rehearsal.reports.text import to_text
+
+    own, scripts_arguments = _split(arguments)
+    parser = _parser()
+    args = parser.parse_args(own)
+    problem = _problem(args)
+    if problem:
+        return _error(problem)
+    folder = args.report or tempfile.mkdtemp(prefix="npu_shim_verify_")
+    try:
+        for part in ("original", "migrated"):
+            shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
+        original, migrated = _runs(args, scripts_arguments, folder)
+        settings = verifying.Settings(args.tolerance, args.seeds)
+        found = verifying.verify(original, migrated, settings, _progress)
+        code = _CODES.get(found["verdict"], 2)
+        if args.report:
+            _progress(f"wrote {', '.join(write_all(found, folder))}")
+        elif code == 2:
+            _progress(f"the output of the scripts is in {folder}")
+    except OSError as error:
+        return _error(f"{error.filename}: {error.strerror}")
+    except KeyboardInterrupt:
+        _progress("interrupted")
+        return 130
+    finally:
+        for part in ("original", "migrated"):
+            shutil.rmtree(os.path.join(folder, part, _COPY), ignore_errors=True)
+    if not args.report and code != 2:
+        shutil.rmtree(folder, ignore_errors=True)
+    return show(to_text(found).rstrip("\n"), code)
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    if "--" not in arguments:
+        return arguments, []
+    place = arguments.index("--")
+    return arguments[:place], arguments[place + 1 :]
+
+
+def _parser() -> argparse.ArgumentParser:
+    from convert_tf2npu.cli.arguments import add_rule_arguments
+
+    made = argparse.ArgumentParser(
+        prog="npu-shim verify",
+        usage="%(prog)s [options] ORIGINAL [MIGRATED] [-- ARGUMENTS]",
+        allow_abbrev=False,
+        description="Runs ORIGINAL and MIGRATED with the same arguments, seeds and data order, records inputs, losses, "
+        "gradients, learning rates, variables, logs, metrics and predictions, and compares them. Without MIGRATED the "
+        "original is converted in memory. {run} in an argument is a folder of that run, {seed} its seed. Exit codes: 0 "
+        "the two agree; 1 they differ; 2 a script could not run to its end, or wrong usage.",
+    )
+    made.add_argument("original", metavar="ORIGINAL", help="the script before its migration")
+    made.add_argument("migrated", metavar="MIGRATED", nargs="?", help="the script after its migration")
+    made.add_argument("-r", "--report", metavar="DIR", help="write verify.txt, .json, .xml (JUnit) and .html to DIR")
+    random = made.add_mutually_exclusive_group()
+    random.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="give random ops without a seed one by call site, the same in both scripts (default)",
+    )
+    random.add_argument(
+        "--seeds",
+        type=_at_least(2),
+        metavar="N",
+        help="run N pairs with TensorFlow's own seeds instead, and compare means with a statistical band",
+    )
+    made.add_argument("--seed", type=_at_least(0), default=1, metavar="S", help="first seed; by default 1")
+    made.add_argument(
+        "--tolerance",
+        type=_positive,
+        default=TOLERANCE,
+        metavar="X",
+        help=f"relative difference allowed for float32 at the first step; by default {TOLERANCE:g} (docs/verify.md)",
+    )
+    made.add_argument(
+        "--every",
+        type=_at_least(1),
+        default=1,
+        metavar="N",
+        help="after step 10, record gradients and variables at every N-th step only",
+    )
+    made.add_argument(
+        "--ranks",
+        type=_at_least(2),
+        metavar="N",
+        help="run the migrated script on N ranks, the original on one process",
+    )
+    made.add_argument(
+        "--original-arguments",
+        metavar="TEXT",
+        help="arguments of the original only, after the common ones, as in --original-arguments='--batch_size=128'",
+    )
+    made.add_argument(
+        "--migrated-arguments", metavar="TEXT", help="arguments of the migrated script only, after the common ones"
+    )
+    made.add_argument("--copy", action="store_true", help="run each script in its own copy of the current folder")
+    made.add_argument("--timeout", type=_positive, metavar="SECONDS", help="end a script that takes longer")
+    add_rule_arguments(made)
+    return made
+
+
+def _at_least(low: int) -> Callable[[str], int]:
+    def integer(text: str) -> int:
+        value = int(text)
+        if value < low:
+            raise argparse.ArgumentTypeError(f"{text} is not allowed: it must be an integer of at least {low}")
+        return value
+
+    return integer
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not allowed: it must be a positive number")
+    return value
+
+
+def _problem(args: argparse.Namespace) -> str | None:
+    """Return why the arguments cannot be used, None if they can."""
+    for path in filter(None, (args.original, args.migrated)):
+        if not os.path.isfile(path):
+            return f"{path} is not a file. Give the script that trains."
+        if args.copy and os.path.relpath(path).startswith(os.pardir):
+            return f"--copy copies the current folder, and {path} is not in it. Change to a folder above both scripts."
+    if args.ranks and args.seeds:
+        return "--ranks compares one pair of runs, so it excludes --seeds. Give one of the two."
+    return None
+
+
+def _runs(args: argparse.Namespace, common: list[str], folder: str) -> tuple[Run, Run]:
+    made: list[Run] = []
+    for name in ("original", "migrated"):
+        own = os.path.join(folder, name)
+        os.makedirs(own, exist_ok=True)
+        directory = os.getcwd()
+        if args.copy:
+            directory = os.path.join(own, _COPY)
+            inside = [os.path.basename(folder)] if os.path.dirname(os.path.abspath(folder)) == os.getcwd() else []
+            shutil.copytree(os.getcwd(), directory, symlinks=True, ignore=shutil.ignore_patterns(".git", *inside))
+        is_migrated = name == "migrated"
+        path = args.migrated if is_migrated and args.migrated else args.original
+        made.append(
+            Run(
+                name,
+                os.path.relpath(path) if args.copy else os.path.abspath(path),
+                common + shlex.split((args.migrated_arguments if is_migrated else args.original_arguments) or ""),
+                own,
+                _rule_options(args) if is_migrated and not args.migrated else None,
+                args.seed,
+                not args.seeds,
+                args.every,
+                args.ranks if is_migrated else None,
+                args.timeout,
+                directory,
+            )
+        )
+    return made[0], made[1]
+
+
+def _rule_options(args: argparse.Namespace) -> list[str]:
+    """Return the options of the rules for ``npu-shim run``."""
+    from convert_tf2npu.cli.arguments import rule_options
+
+    return ["--no-shape-watch", *rule_options(args)]
+
+
+def _progress(line: str) -> None:
+    print(f"npu-shim verify: {line}", file=sys.stderr, flush=True)
+
+
+def _error(text: str) -> int:
+    _progress(f"error: {text}")
+    return USAGE_ERROR

@@ -1,0 +1,194 @@
+"""Compare two recordings value by value, and find the first step and the first tensor that departs there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Collection, NamedTuple
+
+from npu_shim.rehearsal.comparing import TOLERANCE
+from npu_shim.rehearsal.comparing.matching import Matches, match
+from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
+from npu_shim.rehearsal.comparing.tolerances import allowed, relative
+from npu_shim.rehearsal.recording.digest import scalar_of
+from npu_shim.rehearsal.recording.recorder import (
+    FINAL,
+    GRADIENT,
+    KINDS,
+    LOSS,
+    METRIC,
+    PREDICTION,
+    TAPE,
+    VARIABLE,
+)
+
+# Without a partner, a stream of these kinds is a difference. Others are reported as notes.
+_ESSENTIAL = (GRADIENT, VARIABLE, METRIC, PREDICTION)
+
+
+class Departure(NamedTuple):
+    """A value of the migrated script that departs from that of the original.
+
+    Attributes:
+        step: the training step.
+        kind, name: of the value, as the original names it.
+        text: the two values in words.
+        difference: relative; infinite for missing values, different shapes, and Inf or NaN in one of them.
+        allowed: the difference that is allowed there.
+        order: the place among all streams of the original.
+    """
+
+    step: int
+    kind: str
+    name: str
+    text: str
+    difference: float
+    allowed: float
+    order: int
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """The order of departures: by step, by kind in the order of a training step, by creation."""
+        return self.step, KINDS.index(self.kind), self.order
+
+
+@dataclass
+class Compared:
+    """Two streams that were compared.
+
+    Attributes:
+        original, migrated: the streams.
+        differences: step and relative difference of each pair of values.
+        departures: the values that depart.
+    """
+
+    original: Stream
+    migrated: Stream
+    differences: list[tuple[int, float]] = field(default_factory=list)
+    departures: list[Departure] = field(default_factory=list)
+
+    @property
+    def largest(self) -> float:
+        """The largest difference."""
+        return max((difference for _, difference in self.differences), default=0.0)
+
+
+@dataclass
+class Comparison:
+    """The result for two recordings.
+
+    Attributes:
+        compared: the pairs of streams.
+        matches: the pairing, with the streams that only one of them has.
+        departures: all values that depart, the first one first.
+    """
+
+    compared: list[Compared]
+    matches: Matches
+    departures: list[Departure]
+
+    @property
+    def first(self) -> Departure | None:
+        """The first value that departs."""
+        return self.departures[0] if self.departures else None
+
+    def by_step(self) -> dict[int, float]:
+        """Return the largest difference at each step."""
+        found: dict[int, float] = {}
+        for each in self.compared:
+            for step, difference in each.differences:
+                found[step] = max(found.get(step, 0.0), difference)
+        return dict(sorted(found.items()))
+
+
+def compare(
+    original: Recording,
+    migrated: Recording,
+    tolerance: float = TOLERANCE,
+    kinds: Collection[str] = KINDS,
+    same_shapes: bool = True,
+) -> Comparison:
+    """Compare two recordings.
+
+    Args:
+        original, migrated: the recordings.
+        tolerance: see tolerances.
+        kinds: the kinds to compare.
+        same_shapes: False to skip values of different shapes instead of reporting them.
+    """
+    matches = match(original, migrated)
+    pairs = [pair for pair in matches.pairs if pair[0].kind in kinds]
+    compared = [_compare(one, other, tolerance, same_shapes) for one, other in pairs]
+    departures = [departure for each in compared for departure in each.departures]
+    for has, lacks, streams in (
+        ("original", "migrated", matches.only_original),
+        ("migrated", "original", matches.only_migrated),
+    ):
+        for stream in streams:
+            if stream.kind in _ESSENTIAL and stream.kind in kinds:
+                text = f"only the {has} script has it; the {lacks} one has no partner of this shape"
+                departures.append(_missing(stream, stream.values[0], text))
+    return Comparison(compared, matches, sorted(departures, key=lambda each: each.key))
+
+
+def _compare(one: Stream, other: Stream, tolerance: float, same_shapes: bool) -> Compared:
+    found = Compared(one, other)
+    largest = 0.0
+    pairs = list(zip(one.values, other.values))
+    if one.kind == FINAL:  # of each model or session; the last one counts
+        pairs = [(one.values[-1], other.values[-1])]
+    if one.kind in (LOSS, TAPE):
+        pairs = _without_loss_scale(pairs)
+    for a, b in pairs:
+        if a.shape != b.shape:
+            if same_shapes:
+                text = f"shape {list(a.shape)} and {list(b.shape)}"
+                found.departures.append(_missing(one, a, text))
+                found.differences.append((a.step, float("inf")))
+            continue
+        largest = max(largest, a.digest[0], b.digest[0])
+        difference = relative(a.digest, b.digest, largest)
+        limit = allowed(one.dtype, one.kind, a.step, tolerance)
+        found.differences.append((a.step, difference))
+        if difference > limit:
+            found.departures.append(Departure(a.step, one.kind, one.name, _values(a, b), difference, limit, one.order))
+    if one.kind != FINAL and len(one.values) != len(other.values):
+        longer = max(one.values, other.values, key=len)
+        text = f"{len(one.values)} and {len(other.values)} values"
+        found.departures.append(_missing(one, longer[min(len(one.values), len(other.values))], text))
+    return found
+
+
+def _without_loss_scale(pairs: list[tuple[Value, Value]]) -> list[tuple[Value, Value]]:
+    """Return the pairs with the second values divided by a loss scale, a power of two that only one script has.
+
+    Before the gradients are unscaled, a loss and its gradients may differ by the scale. What the optimizer applies is
+    compared as it is.
+    """
+    found = []
+    for a, b in pairs:
+        ratio = b.digest[0] / a.digest[0] if a.digest[0] and b.digest[0] else 1.0
+        scale = 2.0 ** round(math.log2(ratio)) if math.isfinite(ratio) and ratio else 1.0
+        if scale != 1 and abs(ratio / scale - 1) < TOLERANCE:
+            digest = b.digest / scale
+            digest[2:4] = b.digest[2:4]
+            b = b._replace(digest=digest)
+        found.append((a, b))
+    return found
+
+
+def _missing(stream: Stream, value: Value, text: str) -> Departure:
+    return Departure(value.step, stream.kind, stream.name, text, float("inf"), 0.0, stream.order)
+
+
+def _values(a: Value, b: Value) -> str:
+    if a.shape == ():
+        return f"{_number(a)} and {_number(b)}"
+    parts = [f"norm {a.digest[0]:.6g} and {b.digest[0]:.6g}"]
+    if a.digest[2] or b.digest[2]:
+        parts.append(f"{a.digest[2]:.0f} and {b.digest[2]:.0f} elements Inf or NaN")
+    return ", ".join(parts)
+
+
+def _number(value: Value) -> str:
+    return "Inf or NaN" if value.digest[2] else f"{scalar_of(value.digest):.8g}"

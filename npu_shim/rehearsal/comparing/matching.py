@@ -1,0 +1,64 @@
+"""Pair the streams of two recordings."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from npu_shim.rehearsal.comparing.recording import Recording, Stream
+from npu_shim.rehearsal.recording.recorder import FEED, FETCH, KINDS, SUMMARY
+
+_ANY = (FEED, FETCH, SUMMARY)  # what a session fetches besides training may differ: these pair only if counts are equal
+
+
+class Matches(NamedTuple):
+    """Pairs of streams, original and migrated, and the streams without a partner."""
+
+    pairs: list[tuple[Stream, Stream]]
+    only_original: list[Stream]
+    only_migrated: list[Stream]
+
+
+def match(original: Recording, migrated: Recording) -> Matches:
+    """Pair streams by kind and name, and the rest by order.
+
+    If the names of a kind differ but number and shapes agree in order, all streams of the kind pair by order: Keras
+    numbers layers anew for each model. Otherwise a stream without a partner pairs with the first other one of equal
+    kind and shape; what a session is fed and fetches must have the same number of values, too.
+    """
+    pairs: list[tuple[Stream, Stream]] = []
+    only_original: list[Stream] = []
+    only_migrated: list[Stream] = []
+    for kind in KINDS:
+        ours, theirs = original.of_kind(kind), migrated.of_kind(kind)
+        if kind not in _ANY and _names(ours) != _names(theirs) and list(map(_shape, ours)) == list(map(_shape, theirs)):
+            pairs += zip(ours, theirs)
+            continue
+        by_name = {stream.name: stream for stream in theirs}
+        left = []
+        for stream in ours:
+            partner = by_name.pop(stream.name, None)
+            if partner is None:
+                left.append(stream)
+            else:
+                pairs.append((stream, partner))
+        for stream in left:
+            partner = next((each for each in by_name.values() if _is_like(stream, each)), None)
+            if partner is None:
+                only_original.append(stream)
+            else:
+                pairs.append((stream, by_name.pop(partner.name)))
+        only_migrated += by_name.values()
+    return Matches(pairs, only_original, only_migrated)
+
+
+def _names(streams: list[Stream]) -> set[str]:
+    return {stream.name for stream in streams}
+
+
+def _shape(stream: Stream) -> tuple[int, ...]:
+    return stream.values[0].shape
+
+
+def _is_like(one: Stream, other: Stream) -> bool:
+    same = one.dtype == other.dtype and _shape(one) == _shape(other)
+    return same and (one.kind not in _ANY or len(one.values) == len(other.values))

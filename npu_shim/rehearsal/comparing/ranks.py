@@ -1,0 +1,49 @@
+"""Compare one process on the global batch with the ranks of a job, and the ranks with each other."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from npu_shim.rehearsal.comparing.comparison import Comparison, compare
+from npu_shim.rehearsal.comparing.recording import Recording, Stream
+from npu_shim.rehearsal.recording.recorder import FINAL, GRADIENT, LOSS, METRIC, PREDICTION, RATE, TAPE, VARIABLE
+
+# Each rank computes these from its share of the batch; their mean is that of the global batch.
+_MEANS = (LOSS, TAPE)
+KINDS = (LOSS, TAPE, GRADIENT, RATE, VARIABLE, METRIC, PREDICTION, FINAL)
+_EQUAL = (GRADIENT, RATE, VARIABLE)  # on all ranks
+
+
+def joined(ranks: list[Recording]) -> Recording:
+    """Return the recording of rank 0 with the mean over all ranks of losses and of gradients before averaging."""
+    first = ranks[0]
+    streams = {
+        key: _mean([rank.streams[key] for rank in ranks if key in rank.streams]) if stream.kind in _MEANS else stream
+        for key, stream in first.streams.items()
+    }
+    return dataclasses.replace(first, streams=streams)
+
+
+def _mean(streams: list[Stream]) -> Stream:
+    """Return the mean of streams: digests are linear, but for their norm, which is estimated, and their checksum."""
+    values = []
+    for several in zip(*(stream.values for stream in streams)):
+        if len({value.shape for value in several}) > 1:
+            break
+        mean = np.mean([value.digest for value in several], axis=0)
+        mean[0] = np.linalg.norm(mean[4:])
+        mean[3] = -1.0
+        values.append(several[0]._replace(digest=mean))
+    return dataclasses.replace(streams[0], values=values or streams[0].values)
+
+
+def compare_ranks(ranks: list[Recording], tolerance: float) -> list[tuple[int, Comparison]]:
+    """Compare what is equal on all ranks of a job: gradients after averaging, rates, variables.
+
+    Returns:
+        Number and comparison with rank 0 of each rank that departs.
+    """
+    found = [(rank, compare(ranks[0], other, tolerance, _EQUAL, False)) for rank, other in enumerate(ranks) if rank]
+    return [(rank, comparison) for rank, comparison in found if comparison.departures]

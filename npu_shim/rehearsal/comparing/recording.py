@@ -1,0 +1,126 @@
+"""Read the recording of a run."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npu_shim.rehearsal.recording.digest import width
+from npu_shim.rehearsal.recording.recorder import GRADIENT, LOSS, TAPE
+from npu_shim.rehearsal.recording.writer import FILE
+
+
+class Value(NamedTuple):
+    """One recorded value: its step, the seconds since the start of the run, its shape, and its digest."""
+
+    step: int
+    seconds: float
+    shape: tuple[int, ...]
+    digest: np.ndarray
+
+
+@dataclass
+class Stream:
+    """All values of one kind and name in the order of the run.
+
+    Attributes:
+        kind: one of recorder.KINDS.
+        name: of the tensor, variable, tag or metric.
+        dtype: name of the type of its elements.
+        order: the place of its first value among all streams.
+        values: the values.
+    """
+
+    kind: str
+    name: str
+    dtype: str
+    order: int
+    values: list[Value] = field(default_factory=list)
+
+
+@dataclass
+class Recording:
+    """A recorded run.
+
+    Attributes:
+        streams: by kind and name.
+        start, end: the fields of the events at the start and the end; ``end`` is empty if the process was killed.
+        notes: the fields of other events.
+    """
+
+    streams: dict[tuple[str, str], Stream]
+    start: dict[str, Any]
+    notes: dict[str, Any]
+    end: dict[str, Any]
+
+    def of_kind(self, kind: str) -> list[Stream]:
+        """Return the streams of a kind in the order of the run."""
+        return sorted((each for each in self.streams.values() if each.kind == kind), key=lambda each: each.order)
+
+    @property
+    def steps(self) -> int:
+        """The number of training steps."""
+        return max((value.step for stream in self.streams.values() for value in stream.values), default=0)
+
+    @property
+    def seconds_per_step(self) -> float | None:
+        """The median time between two training steps; None with fewer than three."""
+        first = next(iter(self.of_kind(GRADIENT) or self.of_kind(LOSS)), None)
+        times = [value.seconds for value in first.values] if first else []
+        return float(np.median(np.diff(times))) if len(times) > 2 else None
+
+
+def read(folder: str) -> Recording:
+    """Read the recording in a folder. A last line that a crash has cut off is left out.
+
+    Raises:
+        OSError: if there is none.
+    """
+    found = Recording({}, {}, {}, {})
+    tables: dict[int, list[Any]] = {}
+    with open(os.path.join(folder, FILE), encoding="utf-8") as file:
+        for line in file:
+            if not line.endswith("\n"):
+                break
+            event = json.loads(line)
+            kind = event.pop("event")
+            if kind == "table":
+                tables[event["table"]] = event["rows"]
+            elif kind == "rows":
+                _add(found, tables[event["table"]], event)
+            elif kind == "start":
+                found.start = event
+            elif kind == "end":
+                found.end = event
+            else:
+                found.notes.update(event)
+    if not found.of_kind(GRADIENT):
+        _count_tapes(found)
+    return found
+
+
+def _add(found: Recording, rows: list[Any], event: dict[str, Any]) -> None:
+    numbers = np.frombuffer(base64.b64decode(event["values"]), "<f8")
+    start = 0
+    for kind, name, dtype, shape in rows:
+        end = start + width(tuple(shape))
+        stream = found.streams.get((kind, name))
+        if stream is None:
+            stream = found.streams[kind, name] = Stream(kind, name, dtype, len(found.streams))
+        stream.values.append(Value(event["step"], event["seconds"], tuple(shape), numbers[start:end]))
+        start = end
+
+
+def _count_tapes(found: Recording) -> None:
+    """Number the steps of a script without an optimizer by its gradient tapes."""
+    tapes = [stream for stream in found.streams.values() if stream.kind in (LOSS, TAPE)]
+    times = [value.seconds for stream in tapes if stream.kind == LOSS for value in stream.values]
+    for stream in found.streams.values():
+        for number, value in enumerate(stream.values):
+            step = number + 1 if stream in tapes else int(np.searchsorted(times, value.seconds, "right"))
+            stream.values[number] = value._replace(step=step)

@@ -1,0 +1,97 @@
+"""Compare several pairs of runs with different random numbers, by their means.
+
+    | mean(original) - mean(migrated) | <= t * sqrt(var(original) / n + var(migrated) / n)
+
+t is the two-sided quantile of Student's distribution with 2 n - 2 degrees of freedom at 99 %. Of ten quantities of a
+faultless migration, one is outside its band in one of ten comparisons. With few seeds the band is wide: it finds a
+dropout that does nothing, and not a learning rate that is one percent off.
+
+Source: Welch, "The generalization of Student's problem", Biometrika 34, 1947.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import NamedTuple, Sequence
+
+from npu_shim.rehearsal.comparing import TOLERANCE
+from npu_shim.rehearsal.comparing.recording import Recording, Stream
+from npu_shim.rehearsal.recording.digest import scalar_of
+from npu_shim.rehearsal.recording.recorder import FETCH, LOG, LOSS, METRIC, SUMMARY
+
+# Quantiles 0.995 for 1, 2, 3 ... degrees of freedom
+_QUANTILES: tuple[float, ...] = (
+    63.657,
+    9.925,
+    5.841,
+    4.604,
+    4.032,
+    3.707,
+    3.499,
+    3.355,
+    3.25,
+    3.169,
+    3.106,
+    3.055,
+    3.012,
+    2.977,
+    2.947,
+)
+_QUANTILES += (2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.75)
+_MANY = 2.75  # for more degrees of freedom; a little wider than exact
+
+
+class Band(NamedTuple):
+    """The means of a quantity over the seeds of original and migrated script, and the band of their difference."""
+
+    kind: str
+    name: str
+    original: float
+    migrated: float
+    band: float
+
+    @property
+    def is_inside(self) -> bool:
+        """True if the means differ by no more than the band."""
+        return abs(self.original - self.migrated) <= self.band
+
+
+def bands(originals: Sequence[Recording], migrated: Sequence[Recording]) -> list[Band]:
+    """Return the bands of the quantities that all runs have.
+
+    Args:
+        originals, migrated: a recording for each seed, at least two of each.
+    Returns:
+        For losses, logs, summaries and scalars that sessions fetch: the mean over the second half of the run. For
+        metrics: the last value.
+    """
+    ours, theirs = [_quantities(each) for each in originals], [_quantities(each) for each in migrated]
+    found = []
+    for key in ours[0]:
+        if all(key in each for each in ours + theirs):
+            found.append(_band(key, [each[key] for each in ours], [each[key] for each in theirs]))
+    return found
+
+
+def _band(key: tuple[str, str], ours: list[float], theirs: list[float]) -> Band:
+    count = len(ours)
+    degrees = 2 * count - 2
+    quantile = _QUANTILES[degrees - 1] if degrees <= len(_QUANTILES) else _MANY
+    spread = math.sqrt((statistics.variance(ours) + statistics.variance(theirs)) / count)
+    one, other = statistics.mean(ours), statistics.mean(theirs)
+    return Band(key[0], key[1], one, other, quantile * spread + TOLERANCE * max(abs(one), abs(other)))
+
+
+def _quantities(recording: Recording) -> dict[tuple[str, str], float]:
+    found = {}
+    for kind in (LOSS, FETCH, SUMMARY, LOG, METRIC):
+        for stream in recording.of_kind(kind):
+            if stream.values[0].shape == () and stream.dtype.startswith("float"):
+                found[kind, stream.name] = _late(stream)
+    return found
+
+
+def _late(stream: Stream) -> float:
+    values = [scalar_of(value.digest) for value in stream.values if value.shape == ()]
+    return values[-1] if stream.kind == METRIC else statistics.mean(values[len(values) // 2 :])

@@ -1,0 +1,64 @@
+"""Differences of digests, and which of them are allowed.
+
+    difference = |x - y| / max(|x|, |y|, 1e-3 * the largest |x| or |y| of this stream so far)
+
+with Euclidean norms, where |x - y| is estimated from the digests (exactly up to 32 elements). The last term keeps the
+rounding of values near zero from counting.
+
+    allowed(step) = tolerance * (1 + step / 100)
+
+Original and migrated script round differently: a gradient is computed by another formula, an op is fused. Training
+carries such differences on and enlarges them, so the allowance grows with the steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npu_shim.rehearsal.comparing import TOLERANCE
+from npu_shim.rehearsal.recording.digest import HEAD
+from npu_shim.rehearsal.recording.recorder import LOG, METRIC, SUMMARY
+
+_BY_TYPE = {"float64": 1e-4, "complex128": 1e-4, "float16": 200.0, "bfloat16": 1000.0}  # as factors
+_GROWTH_STEPS = 100
+_FLOOR = 1e-3
+
+
+def allowed(dtype: str, kind: str, step: int, tolerance: float = TOLERANCE) -> float:
+    """Return the difference that is allowed for a value at a step; 0 for integers and bools.
+
+    Args:
+        dtype: name of its type.
+        kind: its kind; logs and metrics are float32, also where Python has made them float64.
+        step: the training step, from 0.
+        tolerance: that of float32 at the first step.
+    """
+    if not dtype.startswith(("float", "bfloat", "complex")):
+        return 0.0
+    factor = 1.0 if kind in (LOG, METRIC, SUMMARY) else _BY_TYPE.get(dtype, 1.0)
+    return tolerance * factor * (1 + step / _GROWTH_STEPS)
+
+
+def distance(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the estimated norm of the difference of two tensors; infinite if Inf or NaN are in different elements.
+
+    Args:
+        one, other: digests of tensors of the same shape.
+    """
+    if one[3] == other[3]:
+        return 0.0  # the same bytes
+    if one[2] != other[2]:
+        return float("inf")
+    return float(np.linalg.norm(one[HEAD:] - other[HEAD:]))
+
+
+def relative(one: np.ndarray, other: np.ndarray, largest: float) -> float:
+    """Return the difference of two tensors.
+
+    Args:
+        one, other: digests of tensors of the same shape.
+        largest: the largest norm of the two streams so far.
+    """
+    far = distance(one, other)
+    scale = max(one[0], other[0], _FLOOR * largest)
+    return far / scale if far else 0.0

@@ -1,0 +1,8 @@
+"""Record a run: hooks on public points of TensorFlow, which write digests of tensors to a file.
+
+* ``digest`` reduces a tensor to a few numbers, from which two runs are compared.
+* ``writer`` writes them, a line of JSON for each event. ``recorder`` counts the steps.
+* ``methods`` replaces methods of a class and of its subclasses.
+* ``optimizers``, ``tapes``, ``sessions``, ``keras_models``, ``estimators`` and ``summaries`` are the hooks.
+* ``install`` installs them when the script imports TensorFlow. ``random_seeds`` makes two runs draw the same numbers.
+"""

@@ -1,0 +1,65 @@
+"""Record the metrics, the number of batches and the predictions of Estimators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.recorder import METRIC, PREDICTION, Recorder
+
+if TYPE_CHECKING:
+    from npu_shim._types import Estimator
+
+_ROWS = 256  # predictions that are recorded together
+
+
+def watch_estimators(recorder: Recorder) -> None:
+    """Record ``evaluate`` and ``predict`` of all Estimators of this process, if TensorFlow has them."""
+
+    def evaluate(original: Callable[..., Any], estimator: Estimator, *args: Any, **kwargs: Any) -> Any:
+        outermost = recorder.enter("evaluate")
+        try:
+            result = original(estimator, *args, **kwargs)
+        finally:
+            recorder.leave("evaluate")
+        if outermost:
+            recorder.values(METRIC, [(f"evaluate {name}", value) for name, value in sorted(result.items())])
+        return result
+
+    def predict(original: Callable[..., Any], estimator: Estimator, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        outermost = recorder.enter("predict")
+        rows: list[Any] = []
+        try:
+            for row in original(estimator, *args, **kwargs):
+                rows.append(row)
+                if outermost and len(rows) == _ROWS:
+                    _record(recorder, rows)
+                yield row
+        finally:
+            recorder.leave("predict")
+            if outermost:
+                _record(recorder, rows)
+
+    owner = _estimator()
+    for base in owner.__mro__[:-1] if owner else ():  # EstimatorV2 is the base class of Estimator
+        methods.wrap(base, ("evaluate",), evaluate)
+        methods.wrap(base, ("predict",), predict)
+
+
+def _record(recorder: Recorder, rows: list[Any]) -> None:
+    if rows:
+        names = sorted(rows[0]) if isinstance(rows[0], dict) else [""]
+        columns = [[row[name] if name else row for row in rows] for name in names]
+        recorder.values(PREDICTION, [(f"predict {name}".strip(), np.asarray(c)) for name, c in zip(names, columns)])
+        rows.clear()
+
+
+def _estimator() -> Any:
+    """Return the class Estimator, or None."""
+    try:
+        return getattr(tf.compat.v1.estimator, "Estimator", None)
+    except (AttributeError, ImportError):
+        return None

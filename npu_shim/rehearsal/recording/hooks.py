@@ -1,0 +1,40 @@
+"""All hooks of a recording."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from npu_shim.rehearsal.recording import random_seeds
+from npu_shim.rehearsal.recording.estimators import watch_estimators
+from npu_shim.rehearsal.recording.functions import without_xla
+from npu_shim.rehearsal.recording.keras_models import watch_keras_models
+from npu_shim.rehearsal.recording.optimizers import watch_optimizers
+from npu_shim.rehearsal.recording.recorder import Recorder
+from npu_shim.rehearsal.recording.sessions import watch_sessions
+from npu_shim.rehearsal.recording.summaries import watch_summaries
+from npu_shim.rehearsal.recording.tapes import watch_tapes
+
+
+def install_all(recorder: Recorder, seed: int, by_call_site: bool) -> None:
+    """Install all hooks in this process, in which TensorFlow is loaded.
+
+    Args:
+        recorder: receives the values.
+        seed: of this run.
+        by_call_site: True to derive the seeds of ops from their call sites.
+    """
+    recorder.writer.event("note", tensorflow=tf.__version__)
+    if by_call_site:
+        random_seeds.seed_ops_by_call_site(seed)
+    else:
+        random_seeds.seed_graphs(seed)
+    without_xla()
+    for watch in (
+        watch_optimizers,
+        watch_tapes,
+        watch_sessions,
+        watch_summaries,
+        watch_keras_models,
+        watch_estimators,
+    ):
+        watch(recorder)

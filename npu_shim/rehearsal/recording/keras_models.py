@@ -1,0 +1,130 @@
+"""Record what Keras models log, return and hold: fit, evaluate, predict and the calls for one batch."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Callable
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.recorder import FINAL, LOG, METRIC, PREDICTION, Recorder
+
+if TYPE_CHECKING:
+    from npu_shim._types import KerasCallback, KerasModel
+
+_BATCH = {"train_on_batch": LOG, "test_on_batch": METRIC, "predict_on_batch": PREDICTION}
+_FIT = ("fit", "fit_generator")
+
+
+def watch_keras_models(recorder: Recorder) -> None:
+    """Record the calls of all Keras models of this process."""
+
+    def fit(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+        if not recorder.enter("fit"):
+            recorder.leave("fit")
+            return original(model, *args, **kwargs)
+        try:
+            given, kwargs = _with_callback(original, args, kwargs, _callback(recorder))
+            result = original(model, *given, **kwargs)
+        finally:
+            recorder.leave("fit")
+        _final(recorder, model)
+        return result
+
+    def evaluate(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+        return _returned(recorder, METRIC, "evaluate", original, model, args, kwargs)
+
+    def predict(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+        return _returned(recorder, PREDICTION, "predict", original, model, args, kwargs)
+
+    def on_batch(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+        name = original.__name__
+        return _returned(recorder, _BATCH[name], name, original, model, args, kwargs)
+
+    def compile_model(original: Callable[..., Any], model: KerasModel, *args: Any, **kwargs: Any) -> Any:
+        if "jit_compile" in inspect.signature(original).parameters:
+            kwargs["jit_compile"] = False  # XLA compiles no op that records
+        return original(model, *args, **kwargs)
+
+    for names, around in (
+        (_FIT, fit),
+        (("evaluate", "evaluate_generator"), evaluate),
+        (("predict", "predict_generator"), predict),
+        (tuple(_BATCH), on_batch),
+        (("compile",), compile_model),
+    ):
+        methods.wrap(tf.keras.Model, names, around)
+
+
+def _returned(
+    recorder: Recorder, kind: str, name: str, original: Any, model: KerasModel, args: Any, kwargs: Any
+) -> Any:
+    """Call a method, and record the numbers that it returns."""
+    outermost = recorder.enter(name)
+    try:
+        result = original(model, *args, **kwargs)
+    finally:
+        recorder.leave(name)
+    if outermost and not tf.is_tensor(result):
+        recorder.values(kind, _named(model, name, result))
+    return result
+
+
+def _named(model: KerasModel, call: str, result: Any) -> list[tuple[str, Any]]:
+    if isinstance(result, dict):
+        return [(f"{call} {key}", np.asarray(value)) for key, value in result.items()]
+    parts = result if isinstance(result, (list, tuple)) else [result]
+    names = list(getattr(model, "metrics_names", ())) if not call.startswith("predict") else []
+    if len(names) != len(parts):
+        names = [str(number) for number in range(len(parts))]
+    return [(f"{call} {name}", np.asarray(part)) for name, part in zip(names, parts)]
+
+
+def _with_callback(
+    original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], callback: KerasCallback
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of fit with one more callback."""
+    place = [name for name in inspect.signature(original).parameters if name != "self"].index("callbacks")
+    given = args[place] if len(args) > place else kwargs.get("callbacks")
+    if given is not None and hasattr(given, "append") and not isinstance(given, list):  # a CallbackList
+        given.append(callback)
+        return args, kwargs
+    several = list(given) if isinstance(given, (list, tuple)) else [given] if given else []
+    several.append(callback)
+    if len(args) > place:
+        return args[:place] + (several,) + args[place + 1 :], kwargs
+    return args, {**kwargs, "callbacks": several}
+
+
+def _callback(recorder: Recorder) -> KerasCallback:
+    """Return a callback that records the logs of each batch and epoch."""
+
+    class RecordingCallback(tf.keras.callbacks.Callback):
+        """Record logs."""
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            """Record the logs of a batch."""
+            recorder.values(LOG, _logged("batch", logs))
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            """Record the logs of an epoch."""
+            recorder.values(LOG, _logged("epoch", logs))
+
+    return RecordingCallback()
+
+
+def _logged(when: str, logs: Any) -> list[tuple[str, Any]]:
+    return [
+        (f"{when} {name}", np.asarray(value))
+        for name, value in (logs or {}).items()
+        if name not in ("batch", "size") and not tf.is_tensor(value) or hasattr(value, "numpy")
+    ]
+
+
+def _final(recorder: Recorder, model: KerasModel) -> None:
+    """Record the weights of a model after fit."""
+    weights = list(model.weights)
+    recorder.values(FINAL, zip(map(plain_name, weights), model.get_weights()))

@@ -1,0 +1,49 @@
+"""Replace methods of a class and of all its subclasses, those that are defined later included."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable
+
+Around = Callable[..., Any]  # called with the original method, the object, and the arguments of the call
+
+
+def wrap(owner: type, names: tuple[str, ...], around: Around) -> None:
+    """Put a function around methods.
+
+    Args:
+        owner: a class. Subclasses that define a method of the same name get the function around theirs, too.
+        names: names of methods.
+        around: around(original, self, *args, **kwargs) is called instead of original(self, *args, **kwargs).
+    """
+    _wrap_own(owner, names, around)
+    subclasses: list[type] = type.__subclasses__(owner)
+    for subclass in subclasses:
+        wrap(subclass, names, around)
+    inherited = owner.__dict__.get("__init_subclass__")
+
+    def init_subclass(cls: type, **kwargs: Any) -> None:
+        if inherited is not None:
+            inherited.__get__(None, cls)(**kwargs)
+        else:
+            getattr(super(owner, cls), "__init_subclass__")(**kwargs)
+        _wrap_own(cls, names, around)
+
+    setattr(owner, "__init_subclass__", classmethod(init_subclass))
+
+
+def _wrap_own(owner: type, names: tuple[str, ...], around: Around) -> None:
+    for name in names:
+        original = getattr(owner, name, None)  # its own, or that of a class beside the wrapped one
+        if inspect.isfunction(original) and not hasattr(original, "npu_shim_original"):
+            setattr(owner, name, _around(original, around))
+
+
+def _around(original: Callable[..., Any], around: Around) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return around(original, self, *args, **kwargs)
+
+    method.npu_shim_original = original  # type: ignore[attr-defined] # a mark against wrapping twice
+    return method

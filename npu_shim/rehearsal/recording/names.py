@@ -1,0 +1,11 @@
+"""Names of tensors and variables in a recording."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def plain_name(value: Any) -> str:
+    """Return the name of a variable (its path with Keras 3) or a tensor, without the number of the first output."""
+    name = getattr(value, "path", None) or getattr(value, "name", None) or "unnamed"
+    return name[:-2] if name.endswith(":0") else str(name)

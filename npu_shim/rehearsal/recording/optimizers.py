@@ -1,0 +1,138 @@
+"""Record each update of an optimizer: inputs, loss, gradients, learning rate, and the variables after it.
+
+The values are inputs of one op that runs after the update, so that they are those of the update wherever it runs: in a
+session, in Keras' own training function, in a tf.function, or in a loop inside the graph.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Tuple
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim import _tf_keras, _tf_recording
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
+from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, RATE, VARIABLE, Recorder
+
+if TYPE_CHECKING:
+    from npu_shim._types import Gradient, Optimizer, Tensor, Variable
+
+    Pairs = List[Tuple[Gradient, Variable]]
+    Named = List[Tuple[str, str, Tensor]]  # kind, name, tensor
+
+_APPLYING = "applying"
+
+
+def watch_optimizers(recorder: Recorder) -> None:
+    """Record the updates of all optimizers of this process, those of classes that are defined later included."""
+    watch = _Watch(recorder)
+    for owner in _classes():
+        methods.wrap(owner, ("compute_gradients", "get_gradients"), watch.losses)
+        methods.wrap(owner, ("apply_gradients",), watch.apply_gradients)
+        methods.wrap(owner, ("apply",), watch.apply)
+
+
+def _classes() -> Iterable[type]:
+    legacy = getattr(tf.keras.optimizers, "legacy", None)
+    found = (tf.compat.v1.train.Optimizer, tf.keras.optimizers.Optimizer, getattr(legacy, "Optimizer", None))
+    return {each for each in found if isinstance(each, type)}
+
+
+class _Watch:
+    """The functions around the methods of optimizers."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._losses: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._recorded = 0  # updates that an op records, to see if a nested call has added one
+
+    def losses(self, original: Callable[..., Any], optimizer: Optimizer, loss: Any, *args: Any, **kwargs: Any) -> Any:
+        """Remember the loss of which gradients are computed in a graph."""
+        if isinstance(loss, tf.Tensor) and not tf.executing_eagerly():
+            self._losses.setdefault(loss.graph, []).append(weakref.ref(loss))
+        return original(optimizer, loss, *args, **kwargs)
+
+    def apply_gradients(
+        self, original: Callable[..., Any], optimizer: Optimizer, grads_and_vars: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Apply gradients and record the update. Of optimizers inside each other, the innermost is recorded."""
+        pairs = list(grads_and_vars)
+        return self._around(optimizer, pairs, lambda: original(optimizer, pairs, *args, **kwargs))
+
+    def apply(
+        self, original: Callable[..., Any], optimizer: Optimizer, grads: Any, variables: Any = None, **kwargs: Any
+    ) -> Any:
+        """Apply gradients as apply() of Keras 3 does, and record the update."""
+        used = _tf_keras.built_variables(optimizer) if variables is None else variables
+        return self._around(optimizer, list(zip(grads, used)), lambda: original(optimizer, grads, variables, **kwargs))
+
+    def _around(self, optimizer: Optimizer, pairs: Pairs, apply: Callable[[], Any]) -> Any:
+        before = self._recorded
+        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        start = len(graph.get_operations()) if graph is not None else 0
+        result = apply()
+        if self._recorded != before:
+            return result
+        self._recorded += 1
+        kept = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+        number = self._numbers.setdefault(optimizer, len(self._numbers))
+        if graph is None:
+            rows = _rows(number, kept) + _rate(optimizer) + _variables(kept)
+            self._recorder.update(number, [(kind, name, np.asarray(value)) for kind, name, value in rows])
+            return result
+        return self._in_graph(graph, start, optimizer, number, kept, result)
+
+    def _in_graph(self, graph: Any, start: int, optimizer: Optimizer, number: int, kept: Pairs, result: Any) -> Any:
+        rows = _rows(number, kept)
+        sources = [value for _, _, value in rows]
+        found = [loss() for loss in self._losses.get(graph, ())]
+        losses = [loss for loss in found if loss is not None and _tf_recording.is_reachable(loss.op, graph)][-1:]
+        inputs = inputs_of(sources, graph)
+        rates = rates_of(graph.get_operations()[start:], graph)
+        ahead: Named = [(INPUT, name, value) for name, value in inputs] + [(LOSS, "loss", each) for each in losses]
+        ahead += rows + ([(RATE, name, value) for name, value in rates] or _rate(optimizer))
+        after = [each for each in tf.nest.flatten(result) if isinstance(each, (tf.Operation, tf.Tensor))]
+        with tf.control_dependencies(after):
+            values = ahead + _variables(kept)
+            names = [(kind, name) for kind, name, _ in values]
+
+            def record(*arrays: np.ndarray) -> np.ndarray:
+                self._recorder.update(number, [name + (array,) for name, array in zip(names, arrays)])
+                return np.zeros((), np.int64)
+
+            recorded = tf.numpy_function(record, [value for _, _, value in values], tf.int64)
+        if not isinstance(result, (tf.Operation, tf.Tensor)) or getattr(graph, "building_function", False):
+            return result  # the function runs the op because it is stateful
+        with tf.control_dependencies([recorded]):
+            return tf.group(result) if isinstance(result, tf.Operation) else tf.identity(result)
+
+
+def _rows(number: int, pairs: Pairs) -> Named:
+    """Return the gradients. Those of an embedding are the values of its rows."""
+    mark = "" if not number else f" of optimizer {number + 1}"
+    return [
+        (GRADIENT, plain_name(variable) + mark, tf.convert_to_tensor(getattr(gradient, "values", gradient)))
+        for gradient, variable in pairs
+    ]
+
+
+def _rate(optimizer: Optimizer) -> Named:
+    """Return the learning rate of a Keras optimizer, or of any other with an attribute of this name."""
+    rate = getattr(optimizer, "learning_rate", None)
+    if callable(rate) and not hasattr(rate, "dtype"):
+        rate = rate(optimizer.iterations)
+    return [] if rate is None else [(RATE, "learning_rate", tf.convert_to_tensor(rate))]
+
+
+def _variables(pairs: Pairs) -> Named:
+    return [(VARIABLE, plain_name(variable), _read(variable)) for _, variable in pairs]
+
+
+def _read(variable: Variable) -> Tensor:
+    read = getattr(variable, "read_value", None)
+    return read() if read is not None else tf.convert_to_tensor(variable)

@@ -1,0 +1,78 @@
+"""The recorder of a process: it counts training steps, and hands values to the writer."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Iterable
+
+import numpy as np
+
+from npu_shim.rehearsal.recording.writer import Row, Writer
+
+# Kinds of values. Their order is that of a training step: the first kind that departs is nearest to the cause.
+INPUT, LOSS, TAPE, GRADIENT, RATE, VARIABLE = (
+    "input",
+    "loss",
+    "gradient of the tape",
+    "gradient",
+    "learning rate",
+    "variable",
+)
+FEED, FETCH, SUMMARY, LOG = "feed", "fetch", "summary", "log"
+METRIC, PREDICTION, FINAL = "metric", "prediction", "final variable"
+KINDS = (INPUT, FEED, LOSS, TAPE, GRADIENT, RATE, VARIABLE, FETCH, SUMMARY, LOG, METRIC, PREDICTION, FINAL)
+_EACH_STEP = (INPUT, LOSS, RATE)  # recorded at each step, also if tensors are recorded at every n-th step only
+
+
+class Recorder:
+    """Record what flows in this process.
+
+    Args:
+        writer: writes the values.
+        every: record gradients and variables at each step that this number divides, and at the first ten.
+    """
+
+    def __init__(self, writer: Writer, every: int = 1) -> None:
+        self.writer = writer
+        self.every = every
+        self.steps = 0
+        self._updates: dict[int, int] = {}
+        self._lock = threading.Lock()
+        self._inside = threading.local()
+
+    def values(self, kind: str, values: Iterable[tuple[str, Any]], step: int | None = None) -> None:
+        """Record named values of one kind; values that are no arrays of numbers are left out."""
+        rows = [(kind, name, np.asarray(value)) for name, value in values]
+        self.writer.rows(self.steps if step is None else step, rows)
+
+    def update(self, optimizer: int, rows: list[Row]) -> None:
+        """Record one update of an optimizer. The step is the number of updates of the optimizer with most of them.
+
+        Args:
+            optimizer: its number, from 0.
+            rows: kind, name and value of its loss, gradients, rates and variables.
+        """
+        with self._lock:
+            step = self._updates[optimizer] = self._updates.get(optimizer, 0) + 1
+            self.steps = max(self.steps, step)
+        if step > 10 and step % self.every:
+            rows = [row for row in rows if row[0] in _EACH_STEP]
+        self.writer.rows(step, rows)
+
+    def tensors(self, rows: list[Row]) -> None:
+        """Record values that belong to the update which comes next."""
+        self.writer.rows(self.steps + 1, rows)
+
+    def enter(self, what: str) -> bool:
+        """Begin a call that may call itself through a wrapper. Return True for the outermost one in this thread."""
+        depth = getattr(self._inside, what, 0)
+        setattr(self._inside, what, depth + 1)
+        return not depth
+
+    def is_inside(self, *whats: str) -> bool:
+        """Return True in a call that enter() began in this thread."""
+        return any(getattr(self._inside, what, 0) for what in whats)
+
+    def leave(self, what: str) -> None:
+        """End a call that enter() began."""
+        setattr(self._inside, what, getattr(self._inside, what) - 1)

@@ -1,0 +1,92 @@
+"""Record what sessions are fed and what they return: tensors, summaries, and all variables when a session closes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim import _tf_recording
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.names import plain_name
+from npu_shim.rehearsal.recording.recorder import FEED, FETCH, FINAL, SUMMARY, Recorder
+from npu_shim.rehearsal.recording.summaries import scalars_of
+
+if TYPE_CHECKING:
+    from npu_shim._types import Fetches, Session
+
+
+def watch_sessions(recorder: Recorder) -> None:
+    """Record each run of a session, and its variables when it closes after a training step."""
+    recorded_until = [0]
+
+    def run(
+        original: Callable[..., Any], session: Session, fetches: Fetches, feed_dict: Any = None, *a: Any, **k: Any
+    ) -> Any:
+        result = original(session, fetches, feed_dict, *a, **k)
+        if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
+            return result
+        recorder.values(FEED, list(_fed(feed_dict)))
+        found = [(fetch, value) for fetch, value in _pairs(fetches, result) if value is not None]
+        recorder.values(FETCH, [(_name(fetch), value) for fetch, value in found])
+        for fetch, value in found:
+            if isinstance(fetch, tf.Tensor) and isinstance(value, bytes) and _tf_recording.is_summary(fetch.op):
+                recorder.values(SUMMARY, scalars_of(value))
+        return result
+
+    def close(original: Callable[..., Any], session: Session) -> Any:
+        if recorder.steps > recorded_until[0]:
+            recorded_until[0] = recorder.steps
+            recorder.values(FINAL, list(_variables(session)))
+        return original(session)
+
+    methods.wrap(_tf_recording.BaseSession, ("run",), run)
+    methods.wrap(_tf_recording.BaseSession, ("close",), close)
+
+
+def _fed(feed_dict: Any) -> Iterator[tuple[str, Any]]:
+    for key, value in (feed_dict or {}).items():
+        values = value if isinstance(value, tuple) else (value,)
+        for number, each in enumerate(values):
+            array = np.asarray(each)
+            if array.dtype != object:
+                yield _name(key) + (f" {number}" if number else ""), array
+
+
+def _pairs(fetches: Fetches, result: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each single fetch with its value."""
+    if isinstance(fetches, dict):
+        for key in fetches:
+            yield from _pairs(fetches[key], result[key])
+    elif isinstance(fetches, (list, tuple)):
+        for fetch, value in zip(fetches, result):
+            yield from _pairs(fetch, value)
+    elif isinstance(result, tuple):  # a sparse tensor
+        for part, value in zip(getattr(result, "_fields", ()), result):
+            yield f"{_name(fetches)} {part}", value
+    else:
+        yield fetches, result
+
+
+def _name(key: Any) -> str:
+    return key if isinstance(key, str) else plain_name(key)
+
+
+def _variables(session: Session) -> Iterator[tuple[str, Any]]:
+    """Yield the variables that have a value."""
+    variables = session.graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+    run = type(session).run
+    read = getattr(run, "npu_shim_original", run)
+    try:
+        values = read(session, [_tf_recording.graph_element(variable) for variable in variables])
+    except tf.errors.OpError:  # some have none
+        for variable in variables:
+            try:
+                yield plain_name(variable), read(session, _tf_recording.graph_element(variable))
+            except tf.errors.OpError:
+                continue
+        return
+    except RuntimeError:  # the session is closed
+        return
+    yield from zip(map(plain_name, variables), values)

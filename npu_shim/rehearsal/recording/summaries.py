@@ -1,0 +1,52 @@
+"""Record scalar summaries that a script writes itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim.rehearsal.recording import methods
+from npu_shim.rehearsal.recording.recorder import SUMMARY, Recorder
+
+_SPEED = "/sec"  # end of the tags of hooks that measure speed
+
+
+def watch_summaries(recorder: Recorder) -> None:
+    """Record ``tf.summary.scalar`` of TensorFlow 2, and protobufs that a script gives to a FileWriter."""
+
+    def add_summary(original: Any, writer: Any, summary: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(summary, bytes):  # bytes come from a session, which records them
+            recorder.values(SUMMARY, scalars_of(summary.SerializeToString()))
+        return original(writer, summary, *args, **kwargs)
+
+    for owner in tf.compat.v1.summary.FileWriter.__mro__[:-1]:
+        methods.wrap(owner, ("add_summary",), add_summary)
+    module = tf.compat.v2.summary
+    original = module.scalar
+
+    def scalar(name: str, data: Any, *args: Any, **kwargs: Any) -> Any:
+        def record(value: np.ndarray) -> np.ndarray:
+            recorder.values(SUMMARY, [(name, np.asarray(value))])
+            return np.zeros((), np.int64)
+
+        if tf.executing_eagerly():
+            record(np.asarray(data))
+        elif getattr(tf.compat.v1.get_default_graph(), "building_function", False):
+            tf.numpy_function(record, [data], tf.int64)
+        return original(name, data, *args, **kwargs)
+
+    for owner in (module, tf.summary):
+        if owner.scalar is original:
+            owner.scalar = scalar
+
+
+def scalars_of(serialized: bytes) -> list[tuple[str, np.ndarray]]:
+    """Return tag and value of the scalars of a serialized tf.compat.v1.Summary."""
+    summary = tf.compat.v1.Summary.FromString(serialized)
+    return [
+        (value.tag, np.asarray(value.simple_value, np.float32))
+        for value in summary.value
+        if value.HasField("simple_value") and not value.tag.endswith(_SPEED)
+    ]

@@ -1,0 +1,67 @@
+"""The file of a recording: one line of JSON for each event, written at once, so that a crash loses nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import threading
+import time
+from typing import Any, Sequence, Tuple
+
+import numpy as np
+
+from npu_shim.rehearsal.recording.digest import digest, is_numeric
+
+FILE = "recording.jsonl"
+Row = Tuple[str, str, np.ndarray]  # kind, name, value
+
+
+class Writer:
+    """Write events to a file.
+
+    An event is an object with the field ``event``. ``table`` names rows once: kind, name, type and shape of each.
+    ``rows`` refers to a table by its number and has the step, the seconds since the start and the digests of all
+    rows, as base64 of little-endian float64. All other events are ``start``, ``note`` and ``end``.
+
+    Args:
+        folder: an existing folder; the file is ``recording.jsonl``.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._file = open(os.path.join(folder, FILE), "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._begin = time.monotonic()
+        self._tables: dict[tuple[Any, ...], int] = {}
+
+    def event(self, event: str, **fields: Any) -> None:
+        """Write one event with its fields. A forked child of the process writes nothing."""
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            self._file.write(json.dumps({"event": event, **fields}) + "\n")
+            self._file.flush()
+
+    def rows(self, step: int, rows: Sequence[Row]) -> None:
+        """Write the digests of several tensors of one step. Arrays without numbers are left out."""
+        kept = [(kind, name, value) for kind, name, value in rows if is_numeric(value)]
+        if not kept:
+            return
+        key = tuple((kind, name, value.dtype.name, value.shape) for kind, name, value in kept)
+        numbers = np.concatenate([digest(value) for _, _, value in kept])
+        with self._lock:
+            if key not in self._tables:
+                self._tables[key] = len(self._tables)
+                self.event("table", table=self._tables[key], rows=key)
+            self.event(
+                "rows",
+                table=self._tables[key],
+                step=step,
+                seconds=self.seconds(),
+                values=base64.b64encode(numbers.astype("<f8").tobytes()).decode(),
+            )
+
+    def seconds(self) -> float:
+        """Return the seconds since this object was made."""
+        return round(time.monotonic() - self._begin, 6)

@@ -1,0 +1,46 @@
+"""The report as JUnit XML, a test case for each kind of value, so that CI shows it."""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import quoteattr
+
+from npu_shim.rehearsal.reports.text import to_text
+from npu_shim.rehearsal.result import NOT_RUN, Result
+
+
+def to_junit(result: Result) -> str:
+    """Return one test suite. A kind of value that departs is a failure; a run that did not end is an error."""
+    cases, failures, errors = [], 0, 0
+    for part in ("original", "migrated"):
+        run = result[part]
+        text = "" if run["completed"] else f"exit code {run['exit_code']}, see {run['log']}"
+        errors += bool(text)
+        cases.append(_case(f"{part} script runs", run["seconds"] or 0, "error" if text else "", text))
+    if result["verdict"] != NOT_RUN:
+        for kind in dict.fromkeys(each["kind"] for each in result["streams"]):
+            own = [each for each in result["streams"] if each["kind"] == kind]
+            steps = [(each["first_departure_step"], each["name"]) for each in own]
+            found = sorted(each for each in steps if each[0] is not None)
+            text = f"first at step {found[0][0]}: {found[0][1]}" if found else ""
+            failures += bool(text)
+            cases.append(_case(f"{kind} agrees", 0, "failure" if text else "", text))
+        for band in result["bands"]:
+            text = "" if band["inside"] else f"means {band['original']} and {band['migrated']}, band {band['band']}"
+            failures += bool(text)
+            cases.append(_case(f"{band['kind']} {band['name']} in its band", 0, "failure" if text else "", text))
+        differs = result["verdict"] == "differ"
+        failures += differs
+        text = " ".join(result["problems"]) if differs else ""
+        cases.append(_case("migrated script agrees with the original", 0, "failure" if differs else "", text))
+    head = f'<testsuite name="npu-shim verify" tests="{len(cases)}" failures="{failures}" errors="{errors}">'
+    output = f"<system-out>{_text(to_text(result))}</system-out>"
+    return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, *cases, output, "</testsuite>", ""])
+
+
+def _case(name: str, seconds: float, element: str, text: str) -> str:
+    start = f'<testcase classname="verify" name={quoteattr(name)} time="{seconds:.3f}"'
+    return f"{start}><{element} message={quoteattr(text)}/></testcase>" if element else f"{start}/>"
+
+
+def _text(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,115 @@
+"""The report as text."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+from npu_shim.rehearsal.result import AGREE, DIFFER, Result
+
+_MOST = 12  # rows of a table
+_VERDICTS = {AGREE: "The two scripts agree.", DIFFER: "The two scripts differ."}
+NOT_RUN_TEXT = "The comparison could not run to its end."
+
+
+def to_text(result: Result) -> str:
+    """Return the report as text that ends with a line feed."""
+    return "\n".join(_lines(result)) + "\n"
+
+
+def verdict(result: Result) -> str:
+    """Return the verdict as a sentence."""
+    return _VERDICTS.get(result["verdict"], NOT_RUN_TEXT)
+
+
+def _lines(result: Result) -> Iterator[str]:
+    both = result["original"], result["migrated"]
+    rows = [["", "original", "migrated"]]
+    rows += [[name, *(value(part) for part in both)] for name, value in PARTS]
+    yield from _table(rows)
+    yield ""
+    if result["metrics"]:
+        yield from _table(
+            [["metric", "original", "migrated"]]
+            + [[each["name"], number(each["original"]), number(each["migrated"])] for each in result["metrics"]][
+                -_MOST:
+            ]
+        )
+        yield ""
+    if result["bands"]:
+        yield from _bands(result["bands"])
+    elif result["streams"]:
+        yield from _kinds(result["streams"])
+    for side in ("original", "migrated"):
+        alone = result[f"only_{side}"]
+        if alone:
+            names = ", ".join(f"{each['kind']} {each['name']}" for each in alone[:3])
+            more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
+            yield f"only in the {side} script: {names}{more}"
+    if result["first_departure"]:
+        yield from _departure(result["first_departure"])
+    yield from result["problems"]
+    yield verdict(result)
+
+
+PARTS = (
+    ("script", lambda part: part["script"] + (" (converted in memory)" if part["converted_in_memory"] else "")),
+    ("ranks", lambda part: str(part["ranks"])),
+    ("exit code", lambda part: str(part["exit_code"])),
+    ("training steps", lambda part: str(part["steps"])),
+    ("seconds", lambda part: number(part["seconds"], ".1f")),
+    ("seconds per step", lambda part: number(part["seconds_per_step"], ".4f")),
+    ("peak memory", lambda part: "unknown" if part["peak_bytes"] is None else f"{part['peak_bytes'] / 1e6:.0f} MB"),
+    ("TensorFlow, Python", lambda part: f"{part['tensorflow'] or 'unknown'}, {part['python'] or 'unknown'}"),
+)
+
+
+def number(value: float | None, form: str = ".8g") -> str:
+    """Return a number as text; an infinite difference is None."""
+    return "-" if value is None else format(value, form)
+
+
+def kinds(streams: list[dict[str, Any]]) -> list[list[str]]:
+    """Return a row for each kind of value: its name, streams, values, largest difference, streams that depart."""
+    rows = []
+    for kind in dict.fromkeys(each["kind"] for each in streams):
+        own = [each for each in streams if each["kind"] == kind]
+        differences = [each["largest_difference"] for each in own]
+        largest = "-" if None in differences else f"{max(differences):.1e}"
+        departs = sum(1 for each in own if each["first_departure_step"] is not None)
+        rows.append([kind, str(len(own)), str(sum(each["values_original"] for each in own)), largest, str(departs)])
+    return rows
+
+
+def _kinds(streams: list[dict[str, Any]]) -> Iterator[str]:
+    head = ["recorded", "names", "values", "largest difference", "names that depart"]
+    yield from _table([head, *kinds(streams)])
+    yield ""
+
+
+def _bands(bands: list[dict[str, Any]]) -> Iterator[str]:
+    rows = [["mean over the seeds", "original", "migrated", "99 % band", ""]]
+    for each in bands:
+        values = [number(each[key], ".6g") for key in ("original", "migrated")]
+        outside = "" if each["inside"] else "outside"
+        rows.append([f"{each['kind']} {each['name']}", *values, f"{each['band']:.2g}", outside])
+    yield from _table(rows)
+    yield ""
+
+
+def _departure(first: dict[str, Any]) -> Iterator[str]:
+    title = f"tensors that depart at step {first['step']}, the first"
+    rows = [[title, "difference", "allowed", "original and migrated"]]
+    for each in first["tensors"][:_MOST]:
+        difference = number(each["difference"], ".1e")
+        rows.append([f"{each['kind']} {each['name']}", difference, f"{each['allowed']:.1e}", each["values"]])
+    yield from _table(rows)
+    left = first["tensors_departing_there"] - _MOST
+    if left > 0:
+        yield f"and {left} more"
+    yield ""
+
+
+def _table(rows: list[list[str]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip()

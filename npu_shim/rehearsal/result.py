@@ -1,0 +1,202 @@
+"""The result of ``npu-shim verify`` as data. docs/verify.schema.json describes it; the reports are made from it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Sequence
+
+import npu_shim
+from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
+from npu_shim.rehearsal.comparing.recording import Recording, Stream
+from npu_shim.rehearsal.comparing.seeds import Band
+from npu_shim.rehearsal.recording.digest import scalar_of
+from npu_shim.rehearsal.recording.recorder import FETCH, FINAL, LOG, LOSS, METRIC, SUMMARY
+from npu_shim.rehearsal.running import Run
+
+AGREE, DIFFER, NOT_RUN = "agree", "differ", "not run"
+Result = Dict[str, Any]
+_MOST_TENSORS = 100  # of the first step that departs
+
+
+def run_part(run: Run, code: int, recordings: Sequence[Recording]) -> dict[str, Any]:
+    """Return the part of a result about one script.
+
+    Args:
+        run: the run.
+        code: its exit code.
+        recordings: of its ranks; empty if the process has not started the script.
+    """
+    ends = [recording.end for recording in recordings]
+    peaks = [end["peak_bytes"] for end in ends if end]
+    times = [recording.seconds_per_step for recording in recordings]
+    return {
+        "script": run.script,
+        "arguments": list(run.arguments),
+        "converted_in_memory": run.convert is not None,
+        "ranks": run.ranks or 1,
+        "exit_code": code,
+        "completed": bool(ends) and code == 0 and all(end.get("ended") == "returned" for end in ends),
+        "steps": recordings[0].steps if recordings else 0,
+        "seconds": ends[0].get("seconds") if ends else None,
+        "seconds_per_step": times[0] if times else None,
+        "peak_bytes": max(peaks) if peaks else None,
+        "python": recordings[0].start.get("python") if recordings else None,
+        "tensorflow": recordings[0].notes.get("tensorflow") if recordings else None,
+        "log": run.log,
+    }
+
+
+def result(
+    verdict: str,
+    settings: dict[str, Any],
+    original: dict[str, Any],
+    migrated: dict[str, Any],
+    comparison: Comparison | None = None,
+    problems: Sequence[str] = (),
+    bands: Sequence[Band] = (),
+) -> Result:
+    """Return the result.
+
+    Args:
+        verdict: AGREE, DIFFER or NOT_RUN.
+        settings: of the comparison.
+        original, migrated: of run_part().
+        comparison: of the two recordings; None if a script did not start.
+        problems: sentences, each about one difference or failure.
+        bands: of several seeds.
+    """
+    made: Result = {
+        "schema_version": 1,
+        "tool": "npu-shim verify",
+        "tool_version": npu_shim.__version__,
+        "verdict": verdict,
+        "settings": settings,
+        "original": original,
+        "migrated": migrated,
+        "problems": list(problems),
+        "first_departure": None,
+        "streams": [],
+        "curve": [],
+        "metrics": [],
+        "final_variables": [],
+        "only_original": [],
+        "only_migrated": [],
+        "bands": [
+            {
+                "kind": each.kind,
+                "name": each.name,
+                "original": each.original,
+                "migrated": each.migrated,
+                "band": each.band,
+                "inside": each.is_inside,
+            }
+            for each in bands
+        ],
+    }
+    if comparison is not None:
+        made.update(_compared(comparison))
+    return made
+
+
+def _compared(comparison: Comparison) -> dict[str, Any]:
+    first = comparison.first
+    return {
+        "first_departure": _first(comparison, first) if first else None,
+        "streams": [
+            {
+                "kind": each.original.kind,
+                "name": each.original.name,
+                "migrated_name": each.migrated.name,
+                "dtype": each.original.dtype,
+                "shape": list(each.original.values[0].shape),
+                "values_original": len(each.original.values),
+                "values_migrated": len(each.migrated.values),
+                "largest_difference": _finite(each.largest),
+                "first_departure_step": min((d.step for d in each.departures), default=None),
+            }
+            for each in comparison.compared
+        ],
+        "curve": _curve(comparison),
+        "metrics": [
+            {
+                "name": each.original.name,
+                "number": number,
+                "original": _number(a),
+                "migrated": _number(b),
+            }
+            for each in comparison.compared
+            if each.original.kind == METRIC
+            for number, (a, b) in enumerate(zip(each.original.values, each.migrated.values), 1)
+            if a.shape == b.shape == ()
+        ],
+        "final_variables": [
+            {
+                "name": each.original.name,
+                "shape": list(each.original.values[-1].shape),
+                "difference": _finite(each.differences[-1][1]) if each.differences else None,
+            }
+            for each in comparison.compared
+            if each.original.kind == FINAL
+        ],
+        "only_original": _names(comparison.matches.only_original),
+        "only_migrated": _names(comparison.matches.only_migrated),
+    }
+
+
+def _first(comparison: Comparison, first: Departure) -> dict[str, Any]:
+    same_step = [each for each in comparison.departures if each.step == first.step]
+    return {
+        "step": first.step,
+        "kind": first.kind,
+        "name": first.name,
+        "values": first.text,
+        "difference": _finite(first.difference),
+        "allowed": first.allowed,
+        "tensors_departing_there": len(same_step),
+        "tensors": [
+            {
+                "kind": each.kind,
+                "name": each.name,
+                "values": each.text,
+                "difference": _finite(each.difference),
+                "allowed": each.allowed,
+            }
+            for each in same_step[:_MOST_TENSORS]
+        ],
+    }
+
+
+def _names(streams: Sequence[Stream]) -> list[dict[str, Any]]:
+    return [{"kind": each.kind, "name": each.name, "values": len(each.values)} for each in streams]
+
+
+def _curve(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return loss and largest difference of each step."""
+    differences = comparison.by_step()
+    losses: list[dict[int, float | None]] = [{}, {}]
+    for kind, word in ((LOSS, ""), (LOG, "loss"), (FETCH, "loss"), (SUMMARY, "loss"), (FETCH, "")):
+        for each in comparison.compared:
+            if each.original.kind == kind and word in each.original.name and each.original.values[0].shape == ():
+                for found, stream in zip(losses, (each.original, each.migrated)):
+                    found.update({value.step: _number(value) for value in stream.values if value.shape == ()})
+                break
+        if losses[0]:
+            break
+    steps = sorted(set(differences) | set(losses[0]) | set(losses[1]))
+    return [
+        {
+            "step": step,
+            "original": losses[0].get(step),
+            "migrated": losses[1].get(step),
+            "difference": _finite(differences.get(step, 0.0)),
+        }
+        for step in steps
+    ]
+
+
+def _number(value: Any) -> float | None:
+    return None if value.digest[2] else scalar_of(value.digest)
+
+
+def _finite(value: float) -> float | None:
+    """Return a number for JSON, which has no infinity; None stands for it."""
+    return None if value == float("inf") else value

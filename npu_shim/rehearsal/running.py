@@ -1,0 +1,118 @@
+"""Run a script in a process of its own and record it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from typing import Sequence
+
+from npu_shim import _env
+from npu_shim.import_hook.tool import package_root
+
+PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
+_DEFAULTS = {  # what a user sets has precedence
+    "NPU_SHIM_KERNELS": "plain",  # the dropout masks of the script before its migration
+    "NPU_SHIM_FALLBACK": "silent",
+    "PYTHONHASHSEED": "0",
+    "TF_DETERMINISTIC_OPS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "PYTHONUNBUFFERED": "1",
+}
+FILES = "files"  # the folder of a run for its own files
+RUN, SEED = "{run}", "{seed}"  # placeholders in arguments
+
+
+@dataclass(frozen=True)
+class Run:
+    """A script to run.
+
+    Attributes:
+        name: ``original`` or ``migrated``.
+        script: its path.
+        arguments: its arguments; ``{run}`` in them is a folder of this run, ``{seed}`` its seed.
+        folder: receives the recording and the log.
+        convert: the options of ``npu-shim run`` to convert it in memory, or None to run it as it is.
+        seed: of Python, NumPy and the ops without a seed.
+        by_call_site: True to derive the seeds of ops from their call sites.
+        every: record gradients and variables at each n-th step.
+        ranks: number of processes; None for one without ``npu-shim launch``.
+        timeout: seconds that it may take; None for no limit.
+        directory: its current folder.
+    """
+
+    name: str
+    script: str
+    arguments: Sequence[str]
+    folder: str
+    convert: Sequence[str] | None = None
+    seed: int = 1
+    by_call_site: bool = True
+    every: int = 1
+    ranks: int | None = None
+    timeout: float | None = None
+    directory: str = "."
+
+    @property
+    def log(self) -> str:
+        """Path of the file with the output of the script."""
+        return os.path.join(self.folder, "output.log")
+
+    def recordings(self) -> list[str]:
+        """Return the folder of each rank's recording."""
+        if self.ranks is None:
+            return [self.folder]
+        return [os.path.join(self.folder, f"rank_{rank}") for rank in range(self.ranks)]
+
+    def command(self) -> list[str]:
+        """Return program and arguments of the process."""
+        settings = {
+            "folder": os.path.abspath(self.folder),
+            "seed": self.seed,
+            "by_call_site": self.by_call_site,
+            "every": self.every,
+            "convert": None if self.convert is None else list(self.convert),
+            "ranks": self.ranks is not None,
+        }
+        files = os.path.abspath(os.path.join(self.folder, FILES))
+        arguments = [each.replace(RUN, files).replace(SEED, str(self.seed)) for each in self.arguments]
+        launch: list[str] = []
+        if self.ranks is not None:
+            logs = os.path.abspath(os.path.join(self.folder, "logs"))
+            launch = ["npu_shim", "launch", "--ranks", str(self.ranks), "--log-dir", logs, "-m"]
+        return [sys.executable, "-m", *launch, PROCESS, json.dumps(settings), self.script, *arguments]
+
+    def start(self) -> int:
+        """Run the script to its end.
+
+        Returns:
+            The exit code; 124 after the timeout; -N if signal N ended it.
+        """
+        for folder in (FILES, "tmp"):
+            os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
+        environment = {**_DEFAULTS, **_env.process_environ(), "TMPDIR": os.path.abspath(f"{self.folder}/tmp")}
+        if package_root() not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
+            paths = [environment.get("PYTHONPATH", ""), package_root()]
+            environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+        with open(self.log, "wb") as log:
+            try:
+                return subprocess.run(
+                    self.command(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    cwd=self.directory,
+                    timeout=self.timeout,
+                    check=False,
+                ).returncode
+            except subprocess.TimeoutExpired:
+                return 124
+
+    def as_shell(self) -> str:
+        """Return the script and its arguments as a line for a shell."""
+        return " ".join(map(shlex.quote, [self.script, *self.arguments]))

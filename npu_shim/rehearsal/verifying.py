@@ -1,0 +1,133 @@
+"""Run original and migrated script, compare the recordings, and decide."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Sequence
+
+from npu_shim.rehearsal import result
+from npu_shim.rehearsal.comparing import TOLERANCE, comparison as comparing, ranks, seeds
+from npu_shim.rehearsal.comparing.comparison import Comparison, Departure
+from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.running import Run
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a comparison.
+
+    Attributes:
+        tolerance: relative, for float32 at the first step.
+        seeds: number of pairs of runs; None for one pair with equal random numbers.
+    """
+
+    tolerance: float = TOLERANCE
+    seeds: int | None = None
+
+
+def verify(original: Run, migrated: Run, settings: Settings, report: Report) -> result.Result:
+    """Run both scripts and compare them.
+
+    Args:
+        original, migrated: the runs; with several seeds, their seed and folder are those of the first pair.
+        settings: of the comparison.
+        report: prints a line about the progress.
+    Returns:
+        The result, with the verdict.
+    """
+    pairs = _pairs(original, migrated, settings.seeds)
+    done: list[tuple[list[Recording], list[Recording]]] = []
+    parts: list[dict[str, Any]] = []
+    for pair in pairs:
+        recorded = []
+        for run in pair:
+            os.makedirs(run.folder, exist_ok=True)
+            report(f"running the {run.name} script" + (f", seed {run.seed}" if settings.seeds else ""))
+            code = run.start()
+            recorded.append(_recordings(run))
+            parts.append(result.run_part(run, code, recorded[-1]))
+        done.append((recorded[0], recorded[1]))
+    about = {
+        "tolerance": settings.tolerance,
+        "seed": original.seed,
+        "seeds": settings.seeds,
+        "deterministic": original.by_call_site,
+        "every": original.every,
+    }
+    incomplete = [part for part in parts if not part["completed"]]
+    problems = [_not_completed(part) for part in incomplete]
+    if not all(ours and theirs for ours, theirs in done):
+        return result.result(result.NOT_RUN, about, parts[0], parts[1], None, problems)
+    ours, theirs = done[0]
+    compared, differences = _compare(ours, theirs, settings)
+    bands = []
+    if settings.seeds and not incomplete:
+        bands = seeds.bands([first[0] for first, _ in done], [ranks.joined(second) for _, second in done])
+        differences = [_outside(band) for band in bands if not band.is_inside]
+        compared = None
+    if not incomplete and not any(kind for kind in ours[0].streams):
+        problems.append(
+            "No training step, log, summary or session run was recorded. Check that the script trains with these "
+            "arguments."
+        )
+        incomplete = parts
+    verdict = result.NOT_RUN if incomplete else result.DIFFER if differences else result.AGREE
+    return result.result(verdict, about, parts[0], parts[1], compared, problems + differences, bands)
+
+
+def _pairs(original: Run, migrated: Run, count: int | None) -> list[tuple[Run, Run]]:
+    if count is None:
+        return [(original, migrated)]
+    return [
+        (
+            replace(original, seed=seed, by_call_site=False, folder=os.path.join(original.folder, f"seed_{seed}")),
+            replace(migrated, seed=seed, by_call_site=False, folder=os.path.join(migrated.folder, f"seed_{seed}")),
+        )
+        for seed in range(original.seed, original.seed + count)
+    ]
+
+
+def _recordings(run: Run) -> list[Recording]:
+    """Return the recordings of all ranks; an empty list if one is missing, because its process never started."""
+    try:
+        return [read(folder) for folder in run.recordings()]
+    except OSError:
+        return []
+
+
+def _compare(ours: Sequence[Recording], theirs: Sequence[Recording], settings: Settings) -> tuple[Any, list[str]]:
+    if len(theirs) == 1:
+        found = comparing.compare(ours[0], theirs[0], settings.tolerance)
+        return found, _sentences(found)
+    joined = ranks.joined(list(theirs))
+    found = comparing.compare(ours[0], joined, settings.tolerance, ranks.KINDS, False)
+    among = ranks.compare_ranks(list(theirs), settings.tolerance)
+    return found, _sentences(found) + [_rank_sentence(rank, each.departures[0]) for rank, each in among]
+
+
+def _sentences(found: Comparison) -> list[str]:
+    first = found.first
+    if first is None:
+        return []
+    return [f"The first difference is at step {first.step}: {first.kind} {first.name!r}, {first.text}."]
+
+
+def _rank_sentence(rank: int, first: Departure) -> str:
+    return f"Rank {rank} departs from rank 0 at step {first.step}: {first.kind} {first.name!r}, {first.text}."
+
+
+def _outside(band: seeds.Band) -> str:
+    return (
+        f"{band.kind} {band.name!r}: the means are {band.original:.6g} and {band.migrated:.6g}, "
+        f"outside the band of {band.band:.2g}."
+    )
+
+
+def _not_completed(part: dict[str, Any]) -> str:
+    return (
+        f"{part['script']} ended with exit code {part['exit_code']} after {part['steps']} recorded steps. "
+        f"See its output in {part['log']}."
+    )

@@ -1,0 +1,50 @@
+"""Errors of ``npu-shim verify`` for wrong input."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+
+from npu_shim.cli import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["missing.py"], "missing.py is not a file. Give the script that trains."),
+        (["train.py", "missing.py"], "missing.py is not a file."),
+        (["--ranks", "2", "--seeds", "2", "train.py"], "--ranks compares one pair of runs, so it excludes --seeds."),
+        (["--seeds", "1", "train.py"], "1 is not allowed: it must be an integer of at least 2"),
+        (["--tolerance", "0", "train.py"], "0 is not allowed: it must be a positive number"),
+        (["--seeds", "3", "--deterministic", "train.py"], "not allowed with argument"),
+        (["--copy", "../train.py"], "is not in it. Change to a folder above both scripts."),
+        ([], "the following arguments are required: ORIGINAL"),
+    ],
+)
+def test_wrong_arguments_are_errors(
+    arguments: list[str], text: str, tmp_path: pathlib.Path, monkeypatch: Any, capsys: Any
+) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below" if "--copy" in arguments else tmp_path)
+    try:
+        code: Any = main(["verify", *arguments])
+    except SystemExit as end:
+        code = end.code
+    assert code == 2 and text in capsys.readouterr().err
+
+
+def test_a_script_that_trains_nothing_is_an_error(tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / "train.py").write_text("import sys\nprint(sys.argv[1:])\n")
+    assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py"), "--", "--a={seed}", "{run}"]) == 2
+    assert "No training step, log, summary or session run was recorded." in capsys.readouterr().out
+    log = (tmp_path / "r" / "original" / "output.log").read_text()
+    assert log == f"['--a=1', '{tmp_path / 'r' / 'original' / 'files'}']\n"
+
+
+def test_a_script_that_fails_is_an_error_with_its_log(tmp_path: pathlib.Path, capsys: Any) -> None:
+    (tmp_path / "train.py").write_text("import sys\nsys.exit(7)\n")
+    assert main(["verify", "-r", str(tmp_path / "r"), str(tmp_path / "train.py")]) == 2
+    assert "train.py ended with exit code 7 after 0 recorded steps. See its output in" in capsys.readouterr().out

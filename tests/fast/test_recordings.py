@@ -1,0 +1,216 @@
+"""Digests, matching, tolerances, comparison, seeds, ranks and reports of verify, without TensorFlow."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+import re
+import xml.etree.ElementTree
+from typing import Any
+
+import numpy as np
+import pytest
+
+from npu_shim.rehearsal.comparing import ranks, seeds
+from npu_shim.rehearsal.comparing.comparison import compare
+from npu_shim.rehearsal.comparing.recording import read
+from npu_shim.rehearsal.comparing.tolerances import allowed, distance
+from npu_shim.rehearsal.recording.digest import HEAD, digest, is_numeric, scalar_of, width
+from npu_shim.rehearsal.recording.random_seeds import call_site_seed
+from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, METRIC, PREDICTION, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.writer import FILE, Writer
+from npu_shim.rehearsal.reports import write_all
+from npu_shim.rehearsal.reports.text import to_text
+from tests.recordings import STEPS, recording, verified
+
+RANDOM = np.random.RandomState(3)
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 1000, 70_000])
+def test_distance_is_the_norm_of_the_difference(size: int) -> None:
+    one, change = RANDOM.randn(size), 1e-3 * RANDOM.randn(size)
+    found = distance(digest(one), digest(one + change)) / np.linalg.norm(change)
+    assert found == pytest.approx(1, rel=1e-9) if size <= 32 else 0.5 < found < 1.6  # 32 buckets: 18 % in one sigma
+
+
+def test_a_single_different_element_shows_exactly() -> None:
+    one = RANDOM.randn(70_000).astype("f4")
+    other = one.copy()
+    other[66_000] += 0.5
+    assert distance(digest(one), digest(other)) == pytest.approx(0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float64", "complex64"])
+def test_types_with_numbers_have_a_digest(dtype: str) -> None:
+    value = np.array([[1, 0, 1]]).astype(dtype)
+    assert is_numeric(value) and len(digest(value)) == width((1, 3)) == HEAD + 3
+    assert digest(value)[0] == pytest.approx(math.sqrt(2))
+    assert not is_numeric(np.array([b"text"])) and not is_numeric(np.array([None]))
+
+
+def test_inf_and_nan_are_counted_and_make_an_infinite_distance() -> None:
+    finite, infinite = np.array([1.0, 2.0]), np.array([np.inf, 2.0])
+    assert digest(infinite)[2] == 1 and digest(infinite)[0] == 2
+    assert distance(digest(finite), digest(infinite)) == math.inf
+    assert distance(digest(infinite), digest(infinite)) == 0
+    assert math.isnan(scalar_of(digest(np.float32("nan")))) and scalar_of(digest(np.float32(-3))) == -3
+
+
+def test_tolerances_follow_type_and_step() -> None:
+    assert allowed("int32", INPUT, 5) == 0
+    assert allowed("float32", GRADIENT, 100) == pytest.approx(2e-5)
+    assert allowed("float64", GRADIENT, 0) < allowed("float32", GRADIENT, 0) < allowed("float16", GRADIENT, 0)
+    assert allowed("float64", METRIC, 0) == allowed("float32", METRIC, 0)
+
+
+def test_equal_recordings_agree(tmp_path: pathlib.Path) -> None:
+    found = compare(recording(tmp_path / "a"), recording(tmp_path / "b"))
+    assert found.first is None and len(found.compared) == 8
+    assert found.by_step() == dict.fromkeys(range(1, STEPS + 1), 0.0)
+
+
+def changed_from(start: int, wanted: str, factor: float) -> Any:
+    def change(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
+        return value * np.asarray(factor, value.dtype) if step >= start and f"{kind} {name}" == wanted else value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    ["input batch 0", "loss loss", "gradient second/kernel", "learning rate learning_rate", "variable first/kernel"],
+)
+def test_the_first_departure_has_the_right_step_and_tensor(wanted: str, tmp_path: pathlib.Path) -> None:
+    found = compare(recording(tmp_path / "a"), recording(tmp_path / "b", changed_from(3, wanted, 1.001)))
+    assert found.first is not None and (found.first.step, f"{found.first.kind} {found.first.name}") == (3, wanted)
+    assert found.first.difference == pytest.approx(1e-3, rel=0.5)
+    assert (
+        compare(recording(tmp_path / "c"), recording(tmp_path / "d", changed_from(3, wanted, 1.000001))).first is None
+    )
+
+
+def test_at_one_step_the_kind_nearest_to_the_cause_comes_first(tmp_path: pathlib.Path) -> None:
+    def change(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
+        return value * 2 if kind in (VARIABLE, GRADIENT) and "second" in name else value
+
+    first = compare(recording(tmp_path / "a"), recording(tmp_path / "b", change)).first
+    assert first is not None and (first.kind, first.name) == (GRADIENT, "second/kernel")
+
+
+def test_a_loss_scale_is_no_difference_but_scaled_gradients_are(tmp_path: pathlib.Path) -> None:
+    ours = recording(tmp_path / "a")
+    assert compare(ours, recording(tmp_path / "b", changed_from(1, "loss loss", 1024))).first is None
+    assert compare(ours, recording(tmp_path / "c", changed_from(1, "loss loss", 3))).first is not None
+    assert compare(ours, recording(tmp_path / "d", changed_from(1, "gradient first/kernel", 1024))).first is not None
+
+
+def test_names_that_differ_pair_by_order(tmp_path: pathlib.Path) -> None:
+    ours, theirs = recording(tmp_path / "a"), recording(tmp_path / "b")
+    theirs.streams = {(kind, name.replace("second", "third")): each for (kind, name), each in theirs.streams.items()}
+    for stream in theirs.streams.values():
+        stream.name = stream.name.replace("second", "third")
+    found = compare(ours, theirs)
+    assert found.first is None and len(found.compared) == 8 and not found.matches.only_original
+
+
+def test_missing_values_and_other_shapes_are_differences(tmp_path: pathlib.Path) -> None:
+    def lost(step: int, kind: str, name: str, value: np.ndarray) -> Any:
+        return None if kind == GRADIENT and name == "second/kernel" else value
+
+    def cut(step: int, kind: str, name: str, value: np.ndarray) -> Any:
+        return value[:-1] if kind == INPUT and step == STEPS else value
+
+    ours = recording(tmp_path / "a")
+    first = compare(ours, recording(tmp_path / "b", lost)).first
+    assert first is not None and first.name == "second/kernel" and first.text.startswith("only the original script")
+    first = compare(ours, recording(tmp_path / "c", cut)).first
+    assert first is not None and (first.step, first.text) == (STEPS, "shape [8, 4] and [7, 4]")
+
+
+def test_fewer_values_name_the_first_missing_step(tmp_path: pathlib.Path) -> None:
+    ours, theirs = recording(tmp_path / "a"), recording(tmp_path / "b")
+    del theirs.streams[GRADIENT, "first/kernel"].values[3:]
+    first = compare(ours, theirs).first
+    assert first is not None and (first.step, first.text) == (4, "5 and 3 values")
+
+
+def test_a_recording_that_a_crash_cuts_off_is_read(tmp_path: pathlib.Path) -> None:
+    recording(tmp_path / "a", ended="")
+    with open(tmp_path / "a" / FILE, "a", encoding="utf-8") as file:
+        file.write('{"event": "rows", "tab')
+    found = read(str(tmp_path / "a"))
+    assert found.steps == STEPS and found.end == {}
+
+
+def test_a_script_without_an_optimizer_is_counted_by_its_tapes(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a").mkdir()
+    recorder = Recorder(Writer(str(tmp_path / "a")))
+    for step in range(3):
+        recorder.tensors([(LOSS, "loss", np.asarray(1.0 / (step + 1)))])
+    recorder.values(PREDICTION, [("predict", np.zeros(2))])
+    found = read(str(tmp_path / "a"))
+    assert [value.step for value in found.streams[LOSS, "loss"].values] == [1, 2, 3]
+    assert [value.step for value in found.streams[PREDICTION, "predict"].values] == [3]
+
+
+def test_every_thins_gradients_but_no_losses(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a").mkdir()
+    recorder = Recorder(Writer(str(tmp_path / "a")), every=8)
+    for _ in range(20):
+        recorder.update(0, [(LOSS, "loss", np.ones(())), (GRADIENT, "kernel", np.ones(3))])
+    found = read(str(tmp_path / "a"))
+    assert len(found.streams[LOSS, "loss"].values) == 20
+    assert [value.step for value in found.streams[GRADIENT, "kernel"].values] == [*range(1, 11), 16]
+
+
+def test_losses_of_ranks_are_averaged_and_their_variables_compared(tmp_path: pathlib.Path) -> None:
+    whole = recording(tmp_path / "whole")
+    both = [recording(tmp_path / str(factor), changed_from(1, "loss loss", factor)) for factor in (0.5, 1.5)]
+    assert compare(whole, ranks.joined(both), kinds=ranks.KINDS, same_shapes=False).first is None
+    assert ranks.compare_ranks(both, 1e-5) == []
+    apart = [both[0], recording(tmp_path / "c", changed_from(2, "variable second/kernel", 1.1))]
+    [(rank, found)] = ranks.compare_ranks(apart, 1e-5)
+    assert rank == 1 and found.first is not None and (found.first.step, found.first.name) == (2, "second/kernel")
+
+
+def test_bands_hold_equal_means_and_find_others(tmp_path: pathlib.Path) -> None:
+    def runs(name: str, shift: float) -> list[Any]:
+        return [
+            recording(tmp_path / f"{name}{seed}", changed_from(1, "loss loss", shift + 0.02 * seed))
+            for seed in range(5)
+        ]
+
+    ours = runs("a", 1.0)
+    assert all(band.is_inside for band in seeds.bands(ours, runs("b", 1.01)))
+    outside = [band for band in seeds.bands(ours, runs("c", 1.3)) if not band.is_inside]
+    assert [(band.kind, band.name) for band in outside] == [(LOSS, "loss")]
+    spread = np.std([0.02 * seed for seed in range(5)], ddof=1) * np.mean([1 / 3, 1 / 4, 1 / 5])
+    assert outside[0].band == pytest.approx(3.355 * spread * math.sqrt(2 / 5), rel=1e-3)
+
+
+def test_seeds_of_call_sites_differ() -> None:
+    found = {call_site_seed(1, name, number) for name in ("build", "train") for number in range(50)}
+    assert len(found) == 100 and call_site_seed(2, "build", 0) not in found
+
+
+def test_reports_name_the_departure(tmp_path: pathlib.Path) -> None:
+    found = verified(tmp_path, changed_from(2, "gradient second/kernel", 1.5))
+    text = to_text(found)
+    assert "tensors that depart at step 2, the first" in text and text.endswith("The two scripts differ.\n")
+    paths = {pathlib.Path(path).name: pathlib.Path(path) for path in write_all(found, str(tmp_path / "r"))}
+    suite = xml.etree.ElementTree.parse(paths["verify.xml"]).getroot()
+    failed = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert failed == ["gradient agrees", "migrated script agrees with the original"]
+    assert suite.get("failures") == "2" and suite.get("errors") == "0"
+    page = paths["verify.html"].read_text(encoding="utf-8")
+    assert page.count("<svg") == 2 and "First departure: step 2, gradient second/kernel" in page
+    assert not re.search(r"<script|https?://|url\(", page) and "A &lt;problem&gt;." in page
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_reports_of_equal_runs(tmp_path: pathlib.Path) -> None:
+    found = verified(tmp_path)
+    assert to_text(found).endswith("The two scripts agree.\n")
+    write_all(found, str(tmp_path / "r"))
+    assert "equal, bit by bit" in (tmp_path / "r" / "verify.html").read_text(encoding="utf-8")
+    assert xml.etree.ElementTree.parse(tmp_path / "r" / "verify.xml").getroot().get("failures") == "0"

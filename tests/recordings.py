@@ -1,0 +1,61 @@
+"""Recordings for tests, written without TensorFlow."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any, Callable
+
+import numpy as np
+
+from npu_shim.rehearsal.comparing.comparison import compare
+from npu_shim.rehearsal.comparing.recording import Recording, read
+from npu_shim.rehearsal.recording.recorder import GRADIENT, INPUT, LOSS, METRIC, RATE, VARIABLE, Recorder
+from npu_shim.rehearsal.recording.writer import Writer
+from npu_shim.rehearsal.result import AGREE, DIFFER, Result, result, run_part
+from npu_shim.rehearsal.running import Run
+
+Change = Callable[[int, str, str, np.ndarray], Any]  # step, kind, name, value -> value, None for no value
+STEPS = 5
+
+
+def unchanged(step: int, kind: str, name: str, value: np.ndarray) -> Any:
+    """Return the value."""
+    return value
+
+
+def recording(folder: pathlib.Path, change: Change = unchanged, ended: str = "returned") -> Recording:
+    """Write and read the recording of five steps with two layers.
+
+    Args:
+        folder: is made.
+        change: is applied to each value.
+        ended: of the event at the end; empty for a process that was killed.
+    """
+    folder.mkdir(parents=True)
+    writer = Writer(str(folder))
+    recorder = Recorder(writer)
+    writer.event("start", command=["train.py"], python="3.11.7", rank=None)
+    random = np.random.RandomState(0)
+    for step in range(1, STEPS + 1):
+        rows = [(INPUT, "batch 0", random.rand(8, 4).astype("f4")), (LOSS, "loss", np.float32(1 / step))]
+        for kind in (GRADIENT, VARIABLE):
+            rows += [(kind, name, random.rand(40, 3).astype("f4")) for name in ("first/kernel", "second/kernel")]
+        rows.insert(4, (RATE, "learning_rate", np.float32(0.1)))
+        changed = [(kind, name, change(step, kind, name, np.asarray(value))) for kind, name, value in rows]
+        recorder.update(0, [(kind, name, np.asarray(value)) for kind, name, value in changed if value is not None])
+    accuracy = change(STEPS, METRIC, "evaluate accuracy", np.asarray(0.75))
+    recorder.values(METRIC, [("evaluate accuracy", accuracy)])
+    if ended:
+        writer.event("end", ended=ended, steps=STEPS, seconds=1.5, peak_bytes=10**8)
+    return read(str(folder))
+
+
+def verified(folder: pathlib.Path, change: Change = unchanged) -> Result:
+    """Return the result for an unchanged and a changed recording."""
+    ours, theirs = recording(folder / "original"), recording(folder / "migrated", change)
+    found = compare(ours, theirs)
+    runs = [Run(name, "train.py", ["--a=<b>"], str(folder / name)) for name in ("original", "migrated")]
+    parts = [run_part(run, 0, [each]) for run, each in zip(runs, (ours, theirs))]
+    settings = {"tolerance": 1e-5, "seed": 1, "seeds": None, "deterministic": True, "every": 1}
+    verdict = DIFFER if found.departures else AGREE
+    return result(verdict, settings, parts[0], parts[1], found, ["A <problem>."] if found.departures else [])

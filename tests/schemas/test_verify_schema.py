@@ -1,0 +1,24 @@
+"""verify.json is what docs/verify.schema.json says."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import jsonschema
+import numpy as np
+
+from tests.recordings import verified
+from tests.schemas.test_schemas import closed
+
+
+def test_results_are_valid(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    schema = closed(json.loads((repo_root / "docs" / "verify.schema.json").read_text(encoding="utf-8")))
+    jsonschema.Draft7Validator.check_schema(schema)
+
+    def change(step: int, kind: str, name: str, value: np.ndarray) -> np.ndarray:
+        return np.asarray(value * np.float32("nan")) if kind == "gradient" else value
+
+    for found in (verified(tmp_path / "equal"), verified(tmp_path / "different", change)):
+        text = json.dumps(found, allow_nan=False)
+        jsonschema.validate(json.loads(text), schema)
