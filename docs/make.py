@@ -2,6 +2,7 @@
 
 * docs/rules/, one page for each rule and an index, from the rules' docstrings. It is not in git;
 * docs/options.md from the rows of npu_shim.options;
+* the list of names that exist on the NPU only, in docs/vendor-differences.md, from npu_shim/ops/npu_only.py;
 * the tables of docs/on_a_card.md from npu_shim.diagnostics;
 * docs/report-schema.md from docs/report.schema.json.
 
@@ -24,6 +25,7 @@ from convert_tf2npu.rules.base import Rule  # noqa: E402
 from convert_tf2npu.rules.registry import Registry  # noqa: E402
 
 from npu_shim.diagnostics import card_check, troubles  # noqa: E402
+from npu_shim.ops import npu_only  # noqa: E402
 from npu_shim.options import page as options_page  # noqa: E402
 
 _NOTE = "<!-- made by docs/make.py; change the rule instead -->\n"
@@ -69,16 +71,19 @@ def kept_pages() -> dict[str, str]:
     """Return the generated pages that are in git, by their file names in docs/."""
     return {
         "options.md": _OPTIONS_NOTE + options_page.markdown(),
-        "on_a_card.md": card_page(),
+        "on_a_card.md": with_tables(
+            "on_a_card.md", "npu_shim/diagnostics", checks=card_check.markdown(), troubles=troubles.markdown()
+        ),
         "report-schema.md": _SCHEMA_NOTE + schema_page.markdown(),
+        "vendor-differences.md": with_tables("vendor-differences.md", "npu_shim/ops", names=npu_only.markdown()),
     }
 
 
-def card_page() -> str:
-    """Return docs/on_a_card.md with the tables between its markers made anew."""
-    text = _read(os.path.join(HERE, "on_a_card.md"))
-    for name, made in (("checks", card_check.markdown()), ("troubles", troubles.markdown())):
-        begin, end = f"<!-- {name}: made by docs/make.py from npu_shim/diagnostics -->\n", f"<!-- end of {name} -->\n"
+def with_tables(page: str, source: str, **tables: str) -> str:
+    """Return a page of docs/ with the tables between its markers made anew."""
+    text = _read(os.path.join(HERE, page))
+    for name, made in tables.items():
+        begin, end = f"<!-- {name}: made by docs/make.py from {source} -->\n", f"<!-- end of {name} -->\n"
         before, _, rest = text.partition(begin)
         text = before + begin + "\n" + made + "\n" + end + rest.partition(end)[2]
     return text

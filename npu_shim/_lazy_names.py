@@ -1,19 +1,12 @@
-"""Module attributes that are loaded on first use (PEP 562), and functions that are not in this release."""
+"""Module attributes that are loaded on first use (PEP 562)."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn
+from typing import Any, Callable, Mapping
 
-if TYPE_CHECKING:
-    import inspect
-
-Missing = Callable[..., Any]  # a function that is not in this release
-
-
-class NotInThisRelease(NotImplementedError):
-    """Raised when a script calls a name of the vendor's interface that npu_shim does not implement yet."""
+Missing = Callable[..., Any]  # a function of ops/npu_only.py
 
 
 def lazy_names(module: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -87,32 +80,3 @@ def _load(home: str, name: str, module: str) -> object:
     if table:
         return loaded.function(table, name)
     return loaded if home == f"{module}.{name}" else getattr(loaded, name)
-
-
-def not_in_this_release(name: str, signature: str, instead: str, what: str = "") -> Callable[..., NoReturn]:
-    """Return a function with the vendor's name and signature that raises NotInThisRelease when it is called.
-
-    It raises only on the call, so that a script which merely imports the name runs.
-
-    Args:
-        name: the public name, as the user writes it (``npu_ops.LARSV2``).
-        signature: its parameters as source, for example ``"(x, name=None)"``.
-        instead: what to write instead, as a sentence.
-        what: one line on what the function does on an NPU, for the docstring.
-    """
-
-    def missing(*args: object, **kwargs: object) -> NoReturn:
-        raise NotInThisRelease(f"{name} is not part of this release of npu_shim. {instead}")
-
-    missing.__name__ = missing.__qualname__ = name.rpartition(".")[2]
-    missing.__doc__ = f"{what or name}\n\nNot part of this release: calling it raises NotInThisRelease. {instead}"
-    missing.__signature__ = _parse(signature)  # type: ignore[attr-defined]
-    return missing
-
-
-def _parse(signature: str) -> inspect.Signature:
-    import inspect
-
-    scope: dict[str, Callable[..., object]] = {}
-    exec(f"def f{signature}: pass", scope)  # signatures are literals of this package
-    return inspect.signature(scope["f"])

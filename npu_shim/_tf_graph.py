@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequen
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2
-from tensorflow.python.framework import kernels as _kernels
+from tensorflow.python.framework import kernels as _kernels, ops as _ops
 
 from npu_shim._tf import static_value
 
@@ -99,3 +99,15 @@ def smart_cond(pred: Any, true_fn: Callable[[], Structure], false_fn: Callable[[
     if known is not None:
         return true_fn() if known else false_fn()
     return v1.cond(tf.cast(pred, tf.bool), true_fn, false_fn)
+
+
+def register_variable_collection(name: str) -> None:
+    """Let graphs be exported with a collection of variables, like the global ones. A second call has no effect."""
+    if _ops.get_to_proto_function(name) is None:
+        like = v1.GraphKeys.GLOBAL_VARIABLES
+        _ops.register_proto_function(
+            name,
+            proto_type=_ops.get_collection_proto_type(like),
+            to_proto=_ops.get_to_proto_function(like),
+            from_proto=_ops.get_from_proto_function(like),
+        )

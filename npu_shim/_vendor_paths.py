@@ -18,9 +18,9 @@ import sys
 import textwrap
 from typing import Mapping, Sequence
 
-from npu_shim.ops.unimplemented import SIGNATURES
+from npu_shim.ops.npu_only import SIGNATURES
 
-UNIMPLEMENTED = "ops.unimplemented:"  # followed by the name of a table in ops/unimplemented.py
+NPU_ONLY = "ops.npu_only:"  # followed by the name of a module in ops/npu_only.py
 
 # Homes whose names are npu_shim's on an NPU too; docs/vendor-differences.md has the reasons.
 ALWAYS_OWN = (
@@ -89,19 +89,21 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("optimizer.loss_scale_optimizer", "NPULossScaleOptimizer"),
     ),
     "estimator.npu.npu_optimizer": (
-        ("optimizer.distributed", "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper"),
+        (
+            "optimizer.distributed",
+            "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper reduce",
+        ),
         ("optimizer.keras", "KerasDistributeOptimizer"),
         ("optimizer.npu_optimizer", "NPUOptimizer"),
-        (UNIMPLEMENTED + "npu_optimizer", ""),
     ),
     "estimator.npu.npu_plugin": (
         (
             "config.plugin",
-            "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
+            "check_graph_run_mode init_debug_dir init_op_compiler_cache_dir init_op_compiler_cache_mode "
+            "init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
             "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode",
         ),
         ("distributed.remote_memory", "get_rdma_cache get_var_addr_and_size malloc_shared_memory"),
-        (UNIMPLEMENTED + "npu_plugin", ""),
     ),
     "estimator.npu.npu_rnn": (("ops.rnn", "npu_dynamic_rnn"),),
     "estimator.npu.npu_saver": (("training.saver", "NPUBulkSaverBuilder NPUSaver"),),
@@ -128,20 +130,26 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
             "keep_tensors_dtypes npu_compile set_op_input_tensor_multi_dims "
             "set_op_tensor_max_range set_op_tensor_max_size variable_initializer_in_host",
         ),
+        (
+            "optimizer.gradient_shares",
+            "GradDivisionItem add_grads_and_vars fair_division get_all_grad_item get_gid_by_grad get_gid_by_weight "
+            "get_value global_dict_init set_value",
+        ),
         ("optimizer.iterations_per_loop", "IterationPerLoop set_iteration_per_loop"),
-        ("optimizer.loop_variables", "create_or_get_var"),
-        (UNIMPLEMENTED + "util", ""),
+        ("optimizer.loop_variables", "create_or_get_var register_func"),
     ),
     "estimator.npu_aicore_ops": (
         ("ops.centralization", "centralization"),
+        ("ops.deep_potential", "prod_env_mat_a prodforcesea prodvirialsea"),
         ("ops.dropout_bytes", "dropout_v3 dropout_v4"),
         ("ops.fast_gelu", "fast_gelu_v2"),
         ("ops.gradient_functions", "prelu_grad"),
         ("ops.layer_norm", "layer_norm"),
+        ("ops.lru_cache_v2", "lru_cache_v2"),
         ("ops.nonzero", "nonzero nonzerowithvalue"),
         ("ops.prelu", "prelu"),
+        ("ops.tabulate_fusion", "tabulatefusion tabulatefusiongrad tabulatefusionsea tabulatefusionseagrad"),
         ("ops.unary_ops", "npu_aicore_ops"),
-        (UNIMPLEMENTED + "npu_aicore_ops", ""),
     ),
     "estimator.npu_ops": (
         ("ops.dropout", "dropout"),
@@ -152,10 +160,10 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("ops.graph_operators", "adam_apply_one_assign adam_apply_one_with_decay_assign basic_lstm_cell"),
         ("ops.k_means_centroids", "k_means_centroids"),
         ("ops.lars", "LARS LARSV2"),
-        ("ops.outfeed", "outfeed_dequeue_op outfeed_enqueue_op"),
+        ("ops.outfeed", "outfeed_dequeue_op outfeed_enqueue_op stop_outfeed_dequeue_op"),
         ("ops.scatter_elements", "scatter_elements"),
         ("ops.system", "NPUInit NPUShutdown initialize_system shutdown_system"),
-        (UNIMPLEMENTED + "npu_ops", ""),
+        (NPU_ONLY + "npu_ops", ""),
     ),
     "estimator.npu_unary_ops": (("ops.gelu", "gelu"), ("ops.unary_ops", "npu_unary_ops")),
     "experimental": (),
@@ -185,7 +193,7 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "helper": (),
     "helper.helper": (("ops.library", "get_gen_ops version"),),
     "image": (),
-    "image.image_ops": ((UNIMPLEMENTED + "image_ops", ""),),
+    "image.image_ops": (("ops.image_resize", "decode_and_crop_and_resize_jpeg decode_and_resize_jpeg"),),
     "npu_device.configs.aoe_config": (("npu_device.option_classes", "NpuAoeConfig"),),
     "npu_device.configs.dump_config": (("npu_device.option_classes", "NpuDumpConfig"),),
     "npu_device.configs.experimental_config": (("npu_device.option_classes", "NpuExperimentalConfig"),),
@@ -201,7 +209,13 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
     "npu_cpu": (),
     "npu_cpu.lru_cache": (("ops.lru_cache", "LruCache"),),
     "npu_cpu.npu_cpu_ops": (
+        ("ops.batch_queue", "batch_enqueue dequeue"),
         ("ops.dense_image_warp", "dense_image_warp dense_image_warp_grad"),
+        ("ops.embedding_adam_w", "embedding_hashtable_apply_adam_w"),
+        (
+            "ops.embedding_files",
+            "embedding_hashmap_export_v2 embedding_hashmap_file_size_v2 embedding_hashmap_import_v2",
+        ),
         ("ops.embedding_index", "embedding_local_index embeddingrankid"),
         (
             "ops.embedding_tables",
@@ -209,10 +223,12 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
             "embedding_hashmap_table_size_v2 embedding_hashtable_lookup_or_insert init_embedding_hashmap_v2 "
             "init_embedding_hashtable table_to_resource_v2",
         ),
+        ("ops.feature_mapping", "device_feature_mapping host_feature_mapping"),
+        ("ops.image_resize", "resize_v2 warp_affine_v2"),
         ("ops.nonzero", "non_zero_with_value_shape non_zero_with_value_shape_v2"),
         ("ops.random_choice_with_mask", "randomchoicewithmask stateless_random_choice_with_mask"),
         ("ops.stateless_dropout", "stateless_dropout"),
-        (UNIMPLEMENTED + "npu_cpu_ops", ""),
+        (NPU_ONLY + "npu_cpu_ops", ""),
     ),
     "profiler": (),
     "profiler.profiler": (("ops.context_managers", "Profiler"),),
@@ -225,8 +241,13 @@ TABLE: dict[str, Sequence[tuple[str, str]]] = {
         ("ops.prelu_layer", "PReLU"),
     ),
     "tf_adapter": (
+        (
+            "config.adapter",
+            "Clear EnableControl GetDeviceSatMode GetVarAddrAndSize InitRdmaPool MallocSharedMem NpuClose "
+            "PluginFinalize PluginInit ProfilerStart ProfilerStop RdmaInitAndRegister RegistRdmaRemoteAddr "
+            "SetDeviceSatMode",
+        ),
         ("ops.library", "DT_DOUBLE DT_FLOAT DT_HALF DT_INT32 DT_INT64 DT_UINT64"),
-        (UNIMPLEMENTED + "tf_adapter", ""),
     ),
 }
 ON_IMPORT = {"estimator.npu.npu_convert_dropout": "switch_keras_dropout()"}  # as in the vendor's module
@@ -249,8 +270,8 @@ def render(module: str) -> str:
 
 
 def names_of(source: str, names: str) -> list[str]:
-    """Return the names of a row: those listed, or all of a table of ops/unimplemented.py."""
-    return list(SIGNATURES[source[len(UNIMPLEMENTED) :]]) if not names else names.split()
+    """Return the names of a row: those listed, or all of a table of ops/npu_only.py."""
+    return list(SIGNATURES[source[len(NPU_ONLY) :]]) if not names else names.split()
 
 
 def _lazy_module(homes: Mapping[str, list[str]], module: str) -> list[str]:
@@ -258,7 +279,7 @@ def _lazy_module(homes: Mapping[str, list[str]], module: str) -> list[str]:
     own = sum((names for home, names in homes.items() if home[len("npu_shim.") :] in ALWAYS_OWN), [])
     function = "lazy_names" if module.startswith(OUTSIDE_NPU_BRIDGE) else "vendor_names"
     imports = ["    " + line for line in _imports(homes)]
-    later = [f"    {name}: _Missing" for home, names in homes.items() if _is_unimplemented(home) for name in names]
+    later = [f"    {name}: _Missing" for home, names in homes.items() if _is_npu_only(home) for name in names]
     lines = [
         "from typing import TYPE_CHECKING",
         "",
@@ -287,7 +308,7 @@ def _texts(names: Sequence[str]) -> list[str]:
 
 def _imports(homes: Mapping[str, list[str]]) -> list[str]:
     return sorted(
-        f"from {home} import {name}" for home, names in homes.items() if not _is_unimplemented(home) for name in names
+        f"from {home} import {name}" for home, names in homes.items() if not _is_npu_only(home) for name in names
     )
 
 
@@ -295,8 +316,8 @@ def _all(homes: Mapping[str, list[str]]) -> list[str]:
     return ["__all__ = [", *[f'    "{name}",' for name in sorted(sum(homes.values(), []))], "]"]
 
 
-def _is_unimplemented(home: str) -> bool:
-    return home.startswith(f"npu_shim.{UNIMPLEMENTED}")
+def _is_npu_only(home: str) -> bool:
+    return home.startswith(f"npu_shim.{NPU_ONLY}")
 
 
 def path_of(module: str) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from npu_shim import _device
-from npu_shim._lazy_names import not_in_this_release
 from npu_shim._tf import tf
 from npu_shim.distributed import graph_ops, remote_memory
 from npu_shim.distributed.hccl_checks import (
@@ -239,19 +238,42 @@ def all_to_all_v_c(
     )
 
 
-_REMOTE_MEMORY = "It needs remote memory. Run it on NPUs with the vendor's package."
+@_prefer_vendor
+def gather_all_to_all_v(
+    addrinfo: Any,
+    addrinfo_count_per_rank: Any,
+    recv_counts: Any,
+    recv_displacements: Any,
+    dtype: Any,
+    addr_length: int,
+    group: str = WORLD,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Gather elements at addresses of this process, and run all_to_all_v with them.
+
+    Args:
+        addrinfo: uint64 [n, 2]: address and bytes of each part, those for the first rank first.
+        addrinfo_count_per_rank: int64 [rank_size], the number of parts for each rank.
+        recv_counts: int64 [rank_size]; the number of elements from each rank.
+        recv_displacements: int64 [rank_size]; their offsets in the result.
+        dtype: the type of the elements.
+        addr_length: has no effect; addrinfo has the bytes.
+        group: name of the group.
+    Returns:
+        [sum(recv_counts)], the elements from all ranks, 0 where none lies; and the gathered elements of this process.
+    Raises:
+        TypeError: HCCL does not send the type.
+        InvalidArgumentError: when it runs, if an address is not in a memory of this process.
+    """
+    kind = check_type(tf.as_dtype(dtype), SENT_TYPES, "hccl_ops.gather_all_to_all_v")
+    elements, counts = remote_memory.gathered(addrinfo, addrinfo_count_per_rank, kind)
+    begins = tf.cumsum(counts, exclusive=True)
+    return graph_ops.all_to_all_v([elements, counts, begins, recv_counts, recv_displacements], group), elements
+
+
 remote_read = _prefer_vendor(remote_memory.remote_read)
+remote_ref_read = _prefer_vendor(remote_memory.remote_ref_read)
 remote_write = _prefer_vendor(remote_memory.remote_write)
-remote_ref_read = not_in_this_release("hccl_ops.remote_ref_read", "(tensorRemote, cache, offset)", _REMOTE_MEMORY)
-remote_scatter_write = not_in_this_release(
-    "hccl_ops.remote_scatter_write", "(tensorRemote, tensorLocal, offset)", _REMOTE_MEMORY
-)
-gather_all_to_all_v = not_in_this_release(
-    "hccl_ops.gather_all_to_all_v",
-    "(addrinfo, addrinfo_count_per_rank, recv_counts, recv_displacements, dtype, addr_length, "
-    "group='hccl_world_group')",
-    _REMOTE_MEMORY,
-)
+remote_scatter_write = _prefer_vendor(remote_memory.remote_scatter_write)
 
 
 def _assigned(given: Any, value: Any) -> Any:

@@ -129,6 +129,109 @@ def remote_write(tensorRemote: Tensor, tensorLocal: Tensor, data_type: DType) ->
     return None if tf.executing_eagerly() else op
 
 
+def remote_ref_read(tensorRemote: Tensor, cache: Variable, offset: Tensor) -> Tensor:
+    """Read the rows at addresses into a variable.
+
+    Args:
+        tensorRemote: uint64 [n, 3]: rank, address and bytes of each row.
+        cache: a variable.
+        offset: uint64 [n], the place of the first element of each row in the flat variable.
+    Returns:
+        The variable's value after the call.
+    Raises:
+        TypeError: cache is not a variable.
+        InvalidArgumentError: when it runs, if an address is not in a memory of this process, a row does not fit the
+            variable, or there is another number of offsets.
+    """
+    if isinstance(cache, tf.Tensor) or not hasattr(cache, "assign"):
+        raise TypeError(f"hccl_ops.remote_ref_read: cache={cache!r} is updated in place. Pass the variable itself.")
+    dtype = cache.dtype.base_dtype
+
+    def read(table: Any, values: Any, places: Any) -> Any:
+        changed = values.copy()
+        for row, part in zip(_rows(table), _parts(changed, table, places)):
+            part.view(np.uint8)[:] = row
+        return changed
+
+    new = tf.numpy_function(read, [tensorRemote, cache.read_value(), offset], dtype)
+    new.set_shape(cache.shape)
+    done = cache.assign(new)
+    if tf.executing_eagerly():
+        return new
+    with tf.control_dependencies([done]):
+        return tf.identity(new)
+
+
+def remote_scatter_write(tensorRemote: Tensor, tensorLocal: Tensor, offset: Tensor) -> Operation | None:
+    """Write rows of a flat tensor to addresses.
+
+    Args:
+        tensorRemote: uint64 or int64 [n, 3]: rank, address and bytes of each row.
+        tensorLocal: a tensor or variable.
+        offset: uint64 [n], the place of the first element of each row in the flat tensor.
+    Returns:
+        The op; None in eager code.
+    Raises:
+        InvalidArgumentError: when it runs, as for remote_ref_read.
+    """
+
+    def write(table: Any, values: Any, places: Any) -> None:
+        for row, part in zip(_rows(table), _parts(np.ascontiguousarray(values), table, places)):
+            row[:] = part.view(np.uint8)
+
+    op = tf.numpy_function(write, [tensorRemote, tensorLocal, offset], [])
+    return None if tf.executing_eagerly() else op
+
+
+def gathered(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor, Tensor]:
+    """Return the elements at addresses, one after the other, and how many of them each rank gets.
+
+    Args:
+        addrinfo: uint64 [n, 2]: address and bytes of each part.
+        counts: int64 [ranks], the number of parts for each rank.
+        data_type: the type of the elements.
+    Returns:
+        [elements], and int64 [ranks].
+    Raises:
+        InvalidArgumentError: when it runs, if an address is not in a memory of this process, or the counts do not add
+            up to n.
+    """
+    dtype = tf.as_dtype(data_type)
+
+    def read(table: Any, parts: Any) -> list[Any]:
+        if len(table) != parts.sum():
+            raise ValueError(
+                f"gather_all_to_all_v: addrinfo_count_per_rank adds up to {parts.sum()}, but addrinfo has {len(table)} "
+                "rows. They must be equal."
+            )
+        rows = [bytes(part) for part in _rows(np.concatenate([table[:, :1], table], 1))]
+        ends = np.cumsum([0, *[len(row) // dtype.size for row in rows]])
+        elements = np.frombuffer(b"".join(rows), dtype.as_numpy_dtype)
+        return [elements, np.diff(ends[np.cumsum([0, *parts])]).astype(np.int64)]
+
+    elements, own = tf.numpy_function(read, [addrinfo, counts], [dtype, tf.int64])
+    elements.set_shape([None])
+    own.set_shape(tf.convert_to_tensor(counts).shape)
+    return elements, own
+
+
+def _parts(values: Any, table: Any, places: Any) -> list[Any]:
+    """Return the parts of an array that begin at places, each as large as its row of a table of addresses."""
+    flat = values.reshape(-1)
+    if len(places) != len(table):
+        raise ValueError(f"there are {len(places)} offsets for {len(table)} rows of addresses. Give one for each row.")
+    found = []
+    for place, (_, _, size) in zip(places.tolist(), table.tolist()):
+        end = place + size // flat.itemsize
+        if size % flat.itemsize or end > len(flat):
+            raise ValueError(
+                f"a row of {size} bytes does not fit offset {place} of a tensor with {len(flat)} elements of "
+                f"{flat.itemsize} bytes. Offsets count elements."
+            )
+        found.append(flat[place:end])
+    return found
+
+
 def _rows(table: Any) -> list[Any]:
     """Return the bytes of each row of a table of addresses."""
     found = []

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from npu_shim.ops.lars import LARSV2
     from npu_shim.ops.outfeed import outfeed_dequeue_op
     from npu_shim.ops.outfeed import outfeed_enqueue_op
+    from npu_shim.ops.outfeed import stop_outfeed_dequeue_op
     from npu_shim.ops.scatter_elements import scatter_elements
     from npu_shim.ops.system import NPUInit
     from npu_shim.ops.system import NPUShutdown
     from npu_shim.ops.system import initialize_system
     from npu_shim.ops.system import shutdown_system
 
-    stop_outfeed_dequeue_op: _Missing
     npu_onnx_graph_op: _Missing
     channel_get_next: _Missing
 else:
@@ -36,10 +36,10 @@ else:
         "npu_shim.ops.graph_operators": "adam_apply_one_assign adam_apply_one_with_decay_assign basic_lstm_cell",
         "npu_shim.ops.k_means_centroids": "k_means_centroids",
         "npu_shim.ops.lars": "LARS LARSV2",
-        "npu_shim.ops.outfeed": "outfeed_dequeue_op outfeed_enqueue_op",
+        "npu_shim.ops.outfeed": "outfeed_dequeue_op outfeed_enqueue_op stop_outfeed_dequeue_op",
         "npu_shim.ops.scatter_elements": "scatter_elements",
         "npu_shim.ops.system": "NPUInit NPUShutdown initialize_system shutdown_system",
-        "npu_shim.ops.unimplemented:npu_ops": "stop_outfeed_dequeue_op npu_onnx_graph_op channel_get_next",
+        "npu_shim.ops.npu_only:npu_ops": "npu_onnx_graph_op channel_get_next",
     })
 
 __all__ = [

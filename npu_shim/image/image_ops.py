@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
-    decode_and_crop_and_resize_jpeg: _Missing
-    decode_and_resize_jpeg: _Missing
+    from npu_shim.ops.image_resize import decode_and_crop_and_resize_jpeg
+    from npu_shim.ops.image_resize import decode_and_resize_jpeg
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.ops.unimplemented:image_ops": "decode_and_crop_and_resize_jpeg decode_and_resize_jpeg",
+        "npu_shim.ops.image_resize": "decode_and_crop_and_resize_jpeg decode_and_resize_jpeg",
     })
 
 __all__ = [

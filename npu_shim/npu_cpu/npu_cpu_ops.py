@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
 
 if TYPE_CHECKING:
+    from npu_shim.ops.batch_queue import batch_enqueue
+    from npu_shim.ops.batch_queue import dequeue
     from npu_shim.ops.dense_image_warp import dense_image_warp
     from npu_shim.ops.dense_image_warp import dense_image_warp_grad
+    from npu_shim.ops.embedding_adam_w import embedding_hashtable_apply_adam_w
+    from npu_shim.ops.embedding_files import embedding_hashmap_export_v2
+    from npu_shim.ops.embedding_files import embedding_hashmap_file_size_v2
+    from npu_shim.ops.embedding_files import embedding_hashmap_import_v2
     from npu_shim.ops.embedding_index import embedding_local_index
     from npu_shim.ops.embedding_index import embeddingrankid
     from npu_shim.ops.embedding_tables import deinit_embedding_hashmap_v2
@@ -18,46 +24,43 @@ if TYPE_CHECKING:
     from npu_shim.ops.embedding_tables import init_embedding_hashmap_v2
     from npu_shim.ops.embedding_tables import init_embedding_hashtable
     from npu_shim.ops.embedding_tables import table_to_resource_v2
+    from npu_shim.ops.feature_mapping import device_feature_mapping
+    from npu_shim.ops.feature_mapping import host_feature_mapping
+    from npu_shim.ops.image_resize import resize_v2
+    from npu_shim.ops.image_resize import warp_affine_v2
     from npu_shim.ops.nonzero import non_zero_with_value_shape
     from npu_shim.ops.nonzero import non_zero_with_value_shape_v2
     from npu_shim.ops.random_choice_with_mask import randomchoicewithmask
     from npu_shim.ops.random_choice_with_mask import stateless_random_choice_with_mask
     from npu_shim.ops.stateless_dropout import stateless_dropout
 
-    batch_enqueue: _Missing
     ocr_recognition_pre_handle: _Missing
     ocr_detection_pre_handle: _Missing
     ocr_identify_pre_handle: _Missing
     batch_dilate_polys: _Missing
     ocr_find_contours: _Missing
-    dequeue: _Missing
     ocr_detection_post_handle: _Missing
-    warp_affine_v2: _Missing
-    resize_v2: _Missing
     resize_and_clip_polys: _Missing
-    host_feature_mapping: _Missing
-    device_feature_mapping: _Missing
-    embedding_hashmap_export_v2: _Missing
-    embedding_hashmap_file_size_v2: _Missing
-    embedding_hashmap_import_v2: _Missing
-    embedding_hashtable_apply_adam_w: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
+        "npu_shim.ops.batch_queue": "batch_enqueue dequeue",
         "npu_shim.ops.dense_image_warp": "dense_image_warp dense_image_warp_grad",
+        "npu_shim.ops.embedding_adam_w": "embedding_hashtable_apply_adam_w",
+        "npu_shim.ops.embedding_files": "embedding_hashmap_export_v2 embedding_hashmap_file_size_v2 embedding_hashmap_import_v2",
         "npu_shim.ops.embedding_index": "embedding_local_index embeddingrankid",
         "npu_shim.ops.embedding_tables": (
             "deinit_embedding_hashmap_v2 embedding_hash_table_export embedding_hash_table_import "
             "embedding_hashmap_table_size_v2 embedding_hashtable_lookup_or_insert init_embedding_hashmap_v2 "
             "init_embedding_hashtable table_to_resource_v2"
         ),
+        "npu_shim.ops.feature_mapping": "device_feature_mapping host_feature_mapping",
+        "npu_shim.ops.image_resize": "resize_v2 warp_affine_v2",
         "npu_shim.ops.nonzero": "non_zero_with_value_shape non_zero_with_value_shape_v2",
         "npu_shim.ops.random_choice_with_mask": "randomchoicewithmask stateless_random_choice_with_mask",
         "npu_shim.ops.stateless_dropout": "stateless_dropout",
-        "npu_shim.ops.unimplemented:npu_cpu_ops": (
-            "batch_enqueue ocr_recognition_pre_handle ocr_detection_pre_handle ocr_identify_pre_handle "
-            "batch_dilate_polys ocr_find_contours dequeue ocr_detection_post_handle warp_affine_v2 resize_v2 "
-            "resize_and_clip_polys host_feature_mapping device_feature_mapping embedding_hashmap_export_v2 "
-            "embedding_hashmap_file_size_v2 embedding_hashmap_import_v2 embedding_hashtable_apply_adam_w"
+        "npu_shim.ops.npu_only:npu_cpu_ops": (
+            "ocr_recognition_pre_handle ocr_detection_pre_handle ocr_identify_pre_handle batch_dilate_polys "
+            "ocr_find_contours ocr_detection_post_handle resize_and_clip_polys"
         ),
     })
 

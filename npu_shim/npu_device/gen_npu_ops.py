@@ -1,6 +1,6 @@
 """The NPU's operators: ``npu.gen_npu_ops``.
 
-On the CPU they are computed in TensorFlow's ops; those that are not in this release raise NotInThisRelease. Where the
+On the CPU they are computed in TensorFlow's ops; those of npu_shim/ops/npu_only.py raise OnlyOnNPU. Where the
 vendor's package for TensorFlow 2 serves a card, each name is its own. npu_shim/ops/generated.py lists them.
 """
 

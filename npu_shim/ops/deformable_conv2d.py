@@ -100,13 +100,27 @@ def deformable_offsets(
 
 
 def deformable_offsets_grad_operator(
-    grad: Tensor, x: Tensor, offsets: Tensor, *args: Any, name: str | None = None, **kwargs: Any
+    grad: Tensor,
+    x: Tensor,
+    offsets: Tensor,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    ksize: Sequence[int],
+    dilations: Sequence[int] = (1, 1, 1, 1),
+    data_format: str = "NHWC",
+    deformable_groups: int = 1,
+    modulated: bool = True,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the gradients of x and offsets, from the gradient of deformable_offsets. Other arguments are its own."""
-    with tf.name_scope(name or "deformable_offsets_grad"):
-        of_x, of_offsets = gradient_of.gradients_of(
-            lambda x, offsets: deformable_offsets(x, offsets, *args, **kwargs), [x, offsets], grad
+
+    def forward(x: Tensor, offsets: Tensor) -> Tensor:
+        return deformable_offsets(
+            x, offsets, strides, pads, ksize, dilations, data_format, deformable_groups, modulated
         )
+
+    with tf.name_scope(name or "deformable_offsets_grad"):
+        of_x, of_offsets = gradient_of.gradients_of(forward, [x, offsets], grad)
         return of_x, of_offsets
 
 

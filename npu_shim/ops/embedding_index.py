@@ -49,22 +49,30 @@ def embeddingrankid(addr_tensor: Tensor, index: Tensor, row_memory: int = 320, m
 def embedding_local_index(
     addr_tensor: Tensor, index: Tensor, row_memory: int = 320, mode: str = "mod"
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """Sort rows by the server that holds them. Arguments and results as for embedding_local_index_operator."""
+    return embedding_local_index_operator(addr_tensor, index, row_memory, mode)
+
+
+def embedding_local_index_operator(
+    addr_table: Tensor, index: Tensor, row_memory: int = 320, mode: str = "mod", name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Sort rows by the server that holds them.
 
     Args:
-        addr_tensor: uint64 [servers, 3]: rank, address and bytes of each server's part.
+        addr_table: uint64 [servers, 3]: rank, address and bytes of each server's part.
         index: integers [n], the rows.
         row_memory: bytes of a row.
         mode: "mod" or "order".
+        name: name of the ops.
     Returns:
         local_idx, [n], the rows within their servers, server by server; nums, [servers], how many each server has;
         recover_idx, [n]: tf.gather(rows, recover_idx) has the order of index. All of the type of index.
     Raises:
         ValueError: another mode.
     """
-    with tf.name_scope("embedding_local_index"):
+    with tf.name_scope(name or "embedding_local_index"):
         index = tf.convert_to_tensor(index)
-        table = tf.cast(addr_tensor, tf.int64)
+        table = tf.cast(addr_table, tf.int64)
         server, local = _place("embedding_local_index", table, tf.cast(index, tf.int64), row_memory, mode)
         order = tf.argsort(server, stable=True)
         nums = tf.math.unsorted_segment_sum(tf.ones_like(server), server, tf.shape(table)[0])

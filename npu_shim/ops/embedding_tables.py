@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from npu_shim._types import DType, Operation, Tensor
 
 _tables: dict[int, _Table] = {}  # by handle
-_lock = threading.Lock()
+lock = threading.Lock()
 _FILTERS, _INITIALIZERS = ("no_filter", "counter"), ("random", "constant")
 
 
@@ -29,6 +29,8 @@ class _Table:
         self.size, self.dim = bucket_size, embedding_dim
         self.initial: Any = np.zeros([1, embedding_dim], np.float32)  # of the rows, in the order of their keys
         self.values = np.zeros([0, embedding_dim], np.float32)
+        self.used = 0  # rows that have had a key
+        self.free: list[tuple[int, float | None]] = []  # rows that keys left, and the value of the next key there
         self.places: dict[int, int] = {}
         self.counters: dict[int, int] = {}  # of keys with a row
         self.waiting: dict[int, int] = {}  # of keys without
@@ -36,15 +38,16 @@ class _Table:
     def row(self, key: int) -> int:
         """Return the place of a key, which gets a row if it has none."""
         if key not in self.places:
-            place = len(self.places)
+            place, value = self.free.pop() if self.free else (self.used, None)
             if place == self.size:
                 raise ValueError(
                     f"the embedding table has {self.size} rows, all in use, at key {key}. Raise bucket_size."
                 )
+            self.used = max(self.used, place + 1)
             if place == len(self.values):
                 more = np.zeros([min(max(16, place), self.size - place), self.dim], np.float32)
                 self.values = np.concatenate([self.values, more])
-            self.values[place] = self.initial[place % len(self.initial)]
+            self.values[place] = self.initial[place % len(self.initial)] if value is None else value
             self.places[key] = place
             self.counters[key] = self.waiting.pop(key, 0)
         return self.places[key]
@@ -53,6 +56,13 @@ class _Table:
         """Return the row of a key."""
         place = self.row(key)  # may replace self.values
         return self.values[place]
+
+    def evict(self, key: int, value: float | None) -> None:
+        """Forget a key; its row is free for another one, which starts with a value, or None for that of the table."""
+        self.waiting.pop(key, None)
+        if key in self.places:
+            del self.counters[key]
+            self.free.append((self.places.pop(key), value))
 
     def count(self, key: int) -> int:
         """Count a lookup of a key, and return the number of its lookups."""
@@ -86,7 +96,7 @@ def init_embedding_hashmap_v2(
         )
 
     def create(number: Any) -> Any:
-        with _lock:
+        with lock:
             _tables[int(number)] = _Table(bucket_size, embedding_dim)
         return np.int64(number)
 
@@ -99,7 +109,7 @@ def table_to_resource_v2(
     """Return the handle of a table that init_embedding_hashmap_v2 has created; the other arguments have no effect."""
 
     def find(number: Any) -> Any:
-        _table(number)
+        table_of(number)
         return np.int64(number)
 
     return _scalar(tf.numpy_function(find, [table_id], tf.int64))
@@ -109,11 +119,11 @@ def deinit_embedding_hashmap_v2(table_id: Tensor) -> Operation | None:
     """Remove a table. Return the op; None in eager code."""
 
     def remove(number: Any) -> None:
-        _table(number)
-        with _lock:
+        table_of(number)
+        with lock:
             del _tables[int(number)]
 
-    return _op(tf.numpy_function(remove, [table_id], []))
+    return op_of_graph(tf.numpy_function(remove, [table_id], []))
 
 
 def init_embedding_hashtable(
@@ -146,11 +156,11 @@ def init_embedding_hashtable(
 
     def set_values(handle: Any, samples: Any) -> None:
         rows = samples.reshape(-1, embedding_dim) if initializer_mode == "random" else None
-        table = _table(handle)
-        with _lock:
+        table = table_of(handle)
+        with lock:
             table.initial = np.full([1, embedding_dim], constant_value, np.float32) if rows is None else rows.copy()
 
-    return _op(tf.numpy_function(set_values, [table_handle, tf.cast(sampled_values, tf.float32)], []))
+    return op_of_graph(tf.numpy_function(set_values, [table_handle, tf.cast(sampled_values, tf.float32)], []))
 
 
 def embedding_hashtable_lookup_or_insert(
@@ -193,9 +203,9 @@ def embedding_hashtable_lookup_or_insert(
         )
 
     def look_up(handle: Any, wanted: Any) -> Any:
-        table = _table(handle)
+        table = table_of(handle)
         found = np.empty([wanted.size, embedding_dim], np.float32)
-        with _lock:
+        with lock:
             for number, key in enumerate(wanted.ravel().tolist()):
                 admitted = table.count(key) >= filter_freq or filter_mode == "no_filter"
                 if admitted and not (filter_key_flag and key == filter_key):
@@ -226,7 +236,7 @@ def embedding_hashmap_table_size_v2(table_ids: Tensor, filter_export_flag: bool,
     _check_mode("embedding_hashmap_table_size_v2", export_mode)
 
     def count(numbers: Any) -> Any:
-        return np.array([len(_keys(_table(number), filter_export_flag)) for number in numbers.ravel()], np.int64)
+        return np.array([len(_keys(table_of(number), filter_export_flag)) for number in numbers.ravel()], np.int64)
 
     sizes = tf.numpy_function(count, [table_ids], tf.int64)
     sizes.set_shape([None])
@@ -261,7 +271,7 @@ def embedding_hash_table_export(
         raise ValueError("embedding_hash_table_export: the number of table_handles must be static.")
 
     def export(handle: Any) -> list[Any]:
-        table = _table(handle)
+        table = table_of(handle)
         keys = _keys(table, filter_export_flag)
         flags = np.array([key in table.places for key in keys], np.uint8)
         values = np.zeros([len(keys), table.dim], np.float32)
@@ -290,9 +300,9 @@ def embedding_hash_table_import(
     handles = tf.convert_to_tensor(table_handles, tf.int64)
 
     def load(handle: Any, own_keys: Any, own_counters: Any, flags: Any, rows: Any) -> None:
-        table = _table(handle)
+        table = table_of(handle)
         rows = rows.reshape(-1, table.dim)
-        with _lock:
+        with lock:
             for key, count, flag, row in zip(own_keys.tolist(), own_counters.tolist(), flags.tolist(), rows):
                 if flag:
                     table.value(key)[:] = row
@@ -306,11 +316,16 @@ def embedding_hash_table_import(
 
 
 def _keys(table: _Table, only_admitted: bool) -> list[int]:
-    with _lock:
+    with lock:
         return list(table.places) if only_admitted else [*table.places, *table.waiting]
 
 
-def _table(number: Any) -> _Table:
+def table_of(number: Any) -> _Table:
+    """Return the table of a number or handle.
+
+    Raises:
+        ValueError: there is none.
+    """
     table = _tables.get(int(number))
     if table is None:
         raise ValueError(f"there is no embedding table {int(number)}. Call init_embedding_hashmap_v2 first.")
@@ -327,5 +342,6 @@ def _scalar(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _op(op: Any) -> Operation | None:
+def op_of_graph(op: Any) -> Operation | None:
+    """Return an op; None in eager code, where it has run."""
     return None if tf.executing_eagerly() else op

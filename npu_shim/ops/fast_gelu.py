@@ -62,3 +62,8 @@ def fast_gelu_v2(x: Tensor, name: str | None = None) -> Tensor:
     with tf.name_scope(name or "fast_gelu_v2"):
         limited = tf.minimum(_SCALE * tf.abs(x), _LIMIT) - _LIMIT
         return x * (tf.sign(x) * (_SQUARE * limited * limited + 0.5) + 0.5)
+
+
+def fast_gelu_v2_operator(features: Tensor, name: str | None = None) -> Tensor:
+    """Return gelu with a parabola for the error function. See fast_gelu_v2."""
+    return fast_gelu_v2(features, name)

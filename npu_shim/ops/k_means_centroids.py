@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 def step(
-    x: Tensor, y: Tensor, sum_square_y: Tensor, sum_square_x: Tensor | None, name: str | None = None
+    x: Tensor,
+    y: Tensor,
+    sum_square_y: Tensor,
+    sum_square_x: Tensor | None,
+    use_actual_distance: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sums and numbers of samples of each centroid, and the sum of the smallest distances.
 
@@ -26,6 +31,7 @@ def step(
         y: [centroids, features], float32.
         sum_square_y: |y_j|^2, of as many elements as there are centroids.
         sum_square_x: |x_i|^2, of as many elements as there are samples; None to leave it out of the distances.
+        use_actual_distance: has no effect.
         name: name of the ops.
     Returns:
         segment_sum, [centroids, features]; segment_count, [centroids, 1]; kmean_total_sum, [1].
@@ -52,7 +58,7 @@ def k_means_centroids_v2(
     Args:
         use_actual_distance: has no effect.
     """
-    return step(x, y, sum_square_y, None, name)
+    return step(x, y, sum_square_y, None, name=name)
 
 
 @graph_mode.only_in_graphs("npu_bridge.estimator.npu_ops")
@@ -71,4 +77,4 @@ def k_means_centroids(
     Raises:
         RuntimeError: in eager mode.
     """
-    return step(x, y, sum_square_y, sum_square_x, name)
+    return step(x, y, sum_square_y, sum_square_x, name=name)

@@ -10,7 +10,7 @@ Source: Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from npu_shim._tf import tf
 from npu_shim.ops.recurrent import check_only, check_unsupported, over_steps
@@ -110,10 +110,29 @@ def dynamic_rnn(
 
 
 def dynamic_rnn_v2(
-    x: Tensor, w: Tensor, b: Tensor, init_h: Tensor, init_c: Tensor, *args: Any, **kwargs: Any
+    x: Tensor,
+    w: Tensor,
+    b: Tensor,
+    init_h: Tensor,
+    init_c: Tensor,
+    cell_type: str = "LSTM",
+    direction: str = "UNIDIRECTIONAL",
+    activation: str = "tanh",
+    cell_depth: int = 1,
+    use_peephole: bool = False,
+    keep_prob: float = 1.0,
+    cell_clip: float = -1.0,
+    num_proj: int = 0,
+    time_major: bool = True,
+    forget_bias: float = 0.0,
+    is_training: bool = True,
+    name: str | None = None,
 ) -> tuple[Tensor, ...]:
     """Run an LSTM over all steps of a batch: dynamic_rnn without seq_length."""
-    return dynamic_rnn(x, w, b, None, init_h, init_c, *args, **kwargs)
+    return dynamic_rnn(
+        x, w, b, None, init_h, init_c, cell_type, direction, activation, cell_depth, use_peephole, keep_prob,
+        cell_clip, num_proj, time_major, forget_bias, is_training, name or "dynamic_rnn_v2",
+    )  # fmt: skip
 
 
 def _lstm_step(x: Tensor, h: Tensor, c: Tensor, w: Tensor, b: Tensor, forget_bias: float) -> tuple[Tensor, ...]:

@@ -67,20 +67,26 @@ def nonzerowithvalue(
     return non_zero_with_value(x, transpose, output_type, name)
 
 
-def non_zero_with_value_shape(value: Tensor, index: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+def non_zero_with_value_shape(
+    value: Tensor, index: Tensor, count: Tensor, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Return the part of the results of non_zero_with_value with transpose=True that is no padding.
 
     Args:
         value: [size].
         index: [2 size], all rows, then all columns.
         count: [1].
+        name: name of the ops.
     Returns:
         The first count values; and [2 count], their rows, then their columns.
     """
-    value, number = tf.convert_to_tensor(value), tf.reshape(tf.cast(count, tf.int32), [])
-    return value[:number], tf.reshape(tf.reshape(index, [2, -1])[:, :number], [-1])
+    with tf.name_scope(name or "non_zero_with_value_shape"):
+        value, number = tf.convert_to_tensor(value), tf.reshape(tf.cast(count, tf.int32), [])
+        return value[:number], tf.reshape(tf.reshape(index, [2, -1])[:, :number], [-1])
 
 
-def non_zero_with_value_shape_v2(value: Tensor, index: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+def non_zero_with_value_shape_v2(
+    value: Tensor, index: Tensor, count: Tensor, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Return the part of the results of non_zero_with_value that is no padding. See non_zero_with_value_shape."""
-    return non_zero_with_value_shape(value, index, count)
+    return non_zero_with_value_shape(value, index, count, name or "non_zero_with_value_shape_v2")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npu_shim._tf import tf
+from npu_shim.ops.in_place import assigned
 
 if TYPE_CHECKING:
     from npu_shim._types import Operation, Tensor, Variable
@@ -120,8 +121,8 @@ def lamb_apply_optimizer_assign(
     """
     with tf.name_scope(name or "lamb_apply_optimizer_assign"):
         gradient = tf.convert_to_tensor(input0)
-        v = _assigned("lamb_apply_optimizer_assign", "input1", input1, mul2_x * input1 + mul3_x * tf.square(gradient))
-        m = _assigned("lamb_apply_optimizer_assign", "input2", input2, mul0_x * input2 + mul1_x * gradient)
+        v = assigned("lamb_apply_optimizer_assign", "input1", input1, mul2_x * input1 + mul3_x * tf.square(gradient))
+        m = assigned("lamb_apply_optimizer_assign", "input2", input2, mul0_x * input2 + mul1_x * gradient)
         unbiased_m, unbiased_v = m / (1 - tf.pow(mul0_x, steps)), v / (1 - tf.pow(mul2_x, steps))
         update = unbiased_m / (tf.sqrt(unbiased_v) + add2_y) + do_use_weight * weight_decay_rate * input3
         return update, v, m
@@ -148,7 +149,7 @@ def lamb_apply_weight_assign(
         w_norm, u_norm = tf.convert_to_tensor(input0), tf.convert_to_tensor(input1)
         both = tf.logical_and(w_norm > 0, u_norm > 0)
         ratio = _where(both, w_norm / _where(both, u_norm, tf.ones_like(u_norm)), tf.ones_like(w_norm))
-        return _assigned("lamb_apply_weight_assign", "input4", input4, input4 - ratio * input2 * input3)
+        return assigned("lamb_apply_weight_assign", "input4", input4, input4 - ratio * input2 * input3)
 
 
 _where = tf.compat.v2.where  # tf.where of TensorFlow 1 logs a deprecation
@@ -165,21 +166,10 @@ def _adam(
     decay: Tensor | None,
 ) -> Operation | None:
     beta1, rest1, beta2, rest2, epsilon = factors
-    new_v = _assigned(op, "input1", v, beta2 * v + rest2 * tf.square(gradient))
-    new_m = _assigned(op, "input2", m, beta1 * m + rest1 * gradient)
+    new_v = assigned(op, "input1", v, beta2 * v + rest2 * tf.square(gradient))
+    new_m = assigned(op, "input2", m, beta1 * m + rest1 * gradient)
     update = new_m / (tf.sqrt(new_v) + epsilon)
     if decay is not None:
         update += decay * w
-    new_w = _assigned(op, "input3", w, w - rate * update)
+    new_w = assigned(op, "input3", w, w - rate * update)
     return None if tf.executing_eagerly() else tf.group(new_v, new_m, new_w)
-
-
-def _assigned(op: str, argument: str, variable: Variable, value: Tensor) -> Tensor:
-    """Assign a value to a variable, and return the value that can be read after that."""
-    if isinstance(variable, tf.Tensor) or not hasattr(variable, "assign"):
-        raise TypeError(f"{op}: {argument}={variable!r} is updated in place. Pass the variable itself.")
-    assigned = variable.assign(value)
-    if tf.executing_eagerly():
-        return value
-    with tf.control_dependencies([assigned]):
-        return tf.identity(value)

@@ -34,6 +34,11 @@ def outfeed_enqueue_op(channel_name: str, inputs: Sequence[Tensor], name: str | 
     return channel(channel_name, [tensor.dtype for tensor in tensors]).enqueue(tensors, name=name)
 
 
+def outfeed_enqueue_operator(inputs: Sequence[Tensor], channel_name: str, name: str | None = None) -> Operation:
+    """Enqueue tensors on a channel. Arguments and result as for outfeed_enqueue_op."""
+    return outfeed_enqueue_op(channel_name, inputs, name)
+
+
 def _copy_of_reference(tensor: Tensor) -> Tensor:
     """Copy the value of a reference variable: the queue would share its memory, which the next step changes."""
     return tf.raw_ops.DeepCopy(x=tensor) if _tf_graph.is_reference(tensor) else tensor
@@ -60,6 +65,25 @@ def outfeed_dequeue_op(
     for tensor, shape in zip(tensors, output_shapes):
         tensor.set_shape(shape)
     return list(tensors)
+
+
+def stop_outfeed_dequeue_op(channel_name: str, name: str | None = None) -> Operation:
+    """Close a channel: dequeuing gets what is there, then raises tf.errors.OutOfRangeError when it runs.
+
+    Args:
+        channel_name: name of the channel.
+        name: name of the op.
+    Returns:
+        The Operation that closes the channel.
+    Raises:
+        ValueError: if the default graph has no such channel.
+    """
+    queue = existing_channel(channel_name)
+    if queue is None:
+        raise ValueError(
+            f"stop_outfeed_dequeue_op: the graph has no channel {channel_name!r}. Call outfeed_enqueue_op first."
+        )
+    return queue.close(name=name)
 
 
 def channel(name: str, types: Sequence[DType]) -> Queue:

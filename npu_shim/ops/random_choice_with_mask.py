@@ -43,7 +43,9 @@ def randomchoicewithmask(x: Tensor, count: int, seed: int = 0, seed2: int = 0) -
     return random_choice_with_mask(x, count, seed, seed2)
 
 
-def stateless_random_choice_with_mask(x: Tensor, count: Tensor, seed: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
+def stateless_random_choice_with_mask(
+    x: Tensor, count: Tensor, seed: Tensor, offset: Tensor, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Choose True elements at random: always the same ones for the same seed and offset.
 
     Args:
@@ -51,10 +53,11 @@ def stateless_random_choice_with_mask(x: Tensor, count: Tensor, seed: Tensor, of
         count: int32 scalar, the number of results.
         seed: int64 scalar.
         offset: int64 scalar.
+        name: name of the ops.
     Returns:
         y and mask, as random_choice_with_mask.
     """
-    with tf.name_scope("stateless_random_choice_with_mask"):
+    with tf.name_scope(name or "stateless_random_choice_with_mask"):
         found = tf.compat.v2.where(tf.convert_to_tensor(x))
         pair = tf.stack([tf.reshape(tf.cast(each, tf.int64), []) for each in (seed, offset)])
         keys = tf.random.stateless_uniform(tf.shape(found)[:1], pair)

@@ -17,7 +17,7 @@ Source: the chain rule, applied to the formulas in lstm.py and gru.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Tuple
+from typing import TYPE_CHECKING, Callable, Tuple
 
 from npu_shim._tf import tf
 from npu_shim.ops.recurrent import without_first_axis
@@ -116,8 +116,14 @@ def dynamic_rnn_grad(
     tanhc: Tensor,
     cell_type: str = "LSTM",
     direction: str = "UNIDIRECTIONAL",
+    cell_depth: int = 1,
+    use_peephole: bool = False,
+    keep_prob: float = 1.0,
+    cell_clip: float = -1.0,
+    num_proj: int = 0,
+    time_major: bool = True,
+    forget_bias: float = 0.0,
     name: str | None = None,
-    **attributes: Any,
 ) -> Tensors:
     """Return the gradients of dynamic_rnn.
 
@@ -127,8 +133,8 @@ def dynamic_rnn_grad(
         y, h, c, i, j, f, o, tanhc: results of dynamic_rnn, [steps, batch, units].
         dy: [steps, batch, units], the gradient of y.
         dh, dc: [batch, units], the gradients of the last step's h and c.
-        cell_type, direction: as for dynamic_rnn.
-        attributes: the other arguments of dynamic_rnn; they have no effect.
+        direction: as for dynamic_rnn.
+        cell_type and the arguments behind direction: those of dynamic_rnn; they have no effect.
         name: name of the ops.
     Returns:
         dw, db, dx, and dh_prev and dc_prev, the gradients of init_h and init_c with their shapes.

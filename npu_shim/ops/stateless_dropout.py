@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from npu_shim._types import Tensor
 
 
-def stateless_dropout(x: Tensor, noise_shape: Tensor, p: Tensor, seed: Tensor, offset: Tensor) -> Tensor:
+def stateless_dropout(
+    x: Tensor, noise_shape: Tensor, p: Tensor, seed: Tensor, offset: Tensor, name: str | None = None
+) -> Tensor:
     """Drop each element with probability p, and scale the others by 1 / (1 - p). The gradient has the same mask.
 
     Args:
@@ -22,11 +24,12 @@ def stateless_dropout(x: Tensor, noise_shape: Tensor, p: Tensor, seed: Tensor, o
         p: scalar, the probability to DROP an element.
         seed: int64 scalar.
         offset: int64 scalar.
+        name: name of the ops.
     Returns:
         A tensor with x's shape and type. On the NPU other elements are dropped.
     """
     x = tf.convert_to_tensor(x)
-    with tf.name_scope("stateless_dropout"):
+    with tf.name_scope(name or "stateless_dropout"):
         pair = tf.stack([tf.reshape(tf.cast(each, tf.int64), []) for each in (seed, offset)])
         rate = tf.reshape(tf.cast(p, tf.float32), [])
         kept = tf.random.stateless_uniform(noise_shape, pair) >= rate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from npu_shim import _device, _tf
-from npu_shim.distributed.world import WORLD, world_size
+from npu_shim.distributed.world import WORLD, world, world_size
 from npu_shim.optimizer.gradient_averaging import average_gradients, gradients_are_reduced, make_averaging, reduce_all
 from npu_shim.optimizer.wrapper import WrappingOptimizer, check_optimizer
 
@@ -47,6 +47,28 @@ def npu_allreduce(
 def allreduce(tensor: Tensor, average: bool = True) -> Tensors:
     """Return the mean of a tensor over all ranks, or its sum; on one process the same values."""
     return npu_allreduce(tensor, "mean" if average else "sum")
+
+
+def reduce(tensor: Tensor, root_rank: int, average: bool = True, fusion: int = 0, fusion_id: int = -1) -> Tensor:
+    """Reduce a tensor to one rank: the mean over all ranks, or the sum. Other ranks get their own tensor back.
+
+    Args:
+        tensor: a tensor; for tf.IndexedSlices every rank gets the rows of all ranks.
+        root_rank: the rank that gets the result.
+        average: True for the mean.
+        fusion, fusion_id: as for hccl_ops.reduce.
+    Raises:
+        ValueError: root_rank or fusion is not allowed.
+    """
+    from npu_shim.distributed import hccl_ops
+
+    if isinstance(tensor, _tf.tf.IndexedSlices):
+        return allreduce(tensor, average)
+    here = world()
+    total = hccl_ops.reduce(tensor, "sum", root_rank, fusion, fusion_id)
+    if here.rank != root_rank or not average:
+        return total
+    return total / _tf.tf.cast(here.size, total.dtype)
 
 
 class NPUDistributedOptimizer(WrappingOptimizer):

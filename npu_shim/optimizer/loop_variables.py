@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim import _tf
+from npu_shim import _tf, _tf_graph
 
 if TYPE_CHECKING:
     from npu_shim._types import Session, Variable
@@ -33,6 +33,11 @@ def create_or_get_var(var_name: str) -> Variable:
         use_resource=True,
         collections=[_tf.v1.GraphKeys.LOCAL_VARIABLES],
     )
+
+
+def register_func(var_name: str) -> None:
+    """Let tf.train.export_meta_graph save the collection npu_runconfig_<var_name>, whose elements are variables."""
+    _tf_graph.register_variable_collection(f"npu_runconfig_{var_name}")
 
 
 class Loader:

@@ -171,7 +171,10 @@ STATE = {
     "npu_device/train/optimizer/npu_loss_scale_optimizer.py": {"_with_agreement"},
     "npu_device/train/replacement.py": {"_ranges"},
     "npu_device/utils/npu_wrapper.py": {"_symbols"},
+    "ops/batch_queue.py": {"_queues"},
     "ops/embedding_tables.py": {"_tables"},
+    "ops/feature_mapping.py": {"_tables"},
+    "optimizer/gradient_shares.py": {"_items", "_values"},
 }
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from npu_shim.estimator import npu_ops
 from npu_shim.estimator.npu import npu_plugin, npu_rnn, npu_scope, util
-from npu_shim.ops import unimplemented
 
 v1 = tf.compat.v1
 
@@ -141,14 +138,3 @@ def test_rnn_runs_over_time_first(run):
 def test_rnn_over_an_unknown_time_is_refused():
     with tf.Graph().as_default(), pytest.raises(ValueError, match="time, must be static: pad the batches"):
         npu_rnn.npu_dynamic_rnn(AddingCell(), v1.placeholder(tf.float32, [None, 2, 3]), dtype=tf.float32)
-
-
-UNIMPLEMENTED = [(module, name) for module, names in unimplemented.SIGNATURES.items() for name in names]
-
-
-@pytest.mark.parametrize("module, name", UNIMPLEMENTED, ids=[f"{m}.{n}" for m, n in UNIMPLEMENTED])
-def test_missing_functions_raise_an_error_when_they_are_called(module, name):
-    function = unimplemented.function(module, name)
-    assert str(inspect.signature(function)) == unimplemented.SIGNATURES[module][name]
-    with pytest.raises(NotImplementedError, match=rf"{module}\.{name} is not part of this release of npu_shim\. Write"):
-        function()

@@ -46,3 +46,40 @@ def test_a_variable_of_the_host_gives_its_initial_value() -> None:
             npu_plugin.get_var_addr_and_size("nothing")
     with pytest.raises(ValueError, match="var_name=3 is not allowed"):
         npu_plugin.get_var_addr_and_size(3)
+
+
+def test_rows_go_to_places_of_a_variable_and_come_from_places_of_a_tensor() -> None:
+    address, _ = npu_plugin.malloc_shared_memory("scattered", [4, 2], tf.float32)
+    table = np.array([[0, address, 8], [0, address + 24, 8]], np.uint64)  # the first and the last row
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        pool = npu_plugin.get_rdma_cache(tf.float32, [3, 2], "pool")
+        session.run(pool.initializer)
+        values = tf.constant([[1.0, 2], [3, 4], [5, 6]])
+        session.run(hccl_ops.remote_scatter_write(table, values, tf.constant([4, 1], tf.uint64)))
+        offsets = tf.constant([0, 4], tf.uint64)
+        read = hccl_ops.remote_ref_read(tf.constant(table[::-1].copy()), pool, offsets)
+        assert session.run(read).tolist() == [[2, 3], [0, 0], [5, 6]]
+        assert session.run(pool).tolist() == [[2, 3], [0, 0], [5, 6]]
+        for wrong, message in ((5, "a row of 8 bytes does not fit offset 5"), (4, "there are 1 offsets for 2 rows")):
+            places = tf.constant([0, wrong][-1 if wrong == 4 else 0 :], tf.uint64)
+            with pytest.raises(Exception, match=message):
+                session.run(hccl_ops.remote_ref_read(table, pool, places))
+        with pytest.raises(TypeError, match="hccl_ops.remote_ref_read: cache=.* is updated in place"):
+            hccl_ops.remote_ref_read(table, tf.zeros([6]), offsets)
+
+
+def test_parts_at_addresses_are_gathered_on_one_process() -> None:
+    address, _ = npu_plugin.malloc_shared_memory("gathered", [6], tf.int32)
+    rows = np.array([[0, address, 24]], np.uint64)
+    parts = np.array([[address + 16, 8], [address, 4]], np.uint64)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        session.run(hccl_ops.remote_write(rows, tf.range(6)[None] * 10, tf.int32))
+        received, own = hccl_ops.gather_all_to_all_v(
+            parts, tf.constant([2], tf.int64), tf.constant([3], tf.int64), tf.constant([0], tf.int64), tf.int32, -1
+        )
+        assert [each.tolist() for each in session.run([received, own])] == [[40, 50, 0]] * 2
+        wrong = hccl_ops.gather_all_to_all_v(parts, [1], [3], [0], tf.int32, -1)[1]
+        with pytest.raises(Exception, match="addrinfo_count_per_rank adds up to 1, but addrinfo has 2 rows"):
+            session.run(wrong)
+    with pytest.raises(TypeError, match="gather_all_to_all_v"):
+        hccl_ops.gather_all_to_all_v(parts, [1], [3], [0], tf.bool, -1)

@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 from npu_shim import _tf, _vendor_paths
-from npu_shim._vendor_paths import UNIMPLEMENTED
-from npu_shim.ops.unimplemented import SIGNATURES as LATER
+from npu_shim._vendor_paths import NPU_ONLY
+from npu_shim.ops.npu_only import SIGNATURES as OF_THE_NPU
 
 NAMES = """
 DumpConfig DynamicInputConfig ExponentialUpdateLossScaleManager FixedLossScaleManager KerasDistributeOptimizer
@@ -174,11 +174,11 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
     imported = importlib.import_module("npu_shim." + module)
     wanted = []
     for source, names in _vendor_paths.TABLE[module]:
-        for name in [] if source.startswith(UNIMPLEMENTED) else names.split():
+        for name in [] if source.startswith(NPU_ONLY) else names.split():
             home = importlib.import_module("npu_shim." + source)
             assert getattr(imported, name) is getattr(home, name)
-        table = source[len(UNIMPLEMENTED) :] if source.startswith(UNIMPLEMENTED) else None
-        wanted += names.split() or LATER[table]
+        table = source[len(NPU_ONLY) :] if source.startswith(NPU_ONLY) else None
+        wanted += names.split() or OF_THE_NPU[table]
     assert sorted(wanted) == sorted(getattr(imported, "__all__", [])) and set(wanted) <= set(dir(imported))
     given = {}
     exec(f"from npu_shim.{module} import *", given)
@@ -192,12 +192,12 @@ def test_every_vendor_module_has_the_names_of_the_table(module):
 def test_a_module_is_loaded_on_the_first_use_of_its_names(repo_root):
     code = (
         "import sys; from npu_shim.npu_init import *\n"
-        "homes = 'ops.rnn', 'ops.gelu', 'ops.unimplemented', 'ops.scopes', 'distributed.hccl_ops', 'distributed.ranktable.model'\n"
+        "homes = 'ops.rnn', 'ops.gelu', 'ops.lars', 'ops.scopes', 'distributed.hccl_ops', 'distributed.ranktable.model'\n"
         "def loaded(): print([home for home in homes if 'npu_shim.' + home in sys.modules])\n"
-        "loaded(); hccl_ops.allreduce; npu_ops.channel_get_next; npu_rnn.npu_dynamic_rnn; npu_unary_ops.gelu(1.0)\n"
+        "loaded(); hccl_ops.allreduce; npu_ops.LARS; npu_rnn.npu_dynamic_rnn; npu_unary_ops.gelu(1.0)\n"
         "hasattr(npu_scope, 'nothing'); loaded()"
     )
-    assert "".join(python(code, repo_root)) == "[]['ops.rnn','ops.gelu','ops.unimplemented','distributed.hccl_ops']"
+    assert "".join(python(code, repo_root)) == "[]['ops.rnn','ops.gelu','ops.lars','distributed.hccl_ops']"
 
 
 def test_exported_names_are_the_documented_objects(star):

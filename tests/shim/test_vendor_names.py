@@ -17,8 +17,9 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saver_pb2
 
 from npu_shim import _tf
-from npu_shim._lazy_names import NotInThisRelease
 from npu_shim.estimator.npu import npu_config
+from npu_shim.ops import generated, npu_only
+from tests.card import op_library
 
 TABLE = pathlib.Path(__file__).parent.parent / "card" / "vendor_names.txt"
 NEEDS_KERAS_2 = ("npu_convert_dropout",)
@@ -104,25 +105,77 @@ def test_is_served_with_the_vendors_parameters(module: str, name: str, node: Any
         check(signature, wanted[1:] if isinstance(node, ast.ClassDef) else wanted, stub.args.kwarg is not None)
 
 
-def check(signature: inspect.Signature, wanted: list[tuple[str, Any]], takes_any: bool) -> None:
+def check(
+    signature: inspect.Signature, wanted: list[tuple[str, Any]], takes_any: bool, may_have_defaults: bool = False
+) -> None:
     """Compare names, order and defaults. npu_shim may have more parameters at the end, with defaults."""
     found = [each for each in signature.parameters.values() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     assert [each.name for each in found[: len(wanted)]] == [name for name, _ in wanted]
     assert takes_any or all(each.default is not inspect.Parameter.empty for each in found[len(wanted) :])
     for each, (name, default) in zip(found, wanted):
-        assert each.default == default or each.default is default, name
+        if may_have_defaults and default is inspect.Parameter.empty:
+            continue
+        own = tuple(each.default) if isinstance(default, list) else each.default
+        assert own == (tuple(default) if isinstance(default, list) else default) or each.default is default, name
 
 
-def test_names_that_are_not_computed_raise_an_error() -> None:
-    """Never a result that is wrong: calling each raises NotInThisRelease with the reason."""
-    from npu_shim.ops import generated, unimplemented
+def operators() -> dict[str, op_library.Op]:
+    """Return the rows of the vendor's operators by the names of their functions; collectives have functions of their own."""
+    return {op_library.python_name(op.name): op for op in op_library.table() if not op.name.startswith("Hcom")}
 
-    for module, names in unimplemented.SIGNATURES.items():
-        for name in names:
-            with pytest.raises(NotInThisRelease, match=rf"{name} is not part of this release"):
-                unimplemented.function(module, name)()
-    for name in generated.names():
-        function = generated.operator(name, "npu.gen_npu_ops")
-        if function.__name__ == "missing":
-            with pytest.raises(NotInThisRelease, match=f"npu.gen_npu_ops.{name} is not part of this release"):
-                function()
+
+def generated_parameters(op: op_library.Op) -> list[tuple[str, Any]]:
+    """Return names and defaults of the function that TensorFlow generates for an operator."""
+    inferred = set(re.findall(r"\w+", " ".join(op.inputs.values())))
+    attributes = {name: kind.partition("=")[::2] for name, kind in op.attributes.items() if name not in inferred}
+    attributes = {name: (kind, text) for name, (kind, text) in attributes.items() if not kind.rstrip().endswith(">")}
+    empty = inspect.Parameter.empty
+    required = [(name, empty) for name in op.inputs]
+    required += [
+        (name, empty) for name in op.attributes if name not in inferred and not attributes.get(name, ("", ""))[1]
+    ]
+    given = [(name, _literal(text.strip())) for name, (_, text) in attributes.items() if text]
+    return [*required, *given, ("name", None)]
+
+
+def _literal(text: str) -> Any:
+    if text.startswith("DT_"):
+        return tf.as_dtype(text[3:].lower())
+    return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+
+
+@pytest.mark.parametrize("name", sorted(operators()))
+def test_operators_have_the_parameters_of_the_generated_functions(name: str) -> None:
+    served = generated.operator(name, "npu.gen_npu_ops")
+    if name in npu_only.ROWS:
+        with pytest.raises(npu_only.OnlyOnNPU, match=re.escape(npu_only.message("npu.gen_npu_ops", name))):
+            served()
+        return
+    assert served.__name__ != "only_on_npu"
+    check(inspect.signature(served), generated_parameters(operators()[name]), False, may_have_defaults=True)
+
+
+def test_all_operators_are_those_of_the_vendor() -> None:
+    assert set(generated.names()) == set(operators())
+
+
+def test_exactly_the_names_of_the_list_exist_on_the_npu_only() -> None:
+    """Each name of the vendor's modules computes on the CPU, or raises an error that says why it does not."""
+    raising = set()
+    for module, statements in sections().items():
+        if module.endswith(NEEDS_KERAS_2) and not _tf.has_keras_sessions():
+            continue
+        for node in statements:
+            name = getattr(node, "name", None) or node.target.id  # type: ignore[attr-defined]
+            if name in NEEDS_ESTIMATOR and _tf.estimator() is None:
+                continue
+            served = getattr(importlib.import_module(own(module)), name)
+            if getattr(served, "__name__", "") == "only_on_npu":
+                owner = module.rpartition(".")[2]
+                raising.add((owner, name))
+                with pytest.raises(npu_only.OnlyOnNPU, match=re.escape(npu_only.message(owner, name))):
+                    served()
+    assert raising == {(owner, name) for owner, names in npu_only.SIGNATURES.items() for name in names}
+    for name in npu_only.ROWS:
+        message = npu_only.message("npu_ops", name)
+        assert re.fullmatch(r"npu_ops\.\w+ exists on the NPU only: it [^.]+\. [A-Z][^.]+\. [A-Z].+\.", message), message

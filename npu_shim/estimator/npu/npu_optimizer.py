@@ -3,23 +3,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.optimizer.distributed import NPUDistributedOptimizer
     from npu_shim.optimizer.distributed import allreduce
     from npu_shim.optimizer.distributed import npu_allreduce
     from npu_shim.optimizer.distributed import npu_distributed_optimizer_wrapper
+    from npu_shim.optimizer.distributed import reduce
     from npu_shim.optimizer.keras import KerasDistributeOptimizer
     from npu_shim.optimizer.npu_optimizer import NPUOptimizer
-
-    reduce: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
-        "npu_shim.optimizer.distributed": "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper",
+        "npu_shim.optimizer.distributed": "NPUDistributedOptimizer allreduce npu_allreduce npu_distributed_optimizer_wrapper reduce",
         "npu_shim.optimizer.keras": "KerasDistributeOptimizer",
         "npu_shim.optimizer.npu_optimizer": "NPUOptimizer",
-        "npu_shim.ops.unimplemented:npu_optimizer": "reduce",
     })
 
 __all__ = [

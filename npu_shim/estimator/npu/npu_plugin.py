@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.config.plugin import check_graph_run_mode
+    from npu_shim.config.plugin import init_debug_dir
+    from npu_shim.config.plugin import init_op_compiler_cache_dir
+    from npu_shim.config.plugin import init_op_compiler_cache_mode
     from npu_shim.config.plugin import init_rdma_pool
     from npu_shim.config.plugin import is_inf_nan_enabled
     from npu_shim.config.plugin import npu_close
@@ -18,18 +21,14 @@ if TYPE_CHECKING:
     from npu_shim.distributed.remote_memory import get_rdma_cache
     from npu_shim.distributed.remote_memory import get_var_addr_and_size
     from npu_shim.distributed.remote_memory import malloc_shared_memory
-
-    init_op_compiler_cache_mode: _Missing
-    init_op_compiler_cache_dir: _Missing
-    init_debug_dir: _Missing
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.config.plugin": (
-            "check_graph_run_mode init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init "
-            "npu_resource_shutdown rdma_remote_init rdma_remote_register set_device_sat_mode"
+            "check_graph_run_mode init_debug_dir init_op_compiler_cache_dir init_op_compiler_cache_mode "
+            "init_rdma_pool is_inf_nan_enabled npu_close npu_resource_init npu_resource_shutdown rdma_remote_init "
+            "rdma_remote_register set_device_sat_mode"
         ),
         "npu_shim.distributed.remote_memory": "get_rdma_cache get_var_addr_and_size malloc_shared_memory",
-        "npu_shim.ops.unimplemented:npu_plugin": "init_op_compiler_cache_mode init_op_compiler_cache_dir init_debug_dir",
     })
 
 __all__ = [

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npu_shim._lazy_names import Missing as _Missing, vendor_names as _vendor_names
+from npu_shim._lazy_names import vendor_names as _vendor_names
 
 if TYPE_CHECKING:
     from npu_shim.config.graph_execution import set_graph_exec_config
@@ -23,20 +23,19 @@ if TYPE_CHECKING:
     from npu_shim.ops.node_attributes import set_op_tensor_max_range
     from npu_shim.ops.node_attributes import set_op_tensor_max_size
     from npu_shim.ops.node_attributes import variable_initializer_in_host
+    from npu_shim.optimizer.gradient_shares import GradDivisionItem
+    from npu_shim.optimizer.gradient_shares import add_grads_and_vars
+    from npu_shim.optimizer.gradient_shares import fair_division
+    from npu_shim.optimizer.gradient_shares import get_all_grad_item
+    from npu_shim.optimizer.gradient_shares import get_gid_by_grad
+    from npu_shim.optimizer.gradient_shares import get_gid_by_weight
+    from npu_shim.optimizer.gradient_shares import get_value
+    from npu_shim.optimizer.gradient_shares import global_dict_init
+    from npu_shim.optimizer.gradient_shares import set_value
     from npu_shim.optimizer.iterations_per_loop import IterationPerLoop
     from npu_shim.optimizer.iterations_per_loop import set_iteration_per_loop
     from npu_shim.optimizer.loop_variables import create_or_get_var
-
-    register_func: _Missing
-    fair_division: _Missing
-    GradDivisionItem: _Missing
-    add_grads_and_vars: _Missing
-    get_gid_by_grad: _Missing
-    get_gid_by_weight: _Missing
-    get_all_grad_item: _Missing
-    global_dict_init: _Missing
-    set_value: _Missing
-    get_value: _Missing
+    from npu_shim.optimizer.loop_variables import register_func
 else:
     __getattr__, __dir__ = _vendor_names(__name__, {
         "npu_shim.estimator.checks": (
@@ -48,12 +47,12 @@ else:
             "keep_tensors_dtypes npu_compile set_op_input_tensor_multi_dims set_op_tensor_max_range "
             "set_op_tensor_max_size variable_initializer_in_host"
         ),
-        "npu_shim.optimizer.iterations_per_loop": "IterationPerLoop set_iteration_per_loop",
-        "npu_shim.optimizer.loop_variables": "create_or_get_var",
-        "npu_shim.ops.unimplemented:util": (
-            "register_func fair_division GradDivisionItem add_grads_and_vars get_gid_by_grad get_gid_by_weight "
-            "get_all_grad_item global_dict_init set_value get_value"
+        "npu_shim.optimizer.gradient_shares": (
+            "GradDivisionItem add_grads_and_vars fair_division get_all_grad_item get_gid_by_grad "
+            "get_gid_by_weight get_value global_dict_init set_value"
         ),
+        "npu_shim.optimizer.iterations_per_loop": "IterationPerLoop set_iteration_per_loop",
+        "npu_shim.optimizer.loop_variables": "create_or_get_var register_func",
     })
 
 __all__ = [

@@ -1,0 +1,112 @@
+"""The neighbors of atoms within a distance, with the images of periodic boundaries.
+
+Each atom is compared with all others, so the time grows with the square of their number, the memory with the number.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+import numpy as np
+
+from npu_shim._tf import tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import Tensor
+
+_HEAD = 16  # numbers before the lists of a mesh
+
+
+def neighbors(
+    coord: Tensor, types: Tensor, natoms: Tensor, cells: Tensor, mesh: Tensor, most: Sequence[int], cutoff: float
+) -> tuple[Tensor, Tensor]:
+    """Return the neighbors of atoms, and the lattice vectors to their images.
+
+    Args:
+        coord: [frames, 3 atoms].
+        types: int32 [frames, atoms].
+        natoms: int32 [2 + types]: the atoms that get a row; all atoms; atoms of each type.
+        cells: [frames, 3, 3], lattice vectors in rows.
+        mesh: as for deep_potential.prod_env_mat_a_operator.
+        most: the most neighbors of each type; n is their sum.
+        cutoff: the distance.
+    Returns:
+        int32 [frames, rows, n], -1 at empty places; float32 [frames, rows, n, 3], the number of lattice vectors to add
+        to the neighbor's place.
+    Raises:
+        InvalidArgumentError: when it runs, if the mesh has another length.
+    """
+
+    def find(places: Any, kinds: Any, counts: Any, lattice: Any, lists: Any) -> list[Any]:
+        points = places.reshape(len(places), -1, 3).astype(np.float64)
+        listed = _lists(lists, int(counts[0]))
+        found = np.full([len(points), counts[0], sum(most)], -1, np.int32)
+        shifts = np.zeros([*found.shape, 3], np.float32)
+        for frame, own in enumerate(points):
+            wraps, images = _images(own, lattice[frame].astype(np.float64), cutoff if len(lists) == 6 else None)
+            for row in range(counts[0]):
+                candidates = np.arange(len(own)) if listed is None else listed[row]
+                _nearest(
+                    row, own, kinds[frame], lattice[frame], wraps, images, candidates, most, cutoff,
+                    found[frame, row], shifts[frame, row],
+                )  # fmt: skip
+        return [found, shifts]
+
+    nlist, shifts = tf.numpy_function(find, [coord, types, natoms, cells, mesh], [tf.int32, tf.float32])
+    nlist.set_shape([coord.shape[0], None, sum(most)])
+    shifts.set_shape([coord.shape[0], None, sum(most), 3])
+    return nlist, shifts
+
+
+def _lists(mesh: Any, rows: int) -> list[Any] | None:
+    """Return the neighbors of each atom in a mesh; None if it has none."""
+    if len(mesh) in (0, 6):
+        return None
+    if len(mesh) < _HEAD + 2 * rows or len(mesh) == _HEAD:
+        raise ValueError(
+            f"prod_env_mat_a: the mesh has {len(mesh)} numbers. It must have 6 with periodic boundaries, 0 without, or "
+            f"{_HEAD} and lists of neighbors. A mesh of addresses in LAMMPS is not supported."
+        )
+    atoms, counts = mesh[_HEAD : _HEAD + rows], mesh[_HEAD + rows : _HEAD + 2 * rows]
+    parts = np.split(mesh[_HEAD + 2 * rows :], np.cumsum(counts))[:rows]
+    return [part for _, part in sorted(zip(atoms.tolist(), parts), key=lambda each: each[0])]
+
+
+def _images(points: Any, lattice: Any, cutoff: float | None) -> tuple[Any, Any]:
+    """Return the lattice vectors to subtract so that points are in the cell, and those of all images in reach."""
+    if cutoff is None:
+        return np.zeros_like(points), np.zeros([1, 3])
+    inverse = np.linalg.inv(lattice)
+    reach = np.floor(cutoff * np.linalg.norm(inverse, axis=0)).astype(int) + 1
+    axes = [np.arange(-each, each + 1) for each in reach]
+    return np.floor(points @ inverse), np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3).astype(np.float64)
+
+
+def _nearest(
+    row: int,
+    points: Any,
+    kinds: Any,
+    lattice: Any,
+    wraps: Any,
+    images: Any,
+    candidates: Any,
+    most: Sequence[int],
+    cutoff: float,
+    nlist: Any,
+    shifts: Any,
+) -> None:
+    """Write the nearest neighbors of one atom, and the lattice vectors to them."""
+    if kinds[row] < 0:
+        return
+    steps = images[:, None] - wraps[candidates] + wraps[row]  # [images, candidates, 3]
+    distances = np.linalg.norm(points[candidates] + steps @ lattice - points[row], axis=-1)
+    near = (distances < cutoff) & (kinds[candidates] >= 0) & ~((candidates == row) & (steps == 0).all(-1))
+    image, number = np.nonzero(near)
+    atoms = candidates[number]
+    order = np.lexsort([image, atoms, distances[image, number], kinds[atoms]])
+    ends = np.cumsum([0, *most])
+    for kind in range(len(most)):
+        chosen = [place for place in order if kinds[atoms[place]] == kind][: most[kind]]
+        here = slice(ends[kind], ends[kind] + len(chosen))
+        nlist[here] = atoms[chosen]
+        shifts[here] = steps[image[chosen], number[chosen]]

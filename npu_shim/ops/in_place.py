@@ -1,0 +1,36 @@
+"""Variables that operators change in place, as on the NPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npu_shim._tf import tf
+
+if TYPE_CHECKING:
+    from npu_shim._types import Operation, Tensor, Variable
+
+
+def check_variable(operator: str, argument: str, variable: Variable) -> None:
+    """Raise TypeError if an argument is a tensor, which cannot be changed."""
+    if isinstance(variable, tf.Tensor) or not hasattr(variable, "assign"):
+        raise TypeError(f"{operator}: {argument}={variable!r} is updated in place. Pass the variable itself.")
+
+
+def assigned(operator: str, argument: str, variable: Variable, value: Tensor) -> Tensor:
+    """Assign a value to a variable, and return the value that can be read after that.
+
+    Raises:
+        TypeError: the argument is not a variable.
+    """
+    check_variable(operator, argument, variable)
+    done = variable.assign(value)
+    if tf.executing_eagerly():
+        return value
+    with tf.control_dependencies([done]):
+        return tf.identity(value)
+
+
+def scattered(variable: Variable, indices: Tensor, values: Tensor) -> Operation | None:
+    """Replace elements along the first axis of a variable. Return the op; None in eager code."""
+    done = tf.compat.v1.scatter_update(variable, indices, values)
+    return None if tf.executing_eagerly() else tf.group(done)

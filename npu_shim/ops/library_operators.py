@@ -1,0 +1,60 @@
+"""Operators of the vendor's library that start, stop and mark the NPU, or read shapes, images and files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Sequence
+
+from npu_shim._tf import tf
+from npu_shim.ops import library
+
+if TYPE_CHECKING:
+    from npu_shim._types import DType, Operation, Tensor
+
+
+def npu_init(name: str | None = None) -> Operation | None:
+    """Start the device. Return the op; None in eager code. It does nothing on the CPU."""
+    return _nothing(name or "npu_init")
+
+
+def npu_shutdown(name: str | None = None) -> Operation | None:
+    """Stop the device. Return the op; None in eager code. It does nothing on the CPU."""
+    return _nothing(name or "npu_shutdown")
+
+
+def log_time_stamp(logid: str, notify: bool, name: str | None = None) -> Operation | None:
+    """Mark a point in the NPU's profile. Return the op; None in eager code. The CPU has no such profile.
+
+    Args:
+        logid: the number of the mark, as a string.
+        notify: True to notify the host; it has no effect.
+        name: name of the op.
+    """
+    return _nothing(name or "log_time_stamp")
+
+
+def decode_image_v3(
+    contents: Tensor,
+    channels: int = 0,
+    dtype: DType = tf.uint8,
+    expand_animations: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """Return the pixels of an encoded image. Arguments and result as for library.decode_image."""
+    with tf.name_scope(name or "decode_image_v3"):
+        return library.decode_image(contents, channels, dtype, expand_animations)
+
+
+def file_constant(
+    shape: Sequence[int], dtype: DType, file_path: str = "", file_id: str = "", name: str | None = None
+) -> Tensor:
+    """Return a constant whose bytes are in a file. Arguments, result and errors as for library.file_constant."""
+    return library.file_constant(shape, dtype, file_path, file_id, name)
+
+
+def get_shape(x: Sequence[Tensor] | Tensor, N: int = 1, name: str | None = None) -> Tensor:
+    """Return the shapes of tensors, one after the other. See library.get_shape; N has no effect."""
+    return library.get_shape(x, name)
+
+
+def _nothing(name: str) -> Operation | None:
+    return None if tf.executing_eagerly() else tf.no_op(name=name)
