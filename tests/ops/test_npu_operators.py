@@ -92,29 +92,6 @@ def test_dynamic_gru(attention: bool, reset_after: bool, gate_order: str, run: A
         ops.dynamic_gru_v2(x, w_x, w_h, b_x, b_h, None, h, direction="BOTH")
 
 
-def test_gradients_of_the_recurrent_operators(run: Any) -> None:
-    x, w, b, h = made(3, 2, 2), made(4, 8), made(8), made(1, 2, 2)
-
-    def loss(w: Any) -> Any:
-        return tf.reduce_sum(tf.square(ops.dynamic_rnn(x, w, b, [3, 2], h, h)[0]))
-
-    def gradient() -> Any:
-        weights = tf.constant(w)
-        if tf.executing_eagerly():
-            with tf.GradientTape() as tape:
-                tape.watch(weights)
-                value = loss(weights)
-            return tape.gradient(value, weights)
-        return tf.gradients(loss(weights), weights)[0]
-
-    found = run(gradient)
-    for place in (0, 0), (3, 5), (1, 7):
-        step = np.zeros_like(w)
-        step[place] = 1e-2
-        above, below = run(lambda step=step: [loss(tf.constant(w + step)), loss(tf.constant(w - step))])
-        assert found[place] == pytest.approx((above - below) / 2e-2, rel=2e-2, abs=2e-3)
-
-
 @pytest.mark.parametrize("use_clip", [False, True])
 def test_lars(use_clip: bool, run: Any) -> None:
     w, g = made(3, 4), made(3, 4)

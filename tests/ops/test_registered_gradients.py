@@ -25,7 +25,7 @@ class Gradient(NamedTuple):
 
 
 MASK = np.array([0b10110101, 0b01101011, *[0] * 14], np.uint8)  # a bit for each element
-OFFSETS = random.uniform(-0.4, 0.4, [1, 2, 2, 12]).astype(np.float32)
+OFFSETS = random.uniform(0.1, 0.4, [1, 2, 2, 12]).astype(np.float32)
 LENGTHS = np.array([3, 2], np.int32)
 WEIGHTS = (made(2, 9) * 0.5, made(3, 9) * 0.5, made(9), made(9))
 STATE = made(1, 2, 3)
@@ -61,7 +61,7 @@ GRADIENTS = {
         lambda x, gamma, beta: operators.fused_layer_norm(x, gamma, beta, 1, 1)[0], (made(3, 4), made(4), made(4))
     ),
     "DenseImageWarp": Gradient(
-        operators.dense_image_warp, (made(1, 3, 4, 2), random.uniform(-0.4, 0.4, [1, 3, 4, 2]).astype(np.float32))
+        operators.dense_image_warp, (made(1, 3, 4, 2), random.uniform(0.1, 0.4, [1, 3, 4, 2]).astype(np.float32))
     ),
     "DeformableOffsets": Gradient(
         lambda x, offsets: operators.deformable_offsets(
@@ -75,27 +75,20 @@ GRADIENTS = {
 
 @pytest.mark.parametrize("operator", GRADIENTS)
 def test_gradients_are_the_slopes_of_the_operator(operator: str) -> None:
-    case = GRADIENTS[operator]
+    case, step = GRADIENTS[operator], 1e-2
     directions = [random.standard_normal(each.shape) for each in case.inputs]
-    step = 1e-2
-
-    def build() -> Any:
-        moved = [
-            [tf.constant((value + sign * step * way).astype(np.float32)) for value, way in zip(case.inputs, directions)]
-            for sign in (1, -1)
-        ]
-        above, below = (flat(case.call(*inputs)) for inputs in moved)
-        inputs = [tf.constant(each) for each in case.inputs]
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        inputs = [tf.compat.v1.placeholder(tf.float32, each.shape) for each in case.inputs]
         results = flat(case.call(*inputs))
         weights = [np.cos(np.arange(np.prod(each.shape.as_list()))).reshape(each.shape.as_list()) for each in results]
         total = tf.add_n([tf.reduce_sum(each * weight.astype(np.float32)) for each, weight in zip(results, weights)])
-        slopes = [
-            tf.reduce_sum((tf.cast(high, tf.float64) - tf.cast(low, tf.float64)) * weight) / (2 * step)
-            for high, low, weight in zip(above, below, weights)
-        ]
-        return tf.gradients(total, inputs), tf.add_n(slopes)
+        gradients = session.run(tf.gradients(total, inputs), dict(zip(inputs, case.inputs)))
 
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        gradients, slope = session.run(build())
+        def loss(distance: float) -> float:
+            moved = [value + distance * way for value, way in zip(case.inputs, directions)]
+            found = session.run(results, dict(zip(inputs, moved)))
+            return sum((each.astype(np.float64) * weight).sum() for each, weight in zip(found, weights))
+
+        slope = (loss(step) - loss(-step)) / (2 * step)
     found = sum((gradient * way).sum() for gradient, way in zip(gradients, directions))
     assert found == pytest.approx(slope, rel=2e-2, abs=5e-3)
