@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import pytest
 from convert_tf2npu.engine.converter import FINDING, Converter
 from convert_tf2npu.engine.settings import Settings
+from convert_tf2npu.project.project import Project
 
 HEAD = "import functools\nimport tensorflow as tf\n"
 OURS = "npu_config_proto(config_proto=%s)"
@@ -218,3 +221,17 @@ def test_the_session_of_keras_stays_open_where_a_return_computes_something() -> 
     result = Converter(Settings(select=("NPU105",))).convert(script.encode())
     assert result.new is not None and b"close_session(npu_keras_sess)" not in result.new
     assert any("stays open" in each.message for each in result.diagnostics)
+
+
+@pytest.mark.parametrize(("user", "codes"), [("test_model.py", []), ("train.py", ["NPU105"])])
+def test_a_module_of_tests_gets_no_session_of_keras(user: str, codes: list[str], tmp_path: pathlib.Path) -> None:
+    script = (
+        "import tensorflow as tf\ntf.compat.v1.disable_v2_behavior()\n\ndef check(x):\n    model = tf.keras.Sequential()\n"
+        "    model.compile('adam', 'mse')\n    model.fit(x)\n"
+    )
+    (tmp_path / "checks.py").write_text(script)
+    (tmp_path / user).write_text("from checks import check\n")
+    project = Project([str(tmp_path / "checks.py"), str(tmp_path / user)])
+    converter = Converter(Settings(select=("NPU105",)), project)
+    result = converter.convert(script.encode(), str(tmp_path / "checks.py"))
+    assert [each.code for each in result.diagnostics] == codes

@@ -50,6 +50,10 @@ def opened(text: str, **settings: Any) -> str:
         (PACKAGE, "TensorFlow 1 or 2, Keras"),
         (PACKAGE.replace("import keras", "import tf_keras as keras"), "TensorFlow 1 or 2, Keras"),
         (PACKAGE + "keras.utils.set_random_seed(1)\n", "TensorFlow 2, keras.utils.set_random_seed in line 4"),
+        (
+            TF + "if tf.version.VERSION < '2':\n    s = tf.compat.v1.Session()\n" + KERAS.replace(TF, ""),
+            "TensorFlow 1 or 2, Keras",
+        ),
         # TensorFlow 1, or both
         (PACKAGE + "keras.backend.get_session()\n", ""),
         (PACKAGE + "model.fit(x, y, nb_epoch=3)\n", ""),

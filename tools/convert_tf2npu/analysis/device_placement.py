@@ -73,6 +73,17 @@ def in_test(context: Context, node: ast.AST) -> bool:
     )
 
 
+def serves_tests(context: Context) -> bool:
+    """Return True if a file is a test, or only tests import it."""
+    project, path = context.names.project, context.names.path
+    users = project.importers(path) if project is not None and path in project.paths else ()
+    return (
+        in_test(context, context.names.tree)
+        or bool(users)
+        and all("test" in _words(os.path.basename(user)) for user in users)
+    )
+
+
 def trains(context: Context) -> bool:
     """Return True if a file, or a file that it imports, updates variables, and not only predicts or converts."""
     project, path = context.names.project, context.names.path

@@ -104,7 +104,7 @@ def evidence_of(names: Names) -> FileEvidence:
         if not name.startswith(("tensorflow.", "tensorflow_estimator.")) and not of_keras(name):
             continue
         if dotted in _SESSIONS and is_version1(name):
-            session = session or _evidence(names, name, node)
+            session = session or (None if _is_switched(names, node) else _evidence(names, name, node))
         elif one is None and _is_one(name, dotted, node):
             decides = dotted.startswith("tensorflow.disable_") or not _is_switched(names, node)
             one = _evidence(names, name, node) if decides else None

@@ -1,8 +1,9 @@
 """Give Keras a session for the NPU and close it at the end.
 
 Keras creates its session itself. A script that trains a Keras model in graph mode must create a session for the NPU
-first. Programs of TensorFlow 2, and those that may be, open the device instead (NPU121). The rule creates it in the function from which the training starts, after settings such as seeds, and closes it
-at the end of that function.
+first. The rule creates it in the function from which the training starts, after settings such as seeds, and closes it
+at the end of that function. Tests stay unchanged. Programs of TensorFlow 2, and those that may be, open the device
+instead (NPU121).
 
 The rule reports a training call in these cases:
 
@@ -107,6 +108,7 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
+from ...analysis.device_placement import serves_tests
 from ...analysis.eager import uses_eager
 from ...analysis.keras_training import (
     TRAINING_METHODS,
@@ -127,7 +129,7 @@ _CLOSE = "close_session(npu_keras_sess)"
 
 
 def check_file(context: Context) -> Iterator[Result]:
-    if not any(word in context.source.text for word in TRAINING_METHODS):
+    if not any(word in context.source.text for word in TRAINING_METHODS) or serves_tests(context):
         return
     trained = first_training(context)
     if trained is None:
