@@ -178,6 +178,9 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
         "run_agent.py": "from agent import Agent\nif __name__ == '__main__':\n    Agent().train(1)\n",
         "trainer.py": TF + "@tf.function\ndef step(v):\n    return tf.gradients(v * v, [v])\n",
         "train_gan.py": "import trainer\n" + TF + "v = tf.Variable(1.0)\ntrainer.step(v)\n",
+        "parts.py": "from keras import layers\n\ndef head():\n    return layers.Dense(1)\n",
+        "fitting.py": "import keras\n\ndef fit(layer):\n    keras.Sequential([layer]).fit(1)\n",
+        "run_keras.py": "import fitting\nimport parts\nfitting.fit(parts.head())\n",
         "graph.py": TF + "s = tf.Session()\nwith tf.device('/GPU:0'):\n    x = tf.zeros([3])\n",
     }
     source, out = tmp_path / "src", tmp_path / "out"
@@ -193,6 +196,8 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
     )
     assert all("npu.open()" in after[name] for name in ("heat.py", "run_agent.py", "train_gan.py"))
     assert after["pictures.py"] == files["pictures.py"] and "npu.open()" in after["gan.py"]
+    assert "from tensorflow.keras import layers" in after["parts.py"]  # one Keras in all files of a program
+    assert "from tensorflow import keras" in after["fitting.py"]
     assert "/CPU:0" in after["graph.py"] and "npu_config_proto" in after["graph.py"]
 
 

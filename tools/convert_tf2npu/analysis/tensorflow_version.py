@@ -149,7 +149,7 @@ def _verdict(names: Names, tf: str, compat_v1: bool) -> Verdict:
         return Verdict(version, evidence, False, False, False)
     trains = own.trains or program.first("trains", program.imported - program.starting) is not None
     opens = own.opens or program.first("opens", program.imported | program.importing) is not None
-    is_trained = trains or program.first("trains", program.importing) is not None
+    is_trained = trains or any(program.first("trains", paths) for paths in (program.importing, program.beside))
     return Verdict(version, evidence, trains, is_trained, opens)
 
 
@@ -158,9 +158,9 @@ class _Program:
 
     Few of them are analysed: those near TensorFlow with a word that may be evidence.
 
-    ``imported`` are those that the file imports, ``importing`` those that import it, directly or not, and ``started``
-    the scripts among them, tests left out. ``starting`` are the files of both kinds that are scripts: programs of
-    their own, from which this file takes a name.
+    ``imported`` are those that the file imports, ``importing`` those that import it, directly or not, ``started`` the
+    scripts among them, tests left out, and ``beside`` what these scripts import. ``starting`` are the files of both
+    kinds that are scripts: programs of their own, from which this file takes a name.
     """
 
     def __init__(self, names: Names) -> None:
@@ -177,6 +177,10 @@ class _Program:
         assert self._project or not self.importing
         started = [path for path in self.importing if self._project and not self._project.importers(path)]
         return [path for path in started if "test" not in re.split(r"[\W_]+", os.path.basename(path))]
+
+    @property
+    def beside(self) -> frozenset[str]:
+        return frozenset().union(*(self._project.reached(path) for path in self.started if self._project))
 
     @property
     def is_started(self) -> bool:
