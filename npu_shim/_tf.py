@@ -7,7 +7,7 @@ modules that need TensorFlow anyway.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
@@ -61,3 +61,8 @@ def has_keras_sessions() -> bool:
 def static_value(tensor: Tensor) -> np.ndarray | None:
     """Return the value of a constant tensor, or None if the tensor is not constant."""
     return tf.get_static_value(tensor) if hasattr(tf, "get_static_value") else v1.get_static_value(tensor)
+
+
+def numpy_function(function: Callable[..., Any], inputs: Sequence[Any], types: Any) -> Any:
+    """Add an op that calls a function of arrays, as tf.numpy_function, which takes only tensors in TensorFlow 1."""
+    return tf.numpy_function(function, [tf.convert_to_tensor(each) for each in inputs], types)

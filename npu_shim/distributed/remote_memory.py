@@ -74,7 +74,7 @@ def keep_initial_values(variables: Sequence[Variable]) -> Operation:
         def copy(value: Any) -> None:
             _memory(key, size)[:size] = np.ascontiguousarray(value).view(np.uint8).ravel()
 
-        return tf.numpy_function(copy, [variable.initial_value], [])
+        return _tf.numpy_function(copy, [variable.initial_value], [])
 
     return tf.group(*[store(variable) for variable in variables])
 
@@ -102,7 +102,7 @@ def remote_read(tensorRemote: Tensor, data_type: DType) -> Tensor:
         elements = int(table[0, 2]) // dtype.size if len(rows) else 0
         return np.frombuffer(b"".join(rows), dtype.as_numpy_dtype).reshape(len(rows), elements)
 
-    found = tf.numpy_function(read, [tensorRemote], dtype)
+    found = _tf.numpy_function(read, [tensorRemote], dtype)
     found.set_shape([None, None])
     return found
 
@@ -125,7 +125,7 @@ def remote_write(tensorRemote: Tensor, tensorLocal: Tensor, data_type: DType) ->
         for part, row in zip(_rows(table), np.ascontiguousarray(values)):
             part[:] = row.view(np.uint8).ravel()
 
-    op = tf.numpy_function(write, [tensorRemote, tensorLocal], [])
+    op = _tf.numpy_function(write, [tensorRemote, tensorLocal], [])
     return None if tf.executing_eagerly() else op
 
 
@@ -153,7 +153,7 @@ def remote_ref_read(tensorRemote: Tensor, cache: Variable, offset: Tensor) -> Te
             part.view(np.uint8)[:] = row
         return changed
 
-    new = tf.numpy_function(read, [tensorRemote, cache.read_value(), offset], dtype)
+    new = _tf.numpy_function(read, [tensorRemote, cache.read_value(), offset], dtype)
     new.set_shape(cache.shape)
     done = cache.assign(new)
     if tf.executing_eagerly():
@@ -179,7 +179,7 @@ def remote_scatter_write(tensorRemote: Tensor, tensorLocal: Tensor, offset: Tens
         for row, part in zip(_rows(table), _parts(np.ascontiguousarray(values), table, places)):
             row[:] = part.view(np.uint8)
 
-    op = tf.numpy_function(write, [tensorRemote, tensorLocal, offset], [])
+    op = _tf.numpy_function(write, [tensorRemote, tensorLocal, offset], [])
     return None if tf.executing_eagerly() else op
 
 
@@ -209,7 +209,7 @@ def gathered(addrinfo: Tensor, counts: Tensor, data_type: DType) -> tuple[Tensor
         elements = np.frombuffer(b"".join(rows), dtype.as_numpy_dtype)
         return [elements, np.diff(ends[np.cumsum([0, *parts])]).astype(np.int64)]
 
-    elements, own = tf.numpy_function(read, [addrinfo, counts], [dtype, tf.int64])
+    elements, own = _tf.numpy_function(read, [addrinfo, counts], [dtype, tf.int64])
     elements.set_shape([None])
     own.set_shape(tf.convert_to_tensor(counts).shape)
     return elements, own

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from npu_shim._tf import tf
+from npu_shim._tf import numpy_function, tf
 
 if TYPE_CHECKING:
     from npu_shim._types import Tensor
@@ -52,7 +52,7 @@ def neighbors(
                 )  # fmt: skip
         return [found, shifts]
 
-    nlist, shifts = tf.numpy_function(find, [coord, types, natoms, cells, mesh], [tf.int32, tf.float32])
+    nlist, shifts = numpy_function(find, [coord, types, natoms, cells, mesh], [tf.int32, tf.float32])
     nlist.set_shape([coord.shape[0], None, sum(most)])
     shifts.set_shape([coord.shape[0], None, sum(most), 3])
     return nlist, shifts

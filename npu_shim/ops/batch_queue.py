@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from npu_shim._tf import tf
+from npu_shim._tf import numpy_function, tf
 
 if TYPE_CHECKING:
     from npu_shim._types import DType, Tensor
@@ -62,7 +62,7 @@ def batch_enqueue_operator(
         return np.int32(len(batches))
 
     with tf.name_scope(name or "batch_enqueue"):
-        count = tf.numpy_function(put, [x, tf.cast(queue_id, tf.int64)], tf.int32)
+        count = numpy_function(put, [x, tf.cast(queue_id, tf.int64)], tf.int32)
         count.set_shape([])
         return count
 
@@ -111,7 +111,7 @@ def dequeue_operator(
         return batch
 
     with tf.name_scope(name or "dequeue"):
-        batch = tf.numpy_function(get, [tf.cast(queue_id, tf.int64)], dtype)
+        batch = numpy_function(get, [tf.cast(queue_id, tf.int64)], dtype)
         batch.set_shape(list(output_shape))
         return batch
 

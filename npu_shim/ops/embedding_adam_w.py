@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npu_shim._tf import tf
+from npu_shim._tf import numpy_function, tf
 from npu_shim.ops.embedding_tables import lock, op_of_graph, table_of
 from npu_shim.ops.in_place import assigned, check_variable, scattered
 
@@ -80,7 +80,7 @@ def embedding_hash_table_apply_adam_w(
             table_of(np.ravel(handle)[0]).values[places] = rows
 
     with tf.name_scope(name or operator):
-        known, places, rows = tf.numpy_function(find, [table_handle, keys], [tf.bool, tf.int64, tf.float32])
+        known, places, rows = numpy_function(find, [table_handle, keys], [tf.bool, tf.int64, tf.float32])
         for result, shape in ((known, [None]), (places, [None]), (rows, [None, embedding_dim])):
             result.set_shape(shape)
         rate, decay, b1, b2, eps = (_scalar(each) for each in (lr, weight_decay, beta1, beta2, epsilon))
@@ -96,7 +96,7 @@ def embedding_hash_table_apply_adam_w(
             for argument, variable, beta in (("beta1_power", beta1_power, b1), ("beta2_power", beta2_power, b2))
         )
         step = new_m / (1 - power1) / (tf.sqrt((largest if amsgrad else new_v) / (1 - power2)) + eps)
-        stored = tf.numpy_function(store, [table_handle, places, rows * (1 - rate * decay) - rate * step], [])
+        stored = numpy_function(store, [table_handle, places, rows * (1 - rate * decay) - rate * step], [])
         with tf.control_dependencies([value for _, value in changes]):
             done = [scattered(target, places, tf.cast(value, target.dtype.base_dtype)) for target, value in changes]
         return op_of_graph(None if tf.executing_eagerly() else tf.group(stored, *done))

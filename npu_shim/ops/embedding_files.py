@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from npu_shim._tf import tf
+from npu_shim._tf import numpy_function, tf
 from npu_shim.ops.embedding_tables import op_of_graph
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def embedding_hashmap_export(
 
     with tf.name_scope(name or "embedding_hashmap_export"):
         contents = [*keys, *counters, *filter_flags, *values]
-        return op_of_graph(tf.numpy_function(write, [file_path, table_names, global_step, *contents], []))
+        return op_of_graph(numpy_function(write, [file_path, table_names, global_step, *contents], []))
 
 
 def embedding_hashmap_export_v2(
@@ -100,7 +100,7 @@ def embedding_hashmap_file_size(
         return np.array([len(_read(folder, table, step)["keys"]) for table in names.ravel()], np.int64)
 
     with tf.name_scope(name or "embedding_hashmap_file_size"):
-        sizes = tf.numpy_function(count, [file_path, table_names, global_step], tf.int64)
+        sizes = numpy_function(count, [file_path, table_names, global_step], tf.int64)
         sizes.set_shape([None])
         return sizes
 
@@ -148,7 +148,7 @@ def embedding_hashmap_import(
                 )
             return [found[part] for part in _PARTS]
 
-        parts = tf.numpy_function(read, [file_path, table_names, global_step], types)
+        parts = numpy_function(read, [file_path, table_names, global_step], types)
         for part in parts:
             part.set_shape([None])
         return parts

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from npu_shim._tf import tf
+from npu_shim._tf import numpy_function, tf
 from npu_shim.ops import embedding_tables
 from npu_shim.ops.embedding_tables import lock, op_of_graph, table_of
 from npu_shim.ops.lru_cache import LruCache
@@ -151,7 +151,7 @@ def embedding_hash_table_evict(
                 table.evict(key, const_val if init_mode == _CONSTANT else None)
 
     with tf.name_scope(name or "embedding_hash_table_evict"):
-        return op_of_graph(tf.numpy_function(evict, [table_handle, keys], []))
+        return op_of_graph(numpy_function(evict, [table_handle, keys], []))
 
 
 def embedding_hashmap_size(

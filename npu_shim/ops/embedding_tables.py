@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from npu_shim._tf import tf
+from npu_shim._tf import numpy_function, tf
 
 if TYPE_CHECKING:
     from npu_shim._types import DType, Operation, Tensor
@@ -100,7 +100,7 @@ def init_embedding_hashmap_v2(
             _tables[int(number)] = _Table(bucket_size, embedding_dim)
         return np.int64(number)
 
-    return _scalar(tf.numpy_function(create, [table_id], tf.int64))
+    return _scalar(numpy_function(create, [table_id], tf.int64))
 
 
 def table_to_resource_v2(
@@ -112,7 +112,7 @@ def table_to_resource_v2(
         table_of(number)
         return np.int64(number)
 
-    return _scalar(tf.numpy_function(find, [table_id], tf.int64))
+    return _scalar(numpy_function(find, [table_id], tf.int64))
 
 
 def deinit_embedding_hashmap_v2(table_id: Tensor) -> Operation | None:
@@ -123,7 +123,7 @@ def deinit_embedding_hashmap_v2(table_id: Tensor) -> Operation | None:
         with lock:
             del _tables[int(number)]
 
-    return op_of_graph(tf.numpy_function(remove, [table_id], []))
+    return op_of_graph(numpy_function(remove, [table_id], []))
 
 
 def init_embedding_hashtable(
@@ -160,7 +160,7 @@ def init_embedding_hashtable(
         with lock:
             table.initial = np.full([1, embedding_dim], constant_value, np.float32) if rows is None else rows.copy()
 
-    return op_of_graph(tf.numpy_function(set_values, [table_handle, tf.cast(sampled_values, tf.float32)], []))
+    return op_of_graph(numpy_function(set_values, [table_handle, tf.cast(sampled_values, tf.float32)], []))
 
 
 def embedding_hashtable_lookup_or_insert(
@@ -216,7 +216,7 @@ def embedding_hashtable_lookup_or_insert(
                     found[number] = default_value
         return found
 
-    values = tf.numpy_function(look_up, [table_handle, keys], tf.float32)
+    values = numpy_function(look_up, [table_handle, keys], tf.float32)
     values.set_shape([None, embedding_dim])
     return values
 
@@ -238,7 +238,7 @@ def embedding_hashmap_table_size_v2(table_ids: Tensor, filter_export_flag: bool,
     def count(numbers: Any) -> Any:
         return np.array([len(_keys(table_of(number), filter_export_flag)) for number in numbers.ravel()], np.int64)
 
-    sizes = tf.numpy_function(count, [table_ids], tf.int64)
+    sizes = numpy_function(count, [table_ids], tf.int64)
     sizes.set_shape([None])
     return sizes
 
@@ -282,7 +282,7 @@ def embedding_hash_table_export(
         return [np.array(keys, np.int64), counters, flags, values.ravel()]
 
     types = [tf.int64, tf.uint64, tf.uint8, tf.float32]
-    parts = [tf.numpy_function(export, [handles[place]], types) for place in range(number)]
+    parts = [numpy_function(export, [handles[place]], types) for place in range(number)]
     keys, counters, flags, values = ([part[kind] for part in parts] for kind in range(4))
     return keys, counters, flags, values
 
@@ -309,7 +309,7 @@ def embedding_hash_table_import(
                 (table.counters if flag else table.waiting)[key] = count
 
     ops = [
-        tf.numpy_function(load, [handles[place], *parts], [])
+        numpy_function(load, [handles[place], *parts], [])
         for place, parts in enumerate(zip(keys, counters, filter_flags, values))
     ]
     return None if tf.executing_eagerly() else tf.group(*ops)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npu_shim._tf import tf
+from npu_shim._tf import numpy_function, tf
 
 if TYPE_CHECKING:
     from npu_shim._types import Tensor
@@ -39,7 +39,7 @@ def host_feature_mapping(feature_id: Tensor, threshold: int = 1, table_name: str
 
     with tf.name_scope("feature_mapping"):
         features = tf.convert_to_tensor(feature_id, tf.int64)
-        numbers = tf.numpy_function(find, [features], tf.int64)
+        numbers = numpy_function(find, [features], tf.int64)
         numbers.set_shape(features.shape)
         return numbers
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npu_shim._tf import tf
+from npu_shim._tf import numpy_function, tf
 
 if TYPE_CHECKING:
     from npu_shim._types import DType, Tensor
@@ -49,7 +49,7 @@ class LruCache:
         """
         ids = tf.convert_to_tensor(ids)
         with tf.name_scope("cache_add"):
-            results = tf.numpy_function(self._add, [ids], [ids.dtype] * 4)
+            results = numpy_function(self._add, [ids], [ids.dtype] * 4)
             for result in results:
                 result.set_shape([None])
             return tuple(results)
@@ -64,14 +64,14 @@ class LruCache:
         """
         ids = tf.convert_to_tensor(ids)
         with tf.name_scope("cache_remote_index_to_local"):
-            found = tf.numpy_function(self._find, [ids], ids.dtype)
+            found = numpy_function(self._find, [ids], ids.dtype)
             found.set_shape(ids.shape)
             return found
 
     def cache_all_index_to_local(self) -> Tensor:
         """Return the places of all ids in the cache, the least recently used one first."""
         with tf.name_scope("cache_all_index_to_local"):
-            found = tf.numpy_function(self._all, [], self._dtype)
+            found = numpy_function(self._all, [], self._dtype)
             found.set_shape([None])
             return found
 

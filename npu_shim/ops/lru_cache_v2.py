@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npu_shim._tf import tf
+from npu_shim._tf import numpy_function, tf
 from npu_shim.ops.in_place import check_variable, scattered
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def lru_cache_v2(
     with tf.name_scope(name or "lru_cache_v2"):
         indices = tf.convert_to_tensor(index_list, tag.dtype.base_dtype)
         kind = indices.dtype
-        offsets, changed, out, come, missing, number = tf.numpy_function(
+        offsets, changed, out, come, missing, number = numpy_function(
             plan, [indices, tag.read_value(), is_last_call], [kind] * 6
         )
         for result, shape in ((offsets, indices.shape), (missing, indices.shape), (number, [1])):
