@@ -10,6 +10,8 @@ from ..semantics.model import Call
 from ..syntax.expressions import constant, last_name
 from ..syntax.source import one_line
 
+_RANGES = ("range", "xrange", "trange", "arange")
+
 
 class Slice(NamedTuple):
     """A slice of an array: the array, the size of a slice, and the range or min that makes the last slice smaller."""
@@ -17,6 +19,21 @@ class Slice(NamedTuple):
     whole: ast.expr
     size: ast.expr
     by: ast.Call
+
+
+def growing_slice(context: Context, value: ast.expr) -> bool:
+    """Return True if a value is a slice with another length in each iteration of a loop: ``x[:i]``, ``x[i:]``."""
+    slices = [part for part in _parts(value) if isinstance(part, ast.Slice) and part.step is None]
+    bounds = {getattr(part.upper or part.lower, "id", "") for part in slices if not (part.upper and part.lower)}
+    return any(
+        isinstance(loop, ast.For)
+        and isinstance(loop.target, ast.Name)
+        and loop.target.id in bounds
+        and not _is_tested(context, value, {loop.target.id})
+        and isinstance(loop.iter, ast.Call)
+        and last_name(loop.iter.func) in _RANGES
+        for loop in context.names.ancestors(value)
+    )
 
 
 def full_range(context: Context, piece: Slice) -> str:
@@ -33,9 +50,7 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
     """Return the slice in a fed value, or None if its last slice is not known to be smaller."""
     if not isinstance(value, ast.Subscript):
         return None
-    place: ast.AST = getattr(value.slice, "value", value.slice)  # in ast.Index before Python 3.9
-    parts = getattr(place, "elts", None) or getattr(place, "dims", None) or [place]
-    part = parts[0]
+    part = _parts(value)[0]
     if not isinstance(part, ast.Slice) or not isinstance(part.lower, ast.Name) or part.step is not None:
         return None
     if _is_tested(context, value, {part.lower.id, getattr(part.upper, "id", part.lower.id)}):
@@ -56,6 +71,14 @@ def slice_of(context: Context, call: Call, value: ast.expr) -> Slice | None:
     ):
         return None
     return Slice(value.value, size, ranged)
+
+
+def _parts(value: ast.expr) -> list[ast.AST]:
+    """Return the index of each dimension in a subscript; nothing for another expression."""
+    if not isinstance(value, ast.Subscript):
+        return []
+    place: ast.AST = getattr(value.slice, "value", value.slice)  # in ast.Index before Python 3.9
+    return getattr(place, "elts", None) or getattr(place, "dims", None) or [place]
 
 
 def _value_of(context: Context, call: Call, node: ast.AST | None) -> ast.AST | None:
@@ -90,12 +113,7 @@ def _range_of(context: Context, node: ast.AST, name: str) -> ast.Call | None:
         )
         for target, over in loops:
             if isinstance(target, ast.Name) and target.id == name:
-                ranged = isinstance(over, ast.Call) and last_name(over.func) in (
-                    "range",
-                    "xrange",
-                    "trange",
-                    "arange",
-                )
+                ranged = isinstance(over, ast.Call) and last_name(over.func) in _RANGES
                 return over if ranged and len(over.args) == 3 else None  # type: ignore[attr-defined,return-value]
     return None
 

@@ -29,6 +29,17 @@ Reported::
 
     mp.set_start_method('fork')
 
+Reported::
+
+    import os
+    from tensorflow import keras
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    reader = os.fork()
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.fit(images, labels)
+
 Untouched::
 
     import multiprocessing
@@ -68,7 +79,8 @@ _WORKERS = frozenset(
 multiprocessing.process.Process concurrent.futures.ProcessPoolExecutor
 concurrent.futures.process.ProcessPoolExecutor""".split()
 )
-CALLS = _METHODS | _WORKERS
+_FORK = "os.fork"
+CALLS = _METHODS | _WORKERS | {_FORK}
 _TRAINS = re.compile(
     r"\.Session\(|\.InteractiveSession\(|\.MonitoredTrainingSession\(|\.Supervisor\(|"
     r"\.Estimator\(|\.TPUEstimator\(|train_and_evaluate\(|\.fit\(|\.fit_generator\(|\.GradientTape\(|\.train_on_batch\("
@@ -83,12 +95,14 @@ def check_call(context: Context, call: Call, name: str | None) -> Iterator[Resul
             yield Finding(call.node, "forked processes can hang or fail with the NPU runtime. Use 'forkserver'")
         return
     text = context.source.text
-    if (
-        _TRAINS.search(text)
-        and "tensorflow" in text
-        and not _SETS_START_METHOD.search(text)
-        and first_call(context, call, _WORKERS, context.names.tree, on_npu=False)
-    ):
+    if not _TRAINS.search(text) or not ("tensorflow" in text or "keras" in text):
+        return
+    if name == _FORK:
+        yield Finding(
+            call.node,
+            "a forked process can hang or fail with the NPU runtime. Start it with multiprocessing and 'forkserver'",
+        )
+    elif not _SETS_START_METHOD.search(text) and first_call(context, call, _WORKERS, context.names.tree, on_npu=False):
         yield Finding(
             call.node,
             "forked processes can hang or fail with the NPU runtime. "

@@ -5,6 +5,9 @@ A tf.function is traced again for its shape, and the NPU compiles it again. ``tr
 this batch in training. In evaluation and prediction keep it: ``npu_shim.data.padded_batches`` pads it and returns the
 number of real rows.
 
+The rule also reports a slice that grows or shrinks with the loop, such as ``x[:i]``. It has another shape in each
+iteration. Pad it to the longest length, with a mask.
+
 Reported::
 
     import tensorflow as tf
@@ -24,6 +27,17 @@ Reported::
     for i in range(0, len(images), size):
         batch = images[i:i + size]
         step(batch)
+
+Reported::
+
+    import tensorflow as tf
+
+    @tf.function
+    def step(tokens):
+        return model(tokens)
+
+    for i in range(1, 20):
+        step(tokens[:, :i])
 
 Untouched::
 
@@ -64,7 +78,7 @@ import ast
 from typing import Iterator
 
 from ...analysis.device_placement import in_test
-from ...analysis.slices import full_range, slice_of, text_of
+from ...analysis.slices import full_range, growing_slice, slice_of, text_of
 from ...analysis.tensorflow_version import is_two, may_be_two
 from ...analysis.tf_functions import function_call, is_traced, names_function
 from ...semantics.model import Call
@@ -82,10 +96,17 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     for call in context.names.calls:
         for value in [*call.node.args, *(keyword.value for keyword in call.node.keywords)]:
-            piece = slice_of(context, call, _bound(context, call, value))
-            if piece is None or not _is_step(context, call):
+            bound = _bound(context, call, value)
+            piece = slice_of(context, call, bound)
+            grows = piece is None and growing_slice(context, bound)
+            if piece is None and not grows or not _is_step(context, call):
                 continue
-            if not in_test(context, call.node) and is_two(context):
+            if grows and not in_test(context, call.node) and is_two(context):
+                yield Finding(
+                    call.node,
+                    "another shape in each iteration: the NPU recompiles for each. Pad the slice to one length",
+                )
+            elif piece is not None and not in_test(context, call.node) and is_two(context):
                 fix = (
                     f"In training drop it: {full_range(context, piece)}"
                     if _is_training(context, call)
