@@ -47,7 +47,8 @@ def embedding_hash_table_apply_adam_w(
     Args:
         table_handle: int64 scalar or [1].
         keys: int64 [n], each key once.
-        m, v: float16 or float32 [bucket_size, embedding_dim], variables; row i is that of row i of the table.
+        m, v: float16 or float32 [bucket_size, embedding_dim], variables; row i is that of row i of the table. A
+            table that was loaded has no free rows, so evict no key, or let another take its row, before it is saved.
         beta1_power, beta2_power: scalar or [1], variables: beta^(t - 1), which becomes beta^t.
         lr, weight_decay, beta1, beta2, epsilon: scalar or [1].
         grad: [n, embedding_dim], g.

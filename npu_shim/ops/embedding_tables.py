@@ -259,8 +259,8 @@ def embedding_hash_table_export(
         export_mode: "all".
         filter_export_flag: True for the keys that are admitted, False for all keys that were looked up.
     Returns:
-        For each table keys, int64 [n]; counters, uint64 [n]; filter_flags, uint8 [n], 1 if the key has a row; values,
-        float32 [n embedding_dim], zeros without a row.
+        For each table keys, int64 [n], in the order of their rows, then those without; counters, uint64 [n];
+        filter_flags, uint8 [n], 1 if the key has a row; values, float32 [n embedding_dim], zeros without a row.
     Raises:
         ValueError: another export_mode, or an unknown number of tables.
     """
@@ -316,8 +316,10 @@ def embedding_hash_table_import(
 
 
 def _keys(table: _Table, only_admitted: bool) -> list[int]:
+    """Return the keys in the order of their rows, then those without a row."""
     with lock:
-        return list(table.places) if only_admitted else [*table.places, *table.waiting]
+        rows = sorted(table.places, key=lambda key: table.places[key])
+        return rows if only_admitted else [*rows, *table.waiting]
 
 
 def table_of(number: Any) -> _Table:

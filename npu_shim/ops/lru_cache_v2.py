@@ -91,7 +91,8 @@ def lru_cache_v2(
                 scattered(tag, changed, come),
             ]
         with _after(*done):
-            return [data.read_value(), cache.read_value(), tag.read_value(), offsets, missing, number]
+            values = [data.read_value(), cache.read_value(), tag.read_value()]
+            return [tf.identity(each) for each in (*values, offsets, missing, number)]
 
 
 def _exchange(indices: Any, tags: Any, last_use: Any, routes: int, sets: int, size: int) -> list[Any]:

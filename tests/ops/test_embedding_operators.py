@@ -111,6 +111,8 @@ def test_evicted_keys_leave_their_rows_to_others() -> None:
         session.run(evict, {keys: [2, 77]})
         assert session.run(operators.embedding_hashmap_size([33], True)).tolist() == [3]
         assert session.run(look_up, {keys: [5, 1]}).tolist() == [[9, 9], [0.5, 0.5]]
+        kept = operators.embedding_hash_table_export([33], [4], [2], [4], 1, filter_export_flag=True)[0]
+        assert session.run(kept)[0].tolist() == [1, 5, 3, 4]  # 5 has the row of 2
         session.run(refill, {keys: [1]})
         assert session.run(look_up, {keys: [6]}).tolist() == [[0.5, 0.5]]
         session.run(operators.deinit_embedding_hashmap_v2(33))

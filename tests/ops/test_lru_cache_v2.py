@@ -99,6 +99,22 @@ def test_eager_code_and_functions() -> None:
         np.testing.assert_array_equal(data.numpy(), reference.data)
 
 
+def test_a_loop_exchanges_rows_in_each_step() -> None:
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        values = made(), np.zeros(PLACES * SIZE, np.float32), np.full(PLACES, -1, np.int32)
+        data, cache, tag = (tf.compat.v1.Variable(value, use_resource=True) for value in values)
+
+        def step(number: Any, total: Any) -> Any:  # 0 2 4 6, then 4 6 8 10, then 8 10 12 14: all of one set
+            offsets = npu_aicore_ops.lru_cache_v2(2 * tf.range(4) + 4 * number, data, cache, tag, 0, 1)[3]
+            with tf.control_dependencies([offsets]):  # the next step sees what this one changed
+                return number + 1, total + tf.reduce_sum(offsets)
+
+        _, total = tf.while_loop(lambda number, _: number < 3, step, (tf.constant(0), tf.constant(0)))
+        session.run(tf.compat.v1.global_variables_initializer())
+        assert session.run(total) == -4 + (4 + 6 - 2) + (8 + 10 - 2)
+        assert session.run(tag)[:9].tolist() == [0, 2, 4, 6, 8, 10, 12, 14, -1]
+
+
 def test_wrong_arguments() -> None:
     with tf.Graph().as_default():
         data, cache = (tf.compat.v1.Variable(np.zeros(shape, np.float32)) for shape in ([9, 2], [128]))
