@@ -25,7 +25,8 @@ def resize_v2_operator(x: Tensor, dst_size: Tensor, interpolation: str, name: st
     Args:
         x: uint8 or float32 [height, width, channels].
         dst_size: int32 or int64 [2]: height and width of the result.
-        interpolation: "nearest", "bilinear", "cubic" or "area", also as "INTER_NEAREST" and so on.
+        interpolation: "nearest", "bilinear", "cubic" or "area", also as "INTER_NEAREST" and so on. "area" is the mean
+            of the pixels below each result; OpenCV interpolates if one side grows and the other shrinks.
         name: name of the ops.
     Returns:
         [dst_size[0], dst_size[1], channels], of x's type; uint8 is rounded, halves to even numbers.
