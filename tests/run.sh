@@ -43,6 +43,8 @@ suites=(
   "robustness  no      tf115,tf215              tf26                    tests/robustness"
   "types       yes     tf215                    -                       tests/types"
   "python      no      tf26                     -                       tests/convert/test_rules.py tests/fast/test_run_as_python.py"
+  "rehearsal   no      tf215                    -                       -m smoke tests/rehearsal"
+  "defects     no      -                        tf215,tf115,tf26,tf221  tests/rehearsal"
   "sample      yes     -                        -                       -m smoke tests/samples"
   "faults      no      tf215                    tf115                   tests/distributed/test_faults.py"
   "many_faults no      -                        tf215                   NPU_SHIM_FAULTS=200 tests/distributed/test_faults.py"

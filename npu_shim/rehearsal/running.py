@@ -15,7 +15,7 @@ from npu_shim import _env
 from npu_shim.import_hook.tool import package_root
 
 PROCESS = "npu_shim.cli._recorded"  # the module that runs a script and records it
-_DEFAULTS = {  # what a user sets has precedence
+DEFAULTS = {  # what a user sets has precedence
     "NPU_SHIM_KERNELS": "plain",  # the dropout masks of the script before its migration
     "NPU_SHIM_FALLBACK": "silent",
     "PYTHONHASHSEED": "0",
@@ -94,7 +94,7 @@ class Run:
         """
         for folder in (FILES, "tmp"):
             os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
-        environment = {**_DEFAULTS, **_env.process_environ(), "TMPDIR": os.path.abspath(f"{self.folder}/tmp")}
+        environment = {**DEFAULTS, **_env.process_environ(), "TMPDIR": os.path.abspath(f"{self.folder}/tmp")}
         if package_root() not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
             paths = [environment.get("PYTHONPATH", ""), package_root()]
             environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)

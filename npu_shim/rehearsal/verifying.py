@@ -102,8 +102,7 @@ def _compare(ours: Sequence[Recording], theirs: Sequence[Recording], settings: S
     if len(theirs) == 1:
         found = comparing.compare(ours[0], theirs[0], settings.tolerance)
         return found, _sentences(found)
-    joined = ranks.joined(list(theirs))
-    found = comparing.compare(ours[0], joined, settings.tolerance, ranks.KINDS, False)
+    found = ranks.compare_with_one(ours[0], list(theirs), settings.tolerance)
     among = ranks.compare_ranks(list(theirs), settings.tolerance)
     return found, _sentences(found) + [_rank_sentence(rank, each.departures[0]) for rank, each in among]
 
@@ -112,7 +111,14 @@ def _sentences(found: Comparison) -> list[str]:
     first = found.first
     if first is None:
         return []
-    return [f"The first difference is at step {first.step}: {first.kind} {first.name!r}, {first.text}."]
+    sentences = [f"The first difference is at step {first.step}: {first.kind} {first.name!r}, {first.text}."]
+    before = max((value for step, value in found.by_step().items() if step < first.step), default=0.0)
+    if before:
+        sentences.append(
+            f"Before it, values differ by up to {before:.1e}. A ReLU or a maximum can enlarge rounding at once. If the "
+            "migrated script rounds differently on purpose, raise --tolerance."
+        )
+    return sentences
 
 
 def _rank_sentence(rank: int, first: Departure) -> str:

@@ -9,7 +9,7 @@ from typing import Collection, NamedTuple
 from npu_shim.rehearsal.comparing import TOLERANCE
 from npu_shim.rehearsal.comparing.matching import Matches, match
 from npu_shim.rehearsal.comparing.recording import Recording, Stream, Value
-from npu_shim.rehearsal.comparing.tolerances import allowed, relative
+from npu_shim.rehearsal.comparing.tolerances import LOOSE, allowed, relative
 from npu_shim.rehearsal.recording.digest import scalar_of
 from npu_shim.rehearsal.recording.recorder import (
     FINAL,
@@ -18,6 +18,7 @@ from npu_shim.rehearsal.recording.recorder import (
     LOSS,
     METRIC,
     PREDICTION,
+    RATE,
     TAPE,
     VARIABLE,
 )
@@ -107,6 +108,7 @@ def compare(
     tolerance: float = TOLERANCE,
     kinds: Collection[str] = KINDS,
     same_shapes: bool = True,
+    loose_from: int | None = None,
 ) -> Comparison:
     """Compare two recordings.
 
@@ -115,10 +117,11 @@ def compare(
         tolerance: see tolerances.
         kinds: the kinds to compare.
         same_shapes: False to skip values of different shapes instead of reporting them.
+        loose_from: the step from which only large differences of floats count, except those of learning rates.
     """
     matches = match(original, migrated)
     pairs = [pair for pair in matches.pairs if pair[0].kind in kinds]
-    compared = [_compare(one, other, tolerance, same_shapes) for one, other in pairs]
+    compared = [_compare(one, other, tolerance, same_shapes, loose_from) for one, other in pairs]
     departures = [departure for each in compared for departure in each.departures]
     for has, lacks, streams in (
         ("original", "migrated", matches.only_original),
@@ -131,7 +134,7 @@ def compare(
     return Comparison(compared, matches, sorted(departures, key=lambda each: each.key))
 
 
-def _compare(one: Stream, other: Stream, tolerance: float, same_shapes: bool) -> Compared:
+def _compare(one: Stream, other: Stream, tolerance: float, same_shapes: bool, loose_from: int | None) -> Compared:
     found = Compared(one, other)
     largest = 0.0
     pairs = list(zip(one.values, other.values))
@@ -149,6 +152,8 @@ def _compare(one: Stream, other: Stream, tolerance: float, same_shapes: bool) ->
         largest = max(largest, a.digest[0], b.digest[0])
         difference = relative(a.digest, b.digest, largest)
         limit = allowed(one.dtype, one.kind, a.step, tolerance)
+        if loose_from is not None and a.step >= loose_from and one.kind != RATE and (limit or one.kind == PREDICTION):
+            limit = max(limit, LOOSE)
         found.differences.append((a.step, difference))
         if difference > limit:
             found.departures.append(Departure(a.step, one.kind, one.name, _values(a, b), difference, limit, one.order))

@@ -20,6 +20,7 @@ from npu_shim.rehearsal.recording.digest import HEAD
 from npu_shim.rehearsal.recording.recorder import LOG, METRIC, SUMMARY
 
 _BY_TYPE = {"float64": 1e-4, "complex128": 1e-4, "float16": 200.0, "bfloat16": 1000.0}  # as factors
+LOOSE = 0.1  # where a rounding difference may have changed the branch of a ReLU or a maximum
 _GROWTH_STEPS = 100
 _FLOOR = 1e-3
 

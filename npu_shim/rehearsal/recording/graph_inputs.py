@@ -24,7 +24,8 @@ def inputs_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
         tensors: of the graph.
         graph: new ops will be added to it.
     Returns:
-        Names (``batch 0``, ``batch 1`` ... in the order of the graph) and tensors of numbers.
+        Names and tensors of numbers in the order of the graph: ``batch 0``, ``batch 1`` ... of iterators and queues,
+        and the names of fed values and arguments.
     """
     seen: set[Operation] = set()
     waiting = [tensor.op for tensor in tensors if tensor.graph is graph]
@@ -45,7 +46,10 @@ def inputs_of(tensors: Iterable[Tensor], graph: Graph) -> Found:
         for output in op.outputs
         if output.dtype.is_floating or output.dtype.is_integer or output.dtype.is_bool
     ]
-    return [(f"batch {number}", output) for number, output in enumerate(outputs)]
+    names = [output.op.name if output.op.type.startswith("Placeholder") else "batch" for output in outputs]
+    return [
+        (f"{name} {names[:n].count(name)}" if name == "batch" else name, outputs[n]) for n, name in enumerate(names)
+    ]
 
 
 def rates_of(ops: Sequence[Operation], graph: Graph) -> Found:

@@ -17,7 +17,8 @@ def watch_summaries(recorder: Recorder) -> None:
     """Record ``tf.summary.scalar`` of TensorFlow 2, and protobufs that a script gives to a FileWriter."""
 
     def add_summary(original: Any, writer: Any, summary: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(summary, bytes):  # bytes come from a session, which records them
+        # bytes come from a session, which records them, and those of an evaluation are recorded as metrics
+        if not isinstance(summary, bytes) and not recorder.is_inside("evaluate"):
             recorder.values(SUMMARY, scalars_of(summary.SerializeToString()))
         return original(writer, summary, *args, **kwargs)
 
