@@ -165,7 +165,7 @@ class _Group(NpuBaseConfig):
 def _option(row: Option) -> OptionValue:
     allowed = row.values_for_tf2
     deprecated = DeprecatedValue(allowed, replacement=row.replacement)
-    option = deprecated if row.deprecated else OptionValue(row.default_for_tf2, allowed)
+    option = deprecated if row.deprecated and row.tf2_deprecated else OptionValue(row.default_for_tf2, allowed)
     option.name = row.tf2_path or row.name
     return option
 

@@ -66,6 +66,7 @@ ROWS = (
         _BYTES,
         numbers_too=True,
         deprecated="It has no effect on current releases; leave it out.",
+        tf2_deprecated=False,
     ),
     text(
         "variable_memory_max_size",
@@ -73,5 +74,6 @@ ROWS = (
         _BYTES,
         numbers_too=True,
         deprecated="It has no effect on current releases; leave it out.",
+        tf2_deprecated=False,
     ),
 )

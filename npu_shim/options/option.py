@@ -47,6 +47,7 @@ class Option(NamedTuple):
         tf2: its path in the global options of the vendor's package for TF 2; None if it has none.
         tf2_default: its default there; SAME as in a session.
         tf2_allowed: the values that are allowed there, None for any; SAME as the values of allowed.
+        tf2_deprecated: False if it is current there, though deprecated elsewhere.
         products: the Ascend cards that support it, or some of its values; empty for all.
         replacement: the option that replaces a deprecated one, None if there is none.
         refused: True if the NPU refuses other values. They are an error in a config filled by hand, else a warning.
@@ -72,6 +73,7 @@ class Option(NamedTuple):
     tf2: str | None = SAME
     tf2_default: OptionValue | None = SAME
     tf2_allowed: tuple[OptionValue | None, ...] | None = SAME
+    tf2_deprecated: bool = True
     products: str = ""
     replacement: str | None = None
     refused: bool = False

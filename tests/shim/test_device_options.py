@@ -27,7 +27,7 @@ def assigned(case: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.filterwarnings("ignore:.* is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("case", CASES, ids=[f"{number}" for number in range(len(CASES))])
-def test_every_golden_assignment(case: dict[str, Any]) -> None:
+def test_every_golden_assignment(case: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     if "error" in case:
         kinds = {"TypeError": TypeError, "ValueError": ValueError, "AttributeError": AttributeError}
         with pytest.raises(kinds[case["error"]]):
@@ -35,6 +35,7 @@ def test_every_golden_assignment(case: dict[str, Any]) -> None:
     else:
         expected = {**DEFAULTS[case["of"]], **case["differs"]}
         assert assigned(case) == {key: text for key, text in expected.items() if key not in case.get("absent", ())}
+        assert (" is deprecated " in capsys.readouterr().out) == case.get("deprecated", False)
 
 
 def test_an_error_names_the_option_the_value_and_what_is_allowed() -> None:
