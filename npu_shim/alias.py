@@ -30,7 +30,6 @@ from npu_shim._packages import ALIAS, is_alias
 from npu_shim._vendor_paths import TABLE
 
 ROOTS = (VENDOR_PACKAGE, "hccl", "npu_device", "horovod")
-_GRAPH_MODE = "npu_device.compat.v1."  # followed by a module of npu_bridge
 # The modules and names that the vendor's npu_bridge/__init__.py brings
 _IMPORTED = (
     "estimator.npu.npu_config estimator.npu.npu_estimator estimator.npu.npu_hook estimator.npu.npu_plugin "
@@ -122,16 +121,12 @@ def home_of(name: str) -> str | None:
     """
     if name == VENDOR_PACKAGE:
         return ""
-    graph = VENDOR_PACKAGE + "."
-    if not name.startswith(graph):
+    if not name.startswith(VENDOR_PACKAGE + "."):
         home = f"npu_shim.{name}"
-        if _exists(home):
-            return home
-        graph = _GRAPH_MODE
-    module = name[len(graph) :]
+        return home if _exists(home) else None
+    module = name[len(VENDOR_PACKAGE) + 1 :]
     modules = [other for other in (*TABLE, "npu_init") if not other.startswith("npu_device.")]
-    found = name.startswith(graph) and any(f"{other}.".startswith(f"{module}.") for other in modules)
-    return f"npu_shim.{module}" if found else None
+    return f"npu_shim.{module}" if any(f"{other}.".startswith(f"{module}.") for other in modules) else None
 
 
 def _exists(module: str) -> bool:

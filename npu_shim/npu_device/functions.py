@@ -32,7 +32,15 @@ def npu_compat_function(func: Callable[..., Any] | None = None, *args: Any, **kw
 
 
 class NpuCompatEagerFunc(_tf_numpy_function.EagerFunc):
-    """The function of a tf.py_function; on the NPU it stays on the host, where on the CPU everything is."""
+    """The function of a tf.py_function; on the NPU it stays on the host, where on the CPU everything is.
+
+    Args:
+        *args: as for TensorFlow's EagerFunc.
+        **kwargs: as for TensorFlow's EagerFunc.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
 
 
 def wrap_cpu_only_api(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,6 +17,7 @@ import tensorflow as tf
 import npu_shim
 import npu_shim.npu_device as npu
 from npu_shim import _tf
+from npu_shim._vendor_paths import TABLE
 from npu_shim.config.session import session_option
 from npu_shim.npu_device import npu_device as device, settings
 from npu_shim.npu_device.compat.utils import SessionConfigBuilder
@@ -415,6 +416,18 @@ def test_on_a_card_every_name_is_the_vendors() -> None:
         text=True,
     )
     assert done.returncode == 0 and f"served {len(names)}" in done.stdout, done.stdout
+
+
+GRAPH_MODE = [name for name in TABLE if name.startswith("npu_device.compat.v1.")]
+
+
+@pytest.mark.parametrize("module", GRAPH_MODE)
+def test_modules_of_graph_mode_have_the_vendors_paths(module: str) -> None:
+    home = "npu_shim." + module.split(".", 3)[-1]
+    found, first = (importlib.import_module(name) for name in (f"npu_shim.{module}", home))
+    is_package = any(other.startswith(module + ".") for other in GRAPH_MODE)
+    assert (found is first) == (not is_package)
+    assert importlib.import_module(f"npu_shim.{module}") is found
 
 
 class OptionValue:
