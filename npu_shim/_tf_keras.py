@@ -74,14 +74,15 @@ def replace_moments(layer: Any, change: Callable[..., Any]) -> None:
 
     Args:
         layer: a layer of batch normalization.
-        change: a function of the inputs, their mean and their variance that returns mean and variance. It is not called
-            while a functional model is built, which has no values.
+        change: a function of the inputs, their mask or None, their mean and their variance that returns mean and
+            variance. It is not called while a functional model is built, which has no values.
     """
     original = layer._moments
 
     def moments(inputs: Any, *args: Any, **kwargs: Any) -> Any:
         mean, variance = original(inputs, *args, **kwargs)
-        return change(inputs, mean, variance) if isinstance(mean, tf.Tensor) else (mean, variance)
+        mask = kwargs.get("mask", args[0] if args and isinstance(args[0], tf.Tensor) else None)  # Keras 3: positional
+        return change(inputs, mask, mean, variance) if isinstance(mean, tf.Tensor) else (mean, variance)
 
     layer._moments = moments
 
@@ -94,6 +95,30 @@ def change_moving_variance(layer: Any, change: Callable[[Any], Any]) -> None:
         return original(variable, change(value) if variable is layer.moving_variance else value, *args, **kwargs)
 
     layer._assign_moving_average = assign
+
+
+def metric_variables(model: KerasModel) -> list[Any]:
+    """Return the tf.Variables of the metrics of a model."""
+    return [tensorflow_variable(variable) for metric in _built_metrics(model) for variable in metric.variables]
+
+
+def metric_results(model: KerasModel) -> dict[str, Any]:
+    """Return the results of the metrics of a model by their names, as fit() logs them."""
+    results: dict[str, Any] = {}
+    for metric in _built_metrics(model):
+        result = metric.result()
+        results.update(result if isinstance(result, dict) else {metric.name: result})
+    return results
+
+
+def _built_metrics(model: KerasModel) -> list[Any]:
+    return [metric for metric in model.metrics if getattr(metric, "built", True)]  # Keras 3 builds its group later
+
+
+def tensorflow_variable(variable: Variable) -> Variable:
+    """Return the tf.Variable of a variable of Keras 3; another variable as it is."""
+    value = getattr(variable, "value", None)
+    return variable if value is None or callable(value) else value
 
 
 def optimizer_classes() -> tuple[type, ...]:

@@ -65,18 +65,23 @@ def slice_of_batches(dataset: Dataset, rank: int, size: int, least: int = 0) -> 
     """
     if size == 1 or is_sharded(dataset, size):
         return dataset
-    for shape in tf.nest.flatten(_tf.v1.data.get_output_shapes(dataset)):
-        if shape.rank == 0:
-            raise ValueError(
-                "the dataset has scalar elements, but each rank takes a slice of a batch. Call batch(n) with the "
-                "number of examples for all ranks together."
-            )
+    check_are_batches(dataset)
 
     def batch_slice(*element: Structure) -> Structure:
         rows = tf.nest.map_structure(lambda value: rows_of_rank(value, rank, size, least), element)
         return rows if len(rows) > 1 else rows[0]
 
     return dataset.map(batch_slice)
+
+
+def check_are_batches(dataset: Dataset) -> None:
+    """Raise ValueError if a dataset has scalar elements."""
+    for shape in tf.nest.flatten(_tf.v1.data.get_output_shapes(dataset)):
+        if shape.rank == 0:
+            raise ValueError(
+                "the dataset has scalar elements, but each rank takes a slice of a batch. Call batch(n) with the "
+                "number of examples for all ranks together."
+            )
 
 
 def is_sharded(dataset: Dataset, size: int) -> bool:

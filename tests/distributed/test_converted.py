@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 import pytest
@@ -14,8 +14,9 @@ from convert_tf2npu.main import main
 from tests.distributed.test_training import SCRIPTS, forked
 
 # The cases of each script that always run, and the others. Each case trains one model.
-PLAIN = ["fit_sgd_clip_norm_callbacks", "fit_adam_scale_dataset", "loop_adam_clip_norm_scale"]
+PLAIN = ["fit_sgd_clip_norm_callbacks", "fit_adam_scale_dataset", "loop_adam_clip_norm_scale", "nan_sgd"]
 MORE_PLAIN = [
+    "backup_adam",
     "fit_adam_norm_scale",
     "fit_sgd",
     "fit_adam",
@@ -26,16 +27,19 @@ MORE_PLAIN = [
 ]
 STRATEGY = ["fit_adam_clip_sync_scale", "loop_sgd_clip_sync"]
 MORE_STRATEGY = ["fit_sgd", "fit_adam", "fit_sgd_scale", "loop_adam", "loop_sgd_sync", "fit_sgd_clip", "fit_adam_sync"]
+HOROVOD = ["sgd_norm", "adam_clip_scale"]
+MORE_HOROVOD = ["sgd", "adam", "sgd_clip", "sgd_scale", "adam_norm", "adam_clip_norm_scale"]
 IS_NIGHTLY = os.environ.get("NPU_SHIM_RANK_CASES") == "all"
-SIZES = (2, 4) if IS_NIGHTLY else (2,)
 
 
-def converted(script: str, mode: str, folder: pathlib.Path) -> pathlib.Path:
+def converted(script: pathlib.Path, mode: str, folder: pathlib.Path) -> pathlib.Path:
     """Return the converted script."""
     out = folder / "out"
-    assert main(["-i", str(SCRIPTS / script), "-o", str(out), "-d", mode, "--no-cache"]) == 0
-    assert "npu.open().as_default()" in (out / script).read_text()
-    return out / script
+    assert main(["-i", str(script), "-o", str(out), "-d", mode, "--no-cache"]) == 0
+    text = (out / script.name).read_text()
+    assert "npu.open().as_default()" in text and ("npu_shim.horovod" in text) == (mode == "horovod")
+    assert ("NPUStrategy()" in text) == ("Strategy" in script.read_text())
+    return out / script.name
 
 
 def arrays(folder: pathlib.Path, case: str, rank: str) -> list[Any]:
@@ -43,9 +47,11 @@ def arrays(folder: pathlib.Path, case: str, rank: str) -> list[Any]:
         return [found[name] for name in found.files]
 
 
-def written(folder: pathlib.Path) -> set[str]:
-    """Return what a script has written, but the weights of the ranks and its logs."""
-    return {path.name for path in folder.iterdir() if path.suffix != ".npz" and not path.name.startswith("logs")}
+def written(folder: pathlib.Path) -> list[str]:
+    """Return what a script has written, but the weights of the ranks, logs and profiles; event files without time."""
+    files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".npz"]
+    files = [path for path in files if not path.parts[0].startswith("logs") and "plugins" not in path.parts]
+    return sorted(str(path).split(".tfevents")[0] for path in files)
 
 
 def largest_difference(one: list[Any], other: list[Any]) -> float:
@@ -53,44 +59,45 @@ def largest_difference(one: list[Any], other: list[Any]) -> float:
     return float(np.max([np.abs(a - b).max() for a, b in zip(one, other)]))
 
 
+def compare(original: pathlib.Path, mode: str, cases: list[str], sizes: Sequence[int], folder: pathlib.Path) -> None:
+    """Compare the weights and files of a script's cases on one process with those of ranks of the converted script."""
+    out = converted(original, mode, folder)
+    one = folder / "one"
+    one.mkdir()
+    forked(1, str(out if mode == "horovod" else original), str(one), *cases, folder=one)
+    for size in sizes:
+        made = folder / f"{size}_ranks"
+        made.mkdir()
+        forked(size, str(out), str(made), *cases, folder=made)
+        found = {
+            case: [largest_difference(arrays(one, case, "0"), arrays(made, case, str(rank))) for rank in range(size)]
+            for case in cases
+        }
+        print(f"{original.name} on {size} ranks:", found)
+        assert all(each <= 1e-5 for differences in found.values() for each in differences), found
+        assert written(made) == written(one)
+
+
 if tf.__version__ >= "2":
 
     @pytest.mark.smoke
-    @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-    def test_keras_fit_with_horovod(optimizer: str, tmp_path: pathlib.Path) -> None:
-        script = converted("horovod_fit.py", "horovod", tmp_path)
-        assert "import npu_shim.horovod.tensorflow.keras as hvd" in script.read_text()
-        for ranks in (1, *SIZES):
-            forked(ranks, str(script), str(tmp_path / f"{ranks}.npz"), optimizer, folder=tmp_path)
-        with np.load(tmp_path / "1.npz") as one:
-            for size in SIZES:
-                with np.load(tmp_path / f"{size}.npz") as two:
-                    assert len(one.files) == 4
-                    assert max(np.abs(two[name] - one[name]).max() for name in one.files) <= 1e-5
-
-    @pytest.mark.smoke
     @pytest.mark.parametrize(
-        "script, cases",
+        "script, mode, cases",
         [
-            ("plain_training.py", PLAIN + IS_NIGHTLY * MORE_PLAIN),
-            ("strategy_training.py", STRATEGY + IS_NIGHTLY * MORE_STRATEGY),
+            ("plain_training.py", "tf_strategy", PLAIN + IS_NIGHTLY * MORE_PLAIN),
+            ("strategy_training.py", "tf_strategy", STRATEGY + IS_NIGHTLY * MORE_STRATEGY),
+            ("horovod_fit.py", "horovod", HOROVOD + IS_NIGHTLY * MORE_HOROVOD),
         ],
     )
-    def test_training_of_tensorflow_2(script: str, cases: list[str], tmp_path: pathlib.Path) -> None:
-        one = tmp_path / "one"
-        one.mkdir()
-        forked(1, str(SCRIPTS / script), str(one), *cases, folder=one)
-        out = converted(script, "tf_strategy", tmp_path)
-        for size in SIZES:
-            folder = tmp_path / f"{size}_ranks"
-            folder.mkdir()
-            forked(size, str(out), str(folder), *cases, folder=folder)
-            found = {
-                case: [
-                    largest_difference(arrays(one, case, "0"), arrays(folder, case, str(rank))) for rank in range(size)
-                ]
-                for case in cases
-            }
-            print(f"{script} on {size} ranks:", found)
-            assert all(each <= 1e-5 for differences in found.values() for each in differences), found
-            assert written(folder) == written(one)
+    def test_training_of_tensorflow_2(script: str, mode: str, cases: list[str], tmp_path: pathlib.Path) -> None:
+        compare(SCRIPTS / script, mode, cases, (2, 4) if IS_NIGHTLY else (2,), tmp_path)
+
+
+if tf.__version__ >= "2" and IS_NIGHTLY:
+
+    @pytest.mark.parametrize("strategy", ["OneDeviceStrategy('/cpu:0')", "MultiWorkerMirroredStrategy()"])
+    def test_other_strategies(strategy: str, tmp_path: pathlib.Path) -> None:
+        original = tmp_path / "training.py"
+        text = (SCRIPTS / "strategy_training.py").read_text()
+        original.write_text(text.replace("MirroredStrategy()", strategy))
+        compare(original, "tf_strategy", STRATEGY + ["fit_sgd", "loop_adam"], (1, 2), tmp_path)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from npu_shim import _tf_keras
 from npu_shim._tf import tf
+from npu_shim.npu_device.distribute.global_batches import weight_of_rows
 from npu_shim.npu_device.distribute.hccl import all_reduce, is_worker
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ def sync_batch_norm(layer: KerasModel) -> KerasModel:
 
     mean = sum(n_r m_r) / n and variance = sum(n_r (v_r + (m_r - mean)^2)) / n with the number of values n_r, the mean
     m_r and the variance v_r of rank r. The class and the configuration of a layer stay, so saved models load anywhere.
+
+    The loss is L = sum(w_r L_r) / ranks, and an optimizer multiplies the gradients of rank r by its weight w_r. So the
+    gradient of rank r through a sum s over the ranks is sum(w_q dL_q/ds) / w_r. In fit() of data_parallel() w_r is the
+    share of rank r in the rows of a batch, and 1 in a loop.
 
     Args:
         layer: a layer or model of Keras, which is changed with all layers inside. Other layers do not change.
@@ -35,12 +40,17 @@ def _synchronize(layer: Any) -> None:
     is_fused = getattr(layer, "fused", False) in (None, True)
     state: dict[str, Any] = {}
 
-    def of_all(inputs: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    def of_all(inputs: Tensor, mask: Tensor | None, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        weight = weight_of_rows()
         count = tf.cast(tf.size(inputs), mean.dtype) / tf.cast(tf.size(mean), mean.dtype)
-        total, count_of_all = all_reduce([mean * count, count], "sum")
+        if mask is not None:
+            count *= tf.reduce_mean(tf.cast(mask, mean.dtype))
+        if weight is not None:
+            count *= tf.cast(weight > 0.0, mean.dtype)  # a row of another rank does not count
+        total, count_of_all = _sums([mean * count, count], weight)
         mean_of_all = total / count_of_all
-        (squares,) = all_reduce([count * (variance + tf.square(mean - mean_of_all))], "sum")
-        state["correction"] = count_of_all / (count_of_all - 1.0) if is_fused and inputs.shape.rank == 4 else None
+        (squares,) = _sums([count * (variance + tf.square(mean - mean_of_all))], weight)
+        state["correction"] = count_of_all / (count_of_all - 1.0) if is_fused and inputs.shape.rank in (4, 5) else None
         return mean_of_all, squares / count_of_all
 
     def kept(variance: Tensor) -> Tensor:
@@ -51,3 +61,17 @@ def _synchronize(layer: Any) -> None:
     if is_fused:
         layer.fused = False
         _tf_keras.change_moving_variance(layer, kept)
+
+
+def _sums(values: list[Tensor], weight: Tensor | None) -> list[Tensor]:
+    """Return the sums over the ranks, whose gradients count by the weights of the ranks."""
+    if weight is None:
+        return list(all_reduce(values, "sum"))
+    inverse = tf.math.divide_no_nan(1.0, weight)
+    sums = all_reduce([_with_gradient_times(value, inverse) for value in values], "sum")
+    return [_with_gradient_times(value, weight) for value in sums]
+
+
+@tf.custom_gradient
+def _with_gradient_times(value: Tensor, factor: Tensor) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, None]]]:
+    return tf.identity(value), lambda dy: (dy * tf.cast(factor, dy.dtype), None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import warnings
 from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
@@ -14,6 +16,8 @@ from npu_shim.training.strategy_data import bounds, is_sharded, number_of_rows, 
 
 if TYPE_CHECKING:
     from npu_shim._types import Structure, Tensor
+
+_weight: contextvars.ContextVar[Tensor | None] = contextvars.ContextVar("npu_shim_weight_of_rows", default=None)
 
 
 def shard_batches(batches: Iterable[Any]) -> Iterable[Any]:
@@ -78,14 +82,29 @@ def slice_of_rank(batch: Structure) -> tuple[Structure, Tensor | None]:
     )
 
 
-def weight_of_slice(rows: Structure) -> Tensor:
-    """Return the weight of rows that shard_batches() took for this rank, see slice_of_rank().
+def weight_of_shard(rows: Structure) -> Tensor:
+    """Return the weight of a batch of this rank's shard of a dataset, see slice_of_rank().
 
     Args:
         rows: a structure of tensors with the same number of rows.
     """
     own = tf.cast(next((number_of_rows(part) for part in tf.nest.flatten(rows) if _has_rows(part)), 1), tf.float32)
     return own / all_reduce(own)
+
+
+@contextlib.contextmanager
+def step_with_weight(weight: Tensor | None) -> Iterator[None]:
+    """Inside, where a training step is built, weight_of_rows() returns the weight."""
+    token = _weight.set(weight)
+    try:
+        yield
+    finally:
+        _weight.reset(token)
+
+
+def weight_of_rows() -> Tensor | None:
+    """Return the weight of this rank's rows in the training step that is built, see slice_of_rank(); None for 1."""
+    return _weight.get()
 
 
 def are_even(batches: tf.data.Dataset) -> bool:

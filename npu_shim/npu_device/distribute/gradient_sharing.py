@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from npu_shim import _device
+from npu_shim import _device, _tf_keras
 from npu_shim._tf import tf
+from npu_shim.npu_device.distribute.global_batches import weight_of_rows
 from npu_shim.npu_device.distribute.hccl import all_reduce, broadcast, is_worker
 from npu_shim.npu_device.utils.scope import npu_optimizer_scope
 from npu_shim.optimizer.distributed import npu_allreduce
@@ -56,13 +57,10 @@ class _Sharing:
     """The state of a distributed optimizer.
 
     Attributes:
-        weight: while a training step is built, the factor of this rank's gradients: its rows, times the number of
-            ranks, divided by the rows of all; None for 1.
         is_inner: a loss scale optimizer around it averages the gradients.
     """
 
     def __init__(self, original: Callable[..., Any]) -> None:
-        self.weight: Tensor | None = None
         self.is_inner = False
         self._original = original
         self._is_broadcast = False
@@ -89,16 +87,11 @@ class _Sharing:
         if not self._is_broadcast and variables:
             self._is_broadcast = True
             with tf.init_scope():  # once: while a tf.function is traced, before it runs
-                broadcast([tensorflow_variable(variable) for variable in variables])
-        if self.weight is not None:
-            gradients = [_weighted(gradient, self.weight) for gradient in gradients]
+                broadcast([_tf_keras.tensorflow_variable(variable) for variable in variables])
+        weight = weight_of_rows()
+        if weight is not None:
+            gradients = [_weighted(gradient, weight) for gradient in gradients]
         return all_reduce(gradients) if _device.is_npu() else reduce_all(gradients, "mean")
-
-
-def tensorflow_variable(variable: Variable) -> Variable:
-    """Return the tf.Variable of a variable of Keras 3; another variable as it is."""
-    value = getattr(variable, "value", None)
-    return variable if value is None or callable(value) else value
 
 
 def _weighted(gradient: Gradient, weight: Tensor) -> Gradient:

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 from npu_shim import _tf_keras
 from npu_shim._tf import tf
 from npu_shim.npu_device.distribute.batch_norm import sync_batch_norm
-from npu_shim.npu_device.distribute.global_batches import are_even, place, slice_of_rank, weight_of_slice
-from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimizer, sharing_of
+from npu_shim.npu_device.distribute.global_batches import (
+    are_even,
+    place,
+    slice_of_rank,
+    step_with_weight,
+    weight_of_shard,
+)
+from npu_shim.npu_device.distribute.gradient_sharing import distributed_optimizer
 from npu_shim.npu_device.distribute.hccl import is_worker
-from npu_shim.npu_device.distribute.rank_callbacks import for_this_rank
-from npu_shim.training.strategy_data import slice_of_batches
+from npu_shim.npu_device.distribute.rank_callbacks import for_this_rank, reads_batches
+from npu_shim.npu_device.distribute.rank_metrics import RowsThatCount, figures, global_logs
+from npu_shim.training.strategy_data import check_are_batches, is_sharded, slice_of_batches
 
 if TYPE_CHECKING:
     from npu_shim._types import KerasModel, Structure
@@ -27,12 +34,13 @@ def data_parallel(model: KerasModel) -> KerasModel:
       read the same batches in the same order: shuffled data needs a seed (tf.random.set_seed, or that of shuffle).
     * Gradients are averaged over all rows before they are clipped. The variables start with those of rank 0.
     * Batch normalization uses the statistics of all ranks.
-    * Metrics of an epoch are averaged before callbacks see them, and training stops on all ranks if it stops on one.
+    * Metrics of an epoch are those of all rows before callbacks see them, and training stops on all ranks if it stops
+      on one. train_on_batch() returns those of all rows, too.
     * ModelCheckpoint, TensorBoard, CSVLogger, RemoteMonitor and BackupAndRestore write on rank 0 only.
     * evaluate(), predict() and validation use all rows on each rank.
 
-    The slices of a last partial batch may differ by one row; the average is that over all rows. With fewer rows than
-    ranks, some ranks take the same row.
+    The slices of a batch may differ by one row; averages are those over all rows. A rank without rows trains on a row
+    that does not count.
 
     A model made in the scope of NPUStrategy keeps the data and gradients of the strategy; only its callbacks change.
 
@@ -58,8 +66,8 @@ def data_parallel(model: KerasModel) -> KerasModel:
     return model
 
 
-# The data of a training step: global batches, slices of this rank, or slices with as many rows on each rank.
-_BATCHES, _SLICES, _EVEN_SLICES = "batches", "slices", "even slices"
+# The data of a training step: global batches, this rank's shard of them, or slices with as many rows on each rank.
+_BATCHES, _SHARDS, _EVEN_SLICES = "batches", "shards", "even slices"
 
 
 class _Parallel:
@@ -68,7 +76,7 @@ class _Parallel:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._is_of_strategy = hasattr(_tf_keras.strategy_of(model).extended, "gradients_are_reduced")
-        self._expected = _BATCHES
+        self._expected, self._logs_every_step = _BATCHES, False
         self._fit, self._train_step, self._train_on_batch = model.fit, model.train_step, model.train_on_batch
         model.fit, model.train_on_batch = self.fit, self.train_on_batch
         if not self._is_of_strategy:
@@ -91,38 +99,41 @@ class _Parallel:
         weight = None
         if self._expected == _BATCHES:
             data, weight = slice_of_rank(data)
-        elif self._expected == _SLICES:
-            weight = weight_of_slice(data)
-        shared = [sharing for sharing in map(sharing_of, self._optimizers()) if sharing is not None]
-        for sharing in shared:
-            sharing.weight = weight
-        try:
-            return _tf_keras.as_traced(self._train_step)(data)
-        finally:
-            for sharing in shared:
-                sharing.weight = None
+        elif self._expected == _SHARDS:
+            weight = weight_of_shard(data)
+        counted = None if weight is None else RowsThatCount(self._model)
+        with step_with_weight(weight):
+            logs = _tf_keras.as_traced(self._train_step)(data)
+        if counted is not None:
+            logs = counted.logs(logs, weight)
+        if self._logs_every_step:
+            logs = {**logs, **global_logs(logs, figures(self._model))}
+        return logs
 
     def fit(self, *args: Any, **kwargs: Any) -> Any:
         """Train with this rank's data and callbacks."""
         self.prepare()
         bound = inspect.signature(self._fit).bind_partial(*args, **kwargs)
         given = bound.arguments
-        is_dataset = isinstance(given.get("x"), tf.data.Dataset) and not self._is_of_strategy
-        expected = _BATCHES
-        if is_dataset:
-            expected = _EVEN_SLICES if are_even(given["x"]) else _SLICES
-            given["x"] = slice_of_batches(given["x"], *place(), least=1)
-        self._expect(expected)
+        logs_every_step, expected = reads_batches(given.get("callbacks")), _BATCHES
+        if isinstance(given.get("x"), tf.data.Dataset) and not self._is_of_strategy:
+            check_are_batches(given["x"])
+            if are_even(given["x"]):
+                expected = _EVEN_SLICES
+                given["x"] = slice_of_batches(given["x"], *place())
+            elif is_sharded(given["x"], place()[1]):
+                expected = _SHARDS
+        self._expect(expected, logs_every_step)
         given["callbacks"] = for_this_rank(given.get("callbacks"), place()[0])
         return self._fit(*bound.args, **bound.kwargs)
 
     def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
-        """Train on this rank's rows of a batch."""
+        """Train on this rank's rows of a batch; return the metrics of all rows."""
         self.prepare()
-        self._expect(_BATCHES)
+        self._expect(_BATCHES, True)
         return self._train_on_batch(*args, **kwargs)
 
-    def _expect(self, data: str) -> None:
-        if self._expected != data:
-            self._expected = data
-            self._model.train_function = None  # traced for another kind of data
+    def _expect(self, data: str, logs_every_step: bool) -> None:
+        if (self._expected, self._logs_every_step) != (data, logs_every_step):
+            self._expected, self._logs_every_step = data, logs_every_step
+            self._model.train_function = None  # traced for another kind of step

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-import numpy as np
-
 from npu_shim._tf import tf
 from npu_shim.npu_device.distribute.hccl import all_reduce
+from npu_shim.npu_device.distribute.rank_metrics import Figures, figures, global_logs
 
+_KERAS, _BATCH_ENDS = ("keras.", "tensorflow."), ("on_train_batch_end", "on_batch_end")
 _WRITERS = ("ModelCheckpoint", "TensorBoard", "CSVLogger", "RemoteMonitor")
 
 
@@ -19,14 +19,28 @@ def for_this_rank(callbacks: Any, rank: int) -> list[Any]:
         callbacks: a callback, a list or tuple of callbacks, or None.
         rank: the rank. On ranks other than 0 callbacks that write files are left out, or only read.
     Returns:
-        A list that begins with the average of the metrics, and ends with the agreement to stop.
+        A list that begins with the metrics of all ranks, and ends with the agreement to stop.
     """
-    given = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
-    own = [callback for callback in given if rank == 0 or not _is(callback, _WRITERS)]
+    own = [callback for callback in as_list(callbacks) if rank == 0 or not _is(callback, _WRITERS)]
     for callback in own:
         if rank != 0 and _is(callback, ("BackupAndRestore",)):
             _read_only(callback)
-    return [MetricAverage(any(_is(callback, ("TerminateOnNaN",)) for callback in given)), *own, Agreement()]
+    return [MetricsOfAll(), *own, Agreement()]
+
+
+def reads_batches(callbacks: Any) -> bool:
+    """Return True if a callback may decide on the metrics of a batch, which then are those of all ranks."""
+    return any(
+        _is(callback, ("TerminateOnNaN", "LambdaCallback"))
+        or not type(callback).__module__.startswith(_KERAS)
+        and any(getattr(type(callback), name) is not getattr(tf.keras.callbacks.Callback, name) for name in _BATCH_ENDS)
+        for callback in as_list(callbacks)
+    )
+
+
+def as_list(callbacks: Any) -> list[Any]:
+    """Return the callbacks of fit(), which are one, a list or tuple of them, or None."""
+    return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
 
 
 def _is(callback: object, names: Sequence[str]) -> bool:
@@ -41,28 +55,31 @@ def _read_only(callback: Any) -> None:
         setattr(callback, name, lambda *args, **kwargs: None)
 
 
-class MetricAverage(tf.keras.callbacks.Callback):
-    """Replace each metric of an epoch by its mean over the ranks.
+class MetricsOfAll(tf.keras.callbacks.Callback):
+    """Replace each metric of an epoch by that of the rows of all ranks, and other values by their mean."""
 
-    Args:
-        every_batch: True to do so after each batch, too.
-    """
-
-    def __init__(self, every_batch: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._every_batch = every_batch
+        self._figures: Figures | None = None
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Forget the metrics of the last epoch."""
+        self._figures = None
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Read the metrics of training before validation resets them."""
+        self._read()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Average the metrics in place, in the order of their names."""
-        numbers = {name: value for name, value in sorted((logs or {}).items()) if np.ndim(value) == 0}
-        if numbers:
-            mean = all_reduce(tf.constant([float(value) for value in numbers.values()], tf.float64))
-            logs.update(zip(numbers, map(float, mean.numpy())))  # type: ignore[union-attr]
+        """Change the logs in place."""
+        known = self._read()
+        if logs:
+            logs.update((name, float(value)) for name, value in global_logs(logs, known).items())
 
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Average the metrics of a batch for callbacks that decide on them."""
-        if self._every_batch:
-            self.on_epoch_end(batch, logs)
+    def _read(self) -> Figures:
+        if self._figures is None:
+            self._figures = figures(self.model)
+        return self._figures
 
 
 class Agreement(tf.keras.callbacks.Callback):

@@ -33,7 +33,7 @@ def make_model(case):
 def optimizer_of(case):
     clipnorm = 0.1 if "clip" in case else None
     if "sgd" in case:
-        optimizer = tf.keras.optimizers.SGD(0.02, momentum=0.9, clipnorm=clipnorm)
+        optimizer = tf.keras.optimizers.SGD(0.01, momentum=0.9, clipnorm=clipnorm)
     else:
         optimizer = tf.keras.optimizers.Adam(0.01, epsilon=1e-3, clipnorm=clipnorm)
     if "scale" in case:
