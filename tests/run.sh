@@ -20,10 +20,9 @@
 set -euo pipefail
 
 # One suite a line: is it in the default, in which environments --all runs it, in which --nightly does, and its tests.
-# The longest stand first, so that two at a time end together. Tests that need no TensorFlow run with the oldest Python
-# (3.7, tf115) and with that of the default (3.11, tf215 and tf221): what the sources make depend on the version of
-# Python begins with 3.8, 3.9 or 3.11, so these two take both sides. On 3.9 (tf26) the suite python runs a few, and
-# --nightly all.
+# The longest stand first, so that two at a time end together. Tests that need no TensorFlow run with Python 3.7 (tf115)
+# and 3.11 (tf215, tf221): where the sources ask for a version of Python, it is 3.8, 3.9 or 3.11, or a later one than the
+# matrix has, so these two take both ways. With 3.9 (tf26) the suite python runs a few of them, and --nightly all.
 suites=(
   # suite      default all                      nightly                 tests
   "distributed no      tf215,tf115              tf26,tf221              tests/distributed --ignore-glob=*/test_backend_* --ignore=tests/distributed/test_faults.py --ignore=tests/distributed/test_two_hosts.py"
@@ -49,6 +48,7 @@ suites=(
   "faults      no      tf215                    tf115                   tests/distributed/test_faults.py"
   "many_faults no      -                        tf215                   NPU_SHIM_FAULTS=200 tests/distributed/test_faults.py"
   "rank_cases  no      -                        tf215,tf26,tf221        NPU_SHIM_RANK_CASES=all tests/distributed/test_converted.py"
+  "rank_sizes  no      -                        tf215,tf115             NPU_SHIM_RANK_CASES=all tests/distributed/test_collective_ops.py tests/distributed/test_threads.py"
   "benchmarks  no      -                        tf215,tf115,tf26,tf221  tests/shim/test_benchmarks.py tests/ops/test_benchmarks.py"
   "once        no      -                        tf215                   tests/once"
 )

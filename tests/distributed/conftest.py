@@ -15,6 +15,8 @@ import pytest
 from npu_shim.distributed.addresses import free_base_port
 from tests.distributed import forks, rank_process
 
+IS_NIGHTLY = os.environ.get("NPU_SHIM_RANK_CASES") == "all"  # then tests of ranks run all their cases
+
 
 class Failed(NamedTuple):
     """The error that a rank returned."""
@@ -55,7 +57,7 @@ class Rank:
         """Start the execution of source with some variables."""
         self._pipe.send((textwrap.dedent(source), given))
 
-    def result(self, timeout_s: float = 60.0) -> Any:
+    def result(self, timeout_s: float = 180.0) -> Any:
         """Return the result of the source, Failed, or None if the process has died."""
         assert self._pipe.poll(timeout_s), f"rank {self.rank} returned nothing within {timeout_s} s"
         try:
@@ -126,7 +128,7 @@ class Ranks:
         for rank in self.ranks:
             rank.send(source, given)
 
-    def results(self, timeout_s: float = 60.0) -> list[Any]:
+    def results(self, timeout_s: float = 180.0) -> list[Any]:
         """Return the result of every rank."""
         return [rank.result(timeout_s) for rank in self.ranks]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 from typing import Any, Sequence
 
@@ -11,6 +10,7 @@ import pytest
 import tensorflow as tf
 from convert_tf2npu.main import main
 
+from tests.distributed.conftest import IS_NIGHTLY
 from tests.distributed.test_training import SCRIPTS, forked
 
 # The cases of each script that always run, and the others. Each case trains one model.
@@ -29,7 +29,6 @@ STRATEGY = ["fit_adam_clip_sync_scale", "loop_sgd_clip_sync"]
 MORE_STRATEGY = ["fit_sgd", "fit_adam", "fit_sgd_scale", "loop_adam", "loop_sgd_sync", "fit_sgd_clip", "fit_adam_sync"]
 HOROVOD = ["sgd_norm", "adam_clip_scale"]
 MORE_HOROVOD = ["sgd", "adam", "sgd_clip", "sgd_scale", "adam_norm", "adam_clip_norm_scale"]
-IS_NIGHTLY = os.environ.get("NPU_SHIM_RANK_CASES") == "all"
 
 
 def converted(script: pathlib.Path, mode: str, folder: pathlib.Path) -> pathlib.Path:

@@ -89,41 +89,39 @@ if HAS_ESTIMATOR:
     def test_a_restarted_job_goes_on_from_the_checkpoint_on_all_ranks(tmp_path: pathlib.Path) -> None:
         """Rank 1 is killed after a checkpoint; the job ends with the weights of one that was left alone."""
 
-        def job(name: str) -> subprocess.Popen[str]:
-            return subprocess.Popen(
-                launch_command(
-                    "--ranks",
-                    "2",
-                    "--log-dir",
-                    str(tmp_path / name),
-                    "--timeout",
-                    "200",
-                    "--max-restarts",
-                    "1",
-                    str(SCRIPTS / "estimator_restart.py"),
-                    str(tmp_path / (name + "_model")),
-                ),
-                env=environment(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                universal_newlines=True,
-            )
-
-        killed = job("killed")
+        script, models = SCRIPTS / "estimator_restart.py", [tmp_path / "killed_model", tmp_path / "left_model"]
+        killed = subprocess.Popen(
+            launch_command(
+                "--ranks",
+                "2",
+                "--log-dir",
+                str(tmp_path / "killed"),
+                "--timeout",
+                "200",
+                "--max-restarts",
+                "1",
+                str(script),
+                str(models[0]),
+            ),
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+        )
         try:
             deadline = time.monotonic() + 120
-            while not (tmp_path / "killed_model" / "model.ckpt-100.index").exists():
+            while not (models[0] / "model.ckpt-100.index").exists():
                 assert time.monotonic() < deadline and killed.poll() is None
                 time.sleep(0.01)
             os.kill(rank_process(tmp_path / "killed", 1), signal.SIGKILL)
             said = killed.communicate(timeout=200)
         finally:
             killed.kill()
-        left = job("left").communicate(timeout=200)
+        left = forked(2, str(script), str(models[1]), folder=tmp_path / "left")
         assert killed.returncode == 0 and "restart 1 of 1" in said[1], said[1][-3000:]
-        ends = [float(output.split("weight ")[1].split()[0]) for output, _ in (said, left)]
+        ends = [float(output.split("weight ")[1].split()[0]) for output in (said[0], left)]
         assert ends[0] == pytest.approx(ends[1], rel=1e-5)
-        assert "began at step 0" in left[0] and re.search(r"began at step [1-9]\d\d", said[0])
+        assert "began at step 0" in left and re.search(r"began at step [1-9]\d\d", said[0])
 
 else:
 

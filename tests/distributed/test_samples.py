@@ -1,4 +1,4 @@
-"""The samples on several ranks: each trains as its one-process form does on the whole batch, through its launch script."""
+"""The samples on several ranks, in forks and through the launch script: each trains as one process on the whole batch."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ HAS_GRAPH_KERAS = int(getattr(tf.keras, "__version__", "2").split(".")[0]) < 3
 IS_TF2 = tf.__version__ >= "2"
 ONLY_IN_TF2 = ("digits_fit", "digits_loop")
 HOROVOD = ("digits_gan", "digits_horovod")  # once Horovod scripts, which train on ranks as the tool leaves them
+THROUGH_THE_SCRIPT = ("digits_horovod", "digits_loop")  # train_8p.sh; the others, as forks
 
 
 class Sample(NamedTuple):
@@ -55,6 +56,11 @@ def on_one(name: str, model: pathlib.Path, *flags: str) -> str:
     """Return the output of the migrated script as one process."""
     script = str(folder_of(name) / "expected_npu.py")
     return forked(1, script, f"--model_dir={model}", *flags, folder=model.with_name(model.name + "_logs"))
+
+
+def program(name: str) -> str:
+    """Return the script of a sample that trains on several devices."""
+    return "expected_npu.py" if name in HOROVOD else "distributed_npu.py"
 
 
 def train_8p(name: str, ranks: int, logs: pathlib.Path, *flags: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -107,9 +113,7 @@ def test_the_sample_is_what_the_tool_makes(name: str, tmp_path: pathlib.Path) ->
 
 
 @pytest.mark.parametrize("name", sorted(name for name in SAMPLES if IS_TF2 or name not in ONLY_IN_TF2))
-def test_the_launch_script_trains_two_ranks_as_one_process_on_the_whole_batch(
-    name: str, tmp_path: pathlib.Path
-) -> None:
+def test_two_ranks_train_the_sample_as_one_process_on_the_whole_batch(name: str, tmp_path: pathlib.Path) -> None:
     sample, steps = SAMPLES[name], "--steps=30"
     if not sample.runs:
         done = train_8p(name, 2, tmp_path, steps)
@@ -121,23 +125,18 @@ def test_the_launch_script_trains_two_ranks_as_one_process_on_the_whole_batch(
     if name == "digits_horovod":  # which multiplies it by the number of ranks
         rate = ["--learning_rate=0.1"], ["--learning_rate=0.05"]
     alone = on_one(name, tmp_path / "one", steps, *sample.flags, *rate[0], f"--batch_size={sample.rows}")
-    done = train_8p(
-        name,
-        2,
-        tmp_path / "logs",
-        steps,
-        *sample.flags,
-        *rate[1],
-        f"--batch_size={sample.rows // 2}",
-        f"--model_dir={tmp_path / 'two'}",
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
+    flags = [steps, *sample.flags, *rate[1], f"--batch_size={sample.rows // 2}", f"--model_dir={tmp_path / 'two'}"]
+    if name in THROUGH_THE_SCRIPT:
+        done = train_8p(name, 2, tmp_path / "logs", *flags)
+        assert done.returncode == 0, done.stdout[-3000:]
+        assert sorted(path.name for path in (tmp_path / "logs").rglob("*.log")) == ["train_0.log", "train_1.log"]
+        said, log = done.stdout, (tmp_path / "logs" / "0" / "train_0.log").read_text()
+    else:
+        said = log = forked(2, str(folder_of(name) / program(name)), *flags, folder=tmp_path / "logs")
     same(tmp_path / "two", tmp_path / "one")
-    assert sorted(path.name for path in (tmp_path / "logs").rglob("*.log")) == ["train_0.log", "train_1.log"]
-    result, expected = (float(re.findall(rf"^{sample.last} (\S+)", text, re.M)[-1]) for text in (done.stdout, alone))
+    result, expected = (float(re.findall(rf"^{sample.last} (\S+)", text, re.M)[-1]) for text in (said, alone))
     assert result == pytest.approx(expected, abs=0.01)
     if name not in ("text_keras", "digits_fit"):  # of which each rank logs the loss of its own rows
-        log = (tmp_path / "logs" / "0" / "train_0.log").read_text()
         losses, wanted = (dict(training.LOSS_LINE.findall(text)) for text in (log, alone))
         assert losses.keys() == wanted.keys() and len(losses) >= 3
         np.testing.assert_allclose([float(v) for v in losses.values()], [float(v) for v in wanted.values()], rtol=2e-3)
@@ -146,19 +145,17 @@ def test_the_launch_script_trains_two_ranks_as_one_process_on_the_whole_batch(
 def test_eight_ranks_train_as_one_process_on_the_whole_batch(tmp_path: pathlib.Path) -> None:
     flags = ("--steps=20", "--log_every=5")
     alone = on_one("digits_horovod", tmp_path / "one", *flags, "--learning_rate=0.004", "--batch_size=64")
-    done = train_8p(
-        "digits_horovod",
+    eight = forked(
         8,
-        tmp_path / "logs",
+        str(folder_of("digits_horovod") / program("digits_horovod")),
         *flags,
         "--learning_rate=0.0005",
         "--batch_size=8",
         f"--model_dir={tmp_path / 'eight'}",
+        folder=tmp_path / "logs",
     )
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert len(list((tmp_path / "logs").rglob("*.log"))) == 8
     same(tmp_path / "eight", tmp_path / "one")
-    found, wanted = training.parse((tmp_path / "logs" / "0" / "train_0.log").read_text()), training.parse(alone)
+    found, wanted = training.parse(eight), training.parse(alone)
     np.testing.assert_allclose(list(found.losses.values()), list(wanted.losses.values()), rtol=2e-3)
     assert found.accuracy == pytest.approx(wanted.accuracy, abs=0.02) and found.losses[20] < 0.8 * found.losses[5]
 
@@ -188,5 +185,4 @@ def test_a_sample_starts_what_trains_on_several_devices(tmp_path: pathlib.Path) 
     python.chmod(0o755)
     for name in SAMPLES:
         done = train_8p(name, 1, tmp_path, "--a b", PYTHON=str(python))
-        own = "expected_npu.py" if name in HOROVOD else "distributed_npu.py"
-        assert done.stdout.splitlines()[-1] == f"{folder_of(name) / own} --a b"
+        assert done.stdout.splitlines()[-1] == f"{folder_of(name) / program(name)} --a b"

@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return _run(None)
     finally:
-        gc.freeze()  # the last collection at exit would cost a sixth of a run
+        gc.freeze()  # the last collection at exit would cost a fifth of a run
 
 
 def _run(argv: list[str] | None) -> int:
