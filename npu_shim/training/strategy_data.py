@@ -120,10 +120,11 @@ def rows_of_rank(value: Tensor, rank: int, size: int, least: int = 0) -> Tensor:
 
 
 def number_of_rows(value: Tensor) -> int | Tensor:
-    """Return the number of rows of a dense, ragged or sparse tensor, an int if it is static."""
+    """Return the number of rows of a dense, ragged or sparse tensor or an array, an int if it is static."""
     if isinstance(value, tf.SparseTensor):
         return value.dense_shape[0]
-    rows = _tf.v1.dimension_value(value.shape[0]) if value.shape.rank else None
+    shape = tf.TensorShape(value.shape)
+    rows = _tf.v1.dimension_value(shape[0]) if shape.rank else None
     if rows is None:
         rows = tf.shape(value)[0] if isinstance(value, tf.Tensor) else value.nrows()
     return rows

@@ -72,6 +72,12 @@ def test_sparse_batches_are_split_too():
     assert lists(elements(make)) == [[[2, 0, 0], [0, 0, 3]]]
 
 
+@pytest.mark.parametrize("rank, rows", [(0, [0]), (1, [1]), (2, [2, 3])])
+def test_arrays_are_split_as_batches_of_a_dataset(rank, rows):
+    part = strategy_data.rows_of_rank(np.arange(4), rank, 3, least=1)
+    assert isinstance(part, np.ndarray) and part.tolist() == rows
+
+
 @pytest.mark.parametrize("parted", [strategy_data.every_nth_batch, strategy_data.slice_of_batches])
 @pytest.mark.parametrize("number, stays", [(2, True), (3, False)])
 def test_a_dataset_that_is_sharded_by_rank_is_unchanged(parted, number, stays):
