@@ -35,7 +35,7 @@ suites=(
   "two_hosts   no      -                        tf215,tf115             tests/distributed/test_two_hosts.py"
   "cli         yes     tf215,tf115              tf26,tf221              tests/cli"
   "migrated    no      tf215,tf115              tf26,tf221              tests/migrated tests/lifted"
-  "reports     no      reports                  -                       tests/browser tests/schemas tests/plots"
+  "reports     no      reports                  -                       tests/browser tests/schemas tests/plots tests/site"
   "corpus      no      tf115                    tf26,tf215              tests/corpus"
   "samples     no      tf26,tf221               -                       tests/samples --ignore=tests/samples/test_dropout.py"
   "fast        yes     tf115,tf215              tf26,tf221              tests/fast"
@@ -44,6 +44,7 @@ suites=(
   "python      no      tf26                     -                       tests/convert/test_rules.py tests/fast/test_run_as_python.py"
   "rehearsal   no      tf215                    -                       -m smoke tests/rehearsal"
   "defects     no      -                        tf215,tf115,tf26,tf221  tests/rehearsal"
+  "blocks      no      tf215,tf115              -                       tests/blocks"
   "sample      yes     -                        -                       -m smoke tests/samples"
   "faults      no      tf215                    tf115                   tests/distributed/test_faults.py"
   "many_faults no      -                        tf215                   NPU_SHIM_FAULTS=200 tests/distributed/test_faults.py"
@@ -83,7 +84,7 @@ while [ $# -gt 0 ]; do
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p;}' "${BASH_SOURCE[0]}"; exit 0 ;;
     *)
       case "$1" in -*) ;; *) [ ! -e "$root/${1%%::*}" ] || own_paths=yes ;; esac
-      case "$1" in tests/browser* | tests/schemas* | tests/plots*) default_env=reports ;; esac
+      case "$1" in tests/browser* | tests/schemas* | tests/plots* | tests/site*) default_env=reports ;; esac
       pytest_args+=("$1") ;;
   esac
   shift

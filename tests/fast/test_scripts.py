@@ -146,13 +146,16 @@ def test_run_sh_runs_every_test_somewhere(repo_root: pathlib.Path) -> None:
 
 def test_run_sh_runs_what_depends_on_tensorflow_in_every_environment(repo_root: pathlib.Path) -> None:
     suites = suites_of(repo_root, "--all", "--nightly")
-    reports = {"tests/browser", "tests/schemas", "tests/plots"}
+    reports = {"tests/browser", "tests/schemas", "tests/plots", "tests/site"}
     once = {"tests/types", "tests/once", "tests/convert", "tests/corpus", "tests/robustness"}
     versions = ("tf115", "tf26", "tf215", "tf221")
     ran = {env: {file for e, _, tests in suites if e == env for file in files_of(repo_root, tests)} for env in versions}
     for file in set().union(*ran.values()):
         if file.rsplit("/", 1)[0] not in reports | once:
-            some = file.endswith(("test_dropout.py", "test_faults.py", "test_two_hosts.py")) and "ops" not in file
+            some = (
+                file.endswith(("test_blocks.py", "test_dropout.py", "test_faults.py", "test_two_hosts.py"))
+                and "ops" not in file
+            )
             for env in ("tf115", "tf215") if some else versions:
                 assert file in ran[env], f"{file} does not run in {env}"
 

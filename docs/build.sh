@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Make the documentation as a site, from docs/ and the code.
+#
+#   bash docs/build.sh [FOLDER]     into FOLDER, or else build/site
+#   bash docs/build.sh serve        show it at http://127.0.0.1:8000, and anew after each change
+#
+# The environment "reports" of the tests has mkdocs, and the Chromium that takes the screenshots.
+set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$root/tests/envs/make.sh"
+dir="$(make_env reports)" || { say "$dir" >&2; exit 1; }
+cd "$root"
+export NO_MKDOCS_2_WARNING=1 # an advertisement
+case "${1:-build/site}" in
+  serve) exec "$dir/bin/mkdocs" serve ;;
+  *) exec "$dir/bin/mkdocs" build --strict --site-dir "$(realpath -m "${1:-build/site}")" ;;
+esac

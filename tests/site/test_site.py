@@ -1,0 +1,99 @@
+"""The documentation as a site: built without a warning, readable without a network, in light and dark."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+from typing import Iterator
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+
+
+def build(checkout: pathlib.Path, folder: pathlib.Path, *arguments: str) -> tuple[int, str]:
+    """Build the site and return exit code and output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder), *arguments],
+        cwd=str(checkout),
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    return done.returncode, done.stdout.decode()
+
+
+@pytest.fixture(scope="module")
+def site(repo_root: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    folder = tmp_path_factory.mktemp("site")
+    code, output = build(repo_root, folder)
+    assert code == 0 and "WARNING" not in output, output
+    return folder
+
+
+def test_the_site_has_the_generated_pages_and_images(site: pathlib.Path) -> None:
+    assert "NPU247" in (site / "rules" / "index.html").read_text(encoding="utf-8")
+    page = (site / "api" / "npu_shim.data.html").read_text(encoding="utf-8")
+    assert 'id="padded_batches"' in page and "Raises" in page
+    assert (site / "images" / "report.png").read_bytes().startswith(b"\x89PNG")
+    assert '<a href="rules/NPU106.html">NPU106</a>' in (site / "migrate-tf1.html").read_text(encoding="utf-8")
+    assert 'href="../distributed.html"' in (site / "zh" / "migrate-tf1.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def address(site: pathlib.Path) -> Iterator[str]:
+    """The address of a server of the site on this machine."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+def test_pages_need_no_network_follow_the_color_scheme_and_are_found(address: str) -> None:
+    wrong: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=str(pathlib.Path(sys.prefix) / "bin" / "chromium"), args=FLAGS
+        )
+        for scheme, background in (("light", 200), ("dark", 0)):
+            page = browser.new_page(color_scheme=scheme)
+            page.on("request", lambda request: request.url.startswith(address) or wrong.append(request.url))
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            for name in ("index.html", "migrate-tf1.html", "zh/start.html"):
+                page.goto(address + name)
+                color = page.evaluate("getComputedStyle(document.body).backgroundColor")
+                light = [float(part) for part in color.strip("rgba()").split(",")[:3]]
+                assert background <= min(light) and max(light) < background + 60, (name, color)
+                assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)"), name
+            page.locator("[data-md-component=search-query]").fill("padded_batches")
+            page.locator(".md-search-result__item").first.wait_for(state="attached")
+        browser.close()
+    assert wrong == []
+
+
+def test_broken_links_fail_the_build(repo_root: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    for path in repo_root.iterdir():
+        if path.name not in ("docs", "mkdocs.yml", "build"):
+            (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "mkdocs.yml").write_text((repo_root / "mkdocs.yml").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "docs").mkdir()
+    for path in (repo_root / "docs").iterdir():
+        if path.name != "start.md":
+            (tmp_path / "docs" / path.name).symlink_to(path)
+    broken = "# Start\n\n[a](../no_such_file.py) [b](no-such-page.md) [c](launch.md#no-such-heading)\n"
+    (tmp_path / "docs" / "start.md").write_text(broken, encoding="utf-8")
+    code, output = build(tmp_path, tmp_path / "site")
+    assert code == 1 and "in strict mode" in output
+    for problem in (
+        "../no_such_file.py leads to no file",
+        "'no-such-page.md', but the target is not found",
+        "'#no-such-heading'",
+    ):
+        assert problem in output, output
