@@ -11,6 +11,7 @@ NEEDS = {
     "card": "an NPU",
     "cluster": "several hosts",
     "network": "packages or repositories from the network, or an environment of its own",
+    "tested": "nothing: the tests of the command run it, which takes longer than a page may",
 }
 ALONE = "alone"  # a Python block in a process of its own
 RUN = ("bash", "python")
