@@ -1,1 +1,11 @@
-"""Rehearse a migration: run a script and its migrated form on the CPU, and examine what they compute."""
+"""Rehearse a migration: run a script and its migrated form on the CPU, and examine what they compute.
+
+``npu_shim.rehearsal.compare(f, g, inputs)`` finds the first op whose output departs in two graphs, functions or models.
+"""
+
+from __future__ import annotations
+
+from npu_shim._lazy_names import lazy_names
+
+__all__ = ["compare"]
+__getattr__, __dir__ = lazy_names(__name__, {"npu_shim.rehearsal.op_comparison.compare": "compare"})

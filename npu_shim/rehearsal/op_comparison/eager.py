@@ -1,0 +1,65 @@
+"""Compute the outputs of all ops of a function or a model of TensorFlow 2, in one tf.function."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim.rehearsal.op_comparison.values import (
+    GRADIENT,
+    UPDATE,
+    Fetch,
+    Loss,
+    OpValue,
+    all_fetches,
+    tensors_of,
+)
+from npu_shim.rehearsal.recording.names import plain_name
+
+
+def eager_values(
+    function: Callable[..., Any], arguments: Sequence[Any], loss: Loss | None, rate: float
+) -> list[OpValue]:
+    """Return the outputs of all ops.
+
+    Args:
+        function: a function, a tf.function or a Keras model.
+        arguments: its arguments, arrays or structures of arrays.
+        loss: a function of its output; None to stop after inference.
+        rate: the learning rate of the update.
+    """
+    called = function
+    if hasattr(function, "python_function"):  # a tf.function would be one op
+        called = tf.autograph.to_graph(function.python_function)
+    fetches: list[Fetch] = []
+
+    @tf.function(autograph=False)
+    def all_values(*tensors: Any) -> list[Any]:
+        graph = tf.compat.v1.get_default_graph()
+        marks = [len(graph.get_operations())]
+        by_variable: dict[str, list[tuple[str, Any]]] = {}
+        with tf.GradientTape() as tape:
+            output = called(*tensors)
+            marks.append(len(graph.get_operations()))
+            value = None if loss is None else loss(output)
+        outputs = tensors_of(output)
+        if value is not None:
+            marks.append(len(graph.get_operations()))
+            outputs.append(value)
+            variables = tape.watched_variables()
+            gradients = tape.gradient(value, variables)
+            pairs = [(each, tf.convert_to_tensor(g)) for each, g in zip(variables, gradients) if g is not None]
+            marks.append(len(graph.get_operations()))
+            by_variable[GRADIENT] = [(plain_name(variable), gradient) for variable, gradient in pairs]
+            by_variable[UPDATE] = [
+                (plain_name(variable), variable - tf.cast(rate, gradient.dtype) * gradient)
+                for variable, gradient in pairs
+            ]
+            marks.append(marks[-1])  # of the update, only the results
+        fetches[:] = all_fetches(graph, marks, outputs, by_variable)
+        return [fetch.tensor for fetch in fetches]
+
+    values = all_values(*tf.nest.map_structure(tf.convert_to_tensor, list(arguments)))
+    return [OpValue(each.stage, each.name, each.op_type, np.asarray(value)) for each, value in zip(fetches, values)]

@@ -1,0 +1,124 @@
+"""Compute the outputs of all ops of a function, or of a graph, in a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim.rehearsal.op_comparison.values import (
+    GRADIENT,
+    INFERENCE,
+    UPDATE,
+    Fetch,
+    Loss,
+    OpValue,
+    all_fetches,
+    fetches_of,
+    needed_for,
+    tensors_of,
+)
+from npu_shim.rehearsal.recording.names import plain_name
+
+if TYPE_CHECKING:
+    from npu_shim._types import Graph, Operation
+
+v1 = tf.compat.v1
+Variables = Dict[str, np.ndarray]  # by name, in the order of the graph
+
+
+def function_values(
+    function: Callable[..., Any], arguments: Sequence[Any], loss: Loss | None, rate: float, variables: Variables
+) -> list[OpValue]:
+    """Return the outputs of all ops of a function that builds a graph.
+
+    Args:
+        function: the function.
+        arguments: its arguments, arrays or structures of arrays.
+        loss: a function of its output; None to stop after inference.
+        rate: the learning rate of the update.
+        variables: the values that its variables take; an empty one receives the initial values.
+    """
+    graph = tf.Graph()
+    with graph.as_default():
+        flat = [np.asarray(each) for each in tf.nest.flatten(list(arguments))]
+        fed = [v1.placeholder(each.dtype, each.shape) for each in flat]
+        marks = [len(graph.get_operations())]
+        by_variable: dict[str, list[tuple[str, Any]]] = {}
+        output = function(*tf.nest.pack_sequence_as(list(arguments), fed))
+        marks.append(len(graph.get_operations()))
+        outputs = tensors_of(output)
+        if loss is not None:
+            value = loss(output)
+            outputs.append(value)
+            marks.append(len(graph.get_operations()))
+            trained = v1.trainable_variables()
+            gradients = v1.gradients(value, trained)
+            pairs = [(each, tf.convert_to_tensor(g)) for each, g in zip(trained, gradients) if g is not None]
+            marks.append(len(graph.get_operations()))
+            by_variable[GRADIENT] = [(plain_name(variable), gradient) for variable, gradient in pairs]
+            by_variable[UPDATE] = [
+                (plain_name(variable), variable - tf.cast(rate, gradient.dtype) * gradient)
+                for variable, gradient in pairs
+            ]
+            marks.append(marks[-1])
+        fetches = all_fetches(graph, marks, outputs, by_variable)
+    return _run(graph, fetches, dict(zip(fed, flat)), variables)
+
+
+def graph_values(graph: Graph, inputs: Mapping[Any, Any], variables: Variables) -> list[OpValue]:
+    """Return the outputs of all ops of a graph that depend on some tensors.
+
+    Args:
+        graph: the graph. Nothing is trained in it.
+        inputs: tensors, or their names, and values.
+        variables: as for function_values.
+    """
+    fed = {graph.as_graph_element(key): value for key, value in inputs.items()}
+    fed = {key.outputs[0] if isinstance(key, tf.Operation) else key: value for key, value in fed.items()}
+    sources = {tensor.op for tensor in fed}
+    below: set[Operation] = set(sources)
+    ops = graph.get_operations()
+    for op in ops:  # in the order of the graph, inputs first; loops of TensorFlow 1 are left out
+        if any(tensor.op in below for tensor in op.inputs):
+            below.add(op)
+    chosen = [op for op in ops if op in below - sources and not _needs_more(op, sources)]
+    return _run(graph, fetches_of(INFERENCE, chosen, graph), fed, variables)
+
+
+def _needs_more(op: Operation, fed: set[Operation]) -> bool:
+    """Return True if an op needs a value that is not fed, or changes a state."""
+    needed = needed_for(list(op.inputs)) | {op}
+    return any(each.type == "Placeholder" and each not in fed or "Assign" in each.type for each in needed)
+
+
+def _run(graph: Graph, fetches: list[Fetch], fed: Mapping[Any, Any], variables: Variables) -> list[OpValue]:
+    with graph.as_default(), v1.Session(graph=graph) as session:
+        all_variables = v1.global_variables()
+        session.run(v1.variables_initializer(all_variables))
+        session.run([each.initializer for each in v1.get_collection(v1.GraphKeys.LOCAL_VARIABLES)])
+        if not variables:
+            variables.update(zip(map(plain_name, all_variables), session.run(all_variables)))
+        else:
+            _load(session, all_variables, variables)
+        values = session.run([fetch.tensor for fetch in fetches], dict(fed))
+    return [OpValue(each.stage, each.name, each.op_type, np.asarray(value)) for each, value in zip(fetches, values)]
+
+
+def _load(session: Any, all_variables: Sequence[Any], variables: Variables) -> None:
+    """Give variables the values of those of the same name, or in the same order if the names differ.
+
+    Raises:
+        ValueError: if neither names nor shapes fit.
+    """
+    names = [plain_name(each) for each in all_variables]
+    values = [variables[name] for name in names] if set(names) <= set(variables) else list(variables.values())
+    shapes = [tuple(each.shape.as_list()) for each in all_variables]
+    if shapes != [value.shape for value in values]:
+        raise ValueError(
+            f"the two have different variables: {dict(zip(variables, [v.shape for v in variables.values()]))} and "
+            f"{dict(zip(names, shapes))}. Compare functions with the same variables, in the same order."
+        )
+    for variable, value in zip(all_variables, values):
+        variable.load(value, session)

@@ -1,0 +1,91 @@
+"""The outputs of ops, stage by stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from npu_shim import _tf_recording
+
+if TYPE_CHECKING:
+    from npu_shim._types import Graph, Operation, Tensor
+
+INFERENCE, LOSS, GRADIENT, UPDATE = "inference", "loss", "gradient", "update"
+STAGES = (INFERENCE, LOSS, GRADIENT, UPDATE)
+Loss = Callable[[Any], Any]  # a function of the output, which returns a scalar
+_EFFECTS = ("Assign", "Apply", "Scatter", "Queue", "Iterator", "Save", "Restore")  # running them changes a state
+
+
+class Fetch(NamedTuple):
+    """A tensor to compute.
+
+    Attributes:
+        stage: one of STAGES.
+        name: of its op, or of the variable for gradients and updates.
+        op_type: type of its op.
+        tensor: the tensor.
+    """
+
+    stage: str
+    name: str
+    op_type: str
+    tensor: Tensor
+
+
+class OpValue(NamedTuple):
+    """The value of a fetch."""
+
+    stage: str
+    name: str
+    op_type: str
+    value: np.ndarray
+
+
+def fetches_of(stage: str, ops: Iterable[Operation], graph: Graph) -> list[Fetch]:
+    """Return the numeric outputs of ops that have no effect and are not inside the control flow of TensorFlow 1."""
+    return [
+        Fetch(stage, tensor.op.name + (f":{number}" if number else ""), op.type, tensor)
+        for op in ops
+        if not any(word in op.type for word in _EFFECTS) and _tf_recording.is_reachable(op, graph)
+        for number, tensor in enumerate(op.outputs)
+        if tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_bool
+    ]
+
+
+def needed_for(tensors: Sequence[Tensor]) -> set[Operation]:
+    """Return the ops from which tensors are computed."""
+    found: set[Operation] = set()
+    waiting = [tensor.op for tensor in tensors]
+    while waiting:
+        op = waiting.pop()
+        if op not in found:
+            found.add(op)
+            waiting += [tensor.op for tensor in op.inputs]
+    return found
+
+
+def all_fetches(
+    graph: Graph, marks: Sequence[int], outputs: Sequence[Tensor], by_variable: dict[str, list[tuple[str, Tensor]]]
+) -> list[Fetch]:
+    """Return the fetches of a graph in the order of its stages.
+
+    Args:
+        graph: the graph.
+        marks: number of ops in the graph before each stage that adds ops, and at the end.
+        outputs: the last tensors of these stages.
+        by_variable: for GRADIENT and UPDATE: name of each variable and its tensor.
+    """
+    ops = graph.get_operations()
+    needed = needed_for([*outputs, *(tensor for named in by_variable.values() for _, tensor in named)])
+    found: list[Fetch] = []
+    for stage, start, end in zip(STAGES, marks, marks[1:]):
+        found += fetches_of(stage, [op for op in ops[start:end] if op in needed], graph)
+        found += [Fetch(stage, f"variable {name}", "", tensor) for name, tensor in by_variable.get(stage, ())]
+    return found
+
+
+def tensors_of(structure: Any) -> list[Tensor]:
+    """Return the tensors of a structure."""
+    return [each for each in tf.nest.flatten(structure) if isinstance(each, tf.Tensor)]
