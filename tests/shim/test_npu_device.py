@@ -519,6 +519,17 @@ if VERSION >= (2, 0):
         assert set(np.unique(rows.mean(axis=1))) <= {0.0, 2.0}
         assert tf.nn.dropout(x, 0.5).shape == x.shape
 
+    def test_a_dropout_of_rate_0_takes_a_seed_as_without_the_npu(monkeypatch: Any) -> None:
+        monkeypatch.setenv("NPU_SHIM_KERNELS", "plain")
+        masks = []
+        for opened in (False, True):
+            if opened:
+                npu.open().as_default()
+            tf.random.set_seed(3)
+            function = tf.function(lambda x: tf.nn.dropout(tf.nn.dropout(x, 0.0), 0.5))
+            masks.append(function(tf.ones([64])).numpy())
+        np.testing.assert_array_equal(*masks)
+
     def test_gelu_of_functions_and_of_eager_code() -> None:
         x = np.linspace(-4, 4, 41).astype(np.float32)
         fast = x / (1 + np.exp(-1.702 * x))

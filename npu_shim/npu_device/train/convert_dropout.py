@@ -29,7 +29,7 @@ def npu_dropout_v2(
     Args:
         x: float tensor of any shape.
         rate: the probability to DROP an element, a number in [0, 1) or a scalar tensor.
-        noise_shape: int32 vector; with it TensorFlow's own dropout is used.
+        noise_shape: int32 vector; with it, and for rate 0, TensorFlow's own dropout is used.
         seed: int, the op's seed.
         name: name of the op.
     Returns:
@@ -39,7 +39,8 @@ def npu_dropout_v2(
         ValueError: x is not a float tensor, or rate is not allowed.
     """
     original = getattr(npu_dropout_v2, "__OriginCall__", None)
-    if noise_shape is not None and original is not None:
+    # TensorFlow takes a seed for rate 0 too, and so the ops behind it have the seeds that they have without the NPU.
+    if original is not None and (noise_shape is not None or isinstance(rate, (int, float)) and rate == 0):
         return original(x, noise_shape=noise_shape, seed=seed, name=name, rate=rate)
     return dropout(x, 1 - rate, noise_shape=noise_shape, seed=seed, name=name)
 
