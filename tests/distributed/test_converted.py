@@ -100,3 +100,6 @@ if tf.__version__ >= "2" and IS_NIGHTLY:
         text = (SCRIPTS / "strategy_training.py").read_text()
         original.write_text(text.replace("MirroredStrategy()", strategy))
         compare(original, "tf_strategy", STRATEGY + ["fit_sgd", "loop_adam"], (1, 2), tmp_path)
+
+    def test_folders_of_workers(tmp_path: pathlib.Path) -> None:
+        compare(SCRIPTS / "multi_worker_training.py", "tf_strategy", ["loop"], (1, 2, 4), tmp_path)

@@ -4,7 +4,8 @@ Each rank runs the whole script, so all of them write the same files. The rule l
 ``npu.distribute.is_root()`` is true there, and on one process. It converts ``save``, ``save_weights`` and ``export`` of
 Keras models, ``save`` and ``write`` of ``tf.train.Checkpoint`` and ``CheckpointManager``, ``tf.saved_model.save`` and
 ``tf.keras.models.save_model``. A call whose result the script uses is reported unless it is assigned to a variable, which
-is None on the other ranks. Callbacks see NPU307. ``tf.summary.create_file_writer`` writes on rank 0, too.
+is None on the other ranks. A path that depends on the task of a worker stays: the script gives each rank its own folder.
+Callbacks see NPU307. ``tf.summary.create_file_writer`` writes on rank 0, too.
 
 Options: -d tf_strategy
 
@@ -59,6 +60,25 @@ Untouched::
 
 Untouched::
 
+    import os
+    import tensorflow as tf
+    import npu_shim.npu_device as npu
+
+    npu.open().as_default()
+    npu.distribute.share_random_state()
+    strategy = npu.distribute.NPUStrategy()
+    task_id = strategy.cluster_resolver.task_id
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile('adam', 'mse')
+    npu.distribute.data_parallel(model).fit(dataset)
+    path = os.path.join('models', 'of_worker_%d' % task_id)
+    model.save(path)
+    if task_id != 0:
+        tf.io.gfile.rmtree(path)
+
+Untouched::
+
     import tensorflow as tf
 
     def convert(model: tf.keras.Model):
@@ -100,7 +120,8 @@ def check_file(context: Context) -> Iterator[Result]:
         return
     for call in context.names.calls:
         if _saves(context, call) and not in_test(context, call.node) and not _depends_on_rank(context, call.node):
-            yield _on_root(context, call)
+            if not _has_path_of_rank(context, call):
+                yield _on_root(context, call)
 
 
 def _saves(context: Context, call: Call) -> bool:
@@ -139,3 +160,18 @@ def _depends_on_rank(context: Context, node: ast.AST) -> bool:
     """Return True if a condition around a call depends on the rank."""
     tests = [p.test for p in context.names.ancestors(node) if isinstance(p, (ast.If, ast.IfExp))]
     return any(_DEPENDS.search(context.source.segment(test)) for test in tests)
+
+
+def _has_path_of_rank(context: Context, call: Call) -> bool:
+    """Return True if a name in the arguments, or in those of the saver, is assigned by the rank."""
+    function = call.node.func
+    owners = origins(function.value, call.where, context.names) if isinstance(function, ast.Attribute) else []
+    calls = [call.node, *(owner.node for owner in owners if isinstance(owner.node, ast.Call))]
+    given = [part for each in calls for part in (*each.args, *(keyword.value for keyword in each.keywords))]
+    used = {name.id for part in given for name in ast.walk(part) if isinstance(name, ast.Name)}
+    return any(
+        isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id in used for target in node.targets)
+        and (_DEPENDS.search(context.source.segment(node.value)) or _depends_on_rank(context, node))
+        for node in ast.walk(context.names.tree)
+    )
