@@ -1,0 +1,187 @@
+"""Say what a card would make of a script's graph, without training.
+
+The script runs with its own arguments until its first training step. That step does not run; its graph is taken and
+assessed: support of its operators, partition, shapes, types, variables, memory, work and mixed precision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import json
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Iterator
+
+from npu_shim._patches import restore_all
+from npu_shim.cli import USAGE_ERROR, show
+from npu_shim.import_hook import script, tool
+
+if TYPE_CHECKING:
+    from npu_shim.rehearsal.assess.capture import Capture
+
+
+def main(arguments: list[str]) -> int:
+    """Assess a script.
+
+    Args:
+        arguments: options, the script, and after ``--`` its own arguments.
+    Returns:
+        0, or 1 with ``--strict`` if something would not run on the card, or 2 for wrong usage and for a script that
+        ends without a training step in a graph.
+    """
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    own, rest = arguments[:at], arguments[at + 1 :]
+    made = _parser()
+    args = made.parse_args(own)
+    if not os.path.isfile(args.script):
+        made.error(f"can't open file {args.script!r}. Give a Python script")
+    try:
+        tool.load()
+        settings = _settings(args)
+    except (ValueError, tool.ToolMissing) as error:
+        return _error(str(error))
+    capture, written = _run(args.script, rest, args.alias)
+    try:
+        if not capture.graphs:
+            return _error(_no_step(capture, args.script))
+        from npu_shim.rehearsal.assess import assessment
+
+        found = assessment.assess(capture, settings, args.script, rest)
+    finally:
+        restore_all()
+        written.undo()
+    return _finish(_report(found, args), found, args.strict)
+
+
+def _parser() -> argparse.ArgumentParser:
+    from npu_shim.rehearsal.assess.products import PRODUCTS
+
+    made = argparse.ArgumentParser(
+        prog="npu-shim assess",
+        usage="%(prog)s [options] script.py [-- ARGS]",
+        allow_abbrev=False,
+        description="Runs a script until its first training step, and assesses the graph of that step: what a card "
+        "runs of it, which shapes change, and how much memory and work it takes. Nothing is trained; no file stays.",
+    )
+    made.add_argument("script", help="the script; its own arguments follow --")
+    made.add_argument(
+        "--opp",
+        metavar="FILE",
+        action="append",
+        help="list of an installed CANN: npu_supported_ops.json or aic-*-ops-info*.json; may be given several times",
+    )
+    made.add_argument("--mixlist", metavar="FILE", help="changes of the mixed-precision lists, as for modify_mixlist")
+    made.add_argument(
+        "--product",
+        metavar="NAME",
+        help=f"bound the time of a step for {', '.join(PRODUCTS)}, or for TFLOPS,GB/s of a data sheet, like 320,1600",
+    )
+    made.add_argument("--json", metavar="FILE", help="write the assessment as JSON; - prints it (docs/assess.md)")
+    made.add_argument("--html", metavar="FILE", help="write it as one HTML page")
+    made.add_argument("--strict", action="store_true", help="return 1 if something would not run on the card")
+    made.add_argument("--alias", action="store_true", help="serve npu_bridge, npu_device and horovod from npu_shim")
+    return made
+
+
+def _settings(args: argparse.Namespace) -> Any:
+    from npu_shim.rehearsal.assess import operators, products
+
+    lists = operators.from_files(args.opp) if args.opp else operators.built_in()
+    if args.mixlist:
+        lists = operators.with_changes(lists, args.mixlist)
+    product = products.product(args.product) if args.product else None
+    from npu_shim.rehearsal.assess.assessment import Settings
+
+    return Settings(lists, product, os.path.dirname(os.path.abspath(args.script)))
+
+
+def _run(path: str, arguments: list[str], alias: bool) -> tuple[Capture, Any]:
+    """Run the script until its first training step. What it prints goes to standard error."""
+    from npu_shim.rehearsal.assess.capture import Capture, Stop
+    from npu_shim.rehearsal.assess.files import Written
+
+    if alias:
+        importlib.import_module("npu_shim.alias")
+    folder = os.path.dirname(os.path.abspath(path))
+    capture, written = Capture(folder), Written()
+    capture.install()
+    sys.dont_write_bytecode = True
+    script.prepare_path(os.path.dirname(os.path.realpath(path)))
+    written.start()
+    written.follow_tensorflow()
+    with _to_stderr():
+        try:
+            script.run_file(path, arguments, None)
+        except Stop:
+            pass
+        except SystemExit as error:
+            capture.failure = f"it ended with exit code {error.code}" if error.code else None
+        except Exception as error:
+            if not capture.graphs:
+                written.undo()
+                raise
+            capture.failure = f"{type(error).__name__}: {error}"
+    return capture, written
+
+
+@contextlib.contextmanager
+def _to_stderr() -> Iterator[None]:
+    """Let what is printed go to standard error, also from TensorFlow's kernels."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _no_step(capture: Capture, path: str) -> str:
+    if capture.eager_line:
+        return (
+            f"{path} trains in eager mode, at {capture.eager_line}, so there is no graph of a step. Put the step "
+            "into a tf.function, or compile the model without run_eagerly=True"
+        )
+    if capture.failure:
+        return (
+            f"{path} did not reach a training step: {capture.failure}. Give the arguments with which it trains after --"
+        )
+    return (
+        f"{path} ended without a training step: no session run, tf.function or Keras training that updates variables "
+        "by gradients. Give the script that trains, and its arguments after --"
+    )
+
+
+def _report(found: dict[str, Any], args: argparse.Namespace) -> str:
+    from npu_shim.rehearsal.assess import page, table
+
+    if args.html:
+        with open(args.html, "w", encoding="utf-8") as stream:
+            stream.write(page.html(found))
+    if args.json == "-":
+        return json.dumps(found, indent=2)
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as stream:
+            json.dump(found, stream, indent=2)
+            stream.write("\n")
+    return table.text(found)
+
+
+def _finish(text: str, found: dict[str, Any], strict: bool) -> int:
+    code = show(text, 1 if strict and found["problems"] else 0)
+    waits = [each for each in threading.enumerate() if each is not threading.current_thread() and not each.daemon]
+    if waits:  # threads of the script that wait for a step that never comes
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _error(text: str) -> int:
+    print(f"npu-shim assess: error: {text}", file=sys.stderr)
+    return USAGE_ERROR

@@ -1,0 +1,310 @@
+"""One flat list of the nodes that a step runs, functions and loop bodies included, with shapes for the values fed."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from npu_shim import _tf, _tf_capture, _tf_graph
+
+if TYPE_CHECKING:
+    from npu_shim._types import Graph, Message, Operation, Tensor
+
+tf = _tf.tf
+Shape = Optional[Tuple[Optional[int], ...]]  # None: the rank is not known
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+# functional control flow: the attributes with functions, and the number of inputs that the functions do not take
+_BODIES: dict[str, tuple[tuple[str, ...], int]] = {
+    "While": (("cond", "body"), 0),
+    "StatelessWhile": (("cond", "body"), 0),
+    "If": (("then_branch", "else_branch"), 1),
+    "StatelessIf": (("then_branch", "else_branch"), 1),
+    "Case": (("branches",), 1),
+    "StatelessCase": (("branches",), 1),
+}
+LOOPS = frozenset({"While", "StatelessWhile"})
+_OPAQUE = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})  # their shapes are those that the script sets
+_Place = Tuple[int, str]  # a call of a function, 0 for the graph itself, and the name of a tensor in it
+
+
+class Node:
+    """An operator of a step.
+
+    Attributes:
+        name: unique among the nodes; names in functions are below that of the call.
+        op: the operator type.
+        inputs: pairs of the index of a node and of its output.
+        controls: indices of the nodes that must run before.
+        dtypes: the type of each output, a reference as its base type.
+        shapes: the shape of each output with the values that this run feeds.
+        declared: the shape of each output as the graph says it.
+        inside: the name of the loop or branch around the node, "" if there is none.
+        source: TensorFlow's operation, with the traceback of its creation.
+        definition: its NodeDef in the flat graph.
+    """
+
+    __slots__ = (
+        "controls", "declared", "definition", "dtypes", "inputs", "inside", "name", "op", "references", "shapes",
+        "source",
+    )  # fmt: skip
+
+    def __init__(self, name: str, source: Operation, inside: str) -> None:
+        self.name, self.op, self.source, self.inside = name, source.type, source, inside
+        self.inputs: list[tuple[int, int]] = []
+        self.controls: list[int] = []
+        self.dtypes = [output.dtype.base_dtype.name for output in source.outputs]
+        self.references = [_tf_graph.is_reference(output) for output in source.outputs]
+        self.declared: list[Shape] = [shape_of(output) for output in source.outputs]
+        self.shapes: list[Shape] = list(self.declared)
+        self.definition: Message = None
+
+
+class Flat(NamedTuple):
+    """The nodes of a step, and a graph of them in which TensorFlow has inferred the shapes."""
+
+    nodes: list[Node]
+    graph: Graph
+
+
+def shape_of(tensor: Tensor) -> Shape:
+    """Return the static shape of a tensor; None for an unknown rank."""
+    shape = tensor.shape
+    if shape.rank is None:
+        return None
+    return tuple(None if size is None else int(size) for size in shape.as_list())
+
+
+def flatten(graph: Graph, targets: Iterable[Operation], given: Mapping[str, Shape]) -> Flat:
+    """Return the nodes that run for some operations.
+
+    Args:
+        graph: of a session, or of a tf.function.
+        targets: the operations that are fetched or run.
+        given: the shapes of tensors that are fed, of arguments and of what iterators return, by the name of the tensor.
+            What computes a fed tensor is not run.
+    """
+    flattening = _Flattening(given)
+    flattening.add(graph, targets, 0, "", "")
+    flattening.connect()
+    return flattening.infer()
+
+
+class _Flattening:
+    def __init__(self, given: Mapping[str, Shape]) -> None:
+        self._given = given
+        self._nodes: list[Node] = []
+        self._at: dict[_Place, tuple[int, int]] = {}  # the node and output that computes a tensor
+        self._alias: dict[_Place, _Place] = {}  # a tensor that is another one
+        self._ops: dict[_Place, list[int]] = {}  # the nodes of an operation, for control dependencies
+        self._calls = itertools.count(1)
+        self._call_of: list[int] = []  # of each node
+        self._placeholders: dict[int, Sequence[Shape]] = {}  # nodes for which placeholders of these shapes stand
+
+    def add(self, graph: Graph, targets: Iterable[Operation], call: int, prefix: str, inside: str) -> list[int]:
+        """Add what runs for some operations of a graph. Return the indices of the nodes."""
+        first = len(self._nodes)
+        needed = _needed(targets, self._given if call == 0 else {})
+        for op in (op for op in graph.get_operations() if op in needed):
+            start = len(self._nodes)
+            function = op.get_attr("f").name if op.type in _CALLS else op.type
+            called = (
+                _tf_capture.body(graph, function)
+                if op.type in _CALLS or _tf_capture.is_function(graph, op.type)
+                else None
+            )
+            if called is not None:
+                self._inline(called, op, call, f"{prefix}{op.name}/", inside)
+            elif not (call and op.type == "Placeholder" and (call, op.outputs[0].name) in self._alias):
+                self._add_node(graph, op, call, prefix, inside)
+                self._add_bodies(graph, op, call, prefix)
+            self._ops[call, op.name] = list(range(start, len(self._nodes)))
+        return list(range(first, len(self._nodes)))
+
+    def _add_node(self, graph: Graph, op: Operation, call: int, prefix: str, inside: str) -> None:
+        index = len(self._nodes)
+        node = Node(prefix + op.name, op, inside)
+        self._nodes.append(node)
+        self._call_of.append(call)
+        for position, output in enumerate(op.outputs):
+            self._at.setdefault((call, output.name), (index, position))
+        definition = tf.compat.v1.NodeDef()
+        definition.CopyFrom(op.node_def)
+        if op.type in _BODIES:
+            definition.op = "NoOp"
+        if op.type in _BODIES or op.type == "NoOp":
+            definition.attr.clear()
+        definition.device = ""
+        for attribute in [name for name in definition.attr if name.startswith("_")]:
+            del definition.attr[attribute]
+        node.definition = definition
+        if call == 0:
+            self._set_given(graph, op, node, index)
+        if op.type in _OPAQUE:
+            self._placeholders[index] = node.declared
+
+    def _set_given(self, graph: Graph, op: Operation, node: Node, index: int) -> None:
+        names = [output.name for output in op.outputs]
+        if op.type == "Placeholder" and names[0] not in self._given:
+            self._set_captured(graph, op, node)
+        if not any(name in self._given for name in names):
+            return
+        shapes = [self._given.get(name, shape) for name, shape in zip(names, node.declared)]
+        if op.type in ("IteratorGetNext", "IteratorGetNextSync"):
+            _set_shapes(node.definition, "output_shapes", shapes)
+        elif op.type == "Placeholder":
+            node.definition.attr["shape"].shape.CopyFrom(_proto(shapes[0]))
+        else:
+            self._placeholders[index] = shapes
+
+    def _set_captured(self, graph: Graph, op: Operation, node: Node) -> None:
+        """Let the placeholder of a captured tensor have its shape, or be the variable that is captured."""
+        for outer, inner in getattr(graph, "captures", ()):
+            if inner is not op.outputs[0]:
+                continue
+            kind = _tf_capture.handle_type(outer) if outer.dtype == tf.resource else None
+            if kind is not None:
+                variable = _tf_capture.variable_of(graph, outer)
+                node.op = node.definition.op = "VarHandleOp"
+                node.definition.attr.clear()
+                node.definition.attr["dtype"].type = kind[0].as_datatype_enum
+                node.definition.attr["shape"].shape.CopyFrom(kind[1].as_proto())
+                node.definition.attr["shared_name"].s = tf.compat.as_bytes(
+                    op.name if variable is None else variable.name
+                )
+            elif outer.dtype not in (tf.resource, tf.variant):
+                node.definition.attr["shape"].shape.CopyFrom(outer.shape.as_proto())
+            return
+
+    def _inline(self, called: Graph, op: Operation, call: int, prefix: str, inside: str) -> None:
+        inner = next(self._calls)
+        arguments = _arguments(called)
+        for argument, value in zip(arguments, op.inputs):
+            self._alias[inner, argument.name] = (call, value.name)
+        self.add(called, _targets(called), inner, prefix, inside)
+        for output, value in zip(op.outputs, _outputs(called)):
+            self._alias[call, output.name] = (inner, value.name)
+
+    def _add_bodies(self, graph: Graph, op: Operation, call: int, prefix: str) -> None:
+        """Add the functions of a loop or branch once each. Its results are those of its last function."""
+        attributes, skipped = _BODIES.get(op.type, ((), 0))
+        for attribute in attributes:
+            functions = op.get_attr(attribute)
+            for function in functions if isinstance(functions, list) else [functions]:
+                called = _tf_capture.body(graph, function.name)
+                if called is None:
+                    continue
+                inner = next(self._calls)
+                for argument, value in zip(_arguments(called), list(op.inputs)[skipped:]):
+                    self._alias[inner, argument.name] = (call, value.name)
+                self.add(called, _targets(called), inner, f"{prefix}{op.name}/{attribute}/", prefix + op.name)
+                if attribute != "cond":
+                    for output, result in zip(op.outputs, _outputs(called)):
+                        self._alias[call, output.name] = (inner, result.name)
+
+    def _resolve(self, place: _Place) -> tuple[int, int] | None:
+        seen = set()
+        while place in self._alias and place not in seen:
+            seen.add(place)
+            place = self._alias[place]
+        return self._at.get(place)
+
+    def connect(self) -> None:
+        """Find the nodes that compute the inputs of each node."""
+        for index, (node, call) in enumerate(zip(self._nodes, self._call_of)):
+            found = [self._resolve((call, value.name)) for value in node.source.inputs]
+            node.inputs = [each for each in found if each is not None and each[0] != index]
+            before = [self._ops.get((call, op.name), []) for op in node.source.control_inputs]
+            node.controls = sorted({each for ops in before for each in ops if each != index})
+
+    def infer(self) -> Flat:
+        """Import the nodes into a graph of their own, and take the shapes that TensorFlow infers there."""
+        definition = tf.compat.v1.GraphDef()
+        definition.versions.producer = tf.compat.v1.get_default_graph().graph_def_versions.producer
+        names = _unique_names([node.name for node in self._nodes])
+        for index, node in enumerate(self._nodes):
+            node.name = names[index]
+            node.definition.name = names[index]
+            del node.definition.input[:]
+            if index in self._placeholders or node.definition.op == "NoOp":
+                continue
+            for source, output in node.inputs:
+                stands = source in self._placeholders
+                node.definition.input.append(f"{names[source]}__{output}" if stands else f"{names[source]}:{output}")
+        for index, node in enumerate(self._nodes):
+            if index not in self._placeholders:
+                definition.node.add().CopyFrom(node.definition)
+                continue
+            for output, shape in enumerate(self._placeholders[index]):
+                stand = definition.node.add(name=f"{names[index]}__{output}", op="Placeholder")
+                stand.attr["dtype"].type = tf.as_dtype(node.dtypes[output]).as_datatype_enum
+                stand.attr["shape"].shape.CopyFrom(_proto(shape))
+        graph = _tf_capture.import_alone(definition)
+        for index, node in enumerate(self._nodes):
+            if index in self._placeholders:
+                node.shapes = [_merged(a, b) for a, b in zip(self._placeholders[index], node.declared)]
+            elif node.definition.op != "NoOp":
+                found = graph.get_operation_by_name(node.name).outputs
+                node.shapes = [_merged(shape_of(new), old) for new, old in zip(found, node.declared)]
+        return Flat(self._nodes, graph)
+
+
+def _needed(targets: Iterable[Operation], given: Mapping[str, Shape]) -> set[Operation]:
+    """Return the operations that run for some others. Those before a value that is given do not run."""
+    found: set[Operation] = set()
+    stack = list(targets)
+    while stack:
+        op = stack.pop()
+        if op in found:
+            continue
+        found.add(op)
+        if op.outputs and all(output.name in given for output in op.outputs) and not op.type.startswith("IteratorGet"):
+            continue
+        stack += [value.op for value in op.inputs] + list(op.control_inputs)
+    return found
+
+
+def _arguments(graph: Graph) -> list[Tensor]:
+    found = getattr(graph, "inputs", None)
+    return (
+        [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"] if found is None else list(found)
+    )
+
+
+def _outputs(graph: Graph) -> list[Tensor]:
+    return list(getattr(graph, "outputs", ()))
+
+
+def _targets(graph: Graph) -> list[Operation]:
+    """Return the operations that a call of a function runs in any case."""
+    ends = [output.op for output in _outputs(graph)] + list(getattr(graph, "control_outputs", ()))
+    return ends if hasattr(graph, "control_outputs") or ends else graph.get_operations()
+
+
+def _unique_names(names: Sequence[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        name = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name)
+        name = name if re.match(r"[A-Za-z0-9.]", name) else "n" + name
+        number = seen.get(name, 0)
+        seen[name] = number + 1
+        found.append(name if not number else f"{name}__again_{number}")
+    return found
+
+
+def _proto(shape: Shape) -> Message:
+    return tf.TensorShape(shape).as_proto()
+
+
+def _set_shapes(definition: Message, attribute: str, shapes: Sequence[Shape]) -> None:
+    definition.attr[attribute].list.Clear()
+    for shape in shapes:
+        definition.attr[attribute].list.shape.add().CopyFrom(_proto(shape))
+
+
+def _merged(first: Shape, second: Shape) -> Shape:
+    """Return the sizes of the first shape, and those of the second where the first has none."""
+    if first is None or second is None or len(first) != len(second):
+        return second if first is None else first
+    return tuple(b if a is None else a for a, b in zip(first, second))

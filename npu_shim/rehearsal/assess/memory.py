@@ -1,0 +1,149 @@
+"""Memory of a step by liveness: a tensor lives from the node that makes it to the last one that reads it."""
+
+from __future__ import annotations
+
+import collections
+from typing import Counter, NamedTuple, Sequence
+
+from npu_shim.rehearsal.assess.flat import LOOPS, Node
+from npu_shim.rehearsal.assess.sizes import size_bytes
+
+# These hand on their input's buffer.
+_VIEWS = frozenset(
+    "Identity IdentityN Reshape Squeeze ExpandDims StopGradient PreventGradient CheckNumerics Enter Exit NextIteration "
+    "Merge Switch RefIdentity RefEnter RefSwitch RefMerge ReadVariableOp Snapshot Bitcast EnsureShape "
+    "PlaceholderWithDefault".split()
+)
+# These write into an input's buffer if nothing else needs it.
+_IN_PLACE = frozenset(
+    "Relu Relu6 Elu Selu LeakyRelu Sigmoid Tanh Exp Log Log1p Expm1 Neg Sqrt Rsqrt Square Abs Sign Floor Ceil Round "
+    "Rint Reciprocal Inv Softplus Softsign Erf Sin Cos LogicalNot "
+    "Add AddV2 Sub Mul RealDiv Div DivNoNan Maximum Minimum Pow SquaredDifference FloorDiv FloorMod BiasAdd AddN "
+    "ReluGrad Relu6Grad EluGrad SeluGrad LeakyReluGrad SigmoidGrad TanhGrad SqrtGrad RsqrtGrad SoftplusGrad Softmax "
+    "LogSoftmax LogicalAnd LogicalOr Xdivy Xlogy MulNoNan Select SelectV2".split()
+)
+_NONE = frozenset({"Const", "VariableV2", "Variable", "VarHandleOp", "AssignVariableOp", "Assign"}) | LOOPS
+_PUSH = frozenset({"TensorListPushBack", "StackPushV2", "TensorListSetItem"})
+
+
+class Memory(NamedTuple):
+    """Memory of a step.
+
+    Attributes:
+        peak: bytes of tensors that live at the same time, without variables and constants.
+        at: name of the node at the peak.
+        unknown: number of tensors of unknown size, which count nothing.
+        largest: names and bytes of the largest tensors that live at the peak.
+    """
+
+    peak: int
+    at: str
+    unknown: int
+    largest: list[tuple[str, int]]
+
+
+def peak(nodes: Sequence[Node], trips: dict[str, int]) -> Memory:
+    """Return the peak of a step that runs its nodes as soon as they are ready, the newest first.
+
+    Args:
+        nodes: of the step.
+        trips: how often each loop runs, by its name. What a loop keeps for the gradient counts as often.
+    """
+    readers = _readers(nodes)
+    buffer_of: dict[tuple[int, int], int] = {}
+    size: list[int] = []
+    count: list[int] = []  # tensors that are still to be read from a buffer
+    names: list[str] = []
+    live, best, unknown = 0, 0, 0
+    place = ""
+    alive: dict[int, None] = {}
+    at_best: list[int] = []
+    for i in order(nodes):
+        node = nodes[i]
+        freed_later = []
+        for output in range(len(node.dtypes)):
+            source = _shared(node, output, nodes, buffer_of, count)
+            if source is not None:
+                count[source] += readers[i, output]
+                buffer_of[i, output] = source
+                continue
+            found = _own_size(node, output, nodes, trips)
+            unknown += found is None
+            buffer_of[i, output] = len(size)
+            size.append(found or 0)
+            count.append(readers[i, output])
+            names.append(node.name)
+            live += size[-1]
+            alive[len(size) - 1] = None
+            if not readers[i, output]:
+                freed_later.append(len(size) - 1)
+        if live > best:
+            best, place, at_best = live, node.name, list(alive)
+        for key in node.inputs:
+            if key in buffer_of:
+                count[buffer_of[key]] -= 1
+                if count[buffer_of[key]] == 0:
+                    freed_later.append(buffer_of[key])
+        for buffer in freed_later:
+            if buffer in alive and count[buffer] <= 0:
+                live -= size[buffer]
+                del alive[buffer]
+    largest = sorted(((size[b], names[b]) for b in at_best), reverse=True)[:5]
+    return Memory(best, place, unknown, [(name, each) for each, name in largest if each])
+
+
+def _readers(nodes: Sequence[Node]) -> Counter[tuple[int, int]]:
+    return collections.Counter(key for node in nodes for key in node.inputs)
+
+
+def _shared(
+    node: Node, output: int, nodes: Sequence[Node], buffer_of: dict[tuple[int, int], int], count: Sequence[int]
+) -> int | None:
+    """Return the buffer of an input that an output lives in, or None if it has a buffer of its own."""
+    if node.op in _PUSH or node.op == "VarHandleOp" or not node.inputs:
+        return None
+    if node.op in _VIEWS:
+        key = node.inputs[min(output, len(node.inputs) - 1) if node.op == "IdentityN" else 0]
+        return buffer_of.get(key)
+    if node.op not in _IN_PLACE:
+        return None
+    for source, index in node.inputs:
+        same = nodes[source].shapes[index] == node.shapes[output] and nodes[source].dtypes[index] == node.dtypes[output]
+        buffer = buffer_of.get((source, index))
+        if same and buffer is not None and count[buffer] == 1 and nodes[source].op not in _NONE:
+            if nodes[source].op != "ReadVariableOp":
+                return buffer
+    return None
+
+
+def _own_size(node: Node, output: int, nodes: Sequence[Node], trips: dict[str, int]) -> int | None:
+    if node.op in _NONE or node.references[output : output + 1] == [True]:
+        return 0
+    if node.op in _PUSH:
+        source, index = node.inputs[-1]
+        found = size_bytes(nodes[source].dtypes[index], nodes[source].shapes[index])
+        return None if found is None else found * trips.get(node.inside, 1)
+    return size_bytes(node.dtypes[output], node.shapes[output])
+
+
+def order(nodes: Sequence[Node]) -> list[int]:
+    """Return the nodes in an order of execution: what a node makes ready runs next."""
+    before = [
+        {source for source, _ in node.inputs if nodes[source].op != "NextIteration"} | set(node.controls)
+        for node in nodes
+    ]
+    left = [len(each) for each in before]
+    after: list[list[int]] = [[] for _ in nodes]
+    for i, sources in enumerate(before):
+        for source in sources:
+            after[source].append(i)
+    ready = [i for i in reversed(range(len(nodes))) if not left[i]]
+    found = []
+    while ready:
+        i = ready.pop()
+        found.append(i)
+        for other in reversed(after[i]):
+            left[other] -= 1
+            if not left[other]:
+                ready.append(other)
+    return found

@@ -1,0 +1,62 @@
+"""Mixed precision: which operators of a step compute in 16 bits."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from npu_shim.rehearsal.assess.flat import Node
+from npu_shim.rehearsal.assess.operators import DEVICE, UNCLEAR, Lists
+
+_SOURCES = frozenset({"Const", "Placeholder", "PlaceholderWithDefault", "VarHandleOp", "VariableV2", "Variable"})
+_SAME = frozenset({"Identity", "ReadVariableOp", "Enter", "Exit", "Switch", "Merge", "NextIteration"})
+
+
+def reduced(nodes: Sequence[Node], lists: Lists) -> list[bool]:
+    """Return for each node whether mixed precision computes it in 16 bits.
+
+    An operator of the list "reduce" does, one of "keep" does not. Any other follows the operator before it, which makes
+    its first float32 input that is no constant, variable or input of the step.
+
+    Args:
+        nodes: of the step.
+        lists: the operators of the device and the lists of mixed precision.
+    """
+    found: list[bool | None] = [None] * len(nodes)
+    for start in range(len(nodes)):
+        _resolve(start, nodes, lists, found)
+    return [bool(each) for each in found]
+
+
+def _resolve(start: int, nodes: Sequence[Node], lists: Lists, found: list[bool | None]) -> None:
+    chain = []
+    i: int | None = start
+    while i is not None and found[i] is None:
+        node = nodes[i]
+        kind = lists.precision(node.op)
+        is_float = "float32" in node.dtypes
+        if node.op in _SOURCES or not is_float or lists.status(node.op) not in (DEVICE, UNCLEAR) or kind != "follow":
+            found[i] = kind == "reduce" and is_float and node.op not in _SOURCES
+            break
+        found[i] = False  # for loops
+        chain.append(i)
+        i = _before(node, nodes)
+    value = bool(found[i]) if i is not None else False
+    for each in chain:
+        found[each] = value
+
+
+def _before(node: Node, nodes: Sequence[Node]) -> int | None:
+    for source, output in node.inputs:
+        made = nodes[source]
+        if made.dtypes[output] == "float32" and made.op not in _SOURCES and not _is_variable(source, nodes):
+            return source
+    return None
+
+
+def _is_variable(i: int, nodes: Sequence[Node]) -> bool:
+    """Return True for a node that only hands on a constant, a variable or an input."""
+    seen = set()
+    while nodes[i].op in _SAME and nodes[i].inputs and i not in seen:
+        seen.add(i)
+        i = nodes[i].inputs[0][0]
+    return nodes[i].op in _SOURCES

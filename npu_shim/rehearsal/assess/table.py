@@ -1,0 +1,137 @@
+"""The assessment as text."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Sequence
+
+_MOST = 12  # rows of a table
+
+
+def text(found: dict[str, Any]) -> str:
+    """Return the assessment as tables for a terminal."""
+    return "\n".join(_page(found))
+
+
+def amount(number: float, unit: str, base: int = 1000) -> str:
+    """Return a number with a prefix: ``amount(3.2e9, "FLOP")`` is "3.20 GFLOP"."""
+    for prefix in ("", "K" if base == 1024 else "k", "M", "G", "T", "P"):
+        if abs(number) < base or prefix == "P":
+            break
+        number /= base
+    infix = "i" if base == 1024 and prefix else ""
+    return f"{number:.0f} {unit}" if not prefix else f"{number:.2f} {prefix}{infix}{unit}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in a unit that fits."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.2f} {unit}"
+    return f"{seconds * 1e6:.2f} us"
+
+
+def shape_text(shape: Sequence[Any] | None) -> str:
+    """Return a shape with ? for what is not known."""
+    return "unknown rank" if shape is None else "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
+
+
+def _page(found: dict[str, Any]) -> Iterator[str]:
+    yield f"{found['script']} {' '.join(found['arguments'])}".rstrip() + f"  (TensorFlow {found['tensorflow']})"
+    yield f"Operators of the device: {found['operator_lists']}"
+    compiled = found["compiled_graphs"]
+    more = ", and again for each new shape" if compiled["for_each_new_shape"] else ""
+    yield (
+        f"Graphs that a card compiles: {compiled['before_training']} before training, {compiled['assessed']} assessed "
+        f"below{more}"
+    )
+    yield ""
+    problems = found["problems"]
+    yield f"Not on the device: {len(problems)}" if problems else "All operators of the training step run on the device."
+    for row in problems:
+        yield f"  {row['graph']}: {row['what']} {row['why']}{_at(row['lines'])}"
+    for graph in found["graphs"]:
+        yield ""
+        yield from _graph(graph)
+
+
+def _graph(graph: dict[str, Any]) -> Iterator[str]:
+    yield f"== {graph['name']} ({graph['kind']}), {graph['line']}: {graph['nodes']:,} nodes"
+    yield "inputs         " + (", ".join(f"{i['name']} {shape_text(i['shape'])}" for i in graph["inputs"]) or "none")
+    parts = graph["partition"]
+    clusters = parts["clusters"]
+    yield (
+        f"partition      {_count(len(clusters), 'device cluster')}"
+        + (
+            f" ({', '.join(str(n) for n in clusters[:6])}{', ...' if len(clusters) > 6 else ''} nodes)"
+            if clusters
+            else ""
+        )
+        + f", {_count(sum(row['count'] for row in parts['host']), 'node')} of the step on the host"
+    )
+    variables = graph["variables"]
+    yield f"variables      {variables['count']:,}, {amount(variables['bytes'], 'B', 1024)}"
+    peak = graph["memory"]
+    unknown = f"; {peak['unknown']} tensors of unknown size" if peak["unknown"] else ""
+    yield f"activations    {amount(peak['peak'], 'B', 1024)} at {peak['at']}{unknown}"
+    done = graph["work"]
+    yield (
+        f"work per step  {amount(done['flops'], 'FLOP')}, of which {amount(done['matrix_flops'], 'FLOP')} on the "
+        f"matrix unit; operators read and write {amount(done['bytes'], 'B')}"
+    )
+    for loop in done["loops"]:
+        runs = f"runs {loop['runs']} times" if loop["runs"] else "is counted once: its number of runs is not known"
+        yield f"  loop {loop['name']} {runs}"
+    for row in done["unknown"]:
+        yield f"  not counted: {row['op']} ({row['why']})"
+    half = graph["precision"]
+    yield (
+        f"mixed precision  {_ops(half['reduced'])} in 16 bits ({100 * half['matrix_share']:.0f} % of the matrix unit's "
+        f"work); precision_mode: {half['mode'] or 'not set'}"
+    )
+    roof = graph["roofline"]
+    if roof:
+        yield (
+            f"bound          {duration(roof['bound_seconds'])} at least on {roof['product']} (by the "
+            f"{roof['bound_by']}), "
+            f"{duration(roof['operators_seconds'])} if each operator reads and writes memory. A bound, not a promise"
+        )
+        if roof["memory_share"] is not None:
+            yield f"               variables and activations are {100 * roof['memory_share']:.1f} % of the memory"
+        yield f"               {roof['source']}"
+    for row in graph["collectives"]:
+        yield f"collective     {row['op']}: {row['count']}, {amount(row['bytes'], 'B')}"
+    for row in graph["dtypes"]:
+        ops = ", ".join(row["operators"][:5])
+        yield f"{row['dtype']:14} {_count(row['tensors'], 'tensor')}: {ops}{_at(row['lines'])}"
+    for row in graph["dynamic_shapes"]:
+        now = f", {shape_text(row['in_this_run'])} in this run" if row["in_this_run"] is not None else ""
+        yield f"dynamic shape  {row['op']} {row['name']} {shape_text(row['shape'])}{now}{_at(row['lines'])}"
+    yield ""
+    yield from _table(graph["operators"])
+
+
+def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    shown = rows[:_MOST] + [row for row in rows[_MOST:] if row["status"] in ("host", "unclear")]
+    width = max(len(row["op"]) for row in shown)
+    yield f"{'operator'.ljust(width)}  {'number':>6}  {'status':8}  {'FLOP':>12}  {'bytes':>10}"
+    for row in shown:
+        yield (
+            f"{row['op'].ljust(width)}  {row['count']:6}  {row['status']:8}  {amount(row['flops'], 'FLOP'):>12}  "
+            f"{amount(row['bytes'], 'B'):>10}{_at(row['lines'])}"
+        )
+    hidden = len(rows) - len(shown)
+    if hidden:
+        yield f"... and {_count(hidden, 'operator type')} more, all on the device or in the input pipeline"
+
+
+def _ops(rows: list[dict[str, Any]]) -> str:
+    names = [f"{row['count']} {row['op']}" for row in rows[:4]]
+    return ", ".join(names) + (", ..." if len(rows) > 4 else "") if names else "nothing"
+
+
+def _at(lines: Sequence[str]) -> str:
+    return f" ({', '.join(lines)})" if lines else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,246 @@
+"""Floating-point operations and bytes of each operator of a step.
+
+The formulas are TensorFlow's own, those of its profiler, where it has one for the operator. The others are here, in the
+profiler's convention: a multiplication and an addition are two operations, and a function of an element is one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, NamedTuple, Sequence
+
+from npu_shim import _tf_capture
+from npu_shim._tf import static_value
+from npu_shim.rehearsal.assess.flat import LOOPS, Flat, Node, Shape
+from npu_shim.rehearsal.assess.sizes import elements, size_bytes
+
+# What the matrix unit computes; all else runs on the vector unit.
+MATRIX = re.compile(
+    r"^(Conv[23]D|DepthwiseConv2d|(Batch|Sparse)?MatMul|Einsum|BasicLSTMCell|DynamicRnn|DynamicGru|BlockLSTM)"
+)
+# They move, name or order values, or are no part of the computation.
+_NO_WORK = re.compile(
+    r"^(Const|Placeholder\w*|NoOp|Identity\w*|Reshape|Squeeze|ExpandDims|Shape\w*|Size|Rank|VarHandleOp|Variable\w*|Transpose|"
+    r"ReadVariableOp|Assign|AssignVariableOp|StopGradient|PreventGradient|Cast|ConcatV?2?|ConcatOffset|Split\w*|Slice|"
+    r"StridedSlice\w*|Pack|Unpack|Tile|Fill|ZerosLike|OnesLike|Gather\w*|ResourceGather\w*|OneHot|Pad\w*|MirrorPad\w*|Range|"
+    r"Broadcast\w*|DynamicStitch|DynamicPartition|Where|Unique\w*|InvertPermutation|TensorList\w+|TensorArray\w+|Stack\w*|"
+    r"EmptyTensorList|Enter|Exit|Switch|Merge|NextIteration|LoopCond|Assert|Control\w+|\w*Iterator\w*|\w*Dataset\w*|While|"
+    r"StatelessWhile|If|StatelessIf|Case|Reverse\w*|SpaceTo\w+|DepthTo\w+|BatchTo\w+|VariableShape|IsVariableInitialized|"
+    r"VarIsInitializedOp|\w*Summary\w*|EnsureShape|Bitcast|Snapshot|Stateless\w+Key\w*|StatelessRandomGetAlg|LinSpace|"
+    r"TopK\w*|Random\w+|StatelessRandom\w+|TruncatedNormal|StatelessTruncatedNormal\w*|Logical\w+|Select\w*|All|Any|"
+    r"DisableCopyOnRead|CheckNumerics|Diag\w*|MatrixDiag\w*|MatrixSetDiag\w*|MatrixBandPart|GatherNd|ScatterNd|Timestamp|"
+    r"StringFormat|PrintV2|Print|Unravel\w+|EuclideanNorm|InTopK\w*|BroadcastArgs|DestroyResourceOp|RefSwitch|RefMerge)$"
+)
+_ONE = re.compile(
+    r"^(Relu6?|Elu|Selu|LeakyRelu|\w+Grad|Exp|Expm1|Log1p|Erfc?|Sigmoid|Tanh|Sqrt|Abs|Sign|Sin|Cos|Tan|Floor|Ceil|Round|Rint|"
+    r"Softplus|Softsign|AddV2|Div|DivNoNan|FloorDiv|FloorMod|Mod|TruncateDiv|MulNoNan|Xdivy|Xlogy|IsFinite|IsNan|IsInf|"
+    r"AssignAddVariableOp|AssignSubVariableOp|Inv|ClipByValue|Acos|Asin|Atan2?|Sinh|Cosh|Digamma|Lgamma|Erfinv|Ndtri|"
+    r"ApproximateEqual|BatchNorm\w*|BiasAddV1|LRN)$"
+)
+_READS = re.compile(r"^(Max|Min|Prod|Cumsum|Cumprod|L2Loss|UnsortedSegment\w+|Segment\w+|SparseSegment\w+|Bincount)$")
+# Operations for each element of the variable (the first input).
+_UPDATES = {
+    "GradientDescent": 2, "Momentum": 4, "KerasMomentum": 4, "Adagrad": 5, "AdagradV2": 6, "Adam": 12, "AdaMax": 9,
+    "AdamWithAmsgrad": 13, "RMSProp": 9, "CenteredRMSProp": 13, "Adadelta": 12, "Ftrl": 16, "FtrlV2": 18,
+    "ProximalAdagrad": 10, "ProximalGradientDescent": 7, "AddSign": 8, "PowerSign": 9, "AdagradDA": 9,
+}  # fmt: skip
+
+
+class Work(NamedTuple):
+    """Work of a step.
+
+    Attributes:
+        flops: of each node; 0 where the operator moves data, and where the number is not known.
+        bytes: that each node reads and writes; 0 for views.
+        unknown: operator types whose number is not known, with why.
+        by_profiler: operator types with a formula of TensorFlow's profiler.
+    """
+
+    flops: list[int]
+    bytes: list[int]
+    unknown: dict[str, str]
+    by_profiler: list[str]
+
+
+def work_of(flat: Flat, trips: dict[str, int]) -> Work:
+    """Return the work of each node; nodes in a loop count as often as it runs, once if that is not known."""
+    flops, moved = [], []
+    unknown: dict[str, str] = {}
+    by_profiler = set()
+    for node in flat.nodes:
+        times = repeats(node, flat.nodes, trips)
+        number = _flops(flat, node)
+        if node.op in _tf_capture.HAS_FLOPS and node.op not in _OWN and number is not None:
+            by_profiler.add(node.op)
+        if number is None:
+            unknown[node.op] = "a shape is not known" if _has_formula(node.op) else "no formula"
+        flops.append((number or 0) * times)
+        moved.append(_bytes(flat.nodes, node) * times)
+    return Work(flops, moved, unknown, sorted(by_profiler))
+
+
+def repeats(node: Node, nodes: Sequence[Node], trips: dict[str, int]) -> int:
+    """Return how often a node runs in a step: the product of the loops around it."""
+    times, inside = 1, node.inside
+    while inside:
+        times *= trips.get(inside, 1)
+        inside = max((other for other in trips if inside.startswith(other + "/")), key=len, default="")
+    return times
+
+
+def _has_formula(op: str) -> bool:
+    return bool(op in _tf_capture.HAS_FLOPS or _ONE.match(op) or _READS.match(op) or _update(op) or op in _OWN)
+
+
+def _update(op: str) -> int | None:
+    found = re.match(r"^(Resource)?(Sparse)?Apply(\w+)$", op)
+    return _UPDATES.get(found.group(3)) if found else None
+
+
+def _inputs(flat: Flat, node: Node) -> list[Shape]:
+    return [flat.nodes[source].shapes[output] for source, output in node.inputs]
+
+
+def _flops(flat: Flat, node: Node) -> int | None:
+    if _NO_WORK.match(node.op):
+        return 0
+    shapes = _inputs(flat, node)
+    if node.op in _OWN:
+        return _OWN[node.op](node, shapes)
+    if node.op in _tf_capture.HAS_FLOPS and node.definition is not None:
+        return _tf_capture.flops(flat.graph, flat.graph.get_operation_by_name(node.name).node_def)
+    per_element = _update(node.op)
+    if per_element is not None:
+        # a sparse update changes the rows of the gradient only
+        gradient = max((shape for shape in shapes if elements(shape) is not None), key=_count, default=None)
+        variable = shapes[0] if elements(shapes[0]) else gradient
+        if node.op.startswith(("ResourceSparse", "Sparse")):
+            variable = shapes[-2] if len(shapes) > 1 else None
+        return _times(per_element, elements(variable))
+    if _ONE.match(node.op):
+        out = [elements(shape) for shape in node.shapes] or [elements(shape) for shape in shapes[1:2]]
+        return _times(1, out[0] if out else None)
+    if _READS.match(node.op):
+        return _times(1, elements(shapes[0]) if shapes else None)
+    return None
+
+
+def _count(shape: Shape) -> int:
+    return elements(shape) or 0
+
+
+def _times(factor: int, number: int | None) -> int | None:
+    return None if number is None else factor * number
+
+
+def _batch_matmul(node: Node, shapes: Sequence[Shape]) -> int | None:
+    """2 times the elements of the result times the length that is summed over."""
+    first = shapes[0]
+    if not first or len(first) < 2:
+        return None
+    inner = first[-2] if node.definition.attr["adj_x"].b else first[-1]
+    return None if inner is None else _times(2 * inner, elements(node.shapes[0]))
+
+
+def _convolution_gradient(node: Node, shapes: Sequence[Shape]) -> int | None:
+    """The operations of the convolution itself: 2 times the elements of its result times those of one filter.
+
+    TensorFlow's profiler takes the input in the place of the result, which is too much with strides or without padding.
+    """
+    result = shapes[-1]
+    kernel = node.shapes[0] if "Filter" in node.op else shapes[1]
+    if not kernel or elements(kernel) is None or not kernel[-1]:
+        return None
+    return _times(2 * (elements(kernel) or 0) // kernel[-1], elements(result))
+
+
+def _depthwise_gradient(node: Node, shapes: Sequence[Shape]) -> int | None:
+    """2 times the elements of the result's gradient times the area of the filter."""
+    kernel = node.shapes[0] if "Filter" in node.op else shapes[1]
+    if not kernel or kernel[0] is None or kernel[1] is None:
+        return None
+    return _times(2 * kernel[0] * kernel[1], elements(shapes[-1]))
+
+
+def _einsum(node: Node, shapes: Sequence[Shape]) -> int | None:
+    """2 times the product of the sizes of all letters, for two operands."""
+    equation = node.definition.attr["equation"].s.decode().replace(" ", "").partition("->")[0]
+    sizes: dict[str, int] = {}
+    for letters, shape in zip(equation.split(","), shapes):
+        if shape is None or None in shape or "..." in letters or len(letters) != len(shape):
+            return None
+        sizes.update((letter, size or 0) for letter, size in zip(letters, shape))
+    number = 2 if len(shapes) > 1 else 1
+    for size in sizes.values():
+        number *= size
+    return number
+
+
+def _per_input(factor: int) -> Callable[[Node, Sequence[Shape]], int | None]:
+    return lambda node, shapes: _times(factor, elements(shapes[0]) if shapes else None)
+
+
+_OWN: dict[str, Callable[[Node, Sequence[Shape]], int | None]] = {
+    **{name: _batch_matmul for name in ("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")},
+    **{f"Conv2DBackprop{kind}": _convolution_gradient for kind in ("Input", "Filter")},
+    **{f"Conv3DBackprop{kind}V2": _convolution_gradient for kind in ("Input", "Filter")},
+    **{f"DepthwiseConv2dNativeBackprop{kind}": _depthwise_gradient for kind in ("Input", "Filter")},
+    "Einsum": _einsum,
+    # mean: 1, variance: 3, normalization: 4 for each element; the gradient has two sums and five operations more
+    **{name: _per_input(8) for name in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")},
+    **{name: _per_input(11) for name in ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")},
+    # maximum, difference, exponential, sum, quotient or logarithm, and the gradient
+    **{name: _per_input(6) for name in ("SparseSoftmaxCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits")},
+    "LogSoftmax": _per_input(5),
+    "AddN": lambda node, shapes: _times(len(shapes) - 1, elements(node.shapes[0])),
+    "ResourceScatterAdd": lambda node, shapes: elements(shapes[-1]),
+    "ScatterAdd": lambda node, shapes: elements(shapes[-1]),
+    "ResourceScatterSub": lambda node, shapes: elements(shapes[-1]),
+}
+_VIEWS = re.compile(
+    r"^(Const|Placeholder\w*|NoOp|Identity\w*|Reshape|Squeeze|ExpandDims|Shape\w*|Size|Rank|VarHandleOp|Variable\w*|Enter|Exit|"
+    r"ReadVariableOp|StopGradient|PreventGradient|Switch|Merge|NextIteration|LoopCond|While|StatelessWhile|If|StatelessIf|Case|"
+    r"EnsureShape|Bitcast|Snapshot|Control\w+|\w*Iterator\w*|TensorList\w+|EmptyTensorList)$"
+)
+
+
+def _bytes(nodes: Sequence[Node], node: Node) -> int:
+    if _VIEWS.match(node.op):
+        return 0
+    read = [size_bytes(nodes[source].dtypes[output], nodes[source].shapes[output]) for source, output in node.inputs]
+    written = [size_bytes(dtype, shape) for dtype, shape in zip(node.dtypes, node.shapes)]
+    return sum(each or 0 for each in read + written)
+
+
+def trips_of(flat: Flat) -> dict[str, int]:
+    """Return how often loops run, where the graph says it: a counter that goes up by one to a number that is known.
+
+    The loop of a gradient runs as often as the loop that it belongs to.
+    """
+    trips: dict[str, int] = {}
+    for node in flat.nodes:
+        if node.op in ("Less", "LessEqual") and node.inside and "/cond/" in node.name:
+            limit = _value(flat, node, 1)
+            start = _value(flat, node, 0)
+            if limit is not None and start is not None and limit > start:
+                more = 1 if node.op == "LessEqual" else 0
+                known = trips.get(node.inside)
+                trips[node.inside] = min(limit - start + more, known) if known else limit - start + more
+    loops = [node.name for node in flat.nodes if node.op in LOOPS]
+    for name in loops:
+        if name not in trips and "grad" in name:
+            forward = [other for other in loops if other in trips and "grad" not in other.rsplit("/", 1)[-1]]
+            same = [other for other in forward if other.rsplit("/", 1)[-1].split("_grad")[0] in name]
+            if len({trips[other] for other in same or forward}) == 1:
+                trips[name] = trips[(same or forward)[0]]
+    return trips
+
+
+def _value(flat: Flat, node: Node, position: int) -> int | None:
+    """Return the static value of an input; None if it is not constant."""
+    source, output = node.inputs[position] if len(node.inputs) > position else (None, 0)
+    if source is None:
+        return None
+    made = flat.nodes[source]
+    value = static_value(flat.graph.get_operation_by_name(made.name).outputs[output]) if made.op != "NoOp" else None
+    return int(value) if value is not None and value.shape == () else None

@@ -1,0 +1,258 @@
+"""``npu-shim assess`` with TensorFlow: graphs with known figures, and whole scripts."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from npu_shim.rehearsal.assess import assessment, capture, flat, memory, operators, partition, precision, work
+from samples import training
+from tests.distributed import forks
+
+v1 = tf.compat.v1
+
+
+def lenet(batch: int) -> Any:
+    """LeNet-5 of 1998 for images of 32x32, with its sizes, and a step of gradient descent."""
+    x = v1.placeholder(tf.float32, [None, 32, 32, 1], name="x")
+    labels = v1.placeholder(tf.int32, [None], name="labels")
+    h: Any = x
+    for name, shape in (("c1", [5, 5, 1, 6]), ("c3", [5, 5, 6, 16]), ("c5", [5, 5, 16, 120])):
+        h = tf.nn.relu(tf.nn.conv2d(h, v1.get_variable(name, shape), strides=[1, 1, 1, 1], padding="VALID"))
+        h = h if name == "c5" else tf.nn.max_pool2d(h, 2, 2, "VALID")
+    h = tf.nn.relu(tf.matmul(tf.reshape(h, [-1, 120]), v1.get_variable("f6", [120, 84])))
+    logits = tf.matmul(h, v1.get_variable("out", [84, 10]))
+    loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
+    op = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    return [op, loss.op], {"x:0": (batch, 32, 32, 1), "labels:0": (batch,)}
+
+
+def lenet_forward(batch: int) -> int:
+    """2 operations for each weight and place: 5*5*1*6 at 28x28, 5*5*6*16 at 10x10, 5*5*16*120 at 1x1, two layers."""
+    return 2 * batch * (150 * 784 + 2400 * 100 + 48000 + 120 * 84 + 84 * 10)
+
+
+def test_flops_of_lenet_are_those_computed_by_hand() -> None:
+    with tf.Graph().as_default() as graph:
+        targets, given = lenet(16)
+        made = flat.flatten(graph, targets, given)
+    done = work.work_of(made, {})
+    convolutions = sum(n for n, node in zip(done.flops, made.nodes) if node.op == "Conv2D")
+    assert convolutions == 2 * 16 * (150 * 784 + 2400 * 100 + 48000)
+    matrix = sum(n for n, node in zip(done.flops, made.nodes) if work.MATRIX.match(node.op))
+    assert matrix == 3 * lenet_forward(16), "forward, and a gradient for the input and the weights of each layer"
+    assert done.unknown == {}
+    assert {"Conv2D", "MatMul", "BiasAdd"} & set(done.by_profiler) == {"Conv2D", "MatMul"}
+
+
+def test_shapes_are_those_of_the_values_that_are_fed() -> None:
+    with tf.Graph().as_default() as graph:
+        targets, given = lenet(16)
+        made = flat.flatten(graph, targets, given)
+    conv = next(node for node in made.nodes if node.op == "Conv2D")
+    assert conv.declared == [(None, 28, 28, 6)] and conv.shapes == [(16, 28, 28, 6)]
+
+
+def test_activations_of_lenet_live_until_their_gradient() -> None:
+    with tf.Graph().as_default() as graph:
+        targets, given = lenet(16)
+        made = flat.flatten(graph, targets, given)
+    found = memory.peak(made.nodes, {})
+    first = 16 * 28 * 28 * 6 * 4  # the largest tensor, of which the relu keeps one, and its gradient is a second
+    assert 2 * first < found.peak < 4 * first
+    twice = {name: (32,) + shape[1:] for name, shape in given.items()}
+    larger = memory.peak(flat.flatten(graph, targets, twice).nodes, {})
+    assert 1.7 < larger.peak / found.peak < 2.1
+
+
+def step_with_host_op(graph: Any, in_the_middle: bool) -> list[Any]:
+    x = v1.placeholder(tf.float32, [4, 3], name="x")
+    w = v1.get_variable("w", [3, 3])
+    h = tf.matmul(x, w)
+    text = v1.py_func(lambda a: a, [h], tf.float32) if in_the_middle else h
+    text.set_shape([4, 3])
+    out = tf.reduce_sum(tf.matmul(tf.nn.relu(text), w))
+    v1.summary.scalar("out", out)
+    return [out.op, v1.summary.merge_all().op]
+
+
+@pytest.mark.parametrize("in_the_middle", [True, False], ids=["cuts the step", "summaries at the end"])
+def test_a_host_operator_cuts_the_step_only_if_device_operators_follow(in_the_middle: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        made = flat.flatten(graph, step_with_host_op(graph, in_the_middle), {})
+    parts = partition.partition(made.nodes, operators.built_in())
+    host = sorted(made.nodes[i].op for i in parts.host)
+    assert host == ["MergeSummary"] + ["PyFunc"] * in_the_middle + ["ScalarSummary"]
+    assert len(parts.clusters) == 1 + in_the_middle
+
+
+def test_mixed_precision_reaches_what_follows_a_matrix_operator() -> None:
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [4, 3], name="x")
+        y = tf.nn.relu(tf.matmul(x, v1.get_variable("w", [3, 3])))
+        z = tf.reduce_mean(y) + tf.exp(tf.reduce_sum(x))
+        nodes = flat.flatten(graph, [z.op], {}).nodes
+    half = {node.op: is_half for node, is_half in zip(nodes, precision.reduced(nodes, operators.built_in()))}
+    assert half["MatMul"] and half["Relu"]
+    assert not half["Mean"] and not half["Sum"] and not half["Exp"]
+
+
+def test_a_loop_counts_as_often_as_it_runs() -> None:
+    with tf.Graph().as_default() as graph:
+        v1.enable_control_flow_v2()
+        x = v1.placeholder(tf.float32, [8, 8], name="x")
+        end = tf.while_loop(lambda i, a: i < 7, lambda i, a: (i + 1, tf.matmul(a, a)), [0, x])[1]
+        v1.disable_control_flow_v2()
+        made = flat.flatten(graph, [end.op], {})
+    trips = work.trips_of(made)
+    assert list(trips.values()) == [7]
+    done = work.work_of(made, trips)
+    assert sum(n for n, node in zip(done.flops, made.nodes) if node.op == "MatMul") == 7 * 2 * 8 * 8 * 8
+
+
+def test_sizes_that_the_graph_does_not_know_are_named_where_they_come_in() -> None:
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [None, 3], name="x")
+        y = tf.nn.relu(x) + tf.zeros(tf.shape(x))
+        places = tf.where(y > 0)
+        made = flat.flatten(graph, [places.op], {"x:0": (5, 3)})
+    rows = assessment._dynamic(made.nodes, str(pathlib.Path(__file__).parent))
+    assert [(row["name"], row["shape"], row["in_this_run"]) for row in rows] == [("x", [None, 3], [5, 3])]
+    assert rows[0]["lines"][0].startswith(pathlib.Path(__file__).name + ":")
+
+
+SESSION = """
+import sys
+import numpy as np
+import tensorflow as tf
+tf = tf.compat.v1
+if hasattr(tf, 'disable_eager_execution'):
+    tf.disable_eager_execution()
+open('log.txt', 'w').write('begun')
+x = tf.placeholder(tf.float32, [None, 4], name='x')
+def network(name):
+    with tf.variable_scope(name):
+        w = tf.get_variable('w', [4, 4])
+        return tf.reduce_mean(tf.py_func(lambda a: a, [tf.matmul(x, w)], tf.float32) ** 2 if 'host' in sys.argv
+                              else tf.matmul(x, w) ** 2), w
+(d, wd), (g, wg) = network('d'), network('g')
+train_d = tf.train.AdamOptimizer().minimize(d, var_list=[wd]) if 'host' not in sys.argv else (
+    tf.train.AdamOptimizer().minimize(d + tf.reduce_mean(wd ** 2), var_list=[wd]))
+train_g = tf.train.MomentumOptimizer(.1, .9).minimize(tf.reduce_mean(tf.matmul(x, wg) ** 2), var_list=[wg])
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    before = session.run(wd)
+    if 'never' in sys.argv:
+        sys.exit(0)
+    for step in range(1000):
+        _, loss = session.run([train_d, d], {x: np.ones([6, 4], np.float32)})
+        session.run(train_g, {x: np.ones([3, 4], np.float32)})
+        assert step == 0, 'the second step'
+        tf.train.Saver().save(session, './model')
+"""
+EAGER = """
+import tensorflow as tf
+tf.compat.v1.enable_eager_execution()
+w, is_1 = tf.Variable([1., 2.]), tf.__version__[0] == '1'
+optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.1) if is_1 else tf.keras.optimizers.SGD(0.1)
+with tf.GradientTape() as tape:
+    loss = tf.reduce_sum(w ** 2)
+optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+"""
+
+
+DRIVER = """
+import sys
+from npu_shim.cli import main
+print('exit code', main(['assess', 'script.py', *sys.argv[1:]]))
+"""
+
+
+def run(folder: pathlib.Path, text: str, *arguments: str) -> str:
+    """Assess a script in a folder of its own, and return what the command prints, its exit code in the last line."""
+    (folder / "script.py").write_text(text)
+    driver = folder.parent / f"{folder.name}_driver.py"
+    driver.write_text(DRIVER)
+    log = folder.parent / f"{folder.name}.log"
+    return forks.run_script(driver, *arguments, log=log, environ=training.environment(), cwd=folder)
+
+
+def conforms(value: Any, schema: dict[str, Any], place: str = "") -> None:
+    """Fail if a value has other fields or types than a schema says."""
+    types = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float)}
+    wanted = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if value is None:
+        assert "null" in wanted, place
+        return
+    assert isinstance(value, tuple(types[each] for each in wanted if each != "null")), (place, value)
+    assert value in schema.get("enum", [value]) and value == schema.get("const", value), (place, value)
+    if isinstance(value, dict):
+        assert sorted(value) == sorted(schema["properties"]) == sorted(schema["required"]), place
+        for name, each in value.items():
+            conforms(each, schema["properties"][name], f"{place}.{name}")
+    for each in value if isinstance(value, list) else ():
+        conforms(each, schema["items"], place + "[]")
+
+
+def test_two_networks_are_two_graphs_and_no_file_stays(tmp_path: pathlib.Path, repo_root: pathlib.Path) -> None:
+    folder, report = tmp_path / "project", tmp_path / "report.json"
+    folder.mkdir()
+    out = run(folder, SESSION, "--json", str(report), "--strict", "--product", "ascend910")
+    assert out.endswith("exit code 0\n"), out
+    found = json.loads(report.read_text())
+    conforms(found, json.loads((repo_root / "docs" / "assess.schema.json").read_text()))
+    first, second = found["graphs"]
+    assert [graph["name"] for graph in (first, second)] == ["session.run", "session.run (2)"]
+    assert first["kind"] == second["kind"] == "train"
+    assert first["inputs"] == [{"name": "x:0", "shape": [6, 4]}] and second["inputs"][0]["shape"] == [3, 4]
+    assert [row["count"] for row in second["operators"] if row["op"].endswith("ApplyMomentum")] == [1]
+    assert first["line"].startswith("script.py:") and first["line"] != second["line"]
+    assert found["compiled_graphs"]["before_training"] == 2 and found["problems"] == []
+    assert first["roofline"]["bound_seconds"] > 0
+    assert [path.name for path in folder.iterdir()] == ["script.py"]
+
+
+def test_strict_fails_for_an_operator_of_the_host(tmp_path: pathlib.Path) -> None:
+    folder, page = tmp_path / "project", tmp_path / "page.html"
+    folder.mkdir()
+    out = run(folder, SESSION, "--strict", "--html", str(page), "--", "host")
+    assert out.endswith("exit code 1\n"), out
+    assert "session.run: PyFunc runs on the host: the device has no such operator (script.py:13)" in out
+    text = page.read_text()
+    assert "PyFunc" in text and "<script" not in text and "prefers-color-scheme: dark" in text and "://" not in text
+
+
+@pytest.mark.parametrize(
+    "text, argument, message",
+    [
+        (SESSION, "never", "script.py ended without a training step: no session run, tf.function or Keras training"),
+        (
+            EAGER,
+            "",
+            "script.py trains in eager mode, at script.py:8, so there is no graph of a step. Put the step into",
+        ),
+    ],
+    ids=["never", "eager"],
+)
+def test_a_script_without_a_training_step_in_a_graph_is_an_error(
+    text: str, argument: str, message: str, tmp_path: pathlib.Path
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    out = run(folder, text, "--", argument)
+    assert message in out and out.endswith("exit code 2\n")
+    assert [path.name for path in folder.iterdir()] == ["script.py"]
+
+
+def test_updates_by_assignment_count_as_training() -> None:
+    with tf.Graph().as_default():
+        w = v1.get_variable("w", [3])
+        gradient = v1.gradients(tf.reduce_sum(w * w), w)[0]
+        update = v1.assign_sub(w, 0.1 * gradient)
+        assert capture._trains(capture._ancestors([update.op]))
+        assert not capture._trains(capture._ancestors([w.initializer]))
+        assert not capture._trains(capture._ancestors([gradient.op]))
