@@ -53,7 +53,9 @@ class _Watch:
 
     def losses(self, original: Callable[..., Any], optimizer: Optimizer, loss: Any, *args: Any, **kwargs: Any) -> Any:
         """Remember the loss of which gradients are computed in a graph."""
-        if isinstance(loss, tf.Tensor) and not tf.executing_eagerly():
+        in_function = getattr(getattr(loss, "graph", None), "building_function", False)
+        has_tape = in_function and not isinstance(optimizer, tf.compat.v1.train.Optimizer)  # it records the loss
+        if isinstance(loss, tf.Tensor) and not tf.executing_eagerly() and not has_tape:
             self._losses.setdefault(loss.graph, []).append(weakref.ref(loss))
         return original(optimizer, loss, *args, **kwargs)
 

@@ -27,7 +27,7 @@ def watch_sessions(recorder: Recorder) -> None:
         result = original(session, fetches, feed_dict, *a, **k)
         if recorder.is_inside("evaluate", "predict"):  # of an Estimator; what it returns is recorded
             return result
-        recorder.values(FEED, list(_fed(feed_dict)))
+        recorder.values(FEED, list(fed_arrays(feed_dict)))
         found = [(fetch, value) for fetch, value in _pairs(fetches, result) if value is not None]
         recorder.values(FETCH, [(_name(fetch), value) for fetch, value in found])
         for fetch, value in found:
@@ -45,9 +45,10 @@ def watch_sessions(recorder: Recorder) -> None:
     methods.wrap(_tf_recording.BaseSession, ("close",), close)
 
 
-def _fed(feed_dict: Any) -> Iterator[tuple[str, Any]]:
+def fed_arrays(feed_dict: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of each array of a feed_dict."""
     for key, value in (feed_dict or {}).items():
-        values = value if isinstance(value, tuple) else (value,)
+        values = value if hasattr(value, "_fields") else (value,)  # a sparse tensor has several
         for number, each in enumerate(values):
             array = np.asarray(each)
             if array.dtype != object:

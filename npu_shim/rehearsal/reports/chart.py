@@ -31,7 +31,8 @@ def chart(title: str, lines: Sequence[Line], logarithmic: bool) -> str:
     left, right = min(x for x, _ in points), max(x for x, _ in points)
     low, high = min(scale(y) for _, y in points), max(scale(y) for _, y in points)
     if logarithmic:
-        low, high = math.floor(low), math.ceil(high)
+        low, high = math.floor(low), math.ceil(high)  # whole powers of ten, four equal parts
+        high += -(high - low) % 4
     if high == low:
         low, high = low - 0.5, high + 0.5
 
@@ -48,8 +49,8 @@ def chart(title: str, lines: Sequence[Line], logarithmic: bool) -> str:
         text = f"{10**level:.0e}" if logarithmic else f"{level:.4g}"
         parts.append(f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
-    for step in sorted({left, (left + right) // 2, right}):
-        parts.append(f'<text x="{x_of(step):.1f}" y="{_HEIGHT - 12}" text-anchor="middle">step {step}</text>')
+    for step, anchor in ((left, "start"), ((left + right) // 2, "middle"), (right, "end")):
+        parts.append(f'<text x="{x_of(step):.1f}" y="{_HEIGHT - 12}" text-anchor="{anchor}">step {step}</text>')
     for line in lines:
         shown = line.points[:: max(1, len(line.points) // _MOST_POINTS)]
         if len(shown) == 1:

@@ -1,0 +1,72 @@
+"""Hooks of recordings in this process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from npu_shim.rehearsal.recording.graph_inputs import inputs_of, rates_of
+from npu_shim.rehearsal.recording.methods import wrap
+from npu_shim.rehearsal.recording.sessions import fed_arrays
+from npu_shim.rehearsal.recording.summaries import scalars_of
+
+pytestmark = pytest.mark.smoke
+v1 = tf.compat.v1
+
+
+def test_a_tuple_of_rows_is_one_fed_array_and_a_sparse_value_three() -> None:
+    rows = (np.zeros(3), np.ones(3))
+    assert [(name, array.shape) for name, array in fed_arrays({"x:0": rows})] == [("x:0", (2, 3))]
+    sparse = v1.SparseTensorValue(np.zeros((1, 2)), np.zeros(1), np.array([4, 4]))
+    assert [name for name, _ in fed_arrays({"s": sparse})] == ["s", "s 1", "s 2"]
+    assert list(fed_arrays(None)) == []
+
+
+def test_inputs_and_rates_of_an_update_are_found_in_its_graph() -> None:
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [4], name="x")
+        v1.placeholder(tf.float32, [], name="unused")
+        batch, _ = v1.data.make_one_shot_iterator(
+            tf.data.Dataset.from_tensors((np.ones(4, "f4"), [b"text"]))
+        ).get_next()
+        loss = tf.reduce_sum(v1.get_variable("w", [4]) * x * batch)
+        start = len(graph.get_operations())
+        v1.train.AdamOptimizer(v1.train.exponential_decay(0.1, v1.train.get_or_create_global_step(), 10, 0.5)).minimize(
+            loss
+        )
+        rates = rates_of(graph.get_operations()[start:], graph)
+        assert sorted(name for name, _ in inputs_of([loss], graph)) == ["batch 0", "x"]
+        assert [name for name, _ in rates] == ["learning_rate"]
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            assert session.run(rates[0][1]) == pytest.approx(0.1)
+
+
+def test_scalars_of_summaries_leave_speeds_out() -> None:
+    values = [v1.Summary.Value(tag=tag, simple_value=2.5) for tag in ("loss", "global_step/sec")]
+    assert scalars_of(v1.Summary(value=values).SerializeToString()) == [("loss", 2.5)]
+
+
+def test_methods_of_later_subclasses_and_beside_the_class_are_wrapped() -> None:
+    calls = []
+
+    class Base:
+        def train(self) -> str:
+            return "base"
+
+    class Beside:
+        def train(self) -> str:
+            return "beside"
+
+    class Before(Beside, Base):
+        pass
+
+    wrap(Base, ("train",), lambda original, self: calls.append(type(self).__name__) or original(self))
+
+    class Later(Base):
+        def train(self) -> str:
+            return "later " + super().train()
+
+    assert (Base().train(), Before().train(), Later().train()) == ("base", "beside", "later base")
+    assert calls == ["Base", "Before", "Later", "Later"]
