@@ -1,15 +1,23 @@
-"""Screenshots of the tool's pages, in the Chromium of the test environment "reports"."""
+"""Screenshots of the pages that commands write, in the Chromium of the test environment "reports".
+
+verify_example.json is a recorded result of ``npu-shim verify -r reports train.py migrated/train.py -- --steps=60``.
+There train.py is samples/digits_session/original.py, and migrated/train.py its expected_npu.py with a learning rate
+that is 5 % too high.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
 import tempfile
 
 from convert_tf2npu.main import main as convert
 from playwright.sync_api import sync_playwright
+
+from npu_shim.rehearsal.reports.page import to_html
 
 CHROMIUM = os.path.join(sys.prefix, "bin", "chromium")  # made by tests/envs/reports.sh
 _FLAGS = [
@@ -74,6 +82,17 @@ def images() -> dict[str, bytes]:
         for name, text in _FILES.items():
             with open(os.path.join(source, name), "w", encoding="utf-8") as stream:
                 stream.write(text)
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            convert(["-i", source, "--no-cache", "--check", "-r", os.path.join(folder, "reports")])
-        return take({"report.png": os.path.join(folder, "reports", "report.html")})
+        with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(
+            io.StringIO()
+        ):
+            convert(["-i", "text-classification", "--no-cache", "--check", "-r", "reports"])
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "verify_example.json")) as stream:
+            page = to_html(json.load(stream))
+        with open(os.path.join(folder, "verify.html"), "w", encoding="utf-8") as stream:
+            stream.write(page)
+        return take(
+            {
+                "report.png": os.path.join(folder, "reports", "report.html"),
+                "verify.png": os.path.join(folder, "verify.html"),
+            }
+        )

@@ -41,7 +41,8 @@ def test_the_site_has_the_generated_pages_and_images(site: pathlib.Path) -> None
     assert "NPU247" in (site / "rules" / "index.html").read_text(encoding="utf-8")
     page = (site / "api" / "npu_shim.data.html").read_text(encoding="utf-8")
     assert 'id="padded_batches"' in page and "Raises" in page
-    assert (site / "images" / "report.png").read_bytes().startswith(b"\x89PNG")
+    for image in ("report.png", "verify.png"):
+        assert (site / "images" / image).read_bytes().startswith(b"\x89PNG")
     assert '<a href="rules/NPU106.html">NPU106</a>' in (site / "migrate-tf1.html").read_text(encoding="utf-8")
     assert 'href="../distributed.html"' in (site / "zh" / "migrate-tf1.html").read_text(encoding="utf-8")
 
