@@ -50,8 +50,9 @@ def mark_unopened(session: types.Session) -> None:
 
 
 def set_reported_config(session: types.Session, config: ConfigProto) -> None:
-    """Make an open session report this config, whatever config TensorFlow was given."""
-    session._config = config
+    """Make an open session report this config, whatever config TensorFlow was given; other objects do not change."""
+    if hasattr(session, "_config"):
+        session._config = config
 
 
 def reported_config(session: types.Session) -> ConfigProto | None:

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import npu_shim
 from npu_shim import _tf
+from npu_shim._install import decorator_tf_session
 from npu_shim.config.keras_session import close_session, npu_clear_session, set_keras_session_npu_config
 
 v1 = tf.compat.v1
@@ -22,6 +23,16 @@ def has_npu(sess):
 @pytest.fixture(params=SESSIONS, ids=lambda s: s.__name__)
 def session_class(request):
     return request.param
+
+
+def test_a_class_that_keeps_no_config_gets_one_too():
+    class Remote:
+        @decorator_tf_session
+        def __init__(self, target="", graph=None, config=None):
+            self.given = config
+
+    (entry,) = Remote().given.graph_options.rewrite_options.custom_optimizers
+    assert entry.name == "NpuOptimizer" and not hasattr(Remote(), "_config")
 
 
 @pytest.mark.parametrize(
