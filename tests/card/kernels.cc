@@ -1,8 +1,14 @@
 // CPU kernels of the vendor's operators that a training step needs, as one rank computes them.
+#include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <random>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tensorflow/core/framework/op.h"
@@ -121,6 +127,8 @@ class ReduceScatter : public OpKernel {  // the first of rank_size parts
   Int64 rank_size_;
 };
 
+#include "all_reduce.h"
+
 // --- dropout ---------------------------------------------------------------------
 // A bit for each element, in whole blocks of 128 bits. DropOutGenMaskV4: a bool for each.
 template <typename Shape, typename Prob, bool kBits>
@@ -228,7 +236,7 @@ ON_CPU("NpuAllocFloatStatus", Zeros);
 ON_CPU("NpuGetFloatStatus", Zeros);
 ON_CPU("NpuGetFloatStatusV2", Zeros);
 ON_CPU("NpuClearFloatStatus", Zeros);
-ON_CPU("HcomAllReduce", Copy);
+ON_CPU("HcomAllReduce", AllReduce);
 ON_CPU("HcomReduce", Copy);
 ON_CPU("HcomBroadcast", Copy);
 ON_CPU("HcomAllGather", AllGather);

@@ -140,8 +140,10 @@ def _shapes(op: Op) -> Iterator[str]:
 
 
 def _built() -> str:
-    with open(os.path.join(HERE, "kernels.cc"), encoding="utf-8") as file:
-        kernels = file.read()
+    kernels = ""
+    for name in ("kernels.cc", "all_reduce.h"):
+        with open(os.path.join(HERE, name), encoding="utf-8") as file:
+            kernels += file.read()
     source = registrations()
     flags = [*tf.sysconfig.get_compile_flags(), *tf.sysconfig.get_link_flags()]
     key = hashlib.sha256("\n".join([tf.__version__, source, kernels, *flags]).encode()).hexdigest()[:16]

@@ -10,7 +10,7 @@ from conftest import FACE, FOLDER, HERE
 
 import npu_shim
 
-_NO_NAMESPACE = 125  # the machine allows no mount namespace
+NO_NAMESPACE = 125  # the machine allows no mount namespace
 
 
 def test_the_device_is_the_card() -> None:
@@ -28,7 +28,7 @@ def test_a_device_file_in_dev_is_a_card() -> None:
         capture_output=True,
         text=True,
     )
-    if done.returncode == _NO_NAMESPACE:
+    if done.returncode == NO_NAMESPACE:
         answer = subprocess.check_output(question, env=environment, text=True)
         assert answer.startswith("cpu: the driver shows no card (/dev/davinci")
     else:

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# with_card.sh COMMAND...: run a command that sees a device file of a card, /dev/davinci0.
+# with_card.sh COMMAND...: run a command that sees the device file of a card, /dev/davinci0; with CARDS=N those of N
+# cards, with ETC=FOLDER also the files of a folder below /etc.
 #
-# The file exists only in a mount namespace of the command. Exits with 125 where the machine allows no such namespace.
+# The files exist only in a mount namespace of the command. Exits with 125 where the machine allows no such namespace.
 set -eu
 namespace=(unshare --mount)
 [ "$(id -u)" -eq 0 ] || namespace+=(--map-root-user)
@@ -20,7 +21,8 @@ trap 'rmdir "$folder"' EXIT
   mount --bind /dev/shm "$folder/shm"
   ln -s /proc/self/fd "$folder/fd"
   for number in 0 1 2; do ln -s "fd/$number" "$folder/std$(echo in out err | cut -d " " -f $((number + 1)))"; done
-  touch "$folder/davinci0"
+  for ((number = 0; number < ${CARDS:-1}; number++)); do touch "$folder/davinci$number"; done
+  [ -z "${ETC:-}" ] || mount -t overlay etc -o "lowerdir=$ETC:/etc" /etc || exit 125
   mount --rbind "$folder" /dev
   exec "$@"
 ' with_card "$folder" "$@"
