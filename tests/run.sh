@@ -52,6 +52,7 @@ suites=(
   "rank_cases  no      -                        tf215,tf26,tf221        NPU_SHIM_RANK_CASES=all tests/distributed/test_converted.py"
   "rank_sizes  no      -                        tf215,tf115             NPU_SHIM_RANK_CASES=all tests/distributed/test_collective_ops.py tests/distributed/test_threads.py"
   "benchmarks  no      -                        tf215,tf115,tf26,tf221  tests/shim/test_benchmarks.py tests/ops/test_benchmarks.py"
+  "assess      no      -                        tf215,tf115             tests/rehearsal/test_assess_memory.py"
   "once        no      -                        tf215                   tests/once"
 )
 

@@ -56,6 +56,8 @@ class Node:
         self.dtypes = [output.dtype.base_dtype.name for output in source.outputs]
         self.references = [_tf_graph.is_reference(output) for output in source.outputs]
         self.declared: list[Shape] = [shape_of(output) for output in source.outputs]
+        if self.op == "FusedBatchNormV3":
+            self.declared[5] = (0,)  # space for the gradient, which only GPUs use; TensorFlow says no shape
         self.shapes: list[Shape] = list(self.declared)
         self.definition: Message = None
 
