@@ -87,7 +87,8 @@ def test_200_variables(ranks, threads, after_session, config):
 
 def test_1100_collectives_at_a_time(ranks):
     """There are more than announcements of a rank (shm/segment.py)."""
-    got = ranks.run("result = run_in(1, lambda: [hccl_ops.allreduce(tf.constant([i]), 'sum') for i in range(1100)])")
+    ranks.start("result = run_in(1, lambda: [hccl_ops.allreduce(tf.constant([i]), 'sum') for i in range(1100)])")
+    got = ranks.results(600)  # on a busy machine
     for g in got:
         np.testing.assert_array_equal(g, [[i * ranks.size] for i in range(1100)])
 
