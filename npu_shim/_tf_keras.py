@@ -97,6 +97,21 @@ def change_moving_variance(layer: Any, change: Callable[[Any], Any]) -> None:
     layer._assign_moving_average = assign
 
 
+def build_before_trace(model: KerasModel, data: Any) -> None:
+    """Build a model of Keras 3 from the data of a training step that is traced.
+
+    Variables that the trace itself would make have no values before it ends. A train_step of your own is left out,
+    as it may call the layers in another way.
+    """
+    if (
+        hasattr(model, "_symbolic_build")
+        and type(model).train_step is tf.keras.Model.train_step
+        and not all(layer.built for layer in layers_inside(model))
+    ):
+        with tf.init_scope():
+            model._symbolic_build(data_batch=data)
+
+
 def metric_variables(model: KerasModel) -> list[Any]:
     """Return the tf.Variables of the metrics of a model."""
     return [tensorflow_variable(variable) for metric in _built_metrics(model) for variable in metric.variables]
