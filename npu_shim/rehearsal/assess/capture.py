@@ -130,6 +130,8 @@ class Capture:
 
     def _takes(self, graph: Graph, ops: list[Operation], feeds: dict[Any, Any]) -> bool:
         """Return True if a run is not to happen: it trains, or follows one that would have."""
+        if ops and all("Queue" in op.type for op in ops):  # threads fill queues, and end when the queues are closed
+            return False
         key = (id(graph), graph.version, tuple(op.name for op in ops))
         if key not in self._trains:
             self._trains[key] = _trains(_ancestors(ops))
