@@ -1,9 +1,9 @@
 """Operators of a card: our table, or the lists of an installed CANN.
 
-``operators.json`` has three lists of operator types: ``listed`` (operators with an implementation for the device,
-from the registrations and operator information that the vendor publishes), and of these the ones that mixed precision
-computes in 16 bits (``reduce``) or keeps in float32 (``keep``). What CANN installs decides; give its files with
-``--opp``.
+``operators.json`` has three lists of operator types: ``listed`` (operators with an implementation for the device), and
+of these the ones that mixed precision computes in 16 bits (``reduce``) or keeps in float32 (``keep``). They approximate
+the lists of CANN, from operator information in the vendor's public repositories, since no complete list is published.
+What CANN installs decides; give its files with ``--opp``.
 """
 
 from __future__ import annotations
