@@ -23,6 +23,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 
 import npu_shim.alias
 from npu_shim.alias import ROOTS
+from npu_shim.ops import npu_only
 
 
 class Use(NamedTuple):
@@ -88,7 +89,7 @@ def missing_part(name: str) -> str | None:
     parts = name.split(".")
     found: Any = _module(parts[0])
     for end in range(1, len(parts) + 1):
-        if found is None or "Not part of this release" in (getattr(found, "__doc__", None) or ""):
+        if found is None or npu_only.ONLY_ON_NPU in (getattr(found, "__doc__", None) or ""):
             return ".".join(parts[:end])
         if end < len(parts) and isinstance(found, ModuleType):
             inner = getattr(found, parts[end], None)

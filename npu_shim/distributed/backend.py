@@ -7,6 +7,7 @@ connection lasts until the process ends.
 
 from __future__ import annotations
 
+import secrets
 import threading
 from typing import TYPE_CHECKING, Sequence, Union
 
@@ -42,10 +43,11 @@ def _join(here: World, env: _env.Environment) -> Backend:
     if backend_name(here, env) == "shm":
         from npu_shim.distributed import shm
 
+        # A process alone shares nothing, so that several of them may run at the same time.
         return shm.join(
             here.rank,
             here.size,
-            env.job_id,
+            env.job_id if here.size > 1 else f"{env.job_id}-{secrets.token_hex(4)}",
             connect_timeout_s=env.connect_timeout_s,
             stall_timeout_s=env.collective_timeout_s,
             world_name=WORLD,

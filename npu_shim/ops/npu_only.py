@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     import inspect
 
 
+ONLY_ON_NPU = "exists on the NPU only"
+
+
 class OnlyOnNPU(NotImplementedError):
     """Raised when a script calls a name of the vendor's interface that has no form for the CPU."""
 
@@ -87,7 +90,7 @@ NOT_OPERATORS = ("channel_get_next",)
 def message(owner: str, name: str) -> str:
     """Return the text of the error of a name, which scripts call as owner.name."""
     row = ROWS[name]
-    return f"{owner}.{name} exists on the NPU only: it {row.what}. {row.reason}. {row.instead}."
+    return f"{owner}.{name} {ONLY_ON_NPU}: it {row.what}. {row.reason}. {row.instead}."
 
 
 def function(module: str, name: str) -> Callable[..., NoReturn]:

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from npu_shim import _env
+from npu_shim.distributed import backend
 from npu_shim.distributed.collectives import reductions
 from npu_shim.distributed.collectives.buffer_list import BufferList
 from npu_shim.distributed.collectives.buffer_pool import ALIGNMENT, BufferPool, empty
 from npu_shim.distributed.shm import job_directory as jobs, rank_lock, rendezvous
 from npu_shim.distributed.shm.algorithms import split_chunk
 from npu_shim.distributed.shm.segment import Layout, Segment, _full_fence
+from npu_shim.distributed.world import world
 
 
 def from_bits(bits):
@@ -190,3 +193,11 @@ def test_clean_up_removes_only_files_of_dead_ranks(tmp_path):
     jobs.clean_up(str(directory))
     assert (directory / "rank_1").exists() and (directory / "s-1").exists()
     lock.release()
+
+
+def test_processes_alone_have_jobs_of_their_own():
+    """A job of one rank must not keep another one on this host from running."""
+    opened = [backend._join(world({}), _env.read({})) for _ in range(2)]
+    assert [each.size for each in opened] == [1, 1]
+    for each in opened:
+        each.close()

@@ -73,10 +73,11 @@ def test_names_that_are_not_served_are_found_with_their_place(
 
 
 def test_a_function_that_only_raises_is_not_served(survey: ModuleType, monkeypatch: Any) -> None:
-    from npu_shim._lazy_names import not_in_this_release
     from npu_shim.estimator import npu_ops
+    from npu_shim.ops import npu_only
 
-    monkeypatch.setattr(npu_ops, "missing_op", not_in_this_release("npu_ops.missing_op", "()", ""), raising=False)
+    name = min(npu_only.ROWS)
+    monkeypatch.setattr(npu_ops, "missing_op", npu_only.raising("npu_ops", name), raising=False)
     assert survey.missing_part("npu_bridge.estimator.npu_ops.dropout") is None
     missing = "npu_bridge.estimator.npu_ops.missing_op"
     assert survey.missing_part(missing) == survey.missing_part(f"{missing}.attribute") == missing
