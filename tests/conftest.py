@@ -5,12 +5,22 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
+import sys
 from typing import Any, Iterator
 
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+_CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):  # as shells start what runs in the background, with all its children
@@ -34,3 +44,17 @@ def cache_home(tmp_path_factory: Any) -> Iterator[pathlib.Path]:
 def repo_root() -> pathlib.Path:
     """The checkout under test."""
     return pathlib.Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium, with an empty profile."""
+    from playwright.sync_api import sync_playwright  # only the environment reports has it
+
+    chromium = pathlib.Path(sys.prefix) / "bin" / "chromium"  # made by tests/envs/reports.sh
+    if not chromium.exists():
+        pytest.fail(f'no {chromium}; "bash tests/run.sh --env reports" makes what these tests need')
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(chromium), args=_CHROMIUM_FLAGS)
+        yield started
+        started.close()

@@ -7,23 +7,12 @@ import io
 import json
 import os
 import pathlib
-import sys
 from typing import Any, Callable, Iterator
 
 import pytest
 from convert_tf2npu.main import main
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-CHROMIUM = pathlib.Path(sys.prefix) / "bin" / "chromium"  # made by tests/envs/reports.sh
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 TRAIN = """import tensorflow as tf
 
 def loss(x):
@@ -74,17 +63,6 @@ def make_report(folder: pathlib.Path, files: dict[bytes, bytes]) -> pathlib.Path
 def report(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """The report of the project above."""
     return make_report(tmp_path_factory.mktemp("project"), FILES)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """A Chromium, with an empty profile."""
-    if not CHROMIUM.exists():
-        pytest.fail(f'no {CHROMIUM}; "bash tests/run.sh --env reports" makes what these tests need')
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -12,9 +12,7 @@ import threading
 from typing import Iterator
 
 import pytest
-from playwright.sync_api import sync_playwright
-
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+from playwright.sync_api import Browser
 
 
 def build(checkout: pathlib.Path, folder: pathlib.Path, *arguments: str) -> tuple[int, str]:
@@ -57,25 +55,21 @@ def address(site: pathlib.Path) -> Iterator[str]:
         server.shutdown()
 
 
-def test_pages_need_no_network_follow_the_color_scheme_and_are_found(address: str) -> None:
+def test_pages_need_no_network_follow_the_color_scheme_and_are_found(address: str, browser: Browser) -> None:
     wrong: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=str(pathlib.Path(sys.prefix) / "bin" / "chromium"), args=FLAGS
-        )
-        for scheme, background in (("light", 200), ("dark", 0)):
-            page = browser.new_page(color_scheme=scheme)
-            page.on("request", lambda request: request.url.startswith(address) or wrong.append(request.url))
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            for name in ("index.html", "migrate-tf1.html", "zh/start.html"):
-                page.goto(address + name)
-                color = page.evaluate("getComputedStyle(document.body).backgroundColor")
-                light = [float(part) for part in color.strip("rgba()").split(",")[:3]]
-                assert background <= min(light) and max(light) < background + 60, (name, color)
-                assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)"), name
-            page.locator("[data-md-component=search-query]").fill("padded_batches")
-            page.locator(".md-search-result__item").first.wait_for(state="attached")
-        browser.close()
+    for scheme, background in (("light", 200), ("dark", 0)):
+        page = browser.new_page(color_scheme=scheme)
+        page.on("request", lambda request: request.url.startswith(address) or wrong.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        for name in ("index.html", "migrate-tf1.html", "zh/start.html"):
+            page.goto(address + name)
+            color = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            light = [float(part) for part in color.strip("rgba()").split(",")[:3]]
+            assert background <= min(light) and max(light) < background + 60, (name, color)
+            assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)"), name
+        page.locator("[data-md-component=search-query]").fill("padded_batches")
+        page.locator(".md-search-result__item").first.wait_for(state="attached")
+        page.close()
     assert wrong == []
 
 

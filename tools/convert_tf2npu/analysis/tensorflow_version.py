@@ -100,12 +100,15 @@ def may_be_two(context: Context) -> bool:
 
     This takes less time than a verdict.
     """
-    raw = context.source.raw
     return (
         context.tf == "2"
-        or any(word in raw for word in _WORDS["two"] + _WORDS["trains"])
+        or not context.names.once(_own_kinds, context.source.raw).isdisjoint({"two", "trains"})
         or context.names.once(_is_imported_by_two)
     )
+
+
+def _own_kinds(names: Names, raw: bytes) -> frozenset[str]:
+    return _kinds_of(raw)
 
 
 def _is_imported_by_two(names: Names) -> bool:
@@ -229,7 +232,7 @@ class _Program:
 _EAGER = (b"GradientTape", b".function", b"functions_eagerly")
 _WORDS = {
     "eager": _EAGER,
-    "two": (*_EAGER, b".numpy()", b"set_seed", b"set_random_seed"),
+    "two": (*_EAGER, b".numpy", b"set_seed", b"set_random_seed"),
     "one": (
         b"placeholder",
         b"Session",
@@ -245,16 +248,22 @@ _WORDS = {
         b"multi_gpu_model",
         b"nb_epoch",
     ),
-    "trains": (b"GradientTape", b".fit(", b"fit_generator", b"train_on_batch"),
-    "opens": (b".open(",),
+    "trains": (b"GradientTape", b"fit_generator", b"train_on_batch"),
 }
+# Attributes, which may stand behind blanks, comments and the end of a line.
+_FIT, _OPEN = (re.compile(rb"\.(?:[\s\\]|#[^\r\n]*[\r\n])*%s\b" % name) for name in (b"fit", b"open"))
 
 
 def _kinds(project: ModuleIndex, path: str) -> frozenset[str]:
-    raw = project.raw(path)
+    return _kinds_of(project.raw(path))
+
+
+def _kinds_of(raw: bytes) -> frozenset[str]:
     kinds = {kind for kind, words in _WORDS.items() if any(word in raw for word in words)}
-    if "eager" in kinds and b".gradients(" in raw:
+    if ("eager" in kinds and b".gradients(" in raw) or (b"fit" in raw and _FIT.search(raw)):
         kinds.add("trains")
+    if b"npu_shim" in raw and _OPEN.search(raw):
+        kinds.add("opens")
     return frozenset(kinds)
 
 

@@ -153,9 +153,11 @@ def _edit(context: Context, node: ast.AST) -> Edit | None:
     """Return the edit of an import statement, or None if it imports several modules."""
     source = context.source
     if isinstance(node, ast.ImportFrom):
-        start = source.text.index("keras", source.start(node))
-        _, _, rest = (node.module or "").partition(".")
-        return Edit(start, start + len(node.module or ""), "tensorflow.keras" + (f".{_public(rest)}" if rest else ""))
+        module = node.module or ""
+        written = re.compile(r"[\s\\]*\.[\s\\]*".join(module.split("."))).search(source.text, source.start(node))
+        assert written is not None
+        rest = module.partition(".")[2]
+        return Edit(written.start(), written.end(), "tensorflow.keras" + (f".{_public(rest)}" if rest else ""))
     assert isinstance(node, ast.Import)
     if len(node.names) > 1:
         return None
@@ -163,8 +165,8 @@ def _edit(context: Context, node: ast.AST) -> Edit | None:
     home, _, last = f"tensorflow.{name}".rpartition(".")
     if not new:
         home, last = "tensorflow", "keras"  # import keras.layers binds keras
-    written = f"from {home} import {last}" + (f" as {new}" if new and new != last else "")
-    return Edit(source.start(node), source.end(node), written)
+    text = f"from {home} import {last}" + (f" as {new}" if new and new != last else "")
+    return Edit(source.start(node), source.end(node), text)
 
 
 def _public(module: str) -> str:
