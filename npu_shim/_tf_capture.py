@@ -9,7 +9,9 @@ from tensorflow.python.client import session as _session
 from tensorflow.python.data.ops import iterator_ops as _iterator_ops
 from tensorflow.python.framework import function_def_to_graph as _to_graph, ops as _ops
 from tensorflow.python.ops import summary_ops_v2 as summary_ops
-from tensorflow.python.profiler.internal import flops_registry as _flops_registry
+from tensorflow.python.profiler.internal import (
+    flops_registry as flops_registry,
+)  # for its effect: it registers formulas
 from tensorflow.python.summary.writer.event_file_writer import EventFileWriter as EventFileWriter
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 v1 = tf.compat.v1
 MAKE_CALLABLE = "_make_callable_from_options"  # of a session; Keras in graph mode runs its functions through it
 HAS_FLOPS = frozenset(key.split(",")[0] for key in _ops._stats_registry._registry if key.endswith(",flops"))
-assert _flops_registry is not None  # its import registers formulas
 summary_module = summary_ops
 
 

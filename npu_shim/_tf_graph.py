@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterable, Mapping, Sequence
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2
@@ -55,6 +55,18 @@ def has_cpu_kernel(op_type: str) -> bool:
     """Return True if this TensorFlow has the operator with a kernel for CPUs."""
     found = _kernels.get_registered_kernels_for_op(op_type)
     return any(kernel.device_type == "CPU" for kernel in found.kernel)
+
+
+def ancestors(ops: Iterable[Operation]) -> list[Operation]:
+    """Return ops and all ops that run before them: their inputs and control inputs, and so on."""
+    found: dict[Operation, None] = {}
+    stack = list(ops)
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found[op] = None
+            stack += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+    return list(found)
 
 
 def number_of_ops() -> int:

@@ -1,33 +1,19 @@
-"""Private parts of TensorFlow that recordings need: seeds of ops, control flow of graphs, frames of scripts."""
+"""Private parts of TensorFlow that recordings need: seeds of ops, control flow of graphs."""
 
 from __future__ import annotations
 
-import os
-import sys
-import sysconfig
-from types import FrameType
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable
 
 import tensorflow as tf
 from tensorflow.python.client import session as _session
 from tensorflow.python.framework import random_seed as _random_seed
 
-from npu_shim import _tf_autograph as _tf_autograph  # for its effect
+from npu_shim import _script_frames, _tf_autograph as _tf_autograph  # the second for its effect
 
 if TYPE_CHECKING:
     from npu_shim._types import Graph, Operation, Tensor
 
 BaseSession = _session.BaseSession
-_LIBRARIES = tuple(
-    os.path.join(os.path.realpath(folder), "")
-    for folder in {
-        os.path.dirname(os.path.abspath(__file__)),
-        sysconfig.get_path("stdlib"),
-        sysconfig.get_path("purelib"),
-        sysconfig.get_path("platlib"),
-        os.path.dirname(os.path.dirname(tf.__file__)),
-    }
-)
 _BRANCHES = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
 
 
@@ -46,18 +32,10 @@ def graph_of_op() -> object:
 
 def script_function() -> str:
     """Return the name of the innermost running function of the script, as it was before AutoGraph."""
-    for frame in _frames():
-        if not os.path.realpath(frame.f_code.co_filename).startswith(_LIBRARIES):
-            name = frame.f_code.co_name
-            return name[4:] if name.startswith("tf__") else name
+    for frame in _script_frames.running():
+        name = frame.f_code.co_name
+        return name[4:] if name.startswith("tf__") else name
     return ""
-
-
-def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def is_reachable(op: Operation, graph: Graph) -> bool:

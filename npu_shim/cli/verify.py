@@ -150,7 +150,10 @@ def _at_least(low: int) -> Callable[[str], int]:
 
 
 def _positive(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not allowed: it must be a positive number")
     return value

@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Counter
 
-from npu_shim import _tf, _tf_session
+from npu_shim import _script_frames, _tf
 
 if TYPE_CHECKING:
     from npu_shim._types import Dataset, Structure
@@ -18,7 +18,6 @@ _MAX_SHOWN = 4  # signatures of one call, in the summary
 KERAS_MODULES = ("keras.", "tf_keras.", "tensorflow.python.keras.", "tensorflow_core.python.keras.")
 _TRAINING = frozenset({"fit", "fit_generator", "train_on_batch"})
 _NO_TRAINING = frozenset({"evaluate", "evaluate_generator", "predict", "predict_generator", "test_on_batch"})
-_LIBRARIES = (_tf_session.TENSORFLOW_FOLDER, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
 
 
 class FitWatch:
@@ -116,7 +115,7 @@ def _training_call() -> str | None:
             if name in _NO_TRAINING:
                 return None
             method = name if name in _TRAINING else method
-        elif method is not None and not os.path.abspath(frame.f_code.co_filename).startswith(_LIBRARIES):
+        elif method is not None and not os.path.abspath(frame.f_code.co_filename).startswith(_script_frames.LIBRARIES):
             return f"{method} ({frame.f_code.co_filename}:{frame.f_lineno})"
         frame = frame.f_back
     return None

@@ -7,14 +7,13 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any, Callable, Counter
 
-from npu_shim import _tf, _tf_session
+from npu_shim import _script_frames, _tf
 
 if TYPE_CHECKING:
     from npu_shim._types import Structure
 
 tf = _tf.tf
 _MAX_SHOWN = 4  # signatures of one function, in the summary
-_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _KERAS_FOLDER = os.sep + "keras" + os.sep
 
 
@@ -57,7 +56,7 @@ class RetraceWatch:
 
     def _count(self, function: Any, given: Structure) -> None:
         path, line, name = _definition(function.python_function)
-        if path.startswith((_tf_session.TENSORFLOW_FOLDER, _OWN_FOLDER)) or _KERAS_FOLDER in path:
+        if path.startswith(_script_frames.LIBRARIES) or _KERAS_FOLDER in path:
             return
         source = f"{name} ({path}:{line})"
         counts = self._counts[source]

@@ -6,11 +6,11 @@ import atexit
 import collections
 import functools
 import os
-from typing import TYPE_CHECKING, Any, Callable, Counter, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Counter, NamedTuple, Tuple
 
 import numpy as np
 
-from npu_shim import _patches, _tf, _tf_session
+from npu_shim import _patches, _script_frames, _tf, _tf_graph, _tf_session
 from npu_shim.data.fit_watch import KERAS_MODULES, FitWatch
 from npu_shim.data.retrace_watch import RetraceWatch
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 tf = _tf.tf
 
 _MAX_SHAPES_SHOWN = 4  # of one source, in the summary
-_LIBRARY_FOLDERS = (_tf_session.TENSORFLOW_FOLDER, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
 Shape = Tuple[int, ...]
 
 
@@ -122,7 +121,7 @@ class ShapeWatch:
         ops = [element if isinstance(element, tf.Operation) else element.op for element in elements]
         key = (session.graph, tuple(op.name for op in ops))
         if key not in self._iterator_outputs:
-            found = [op for op in _ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+            found = [op for op in _tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
             self._iterator_outputs[key] = [
                 list(op.outputs) for op in found if session.graph.is_fetchable(op) and _is_dynamic(op)
             ]
@@ -211,17 +210,6 @@ def _is_dynamic(op: Operation) -> bool:
     )
 
 
-def _ancestors(ops: Sequence[Operation]) -> list[Operation]:
-    found: dict[Operation, None] = {}
-    stack = list(ops)
-    while stack:
-        op = stack.pop()
-        if op not in found:
-            found[op] = None
-            stack += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-    return list(found)
-
-
 def _shape(value: Any) -> Shape:
     if isinstance(value, (_tf.v1.SparseTensorValue)):
         return tuple(int(n) for n in value.dense_shape)
@@ -237,6 +225,6 @@ def _definition_line(op: Operation) -> str:
     """Return the innermost line outside TensorFlow and this package that created an op; TensorFlow records it."""
     for frame in reversed(list(op.traceback)):
         path, line = frame[0], frame[1]
-        if not os.path.abspath(path).startswith(_LIBRARY_FOLDERS):
+        if not os.path.abspath(path).startswith(_script_frames.LIBRARIES):
             return f"{path}:{line}"
     return "an unknown line"

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from npu_shim.rehearsal.assess import assessment, capture, flat, memory, operators, partition, precision, work
+from npu_shim.rehearsal.assess import (
+    assessment,
+    flat,
+    memory,
+    operators,
+    partition,
+    precision,
+    training_ops,
+    work,
+)
 from samples import training
 from tests.distributed import forks
 
@@ -253,6 +262,6 @@ def test_updates_by_assignment_count_as_training() -> None:
         w = v1.get_variable("w", [3])
         gradient = v1.gradients(tf.reduce_sum(w * w), w)[0]
         update = v1.assign_sub(w, 0.1 * gradient)
-        assert capture._trains(capture._ancestors([update.op]))
-        assert not capture._trains(capture._ancestors([w.initializer]))
-        assert not capture._trains(capture._ancestors([gradient.op]))
+        assert training_ops.trains(training_ops.needed_ops([update.op]))
+        assert not training_ops.trains(training_ops.needed_ops([w.initializer]))
+        assert not training_ops.trains(training_ops.needed_ops([gradient.op]))

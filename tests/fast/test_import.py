@@ -143,10 +143,9 @@ def test_the_environment_is_accessed_by_its_module_only(repo_root):
 
 # Modules that look at frames. docs/architecture.md has the reasons.
 FRAMES = {
-    "_tf_recording.py",
+    "_script_frames.py",
     "data/fit_watch.py",
     "import_hook/script.py",
-    "rehearsal/assess/lines.py",
     "training/strategy_data.py",
 }
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
 
 from npu_shim import _patches, _tf, _tf_capture, _tf_keras, _tf_session
 from npu_shim.rehearsal.assess.flat import Flat, Shape, flatten
+from npu_shim.rehearsal.assess.given_shapes import argument_shapes, feed_shapes, iterator_shapes, named_feeds
 from npu_shim.rehearsal.assess.lines import line_of_caller
+from npu_shim.rehearsal.assess.training_ops import all_ops, needed_ops, trains
+from npu_shim.rehearsal.assess.zeros import eager_zeros, zeros
 
 if TYPE_CHECKING:
     from npu_shim._types import Fetches, Graph, Operation, Session, Tensor
 
 tf, v1 = _tf.tf, _tf.v1
 TRAIN, OTHER = "train", "other"
-_UPDATE = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
-_ASSIGN = re.compile(r"Assign(Add|Sub)?(VariableOp)?$|(Resource)?Scatter(Add|Sub|Update)$")
-_GRADIENT = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
 _MOST_GRAPHS = 16
 
 
@@ -101,11 +101,11 @@ class Capture:
             session: Session, fetches: Fetches, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
         ) -> Any:
             ops = [_op(each) for each in _tf_session.fetched_elements(session, fetches)]
-            feeds = _named_feeds(session, feed_dict)
+            feeds = named_feeds(session, feed_dict)
             if not self._takes(session.graph, ops, feeds):
                 return original(session, fetches, feed_dict, options, run_metadata)
             self._record_run(session, ops, feeds, feed_dict, fetches, original)
-            return _tf_capture.results(session, fetches, _zeros)
+            return _tf_capture.results(session, fetches, zeros)
 
         return run
 
@@ -122,7 +122,7 @@ class Capture:
                     return real(*args, **kwargs)
                 run = _tf_session.BaseSession.run
                 self._record_run(session, ops, feeds, feeds, fetches + ops[len(fetches) :], run)
-                return [_zeros(each) for each in fetches]
+                return [zeros(each) for each in fetches]
 
             return call
 
@@ -134,9 +134,9 @@ class Capture:
             return False
         key = (id(graph), graph.version, tuple(op.name for op in ops))
         if key not in self._trains:
-            self._trains[key] = _trains(_ancestors(ops))
+            self._trains[key] = trains(needed_ops(ops))
         if not self.graphs and not self._trains[key]:
-            self.compiled.setdefault((key, _feed_shapes(feeds)), self._line())
+            self.compiled.setdefault((key, feed_shapes(feeds)), self._line())
             return False
         return True
 
@@ -147,8 +147,8 @@ class Capture:
         key = (id(graph), tuple(op.name for op in ops))
         self._once(key)
         given: dict[str, Shape] = {tensor.name: tuple(np.shape(value)) for tensor, value in feeds.items()}
-        given.update(_iterator_shapes(session, ops, feed_dict, run))
-        kind = TRAIN if _trains(_ancestors(ops)) else OTHER
+        given.update(iterator_shapes(session, ops, feed_dict, run))
+        kind = TRAIN if trains(needed_ops(ops)) else OTHER
         name = "session.run"
         if kind == TRAIN or any(op.type not in ("NoOp", "Assign", "VarHandleOp") for op in ops):
             config = _tf_session.reported_config(session)
@@ -165,16 +165,16 @@ class Capture:
             if not tf.executing_eagerly():
                 return original(function, *args, **kwargs)
             concrete = function.get_concrete_function(*args, **kwargs)
-            if not self.graphs and not _trains(_all_ops(concrete.graph)):
+            if not self.graphs and not trains(all_ops(concrete.graph)):
                 self.compiled.setdefault(concrete.name, self._line())
                 return original(function, *args, **kwargs)
             self._once((id(function), concrete.name))
             graph = concrete.graph
             targets = [output.op for output in graph.outputs] + list(graph.control_outputs)
-            kind = TRAIN if _trains(_all_ops(graph)) else OTHER
+            kind = TRAIN if trains(all_ops(graph)) else OTHER
             name = getattr(function.python_function, "__name__", "function")
-            self._add(Captured(kind, name, self._line(), graph, targets, _argument_shapes(graph, args, kwargs), {}))
-            return tf.nest.map_structure(_eager_zeros, concrete.structured_outputs)
+            self._add(Captured(kind, name, self._line(), graph, targets, argument_shapes(graph, args, kwargs), {}))
+            return tf.nest.map_structure(eager_zeros, concrete.structured_outputs)
 
         return call
 
@@ -246,120 +246,3 @@ def _without_file(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _op(element: Operation | Tensor) -> Operation:
     return element if isinstance(element, tf.Operation) else element.op
-
-
-def _ancestors(ops: Iterable[Operation]) -> list[Operation]:
-    found: dict[Operation, None] = {}
-    stack = list(ops)
-    while stack:
-        op = stack.pop()
-        if op not in found:
-            found[op] = None
-            stack += [value.op for value in op.inputs] + list(op.control_inputs)
-    ops = list(found)
-    return ops + [inner for op in ops for inner in _inside(op)]
-
-
-def _all_ops(graph: Graph) -> list[Operation]:
-    ops = graph.get_operations()
-    return ops + [inner for op in ops for inner in _inside(op)]
-
-
-def _inside(op: Operation) -> list[Operation]:
-    """Return the operations of the functions that an operation runs: calls, loops, branches, parts of datasets."""
-    names = [attribute.func.name for attribute in op.node_def.attr.values() if attribute.HasField("func")]
-    bodies = [_tf_capture.body(op.graph, name) for name in names]
-    return [inner for each in bodies if each is not None for inner in _all_ops(each)]
-
-
-def _trains(ops: list[Operation]) -> bool:
-    """Return True if operations update variables by gradients.
-
-    An optimizer's operator says so itself. An optimizer written with assignments has gradients before them: their names
-    are those of tf.gradients or of a tape. A tf.function may return gradients to an optimizer outside.
-    """
-    if any(_UPDATE.match(op.type) for op in ops):
-        return True
-    gradients = any(_GRADIENT.search(op.name) for op in ops)
-    return gradients and (any(_ASSIGN.match(op.type) for op in ops) or isinstance(ops[0].graph, _func_graph()))
-
-
-def _func_graph() -> type:
-    return type(tf.function(_nothing).get_concrete_function().graph) if hasattr(tf, "function") else tf.Graph
-
-
-def _named_feeds(session: Session, feed_dict: Any) -> dict[Any, Any]:
-    feeds: dict[Any, Any] = {}
-    for key, value in (feed_dict or {}).items():
-        key = session.graph.as_graph_element(tf.compat.as_str(key)) if isinstance(key, (str, bytes)) else key
-        parts = tf.nest.flatten(key, expand_composites=True)
-        values = tf.nest.flatten(value, expand_composites=True) if len(parts) > 1 else [value]
-        feeds.update(zip(parts, values))
-    return {key: value for key, value in feeds.items() if isinstance(key, tf.Tensor)}
-
-
-def _feed_shapes(feeds: dict[Any, Any]) -> tuple[Any, ...]:
-    return tuple((tensor.name, np.shape(value)) for tensor, value in feeds.items())
-
-
-def _iterator_shapes(session: Session, ops: list[Operation], feed_dict: Any, run: Callable[..., Any]) -> dict[str, Any]:
-    """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
-    found = [op for op in _ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
-    found = [op for op in found if session.graph.is_fetchable(op) and op.graph is session.graph]
-    outputs = [
-        output
-        for op in found
-        for output in op.outputs
-        if output.dtype not in (tf.variant, tf.resource) and not output.shape.is_fully_defined()
-    ]
-    if not outputs:
-        return {}
-    values = run(session, outputs, feed_dict)
-    return {output.name: tuple(np.shape(value)) for output, value in zip(outputs, values)}
-
-
-def _argument_shapes(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the shapes of the arguments of a tf.function, and of the next batch of each iterator among them."""
-    given: dict[str, Shape] = {}
-    captured = {id(inner) for _, inner in getattr(graph, "captures", ())}
-    inputs = [each for each in graph.inputs if id(each) not in captured]
-    values = [
-        each for each in _tf_capture.components((args, kwargs)) if hasattr(each, "shape") and hasattr(each, "dtype")
-    ]
-    if len(inputs) == len(values):
-        given.update(
-            (tensor.name, tuple(value.shape)) for tensor, value in zip(inputs, values) if tensor.dtype != tf.resource
-        )
-    iterators: list[Any] = [
-        each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, _tf_capture.iterator_types())
-    ]
-    readers = [op for op in _all_ops(graph) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
-    for iterator in iterators[:1] if len(iterators) == 1 else ():
-        batch = _tf_capture.components(next(iterator))
-        for op in readers:
-            if len(op.outputs) == len(batch):
-                given.update((output.name, tuple(part.shape)) for output, part in zip(op.outputs, batch))
-    return given
-
-
-def _sizes(shape: Any) -> list[int]:
-    return [] if shape.rank is None else [1 if size is None else int(size) for size in shape.as_list()]
-
-
-def _zeros(tensor: Any) -> Any:
-    """Return zeros for a fetched tensor; unknown sizes are 1."""
-    if tensor.dtype.base_dtype in (tf.string, tf.variant, tf.resource):
-        empty = np.full(_sizes(tensor.shape), b"", dtype=object)
-        return empty if empty.shape else b""
-    zeros = np.zeros(_sizes(tensor.shape), tensor.dtype.base_dtype.as_numpy_dtype)
-    return zeros if zeros.shape else zeros[()]
-
-
-def _eager_zeros(output: Any) -> Any:
-    """Return zeros for an output of a tf.function, also inside an optional value."""
-    if isinstance(output, tf.experimental.Optional):
-        zeros = tf.nest.map_structure(_eager_zeros, output.element_spec)
-        return tf.experimental.Optional.from_value(zeros)
-    if isinstance(output, (tf.Tensor, tf.TensorSpec)):
-        return tf.zeros(_sizes(output.shape), output.dtype)
-    return output

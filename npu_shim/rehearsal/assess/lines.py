@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
-import sysconfig
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from npu_shim import _tf_session
+from npu_shim import _script_frames
 
 if TYPE_CHECKING:
     from npu_shim._types import Operation
 
-_OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-_PATHS = sysconfig.get_paths()
-_LIBRARIES = tuple(
-    {_tf_session.TENSORFLOW_FOLDER, _OWN, _PATHS["stdlib"] + os.sep, _PATHS["purelib"] + os.sep, "<"}
-)  # "<": code without a file
 _MOST = 3  # frames of an operation
-
-
-def is_library(path: str) -> bool:
-    """Return True for a file of Python, of an installed package, of TensorFlow or of npu_shim."""
-    return path.startswith("<") or os.path.abspath(path).startswith(_LIBRARIES)
 
 
 def line_of_caller(folder: str) -> str:
     """Return the innermost line of the script that is running, relative to a folder; "an unknown line" without one."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if not is_library(frame.f_code.co_filename):
-            return f"{relative(frame.f_code.co_filename, folder)}:{frame.f_lineno}"
-        frame = frame.f_back
+    for frame in _script_frames.running():
+        return f"{relative(frame.f_code.co_filename, folder)}:{frame.f_lineno}"
     return "an unknown line"
 
 
@@ -40,7 +25,7 @@ def lines_of(op: Operation, folder: str) -> list[str]:
     found: list[str] = []
     for frame in reversed(list(op.traceback or ())):
         text = f"{relative(frame[0], folder)}:{frame[1]}"
-        if not is_library(frame[0]) and text not in found:
+        if not _script_frames.is_library(frame[0]) and text not in found:
             found.append(text)
     return found[:_MOST]
 

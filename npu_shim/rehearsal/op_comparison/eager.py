@@ -8,15 +8,13 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim.rehearsal.op_comparison.values import (
-    GRADIENT,
-    UPDATE,
     Fetch,
     Loss,
     OpValue,
     all_fetches,
+    by_variable_of,
     tensors_of,
 )
-from npu_shim.rehearsal.recording.names import plain_name
 
 
 def eager_values(
@@ -50,13 +48,8 @@ def eager_values(
             outputs.append(value)
             variables = tape.watched_variables()
             gradients = tape.gradient(value, variables)
-            pairs = [(each, tf.convert_to_tensor(g)) for each, g in zip(variables, gradients) if g is not None]
             marks.append(len(graph.get_operations()))
-            by_variable[GRADIENT] = [(plain_name(variable), gradient) for variable, gradient in pairs]
-            by_variable[UPDATE] = [
-                (plain_name(variable), variable - tf.cast(rate, gradient.dtype) * gradient)
-                for variable, gradient in pairs
-            ]
+            by_variable = by_variable_of(variables, gradients, rate)
             marks.append(marks[-1])  # of the update, only the results
         fetches[:] = all_fetches(graph, marks, outputs, by_variable)
         return [fetch.tensor for fetch in fetches]

@@ -8,13 +8,12 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim.rehearsal.op_comparison.values import (
-    GRADIENT,
     INFERENCE,
-    UPDATE,
     Fetch,
     Loss,
     OpValue,
     all_fetches,
+    by_variable_of,
     fetches_of,
     needed_for,
     tensors_of,
@@ -55,13 +54,8 @@ def function_values(
             marks.append(len(graph.get_operations()))
             trained = v1.trainable_variables()
             gradients = v1.gradients(value, trained)
-            pairs = [(each, tf.convert_to_tensor(g)) for each, g in zip(trained, gradients) if g is not None]
             marks.append(len(graph.get_operations()))
-            by_variable[GRADIENT] = [(plain_name(variable), gradient) for variable, gradient in pairs]
-            by_variable[UPDATE] = [
-                (plain_name(variable), variable - tf.cast(rate, gradient.dtype) * gradient)
-                for variable, gradient in pairs
-            ]
+            by_variable = by_variable_of(trained, gradients, rate)
             marks.append(marks[-1])
         fetches = all_fetches(graph, marks, outputs, by_variable)
     return _run(graph, fetches, dict(zip(fed, flat)), variables)

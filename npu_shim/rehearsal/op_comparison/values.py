@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from npu_shim import _tf_recording
+from npu_shim.rehearsal.recording.names import plain_name
 
 if TYPE_CHECKING:
     from npu_shim._types import Graph, Operation, Tensor
@@ -84,6 +85,23 @@ def all_fetches(
         found += fetches_of(stage, [op for op in ops[start:end] if op in needed], graph)
         found += [Fetch(stage, f"variable {name}", "", tensor) for name, tensor in by_variable.get(stage, ())]
     return found
+
+
+def by_variable_of(variables: Sequence[Any], gradients: Sequence[Any], rate: float) -> dict[str, list[tuple[str, Any]]]:
+    """Return the gradient of each variable, and the variable after a step of gradient descent, by stage.
+
+    Args:
+        variables: variables of either kind.
+        gradients: of each variable; None for one that the loss does not depend on.
+        rate: of the step.
+    """
+    pairs = [(each, tf.convert_to_tensor(g)) for each, g in zip(variables, gradients) if g is not None]
+    return {
+        GRADIENT: [(plain_name(variable), gradient) for variable, gradient in pairs],
+        UPDATE: [
+            (plain_name(variable), variable - tf.cast(rate, gradient.dtype) * gradient) for variable, gradient in pairs
+        ],
+    }
 
 
 def tensors_of(structure: Any) -> list[Tensor]:

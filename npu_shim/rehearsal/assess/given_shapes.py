@@ -1,0 +1,72 @@
+"""The shapes that a run or call really has: of what it is fed or passed, and of the next batch of its iterators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+import numpy as np
+
+from npu_shim import _tf, _tf_capture, _tf_graph
+from npu_shim.rehearsal.assess.flat import Shape
+from npu_shim.rehearsal.assess.training_ops import all_ops
+
+if TYPE_CHECKING:
+    from npu_shim._types import Graph, Operation, Session
+
+tf = _tf.tf
+
+
+def named_feeds(session: Session, feed_dict: Any) -> dict[Any, Any]:
+    """Return the tensors that a run is fed, with their values; names and composite tensors are resolved."""
+    feeds: dict[Any, Any] = {}
+    for key, value in (feed_dict or {}).items():
+        key = session.graph.as_graph_element(tf.compat.as_str(key)) if isinstance(key, (str, bytes)) else key
+        parts = tf.nest.flatten(key, expand_composites=True)
+        values = tf.nest.flatten(value, expand_composites=True) if len(parts) > 1 else [value]
+        feeds.update(zip(parts, values))
+    return {key: value for key, value in feeds.items() if isinstance(key, tf.Tensor)}
+
+
+def feed_shapes(feeds: dict[Any, Any]) -> tuple[Any, ...]:
+    """Return the name and shape of each tensor that is fed."""
+    return tuple((tensor.name, np.shape(value)) for tensor, value in feeds.items())
+
+
+def iterator_shapes(session: Session, ops: list[Operation], feed_dict: Any, run: Callable[..., Any]) -> dict[str, Any]:
+    """Return the shapes of the next batch of each iterator behind a run, which is read for this."""
+    found = [op for op in _tf_graph.ancestors(ops) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+    found = [op for op in found if session.graph.is_fetchable(op) and op.graph is session.graph]
+    outputs = [
+        output
+        for op in found
+        for output in op.outputs
+        if output.dtype not in (tf.variant, tf.resource) and not output.shape.is_fully_defined()
+    ]
+    if not outputs:
+        return {}
+    values = run(session, outputs, feed_dict)
+    return {output.name: tuple(np.shape(value)) for output, value in zip(outputs, values)}
+
+
+def argument_shapes(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the shapes of the arguments of a tf.function, and of the next batch of each iterator among them."""
+    given: dict[str, Shape] = {}
+    captured = {id(inner) for _, inner in getattr(graph, "captures", ())}
+    inputs = [each for each in graph.inputs if id(each) not in captured]
+    values = [
+        each for each in _tf_capture.components((args, kwargs)) if hasattr(each, "shape") and hasattr(each, "dtype")
+    ]
+    if len(inputs) == len(values):
+        given.update(
+            (tensor.name, tuple(value.shape)) for tensor, value in zip(inputs, values) if tensor.dtype != tf.resource
+        )
+    iterators: list[Any] = [
+        each for each in tf.nest.flatten((args, kwargs)) if isinstance(each, _tf_capture.iterator_types())
+    ]
+    readers = [op for op in all_ops(graph) if op.type in ("IteratorGetNext", "IteratorGetNextSync")]
+    for iterator in iterators[:1] if len(iterators) == 1 else ():
+        batch = _tf_capture.components(next(iterator))
+        for op in readers:
+            if len(op.outputs) == len(batch):
+                given.update((output.name, tuple(part.shape)) for output, part in zip(op.outputs, batch))
+    return given

@@ -1,0 +1,49 @@
+"""Decide if operations train, those of the functions that they run included."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Iterable
+
+from npu_shim import _tf_capture, _tf_graph
+
+if TYPE_CHECKING:
+    from npu_shim._types import Graph, Operation
+
+_UPDATE = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
+_ASSIGN = re.compile(r"Assign(Add|Sub)?(VariableOp)?$|(Resource)?Scatter(Add|Sub|Update)$")
+_GRADIENT = re.compile(r"(^|/)gradients?(_tape|_\d+)?/")
+
+
+def all_ops(graph: Graph) -> list[Operation]:
+    """Return the operations of a graph and of the functions that they run."""
+    return _with_functions(graph.get_operations())
+
+
+def needed_ops(ops: Iterable[Operation]) -> list[Operation]:
+    """Return operations, those that run before them, and those of the functions that these run."""
+    return _with_functions(_tf_graph.ancestors(ops))
+
+
+def trains(ops: list[Operation]) -> bool:
+    """Return True if operations update variables by gradients.
+
+    An optimizer's operator says so itself. An optimizer written with assignments has gradients before them: their names
+    are those of tf.gradients or of a tape. A tf.function may return gradients to an optimizer outside.
+    """
+    if any(_UPDATE.match(op.type) for op in ops):
+        return True
+    gradients = any(_GRADIENT.search(op.name) for op in ops)
+    is_function = gradients and hasattr(ops[0].graph, "outer_graph")
+    return gradients and (is_function or any(_ASSIGN.match(op.type) for op in ops))
+
+
+def _with_functions(ops: list[Operation]) -> list[Operation]:
+    return ops + [inner for op in ops for inner in _inside(op)]
+
+
+def _inside(op: Operation) -> list[Operation]:
+    """Return the operations of the functions that an operation runs: calls, loops, branches, parts of datasets."""
+    names = [attribute.func.name for attribute in op.node_def.attr.values() if attribute.HasField("func")]
+    bodies = [_tf_capture.body(op.graph, name) for name in names]
+    return [inner for each in bodies if each is not None for inner in all_ops(each)]

@@ -1,0 +1,31 @@
+"""Zeros in the place of results of a run or call that does not happen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from npu_shim._tf import tf
+
+
+def zeros(tensor: Any) -> Any:
+    """Return zeros for a fetched tensor; unknown sizes are 1."""
+    if tensor.dtype.base_dtype in (tf.string, tf.variant, tf.resource):
+        empty = np.full(_sizes(tensor.shape), b"", dtype=object)
+        return empty if empty.shape else b""
+    found = np.zeros(_sizes(tensor.shape), tensor.dtype.base_dtype.as_numpy_dtype)
+    return found if found.shape else found[()]
+
+
+def eager_zeros(output: Any) -> Any:
+    """Return zeros for an output of a tf.function, also inside an optional value."""
+    if isinstance(output, tf.experimental.Optional):
+        return tf.experimental.Optional.from_value(tf.nest.map_structure(eager_zeros, output.element_spec))
+    if isinstance(output, (tf.Tensor, tf.TensorSpec)):
+        return tf.zeros(_sizes(output.shape), output.dtype)
+    return output
+
+
+def _sizes(shape: Any) -> list[int]:
+    return [] if shape.rank is None else [1 if size is None else int(size) for size in shape.as_list()]
