@@ -5,6 +5,7 @@
 #   bash tests/run.sh --all              the support matrix, as .ci/run runs it
 #   bash tests/run.sh --nightly          the rest: public packages, fuzzing, many faults, benchmarks, other versions
 #   bash tests/run.sh --env tf115        what --all runs in that environment (may be given several times)
+#   bash tests/run.sh --suite backends   this suite in all environments of its row (may be given several times)
 #   bash tests/run.sh tests/ops          only these tests, in tf215 or in the environments given
 #   bash tests/run.sh -k dropout -x      all other arguments go to pytest
 #   bash tests/run.sh --all --list       prints which suite runs where, and runs nothing
@@ -60,11 +61,13 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 source "$root/tests/envs/make.sh"
 default_env=tf215
 all_envs=(tf215 tf115 tf26 tf221 reports)
+suite_names="$(echo $(printf '%s\n' "${suites[@]%% *}" | sort -u))"  # unquoted: one line
 
 usage_error() { say "tests/run.sh: $*" >&2; exit 2; }
 
 # --- arguments ---------------------------------------------------------------
 columns=()
+wanted_suites=()
 envs=()
 pytest_args=()
 own_paths=no
@@ -74,6 +77,11 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --all | --nightly) columns+=("${1#--}") ;;
     --list) list=yes ;;
+    --suite)
+      [ $# -ge 2 ] || usage_error "--suite needs a name from the table in tests/run.sh"
+      case " $suite_names " in *" $2 "*) ;; *) usage_error "--suite $2: no such suite; there are $suite_names" ;; esac
+      wanted_suites+=("$2")
+      shift ;;
     --jobs)
       [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] || usage_error "--jobs needs the number of suites to run at a time"
       jobs=$2
@@ -100,6 +108,7 @@ choose() {  # COLUMN: the suites of that column, in the environments that are wa
   local row suite default all nightly tests column env
   for row in "${suites[@]}"; do
     read -r suite default all nightly tests <<< "$row"
+    case " ${wanted_suites[*]-} " in "  " | *" $suite "*) ;; *) continue ;; esac
     case "$1" in all) column=$all ;; nightly) column=$nightly ;; *) column=${default/yes/$default_env} ;; esac
     for env in ${column//,/ }; do
       case " ${envs[*]-} " in "  " | *" $env "*) ;; *) continue ;; esac
@@ -109,17 +118,23 @@ choose() {  # COLUMN: the suites of that column, in the environments that are wa
 }
 
 if [ "$own_paths" = yes ]; then
+  [ ${#wanted_suites[@]} -eq 0 ] || usage_error "--suite runs the paths of its row; leave out either --suite or the paths"
   if [ ${#columns[@]} -gt 0 ] && [ ${#envs[@]} -eq 0 ]; then envs=("${all_envs[@]/reports}"); fi
   for env in ${envs[@]-$default_env}; do chosen+=("$env chosen"); done
 elif [ ${#columns[@]} -gt 0 ]; then
   for column in "${columns[@]}"; do choose "$column"; done
+elif [ ${#wanted_suites[@]} -gt 0 ]; then
+  choose all
+  choose nightly
+  [ ${#chosen[@]} -gt 0 ] || choose default
 elif [ ${#envs[@]} -gt 0 ]; then
   choose all
 else
   choose default
 fi
+[ ${#chosen[@]} -gt 0 ] || usage_error "no suite of that name or column runs in ${envs[*]-}; see the table in tests/run.sh"
 if [ "$list" = yes ]; then
-  printf '%s\n' ${chosen[@]+"${chosen[@]}"}
+  printf '%s\n' "${chosen[@]}"
   exit
 fi
 
@@ -167,7 +182,7 @@ if [ "$jobs" -gt 1 ]; then
   trap 'for job in $(jobs -p); do kill -- "-$job"; done; exit 130' INT TERM
 fi
 declare -A made=()  # the folder of each environment; empty where it could not be made
-for each in ${chosen[@]+"${chosen[@]}"}; do
+for each in "${chosen[@]}"; do
   read -r name suite tests <<< "$each"
   if [ -z "${made[$name]+known}" ]; then
     if dir="$(make_env "$name")"; then

@@ -105,6 +105,10 @@ def test_run_sh_does_not_count_a_half_made_environment_as_made(
         (["--env", "tf114"], "--env tf114: no such environment; there are tf215 tf115 tf26 tf221 reports"),
         (["--env"], "--env needs a name"),
         (["--jobs", "0"], "--jobs needs the number of suites to run"),
+        (["--suite"], "--suite needs a name from the table in tests/run.sh"),
+        (["--suite", "backend"], "--suite backend: no such suite; there are assess backends benchmarks "),
+        (["--suite", "backends", "tests/ops"], "leave out either --suite or the paths"),
+        (["--suite", "two_cards", "--env", "tf221"], "no suite of that name or column runs in tf221"),
     ],
 )
 def test_run_sh_explains_wrong_usage(args: list[str], text: str, repo_root: pathlib.Path) -> None:
@@ -174,6 +178,18 @@ def test_run_sh_limits_the_matrix_to_the_environments_given(repo_root: pathlib.P
         ("tf115", "chosen", []),
         ("tf26", "chosen", []),
     ]
+
+
+def test_run_sh_limits_the_matrix_to_the_suites_given(repo_root: pathlib.Path) -> None:
+    for columns in (["--all"], ["--nightly"], ["--all", "--nightly"]):
+        every = suites_of(repo_root, *columns)
+        assert suites_of(repo_root, *columns, "--suite", "cli") == [suite for suite in every if suite[1] == "cli"]
+    assert suites_of(repo_root, "--suite", "cli") == [suite for suite in every if suite[1] == "cli"]
+    assert [suite[:2] for suite in suites_of(repo_root, "--suite", "two_cards", "--suite", "cli", "--env", "tf26")] == [
+        ("tf26", "two_cards"),
+        ("tf26", "cli"),
+    ]
+    assert suites_of(repo_root, "--suite", "sample") == [("tf215", "sample", ["-m", "smoke", "tests/samples"])]
 
 
 # --- benchmarks/run.sh ---------------------------------------------------------
