@@ -246,6 +246,17 @@ def test_a_project(tmp_path: pathlib.Path) -> None:
             "if __name__ == '__main__':\n    main()\n",
             "def main():\n    npu.open().as_default()\n    model",
         ),
+        # behind a partial layer and the configuration, which build nothing, and in the function that a launcher is given
+        *(
+            (
+                TF + "import functools\nimport launcher\nfrom absl import app\ndense = functools.partial(\n"
+                "    tf.keras.layers.Dense, kernel_initializer=tf.compat.v1.variance_scaling_initializer(2.0))\n"
+                "def main(_):\n    tf.compat.v1.enable_eager_execution(config=tf.compat.v1.ConfigProto())\n"
+                f"    model = tf.keras.Sequential([dense(1)])\n    model.fit(x, x)\nif __name__ == '__main__':\n    {start}\n",
+                "ConfigProto())\n    npu.open().as_default()\n    model",
+            )
+            for start in ("launcher.run(functools.partial(app.run, main))", "launcher.run(lambda _: app.run(main))")
+        ),
     ],
 )
 def test_the_place(before: str, after: str) -> None:

@@ -55,11 +55,29 @@ def _started(names: Names, statement: ast.stmt) -> Sequence[ast.stmt] | None:
         if name in RUNNERS and call.args:
             call = call.args[0]
             continue
+        given = call.args[0] if call.args else None
+        if isinstance(given, ast.Lambda) and _runs(names, given.body):  # handle_main(lambda _: app.run(main))
+            call = given.body
+            continue
+        if isinstance(given, ast.Call) and len(given.args) == 2 and _runs(names, given):
+            call = given.args[1]  # handle_main(functools.partial(app.run, main))
+            continue
         function = call.func
         if any(isinstance(node, ast.Call) for value in call.args for node in ast.walk(value)):
             return None  # its arguments may begin the work
         return _body(names, function, statement)
     return _body(names, call, statement) if call is not None else None
+
+
+def _runs(names: Names, node: ast.AST) -> bool:
+    """Return True for a call of a runner, and for functools.partial of one."""
+    if not isinstance(node, ast.Call):
+        return False
+    where = names.place(node)
+    name = names.resolve(node.func, where)
+    if name == "functools.partial" and node.args:
+        name = names.resolve(node.args[0], where)
+    return name in RUNNERS
 
 
 def _body(names: Names, function: ast.AST, statement: ast.stmt) -> Sequence[ast.stmt] | None:

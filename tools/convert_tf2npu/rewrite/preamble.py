@@ -69,6 +69,18 @@ tensorflow.__version__.startswith tensorflow.executing_eagerly tensorflow.keras.
 tensorflow.test.gpu_device_name tensorflow.test.is_gpu_available horovod.init horovod.local_rank
 horovod.local_size horovod.rank horovod.size""".split()
 )
+# What describes something, and builds nothing until it is used.
+_DESCRIPTIONS = frozenset(
+    """
+tensorflow.ConfigProto tensorflow.GPUOptions tensorflow.GraphOptions tensorflow.OptimizerOptions
+tensorflow.TensorShape tensorflow.TensorSpec tensorflow.io.FixedLenFeature tensorflow.io.VarLenFeature
+tensorflow.constant_initializer tensorflow.glorot_normal_initializer tensorflow.glorot_uniform_initializer
+tensorflow.ones_initializer tensorflow.orthogonal_initializer tensorflow.random_normal_initializer
+tensorflow.random_uniform_initializer tensorflow.truncated_normal_initializer
+tensorflow.uniform_unit_scaling_initializer tensorflow.variance_scaling_initializer
+tensorflow.zeros_initializer""".split()
+)
+_VALUE_NAMES = SETTINGS + FLAGS + ("tensorflow.keras.initializers.", "tensorflow.keras.regularizers.")
 _VARIABLES = frozenset({"os.environ", "sys.path"})  # a script assigns to them or to their items
 # Modules whose functions build nothing with TensorFlow: their results are paths, arguments, numbers, loggers.
 _VALUES = frozenset(
@@ -199,7 +211,8 @@ class _Preamble:
         where = names.place(node)
         name = names.resolve(node.func, where)
         if name and names.definition(node.func, where) is None:
-            return name.partition(".")[0] in _VALUES or name in _QUESTIONS or name.startswith(SETTINGS + FLAGS)
+            plain = name in _QUESTIONS or name in _DESCRIPTIONS or name.startswith(_VALUE_NAMES)
+            return plain or name.partition(".")[0] in _VALUES
         function = node.func
         if isinstance(function, ast.Name) and names.lookup(function.id, where) is None:
             return function.id in _BUILTINS

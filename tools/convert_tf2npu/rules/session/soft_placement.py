@@ -22,10 +22,22 @@ Untouched::
 
     tf.config.set_soft_device_placement(True)
     config = tf.compat.v1.ConfigProto(allow_soft_placement=False)
+
+Untouched::
+
+    import tensorflow as tf
+
+    before = tf.config.get_soft_device_placement()
+    try:
+        tf.config.set_soft_device_placement(True)
+        step()
+    finally:
+        tf.config.set_soft_device_placement(before)
 """
 
 from __future__ import annotations
 
+import ast
 from typing import Iterator
 
 from ...rewrite.call_edits import rename
@@ -40,9 +52,21 @@ CALLS = frozenset({"tensorflow.config.set_soft_device_placement"})
 
 def check_call(context: Context, call: Call, name: str | None) -> Iterator[Result]:
     value = bind(call.node, ("enabled",)).args.get("enabled")
-    if value is not None and constant(value) != (True,):
+    if value is not None and constant(value) != (True,) and not _restores(context, call, value):
         yield Change(
             call.node,
             "soft device placement enabled",
             (rename(context.source, value, "True"),),
         )
+
+
+def _restores(context: Context, call: Call, value: ast.AST) -> bool:
+    """Return True if the value is a setting that the program has read before."""
+    if not isinstance(value, ast.Name):
+        return False
+    bindings = context.names.lookup(value.id, call.where) or []
+    return bool(bindings) and all(
+        isinstance(b.node, ast.Call)
+        and context.names.resolve(b.node.func, b.where) == "tensorflow.config.get_soft_device_placement"
+        for b in bindings
+    )
